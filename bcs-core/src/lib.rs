@@ -1,0 +1,1 @@
+//! The core of buffered coscheduling: the nouns that every other crate shares, and the three primitives.

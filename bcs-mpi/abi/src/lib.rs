@@ -1,0 +1,1 @@
+//! The C edge of the MPI library: handles in, call, error out. No logic here.
