@@ -1,0 +1,56 @@
+//! Names of things: ranks, nodes, jobs, contexts, slices. A number without its type is a bug waiting.
+
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+macro_rules! id {
+    ($(#[$doc:meta])* $name:ident($repr:ty), $prefix:literal) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[repr(transparent)]
+        pub struct $name(pub $repr);
+
+        impl $name {
+            /// The number as an index into a table.
+            pub const fn index(self) -> usize {
+                self.0 as usize
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, concat!($prefix, "{}"), self.0)
+            }
+        }
+    };
+}
+
+id! {
+    /// A process of a job, by its number in the job: `MPI_COMM_WORLD`'s rank (or, with several
+    /// applications on one command line, the number over all of them).
+    Rank(u32), ""
+}
+id! {
+    /// A node of the machine. Within a job, nodes are numbered from 0, its lead node.
+    NodeId(u32), "node "
+}
+id! {
+    /// A job of the machine.
+    JobId(u64), "job "
+}
+id! {
+    /// A communication context: one half of a communicator (point-to-point and collective traffic
+    /// of a communicator never meet, so each has its own).
+    ContextId(u32), "context "
+}
+id! {
+    /// A time slice (paper, §4.2). Slices of a job are numbered from 1; 0 is "before the first".
+    SliceIndex(u64), "slice "
+}
+
+impl SliceIndex {
+    /// The slice after this one: the first in which what is posted now can be scheduled.
+    pub const fn next(self) -> Self {
+        Self(self.0 + 1)
+    }
+}
