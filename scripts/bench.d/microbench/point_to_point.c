@@ -1,0 +1,192 @@
+/* Point-to-point kernels: latency, rate, bandwidth and the cost of a blocking call.
+ *
+ * Ranks 0 and 1 talk; further ranks take no part and wait in the harness's synchronisation. */
+#include "bench.h"
+
+#include <string.h>
+
+enum { TAG_PING = 1, TAG_PONG, TAG_WINDOW, TAG_ACK, TAG_EXCHANGE };
+
+static unsigned char pattern(size_t at, int salt)
+{
+    return (unsigned char)(at * 7 + (at >> 8) * 13 + (size_t)salt * 101 + 1);
+}
+
+static void fill(unsigned char *buffer, size_t bytes, int salt)
+{
+    for (size_t i = 0; i < bytes; i++)
+        buffer[i] = pattern(i, salt);
+}
+
+static void verify(const struct context *c, const char *kernel, const unsigned char *buffer, int salt)
+{
+    for (size_t i = 0; i < c->bytes; i++)
+        if (buffer[i] != pattern(i, salt))
+            wrong_data(c, kernel, i, buffer[i], pattern(i, salt));
+}
+
+static size_t one_message(const struct context *c)
+{
+    return c->bytes;
+}
+
+static size_t one_window(const struct context *c)
+{
+    return c->bytes * (size_t)c->window;
+}
+
+/* ---- latency: ping-pong; the value is half a round trip ---- */
+
+static double latency_run(struct context *c, long iterations)
+{
+    int count = (int)c->bytes;
+    double start = MPI_Wtime();
+    if (c->rank == 0) {
+        for (long i = 0; i < iterations; i++) {
+            MPI_Send(c->send, count, MPI_BYTE, 1, TAG_PING, MPI_COMM_WORLD);
+            MPI_Recv(c->receive, count, MPI_BYTE, 1, TAG_PONG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        }
+    } else if (c->rank == 1) {
+        for (long i = 0; i < iterations; i++) {
+            MPI_Recv(c->receive, count, MPI_BYTE, 0, TAG_PING, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            MPI_Send(c->send, count, MPI_BYTE, 0, TAG_PONG, MPI_COMM_WORLD);
+        }
+    }
+    return MPI_Wtime() - start;
+}
+
+static void latency_check(struct context *c)
+{
+    for (int round = 0; round < 3 && c->rank < 2; round++) {
+        fill(c->send, c->bytes, round * 2 + c->rank);
+        memset(c->receive, 0, c->bytes);
+        latency_run(c, 1);
+        verify(c, "latency", c->receive, round * 2 + 1 - c->rank);
+    }
+}
+
+static double one_way_microseconds(const struct context *c, long iterations, double seconds)
+{
+    (void)c;
+    return seconds / (double)iterations / 2 * 1e6;
+}
+
+/* ---- rate and bandwidth: windows of non-blocking messages from rank 0 to rank 1 ---- */
+
+static void send_window(struct context *c)
+{
+    MPI_Request requests[WINDOW];
+    for (int i = 0; i < c->window; i++)
+        MPI_Isend(c->send, (int)c->bytes, MPI_BYTE, 1, TAG_WINDOW, MPI_COMM_WORLD, &requests[i]);
+    MPI_Waitall(c->window, requests, MPI_STATUSES_IGNORE);
+}
+
+static void receive_window(struct context *c)
+{
+    MPI_Request requests[WINDOW];
+    for (int i = 0; i < c->window; i++)
+        MPI_Irecv(c->receive + (size_t)i * c->bytes, (int)c->bytes, MPI_BYTE, 0, TAG_WINDOW, MPI_COMM_WORLD,
+                  &requests[i]);
+    MPI_Waitall(c->window, requests, MPI_STATUSES_IGNORE);
+}
+
+/* One iteration is one window. */
+static double windows_run(struct context *c, long iterations)
+{
+    double start = MPI_Wtime();
+    if (c->rank < 2) {
+        int ack = 0;
+        for (long i = 1; i <= iterations; i++) {
+            int acknowledge = i % WINDOWS_PER_ACK == 0 || i == iterations;
+            if (c->rank == 0) {
+                send_window(c);
+                if (acknowledge)
+                    MPI_Recv(&ack, 1, MPI_INT, 1, TAG_ACK, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            } else {
+                receive_window(c);
+                if (acknowledge)
+                    MPI_Send(&ack, 1, MPI_INT, 0, TAG_ACK, MPI_COMM_WORLD);
+            }
+        }
+    }
+    return MPI_Wtime() - start;
+}
+
+static void windows_check(struct context *c)
+{
+    if (c->rank > 1)
+        return;
+    fill(c->send, c->bytes, 3);
+    memset(c->receive, 0, one_window(c));
+    windows_run(c, 2);
+    if (c->rank == 1)
+        for (int i = 0; i < c->window; i++)
+            verify(c, "windowed send", c->receive + (size_t)i * c->bytes, 3);
+}
+
+static double million_messages_a_second(const struct context *c, long iterations, double seconds)
+{
+    return (double)iterations * c->window / seconds / 1e6;
+}
+
+static double gigabytes_a_second(const struct context *c, long iterations, double seconds)
+{
+    return (double)iterations * c->window * (double)c->bytes / seconds / 1e9;
+}
+
+/* ---- blocking: mean time in one blocking exchange that starts at a random moment ----
+ *
+ * Both ranks compute for the same random time, so that their calls fall anywhere in a time slice, then
+ * exchange with one blocking call. With fixed slices the paper expects 1.5 slices a call (§3.1, §6.3). */
+
+static double blocking_run(struct context *c, long iterations)
+{
+    double in_calls = 0;
+    unsigned long long state = 0x9E3779B97F4A7C15ull;
+    if (c->rank > 1)
+        return 0;
+    for (long i = 0; i < iterations; i++) {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        double until = MPI_Wtime() + c->phase_seconds * ((double)(state >> 11) / 9007199254740992.0);
+        while (MPI_Wtime() < until) {
+        }
+        double start = MPI_Wtime();
+        MPI_Sendrecv(c->send, (int)c->bytes, MPI_BYTE, 1 - c->rank, TAG_EXCHANGE, c->receive, (int)c->bytes,
+                     MPI_BYTE, 1 - c->rank, TAG_EXCHANGE, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        in_calls += MPI_Wtime() - start;
+    }
+    return in_calls;
+}
+
+static void blocking_check(struct context *c)
+{
+    if (c->rank > 1)
+        return;
+    fill(c->send, c->bytes, 10 + c->rank);
+    memset(c->receive, 0, c->bytes);
+    blocking_run(c, 1);
+    verify(c, "blocking", c->receive, 11 - c->rank);
+}
+
+static const size_t latency_sizes[] = {0,     1,     8,     64,     512,    1024,    4096,
+                                       8192,  16384, 32768, 65536,  262144, 1048576, 4194304};
+static const size_t bandwidth_sizes[] = {1024, 4096, 16384, 65536, 262144, 1048576, 4194304};
+static const size_t eight_bytes[] = {8};
+
+#define COUNT(a) (int)(sizeof(a) / sizeof((a)[0]))
+
+const struct kernel point_to_point_kernels[] = {
+    {"latency", "ping-pong with blocking calls; half a round trip", "us", 2, latency_sizes, COUNT(latency_sizes),
+     1, one_message, one_message, latency_check, latency_run, one_way_microseconds},
+    {"rate", "8-byte non-blocking messages in windows of 64", "Mmsg/s", 2, eight_bytes, COUNT(eight_bytes), 1,
+     one_message, one_window, windows_check, windows_run, million_messages_a_second},
+    {"bandwidth", "non-blocking messages in windows (64 up to 64 KB, then 4 MB in flight, at least 2)", "GB/s", 2,
+     bandwidth_sizes, COUNT(bandwidth_sizes), 1, one_message, one_window, windows_check, windows_run,
+     gigabytes_a_second},
+    {"blocking", "one blocking exchange that starts at a random moment (--phase); mean time in the call", "us", 2,
+     eight_bytes, COUNT(eight_bytes), 1, one_message, one_message, blocking_check, blocking_run,
+     microseconds_each},
+};
+const int point_to_point_kernel_count = COUNT(point_to_point_kernels);
