@@ -1,0 +1,288 @@
+//! The types and constants of the MPI-5.0 standard ABI (chapter 20 and appendix A.1 of the standard).
+//!
+//! Handles are integers of pointer size; the predefined ones are small and fixed, so that a program carries them in its
+//! binary from one MPI library to another. Values live in the submodules, which are generated from the tables in
+//! `bcs-mpi/abi/table`; this file holds the types and the lookups. Invariant: every layout here is the ABI's, asserted
+//! below and checked against a C compiler in `tests/abi.rs`.
+#![allow(non_camel_case_types, non_snake_case)]
+
+use std::ffi::c_int;
+
+pub mod attributes;
+pub mod callbacks;
+pub mod datatypes;
+pub mod errors;
+pub mod handles;
+pub mod limits;
+pub mod modes;
+pub mod operations;
+pub mod sentinels;
+pub mod tools;
+pub mod versions;
+
+pub use attributes::*;
+pub use callbacks::*;
+pub use datatypes::*;
+pub use errors::*;
+pub use handles::*;
+pub use limits::*;
+pub use modes::*;
+pub use operations::*;
+pub use sentinels::*;
+pub use tools::*;
+pub use versions::*;
+
+/// An address, or a distance between addresses in bytes (§2.5.6).
+pub type MPI_Aint = isize;
+/// A position in a file or a distance between positions, in bytes (§2.5.7).
+pub type MPI_Offset = i64;
+/// A number of elements, wide enough for addresses and file offsets (§2.5.8).
+pub type MPI_Count = i64;
+/// A default INTEGER of Fortran (§19.3.4); 4 bytes unless the Fortran compiler is told otherwise.
+pub type MPI_Fint = c_int;
+/// What an event callback may do (§15.3.8): `MPI_T_CB_REQUIRE_*`.
+pub type MPI_T_cb_safety = c_int;
+/// In which order a source reports events (§15.3.8): `MPI_T_SOURCE_*`.
+pub type MPI_T_source_order = c_int;
+
+/// What became of a receive (§3.2.5).
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct MPI_Status {
+    /// Rank of the sender.
+    pub MPI_SOURCE: c_int,
+    /// Tag of the message.
+    pub MPI_TAG: c_int,
+    /// Error of this operation; written only by calls that complete several.
+    pub MPI_ERROR: c_int,
+    /// The library's own: how many bytes, whether cancelled.
+    pub MPI_internal: [c_int; 5],
+}
+
+const _: () = {
+    assert!(size_of::<MPI_Status>() == 32 && align_of::<MPI_Status>() == 4);
+    assert!(size_of::<MPI_Status>() == limits::MPI_F_STATUS_SIZE as usize * size_of::<MPI_Fint>());
+    assert!(std::mem::offset_of!(MPI_Status, MPI_internal) == 12);
+    assert!(size_of::<MPI_Count>() >= size_of::<MPI_Aint>());
+};
+
+macro_rules! handles {
+    ($($(#[$doc:meta])* $name:ident;)*) => {$(
+        $(#[$doc])*
+        #[repr(transparent)]
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $name(pub usize);
+
+        const _: () = assert!(size_of::<$name>() == size_of::<*const ()>());
+    )*};
+}
+
+handles! {
+    /// A reduction operation (§6.9).
+    MPI_Op;
+    /// A communicator (§7).
+    MPI_Comm;
+    /// A group of processes (§7.3).
+    MPI_Group;
+    /// A window of memory for one-sided communication (§12).
+    MPI_Win;
+    /// An open file (§14).
+    MPI_File;
+    /// A session (§11.3).
+    MPI_Session;
+    /// A matched message (§3.8.2).
+    MPI_Message;
+    /// A set of hints, keys with values (§10).
+    MPI_Info;
+    /// An error handler (§9.3).
+    MPI_Errhandler;
+    /// An operation that may be under way (§3.7).
+    MPI_Request;
+    /// A datatype (§5).
+    MPI_Datatype;
+    /// An enumeration of the tool interface (§15.3.5).
+    MPI_T_enum;
+    /// A control variable of the tool interface (§15.3.6).
+    MPI_T_cvar_handle;
+    /// A performance variable of the tool interface (§15.3.7).
+    MPI_T_pvar_handle;
+    /// A session of the tool interface (§15.3.7).
+    MPI_T_pvar_session;
+    /// A registration for events (§15.3.8).
+    MPI_T_event_registration;
+    /// An event that has happened (§15.3.8).
+    MPI_T_event_instance;
+}
+
+/// How predefined operations take a datatype (§6.9.2).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum Class {
+    /// Integers of C, signed and unsigned.
+    CInteger,
+    /// INTEGER of Fortran, of any kind.
+    FortranInteger,
+    /// Floating point numbers.
+    Floating,
+    /// Truth values.
+    Logical,
+    /// Complex numbers: two floating point numbers, real part first.
+    Complex,
+    /// Bytes without meaning.
+    Byte,
+    /// Addresses, offsets and counts, which all languages know.
+    MultiLanguage,
+    /// A value and an index, for MPI_MINLOC and MPI_MAXLOC.
+    Pair,
+    /// Characters: no predefined operation takes them.
+    Character,
+    /// Packed data: no predefined operation takes it.
+    Packed,
+    /// No datatype.
+    Null,
+}
+
+/// A set of classes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ClassSet(u16);
+
+impl ClassSet {
+    /// The set of these classes.
+    #[must_use]
+    pub const fn of(classes: &[Class]) -> Self {
+        let mut bits = 0;
+        let mut index = 0;
+        while index < classes.len() {
+            bits |= 1 << classes[index] as u16;
+            index += 1;
+        }
+        Self(bits)
+    }
+
+    /// Whether the class is in the set.
+    #[must_use]
+    pub const fn contains(self, class: Class) -> bool {
+        self.0 & 1 << class as u16 != 0
+    }
+}
+
+/// A predefined datatype.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Datatype {
+    /// Its name, which is what MPI_Type_get_name gives.
+    pub name: &'static str,
+    /// Its handle.
+    pub handle: MPI_Datatype,
+    /// How predefined operations take it.
+    pub class: Class,
+    /// Bytes of data in one element.
+    pub size: usize,
+    /// Bytes from one element of an array to the next; more than `size` where there is padding.
+    pub extent: usize,
+    /// The type of C, or with a prefix of C++ (`C++:`) or Fortran (`F:`), that it describes.
+    pub element: &'static str,
+}
+
+/// A predefined reduction operation; all are commutative and associative as far as arithmetic is (§6.9.2).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Operation {
+    /// Its name.
+    pub name: &'static str,
+    /// Its handle.
+    pub handle: MPI_Op,
+    /// The classes of datatypes that it takes.
+    pub classes: ClassSet,
+}
+
+/// Lowest handle of a predefined datatype; the ABI keeps all of them in 256 values from here.
+const FIRST_DATATYPE: usize = MPI_DATATYPE_NULL.0;
+/// Lowest handle of a predefined operation; the ABI keeps all of them in 32 values from here.
+const FIRST_OPERATION: usize = MPI_OP_NULL.0;
+/// No entry.
+const NONE: u8 = u8::MAX;
+
+/// For every possible handle of a predefined datatype its index in [`DATATYPES`].
+static DATATYPE_INDEX: [u8; 256] = {
+    let mut table = [NONE; 256];
+    let mut index = 0;
+    while index < DATATYPES.len() {
+        table[DATATYPES[index].handle.0 - FIRST_DATATYPE] = index as u8;
+        index += 1;
+    }
+    table
+};
+
+/// For every possible handle of a predefined operation its index in [`OPERATIONS`].
+static OPERATION_INDEX: [u8; 32] = {
+    let mut table = [NONE; 32];
+    let mut index = 0;
+    while index < OPERATIONS.len() {
+        table[OPERATIONS[index].handle.0 - FIRST_OPERATION] = index as u8;
+        index += 1;
+    }
+    table
+};
+
+/// The predefined datatype with this handle (MPI_DATATYPE_NULL is one), `None` when the handle is not predefined.
+/// One table access, for use on every call.
+#[must_use]
+pub fn predefined_datatype(handle: MPI_Datatype) -> Option<&'static Datatype> {
+    let index = *DATATYPE_INDEX.get(handle.0.wrapping_sub(FIRST_DATATYPE))?;
+    DATATYPES.get(usize::from(index))
+}
+
+/// The predefined operation with this handle (MPI_OP_NULL is one), `None` when the handle is not predefined.
+#[must_use]
+pub fn predefined_operation(handle: MPI_Op) -> Option<&'static Operation> {
+    let index = *OPERATION_INDEX.get(handle.0.wrapping_sub(FIRST_OPERATION))?;
+    OPERATIONS.get(usize::from(index))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_predefined_handle_is_found_and_no_other() {
+        for handle in 0..0x1000 {
+            let expected = DATATYPES.iter().find(|d| d.handle.0 == handle);
+            assert_eq!(predefined_datatype(MPI_Datatype(handle)), expected);
+            let expected = OPERATIONS.iter().find(|o| o.handle.0 == handle);
+            assert_eq!(predefined_operation(MPI_Op(handle)), expected);
+        }
+        assert_eq!(predefined_datatype(MPI_Datatype(usize::MAX)), None);
+        assert_eq!(predefined_operation(MPI_Op(0)), None);
+    }
+
+    #[test]
+    fn a_handle_of_fixed_size_tells_its_size() {
+        // The ABI encodes the size of these types in bits 3 to 5 of the handle (§20.3).
+        for datatype in &DATATYPES {
+            if datatype.handle.0 & 0x340 == 0x240 {
+                assert_eq!(1 << (datatype.handle.0 >> 3 & 7), datatype.size, "{}", datatype.name);
+            }
+        }
+    }
+
+    #[test]
+    fn operations_take_the_classes_that_the_standard_names() {
+        let takes = |op, ty| {
+            let class = predefined_datatype(ty).unwrap().class;
+            predefined_operation(op).unwrap().classes.contains(class)
+        };
+        assert!(takes(MPI_SUM, MPI_COMPLEX) && !takes(MPI_MAX, MPI_COMPLEX));
+        assert!(takes(MPI_BOR, MPI_BYTE) && !takes(MPI_SUM, MPI_BYTE));
+        assert!(takes(MPI_LAND, MPI_C_BOOL) && takes(MPI_LAND, MPI_INT) && !takes(MPI_LAND, MPI_DOUBLE));
+        assert!(takes(MPI_MAXLOC, MPI_DOUBLE_INT) && !takes(MPI_MAXLOC, MPI_DOUBLE));
+        assert!(takes(MPI_MIN, MPI_AINT) && !takes(MPI_SUM, MPI_CHAR));
+        assert!(takes(MPI_REPLACE, MPI_PACKED) && !takes(MPI_OP_NULL, MPI_INT));
+    }
+
+    #[test]
+    fn error_classes_are_found_by_value() {
+        assert_eq!(error_class(MPI_ERR_TRUNCATE).unwrap().name, "MPI_ERR_TRUNCATE");
+        assert_eq!(error_class(MPI_SUCCESS).unwrap().meaning, "no error");
+        assert_eq!(error_class(63), None);
+        assert!(ERROR_CLASSES.iter().all(|class| class.value < MPI_ERR_LASTCODE));
+    }
+}
