@@ -1,0 +1,92 @@
+//! Collectives under way on a node: an instance per operation, a member per local rank (paper, §4.4).
+//!
+//! Arrivals meet here. Nothing of it is shared with point-to-point traffic. The processor makes an instance at the first arrival,
+//! keyed by context and sequence number, and releases members through their request slots. A member that still has to read other members'
+//! contributions reads them and departs; the last to depart hands the instance back.
+
+use crate::memory::{Word, Word64};
+use crate::sync::AtomicU32;
+
+/// Bytes of results that an instance holds: those of reductions too large for a request slot.
+pub const RESULT_BYTES: usize = 8 << 10;
+
+/// State of an instance.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum InstanceState {
+    /// Not in use.
+    Free = 0,
+    /// Members are still to arrive.
+    Gathering = 1,
+    /// All have arrived; some have still to read and depart.
+    Released = 2,
+}
+
+/// A collective under way.
+#[repr(C, align(64))]
+pub struct Instance {
+    /// An [`InstanceState`].
+    pub state: Word,
+    /// Context of the communicator.
+    pub context: Word,
+    /// Which collective of the communicator.
+    pub sequence: Word,
+    /// A `CollectiveKind`.
+    pub kind: Word,
+    /// Operation and element type of a reduction (low and second byte).
+    pub operation: Word,
+    /// The root's rank in the communicator.
+    pub root: Word,
+    /// Members of the communicator on this node.
+    pub expected: Word,
+    /// Members that have arrived.
+    pub arrived: Word,
+    /// Bytes of a contribution.
+    pub bytes: Word64,
+    /// Position of the root among the local members plus one; 0 until it arrives.
+    pub root_member: Word,
+    /// Members that will read from the instance after their release.
+    pub readers: Word,
+    /// The next instance under way (or the next free one), plus one.
+    pub next: Word,
+    /// The previous one, plus one.
+    pub previous: Word,
+    _pad0: [u32; 2],
+
+    /// Members that have read what they need and left.
+    pub departed: AtomicU32,
+    _pad1: [u32; 15],
+
+    /// The result of a reduction.
+    pub result: [Word64; RESULT_BYTES / 8],
+}
+
+/// Bytes of an instance without its members.
+pub const INSTANCE_BYTES: usize = size_of::<Instance>();
+
+/// A local member of a collective under way: its contribution, as its descriptor said.
+#[repr(C, align(64))]
+pub struct Member {
+    /// 1 once it has arrived.
+    pub arrived: Word,
+    /// Its local index in the job.
+    pub local_index: Word,
+    /// Its rank in the communicator.
+    pub comm_rank: Word,
+    /// Its request slot, or `NO_REQUEST`.
+    pub request: Word,
+    /// Bytes of its contribution.
+    pub bytes: Word64,
+    /// Where its contribution is: 0 in `payload`, 1 in the slab that `payload[0]` numbers, 2 in its memory at `payload[0]`.
+    pub place: Word,
+    /// Progress marks of algorithms in which members work in step.
+    pub mark: AtomicU32,
+    /// The contribution, or where it is.
+    pub payload: [Word64; 3],
+    _pad: [u64; 1],
+}
+
+/// Bytes of a member.
+pub const MEMBER_BYTES: usize = size_of::<Member>();
+
+const _: () = assert!(MEMBER_BYTES == 64 && INSTANCE_BYTES == 128 + RESULT_BYTES);

@@ -1,0 +1,370 @@
+//! Descriptors: what a rank posts to its NIC, one ring cell (64 bytes) each (paper, §3.1 and §4.3).
+//!
+//! ```text
+//!  word   send                             receive                     collective
+//!   0     kind:8 mode:8 – | context:32     kind:8 – | context:32       kind:8 op:8 element:8 flags:8 | context:32
+//!   1     source:32 | tag:32               source:32 | tag:32          comm rank:32 | comm size:32
+//!   2     bytes                            capacity in bytes           bytes
+//!   3     destination:32 | request:32      – | request:32              root:32 | request:32
+//!   4     payload, or address / slab       address                     payload, or address / slab
+//!   5     payload                          –                           payload
+//!   6     payload                          –                           payload
+//!   7     (links, once queued)             (links, once queued)        sequence:32 | local index:16 | local size:16
+//! ```
+//!
+//! The words are read by other processes, so nothing in them is trusted: every index is checked where it is used,
+//! and an unknown kind is an error, not a guess.
+
+use crate::ring::CELL_WORDS;
+
+/// Bytes that ride in the descriptor itself.
+pub const INLINE_BYTES: usize = 24;
+
+/// "No request": a send that was complete when it was posted.
+pub const NO_REQUEST: u32 = u32::MAX;
+
+/// Wildcard source of a receive (`MPI_ANY_SOURCE`).
+pub const ANY_SOURCE: u32 = u32::MAX;
+
+/// Wildcard tag of a receive (`MPI_ANY_TAG`). Tags of messages are never negative.
+pub const ANY_TAG: i32 = i32::MIN;
+
+/// Where the bytes of a send or of a contribution are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Payload {
+    /// In the descriptor.
+    Inline([u8; INLINE_BYTES]),
+    /// In a slab of the poster, by its number.
+    Slab(u32),
+    /// In the poster's memory, at this address.
+    Memory(u64),
+}
+
+/// How the payload words are to be read; in the flags byte of sends and collectives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+enum Place {
+    Inline = 0,
+    Slab = 1,
+    Memory = 2,
+}
+
+impl Payload {
+    #[inline]
+    fn encode(&self) -> (u8, [u64; 3]) {
+        match self {
+            Payload::Inline(bytes) => {
+                let word =
+                    |i: usize| u64::from_ne_bytes(bytes[i * 8..i * 8 + 8].try_into().expect("eight bytes"));
+                (Place::Inline as u8, [word(0), word(1), word(2)])
+            }
+            Payload::Slab(slab) => (Place::Slab as u8, [*slab as u64, 0, 0]),
+            Payload::Memory(address) => (Place::Memory as u8, [*address, 0, 0]),
+        }
+    }
+
+    #[inline]
+    fn decode(place: u8, words: [u64; 3]) -> Option<Self> {
+        match place {
+            p if p == Place::Inline as u8 => {
+                let mut bytes = [0; INLINE_BYTES];
+                for (i, word) in words.iter().enumerate() {
+                    bytes[i * 8..i * 8 + 8].copy_from_slice(&word.to_ne_bytes());
+                }
+                Some(Payload::Inline(bytes))
+            }
+            p if p == Place::Slab as u8 => Some(Payload::Slab(words[0] as u32)),
+            p if p == Place::Memory as u8 => Some(Payload::Memory(words[0])),
+            _ => None,
+        }
+    }
+}
+
+/// A send descriptor: posted to the Buffer Sender, delivered by it to the destination's Buffer Receiver.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SendDescriptor {
+    /// Context of the communicator.
+    pub context: u32,
+    /// The sender's rank in the communicator: what the receiver matches on and finds in its status.
+    pub source: u32,
+    /// The message's tag, not negative.
+    pub tag: i32,
+    /// Length of the message.
+    pub bytes: u64,
+    /// The receiver's rank in the job.
+    pub destination: u32,
+    /// The poster's request slot, or [`NO_REQUEST`].
+    pub request: u32,
+    /// True when the request completes only once the message is matched (`MPI_Ssend`).
+    pub synchronous: bool,
+    /// The bytes, or where they are.
+    pub payload: Payload,
+}
+
+/// A receive descriptor: posted to the Buffer Receiver.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReceiveDescriptor {
+    /// Context of the communicator.
+    pub context: u32,
+    /// The sender's rank in the communicator, or [`ANY_SOURCE`].
+    pub source: u32,
+    /// The tag, or [`ANY_TAG`].
+    pub tag: i32,
+    /// Room at `address`; a longer message is truncated and reported.
+    pub capacity: u64,
+    /// The poster's request slot.
+    pub request: u32,
+    /// Where the message goes in the poster's memory.
+    pub address: u64,
+}
+
+/// What stands in a send or a receive ring: a descriptor, or the wish to take one back (`MPI_Cancel`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PointToPoint {
+    /// A send.
+    Send(SendDescriptor),
+    /// A receive.
+    Receive(ReceiveDescriptor),
+    /// Take back the descriptor with this request, if it has not been matched; `destination` is that of the send.
+    Cancel {
+        /// The request to cancel.
+        request: u32,
+        /// For a send: whose unexpected queue it may be in.
+        destination: u32,
+    },
+}
+
+/// What a collective does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum CollectiveKind {
+    /// Everybody waits for everybody.
+    Barrier = 1,
+    /// The root's bytes go to all.
+    Broadcast = 2,
+    /// The combination of all contributions goes to the root.
+    Reduce = 3,
+    /// The combination of all contributions goes to all.
+    Allreduce = 4,
+    /// Every contribution is put up for all to read: the board that scatter, gather, allgather and alltoall use.
+    Board = 5,
+}
+
+impl CollectiveKind {
+    fn from_wire(kind: u8) -> Option<Self> {
+        [Self::Barrier, Self::Broadcast, Self::Reduce, Self::Allreduce, Self::Board]
+            .into_iter()
+            .find(|k| *k as u8 == kind)
+    }
+}
+
+/// A collective descriptor: one member's arrival at a collective operation (paper, §4.4).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CollectiveDescriptor {
+    /// What it does.
+    pub kind: CollectiveKind,
+    /// Operation of a reduction, as `arith::ReduceOp` numbers it; 0 otherwise.
+    pub op: u8,
+    /// Element type of a reduction, as `arith::ElementType` numbers it; 0 otherwise.
+    pub element: u8,
+    /// Context of the communicator.
+    pub context: u32,
+    /// The poster's rank in the communicator.
+    pub comm_rank: u32,
+    /// Ranks in the communicator.
+    pub comm_size: u32,
+    /// Bytes of this member's contribution (of the message, for a broadcast).
+    pub bytes: u64,
+    /// The root's rank in the communicator; 0 where there is none.
+    pub root: u32,
+    /// The poster's request slot.
+    pub request: u32,
+    /// The contribution.
+    pub payload: Payload,
+    /// Which collective of this communicator: all members count alike.
+    pub sequence: u32,
+    /// Position of the poster among the communicator's members on this node, in rank order.
+    pub local_index: u16,
+    /// Members of the communicator on this node.
+    pub local_size: u16,
+}
+
+const SEND: u8 = 1;
+const RECEIVE: u8 = 2;
+const CANCEL: u8 = 3;
+
+#[inline]
+const fn pair(low: u32, high: u32) -> u64 {
+    low as u64 | (high as u64) << 32
+}
+
+#[inline]
+const fn low(word: u64) -> u32 {
+    word as u32
+}
+
+#[inline]
+const fn high(word: u64) -> u32 {
+    (word >> 32) as u32
+}
+
+impl SendDescriptor {
+    /// The descriptor as a ring cell's words.
+    #[inline]
+    pub fn encode(&self) -> [u64; CELL_WORDS] {
+        let (place, payload) = self.payload.encode();
+        let meta = SEND as u32 | (self.synchronous as u32) << 8 | (place as u32) << 16;
+        [
+            pair(meta, self.context),
+            pair(self.source, self.tag as u32),
+            self.bytes,
+            pair(self.destination, self.request),
+            payload[0],
+            payload[1],
+            payload[2],
+            0,
+        ]
+    }
+}
+
+impl ReceiveDescriptor {
+    /// The descriptor as a ring cell's words.
+    #[inline]
+    pub fn encode(&self) -> [u64; CELL_WORDS] {
+        [
+            pair(RECEIVE as u32, self.context),
+            pair(self.source, self.tag as u32),
+            self.capacity,
+            pair(0, self.request),
+            self.address,
+            0,
+            0,
+            0,
+        ]
+    }
+}
+
+impl PointToPoint {
+    /// The entry as a ring cell's words.
+    #[inline]
+    pub fn encode(&self) -> [u64; CELL_WORDS] {
+        match self {
+            PointToPoint::Send(send) => send.encode(),
+            PointToPoint::Receive(receive) => receive.encode(),
+            PointToPoint::Cancel { request, destination } => {
+                [CANCEL as u64, 0, 0, pair(*destination, *request), 0, 0, 0, 0]
+            }
+        }
+    }
+
+    /// Reads a ring cell's words; none when they are no entry of a point-to-point ring.
+    #[inline]
+    pub fn decode(words: &[u64; CELL_WORDS]) -> Option<Self> {
+        let meta = low(words[0]);
+        match meta as u8 {
+            SEND => Some(PointToPoint::Send(SendDescriptor {
+                context: high(words[0]),
+                source: low(words[1]),
+                tag: high(words[1]) as i32,
+                bytes: words[2],
+                destination: low(words[3]),
+                request: high(words[3]),
+                synchronous: (meta >> 8) as u8 != 0,
+                payload: Payload::decode((meta >> 16) as u8, [words[4], words[5], words[6]])?,
+            })),
+            RECEIVE => Some(PointToPoint::Receive(ReceiveDescriptor {
+                context: high(words[0]),
+                source: low(words[1]),
+                tag: high(words[1]) as i32,
+                capacity: words[2],
+                request: high(words[3]),
+                address: words[4],
+            })),
+            CANCEL => Some(PointToPoint::Cancel { request: high(words[3]), destination: low(words[3]) }),
+            _ => None,
+        }
+    }
+}
+
+impl CollectiveDescriptor {
+    /// The descriptor as a ring cell's words.
+    #[inline]
+    pub fn encode(&self) -> [u64; CELL_WORDS] {
+        let (place, payload) = self.payload.encode();
+        let meta =
+            self.kind as u32 | (self.op as u32) << 8 | (self.element as u32) << 16 | (place as u32) << 24;
+        [
+            pair(meta, self.context),
+            pair(self.comm_rank, self.comm_size),
+            self.bytes,
+            pair(self.root, self.request),
+            payload[0],
+            payload[1],
+            payload[2],
+            pair(self.sequence, self.local_index as u32 | (self.local_size as u32) << 16),
+        ]
+    }
+
+    /// Reads a ring cell's words; none when they are no collective descriptor.
+    #[inline]
+    pub fn decode(words: &[u64; CELL_WORDS]) -> Option<Self> {
+        let meta = low(words[0]);
+        Some(CollectiveDescriptor {
+            kind: CollectiveKind::from_wire(meta as u8)?,
+            op: (meta >> 8) as u8,
+            element: (meta >> 16) as u8,
+            context: high(words[0]),
+            comm_rank: low(words[1]),
+            comm_size: high(words[1]),
+            bytes: words[2],
+            root: low(words[3]),
+            request: high(words[3]),
+            payload: Payload::decode((meta >> 24) as u8, [words[4], words[5], words[6]])?,
+            sequence: low(words[7]),
+            local_index: high(words[7]) as u16,
+            local_size: (high(words[7]) >> 16) as u16,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn payload() -> impl Strategy<Value = Payload> {
+        prop_oneof![
+            any::<[u8; INLINE_BYTES]>().prop_map(Payload::Inline),
+            any::<u32>().prop_map(Payload::Slab),
+            any::<u64>().prop_map(Payload::Memory)
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn a_send_survives_its_cell(context: u32, source: u32, tag: i32, bytes: u64, destination: u32, request: u32, synchronous: bool, payload in payload()) {
+            let send = SendDescriptor { context, source, tag, bytes, destination, request, synchronous, payload };
+            prop_assert_eq!(PointToPoint::decode(&send.encode()), Some(PointToPoint::Send(send)));
+        }
+
+        #[test]
+        fn a_receive_survives_its_cell(context: u32, source: u32, tag: i32, capacity: u64, request: u32, address: u64) {
+            let receive = ReceiveDescriptor { context, source, tag, capacity, request, address };
+            prop_assert_eq!(PointToPoint::decode(&receive.encode()), Some(PointToPoint::Receive(receive)));
+        }
+
+        #[test]
+        fn a_collective_survives_its_cell(kind in 1u8..=5, op: u8, element: u8, numbers: [u32; 7], bytes: u64, local: (u16, u16), payload in payload()) {
+            let [context, comm_rank, comm_size, root, request, sequence, _] = numbers;
+            let kind = CollectiveKind::from_wire(kind).unwrap();
+            let descriptor = CollectiveDescriptor { kind, op, element, context, comm_rank, comm_size, bytes, root, request, payload, sequence, local_index: local.0, local_size: local.1 };
+            prop_assert_eq!(CollectiveDescriptor::decode(&descriptor.encode()), Some(descriptor));
+        }
+
+        #[test]
+        fn any_words_decode_to_an_answer_and_never_to_a_panic(words: [u64; 8]) {
+            let _ = PointToPoint::decode(&words);
+            let _ = CollectiveDescriptor::decode(&words);
+        }
+    }
+}

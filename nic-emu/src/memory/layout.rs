@@ -1,0 +1,313 @@
+//! Where everything is in NIC memory: structs, capacities, offsets. The only file that knows.
+
+use super::{Corrupt, Word, Word64};
+use crate::collective::{INSTANCE_BYTES, MEMBER_BYTES};
+use crate::doorbell::COUNTER_BITS;
+use crate::pool::FreeList;
+use crate::queue::MatchQueues;
+use crate::request::RequestSlot;
+use crate::ring::Cell;
+use crate::slab::{ReturnedSlabs, SLAB_BYTES, SLABS};
+use crate::status::RankStatus;
+use crate::sync::{AtomicU32, AtomicU64};
+use crate::transfer::{Transfer, WINDOW_BYTES};
+
+/// Cells of a send ring: as many sends as a rank posts before somebody runs a slice.
+pub const SEND_RING: usize = 512;
+/// Cells of a receive ring.
+pub const RECEIVE_RING: usize = 512;
+/// Cells of a collective ring: one blocking collective, or a window of non-blocking ones.
+pub const COLLECTIVE_RING: usize = 64;
+/// Request slots of a rank: outstanding receives, rendezvous sends and collectives.
+pub const REQUESTS: usize = 1 << 20;
+/// Queued descriptors of all ranks of the node: posted receives and unexpected messages.
+pub const ENTRIES: usize = 1 << 22;
+/// Rendezvous transfers under way; more matched pairs than this wait their turn.
+pub const TRANSFERS: usize = 1 << 14;
+/// Collectives under way on the node.
+pub const INSTANCES: usize = 1 << 12;
+/// Windows for pipelined copies: as many transfers move by the pipelined channel at once; more use
+/// cross-memory attach or wait.
+pub const WINDOWS: usize = 1 << 9;
+
+const PAGE: usize = 4096;
+
+/// Marks a file as NIC memory ("BCS-NIC" and the layout's number).
+pub(super) const MAGIC: u64 = u64::from_le_bytes(*b"BCS-NIC\x01");
+
+const _: () = {
+    assert!(
+        SEND_RING.is_power_of_two() && RECEIVE_RING.is_power_of_two() && COLLECTIVE_RING.is_power_of_two()
+    );
+    // A full ring must be told from an empty one by its counters alone.
+    assert!(SEND_RING < 1 << (COUNTER_BITS - 1) && RECEIVE_RING < 1 << (COUNTER_BITS - 1));
+    assert!(size_of::<Cell>() == 64 && size_of::<RequestSlot>() == 64);
+    assert!(size_of::<Header>() == PAGE);
+    assert!(size_of::<RankBlock>() % PAGE == 0);
+    assert!(ENTRIES < u32::MAX as usize && REQUESTS < u32::MAX as usize);
+};
+
+/// The first page.
+#[repr(C, align(4096))]
+pub struct Header {
+    pub(super) magic: Word64,
+    /// Bytes of the whole mapping.
+    pub(super) bytes: Word64,
+    /// Ranks of the job on this node.
+    pub(super) local_ranks: Word,
+    /// Ranks of the job.
+    pub(super) job_ranks: Word,
+    /// This node's number in the job.
+    pub(super) node: Word,
+    /// Nodes of the job.
+    pub(super) nodes: Word,
+    /// Slices that the EMDS ring has room for; 0 when EMDS is off.
+    pub(super) emds_slices: Word64,
+    /// The job's number.
+    pub job: Word64,
+    /// Length of a fixed slice in nanoseconds; 0 for elastic slices.
+    pub slice_period_ns: Word64,
+    /// Arithmetic of the Reduce Helper: 0 native, 1 SoftFloat.
+    pub arithmetic: Word,
+    /// 1 when cross-memory attach may be used.
+    pub cross_memory: Word,
+    /// Cores that the ranks of this node share: what the waiting policy goes by.
+    pub cores: Word,
+    _pad0: Word,
+
+    /// What only the processor writes.
+    pub slice: SliceState,
+    /// Free lists of the pools.
+    pub pools: Pools,
+    /// Ranks that sleep on their wait words.
+    pub sleepers: Line<AtomicU32>,
+    /// The NIC thread's wait word: 1 while it sleeps.
+    pub nic_thread_sleeps: Line<AtomicU32>,
+    /// The next context that no communicator uses.
+    pub next_context: Line<AtomicU32>,
+    /// 0, or 1 + the local index of the rank that aborted first, or `u32::MAX` when NIC memory is corrupt.
+    pub aborted: Line<AtomicU32>,
+    /// The abort's exit code.
+    pub abort_code: Word,
+    /// Bytes of the abort's message.
+    pub abort_length: Word,
+    /// The abort's message, UTF-8 as far as the rank wrote it so.
+    pub abort_message: [AtomicU64; ABORT_MESSAGE_BYTES / 8],
+    /// A corrupt word's value and limit, when `aborted` says so.
+    pub corrupt: [Word64; 2],
+}
+
+/// Bytes of an abort message that are kept.
+pub const ABORT_MESSAGE_BYTES: usize = 1024;
+
+/// A value that has a cache line to itself.
+#[repr(C, align(64))]
+pub struct Line<T>(pub T);
+
+/// The state of slices; processor only.
+#[repr(C, align(64))]
+pub struct SliceState {
+    /// The slice that ran last.
+    pub index: Word64,
+    /// When it started, in nanoseconds of the driver's clock.
+    pub started_ns: Word64,
+    /// Fixed slices: when the next one starts.
+    pub next_ns: Word64,
+    /// Descriptors taken since the job began.
+    pub descriptors: Word64,
+    /// Messages matched since the job began.
+    pub matched: Word64,
+    /// Posted receives that wait for a message.
+    pub posted: Word,
+    /// Messages that wait for a receive.
+    pub unexpected: Word,
+    /// Transfers under way.
+    pub transfers: Word,
+    /// Collectives under way.
+    pub collectives: Word,
+    /// Ranks blocked when the slice ran.
+    pub blocked: Word,
+    /// Matched pairs that wait for a free transfer: first of their list.
+    pub matched_waiting: Word,
+    /// Completions held back until the next fixed slice: first and last of their list.
+    pub held_first: Word,
+    /// Last of that list.
+    pub held_last: Word,
+    _pad: [u64; 7],
+}
+
+/// Free lists; processor only.
+#[repr(C, align(64))]
+pub struct Pools {
+    /// Of queued descriptors.
+    pub entries: FreeList,
+    /// Of transfers.
+    pub transfers: FreeList,
+    /// Of collective instances.
+    pub instances: FreeList,
+    /// Of windows.
+    pub windows: FreeList,
+    /// First and last transfer under way.
+    pub active_transfers: [Word; 2],
+    /// First instance under way.
+    pub active_instances: [Word; 2],
+    _pad: [u64; 6],
+}
+
+const _: () = assert!(size_of::<SliceState>() == 128 && size_of::<Pools>() == 128);
+
+/// What a rank has in NIC memory.
+#[repr(C, align(4096))]
+pub struct RankBlock {
+    /// What the rank says of itself.
+    pub status: RankStatus,
+    /// Matching queues; processor only.
+    pub queues: MatchQueues,
+    /// Slabs of this rank that were read by others.
+    pub returned: ReturnedSlabs,
+    _pad: [u64; (PAGE - size_of::<RankStatus>() - size_of::<MatchQueues>() - size_of::<ReturnedSlabs>()) / 8],
+    /// Send ring.
+    pub send: [Cell; SEND_RING],
+    /// Receive ring.
+    pub receive: [Cell; RECEIVE_RING],
+    /// Collective ring.
+    pub collective: [Cell; COLLECTIVE_RING],
+    /// Slabs.
+    pub slabs: [[AtomicU64; SLAB_BYTES / 8]; SLABS],
+    /// Request slots.
+    pub requests: [RequestSlot; REQUESTS],
+}
+
+/// Why a layout cannot be made.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+pub enum LayoutError {
+    /// No rank, or more than can be addressed.
+    #[error(
+        "a job of {job_ranks} ranks with {local_ranks} on this node cannot have a NIC: 1 to {limit} ranks are possible"
+    )]
+    Ranks {
+        /// Ranks on this node.
+        local_ranks: u32,
+        /// Ranks of the job.
+        job_ranks: u32,
+        /// The largest number.
+        limit: u32,
+    },
+}
+
+/// Offsets of all regions for a number of ranks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Layout {
+    /// Ranks of the job on this node.
+    pub local_ranks: u32,
+    /// Ranks of the job.
+    pub job_ranks: u32,
+    /// Slices that the EMDS ring has room for.
+    pub emds_slices: u64,
+    pub(super) control: usize,
+    pub(super) doorbells: usize,
+    pub(super) places: usize,
+    pub(super) ranks: usize,
+    pub(super) entries: usize,
+    pub(super) transfers: usize,
+    pub(super) instances: usize,
+    pub(super) instance_stride: usize,
+    pub(super) windows: usize,
+    pub(super) emds: usize,
+    pub(super) emds_words: usize,
+    /// Bytes of the whole mapping.
+    pub bytes: usize,
+}
+
+impl Layout {
+    /// Ranks that a NIC can serve on one node: a member index of a collective has 16 bits.
+    pub const MAX_LOCAL_RANKS: u32 = 1 << 14;
+    /// Ranks that a job can have.
+    pub const MAX_JOB_RANKS: u32 = 1 << 24;
+
+    /// The layout for a job.
+    pub fn new(
+        local_ranks: u32,
+        job_ranks: u32,
+        emds_slices: u64,
+        emds_words: usize,
+    ) -> Result<Self, LayoutError> {
+        if local_ranks == 0
+            || local_ranks > job_ranks
+            || local_ranks > Self::MAX_LOCAL_RANKS
+            || job_ranks > Self::MAX_JOB_RANKS
+        {
+            return Err(LayoutError::Ranks { local_ranks, job_ranks, limit: Self::MAX_LOCAL_RANKS });
+        }
+        let mut end = size_of::<Header>();
+        let mut region = |bytes: usize| {
+            let start = end;
+            end = (start + bytes).next_multiple_of(PAGE);
+            start
+        };
+        let local = local_ranks as usize;
+        let instance_stride = (INSTANCE_BYTES + local * MEMBER_BYTES).next_multiple_of(PAGE);
+        let control = region((1 + local) * 8);
+        let doorbells = region(local * 8);
+        let places = region(job_ranks as usize * 8);
+        let ranks = region(local * size_of::<RankBlock>());
+        let entries = region(ENTRIES * size_of::<Cell>());
+        let transfers = region(TRANSFERS * size_of::<Transfer>());
+        let instances = region(INSTANCES * instance_stride);
+        let windows = region(WINDOWS * WINDOW_BYTES);
+        let emds = region(emds_words * 8);
+        Ok(Self {
+            local_ranks,
+            job_ranks,
+            emds_slices,
+            control,
+            doorbells,
+            places,
+            ranks,
+            entries,
+            transfers,
+            instances,
+            instance_stride,
+            windows,
+            emds,
+            emds_words,
+            bytes: end,
+        })
+    }
+}
+
+/// Checks an index that another process wrote.
+#[inline]
+pub(super) fn checked(what: &'static str, value: u32, limit: usize) -> Result<usize, Corrupt> {
+    if (value as usize) < limit {
+        Ok(value as usize)
+    } else {
+        Err(Corrupt { what, value: value as u64, limit: limit as u64 })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn regions_are_page_aligned_disjoint_and_inside(local in 1u32..600, remote in 0u32..5000, emds in 0usize..100_000) {
+            let layout = Layout::new(local, local + remote, emds as u64, emds).unwrap();
+            let starts = [layout.control, layout.doorbells, layout.places, layout.ranks, layout.entries, layout.transfers, layout.instances, layout.windows, layout.emds, layout.bytes];
+            for pair in starts.windows(2) {
+                prop_assert!(pair[0] <= pair[1] && pair[0] % PAGE == 0);
+            }
+            prop_assert!(layout.emds + emds * 8 <= layout.bytes);
+            prop_assert!(layout.instances + INSTANCES * layout.instance_stride <= layout.windows);
+        }
+    }
+
+    #[test]
+    fn impossible_jobs_are_refused() {
+        assert!(Layout::new(0, 4, 0, 0).is_err());
+        assert!(Layout::new(5, 4, 0, 0).is_err());
+        assert!(Layout::new(Layout::MAX_LOCAL_RANKS + 1, Layout::MAX_JOB_RANKS, 0, 0).is_err());
+    }
+}

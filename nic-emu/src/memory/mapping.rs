@@ -1,0 +1,311 @@
+//! The mapping itself: a sparse memfd (or, in the simulator, anonymous memory), and checked access to its regions.
+
+use super::layout::{Header, Layout, LayoutError, MAGIC, RankBlock, checked};
+use super::{Corrupt, ENTRIES, INSTANCES, REQUESTS, TRANSFERS, WINDOWS};
+use crate::collective::{Instance, Member};
+use crate::doorbell::HeadsWord;
+use crate::request::RequestSlot;
+use crate::ring::Cell;
+use crate::slab::{SLAB_BYTES, SLABS};
+use crate::sync::AtomicU64;
+use crate::token::RunToken;
+use crate::transfer::{Transfer, WINDOW_BYTES};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::mm::{MapFlags, ProtFlags, mmap, mmap_anonymous, munmap};
+use std::ptr::NonNull;
+
+/// Why NIC memory cannot be made or mapped.
+#[derive(Debug, thiserror::Error)]
+pub enum MapError {
+    /// The ranks do not fit.
+    #[error(transparent)]
+    Layout(#[from] LayoutError),
+    /// The operating system refused.
+    #[error(
+        "cannot {operation} NIC memory of {bytes} bytes (sparse): {source}; raise the limit on virtual memory (ulimit -v) or run fewer ranks a node"
+    )]
+    System {
+        /// What was tried.
+        operation: &'static str,
+        /// How large it is.
+        bytes: usize,
+        /// What the system said.
+        source: rustix::io::Errno,
+    },
+    /// The descriptor is not NIC memory of this version.
+    #[error(
+        "descriptor {fd} is not the NIC memory of this BCS-MPI version ({why}); the program and the launcher must come from the same installation"
+    )]
+    Foreign {
+        /// The descriptor's number.
+        fd: i32,
+        /// What is wrong with it.
+        why: &'static str,
+    },
+}
+
+/// A mapping of a job's NIC memory.
+pub struct NicMemory {
+    base: NonNull<u8>,
+    layout: Layout,
+    fd: Option<OwnedFd>,
+}
+
+// SAFETY: the mapping is shared memory made of atomics (and of byte regions that the protocol hands from one owner to
+// the next with release/acquire pairs); its address stays valid until drop, from any thread.
+unsafe impl Send for NicMemory {}
+// SAFETY: as above.
+unsafe impl Sync for NicMemory {}
+
+impl NicMemory {
+    /// Makes the memory of a job's NIC: a sparse memfd, all zeros, identified by its header.
+    pub fn create(layout: Layout, node: u32, nodes: u32) -> Result<Self, MapError> {
+        let system = |operation, source| MapError::System { operation, bytes: layout.bytes, source };
+        let fd = rustix::fs::memfd_create("bcs-nic", rustix::fs::MemfdFlags::CLOEXEC)
+            .map_err(|e| system("create", e))?;
+        rustix::fs::ftruncate(&fd, layout.bytes as u64).map_err(|e| system("size", e))?;
+        let memory = Self::map(fd, layout)?;
+        memory.write_identity(node, nodes);
+        Ok(memory)
+    }
+
+    /// Makes NIC memory that no other process can map: for the simulator and for singletons.
+    pub fn create_private(layout: Layout, node: u32, nodes: u32) -> Result<Self, MapError> {
+        // SAFETY: a fresh anonymous mapping at an address that the kernel chooses aliases nothing.
+        let base = unsafe {
+            mmap_anonymous(
+                std::ptr::null_mut(),
+                layout.bytes,
+                ProtFlags::READ | ProtFlags::WRITE,
+                MapFlags::SHARED | MapFlags::NORESERVE,
+            )
+        }
+        .map_err(|source| MapError::System { operation: "map", bytes: layout.bytes, source })?;
+        let base = NonNull::new(base.cast()).expect("mmap never answers null");
+        let memory = Self { base, layout, fd: None };
+        memory.write_identity(node, nodes);
+        Ok(memory)
+    }
+
+    /// Maps the memory that another process of the job made.
+    pub fn attach(fd: OwnedFd) -> Result<Self, MapError> {
+        use rustix::fd::AsRawFd;
+        let number = fd.as_raw_fd();
+        let foreign = |why| MapError::Foreign { fd: number, why };
+        let size = rustix::fs::fstat(&fd).map_err(|_| foreign("it is not open"))?.st_size as usize;
+        if size < size_of::<Header>() {
+            return Err(foreign("it is too short"));
+        }
+        // SAFETY: a fresh mapping of a file at least as long as the header, dropped below.
+        let first = unsafe {
+            mmap(std::ptr::null_mut(), size_of::<Header>(), ProtFlags::READ, MapFlags::SHARED, &fd, 0)
+        }
+        .map_err(|_| foreign("it cannot be mapped"))?;
+        // SAFETY: the page is mapped and `Header` is made of atomics, for which every bit pattern is valid.
+        let header = unsafe { &*first.cast::<Header>() };
+        let (magic, bytes, local, job, emds) = (
+            header.magic.get(),
+            header.bytes.get(),
+            header.local_ranks.get(),
+            header.job_ranks.get(),
+            header.emds_slices.get(),
+        );
+        // SAFETY: mapped above with this length; `header` is not used after this.
+        let _ = unsafe { munmap(first, size_of::<Header>()) };
+        if magic != MAGIC {
+            return Err(foreign("its mark is another"));
+        }
+        let layout = Layout::new(local, job, emds, crate::emds_words(emds))?;
+        if layout.bytes as u64 != bytes || layout.bytes > size {
+            return Err(foreign("its size does not fit its ranks"));
+        }
+        Self::map(fd, layout)
+    }
+
+    fn map(fd: OwnedFd, layout: Layout) -> Result<Self, MapError> {
+        // SAFETY: a fresh shared mapping of the whole memfd at an address that the kernel chooses.
+        let base = unsafe {
+            mmap(
+                std::ptr::null_mut(),
+                layout.bytes,
+                ProtFlags::READ | ProtFlags::WRITE,
+                MapFlags::SHARED | MapFlags::NORESERVE,
+                &fd,
+                0,
+            )
+        }
+        .map_err(|source| MapError::System { operation: "map", bytes: layout.bytes, source })?;
+        Ok(Self { base: NonNull::new(base.cast()).expect("mmap never answers null"), layout, fd: Some(fd) })
+    }
+
+    fn write_identity(&self, node: u32, nodes: u32) {
+        let header = self.header();
+        header.bytes.set(self.layout.bytes as u64);
+        header.local_ranks.set(self.layout.local_ranks);
+        header.job_ranks.set(self.layout.job_ranks);
+        header.emds_slices.set(self.layout.emds_slices);
+        header.node.set(node);
+        header.nodes.set(nodes);
+        header.magic.set(MAGIC);
+    }
+
+    /// The memfd, where there is one.
+    pub fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        self.fd.as_ref().map(|fd| fd.as_fd())
+    }
+
+    /// Closes the memfd; the mapping stays. For ranks, so that their children do not inherit it.
+    pub fn close_descriptor(&mut self) {
+        self.fd = None;
+    }
+
+    /// Where everything is.
+    pub fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    /// Reference to a `T` at a byte offset.
+    ///
+    /// # Safety
+    /// `offset + size_of::<T>()` must lie within the mapping, `offset` be aligned for `T`, and `T` be valid for every
+    /// bit pattern and consist of atomics, as other processes write it.
+    #[inline]
+    unsafe fn at<T>(&self, offset: usize) -> &T {
+        debug_assert!(offset + size_of::<T>() <= self.layout.bytes && offset.is_multiple_of(align_of::<T>()));
+        // SAFETY: the caller's promise.
+        unsafe { &*self.base.as_ptr().add(offset).cast::<T>() }
+    }
+
+    /// A slice of `count` `T`s at a byte offset; the same promises as [`Self::at`].
+    #[inline]
+    unsafe fn many<T>(&self, offset: usize, count: usize) -> &[T] {
+        debug_assert!(
+            offset + count * size_of::<T>() <= self.layout.bytes && offset.is_multiple_of(align_of::<T>())
+        );
+        // SAFETY: the caller's promise.
+        unsafe { std::slice::from_raw_parts(self.base.as_ptr().add(offset).cast::<T>(), count) }
+    }
+
+    /// The first page.
+    #[inline]
+    pub fn header(&self) -> &Header {
+        // SAFETY: the mapping is longer than the header, page-aligned, and the header is atomics.
+        unsafe { self.at(0) }
+    }
+
+    /// The run token.
+    #[inline]
+    pub fn token(&self) -> &RunToken {
+        // SAFETY: the control region holds 1 + local_ranks words; the token is the first.
+        unsafe { self.at(self.layout.control) }
+    }
+
+    /// What the processor has taken of each rank.
+    #[inline]
+    pub fn taken(&self) -> &[HeadsWord] {
+        // SAFETY: the words after the token in the control region, one per local rank.
+        unsafe { self.many(self.layout.control + 8, self.layout.local_ranks as usize) }
+    }
+
+    /// The doorbells of the ranks.
+    #[inline]
+    pub fn doorbells(&self) -> &[HeadsWord] {
+        // SAFETY: the region holds one word per local rank.
+        unsafe { self.many(self.layout.doorbells, self.layout.local_ranks as usize) }
+    }
+
+    /// Node (high half) and local index (low half) of every rank of the job.
+    #[inline]
+    pub fn places(&self) -> &[AtomicU64] {
+        // SAFETY: the region holds one word per rank of the job.
+        unsafe { self.many(self.layout.places, self.layout.job_ranks as usize) }
+    }
+
+    /// The block of a local rank.
+    #[inline]
+    pub fn rank(&self, local_index: u32) -> Result<&RankBlock, Corrupt> {
+        let i = checked("local rank", local_index, self.layout.local_ranks as usize)?;
+        // SAFETY: the region holds `local_ranks` blocks and the index was checked.
+        Ok(unsafe { self.at(self.layout.ranks + i * size_of::<RankBlock>()) })
+    }
+
+    /// A request slot of a local rank.
+    #[inline]
+    pub fn request(&self, local_index: u32, request: u32) -> Result<&RequestSlot, Corrupt> {
+        let i = checked("request slot", request, REQUESTS)?;
+        Ok(&self.rank(local_index)?.requests[i])
+    }
+
+    /// The first byte of a slab of a local rank; it has [`SLAB_BYTES`].
+    #[inline]
+    pub fn slab(&self, local_index: u32, slab: u32) -> Result<NonNull<u8>, Corrupt> {
+        let i = checked("slab", slab, SLABS)?;
+        Ok(NonNull::from(&self.rank(local_index)?.slabs[i]).cast())
+    }
+
+    /// A queued descriptor.
+    #[inline]
+    pub fn entry(&self, entry: u32) -> Result<&Cell, Corrupt> {
+        let i = checked("queue entry", entry, ENTRIES)?;
+        // SAFETY: the region holds `ENTRIES` cells and the index was checked.
+        Ok(unsafe { self.at(self.layout.entries + i * size_of::<Cell>()) })
+    }
+
+    /// A transfer.
+    #[inline]
+    pub fn transfer(&self, transfer: u32) -> Result<&Transfer, Corrupt> {
+        let i = checked("transfer", transfer, TRANSFERS)?;
+        // SAFETY: the region holds `TRANSFERS` transfers and the index was checked.
+        Ok(unsafe { self.at(self.layout.transfers + i * size_of::<Transfer>()) })
+    }
+
+    /// A collective instance.
+    #[inline]
+    pub fn instance(&self, instance: u32) -> Result<&Instance, Corrupt> {
+        let i = checked("collective instance", instance, INSTANCES)?;
+        // SAFETY: the region holds `INSTANCES` instances of this stride and the index was checked.
+        Ok(unsafe { self.at(self.layout.instances + i * self.layout.instance_stride) })
+    }
+
+    /// The members of a collective instance, one per local rank at most.
+    #[inline]
+    pub fn members(&self, instance: u32) -> Result<&[Member], Corrupt> {
+        let i = checked("collective instance", instance, INSTANCES)?;
+        let start =
+            self.layout.instances + i * self.layout.instance_stride + crate::collective::INSTANCE_BYTES;
+        // SAFETY: every instance is followed by one member per local rank; the index was checked.
+        Ok(unsafe { self.many(start, self.layout.local_ranks as usize) })
+    }
+
+    /// The first byte of a window; it has [`WINDOW_BYTES`].
+    #[inline]
+    pub fn window(&self, window: u32) -> Result<NonNull<u8>, Corrupt> {
+        let i = checked("window", window, WINDOWS)?;
+        // SAFETY: the region holds `WINDOWS` windows and the index was checked, so the sum stays inside the mapping.
+        Ok(unsafe { self.base.add(self.layout.windows + i * WINDOW_BYTES) })
+    }
+
+    /// The words of the EMDS ring.
+    #[inline]
+    pub fn emds_words(&self) -> &[AtomicU64] {
+        // SAFETY: the region holds that many words.
+        unsafe { self.many(self.layout.emds, self.layout.emds_words) }
+    }
+
+    /// Copies bytes into a slab.
+    #[inline]
+    pub fn write_slab(&self, local_index: u32, slab: u32, bytes: &[u8]) -> Result<(), Corrupt> {
+        checked("bytes for a slab", bytes.len() as u32, SLAB_BYTES + 1)?;
+        let to = self.slab(local_index, slab)?;
+        // SAFETY: the slab has SLAB_BYTES, the length was checked, and the slab is the caller's until it is posted.
+        unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), to.as_ptr(), bytes.len()) };
+        Ok(())
+    }
+}
+
+impl Drop for NicMemory {
+    fn drop(&mut self) {
+        // SAFETY: mapped with this length by `map` or `create_private`; no reference outlives `self`.
+        let _ = unsafe { munmap(self.base.as_ptr().cast(), self.layout.bytes) };
+    }
+}

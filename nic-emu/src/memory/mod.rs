@@ -1,0 +1,82 @@
+//! NIC memory: the one mapping that a job's ranks on a node and its program launcher share (design §4, "Memory").
+//!
+//! ```text
+//!  offset 0     Header            identity, slice state, abort record, pools        (1 page)
+//!               control           run token, then a taken word per rank             8 bytes each
+//!               doorbells         a doorbell per rank                               8 bytes each
+//!               places            node and local index of every rank of the job     8 bytes each
+//!               rank blocks       status, queues, rings, request slots, slabs       one per local rank
+//!               entries           queued descriptors (unexpected, posted)           64 bytes each
+//!               transfers         messages under way by rendezvous                  320 bytes each
+//!               instances         collectives under way, a member per local rank
+//!               windows           slots for pipelined copies
+//!               emds              ring of slice records (mds::emds)
+//! ```
+//!
+//! Every region starts on a page. All of it is `repr(C)`, holds indices and never pointers, and is zeros at first: a
+//! zeroed region is an empty one, so creating it is one `ftruncate` and pools grow by touching pages. The sizes
+//! are limits, not costs. What other processes wrote is never trusted: accessors check their index and answer
+//! [`Corrupt`], which ends the job with a message instead of going astray.
+
+mod layout;
+mod mapping;
+
+pub use layout::{
+    COLLECTIVE_RING, ENTRIES, INSTANCES, RECEIVE_RING, REQUESTS, SEND_RING, TRANSFERS, WINDOWS,
+};
+pub use layout::{Layout, LayoutError, RankBlock};
+pub use mapping::{MapError, NicMemory};
+
+use crate::sync::{AtomicU32, AtomicU64, Ordering};
+
+/// What a holder found in NIC memory that no rank of a healthy job writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "NIC memory is corrupt: {what} {value} (limit {limit}); a process of the job wrote outside its own memory"
+)]
+pub struct Corrupt {
+    /// The kind of index or word.
+    pub what: &'static str,
+    /// Its value.
+    pub value: u64,
+    /// What it had to be below.
+    pub limit: u64,
+}
+
+/// A counter that only the processor writes; others may look.
+#[repr(transparent)]
+#[derive(Default)]
+pub struct Word(AtomicU32);
+
+impl Word {
+    /// Its value.
+    #[inline]
+    pub fn get(&self) -> u32 {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// Sets it.
+    #[inline]
+    pub fn set(&self, value: u32) {
+        self.0.store(value, Ordering::Relaxed);
+    }
+}
+
+/// The same in 64 bits.
+#[repr(transparent)]
+#[derive(Default)]
+pub struct Word64(AtomicU64);
+
+impl Word64 {
+    /// Its value.
+    #[inline]
+    pub fn get(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// Sets it.
+    #[inline]
+    pub fn set(&self, value: u64) {
+        self.0.store(value, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,117 @@
+//! The two matching queues of a rank: posted receives, and unexpected messages (paper, §4.3). Processor only.
+//!
+//! Doubly linked lists of entries (descriptors as they stood in the ring, 64 bytes) in the node's entry pool. Order is
+//! order of arrival, which is what MPI's matching rules are about.
+
+use crate::memory::{Corrupt, ENTRIES, NicMemory, Word};
+use crate::pool::NONE;
+use crate::ring::CELL_WORDS;
+
+/// Ends of a list, as indices plus one.
+#[repr(C)]
+#[derive(Default)]
+pub struct Queue {
+    first: Word,
+    last: Word,
+    length: Word,
+}
+
+/// The two queues of a rank, one cache line.
+#[repr(C, align(64))]
+#[derive(Default)]
+pub struct MatchQueues {
+    /// Receives that wait for a message.
+    pub posted: Queue,
+    /// Messages that wait for a receive.
+    pub unexpected: Queue,
+}
+
+const _: () = assert!(size_of::<MatchQueues>() == 64);
+
+/// The word of an entry that holds its links: next in the low half, previous in the high half, each plus one.
+const LINKS: usize = 7;
+
+impl Queue {
+    /// Entries in it.
+    #[inline]
+    pub fn len(&self) -> u32 {
+        self.length.get()
+    }
+
+    /// True when there are none.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.first.get() == NONE
+    }
+
+    /// Appends a descriptor. False when the pool is full.
+    #[inline]
+    pub fn push(&self, memory: &NicMemory, words: &[u64; CELL_WORDS]) -> Result<bool, Corrupt> {
+        let pool = &memory.header().pools.entries;
+        let Some(entry) = pool.take(ENTRIES, |free| Ok(memory.entry(free)?.word(LINKS) as u32))? else {
+            return Ok(false);
+        };
+        let last = self.last.get();
+        let mut linked = *words;
+        linked[LINKS] = (last as u64) << 32;
+        memory.entry(entry)?.write(&linked);
+        if last == NONE {
+            self.first.set(entry + 1);
+        } else {
+            let before = memory.entry(last - 1)?;
+            before.set_word(LINKS, before.word(LINKS) & !0xffff_ffff | (entry as u64 + 1));
+        }
+        self.last.set(entry + 1);
+        self.length.set(self.length.get() + 1);
+        Ok(true)
+    }
+
+    /// The first entry, from the oldest, that satisfies the predicate, with its words.
+    #[inline]
+    pub fn find(
+        &self,
+        memory: &NicMemory,
+        mut predicate: impl FnMut(&[u64; CELL_WORDS]) -> bool,
+    ) -> Result<Option<(u32, [u64; CELL_WORDS])>, Corrupt> {
+        let mut at = self.first.get();
+        let mut steps = 0;
+        while at != NONE {
+            let cell = memory.entry(at - 1)?;
+            let words = cell.read();
+            if predicate(&words) {
+                return Ok(Some((at - 1, words)));
+            }
+            at = words[LINKS] as u32;
+            steps += 1;
+            if steps > ENTRIES {
+                return Err(Corrupt { what: "queue length", value: steps as u64, limit: ENTRIES as u64 });
+            }
+        }
+        Ok(None)
+    }
+
+    /// Takes an entry out and gives it back to the pool.
+    #[inline]
+    pub fn remove(&self, memory: &NicMemory, entry: u32) -> Result<(), Corrupt> {
+        let cell = memory.entry(entry)?;
+        let links = cell.word(LINKS);
+        let (next, previous) = (links as u32, (links >> 32) as u32);
+        if previous == NONE {
+            self.first.set(next);
+        } else {
+            let before = memory.entry(previous - 1)?;
+            before.set_word(LINKS, before.word(LINKS) & !0xffff_ffff | next as u64);
+        }
+        if next == NONE {
+            self.last.set(previous);
+        } else {
+            let after = memory.entry(next - 1)?;
+            after.set_word(LINKS, after.word(LINKS) & 0xffff_ffff | (previous as u64) << 32);
+        }
+        self.length.set(self.length.get().wrapping_sub(1));
+        memory.header().pools.entries.give_back(entry, |link| {
+            memory.entry(entry)?.set_word(LINKS, link as u64);
+            Ok(())
+        })
+    }
+}

@@ -1,0 +1,171 @@
+//! What a rank says of itself in NIC memory: whether it computes or waits, and for what.
+//!
+//! The rank alone writes its status; the processor and the program launcher read it. It decides how bytes move (a rank that
+//! waits can copy, one that computes cannot), who must be woken, and what a hang report says.
+
+use crate::memory::{Word, Word64};
+use crate::sync::{AtomicU32, Ordering};
+
+/// Where a rank is in its life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Phase {
+    /// Started, has not called `MPI_Init`; perhaps not an MPI program.
+    NotAttached = 0,
+    /// Between `MPI_Init` and `MPI_Finalize`.
+    Attached = 1,
+    /// Has left `MPI_Finalize`.
+    Finalized = 2,
+    /// Is dead.
+    Exited = 3,
+}
+
+/// What a rank does now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Activity {
+    /// Computes, or is in a call that does not block.
+    Computing = 0,
+    /// Blocked in a call, polling or yielding: its core is lent.
+    Polling = 1,
+    /// Blocked in a call, asleep on its wait word.
+    Sleeping = 2,
+}
+
+/// What a blocked rank waits for; the numbers are in the units of the call.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WaitingFor {
+    /// The call, as `mds::mmds::Primitive` numbers it.
+    pub call: u32,
+    /// Context of the communicator.
+    pub context: u32,
+    /// The peer's rank in the communicator, `ANY_SOURCE`, or the root; `NOBODY` for calls without one.
+    pub peer: u32,
+    /// The tag, or `ANY_TAG`.
+    pub tag: i32,
+    /// Size of the message or of the contribution.
+    pub bytes: u64,
+    /// Requests waited for; 1 for a blocking call.
+    pub requests: u32,
+    /// The collective's sequence number in its communicator.
+    pub sequence: u32,
+}
+
+/// "No peer" in [`WaitingFor::peer`].
+pub const NOBODY: u32 = u32::MAX - 1;
+
+/// A rank's status, three cache lines.
+#[repr(C, align(64))]
+pub struct RankStatus {
+    phase: AtomicU32,
+    activity: AtomicU32,
+    pid: Word,
+    /// Times the blocked rank has looked whether it may go on; shows the hang detector that it looked after the last
+    /// change.
+    polls: Word,
+    call: Word,
+    context: Word,
+    peer: Word,
+    tag: Word,
+    bytes: Word64,
+    requests: Word,
+    sequence: Word,
+    /// Blocking calls so far: tells one wait from the next.
+    waits: Word,
+    _pad0: [u32; 3],
+
+    /// The wait word: 1 while the rank sleeps.
+    pub sleep: AtomicU32,
+    _pad1: [u32; 15],
+
+    /// Transfers of this rank that the processor has started; the rank looks for work when it changes.
+    pub transfers_started: Word,
+    _pad2: [u32; 15],
+}
+
+const _: () = assert!(size_of::<RankStatus>() == 192);
+
+impl RankStatus {
+    /// The rank's phase.
+    pub fn phase(&self) -> Phase {
+        match self.phase.load(Ordering::Acquire) {
+            1 => Phase::Attached,
+            2 => Phase::Finalized,
+            3 => Phase::Exited,
+            _ => Phase::NotAttached,
+        }
+    }
+
+    /// Enters a phase.
+    pub fn set_phase(&self, phase: Phase) {
+        self.phase.store(phase as u32, Ordering::Release);
+    }
+
+    /// What the rank does.
+    #[inline]
+    pub fn activity(&self) -> Activity {
+        match self.activity.load(Ordering::Relaxed) {
+            1 => Activity::Polling,
+            2 => Activity::Sleeping,
+            _ => Activity::Computing,
+        }
+    }
+
+    /// Says what the rank does.
+    #[inline]
+    pub fn set_activity(&self, activity: Activity) {
+        self.activity.store(activity as u32, Ordering::Relaxed);
+    }
+
+    /// The rank's process, as the kernel numbers it; 0 before it is known.
+    pub fn pid(&self) -> u32 {
+        self.pid.get()
+    }
+
+    /// Sets the rank's process.
+    pub fn set_pid(&self, pid: u32) {
+        self.pid.set(pid);
+    }
+
+    /// Says what the rank is about to wait for.
+    #[inline]
+    pub fn set_waiting_for(&self, what: &WaitingFor) {
+        self.call.set(what.call);
+        self.context.set(what.context);
+        self.peer.set(what.peer);
+        self.tag.set(what.tag as u32);
+        self.bytes.set(what.bytes);
+        self.requests.set(what.requests);
+        self.sequence.set(what.sequence);
+        self.waits.set(self.waits.get().wrapping_add(1));
+    }
+
+    /// What the rank waits for; meaningful while it is blocked.
+    pub fn waiting_for(&self) -> WaitingFor {
+        WaitingFor {
+            call: self.call.get(),
+            context: self.context.get(),
+            peer: self.peer.get(),
+            tag: self.tag.get() as i32,
+            bytes: self.bytes.get(),
+            requests: self.requests.get(),
+            sequence: self.sequence.get(),
+        }
+    }
+
+    /// Blocking calls so far.
+    pub fn waits(&self) -> u32 {
+        self.waits.get()
+    }
+
+    /// Times the blocked rank has looked.
+    pub fn polls(&self) -> u32 {
+        self.polls.get()
+    }
+
+    /// Counts one more look.
+    #[inline]
+    pub fn count_poll(&self) {
+        self.polls.set(self.polls.get().wrapping_add(1));
+    }
+}

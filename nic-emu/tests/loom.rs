@@ -1,0 +1,77 @@
+//! Rings, doorbells and the run token under every interleaving: `RUSTFLAGS="--cfg loom" cargo test -p nic-emu --test loom --release`.
+#![cfg(loom)]
+
+use loom::sync::Arc;
+use loom::sync::atomic::{AtomicU64, Ordering};
+use loom::thread;
+use nic_emu::doorbell::{Heads, HeadsWord, RingKind};
+use nic_emu::ring::{Cell, Ring};
+use nic_emu::token::{Holder, RunToken};
+
+struct Nic {
+    token: RunToken,
+    doorbell: HeadsWord,
+    taken: HeadsWord,
+    cells: [Cell; 2],
+    /// Only the holder touches it: sum and number of the entries taken.
+    sum: AtomicU64,
+    count: AtomicU64,
+}
+
+impl Nic {
+    fn new() -> Self {
+        Self {
+            token: RunToken::new(),
+            doorbell: HeadsWord::new(),
+            taken: HeadsWord::new(),
+            cells: [Cell::new(), Cell::new()],
+            sum: AtomicU64::new(0),
+            count: AtomicU64::new(0),
+        }
+    }
+
+    fn drive(&self, holder: Holder) {
+        if self.doorbell.peek() != self.taken.peek() && self.token.try_take(holder) {
+            let heads = self.doorbell.read();
+            let mut taken = self.taken.read();
+            while heads.ahead_of(taken, RingKind::Send) > 0 {
+                let entry = Ring::new(&self.cells).cell(taken.get(RingKind::Send)).read();
+                assert!(entry.iter().all(|&w| w == entry[0]), "a torn entry: {entry:?}");
+                self.sum.store(self.sum.load(Ordering::Relaxed) + entry[0], Ordering::Relaxed);
+                self.count.store(self.count.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+                taken = taken.advanced(RingKind::Send);
+            }
+            self.taken.publish(taken);
+            self.token.release();
+        }
+    }
+}
+
+#[test]
+fn every_posted_entry_is_taken_once_and_whole_with_two_holders() {
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = Some(3);
+    model.check(|| {
+        let nic = Arc::new(Nic::new());
+        let poster = {
+            let nic = nic.clone();
+            thread::spawn(move || {
+                let mut heads = Heads(0);
+                for value in 1..=3u64 {
+                    while heads.ahead_of(nic.taken.read(), RingKind::Send) >= 2 {
+                        nic.drive(Holder::rank(0));
+                        thread::yield_now();
+                    }
+                    Ring::new(&nic.cells).cell(heads.get(RingKind::Send)).write(&[value; 8]);
+                    heads = heads.advanced(RingKind::Send);
+                    nic.doorbell.publish(heads);
+                }
+            })
+        };
+        nic.drive(Holder::rank(1));
+        poster.join().unwrap();
+        nic.drive(Holder::rank(1));
+        assert!(nic.token.try_take(Holder::rank(1)));
+        assert_eq!((nic.sum.load(Ordering::Relaxed), nic.count.load(Ordering::Relaxed)), (6, 3));
+    });
+}
