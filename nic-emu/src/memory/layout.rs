@@ -43,8 +43,7 @@ const _: () = {
     assert!(SEND_RING < 1 << (COUNTER_BITS - 1) && RECEIVE_RING < 1 << (COUNTER_BITS - 1));
     assert!(size_of::<Cell>() == 64 && size_of::<RequestSlot>() == 64);
     assert!(size_of::<Header>() == PAGE);
-    assert!(size_of::<RankBlock>() % PAGE == 0);
-    assert!(ENTRIES < u32::MAX as usize && REQUESTS < u32::MAX as usize);
+    assert!(size_of::<RankBlock>().is_multiple_of(PAGE));
 };
 
 /// The first page.
