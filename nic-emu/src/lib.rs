@@ -31,3 +31,6 @@ pub mod transfer;
 pub(crate) fn emds_words(slices: u64) -> usize {
     slices as usize * 32
 }
+//! The emulated NIC of one job on one node (paper, §3 and §4).
+
+pub mod arith;

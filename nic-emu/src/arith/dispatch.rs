@@ -1,0 +1,194 @@
+//! From an operation, an element type and an arithmetic to the one loop compiled for them.
+
+use super::element::ElementType as E;
+use super::float::{self, Bf16, F16, F32, F64};
+use super::integer;
+use super::kernel::{ByReference, Kernel, Operands, one_by_one, vectors};
+use super::operation::ReduceOp as R;
+use super::pair::{self, Locate, Maximum, Minimum, SoftMaximum, SoftMinimum};
+use super::{ArithError, Arithmetic};
+
+/// Bytes of an operand that a block holds: two AVX2 registers.
+const BLOCK_BYTES: usize = 64;
+
+/// A loop of integer instructions.
+macro_rules! integer {
+    ($operation:ident, $type:ty) => {
+        vectors::<integer::$operation<$type>, { BLOCK_BYTES / size_of::<$type>() }>
+    };
+}
+
+/// A floating-point operation that native code carries out with integer instructions.
+macro_rules! ordered {
+    ($operation:ident, $type:ty, $arithmetic:ident) => {
+        match $arithmetic {
+            Arithmetic::Native => vectors::<float::$operation<$type>, { BLOCK_BYTES / size_of::<$type>() }>,
+            Arithmetic::SoftFloat => one_by_one::<ByReference<float::$operation<$type>>>,
+        }
+    };
+}
+
+/// A floating-point operation that native code carries out in the floating-point unit.
+macro_rules! rounded {
+    ($operation:ident, $type:ty, $lanes:expr, $arithmetic:ident) => {
+        match $arithmetic {
+            #[cfg(target_arch = "x86_64")]
+            Arithmetic::Native => in_default_environment::<float::$operation<$type>, { $lanes }>,
+            _ => one_by_one::<ByReference<float::$operation<$type>>>,
+        }
+    };
+    ($operation:ident, $type:ty, $arithmetic:ident) => {
+        rounded!($operation, $type, BLOCK_BYTES / size_of::<$type>(), $arithmetic)
+    };
+}
+
+macro_rules! located {
+    ($value:ty, $index:ty, $native:ty, $soft:ty, $arithmetic:ident) => {
+        match $arithmetic {
+            Arithmetic::Native => Locate::<$value, $index, $native, Minimum>::run,
+            Arithmetic::SoftFloat => Locate::<$value, $index, $soft, SoftMinimum>::run,
+        }
+    };
+}
+
+/// # Safety
+/// As for [`vectors`].
+#[cfg(target_arch = "x86_64")]
+#[inline(never)]
+unsafe fn in_default_environment<O: super::kernel::Operation, const LANES: usize>(operands: Operands) {
+    // SAFETY: passed on.
+    unsafe { super::environment::with_default(vectors::<O, LANES>, operands) };
+}
+
+/// Combines `operands`.
+///
+/// # Safety
+/// The invariant of [`Operands`] for `element`.
+///
+/// # Errors
+/// The operation is not defined on the type.
+#[inline]
+pub(super) unsafe fn run(
+    op: R,
+    element: E,
+    operands: Operands,
+    arithmetic: Arithmetic,
+) -> Result<(), ArithError> {
+    match op {
+        // SAFETY: passed on.
+        R::Replace => unsafe { copy(element, operands.left, operands) },
+        // SAFETY: passed on.
+        R::NoOp => unsafe { copy(element, operands.right, operands) },
+        _ => {
+            let mut operands = operands;
+            let kernel = kernel(op, element, &mut operands, arithmetic)
+                .ok_or(ArithError::Unsupported { op, element })?;
+            // SAFETY: `kernel` is the loop for this element type, for which the invariant holds.
+            unsafe { kernel(operands) };
+        }
+    }
+    Ok(())
+}
+
+/// # Safety
+/// The invariant of [`Operands`] for `element`, of which `source` is one of the operands.
+unsafe fn copy(element: E, source: *const u8, operands: Operands) {
+    let Operands { out, count, .. } = operands;
+    // SAFETY: passed on; the pairs without padding are plain bytes, and `source` is `out` or apart from it.
+    unsafe {
+        match element {
+            E::F64I32 => pair::copy::<F64, i32>(source, out, count),
+            E::I64I32 => pair::copy::<i64, i32>(source, out, count),
+            E::I16I32 => pair::copy::<i16, i32>(source, out, count),
+            _ if source == out.cast_const() => {}
+            _ => std::ptr::copy_nonoverlapping(source, out, count << element.size_log2()),
+        }
+    }
+}
+
+macro_rules! integer_kernel {
+    ($op:ident, $type:ty) => {
+        match $op {
+            R::Max => integer!(Max, $type),
+            R::Min => integer!(Min, $type),
+            R::Sum => integer!(Sum, $type),
+            R::Prod => integer!(Prod, $type),
+            R::Land => integer!(Land, $type),
+            R::Band => integer!(Band, $type),
+            R::Lor => integer!(Lor, $type),
+            R::Bor => integer!(Bor, $type),
+            R::Lxor => integer!(Lxor, $type),
+            R::Bxor => integer!(Bxor, $type),
+            _ => return None,
+        }
+    };
+}
+
+macro_rules! float_kernel {
+    ($op:ident, $type:ty, $arithmetic:ident) => {
+        match $op {
+            R::Max => ordered!(Max, $type, $arithmetic),
+            R::Min => ordered!(Min, $type, $arithmetic),
+            R::Sum => rounded!(Sum, $type, $arithmetic),
+            R::Prod => rounded!(Prod, $type, $arithmetic),
+            _ => return None,
+        }
+    };
+}
+
+macro_rules! complex_kernel {
+    ($op:ident, $part:ty, $operands:ident, $arithmetic:ident) => {
+        match $op {
+            R::Sum => {
+                $operands.count *= 2;
+                rounded!(Sum, $part, $arithmetic)
+            }
+            R::Prod => rounded!(ComplexProd, $part, BLOCK_BYTES / size_of::<[$part; 2]>(), $arithmetic),
+            _ => return None,
+        }
+    };
+}
+
+macro_rules! pair_kernel {
+    ($op:ident, $value:ty, $index:ty, $arithmetic:ident) => {
+        match $op {
+            R::Maxloc => located!($value, $index, Maximum, SoftMaximum, $arithmetic),
+            R::Minloc => located!($value, $index, Minimum, SoftMinimum, $arithmetic),
+            _ => return None,
+        }
+    };
+}
+
+/// The loop for a type and an operation; counts the parts of complex numbers where they are combined apart.
+#[inline]
+fn kernel(op: R, element: E, operands: &mut Operands, arithmetic: Arithmetic) -> Option<Kernel> {
+    Some(match element {
+        E::I8 => integer_kernel!(op, i8),
+        E::I16 => integer_kernel!(op, i16),
+        E::I32 => integer_kernel!(op, i32),
+        E::I64 => integer_kernel!(op, i64),
+        E::U8 => integer_kernel!(op, u8),
+        E::U16 => integer_kernel!(op, u16),
+        E::U32 => integer_kernel!(op, u32),
+        E::U64 => integer_kernel!(op, u64),
+        E::F16 => float_kernel!(op, F16, arithmetic),
+        E::Bf16 => float_kernel!(op, Bf16, arithmetic),
+        E::F32 => float_kernel!(op, F32, arithmetic),
+        E::F64 => float_kernel!(op, F64, arithmetic),
+        E::ComplexF32 => complex_kernel!(op, F32, operands, arithmetic),
+        E::ComplexF64 => complex_kernel!(op, F64, operands, arithmetic),
+        E::Byte => match op {
+            R::Band => integer!(Band, u8),
+            R::Bor => integer!(Bor, u8),
+            R::Bxor => integer!(Bxor, u8),
+            _ => return None,
+        },
+        E::F32I32 => pair_kernel!(op, F32, i32, arithmetic),
+        E::F64I32 => pair_kernel!(op, F64, i32, arithmetic),
+        E::I64I32 => pair_kernel!(op, i64, i32, arithmetic),
+        E::I32I32 => pair_kernel!(op, i32, i32, arithmetic),
+        E::I16I32 => pair_kernel!(op, i16, i32, arithmetic),
+        E::F32F32 => pair_kernel!(op, F32, F32, arithmetic),
+        E::F64F64 => pair_kernel!(op, F64, F64, arithmetic),
+    })
+}

@@ -1,0 +1,140 @@
+//! The loops over operand vectors: one generic loop, compiled once for the baseline and once for AVX2.
+//!
+//! A vector is taken in blocks of a fixed number of lanes that are loaded whole, combined, and stored whole,
+//! so the compiler keeps a block in vector registers, and the result may overwrite the right operand.
+
+use std::marker::PhantomData;
+
+/// Vectors of a combine.
+///
+/// Invariant of the kernels: `left`, `right` and `out` are valid for `count` elements of the kernel's type, of
+/// any alignment; `out` is the same as `right` or overlaps neither operand.
+#[derive(Clone, Copy)]
+pub(super) struct Operands {
+    pub left: *const u8,
+    pub right: *const u8,
+    pub out: *mut u8,
+    /// Number of elements.
+    pub count: usize,
+}
+
+/// A monomorphic loop. Unsafe to call: the operands must keep the invariant of [`Operands`].
+pub(super) type Kernel = unsafe fn(Operands);
+
+/// A binary operation on one type. `Item` has no padding and every bit pattern is valid.
+pub(super) trait Operation {
+    /// What a vector holds.
+    type Item: Copy;
+
+    /// The result for one element.
+    fn combine(left: Self::Item, right: Self::Item) -> Self::Item;
+
+    /// The result for a block, equal to `combine` of every lane.
+    #[inline(always)]
+    fn combine_block<const LANES: usize>(
+        left: &[Self::Item; LANES],
+        right: &[Self::Item; LANES],
+    ) -> [Self::Item; LANES] {
+        let mut out = *right;
+        for i in 0..LANES {
+            out[i] = Self::combine(left[i], right[i]);
+        }
+        out
+    }
+}
+
+/// The same operation, carried out by the reference arithmetic.
+pub(super) trait Reference: Operation {
+    /// The result for one element, computed by SoftFloat.
+    fn reference(left: Self::Item, right: Self::Item) -> Self::Item;
+}
+
+/// An operation whose items are combined by its reference.
+pub(super) struct ByReference<O>(PhantomData<O>);
+
+impl<O: Reference> Operation for ByReference<O> {
+    type Item = O::Item;
+
+    #[inline(always)]
+    fn combine(left: O::Item, right: O::Item) -> O::Item {
+        O::reference(left, right)
+    }
+}
+
+/// One element after the other.
+///
+/// # Safety
+/// The invariant of [`Operands`] for `O::Item`.
+#[inline(always)]
+pub(super) unsafe fn one_by_one<O: Operation>(operands: Operands) {
+    // SAFETY: passed on.
+    unsafe { elements::<O>(operands, 0) }
+}
+
+/// # Safety
+/// The invariant of [`Operands`] for `O::Item`.
+#[inline(always)]
+unsafe fn elements<O: Operation>(operands: Operands, first: usize) {
+    let left = operands.left.cast::<O::Item>();
+    let right = operands.right.cast::<O::Item>();
+    let out = operands.out.cast::<O::Item>();
+    for i in first..operands.count {
+        // SAFETY: `i` is below the count for which the three vectors are valid; accesses are unaligned.
+        unsafe {
+            let result = O::combine(left.add(i).read_unaligned(), right.add(i).read_unaligned());
+            out.add(i).write_unaligned(result);
+        }
+    }
+}
+
+/// # Safety
+/// The invariant of [`Operands`] for `O::Item`.
+#[inline(always)]
+unsafe fn blocks<O: Operation, const LANES: usize>(operands: Operands) {
+    let left = operands.left.cast::<O::Item>();
+    let right = operands.right.cast::<O::Item>();
+    let out = operands.out.cast::<O::Item>();
+    let whole = operands.count - operands.count % LANES;
+    let mut first = 0;
+    while first < whole {
+        // SAFETY: `first + LANES <= count`, for which the three vectors are valid; accesses are unaligned, and
+        // both operands of the block are read before it is written.
+        unsafe {
+            let left = left.add(first).cast::<[O::Item; LANES]>().read_unaligned();
+            let right = right.add(first).cast::<[O::Item; LANES]>().read_unaligned();
+            let result = O::combine_block(&left, &right);
+            out.add(first).cast::<[O::Item; LANES]>().write_unaligned(result);
+        }
+        first += LANES;
+    }
+    // SAFETY: the invariant is passed on.
+    unsafe { elements::<O>(operands, whole) };
+}
+
+/// # Safety
+/// The processor has AVX2, and the invariant of [`Operands`] for `O::Item`.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+unsafe fn blocks_avx2<O: Operation, const LANES: usize>(operands: Operands) {
+    // SAFETY: the invariant is passed on.
+    unsafe { blocks::<O, LANES>(operands) };
+}
+
+/// The loop over blocks, with the widest vectors that this processor has.
+///
+/// # Safety
+/// The invariant of [`Operands`] for `O::Item`.
+#[inline(always)]
+pub(super) unsafe fn vectors<O: Operation, const LANES: usize>(operands: Operands) {
+    if operands.count < LANES {
+        // SAFETY: the invariant is passed on.
+        return unsafe { elements::<O>(operands, 0) };
+    }
+    #[cfg(target_arch = "x86_64")]
+    if std::arch::is_x86_feature_detected!("avx2") {
+        // SAFETY: AVX2 was just detected; the invariant is passed on.
+        return unsafe { blocks_avx2::<O, LANES>(operands) };
+    }
+    // SAFETY: the invariant is passed on.
+    unsafe { blocks::<O, LANES>(operands) };
+}
