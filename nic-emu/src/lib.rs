@@ -3,6 +3,7 @@
 //! An engine without I/O over NIC memory: ranks post descriptors in rings, whoever holds the run token is the
 //! NIC processor and runs slices, completions come back in request slots. It opens no socket and reads no clock.
 
+pub mod arith;
 #[cfg(not(loom))]
 pub mod collective;
 #[cfg(not(loom))]
@@ -31,6 +32,3 @@ pub mod transfer;
 pub(crate) fn emds_words(slices: u64) -> usize {
     slices as usize * 32
 }
-//! The emulated NIC of one job on one node (paper, §3 and §4).
-
-pub mod arith;
