@@ -1,0 +1,170 @@
+//! The metrics of tables 5.1 and 5.2 by name, and sets of them.
+
+use super::record::Scope;
+use std::fmt;
+
+macro_rules! metrics {
+    ($($variant:ident $name:literal $scope:ident $unit:literal $doc:literal)+) => {
+        /// A metric of EMDS (paper, tables 5.1 and 5.2).
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[repr(u8)]
+        pub enum Metric {
+            $(#[doc = concat!($name, ": ", $doc)] $variant,)+
+        }
+
+        impl Metric {
+            /// Every metric; the local ones, then the global ones.
+            pub const ALL: &[Self] = &[$(Self::$variant,)+];
+
+            /// The metric's name in the paper.
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$variant => $name,)+ }
+            }
+
+            /// What it means, in a line.
+            pub const fn meaning(self) -> &'static str {
+                match self { $(Self::$variant => $doc,)+ }
+            }
+
+            /// The unit of its values: `ns`, or empty for a count.
+            pub const fn unit(self) -> &'static str {
+                match self { $(Self::$variant => $unit,)+ }
+            }
+
+            /// Whether it is recorded on every node or once for all.
+            pub const fn scope(self) -> Scope {
+                match self { $(Self::$variant => Scope::$scope,)+ }
+            }
+        }
+    };
+}
+
+// The order is that of the words in a record of the ring: see `record.rs`.
+metrics! {
+    Letts    "LETTS"    Local  "ns" "time since the previous slice began on the node"
+    Ltdem    "LTDEM"    Local  "ns" "time of the descriptor exchange microphase on the node"
+    Ltmsm    "LTMSM"    Local  "ns" "time of the message scheduling microphase on the node"
+    Ltp2p    "LTP2P"    Local  "ns" "time of the point-to-point microphase on the node (routine DH)"
+    Ltbbm    "LTBBM"    Local  "ns" "time of the broadcast and barrier microphase on the node (routine CH)"
+    Ltrm     "LTRM"     Local  "ns" "time of the reduce microphase on the node (routine RH)"
+    Ltts     "LTTS"     Local  "ns" "time to complete the slice on the node"
+    Np2pdem  "NP2PDEM"  Local  ""   "point-to-point descriptors processed in descriptor exchange"
+    Np2pmsm  "NP2PMSM"  Local  ""   "point-to-point operations scheduled in message scheduling"
+    Ncolldem "NCOLLDEM" Local  ""   "collective descriptors processed in descriptor exchange"
+    Ncollmsm "NCOLLMSM" Local  ""   "collective operations scheduled in message scheduling"
+    Bpts     "BPTS"     Local  ""   "processes of the node blocked during the slice"
+    Getts    "GETTS"    Global "ns" "time since the previous slice began, at the strobe sender"
+    Gtdem    "GTDEM"    Global "ns" "time until descriptor exchange was over on all nodes"
+    Gtmsm    "GTMSM"    Global "ns" "time until message scheduling was over on all nodes"
+    Gtts     "GTTS"     Global "ns" "time until the slice was complete on all nodes"
+    Usrts    "USRTS"    Global ""   "unsuccessful synchronisation retries before the slice was over"
+    Usrdem   "USRDEM"   Global ""   "unsuccessful synchronisation retries before descriptor exchange was over"
+    Usrmsm   "USRMSM"   Global ""   "unsuccessful synchronisation retries before message scheduling was over"
+}
+
+impl Metric {
+    /// The metric of that name, whatever its case.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|m| m.name().eq_ignore_ascii_case(name))
+    }
+
+    /// The name of its column in files and tables: the name in lower case, and the unit.
+    pub fn column(self) -> String {
+        let name = self.name().to_ascii_lowercase();
+        if self.unit().is_empty() { name } else { format!("{name}_{}", self.unit()) }
+    }
+
+    const fn bit(self) -> u32 {
+        1 << self as u8
+    }
+}
+
+impl fmt::Display for Metric {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// A set of metrics.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MetricSet(u32);
+
+impl MetricSet {
+    /// Every metric.
+    pub const ALL: Self = Self((1 << Metric::ALL.len()) - 1);
+
+    /// Whether `metric` is in the set.
+    pub const fn contains(self, metric: Metric) -> bool {
+        self.0 & metric.bit() != 0
+    }
+
+    /// How many metrics are in the set.
+    pub const fn len(self) -> usize {
+        self.0.count_ones() as usize
+    }
+
+    /// Whether no metric is in the set.
+    pub const fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    /// The metrics, in the order of [`Metric::ALL`].
+    pub fn iter(self) -> impl Iterator<Item = Metric> {
+        Metric::ALL.iter().copied().filter(move |m| self.contains(*m))
+    }
+
+    /// The set as a word of NIC memory.
+    pub(super) const fn to_word(self) -> u64 {
+        self.0 as u64
+    }
+
+    /// The set of a word; `None` if it has bits of no metric.
+    pub(super) fn from_word(word: u64) -> Option<Self> {
+        u32::try_from(word).ok().map(Self).filter(|s| s.0 & !Self::ALL.0 == 0)
+    }
+
+    /// The metrics that are in both.
+    pub(super) const fn and(self, other: Self) -> Self {
+        Self(self.0 & other.0)
+    }
+
+    /// The set of `metrics`, as a constant.
+    pub(super) const fn of(metrics: &[Metric]) -> Self {
+        let mut bits = 0;
+        let mut i = 0;
+        while i < metrics.len() {
+            bits |= metrics[i].bit();
+            i += 1;
+        }
+        Self(bits)
+    }
+}
+
+impl FromIterator<Metric> for MetricSet {
+    fn from_iter<T: IntoIterator<Item = Metric>>(metrics: T) -> Self {
+        Self(metrics.into_iter().fold(0, |bits, m| bits | m.bit()))
+    }
+}
+
+const _: () = assert!(Metric::ALL.len() <= 31, "a set of metrics is a u32, and ALL shifts by their number");
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_metric_of_the_papers_tables_is_there() {
+        let tables = "GETTS GTDEM GTMSM GTTS USRTS USRDEM USRMSM \
+                      LETTS LTDEM LTMSM LTTS NP2PDEM NP2PMSM NCOLLDEM NCOLLMSM BPTS LTP2P LTBBM LTRM";
+        let found: MetricSet = tables.split_whitespace().map(|n| Metric::from_name(n).expect(n)).collect();
+        assert_eq!(found, MetricSet::ALL);
+        assert_eq!(Metric::from_name("LTFOO"), None);
+    }
+
+    #[test]
+    fn a_word_with_bits_of_no_metric_is_no_set() {
+        assert_eq!(MetricSet::from_word(MetricSet::ALL.to_word()), Some(MetricSet::ALL));
+        assert_eq!(MetricSet::from_word(1 << Metric::ALL.len()), None);
+        assert_eq!(MetricSet::from_word(1 << 40), None);
+    }
+}

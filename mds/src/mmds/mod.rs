@@ -1,0 +1,28 @@
+//! MMDS, the Main MDS (paper, §5.1): statistics of one process, recorded inside the MPI library.
+//!
+//! ```
+//! use mds::{Clock, MmdsConfig, Primitive, ProcessRecorder};
+//!
+//! let process = ProcessRecorder::new(&MmdsConfig::default(), Clock::nanoseconds(), 1_000);
+//! let recorder = process.main();
+//! let entry = recorder.enter(Primitive::Send, 5_000);
+//! recorder.leave(entry, 7_000, 4096);
+//! process.stop(9_000);
+//! let report = process.report();
+//! assert_eq!(report.communication.total, 2_000);
+//! assert_eq!(report.computation.total + report.communication.total, report.run_time);
+//! ```
+
+mod clock;
+mod distribution;
+mod primitive;
+mod process;
+mod recorder;
+mod report;
+
+pub use clock::Clock;
+pub use distribution::{Bucket, Distribution, Resolution};
+pub use primitive::Primitive;
+pub use process::ProcessRecorder;
+pub use recorder::{Entry, Recorder};
+pub use report::{CallReport, DistributionReport, IntervalReport, ProcessReport};

@@ -1,0 +1,170 @@
+//! The MPI calls that MMDS knows, one line each. A new call is a new line here and nothing else: arrays size
+//! themselves by [`Primitive::COUNT`], and files hold names, not numbers.
+
+use std::fmt;
+
+macro_rules! primitives {
+    (@blocks blocking) => { true };
+    (@blocks immediate) => { false };
+    (@sized sized) => { true };
+    (@sized plain) => { false };
+    ($($variant:ident $name:literal $blocking:ident $size:ident)+) => {
+        /// An MPI call that MMDS profiles (paper, §5.1; table 4.2).
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[repr(u16)]
+        pub enum Primitive {
+            $(#[doc = concat!("`", $name, "`")] $variant,)+
+        }
+
+        impl Primitive {
+            /// Every primitive, in the order of the summary table; `ALL[p.index()] == p`.
+            pub const ALL: &[Self] = &[$(Self::$variant,)+];
+
+            /// The call's name in the C binding.
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$variant => $name,)+ }
+            }
+
+            /// Whether the call may wait for another process, and so ends an interval of computation and is
+            /// communication overhead itself (paper, §5.1.1, figure 5.1). The time of other calls is part of the
+            /// computation around them.
+            pub const fn is_blocking(self) -> bool {
+                match self { $(Self::$variant => primitives!(@blocks $blocking),)+ }
+            }
+
+            /// Whether the call names a message's size, so that its bytes are counted and a size distribution
+            /// makes sense.
+            pub const fn is_sized(self) -> bool {
+                match self { $(Self::$variant => primitives!(@sized $size),)+ }
+            }
+        }
+    };
+}
+
+primitives! {
+    Init               "MPI_Init"                 blocking  plain
+    InitThread         "MPI_Init_thread"          blocking  plain
+    Finalize           "MPI_Finalize"             blocking  plain
+    Send               "MPI_Send"                 blocking  sized
+    Bsend              "MPI_Bsend"                blocking  sized
+    Ssend              "MPI_Ssend"                blocking  sized
+    Rsend              "MPI_Rsend"                blocking  sized
+    Isend              "MPI_Isend"                immediate sized
+    Ibsend             "MPI_Ibsend"               immediate sized
+    Issend             "MPI_Issend"               immediate sized
+    Irsend             "MPI_Irsend"               immediate sized
+    BufferAttach       "MPI_Buffer_attach"        immediate plain
+    BufferDetach       "MPI_Buffer_detach"        blocking  plain
+    BufferFlush        "MPI_Buffer_flush"         blocking  plain
+    Recv               "MPI_Recv"                 blocking  sized
+    Irecv              "MPI_Irecv"                immediate sized
+    Sendrecv           "MPI_Sendrecv"             blocking  sized
+    SendrecvReplace    "MPI_Sendrecv_replace"     blocking  sized
+    Isendrecv          "MPI_Isendrecv"            immediate sized
+    IsendrecvReplace   "MPI_Isendrecv_replace"    immediate sized
+    Probe              "MPI_Probe"                blocking  plain
+    Iprobe             "MPI_Iprobe"               immediate plain
+    Mprobe             "MPI_Mprobe"               blocking  plain
+    Improbe            "MPI_Improbe"              immediate plain
+    Mrecv              "MPI_Mrecv"                blocking  sized
+    Imrecv             "MPI_Imrecv"               immediate sized
+    Wait               "MPI_Wait"                 blocking  plain
+    Waitany            "MPI_Waitany"              blocking  plain
+    Waitsome           "MPI_Waitsome"             blocking  plain
+    Waitall            "MPI_Waitall"              blocking  plain
+    Test               "MPI_Test"                 immediate plain
+    Testany            "MPI_Testany"              immediate plain
+    Testsome           "MPI_Testsome"             immediate plain
+    Testall            "MPI_Testall"              immediate plain
+    RequestGetStatus   "MPI_Request_get_status"   immediate plain
+    RequestFree        "MPI_Request_free"         immediate plain
+    Cancel             "MPI_Cancel"               immediate plain
+    Barrier            "MPI_Barrier"              blocking  plain
+    Bcast              "MPI_Bcast"                blocking  sized
+    Reduce             "MPI_Reduce"               blocking  sized
+    Allreduce          "MPI_Allreduce"            blocking  sized
+    ReduceScatter      "MPI_Reduce_scatter"       blocking  sized
+    ReduceScatterBlock "MPI_Reduce_scatter_block" blocking  sized
+    Scan               "MPI_Scan"                 blocking  sized
+    Exscan             "MPI_Exscan"               blocking  sized
+    Scatter            "MPI_Scatter"              blocking  sized
+    Scatterv           "MPI_Scatterv"             blocking  sized
+    Gather             "MPI_Gather"               blocking  sized
+    Gatherv            "MPI_Gatherv"              blocking  sized
+    Allgather          "MPI_Allgather"            blocking  sized
+    Allgatherv         "MPI_Allgatherv"           blocking  sized
+    Alltoall           "MPI_Alltoall"             blocking  sized
+    Alltoallv          "MPI_Alltoallv"            blocking  sized
+    CommDup            "MPI_Comm_dup"             blocking  plain
+    CommDupWithInfo    "MPI_Comm_dup_with_info"   blocking  plain
+    CommCreate         "MPI_Comm_create"          blocking  plain
+    CommCreateGroup    "MPI_Comm_create_group"    blocking  plain
+    CommSplit          "MPI_Comm_split"           blocking  plain
+    CommSplitType      "MPI_Comm_split_type"      blocking  plain
+    CommFree           "MPI_Comm_free"            blocking  plain
+}
+
+impl Primitive {
+    /// How many primitives there are.
+    pub const COUNT: usize = Self::ALL.len();
+
+    /// The primitive's number, `0..COUNT`; it names it within one build only.
+    pub const fn index(self) -> usize {
+        self as usize
+    }
+
+    /// The primitive of that C name, whatever its case; `PMPI_` names the same call.
+    pub fn from_name(name: &str) -> Option<Self> {
+        let name = match name.as_bytes() {
+            [b'P' | b'p', b'M' | b'm', ..] => &name[1..],
+            _ => name,
+        };
+        Self::ALL.iter().copied().find(|p| p.name().eq_ignore_ascii_case(name))
+    }
+}
+
+impl fmt::Display for Primitive {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+
+    #[test]
+    fn every_primitive_is_found_by_its_number_and_by_its_name() {
+        for (i, &p) in Primitive::ALL.iter().enumerate() {
+            assert_eq!(p.index(), i);
+            assert_eq!(Primitive::from_name(p.name()), Some(p));
+            assert_eq!(Primitive::from_name(&format!("P{}", p.name())), Some(p));
+            assert_eq!(Primitive::from_name(&p.name().to_lowercase()), Some(p));
+        }
+        assert_eq!(Primitive::ALL.iter().map(|p| p.name()).collect::<HashSet<_>>().len(), Primitive::COUNT);
+        assert_eq!(Primitive::from_name("MPI_Sendd"), None);
+        assert_eq!(Primitive::from_name("p"), None);
+        assert_eq!(Primitive::from_name("é"), None);
+    }
+
+    #[test]
+    fn every_call_of_the_papers_table_is_there() {
+        let table_4_2 = "Send Isend Recv Irecv Probe Iprobe Test Wait Testall Waitall Barrier Reduce Allreduce \
+                         Scatter Gather Gatherv Allgather Allgatherv Alltoall Alltoallv Bcast";
+        for name in table_4_2.split_whitespace() {
+            assert!(Primitive::from_name(&format!("MPI_{name}")).is_some(), "MPI_{name}");
+        }
+    }
+
+    #[test]
+    fn immediate_calls_do_not_end_computation() {
+        for p in [Primitive::Isend, Primitive::Irecv, Primitive::Test, Primitive::Iprobe, Primitive::Testall]
+        {
+            assert!(!p.is_blocking(), "{p}");
+        }
+        for p in [Primitive::Send, Primitive::Recv, Primitive::Wait, Primitive::Allreduce, Primitive::Probe] {
+            assert!(p.is_blocking(), "{p}");
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! What MMDS found about one process, in nanoseconds: the body of an MMDS file.
+
+use super::clock::Clock;
+use super::distribution::Distribution;
+use super::primitive::Primitive;
+use super::recorder::Tally;
+use serde::{Deserialize, Serialize};
+use std::sync::atomic::Ordering::Relaxed;
+
+/// The figures of one process; times in nanoseconds.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProcessReport {
+    /// Threads that called MPI.
+    pub threads: u64,
+    /// Time of the thread that initialised MPI, from start to stop.
+    #[serde(rename = "run_time_ns")]
+    pub run_time: u64,
+    /// Time of all threads together, each from its first call to its end; equals `run_time` for one thread.
+    /// Computation and communication add up to it.
+    #[serde(rename = "thread_time_ns")]
+    pub thread_time: u64,
+    /// The call that was under way when recording stopped, of a job that was ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unfinished: Option<String>,
+    /// Computation granularity: the intervals between blocking calls.
+    pub computation: IntervalReport,
+    /// Communication overhead: the intervals inside blocking calls.
+    pub communication: IntervalReport,
+    /// The primitives that were called at least once, in the order of [`Primitive::ALL`].
+    pub calls: Vec<CallReport>,
+}
+
+/// Computation granularity or communication overhead (paper, §5.1.1).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct IntervalReport {
+    /// How many intervals.
+    pub count: u64,
+    /// The shortest, in ns; 0 when there is none.
+    #[serde(rename = "min_ns")]
+    pub min: u64,
+    /// The longest, in ns.
+    #[serde(rename = "max_ns")]
+    pub max: u64,
+    /// Their sum, in ns.
+    #[serde(rename = "total_ns")]
+    pub total: u64,
+    /// Their distribution, in ns.
+    pub distribution: DistributionReport,
+}
+
+/// One primitive's row of table 5.3, and its distributions where they were asked for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CallReport {
+    /// The call's C name.
+    pub name: String,
+    /// How many calls.
+    pub count: u64,
+    /// The shortest, in ns.
+    #[serde(rename = "min_ns")]
+    pub min: u64,
+    /// The longest, in ns.
+    #[serde(rename = "max_ns")]
+    pub max: u64,
+    /// Their sum, in ns.
+    #[serde(rename = "total_ns")]
+    pub total: u64,
+    /// Bytes moved, for calls that name a size.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<u64>,
+    /// Distribution of the latency, in ns.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub latency: Option<DistributionReport>,
+    /// Distribution of the size, in bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub size: Option<DistributionReport>,
+}
+
+/// A distribution as it is written: `[low, high, count]`, rising, both ends included.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DistributionReport {
+    /// Significant digits of the buckets' width.
+    pub digits: u8,
+    /// The buckets that hold something.
+    pub buckets: Vec<[u64; 3]>,
+}
+
+impl DistributionReport {
+    pub(super) fn of_time(distribution: &Distribution, clock: Clock) -> Self {
+        let ns = |ticks| clock.to_nanoseconds(ticks);
+        Self::collect(distribution, ns)
+    }
+
+    pub(super) fn of_values(distribution: &Distribution) -> Self {
+        Self::collect(distribution, |v| v)
+    }
+
+    fn collect(distribution: &Distribution, convert: impl Fn(u64) -> u64) -> Self {
+        let buckets = distribution.buckets().map(|b| [convert(b.low), convert(b.high), b.count]).collect();
+        Self { digits: distribution.resolution().digits(), buckets }
+    }
+
+    /// How many values it holds.
+    pub fn count(&self) -> u64 {
+        self.buckets.iter().fold(0, |sum, b| sum.saturating_add(b[2]))
+    }
+}
+
+impl IntervalReport {
+    pub(super) fn new(tally: &Tally, distribution: &Distribution, clock: Clock) -> Self {
+        let count = tally.count.load(Relaxed);
+        Self {
+            count,
+            min: if count == 0 { 0 } else { clock.to_nanoseconds(tally.min.load(Relaxed)) },
+            max: clock.to_nanoseconds(tally.max.load(Relaxed)),
+            total: clock.to_nanoseconds(tally.total.load(Relaxed)),
+            distribution: DistributionReport::of_time(distribution, clock),
+        }
+    }
+}
+
+impl CallReport {
+    /// The row of `primitive`, or `None` if it was never called.
+    pub(super) fn new(
+        primitive: Primitive,
+        tally: &Tally,
+        clock: Clock,
+        latency: Option<DistributionReport>,
+        size: Option<DistributionReport>,
+    ) -> Option<Self> {
+        let count = tally.count.load(Relaxed);
+        (count > 0).then(|| Self {
+            name: primitive.name().to_owned(),
+            count,
+            min: clock.to_nanoseconds(tally.min.load(Relaxed)),
+            max: clock.to_nanoseconds(tally.max.load(Relaxed)),
+            total: clock.to_nanoseconds(tally.total.load(Relaxed)),
+            bytes: primitive.is_sized().then(|| tally.bytes.load(Relaxed)),
+            latency,
+            size,
+        })
+    }
+}
