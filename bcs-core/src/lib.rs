@@ -1,5 +1,21 @@
 //! The core of buffered coscheduling: the nouns that every other crate shares, and the three primitives.
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`ids`] | names: ranks, nodes, jobs, contexts, slices |
+//! | [`node_set`] | sets of nodes, written `0-3,7` |
+//! | [`event`] | counting events |
+//! | [`global_memory`] | data at the same address on all nodes |
+//! | [`fabric`] | the three primitives as a trait, and the networks that implement it |
 
+pub mod event;
+pub mod fabric;
+pub mod global_memory;
 pub mod ids;
+pub mod node_set;
 
+pub use event::{EventId, EventTable};
+pub use fabric::{Assignment, Comparison, Condition, Fabric, FabricError, Source, Ticket};
+pub use global_memory::{FlatMemory, GlobalAddress, GlobalMemory, GlobalVariable, SparseMemory};
 pub use ids::{ContextId, JobId, NodeId, Rank, SliceIndex};
+pub use node_set::NodeSet;
