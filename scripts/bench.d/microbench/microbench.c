@@ -178,6 +178,10 @@ static long calibrate(const struct options *o, struct context *c)
     for (;;) {
         double s = repetition(o->kernel, c, n);
         total += s;
+        if (n > 1 && s > 3 * o->repetition_seconds) { /* the shorter runs were lucky */
+            n = (long)((double)n * o->repetition_seconds / s);
+            return n < 1 ? 1 : n;
+        }
         if (s >= o->repetition_seconds || total > o->limit_seconds || n > 1000000000L)
             return n;
         double growth = s > 0 ? 1.2 * o->repetition_seconds / s : 10;
