@@ -2,6 +2,9 @@
 //!
 //! `cargo bench -p nic-emu --bench arith`
 
+// criterion makes a public function without a comment.
+#![allow(missing_docs)]
+
 use std::hint::black_box;
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
