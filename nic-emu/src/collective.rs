@@ -7,9 +7,6 @@
 use crate::memory::{Word, Word64};
 use crate::sync::AtomicU32;
 
-/// Bytes of results that an instance holds: those of reductions too large for a request slot.
-pub const RESULT_BYTES: usize = 8 << 10;
-
 /// State of an instance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
@@ -47,18 +44,17 @@ pub struct Instance {
     pub root_member: Word,
     /// Members that will read from the instance after their release.
     pub readers: Word,
+    /// The member whose slab holds the result of a reduction, plus one.
+    pub result_member: Word,
     /// The next instance under way (or the next free one), plus one.
     pub next: Word,
     /// The previous one, plus one.
     pub previous: Word,
-    _pad0: [u32; 2],
+    _pad0: [u32; 1],
 
     /// Members that have read what they need and left.
     pub departed: AtomicU32,
     _pad1: [u32; 15],
-
-    /// The result of a reduction.
-    pub result: [Word64; RESULT_BYTES / 8],
 }
 
 /// Bytes of an instance without its members.
@@ -89,4 +85,4 @@ pub struct Member {
 /// Bytes of a member.
 pub const MEMBER_BYTES: usize = size_of::<Member>();
 
-const _: () = assert!(MEMBER_BYTES == 64 && INSTANCE_BYTES == 128 + RESULT_BYTES);
+const _: () = assert!(MEMBER_BYTES == 64 && INSTANCE_BYTES == 128);

@@ -132,6 +132,11 @@ pub enum PointToPoint {
         /// For a send: whose unexpected queue it may be in.
         destination: u32,
     },
+    /// In a send ring: all granted bytes of this transfer are claimed; schedule more.
+    Continue {
+        /// The transfer.
+        transfer: u32,
+    },
 }
 
 /// What a collective does.
@@ -192,6 +197,7 @@ pub struct CollectiveDescriptor {
 const SEND: u8 = 1;
 const RECEIVE: u8 = 2;
 const CANCEL: u8 = 3;
+const CONTINUE: u8 = 4;
 
 #[inline]
 const fn pair(low: u32, high: u32) -> u64 {
@@ -254,6 +260,7 @@ impl PointToPoint {
             PointToPoint::Cancel { request, destination } => {
                 [CANCEL as u64, 0, 0, pair(*destination, *request), 0, 0, 0, 0]
             }
+            PointToPoint::Continue { transfer } => [CONTINUE as u64, 0, 0, pair(*transfer, 0), 0, 0, 0, 0],
         }
     }
 
@@ -281,6 +288,7 @@ impl PointToPoint {
                 address: words[4],
             })),
             CANCEL => Some(PointToPoint::Cancel { request: high(words[3]), destination: low(words[3]) }),
+            CONTINUE => Some(PointToPoint::Continue { transfer: low(words[3]) }),
             _ => None,
         }
     }

@@ -37,8 +37,14 @@ impl Heads {
     /// The same with one ring's counter advanced by one.
     #[inline]
     pub const fn advanced(self, ring: RingKind) -> Self {
+        self.advanced_by(ring, 1)
+    }
+
+    /// The same with one ring's counter advanced.
+    #[inline]
+    pub const fn advanced_by(self, ring: RingKind, entries: u32) -> Self {
         let shift = ring as u32 * COUNTER_BITS;
-        let next = ((self.0 >> shift) + 1) & MASK;
+        let next = ((self.0 >> shift) + entries as u64) & MASK;
         Self((self.0 & !(MASK << shift)) | (next << shift))
     }
 

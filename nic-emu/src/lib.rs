@@ -2,33 +2,44 @@
 //!
 //! An engine without I/O over NIC memory: ranks post descriptors in rings, whoever holds the run token is the
 //! NIC processor and runs slices, completions come back in request slots. It opens no socket and reads no clock.
+//!
+//! - A rank uses a [`port`]: it posts, polls, waits and lends its core.
+//! - The program launcher uses a [`host`]: it makes the memory, runs the NIC thread, reads reports.
+//! - The paper's NIC threads are the modules of their names, run by the [`processor`] in the order of the
+//!   [`microphase`]s.
 
 pub mod arith;
-#[cfg(not(loom))]
-pub mod collective;
-#[cfg(not(loom))]
-pub mod descriptor;
 pub mod doorbell;
-#[cfg(not(loom))]
-pub mod memory;
-#[cfg(not(loom))]
-pub mod pool;
-#[cfg(not(loom))]
-pub mod queue;
-#[cfg(not(loom))]
-pub mod request;
 pub mod ring;
-#[cfg(not(loom))]
-pub mod slab;
-#[cfg(not(loom))]
-pub mod status;
 pub mod sync;
 pub mod token;
-#[cfg(not(loom))]
-pub mod transfer;
 
-/// Words of an EMDS ring for this many slices.
-#[cfg(not(loom))]
-pub(crate) fn emds_words(slices: u64) -> usize {
-    slices as usize * 32
+macro_rules! engine_modules {
+    ($($(#[$doc:meta])* $name:ident),* $(,)?) => { $($(#[$doc])* #[cfg(not(loom))] pub mod $name;)* };
 }
+
+engine_modules!(
+    buffer_receiver,
+    buffer_sender,
+    collective,
+    collective_helper,
+    collective_list,
+    completer,
+    descriptor,
+    dma_helper,
+    matching,
+    memory,
+    microphase,
+    policy,
+    pool,
+    processor,
+    queue,
+    reduce_helper,
+    request,
+    slab,
+    status,
+    strobe_receiver,
+    strobe_sender,
+    transfer,
+    waiting,
+);

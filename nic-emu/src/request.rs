@@ -30,6 +30,8 @@ pub enum SlotState {
 pub enum Delivery {
     /// Already in place, or there are none.
     InPlace,
+    /// In place, moved by this transfer; the rank must leave it ([`crate::transfer::Transfer::left`]).
+    ByTransfer(u32),
     /// In the slot's payload.
     InSlot([u8; SLOT_PAYLOAD_BYTES]),
     /// In slab `slab` of the rank with local index `owner`; the reader frees it.
@@ -76,6 +78,7 @@ const _: () = assert!(size_of::<RequestSlot>() == 64, "a request slot is one cac
 const IN_PLACE: u32 = 0;
 const IN_SLOT: u32 = 1;
 const IN_SLAB: u32 = 2;
+const BY_TRANSFER: u32 = 3;
 
 impl RequestSlot {
     /// Makes the slot ready for a new request; only its rank does, before it posts.
@@ -107,6 +110,7 @@ impl RequestSlot {
     pub fn completion(&self) -> Completion {
         let delivery = match self.delivery.load(Ordering::Relaxed) {
             IN_SLOT => Delivery::InSlot(self.payload()),
+            BY_TRANSFER => Delivery::ByTransfer(self.reference.load(Ordering::Relaxed)),
             IN_SLAB => Delivery::InSlab {
                 owner: self.owner.load(Ordering::Relaxed),
                 slab: self.reference.load(Ordering::Relaxed),
@@ -145,6 +149,10 @@ impl RequestSlot {
     pub(crate) fn write_delivery(&self, delivery: &Delivery) {
         match delivery {
             Delivery::InPlace => self.delivery.store(IN_PLACE, Ordering::Relaxed),
+            Delivery::ByTransfer(transfer) => {
+                self.reference.store(*transfer, Ordering::Relaxed);
+                self.delivery.store(BY_TRANSFER, Ordering::Relaxed);
+            }
             Delivery::InSlot(bytes) => {
                 for (word, chunk) in self.payload.iter().zip(bytes.chunks_exact(8)) {
                     word.store(u64::from_ne_bytes(chunk.try_into().expect("eight bytes")), Ordering::Relaxed);

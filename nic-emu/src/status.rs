@@ -72,18 +72,25 @@ pub struct RankStatus {
     sequence: Word,
     /// Blocking calls so far: tells one wait from the next.
     waits: Word,
-    _pad0: [u32; 3],
+    job_rank: Word,
+    _pad0: [u32; 2],
 
     /// The wait word: 1 while the rank sleeps.
     pub sleep: AtomicU32,
     _pad1: [u32; 15],
 
     /// Transfers of this rank that the processor has started; the rank looks for work when it changes.
-    pub transfers_started: Word,
+    pub transfers_started: AtomicU32,
     _pad2: [u32; 15],
+
+    /// The latest of them, by their number modulo the array's length.
+    started: [Word; STARTED],
 }
 
-const _: () = assert!(size_of::<RankStatus>() == 192);
+/// Started transfers that a rank is told by number; with more at once it looks through its requests.
+pub const STARTED: usize = 64;
+
+const _: () = assert!(size_of::<RankStatus>() == 192 + 4 * STARTED);
 
 impl RankStatus {
     /// The rank's phase.
@@ -99,6 +106,16 @@ impl RankStatus {
     /// Enters a phase.
     pub fn set_phase(&self, phase: Phase) {
         self.phase.store(phase as u32, Ordering::Release);
+    }
+
+    /// The rank's number in the job.
+    pub fn job_rank(&self) -> u32 {
+        self.job_rank.get()
+    }
+
+    /// Sets the rank's number in the job, when NIC memory is made.
+    pub fn set_job_rank(&self, job_rank: u32) {
+        self.job_rank.set(job_rank);
     }
 
     /// What the rank does.
@@ -151,6 +168,20 @@ impl RankStatus {
             requests: self.requests.get(),
             sequence: self.sequence.get(),
         }
+    }
+
+    /// Tells the rank of a transfer; the processor does.
+    #[inline]
+    pub fn tell_started(&self, transfer: u32) {
+        let count = self.transfers_started.load(Ordering::Relaxed);
+        self.started[count as usize % STARTED].set(transfer);
+        self.transfers_started.store(count.wrapping_add(1), Ordering::Release);
+    }
+
+    /// The transfer that was the `count`-th to be started.
+    #[inline]
+    pub fn started(&self, count: u32) -> u32 {
+        self.started[count as usize % STARTED].get()
     }
 
     /// Blocking calls so far.

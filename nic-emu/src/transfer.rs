@@ -8,6 +8,13 @@
 use crate::memory::{Word, Word64};
 use crate::sync::{AtomicU32, AtomicU64};
 
+/// `Transfer::finished`: bytes are still to be moved.
+pub const MOVING: u32 = 0;
+/// `Transfer::finished`: all bytes are in place.
+pub const FINISHED: u32 = 1;
+/// `Transfer::finished`: both requests have been completed; the DMA Helper reaps it once both ends have left it.
+pub const REPORTED: u32 = 2;
+
 /// Slots of a window.
 pub const WINDOW_SLOTS: usize = 8;
 /// Bytes of a slot at most.
@@ -48,9 +55,13 @@ pub struct Transfer {
 
     /// Bytes in place.
     pub moved: AtomicU64,
-    /// 1 once somebody has finished it: the processor may free it.
+    /// [`MOVING`], [`FINISHED`] or [`REPORTED`].
     pub finished: AtomicU32,
-    _pad2: [u32; 13],
+    /// Ends that have seen their request complete and will not touch the transfer again; at 2 it may be reaped.
+    pub left: AtomicU32,
+    /// 1 while the NIC thread moves bytes of it; it may not be reaped meanwhile.
+    pub helped: AtomicU32,
+    _pad2: [u32; 11],
 
     /// Slots that the sender has filled.
     pub filled: AtomicU64,

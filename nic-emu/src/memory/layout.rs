@@ -60,8 +60,8 @@ pub struct Header {
     pub(super) node: Word,
     /// Nodes of the job.
     pub(super) nodes: Word,
-    /// Slices that the EMDS ring has room for; 0 when EMDS is off.
-    pub(super) emds_slices: Word64,
+    /// Words of the local and of the global EMDS ring; 0 when EMDS is off.
+    pub(super) emds_words: [Word64; 2],
     /// The job's number.
     pub job: Word64,
     /// Length of a fixed slice in nanoseconds; 0 for elastic slices.
@@ -78,10 +78,8 @@ pub struct Header {
     pub slice: SliceState,
     /// Free lists of the pools.
     pub pools: Pools,
-    /// Ranks that sleep on their wait words.
-    pub sleepers: Line<AtomicU32>,
-    /// The NIC thread's wait word: 1 while it sleeps.
-    pub nic_thread_sleeps: Line<AtomicU32>,
+    /// Who has to be woken when something is posted.
+    pub attention: Attention,
     /// The next context that no communicator uses.
     pub next_context: Line<AtomicU32>,
     /// 0, or 1 + the local index of the rank that aborted first, or `u32::MAX` when NIC memory is corrupt.
@@ -98,6 +96,15 @@ pub struct Header {
 
 /// Bytes of an abort message that are kept.
 pub const ABORT_MESSAGE_BYTES: usize = 1024;
+
+/// Who sleeps: one line, as posters look at both words.
+#[repr(C, align(64))]
+pub struct Attention {
+    /// Ranks that sleep on their wait words.
+    pub sleepers: AtomicU32,
+    /// The NIC thread's wait word: 1 while it sleeps.
+    pub nic_thread_sleeps: AtomicU32,
+}
 
 /// A value that has a cache line to itself.
 #[repr(C, align(64))]
@@ -126,8 +133,7 @@ pub struct SliceState {
     pub collectives: Word,
     /// Ranks blocked when the slice ran.
     pub blocked: Word,
-    /// Matched pairs that wait for a free transfer: first of their list.
-    pub matched_waiting: Word,
+    _pad0: Word,
     /// Completions held back until the next fixed slice: first and last of their list.
     pub held_first: Word,
     /// Last of that list.
@@ -144,8 +150,7 @@ pub struct Pools {
     pub transfers: FreeList,
     /// Of collective instances.
     pub instances: FreeList,
-    /// Of windows.
-    pub windows: FreeList,
+    _pad0: FreeList,
     /// First and last transfer under way.
     pub active_transfers: [Word; 2],
     /// First instance under way.
@@ -201,8 +206,8 @@ pub struct Layout {
     pub local_ranks: u32,
     /// Ranks of the job.
     pub job_ranks: u32,
-    /// Slices that the EMDS ring has room for.
-    pub emds_slices: u64,
+    /// Words of the local and of the global EMDS ring (`mds::EmdsRing::words_needed`); 0 when EMDS is off.
+    pub emds_words: [usize; 2],
     pub(super) control: usize,
     pub(super) doorbells: usize,
     pub(super) places: usize,
@@ -212,8 +217,7 @@ pub struct Layout {
     pub(super) instances: usize,
     pub(super) instance_stride: usize,
     pub(super) windows: usize,
-    pub(super) emds: usize,
-    pub(super) emds_words: usize,
+    pub(super) emds: [usize; 2],
     /// Bytes of the whole mapping.
     pub bytes: usize,
 }
@@ -228,9 +232,7 @@ impl Layout {
     pub fn new(
         local_ranks: u32,
         job_ranks: u32,
-        emds_slices: u64,
-        emds_words: usize,
-    ) -> Result<Self, LayoutError> {
+        emds_words: [usize; 2]) -> Result<Self, LayoutError> {
         if local_ranks == 0
             || local_ranks > job_ranks
             || local_ranks > Self::MAX_LOCAL_RANKS
@@ -245,7 +247,7 @@ impl Layout {
             start
         };
         let local = local_ranks as usize;
-        let instance_stride = (INSTANCE_BYTES + local * MEMBER_BYTES).next_multiple_of(PAGE);
+        let instance_stride = INSTANCE_BYTES + local * MEMBER_BYTES;
         let control = region((1 + local) * 8);
         let doorbells = region(local * 8);
         let places = region(job_ranks as usize * 8);
@@ -254,11 +256,11 @@ impl Layout {
         let transfers = region(TRANSFERS * size_of::<Transfer>());
         let instances = region(INSTANCES * instance_stride);
         let windows = region(WINDOWS * WINDOW_BYTES);
-        let emds = region(emds_words * 8);
+        let emds = [region(emds_words[0] * 8), region(emds_words[1] * 8)];
         Ok(Self {
             local_ranks,
             job_ranks,
-            emds_slices,
+            emds_words,
             control,
             doorbells,
             places,
@@ -269,7 +271,6 @@ impl Layout {
             instance_stride,
             windows,
             emds,
-            emds_words,
             bytes: end,
         })
     }
@@ -293,20 +294,20 @@ mod tests {
     proptest! {
         #[test]
         fn regions_are_page_aligned_disjoint_and_inside(local in 1u32..600, remote in 0u32..5000, emds in 0usize..100_000) {
-            let layout = Layout::new(local, local + remote, emds as u64, emds).unwrap();
-            let starts = [layout.control, layout.doorbells, layout.places, layout.ranks, layout.entries, layout.transfers, layout.instances, layout.windows, layout.emds, layout.bytes];
+            let layout = Layout::new(local, local + remote, [emds, emds / 2]).unwrap();
+            let starts = [layout.control, layout.doorbells, layout.places, layout.ranks, layout.entries, layout.transfers, layout.instances, layout.windows, layout.emds[0], layout.emds[1], layout.bytes];
             for pair in starts.windows(2) {
                 prop_assert!(pair[0] <= pair[1] && pair[0] % PAGE == 0);
             }
-            prop_assert!(layout.emds + emds * 8 <= layout.bytes);
+            prop_assert!(layout.emds[1] + emds / 2 * 8 <= layout.bytes);
             prop_assert!(layout.instances + INSTANCES * layout.instance_stride <= layout.windows);
         }
     }
 
     #[test]
     fn impossible_jobs_are_refused() {
-        assert!(Layout::new(0, 4, 0, 0).is_err());
-        assert!(Layout::new(5, 4, 0, 0).is_err());
-        assert!(Layout::new(Layout::MAX_LOCAL_RANKS + 1, Layout::MAX_JOB_RANKS, 0, 0).is_err());
+        assert!(Layout::new(0, 4, [0; 2]).is_err());
+        assert!(Layout::new(5, 4, [0; 2]).is_err());
+        assert!(Layout::new(Layout::MAX_LOCAL_RANKS + 1, Layout::MAX_JOB_RANKS, [0; 2]).is_err());
     }
 }

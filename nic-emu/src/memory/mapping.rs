@@ -7,7 +7,7 @@ use crate::doorbell::HeadsWord;
 use crate::request::RequestSlot;
 use crate::ring::Cell;
 use crate::slab::{SLAB_BYTES, SLABS};
-use crate::sync::AtomicU64;
+use crate::sync::{AtomicU64, Ordering};
 use crate::token::RunToken;
 use crate::transfer::{Transfer, WINDOW_BYTES};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -108,14 +108,14 @@ impl NicMemory {
             header.bytes.get(),
             header.local_ranks.get(),
             header.job_ranks.get(),
-            header.emds_slices.get(),
+            [header.emds_words[0].get() as usize, header.emds_words[1].get() as usize],
         );
         // SAFETY: mapped above with this length; `header` is not used after this.
         let _ = unsafe { munmap(first, size_of::<Header>()) };
         if magic != MAGIC {
             return Err(foreign("its mark is another"));
         }
-        let layout = Layout::new(local, job, emds, crate::emds_words(emds))?;
+        let layout = Layout::new(local, job, emds)?;
         if layout.bytes as u64 != bytes || layout.bytes > size {
             return Err(foreign("its size does not fit its ranks"));
         }
@@ -143,7 +143,8 @@ impl NicMemory {
         header.bytes.set(self.layout.bytes as u64);
         header.local_ranks.set(self.layout.local_ranks);
         header.job_ranks.set(self.layout.job_ranks);
-        header.emds_slices.set(self.layout.emds_slices);
+        header.emds_words[0].set(self.layout.emds_words[0] as u64);
+        header.emds_words[1].set(self.layout.emds_words[1] as u64);
         header.node.set(node);
         header.nodes.set(nodes);
         header.magic.set(MAGIC);
@@ -221,6 +222,26 @@ impl NicMemory {
         unsafe { self.many(self.layout.places, self.layout.job_ranks as usize) }
     }
 
+    /// The local index of a rank of the job; none when it is on another node.
+    #[inline]
+    pub fn local_index(&self, job_rank: u32) -> Result<Option<u32>, Corrupt> {
+        let i = checked("rank", job_rank, self.layout.job_ranks as usize)?;
+        if self.layout.local_ranks == self.layout.job_ranks {
+            return Ok(Some(job_rank));
+        }
+        let place = self.places()[i].load(Ordering::Relaxed);
+        Ok(((place >> 32) as u32 == self.header().node.get()).then_some(place as u32))
+    }
+
+    /// The rank in the job of a local rank.
+    #[inline]
+    pub fn job_rank(&self, local_index: u32) -> u32 {
+        if self.layout.local_ranks == self.layout.job_ranks {
+            return local_index;
+        }
+        self.rank(local_index).map_or(0, |block| block.status.job_rank())
+    }
+
     /// The block of a local rank.
     #[inline]
     pub fn rank(&self, local_index: u32) -> Result<&RankBlock, Corrupt> {
@@ -285,11 +306,18 @@ impl NicMemory {
         Ok(unsafe { self.base.add(self.layout.windows + i * WINDOW_BYTES) })
     }
 
-    /// The words of the EMDS ring.
+    /// The words of the local EMDS ring; none when EMDS is off.
     #[inline]
-    pub fn emds_words(&self) -> &[AtomicU64] {
+    pub fn emds_local(&self) -> &[AtomicU64] {
         // SAFETY: the region holds that many words.
-        unsafe { self.many(self.layout.emds, self.layout.emds_words) }
+        unsafe { self.many(self.layout.emds[0], self.layout.emds_words[0]) }
+    }
+
+    /// The words of the global EMDS ring (on the job's lead node); none when EMDS is off.
+    #[inline]
+    pub fn emds_global(&self) -> &[AtomicU64] {
+        // SAFETY: the region holds that many words.
+        unsafe { self.many(self.layout.emds[1], self.layout.emds_words[1]) }
     }
 
     /// Copies bytes into a slab.

@@ -1,0 +1,59 @@
+//! BS, the Buffer Sender (paper, §4.1, §4.3): takes what ranks posted and brings it to where it is matched.
+//!
+//! Descriptor exchange microphase: the BS fixes, rank by rank, up to where the rings are eligible; what is posted later waits for
+//! the next slice. A descriptor for a rank of this node stays where it is, in its ring cell, and
+//! is read there by the Buffer Receiver; "delivery" on one node is knowing how far to read.
+
+use arrayvec::ArrayVec;
+
+use crate::doorbell::Heads;
+use crate::memory::NicMemory;
+use crate::policy::RANKS_A_SLICE;
+
+/// One rank's eligible descriptors: those between `taken` and `heads`.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Eligible {
+    /// The rank's local index.
+    pub local_index: u32,
+    /// What was taken before this slice.
+    pub taken: Heads,
+    /// What was posted before this slice.
+    pub heads: Heads,
+    /// Receives that the Buffer Receiver has dealt with.
+    pub received: u32,
+    /// Sends that the Buffer Receiver has dealt with.
+    pub sent: u32,
+}
+
+/// What a slice has to schedule: the ranks that posted before it began.
+pub type Exchange = ArrayVec<Eligible, RANKS_A_SLICE>;
+
+/// The Buffer Sender.
+pub struct BufferSender;
+
+impl BufferSender {
+    /// True when some rank has posted what no slice has taken yet. The question that everybody who waits asks all the time:
+    /// it reads doorbells and taken words, and nothing else.
+    #[inline]
+    pub fn has_work(memory: &NicMemory) -> bool {
+        memory.doorbells().iter().zip(memory.taken()).any(|(doorbell, taken)| doorbell.peek() != taken.peek())
+    }
+
+    /// Descriptor exchange microphase: which descriptors this slice schedules. `first` is the rank to begin with,
+    /// so that with very many ranks none is always last.
+    #[inline]
+    pub fn exchange(memory: &NicMemory, first: u32, exchange: &mut Exchange) {
+        let (doorbells, taken) = (memory.doorbells(), memory.taken());
+        let ranks = doorbells.len();
+        let first = if ranks > RANKS_A_SLICE { first as usize % ranks } else { 0 };
+        for i in (first..ranks).chain(0..first) {
+            let (heads, taken) = (doorbells[i].read(), taken[i].peek());
+            if heads != taken {
+                let eligible = Eligible { local_index: i as u32, taken, heads, received: 0, sent: 0 };
+                if exchange.try_push(eligible).is_err() {
+                    break;
+                }
+            }
+        }
+    }
+}

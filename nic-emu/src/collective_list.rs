@@ -1,0 +1,202 @@
+//! The Collective List (paper, §4.4 and figure 4.6): which members of a collective have reached it.
+//!
+//! A flag per node says "all local members are here"; it is set by the arrival that makes it so. Members are told apart
+//! by their position among the communicator's local members, and an arrival that does not fit the collective that
+//! others have begun (another call, root, operation or size) is found here, where all descriptors meet.
+
+use crate::collective::{Instance, InstanceState, Member};
+use crate::descriptor::{CollectiveDescriptor, CollectiveKind, Payload};
+use crate::memory::{Corrupt, INSTANCES, NicMemory};
+use crate::pool::NONE;
+use crate::slab::SLAB_BYTES;
+use crate::sync::Ordering;
+
+/// What an arrival did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Arrival {
+    /// It is in the list of this instance.
+    At(u32),
+    /// No instance is free: it stays in its ring until one is.
+    NoRoom,
+    /// It contradicts what other members of this instance have called.
+    Mismatch(u32),
+}
+
+/// The collectives under way on a node. Processor only.
+pub struct CollectiveList<'m> {
+    memory: &'m NicMemory,
+}
+
+impl<'m> CollectiveList<'m> {
+    /// The list in this NIC memory.
+    #[inline]
+    pub fn new(memory: &'m NicMemory) -> Self {
+        Self { memory }
+    }
+
+    /// A member has reached a collective.
+    #[inline]
+    pub fn arrive(&self, local_index: u32, descriptor: &CollectiveDescriptor) -> Result<Arrival, Corrupt> {
+        let Some(index) = self.find_or_make(descriptor)? else { return Ok(Arrival::NoRoom) };
+        let instance = self.memory.instance(index)?;
+        let members = self.memory.members(index)?;
+        let fits = instance.kind.get() == descriptor.kind as u32
+            && instance.operation.get() == operation(descriptor)
+            && instance.root.get() == descriptor.root
+            && instance.expected.get() == descriptor.local_size as u32
+            && (descriptor.kind != CollectiveKind::Allreduce && descriptor.kind != CollectiveKind::Reduce
+                || instance.bytes.get() == descriptor.bytes);
+        let Some(member) = members.get(descriptor.local_index as usize) else {
+            return Err(Corrupt {
+                what: "member of a collective",
+                value: descriptor.local_index as u64,
+                limit: members.len() as u64,
+            });
+        };
+        if !fits || member.arrived.get() != 0 {
+            return Ok(Arrival::Mismatch(index));
+        }
+        member.local_index.set(local_index);
+        member.comm_rank.set(descriptor.comm_rank);
+        member.request.set(descriptor.request);
+        member.bytes.set(descriptor.bytes);
+        match descriptor.payload {
+            Payload::Inline(bytes) => {
+                member.place.set(0);
+                for (word, chunk) in member.payload.iter().zip(bytes.chunks_exact(8)) {
+                    word.set(u64::from_ne_bytes(chunk.try_into().expect("eight bytes")));
+                }
+            }
+            Payload::Slab(slab) => {
+                member.place.set(1);
+                member.payload[0].set(slab as u64);
+            }
+            Payload::Memory(address) => {
+                member.place.set(2);
+                member.payload[0].set(address);
+            }
+        }
+        member.arrived.set(1);
+        if descriptor.comm_rank == descriptor.root {
+            instance.root_member.set(descriptor.local_index as u32 + 1);
+        }
+        instance.arrived.set(instance.arrived.get() + 1);
+        Ok(Arrival::At(index))
+    }
+
+    /// The instance of this collective; a new one for the first to arrive.
+    #[inline]
+    fn find_or_make(&self, descriptor: &CollectiveDescriptor) -> Result<Option<u32>, Corrupt> {
+        let header = self.memory.header();
+        let mut at = header.pools.active_instances[0].get();
+        while at != NONE {
+            let instance = self.memory.instance(at - 1)?;
+            let next = instance.next.get();
+            if instance.context.get() == descriptor.context && instance.sequence.get() == descriptor.sequence {
+                return Ok(Some(at - 1));
+            }
+            if instance.state.get() == InstanceState::Released as u32
+                && instance.departed.load(Ordering::Acquire) >= instance.readers.get()
+            {
+                self.free(at - 1, instance)?;
+            }
+            at = next;
+        }
+        let free_link = |free| Ok(self.memory.instance(free)?.next.get());
+        let Some(index) = header.pools.instances.take(INSTANCES, free_link)? else { return Ok(None) };
+        let instance = self.memory.instance(index)?;
+        instance.state.set(InstanceState::Gathering as u32);
+        instance.context.set(descriptor.context);
+        instance.sequence.set(descriptor.sequence);
+        instance.kind.set(descriptor.kind as u32);
+        instance.operation.set(operation(descriptor));
+        instance.root.set(descriptor.root);
+        instance.expected.set(descriptor.local_size as u32);
+        instance.arrived.set(0);
+        instance.bytes.set(descriptor.bytes);
+        instance.root_member.set(0);
+        instance.result_member.set(0);
+        instance.readers.set(0);
+        instance.departed.store(0, Ordering::Relaxed);
+        for member in self.memory.members(index)?.iter().take(descriptor.local_size as usize) {
+            member.arrived.set(0);
+            member.mark.store(0, Ordering::Relaxed);
+        }
+        let first = &header.pools.active_instances[0];
+        instance.next.set(first.get());
+        instance.previous.set(NONE);
+        if first.get() != NONE {
+            self.memory.instance(first.get() - 1)?.previous.set(index + 1);
+        }
+        first.set(index + 1);
+        header.slice.collectives.set(header.slice.collectives.get() + 1);
+        Ok(Some(index))
+    }
+
+    /// Takes an instance off the list: nobody reads it any more. Slabs of contributions go back to their owners.
+    pub fn free(&self, index: u32, instance: &Instance) -> Result<(), Corrupt> {
+        let header = self.memory.header();
+        let (next, previous) = (instance.next.get(), instance.previous.get());
+        if previous == NONE {
+            header.pools.active_instances[0].set(next);
+        } else {
+            self.memory.instance(previous - 1)?.next.set(next);
+        }
+        if next != NONE {
+            self.memory.instance(next - 1)?.previous.set(previous);
+        }
+        for member in self.memory.members(index)?.iter().take(instance.expected.get() as usize) {
+            if member.arrived.get() != 0 && member.place.get() == 1 {
+                self.memory.rank(member.local_index.get())?.returned.give_back(member.payload[0].get() as u32);
+            }
+        }
+        instance.state.set(InstanceState::Free as u32);
+        header.slice.collectives.set(header.slice.collectives.get().wrapping_sub(1));
+        header.pools.instances.give_back(index, |link| {
+            instance.next.set(link);
+            Ok(())
+        })
+    }
+}
+
+fn operation(descriptor: &CollectiveDescriptor) -> u32 {
+    descriptor.op as u32 | (descriptor.element as u32) << 8
+}
+
+/// The bytes of a member's contribution that lie in NIC memory: in its line or in its slab.
+///
+/// # Errors
+/// [`Corrupt`] when its slab number or length cannot be.
+pub(crate) fn contribution(memory: &NicMemory, member: &Member) -> Result<Contribution, Corrupt> {
+    let bytes = member.bytes.get();
+    match member.place.get() {
+        0 => {
+            let mut inline = [0; 24];
+            for (chunk, word) in inline.chunks_exact_mut(8).zip(&member.payload) {
+                chunk.copy_from_slice(&word.get().to_ne_bytes());
+            }
+            if bytes as usize > inline.len() {
+                return Err(Corrupt { what: "bytes of an inline contribution", value: bytes, limit: 25 });
+            }
+            Ok(Contribution::Inline(inline, bytes as usize))
+        }
+        1 => {
+            if bytes as usize > SLAB_BYTES {
+                return Err(Corrupt { what: "bytes of a contribution", value: bytes, limit: SLAB_BYTES as u64 + 1 });
+            }
+            let slab = memory.slab(member.local_index.get(), member.payload[0].get() as u32)?;
+            Ok(Contribution::Slab(slab.as_ptr(), bytes as usize))
+        }
+        _ => Ok(Contribution::Memory(member.payload[0].get(), bytes)),
+    }
+}
+
+/// Where a contribution is.
+pub(crate) enum Contribution {
+    /// Here, with its length.
+    Inline([u8; 24], usize),
+    /// In NIC memory, with its length.
+    Slab(*mut u8, usize),
+    /// In the member's own memory: address and length.
+    Memory(u64, u64),
+}

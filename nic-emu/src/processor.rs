@@ -1,0 +1,88 @@
+//! The NIC processor: whoever holds the run token runs a slice (design §4, "Who is the processor").
+//!
+//! The steps are always the same: is there work, is the token free, run a slice, give the token back, wake whom it completed
+//! something for. Waking is a system call and so the driver's business: it is handed the ranks.
+
+use crate::buffer_sender::BufferSender;
+use crate::completer::Touched;
+use crate::memory::NicMemory;
+use crate::strobe_receiver::SliceError;
+use crate::strobe_sender::StrobeSender;
+use crate::sync::{Ordering, fence};
+use crate::token::Holder;
+
+/// What came of lending a core.
+pub enum Lent {
+    /// Nothing to do, or somebody else does it.
+    Nothing,
+    /// A slice was run; these ranks may have to be woken.
+    Slice(Touched),
+}
+
+/// A process's view of the NIC processor.
+#[derive(Clone, Copy)]
+pub struct Processor<'m> {
+    memory: &'m NicMemory,
+    holder: Holder,
+}
+
+impl<'m> Processor<'m> {
+    /// The processor as this holder runs it.
+    pub fn new(memory: &'m NicMemory, holder: Holder) -> Self {
+        Self { memory, holder }
+    }
+
+    /// Lends the caller's core for one slice, if one is due, there is something to do, and nobody else does it.
+    #[inline]
+    pub fn lend(&self, now_ns: impl Fn() -> u64) -> Result<Lent, SliceError> {
+        let fixed = self.memory.header().slice_period_ns.get() != 0;
+        let wanted = if fixed { StrobeSender::is_due(self.memory, &now_ns) } else { BufferSender::has_work(self.memory) };
+        let token = self.memory.token();
+        if !wanted || !token.looks_free() || !token.try_take(self.holder) {
+            return Ok(Lent::Nothing);
+        }
+        self.run(fixed, now_ns)
+    }
+
+    /// Runs a slice; the token is taken.
+    #[inline]
+    fn run(&self, fixed: bool, now_ns: impl Fn() -> u64) -> Result<Lent, SliceError> {
+        // Another holder may have run the slice that was due between looking and taking.
+        if fixed && !StrobeSender::is_due(self.memory, &now_ns) {
+            self.memory.token().release();
+            return Ok(Lent::Nothing);
+        }
+        let slice = StrobeSender::run(self.memory, now_ns);
+        let Ok(slice) = slice else {
+            self.memory.token().release();
+            return slice.map(|_| Lent::Nothing);
+        };
+        if slice.touched.is_empty() {
+            self.memory.token().release();
+        } else {
+            // Orders the completions against the look at who sleeps: see `waiting`.
+            self.memory.token().release_and_fence();
+        }
+        Ok(Lent::Slice(slice.touched))
+    }
+
+    /// Takes the token, waiting for it if need be, and calls `with`: for what only the processor may look at (probes, reports). `pause` is called
+    /// while somebody else holds it; when it answers false, waiting is given up.
+    pub fn with_token<R>(&self, mut pause: impl FnMut() -> bool, with: impl FnOnce(&NicMemory) -> R) -> Option<R> {
+        while !self.memory.token().try_take(self.holder) {
+            if !pause() {
+                return None;
+            }
+        }
+        let result = with(self.memory);
+        self.memory.token().release();
+        Some(result)
+    }
+
+    /// True when some rank sleeps, seen after everything that the caller has published.
+    #[inline]
+    pub fn somebody_sleeps(&self) -> bool {
+        fence(Ordering::SeqCst);
+        self.memory.header().attention.sleepers.load(Ordering::Relaxed) != 0
+    }
+}

@@ -1,0 +1,180 @@
+//! SR, the Strobe Receiver (paper, §4.1, §4.2): on every microstrobe it wakes the NIC threads that the microphase calls for.
+//!
+//! It holds what the threads of a node hand on to each other within a slice: what the BS found eligible, what was matched,
+//! at which collectives somebody arrived.
+
+use arrayvec::ArrayVec;
+
+use crate::buffer_receiver::BufferReceiver;
+use crate::buffer_sender::{BufferSender, Exchange};
+use crate::collective_helper::CollectiveHelper;
+use crate::collective_list::{Arrival, CollectiveList};
+use crate::completer::Completer;
+use crate::descriptor::CollectiveDescriptor;
+use crate::dma_helper::DmaHelper;
+use crate::doorbell::{Heads, RingKind};
+use crate::memory::{Corrupt, NicMemory};
+use crate::microphase::Microphase;
+use crate::reduce_helper::ReduceHelper;
+use crate::ring::Ring;
+
+/// Collectives in which somebody arrives that one slice acts on; arrivals at more wait in their rings.
+const COLLECTIVES_A_SLICE: usize = 64;
+
+/// Why a slice could not be run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum SliceError {
+    /// NIC memory holds what cannot be.
+    #[error(transparent)]
+    Corrupt(#[from] Corrupt),
+    /// Members of a communicator called different collectives.
+    #[error("rank {rank} called a collective that does not fit what other members of its communicator called")]
+    Mismatch {
+        /// Local index of the rank.
+        rank: u32,
+        /// The instance that others had begun.
+        instance: u32,
+    },
+}
+
+/// What a slice did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SliceCounts {
+    /// Point-to-point descriptors taken.
+    pub descriptors: u64,
+    /// Point-to-point operations scheduled.
+    pub matched: u64,
+    /// Collective descriptors taken.
+    pub collective_descriptors: u64,
+    /// Collectives at which somebody arrived.
+    pub collectives: u64,
+}
+
+/// The Strobe Receiver, for one slice.
+pub struct StrobeReceiver<'m> {
+    memory: &'m NicMemory,
+    fixed: bool,
+    exchange: Exchange,
+    /// Publishes completions.
+    pub completer: Completer<'m>,
+    dma: DmaHelper<'m>,
+    list: CollectiveList<'m>,
+    arrivals: ArrayVec<u32, COLLECTIVES_A_SLICE>,
+    /// What has been done so far.
+    pub counts: SliceCounts,
+}
+
+impl<'m> StrobeReceiver<'m> {
+    /// A Strobe Receiver at the start of a slice. The caller holds the run token.
+    #[inline]
+    pub fn new(memory: &'m NicMemory) -> Self {
+        let fixed = memory.header().slice_period_ns.get() != 0;
+        Self {
+            memory,
+            fixed,
+            exchange: Exchange::new(),
+            completer: Completer::new(memory, fixed),
+            dma: DmaHelper::new(memory),
+            list: CollectiveList::new(memory),
+            arrivals: ArrayVec::new(),
+            counts: SliceCounts::default(),
+        }
+    }
+
+    /// A microstrobe: runs this node's threads of the microphase.
+    #[inline]
+    pub fn handle_microstrobe(&mut self, microphase: Microphase) -> Result<(), SliceError> {
+        match microphase {
+            Microphase::DescriptorExchange => self.exchange_descriptors(),
+            Microphase::MessageScheduling => self.schedule_messages(),
+            Microphase::PointToPoint => Ok(self.dma.run(self.fixed, &mut self.completer)?),
+            Microphase::BarrierAndBroadcast => {
+                let mut helper = CollectiveHelper::new(self.memory, &self.list, &mut self.completer);
+                Ok(self.arrivals.iter().try_for_each(|&instance| helper.run(instance))?)
+            }
+            Microphase::Reduce => {
+                let mut helper = ReduceHelper::new(self.memory, &self.list, &mut self.completer);
+                Ok(self.arrivals.iter().try_for_each(|&instance| helper.run(instance))?)
+            }
+        }
+    }
+
+    /// True when this node has nothing to do in this microphase: when all nodes agree, it is skipped.
+    #[inline]
+    pub fn is_idle_in(&self, microphase: Microphase) -> bool {
+        match microphase {
+            Microphase::DescriptorExchange => false,
+            Microphase::MessageScheduling => self.exchange.is_empty(),
+            Microphase::PointToPoint => self.memory.header().slice.transfers.get() == 0,
+            Microphase::BarrierAndBroadcast | Microphase::Reduce => self.arrivals.is_empty(),
+        }
+    }
+
+    #[inline]
+    fn exchange_descriptors(&mut self) -> Result<(), SliceError> {
+        if self.fixed {
+            self.completer.publish_held()?;
+        }
+        let first = self.memory.header().slice.index.get() as u32;
+        BufferSender::exchange(self.memory, first, &mut self.exchange);
+        Ok(())
+    }
+
+    #[inline]
+    fn schedule_messages(&mut self) -> Result<(), SliceError> {
+        let mut receiver = BufferReceiver::new(self.memory, &mut self.completer, &mut self.dma);
+        for rank in &mut self.exchange {
+            rank.received = receiver.take_receives(rank)?;
+        }
+        for rank in &mut self.exchange {
+            rank.sent = receiver.take_sends(rank)?;
+        }
+        self.counts.matched += receiver.matched;
+        for i in 0..self.exchange.len() {
+            let rank = self.exchange[i];
+            let collectives = self.take_collectives(rank.local_index, rank.taken, rank.heads)?;
+            self.counts.descriptors += (rank.received + rank.sent) as u64;
+            self.counts.collective_descriptors += collectives as u64;
+            let taken = rank
+                .taken
+                .advanced_by(RingKind::Receive, rank.received)
+                .advanced_by(RingKind::Send, rank.sent)
+                .advanced_by(RingKind::Collective, collectives);
+            self.memory.taken()[rank.local_index as usize].publish(taken);
+        }
+        self.counts.collectives = self.arrivals.len() as u64;
+        Ok(())
+    }
+
+    #[inline]
+    fn take_collectives(&mut self, local_index: u32, taken: Heads, heads: Heads) -> Result<u32, SliceError> {
+        let count = heads.ahead_of(taken, RingKind::Collective);
+        if count == 0 {
+            return Ok(0);
+        }
+        let ring = Ring::new(&self.memory.rank(local_index)?.collective);
+        if count > ring.capacity() {
+            let limit = ring.capacity() as u64 + 1;
+            return Err(Corrupt { what: "entries of a ring", value: count as u64, limit }.into());
+        }
+        for i in 0..count {
+            let words = ring.cell(taken.get(RingKind::Collective).wrapping_add(i)).read();
+            let Some(descriptor) = CollectiveDescriptor::decode(&words) else {
+                return Err(Corrupt { what: "collective descriptor", value: words[0], limit: 0 }.into());
+            };
+            if self.arrivals.is_full() {
+                return Ok(i);
+            }
+            match self.list.arrive(local_index, &descriptor)? {
+                Arrival::At(instance) => {
+                    if !self.arrivals.contains(&instance) {
+                        self.arrivals.push(instance);
+                    }
+                }
+                Arrival::NoRoom => return Ok(i),
+                Arrival::Mismatch(instance) => return Err(SliceError::Mismatch { rank: local_index, instance }),
+            }
+        }
+        Ok(count)
+    }
+}

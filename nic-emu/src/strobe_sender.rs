@@ -1,0 +1,134 @@
+//! SS, the Strobe Sender (paper, §4.1, §4.2): drives a slice through its microphases.
+//!
+//! On one node the node set is {self}: a microstrobe is a call of the node's Strobe Receiver, "all nodes are done" is its return, and a
+//! microphase in which this node has no work is one that all nodes agree to skip.
+
+use crate::memory::NicMemory;
+use crate::microphase::Microphase;
+use crate::status::Activity;
+use crate::strobe_receiver::{SliceCounts, SliceError, StrobeReceiver};
+use bcs_core::SliceIndex;
+use mds::{EmdsRing, GlobalRecord, LocalRecord};
+
+use crate::completer::Touched;
+
+/// What came of trying to run a slice.
+pub struct Slice {
+    /// What it did.
+    pub counts: SliceCounts,
+    /// Whom it completed something for.
+    pub touched: Touched,
+}
+
+/// The Strobe Sender of a job on one node.
+pub struct StrobeSender;
+
+impl StrobeSender {
+    /// With fixed slices: true when the next slice is due. Elastic slices are always due.
+    #[inline]
+    pub fn is_due(memory: &NicMemory, now_ns: impl Fn() -> u64) -> bool {
+        memory.header().slice_period_ns.get() == 0 || now_ns() >= memory.header().slice.next_ns.get()
+    }
+
+    /// Runs one slice. The caller holds the run token; `now_ns` reads its monotonic clock, and is called only with fixed
+    /// slices or while EMDS records.
+    #[inline]
+    pub fn run(memory: &NicMemory, now_ns: impl Fn() -> u64) -> Result<Slice, SliceError> {
+        let header = memory.header();
+        let previous = header.slice.index.get();
+        let period = header.slice_period_ns.get();
+        let index = match period {
+            0 => previous + 1,
+            _ => {
+                let now = now_ns();
+                let due = header.slice.next_ns.get();
+                // Slices are numbered by the beat, also while nobody ran the NIC.
+                let missed = if due == 0 { 0 } else { now.saturating_sub(due) / period };
+                header.slice.next_ns.set((now / period + 1) * period);
+                previous + 1 + missed
+            }
+        };
+        let emds = memory.emds_local();
+        let mut slice = if emds.is_empty() {
+            Self::run_microphases(memory, |_| ())?
+        } else {
+            Self::run_recorded(memory, SliceIndex(index), &now_ns)?
+        };
+        if period != 0 || slice.counts != SliceCounts::default() {
+            header.slice.index.set(index);
+            header.slice.matched.set(header.slice.matched.get().wrapping_add(slice.counts.matched));
+        } else {
+            slice.counts = SliceCounts::default();
+        }
+        Ok(slice)
+    }
+
+    #[inline]
+    fn run_microphases(memory: &NicMemory, mut over: impl FnMut(Microphase)) -> Result<Slice, SliceError> {
+        let mut receiver = StrobeReceiver::new(memory);
+        let mut microphase = Some(Microphase::DescriptorExchange);
+        while let Some(current) = microphase {
+            if !receiver.is_idle_in(current) {
+                receiver.handle_microstrobe(current)?;
+                over(current);
+            }
+            microphase = current.next();
+        }
+        Ok(Slice { counts: receiver.counts, touched: receiver.completer.touched })
+    }
+
+    /// The same with a record of every microphase (tables 5.1 and 5.2).
+    #[cold]
+    fn run_recorded(memory: &NicMemory, index: SliceIndex, now_ns: &impl Fn() -> u64) -> Result<Slice, SliceError> {
+        let local = EmdsRing::<LocalRecord>::open(memory.emds_local()).ok().filter(|ring| ring.selects(index));
+        let Some(local) = local else { return Self::run_microphases(memory, |_| ()) };
+        let header = memory.header();
+        let started = now_ns();
+        let mut lengths = [0u64; Microphase::ALL.len()];
+        let mut last = started;
+        let slice = Self::run_microphases(memory, |microphase| {
+            let now = now_ns();
+            lengths[microphase as usize] = now - last;
+            last = now;
+        })?;
+        if slice.counts == SliceCounts::default() && header.slice_period_ns.get() == 0 {
+            return Ok(slice);
+        }
+        let before = header.slice.started_ns.get();
+        header.slice.started_ns.set(started);
+        let elapsed = if before == 0 { 0 } else { started - before };
+        let blocked = (0..memory.layout().local_ranks)
+            .filter_map(|rank| memory.rank(rank).ok())
+            .filter(|rank| rank.status.activity() != Activity::Computing)
+            .count() as u64;
+        local.record(&LocalRecord {
+            slice: index,
+            letts_ns: elapsed,
+            ltdem_ns: lengths[0],
+            ltmsm_ns: lengths[1],
+            ltp2p_ns: lengths[2],
+            ltbbm_ns: lengths[3],
+            ltrm_ns: lengths[4],
+            ltts_ns: last - started,
+            np2pdem: slice.counts.descriptors,
+            np2pmsm: slice.counts.matched,
+            ncolldem: slice.counts.collective_descriptors,
+            ncollmsm: slice.counts.collectives,
+            bpts: blocked,
+        });
+        if let Ok(global) = EmdsRing::<GlobalRecord>::open(memory.emds_global()) {
+            // One node: nobody has to be asked twice whether it is done.
+            global.record(&GlobalRecord {
+                slice: index,
+                getts_ns: elapsed,
+                gtdem_ns: lengths[0],
+                gtmsm_ns: lengths[1],
+                gtts_ns: last - started,
+                usrts: 0,
+                usrdem: 0,
+                usrmsm: 0,
+            });
+        }
+        Ok(slice)
+    }
+}
