@@ -1,0 +1,259 @@
+//! Writes the Rust modules `bcs-mpi/src/constants/*.rs`: one constant a line, a lookup table for datatypes, operations
+//! and error classes.
+
+use std::fmt::Write as _;
+
+use crate::GeneratedFile;
+use crate::table::{CLASSES, Datatype, Operation, Section, Since, Tables, Value};
+
+/// Modules made from sections of constants.tbl: name, file, first line of the header.
+const MODULES: [(&str, &str, &str); 8] = [
+    ("versions", "src/constants/versions.rs", "Versions of the standard and of its binary interface."),
+    ("errors", "src/constants/errors.rs", "Error classes: values, names and meanings."),
+    (
+        "handles",
+        "src/constants/handles.rs",
+        "Predefined communicators, groups, error handlers and the null handles.",
+    ),
+    (
+        "sentinels",
+        "src/constants/sentinels.rs",
+        "Special ranks, tags, addresses and the arguments that say \"none\".",
+    ),
+    ("limits", "src/constants/limits.rs", "Sizes that a program may use for its buffers."),
+    ("modes", "src/constants/modes.rs", "Thread levels, comparisons, assertions and other choices."),
+    ("attributes", "src/constants/attributes.rs", "Attribute keys, and callbacks with a predefined meaning."),
+    ("tools", "src/constants/tools.rs", "Constants of the tool information interface, MPI_T."),
+];
+
+/// All modules.
+#[must_use]
+pub fn render(tables: &Tables) -> Vec<GeneratedFile> {
+    let mut files: Vec<GeneratedFile> = MODULES
+        .iter()
+        .map(|(module, path, purpose)| {
+            let sections: Vec<_> = tables.sections.iter().filter(|s| s.module == *module).collect();
+            (*path, render_module(module, purpose, &sections))
+        })
+        .collect();
+    files.push(("src/constants/datatypes.rs", render_datatypes(&tables.datatypes)));
+    files.push(("src/constants/operations.rs", render_operations(&tables.operations)));
+    files.push(("../tests/abi/rust_values.rs", render_values(tables)));
+    files
+}
+
+/// The list of all Rust constants with their values, for the test that compares them with C.
+fn render_values(tables: &Tables) -> String {
+    let mut text = module_header("Every constant of `bcs_mpi::constants` with its value as an integer.");
+    text.push_str("use bcs_mpi::constants::*;\n\n/// Names and values.\n#[rustfmt::skip]\n");
+    text.push_str("pub fn rust_values() -> Vec<(&'static str, i64)> {\n    vec![\n");
+    for (name, c_type) in tables.named_values() {
+        let value = match RustForm::of(c_type) {
+            RustForm::Int => format!("i64::from({name})"),
+            RustForm::Wide => name.to_owned(),
+            RustForm::Address => format!("{name} as i64"),
+            RustForm::Handle(_) => format!("{name}.0 as i64"),
+            RustForm::Pointer(_) => format!("{name}.addr() as i64"),
+        };
+        writeln!(text, "        (\"{name}\", {value}),").unwrap();
+    }
+    text.push_str("    ]\n}\n");
+    text
+}
+
+fn module_header(purpose: &str) -> String {
+    format!(
+        "//! {purpose}\n//!\n//! Made by `mpi-abi-table write` from the tables in `bcs-mpi/abi/table` (MPI-5.0, chapter 20 and \
+         appendix A.1);\n//! change those, not this file.\n\n"
+    )
+}
+
+/// How a constant of a C type is declared in Rust.
+enum RustForm {
+    Int,
+    Wide,
+    Address,
+    Handle(&'static str),
+    Pointer(&'static str),
+}
+
+impl RustForm {
+    fn of(c_type: &'static str) -> Self {
+        match c_type {
+            "int" => Self::Int,
+            "MPI_Offset" => Self::Wide,
+            "void *" => Self::Pointer("*mut c_void"),
+            "int *" => Self::Pointer("*mut c_int"),
+            "char **" => Self::Pointer("*mut *mut c_char"),
+            "char ***" => Self::Pointer("*mut *mut *mut c_char"),
+            "MPI_Status *" => Self::Pointer("*mut MPI_Status"),
+            other if other.starts_with("enum ") => Self::Int,
+            other if other.ends_with('*') => Self::Address,
+            handle => Self::Handle(handle),
+        }
+    }
+}
+
+fn render_module(module: &str, purpose: &str, sections: &[&Section]) -> String {
+    let mut text = module_header(purpose);
+    let uses = |wanted: &str| sections.iter().any(|s| rust_type(s.c_type).contains(wanted));
+    let c_names: Vec<_> = ["c_char", "c_int", "c_void"].into_iter().filter(|name| uses(name)).collect();
+    match c_names[..] {
+        [] => {}
+        [one] => writeln!(text, "use std::ffi::{one};\n").unwrap(),
+        _ => writeln!(text, "use std::ffi::{{{}}};", c_names.join(", ")).unwrap(),
+    }
+    if uses("*mut") {
+        text.push_str("use std::ptr::without_provenance_mut;\n\n");
+    }
+    let mut own: Vec<_> =
+        sections.iter().map(|s| rust_type(s.c_type)).filter(|t| t.starts_with("MPI_")).collect();
+    if uses("*mut MPI_Status") {
+        own.push("MPI_Status");
+    }
+    own.sort_unstable();
+    own.dedup();
+    match own[..] {
+        [] => {}
+        [one] => writeln!(text, "use super::{one};\n").unwrap(),
+        _ if own.join(", ").len() < 90 => writeln!(text, "use super::{{{}}};\n", own.join(", ")).unwrap(),
+        _ => writeln!(text, "use super::{{\n    {},\n}};\n", own.join(", ")).unwrap(),
+    }
+    if module == "errors" {
+        render_error_classes(&mut text, sections);
+    }
+    for (index, section) in sections.iter().enumerate() {
+        let gap = if index == 0 { "" } else { "\n" };
+        writeln!(text, "{gap}// {}: {}.\n", section.title, section.source).unwrap();
+        for constant in &section.constants {
+            let value = match constant.value {
+                Value::Alias(name) => name.to_owned(),
+                Value::Number(number) => rust_value(section.c_type, number),
+            };
+            writeln!(text, "/// {} ({}).", capitalised(constant.meaning), version(constant.since)).unwrap();
+            writeln!(text, "pub const {}: {} = {value};", constant.name, rust_type(section.c_type)).unwrap();
+        }
+    }
+    text
+}
+
+fn rust_type(c_type: &'static str) -> &'static str {
+    match RustForm::of(c_type) {
+        RustForm::Int => "c_int",
+        RustForm::Wide => "MPI_Offset",
+        RustForm::Address => "usize",
+        RustForm::Handle(name) | RustForm::Pointer(name) => name,
+    }
+}
+
+fn rust_value(c_type: &'static str, number: i64) -> String {
+    match RustForm::of(c_type) {
+        RustForm::Int | RustForm::Wide | RustForm::Address => number.to_string(),
+        RustForm::Handle(name) => format!("{name}({number:#x})"),
+        RustForm::Pointer(_) => format!("without_provenance_mut({number})"),
+    }
+}
+
+fn render_error_classes(text: &mut String, sections: &[&Section]) {
+    text.push_str(
+        "/// An error class.\n#[derive(Debug, Clone, Copy, PartialEq, Eq)]\npub struct ErrorClass {\n    \
+         /// Its value.\n    pub value: c_int,\n    /// Its name, as `MPI_ERR_TAG`.\n    pub name: &'static str,\n    \
+         /// What went wrong, in a few words.\n    pub meaning: &'static str,\n}\n\n",
+    );
+    text.push_str(
+        "/// What the class with this value means; `None` when the standard defines none with it.\n\
+         #[must_use]\npub fn error_class(value: c_int) -> Option<&'static ErrorClass> {\n    \
+         ERROR_CLASSES.binary_search_by_key(&value, |class| class.value).ok().map(|index| &ERROR_CLASSES[index])\n}\n\n",
+    );
+    let classes: Vec<_> = sections.iter().flat_map(|s| &s.constants).collect();
+    let mut by_value = classes.clone();
+    by_value.sort_by_key(|class| match class.value {
+        Value::Number(number) => number,
+        Value::Alias(_) => i64::MAX,
+    });
+    by_value.retain(|class| class.name != "MPI_ERR_LASTCODE");
+    text.push_str("/// All error classes in order of their values.\n#[rustfmt::skip]\n");
+    writeln!(text, "pub static ERROR_CLASSES: [ErrorClass; {}] = [", by_value.len()).unwrap();
+    for class in by_value {
+        let (name, meaning) = (class.name, class.meaning);
+        writeln!(text, "    ErrorClass {{ value: {name}, name: \"{name}\", meaning: \"{meaning}\" }},")
+            .unwrap();
+    }
+    text.push_str("];\n\n");
+}
+
+fn render_datatypes(datatypes: &[Datatype]) -> String {
+    let mut text = module_header("Predefined datatypes: handles, sizes and classes.");
+    text.push_str("use super::{Class, Datatype, MPI_Datatype};\n\n");
+    for datatype in datatypes {
+        let value = match datatype.handle {
+            Value::Alias(name) => name.to_owned(),
+            Value::Number(number) => format!("MPI_Datatype({number:#x})"),
+        };
+        writeln!(text, "/// `{}` ({}).", datatype.element, version(datatype.since)).unwrap();
+        writeln!(text, "pub const {}: MPI_Datatype = {value};", datatype.name).unwrap();
+    }
+    let distinct: Vec<_> = datatypes.iter().filter(|d| matches!(d.handle, Value::Number(_))).collect();
+    text.push_str("\n/// All predefined datatypes in order of their handles; a name that is an alias is not repeated.\n");
+    text.push_str("#[rustfmt::skip]\n");
+    writeln!(text, "pub static DATATYPES: [Datatype; {}] = [", distinct.len()).unwrap();
+    for d in distinct {
+        writeln!(
+            text,
+            "    Datatype {{ name: \"{0}\", handle: {0}, class: Class::{1}, size: {2}, extent: {3}, element: \"{4}\" }},",
+            d.name,
+            class_variant(d.class),
+            d.size,
+            d.extent,
+            d.element
+        )
+        .unwrap();
+    }
+    text.push_str("];\n");
+    text
+}
+
+fn render_operations(operations: &[Operation]) -> String {
+    let mut text =
+        module_header("Predefined reduction operations: handles, names and the datatypes that they take.");
+    text.push_str("use super::{Class, ClassSet, MPI_Op, Operation};\n\n");
+    for operation in operations {
+        writeln!(text, "/// {} ({}).", capitalised(operation.meaning), version(operation.since)).unwrap();
+        writeln!(text, "pub const {}: MPI_Op = MPI_Op({:#x});", operation.name, operation.handle).unwrap();
+    }
+    text.push_str("\n/// All predefined operations in order of their handles.\n#[rustfmt::skip]\n");
+    writeln!(text, "pub static OPERATIONS: [Operation; {}] = [", operations.len()).unwrap();
+    for operation in operations {
+        let all = operation.classes == ["*"];
+        let named = CLASSES[..CLASSES.len() - 1]
+            .iter()
+            .filter(|class| all || operation.classes.contains(class))
+            .map(|class| format!("Class::{}", class_variant(class)));
+        let classes = named.collect::<Vec<_>>().join(", ");
+        writeln!(
+            text,
+            "    Operation {{ name: \"{0}\", handle: {0}, classes: ClassSet::of(&[{classes}]) }},",
+            operation.name
+        )
+        .unwrap();
+    }
+    text.push_str("];\n");
+    text
+}
+
+/// `multi-language` as `MultiLanguage`.
+fn class_variant(class: &str) -> String {
+    class.split('-').map(capitalised).collect()
+}
+
+fn capitalised(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+}
+
+fn version(since: Since) -> String {
+    match since.deprecated {
+        Some(deprecated) => format!("MPI-{}, deprecated in MPI-{deprecated}", since.added),
+        None => format!("MPI-{}", since.added),
+    }
+}

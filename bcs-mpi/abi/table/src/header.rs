@@ -1,0 +1,331 @@
+//! Writes `mpi.h`: usable from C89 on and from every C++, and the same on every platform that the ABI covers.
+//!
+//! Invariant: the header declares all that the tables hold and nothing else that begins with `MPI_` or `PMPI_`, except
+//! the types that the standard fixes ([`OPAQUE_TYPES`], [`INTEGER_TYPES`], the statuses).
+
+use std::fmt::Write as _;
+
+use crate::table::{Callback, Constant, Form, Function, Section, Since, Tables, Value};
+
+/// Widest line that the generator writes where it can choose.
+const WIDTH: usize = 100;
+
+/// Handle types: pointers to structures that no program sees (§20.3.1; MPI_T in §15.3).
+pub const OPAQUE_TYPES: [(&str, &str); 17] = [
+    ("MPI_Op", "MPI_ABI_Op"),
+    ("MPI_Comm", "MPI_ABI_Comm"),
+    ("MPI_Group", "MPI_ABI_Group"),
+    ("MPI_Win", "MPI_ABI_Win"),
+    ("MPI_File", "MPI_ABI_File"),
+    ("MPI_Session", "MPI_ABI_Session"),
+    ("MPI_Message", "MPI_ABI_Message"),
+    ("MPI_Info", "MPI_ABI_Info"),
+    ("MPI_Errhandler", "MPI_ABI_Errhandler"),
+    ("MPI_Request", "MPI_ABI_Request"),
+    ("MPI_Datatype", "MPI_ABI_Datatype"),
+    ("MPI_T_enum", "MPI_T_enum_t"),
+    ("MPI_T_cvar_handle", "MPI_T_cvar_handle_t"),
+    ("MPI_T_pvar_handle", "MPI_T_pvar_handle_t"),
+    ("MPI_T_pvar_session", "MPI_T_pvar_session_t"),
+    ("MPI_T_event_registration", "MPI_T_event_registration_t"),
+    ("MPI_T_event_instance", "MPI_T_event_instance_t"),
+];
+
+/// Integer types (§20.2): name, definition, meaning.
+pub const INTEGER_TYPES: [(&str, &str, &str); 3] = [
+    ("MPI_Aint", "intptr_t", "an address, or a distance in memory"),
+    ("MPI_Offset", "int64_t", "a position in a file"),
+    ("MPI_Count", "int64_t", "a number of elements, as wide as the wider of the two above"),
+];
+
+/// Titles of the chapters that have functions.
+const CHAPTERS: [(u8, &str); 16] = [
+    (3, "Point-to-point communication"),
+    (4, "Partitioned communication"),
+    (5, "Datatypes"),
+    (6, "Collective communication"),
+    (7, "Groups, contexts, communicators, attributes and names"),
+    (8, "Virtual topologies"),
+    (9, "Environment, errors and timers"),
+    (10, "Info"),
+    (11, "Initialization, sessions and dynamic processes"),
+    (12, "One-sided communication"),
+    (13, "External interfaces"),
+    (14, "Files"),
+    (15, "Tools"),
+    (16, "Deprecated functions"),
+    (19, "Other languages"),
+    (20, "Binary interface"),
+];
+
+const OPENING: &str = "\
+/* mpi.h - BCS-MPI
+ *
+ * The MPI-5.0 interface for C and C++ on the standard ABI (version 1.0). A program that is compiled with this
+ * header runs with every library that offers libmpi_abi.so.1, and the other way round.
+ *
+ * Made by `mpi-abi-table write` from the tables in bcs-mpi/abi/table; change those, not this file.
+ *
+ * SPDX-License-Identifier: MIT OR Apache-2.0
+ */
+#ifndef BCS_MPI_H_INCLUDED
+#define BCS_MPI_H_INCLUDED
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern \"C\" {
+#endif
+
+/* Tells this header from others. */
+#define BCS_MPI 1
+
+";
+
+const STATUSES: &str = "\
+/* What became of an operation (3.2.5). The last member belongs to the library. */
+typedef struct MPI_Status {
+    int MPI_SOURCE;
+    int MPI_TAG;
+    int MPI_ERROR;
+    int MPI_internal[5];
+} MPI_Status;
+
+/* A default INTEGER of Fortran (19.3.4): define BCS_MPI_FINT when the Fortran compiler makes it wider. */
+#ifndef BCS_MPI_FINT
+#define BCS_MPI_FINT int
+#endif
+typedef BCS_MPI_FINT MPI_Fint;
+
+/* A status as TYPE(MPI_Status) of Fortran 2008 (19.3.5). */
+typedef struct MPI_F08_status {
+    MPI_Fint MPI_SOURCE;
+    MPI_Fint MPI_TAG;
+    MPI_Fint MPI_ERROR;
+    MPI_Fint MPI_internal[5];
+} MPI_F08_status;
+
+";
+
+const INLINE_OPENING: &str = "\
+/* Conversions between C and Fortran (19.3.4, 19.3.5).
+ * The standard has these functions, its ABI has not, because MPI_Fint depends on the Fortran compiler.
+ * They are built here from what the ABI has, so a program that uses them still runs with any library. */
+#if defined(__cplusplus) || (defined(__STDC_VERSION__) && __STDC_VERSION__ >= 199901L)
+#define BCS_MPI_INLINE static inline
+#elif defined(__GNUC__)
+#define BCS_MPI_INLINE static __inline__
+#else
+#define BCS_MPI_INLINE static
+#endif
+
+";
+
+/// The header's text.
+#[must_use]
+pub fn render(tables: &Tables) -> String {
+    let mut text = OPENING.to_owned();
+    versions(&mut text, tables);
+    types(&mut text);
+    callbacks(&mut text, &tables.callbacks);
+    constants(&mut text, tables);
+    for prefix in ["", "P"] {
+        functions(&mut text, tables, prefix);
+    }
+    text.push_str(INLINE_OPENING);
+    for prefix in ["", "P"] {
+        let inline = tables.functions.iter().filter(|f| f.form == Form::Inline);
+        inline.for_each(|function| inline_function(&mut text, function, prefix));
+    }
+    text.push_str(
+        "#undef BCS_MPI_INLINE\n\n#ifdef __cplusplus\n}\n#endif\n\n#endif /* BCS_MPI_H_INCLUDED */\n",
+    );
+    text
+}
+
+fn versions(text: &mut String, tables: &Tables) {
+    tables.sections.iter().filter(|s| s.module == "versions").for_each(|s| section(text, s));
+}
+
+fn types(text: &mut String) {
+    text.push_str("/* Integer types (2.5.6 to 2.5.8) */\n");
+    for (name, definition, meaning) in INTEGER_TYPES {
+        writeln!(text, "typedef {definition} {name}; /* {meaning} */").unwrap();
+    }
+    text.push_str(
+        "\n/* Handles: pointers that only the library follows; predefined ones are small numbers (20.3) */\n",
+    );
+    for (name, structure) in OPAQUE_TYPES {
+        writeln!(text, "typedef struct {structure} *{name};").unwrap();
+    }
+    text.push('\n');
+    text.push_str(STATUSES);
+}
+
+fn callbacks(text: &mut String, callbacks: &[Callback]) {
+    let (tools, others): (Vec<_>, Vec<_>) = callbacks.iter().partition(|c| c.name.starts_with("MPI_T_"));
+    text.push_str("/* Functions that a program hands to MPI (appendix A.1.4) */\n");
+    others.iter().for_each(|callback| callback_type(text, callback));
+    text.push('\n');
+    text.push_str("/* The tool interface has two enumerated types, which its callbacks need (15.3.8) */\n");
+    // The constants of these two are written by `enumeration`, in place of a section of macros.
+    text.push_str("@ENUMERATIONS@");
+    tools.iter().for_each(|callback| callback_type(text, callback));
+    text.push('\n');
+}
+
+fn callback_type(text: &mut String, callback: &Callback) {
+    let note = deprecation(callback.since);
+    if callback.returns == "=" {
+        writeln!(text, "typedef {} {};{note}", callback.parameters, callback.name).unwrap();
+        return;
+    }
+    let start = format!("typedef {} {}(", callback.returns, callback.name);
+    let parameters: Vec<_> = callback.parameters.split(", ").collect();
+    wrapped(text, &start, &parameters, &format!(");{note}"));
+}
+
+fn constants(text: &mut String, tables: &Tables) {
+    let mut enumerations = String::new();
+    for s in tables.sections.iter().filter(|s| s.module != "versions") {
+        match s.c_type.strip_prefix("enum ") {
+            Some(name) => enumeration(&mut enumerations, s, name),
+            None => section(text, s),
+        }
+    }
+    *text = text.replace("@ENUMERATIONS@", &enumerations);
+    text.push_str("/* Predefined operations (6.9.2, 6.9.4, 12.3.4) */\n");
+    for operation in &tables.operations {
+        let value = format!("((MPI_Op) {:#05x})", operation.handle);
+        define(text, operation.name, &value, operation.meaning, operation.since);
+    }
+    text.push_str(
+        "\n/* Predefined datatypes (3.2.2); the comment names the type of C, C++ or Fortran (F:) */\n",
+    );
+    for datatype in &tables.datatypes {
+        let value = match datatype.handle {
+            Value::Number(handle) => format!("((MPI_Datatype) {handle:#05x})"),
+            Value::Alias(name) => name.to_owned(),
+        };
+        define(text, datatype.name, &value, datatype.element, datatype.since);
+    }
+    text.push('\n');
+}
+
+fn section(text: &mut String, section: &Section) {
+    writeln!(text, "/* {} ({}) */", section.title, section.source.replace('§', "")).unwrap();
+    for constant in &section.constants {
+        define(text, constant.name, &value(section.c_type, constant), constant.meaning, constant.since);
+    }
+    text.push('\n');
+}
+
+fn value(c_type: &str, constant: &Constant) -> String {
+    match (constant.value, c_type) {
+        (Value::Alias(name), _) => name.to_owned(),
+        (Value::Number(number), "int") if number < 0 => format!("({number})"),
+        (Value::Number(number), "int") => number.to_string(),
+        (Value::Number(number), handle) if number > 9 && !handle.ends_with('*') => {
+            format!("(({handle}) {number:#05x})")
+        }
+        (Value::Number(number), other) => format!("(({other}) {number})"),
+    }
+}
+
+fn define(text: &mut String, name: &str, value: &str, meaning: &str, since: Since) {
+    let note = since.deprecated.map_or_else(String::new, |version| format!("; deprecated in MPI-{version}"));
+    writeln!(text, "#define {name:<30} {value:<26} /* {meaning}{note} */").unwrap();
+}
+
+fn enumeration(text: &mut String, section: &Section, name: &str) {
+    writeln!(text, "typedef enum {name} {{").unwrap();
+    for (index, constant) in section.constants.iter().enumerate() {
+        let Value::Number(number) = constant.value else { continue };
+        let comma = if index + 1 == section.constants.len() { "" } else { "," };
+        writeln!(text, "    {:<34} = {number}{comma} /* {} */", constant.name, constant.meaning).unwrap();
+    }
+    writeln!(text, "}} {name};\n").unwrap();
+}
+
+fn functions(text: &mut String, tables: &Tables, prefix: &str) {
+    let what = if prefix.is_empty() { "Functions" } else { "Their profiling twins (15.2)" };
+    writeln!(text, "/* ---- {what} ---- */\n").unwrap();
+    for (chapter, title) in CHAPTERS {
+        let exported = tables.functions.iter().filter(|f| f.chapter == chapter && f.form == Form::Exported);
+        writeln!(text, "/* {title} (chapter {chapter}) */").unwrap();
+        for function in exported {
+            prototype(text, function, prefix, &format!(");{}", deprecation(function.since)));
+        }
+        text.push('\n');
+    }
+}
+
+fn prototype(text: &mut String, function: &Function, prefix: &str, end: &str) {
+    let start = format!("{} {prefix}{}(", function.returns, function.name);
+    let parameters: Vec<&str> = match function.parameters.is_empty() {
+        true => vec!["void"],
+        false => function.parameters.iter().map(String::as_str).collect(),
+    };
+    wrapped(text, &start, &parameters, end);
+}
+
+/// A list of parameters, broken into lines of at most [`WIDTH`].
+fn wrapped(text: &mut String, start: &str, parameters: &[&str], end: &str) {
+    let mut line = start.to_owned();
+    for (index, parameter) in parameters.iter().enumerate() {
+        let tail = if index + 1 == parameters.len() { end } else { "," };
+        let gap = if index == 0 { "" } else { " " };
+        if index > 0 && line.len() + gap.len() + parameter.len() + tail.len() > WIDTH {
+            writeln!(text, "{line}").unwrap();
+            line = format!("    {parameter}{tail}");
+        } else {
+            line += &format!("{gap}{parameter}{tail}");
+        }
+    }
+    writeln!(text, "{line}").unwrap();
+}
+
+fn deprecation(since: Since) -> String {
+    since.deprecated.map_or_else(String::new, |version| format!(" /* deprecated in MPI-{version} */"))
+}
+
+fn inline_function(text: &mut String, function: &Function, prefix: &str) {
+    let kind = function.name.trim_start_matches("MPI_");
+    let start = format!("BCS_MPI_INLINE {} {prefix}{}(", function.returns, function.name);
+    let parameters: Vec<&str> = function.parameters.iter().map(String::as_str).collect();
+    wrapped(text, &start, &parameters, ") {");
+    let name = |parameter: &str| parameter.rsplit([' ', '*']).next().unwrap_or_default().to_owned();
+    let argument = name(parameters[0]);
+    match kind.split_once('_') {
+        Some(("Status", _)) => {
+            let pairs = [parameters[0], parameters[1]].map(|p| (name(p), p.contains("MPI_Fint")));
+            status_conversion(text, &pairs[0], &pairs[1]);
+        }
+        Some((object, "c2f")) => {
+            writeln!(text, "    return (MPI_Fint) {prefix}MPI_{object}_toint({argument});").unwrap();
+        }
+        Some((object, _)) => {
+            writeln!(text, "    return {prefix}MPI_{object}_fromint((int) {argument});").unwrap();
+        }
+        None => {}
+    }
+    text.push_str("}\n");
+}
+
+/// The body of a conversion between two forms of a status; a form is an array of integers or a structure.
+fn status_conversion(text: &mut String, from: &(String, bool), to: &(String, bool)) {
+    let member = |(name, is_array): &(String, bool), index: usize| match (is_array, index) {
+        (true, _) => format!("{name}[{index}]"),
+        (false, 0) => format!("{name}->MPI_SOURCE"),
+        (false, 1) => format!("{name}->MPI_TAG"),
+        (false, 2) => format!("{name}->MPI_ERROR"),
+        (false, _) => format!("{name}->MPI_internal[{}]", index - 3),
+    };
+    writeln!(text, "    if (!{} || !{}) return MPI_ERR_ARG;", from.0, to.0).unwrap();
+    // Integers of C and of Fortran may differ in width: the cast says that it is meant.
+    let cast = if to.0 == "c_status" { "int" } else { "MPI_Fint" };
+    for index in 0..8 {
+        writeln!(text, "    {} = ({cast}) {};", member(to, index), member(from, index)).unwrap();
+    }
+    text.push_str("    return MPI_SUCCESS;\n");
+}

@@ -1,0 +1,61 @@
+//! `mpi-abi-table`: makes the files that come from the tables of the standard.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use mpi_abi_table::{Tables, generate};
+
+const USAGE: &str =
+    "usage: mpi-abi-table write [DIR]   write the generated files below DIR (default: the crate bcs-mpi)
+       mpi-abi-table check [DIR]   name the files that differ from what the tables make
+       mpi-abi-table header        print mpi.h
+       mpi-abi-table exports       print the symbols that libmpi_abi.so.1 exports";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    match run(&arguments) {
+        Ok(code) => code,
+        Err(message) => {
+            eprintln!("mpi-abi-table: {message}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(arguments: &[String]) -> Result<ExitCode, String> {
+    let tables = Tables::read().map_err(|error| error.to_string())?;
+    let directory = |index: usize| {
+        arguments
+            .get(index)
+            .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../.."), PathBuf::from)
+    };
+    match arguments.first().map(String::as_str) {
+        Some("write") => {
+            for (path, text) in generate(&tables) {
+                let path = directory(1).join(path);
+                std::fs::write(&path, text)
+                    .map_err(|error| format!("cannot write {}: {error}", path.display()))?;
+            }
+        }
+        Some("check") => {
+            let stale = stale_files(&tables, &directory(1));
+            for path in &stale {
+                println!("{} is not what the tables make: run mpi-abi-table write", path.display());
+            }
+            return Ok(if stale.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE });
+        }
+        Some("header") => print!("{}", mpi_abi_table::header::render(&tables)),
+        Some("exports") => tables.exported_symbols().iter().for_each(|symbol| println!("{symbol}")),
+        _ => return Err(format!("no such command\n{USAGE}")),
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn stale_files(tables: &Tables, directory: &Path) -> Vec<PathBuf> {
+    generate(tables)
+        .into_iter()
+        .map(|(path, text)| (directory.join(path), text))
+        .filter(|(path, text)| std::fs::read_to_string(path).ok().as_ref() != Some(text))
+        .map(|(path, _)| path)
+        .collect()
+}
