@@ -8,3 +8,4 @@ mod header;
 mod other_implementation;
 mod rust_values;
 mod toolchain;
+mod wrappers;
