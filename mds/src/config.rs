@@ -140,6 +140,22 @@ impl Selection {
             Self::Ranges(ranges) => ranges.iter().any(|r| r.contains(&number)),
         }
     }
+
+    /// The numbers of a list such as `0,2-5`.
+    ///
+    /// # Errors
+    /// What is wrong with the list, in words.
+    pub fn parse(list: &str) -> Result<Self, String> {
+        let number = |text: &str| text.trim().parse::<u32>().map_err(|_| format!("{text:?} is not a number"));
+        let range = |item: &str| match item.split_once('-') {
+            None => number(item).map(|n| n..=n),
+            Some((low, high)) => {
+                let range = number(low)?..=number(high)?;
+                if range.is_empty() { Err(format!("{item} ends before it begins")) } else { Ok(range) }
+            }
+        };
+        list.split(',').map(|item| range(item.trim())).collect::<Result<_, _>>().map(Self::Ranges)
+    }
 }
 
 /// A set of primitives.
@@ -257,20 +273,7 @@ impl Variable {
     }
 
     fn ranges(&self, accepted: &'static str) -> Result<Selection, ConfigError> {
-        let number = |text: &str| {
-            text.trim().parse::<u32>().map_err(|_| self.error(format!("{text:?} is not a number"), accepted))
-        };
-        let range = |item: &str| match item.split_once('-') {
-            None => number(item).map(|n| n..=n),
-            Some((low, high)) => {
-                let range = number(low)?..=number(high)?;
-                if range.is_empty() {
-                    return Err(self.error(format!("{item} ends before it begins"), accepted));
-                }
-                Ok(range)
-            }
-        };
-        Ok(Selection::Ranges(self.items().map(range).collect::<Result<_, _>>()?))
+        Selection::parse(&self.value).map_err(|reason| self.error(reason, accepted))
     }
 
     fn primitives(&self) -> Result<PrimitiveSet, ConfigError> {

@@ -13,7 +13,9 @@
 pub mod config;
 pub mod emds;
 pub mod mmds;
+pub mod trace;
 
 pub use config::{ConfigError, EmdsConfig, MdsConfig, MmdsConfig};
 pub use emds::{EmdsRecord, EmdsRing, GlobalRecord, LocalRecord, Metric, MetricSet, RingError};
 pub use mmds::{Clock, Entry, Primitive, ProcessRecorder, Recorder};
+pub use trace::{Trace, TraceError};

@@ -1,0 +1,218 @@
+//! `mds summary`: the paper's table 5.3 over the selected ranks, and the EMDS metrics (tables 5.1 and 5.2).
+
+use crate::table::{Table, ranges};
+use hdrhistogram::Histogram;
+use mds::emds::{EmdsTable, Scope};
+use mds::mmds::{CallReport, DistributionReport, IntervalReport, ProcessReport};
+use mds::trace::{EmdsFile, MmdsFile, Run};
+use mds::{Metric, Primitive, Trace};
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{self, Write};
+
+pub fn write(out: &mut dyn Write, trace: &Trace) -> io::Result<()> {
+    if !trace.mmds.is_empty() {
+        write_mmds(out, &trace.run, &trace.mmds)?;
+    }
+    if !trace.mmds.is_empty() && !trace.emds.is_empty() {
+        writeln!(out)?;
+    }
+    if !trace.emds.is_empty() {
+        write_emds(out, &trace.run, &trace.emds)?;
+    }
+    Ok(())
+}
+
+/// Count, extremes and sum over ranks, in nanoseconds.
+#[derive(Default)]
+struct Sum {
+    count: u128,
+    min: Option<u64>,
+    max: u64,
+    total: u128,
+}
+
+impl Sum {
+    fn add(&mut self, count: u64, min: u64, max: u64, total: u64) {
+        if count > 0 {
+            self.count += u128::from(count);
+            self.min = Some(self.min.map_or(min, |m| m.min(min)));
+            self.max = self.max.max(max);
+            self.total += u128::from(total);
+        }
+    }
+
+    fn over<'a, T: 'a>(items: impl Iterator<Item = &'a T>, figures: impl Fn(&'a T) -> [u64; 4]) -> Self {
+        let mut sum = Self::default();
+        for item in items {
+            let [count, min, max, total] = figures(item);
+            sum.add(count, min, max, total);
+        }
+        sum
+    }
+
+    fn row(&self, name: &str) -> [String; 6] {
+        let average = if self.count == 0 { 0.0 } else { self.total as f64 / self.count as f64 };
+        [
+            name.to_owned(),
+            ms(self.min.unwrap_or(0) as f64),
+            ms(self.max as f64),
+            ms(self.total as f64),
+            self.count.to_string(),
+            ms(average),
+        ]
+    }
+}
+
+fn ms(nanoseconds: f64) -> String {
+    format!("{:.6}", nanoseconds / 1e6)
+}
+
+fn write_mmds(out: &mut dyn Write, run: &Run, files: &[MmdsFile]) -> io::Result<()> {
+    let programs: BTreeSet<&str> = files.iter().map(|f| f.process.program.as_str()).collect();
+    let programs = programs.into_iter().collect::<Vec<_>>().join(", ");
+    let numbers = ranges(files.iter().map(|f| f.process.rank));
+    let of = if run.ranks == 1 { "rank" } else { "ranks" };
+    writeln!(out, "MMDS: {programs}, run {}, {} of {} {of} ({numbers})\n", run.id, files.len(), run.ranks)?;
+
+    let reports = || files.iter().map(|f| &f.report);
+    let mut table = Table::new(["Primitive", "Min(ms)", "Max(ms)", "Total(ms)", "Count", "Average(ms)"]);
+    for (name, calls) in calls_by_name(reports()) {
+        table.row(Sum::over(calls.into_iter(), |c| [c.count, c.min, c.max, c.total]).row(name));
+    }
+    let intervals = |of: fn(&ProcessReport) -> &IntervalReport| {
+        Sum::over(reports(), move |r| {
+            let i = of(r);
+            [i.count, i.min, i.max, i.total]
+        })
+    };
+    let computation = intervals(|r| &r.computation);
+    let communication = intervals(|r| &r.communication);
+    table.row(computation.row("Comp Granularity"));
+    table.row(communication.row("Comm Overhead"));
+    let run_time = Sum::over(reports(), |r| [1, r.run_time, r.run_time, r.run_time]);
+    let thread_time = Sum::over(reports(), |r| [r.threads, r.thread_time, r.thread_time, r.thread_time]);
+    table.row(run_time.row("Run Time"));
+    let empty = String::new;
+    let total_row = |name: &str, total: String| [name.to_owned(), empty(), empty(), total, empty(), empty()];
+    if reports().any(|r| r.threads > 1) {
+        let threads = thread_time.count.to_string();
+        table.row([
+            "Thread Time".to_owned(),
+            empty(),
+            empty(),
+            ms(thread_time.total as f64),
+            threads,
+            empty(),
+        ]);
+    }
+    let sum = computation.total + communication.total;
+    table.row(total_row("Comp + Comm", ms(sum as f64)));
+    let gap = match thread_time.total {
+        0 => 0.0,
+        time => 100.0 * sum.abs_diff(time) as f64 / time as f64,
+    };
+    table.row(total_row("Gap (%)", format!("{gap:.4}")));
+    table.write(out)?;
+
+    let unfinished = files.iter().filter_map(|f| Some((f.report.unfinished.as_deref()?, f.process.rank)));
+    let mut by_call: BTreeMap<&str, Vec<u32>> = BTreeMap::new();
+    for (call, rank) in unfinished {
+        by_call.entry(call).or_default().push(rank);
+    }
+    for (call, in_call) in by_call {
+        let s = if in_call.len() == 1 { "" } else { "s" };
+        writeln!(out, "Rank{s} {} ended inside {call}", ranges(in_call.into_iter()))?;
+    }
+    writeln!(out)?;
+    write_distributions(out, files)
+}
+
+/// The calls of all processes by name, in the order of the recorder's table; calls it does not know come last.
+fn calls_by_name<'a>(
+    reports: impl Iterator<Item = &'a ProcessReport>,
+) -> Vec<(&'a str, Vec<&'a CallReport>)> {
+    let mut by_name: BTreeMap<(usize, &str), Vec<&CallReport>> = BTreeMap::new();
+    for call in reports.flat_map(|r| &r.calls) {
+        let order = Primitive::from_name(&call.name).map_or(usize::MAX, Primitive::index);
+        by_name.entry((order, &call.name)).or_default().push(call);
+    }
+    by_name.into_iter().map(|((_, name), calls)| (name, calls)).collect()
+}
+
+fn write_distributions(out: &mut dyn Write, files: &[MmdsFile]) -> io::Result<()> {
+    let reports = || files.iter().map(|f| &f.report);
+    let mut table = Table::new(["Distribution", "P50", "P90", "P99", "P99.9", "Max", "Unit"]);
+    let mut row = |name: String, of: Vec<&DistributionReport>, unit: &str| {
+        let histogram = merge(&of);
+        if histogram.is_empty() {
+            return;
+        }
+        let text = |v: u64| if unit == "ms" { ms(v as f64) } else { v.to_string() };
+        let at = |q| text(histogram.value_at_quantile(q));
+        let max = text(of.iter().flat_map(|d| &d.buckets).map(|b| b[1]).max().unwrap_or(0));
+        table.row([name, at(0.5), at(0.9), at(0.99), at(0.999), max, unit.to_owned()]);
+    };
+    row("Comp Granularity".to_owned(), reports().map(|r| &r.computation.distribution).collect(), "ms");
+    row("Comm Overhead".to_owned(), reports().map(|r| &r.communication.distribution).collect(), "ms");
+    for (name, calls) in calls_by_name(reports()) {
+        row(format!("{name} latency"), calls.iter().filter_map(|c| c.latency.as_ref()).collect(), "ms");
+        row(format!("{name} size"), calls.iter().filter_map(|c| c.size.as_ref()).collect(), "bytes");
+    }
+    table.write(out)
+}
+
+/// The distributions of several processes as one. A bucket counts at its middle, within the resolution it has.
+fn merge(distributions: &[&DistributionReport]) -> Histogram<u64> {
+    let digits = distributions.iter().map(|d| d.digits).max().unwrap_or(1);
+    let mut histogram = Histogram::new_with_bounds(1, u64::MAX, digits)
+        .expect("1 to 4 digits, which reading has checked, are within hdrhistogram's 0 to 5");
+    for [low, high, count] in distributions.iter().flat_map(|d| &d.buckets) {
+        histogram.saturating_record_n(low + (high - low) / 2, *count);
+    }
+    histogram
+}
+
+fn write_emds(out: &mut dyn Write, run: &Run, files: &[EmdsFile]) -> io::Result<()> {
+    let of = if run.nodes == 1 { "node" } else { "nodes" };
+    let numbers = ranges(files.iter().map(|f| f.node.node));
+    writeln!(out, "EMDS: run {}, {} of {} {of} ({numbers})", run.id, files.len(), run.nodes)?;
+    for (scope, name) in [(Scope::Local, "Local"), (Scope::Global, "Global")] {
+        let tables: Vec<&EmdsTable> =
+            files.iter().flat_map(|f| &f.tables).filter(|t| t.scope == scope).collect();
+        if !tables.is_empty() {
+            writeln!(out)?;
+            write_metrics(out, name, scope, &tables)?;
+        }
+    }
+    Ok(())
+}
+
+fn write_metrics(out: &mut dyn Write, name: &str, scope: Scope, tables: &[&EmdsTable]) -> io::Result<()> {
+    let recorded: usize = tables.iter().map(|t| t.slices.len()).sum();
+    let not_recorded = tables.iter().fold(0u64, |n, t| n.saturating_add(t.not_recorded()));
+    let first = tables.iter().filter_map(|t| t.slices.iter().min()).min();
+    let last = tables.iter().filter_map(|t| t.slices.iter().max()).max();
+    let range = first.zip(last).map(|(f, l)| format!(", {f} to {l}")).unwrap_or_default();
+    writeln!(out, "{name}: {recorded} slices recorded{range}; {not_recorded} not recorded")?;
+    let overflowed = tables.iter().fold(0u64, |n, t| n.saturating_add(t.overflowed));
+    if overflowed > 0 {
+        writeln!(
+            out,
+            "{overflowed} slices of the range found the ring full: record a shorter range, or with a step"
+        )?;
+    }
+    let mut table = Table::new(["Metric", "Min", "Mean", "Max", "Unit"]);
+    for metric in Metric::ALL.iter().filter(|m| m.scope() == scope) {
+        let values = || tables.iter().filter_map(|t| t.column(*metric)).flatten().copied();
+        let (Some(min), Some(max)) = (values().min(), values().max()) else { continue };
+        let mean = values().map(u128::from).sum::<u128>() as f64 / values().count() as f64;
+        let cells = match metric.unit() {
+            "ns" => [min as f64, mean, max as f64].map(|v| format!("{:.3}", v / 1e3)),
+            _ => [min.to_string(), format!("{mean:.3}"), max.to_string()],
+        };
+        let [min, mean, max] = cells;
+        let unit = if metric.unit() == "ns" { "us" } else { "" };
+        table.row([metric.name().to_owned(), min, mean, max, unit.to_owned()]);
+    }
+    table.write(out)
+}

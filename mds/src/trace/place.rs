@@ -1,0 +1,109 @@
+//! Where trace files are, and how one gets there: beside its place first, then renamed into it.
+
+use super::error::TraceError;
+use std::fs::Permissions;
+use std::io::{self, BufWriter, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+/// How the name of a file begins and ends that is not yet in its place.
+const PARTIAL: (&str, &str) = (".mds-", ".partial");
+
+/// The two kinds of trace file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum FileKind {
+    /// `mmds.rank-00000.json`
+    Mmds,
+    /// `emds.node-00000.bin`
+    Emds,
+}
+
+impl FileKind {
+    /// The path of the file of rank or node `number`.
+    pub(super) fn path(self, dir: &Path, number: u32) -> PathBuf {
+        let (before, after) = self.affixes();
+        dir.join(format!("{before}{number:05}{after}"))
+    }
+
+    const fn affixes(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Mmds => ("mmds.rank-", ".json"),
+            Self::Emds => ("emds.node-", ".bin"),
+        }
+    }
+
+    /// The kind of file that has this name, if it is a trace file's.
+    fn of(name: &str) -> Option<Self> {
+        [Self::Mmds, Self::Emds].into_iter().find(|kind| {
+            let (before, after) = kind.affixes();
+            let number = name.strip_prefix(before).and_then(|rest| rest.strip_suffix(after));
+            number.is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()))
+        })
+    }
+}
+
+/// The trace files of `dir`, by name.
+pub(super) fn list(dir: &Path) -> Result<Vec<(PathBuf, FileKind)>, TraceError> {
+    let error = |source| TraceError::Directory { dir: dir.to_owned(), source };
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(dir).map_err(error)? {
+        let entry = entry.map_err(error)?;
+        if let Some(kind) = entry.file_name().to_str().and_then(FileKind::of) {
+            files.push((entry.path(), kind));
+        }
+    }
+    files.sort_by(|a, b| a.0.cmp(&b.0));
+    Ok(files)
+}
+
+/// Writes a file at `path` in one step: a reader, or a run that is killed, never meets half a file. `fill` writes
+/// the contents. The directory is created if need be.
+///
+/// # Errors
+/// The directory cannot be created, or the file not be written or renamed; nothing is left behind then.
+pub fn write_file(
+    path: &Path,
+    fill: impl FnOnce(&mut BufWriter<&mut std::fs::File>) -> io::Result<()>,
+) -> Result<(), TraceError> {
+    let write = || {
+        let dir = match path.parent() {
+            Some(dir) if !dir.as_os_str().is_empty() => dir,
+            _ => Path::new("."),
+        };
+        std::fs::create_dir_all(dir)?;
+        let mut file = temporary(dir)?;
+        let mut buffer = BufWriter::new(file.as_file_mut());
+        fill(&mut buffer)?;
+        buffer.flush()?;
+        drop(buffer);
+        file.persist(path).map(drop).map_err(|e| e.error)
+    };
+    write().map_err(|source| TraceError::write(path, source))
+}
+
+/// Removes what earlier runs left in `dir`: trace files, and the beginnings of ones whose writer was killed.
+pub(super) fn clear(dir: &Path) -> Result<(), TraceError> {
+    let error = |source| TraceError::Directory { dir: dir.to_owned(), source };
+    for entry in std::fs::read_dir(dir).map_err(error)? {
+        let entry = entry.map_err(error)?;
+        let name = entry.file_name();
+        let ours = name.to_str().is_some_and(|name| {
+            FileKind::of(name).is_some() || (name.starts_with(PARTIAL.0) && name.ends_with(PARTIAL.1))
+        });
+        if ours {
+            std::fs::remove_file(entry.path()).map_err(|e| TraceError::write(&entry.path(), e))?;
+        }
+    }
+    Ok(())
+}
+
+/// Whether a file can be made in `dir`.
+pub(super) fn check_writable(dir: &Path) -> Result<(), TraceError> {
+    temporary(dir).map(drop).map_err(|e| TraceError::write(dir, e))
+}
+
+/// A file that removes itself unless it is renamed; readable by whom the umask lets.
+fn temporary(dir: &Path) -> io::Result<tempfile::NamedTempFile> {
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(PARTIAL.0).suffix(PARTIAL.1).permissions(Permissions::from_mode(0o666)).tempfile_in(dir)
+}
