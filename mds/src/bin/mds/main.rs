@@ -7,6 +7,8 @@ mod dump;
 mod manual;
 mod summary;
 mod table;
+#[cfg(test)]
+mod tests;
 
 use clap::Parser;
 use command_line::{Cli, Command, Parts};

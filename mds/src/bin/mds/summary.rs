@@ -142,21 +142,29 @@ fn calls_by_name<'a>(
 fn write_distributions(out: &mut dyn Write, files: &[MmdsFile]) -> io::Result<()> {
     let reports = || files.iter().map(|f| &f.report);
     let mut table = Table::new(["Distribution", "P50", "P90", "P99", "P99.9", "Max", "Unit"]);
-    let mut row = |name: String, of: Vec<&DistributionReport>, unit: &str| {
+    let mut row = |name: String, of: Vec<&DistributionReport>, longest: Option<u64>, unit: &str| {
         let histogram = merge(&of);
         if histogram.is_empty() {
             return;
         }
+        // The end of the last bucket lies above every value in it; for times the largest value is known.
+        let last = of.iter().flat_map(|d| &d.buckets).map(|b| b[1]).max().unwrap_or(0);
+        let max = longest.unwrap_or(last);
         let text = |v: u64| if unit == "ms" { ms(v as f64) } else { v.to_string() };
-        let at = |q| text(histogram.value_at_quantile(q));
-        let max = text(of.iter().flat_map(|d| &d.buckets).map(|b| b[1]).max().unwrap_or(0));
-        table.row([name, at(0.5), at(0.9), at(0.99), at(0.999), max, unit.to_owned()]);
+        let at = |q| text(histogram.value_at_quantile(q).min(max));
+        table.row([name, at(0.5), at(0.9), at(0.99), at(0.999), text(max), unit.to_owned()]);
     };
-    row("Comp Granularity".to_owned(), reports().map(|r| &r.computation.distribution).collect(), "ms");
-    row("Comm Overhead".to_owned(), reports().map(|r| &r.communication.distribution).collect(), "ms");
+    let intervals: [(&str, fn(&ProcessReport) -> &IntervalReport); 2] =
+        [("Comp Granularity", |r| &r.computation), ("Comm Overhead", |r| &r.communication)];
+    for (name, interval) in intervals {
+        let distributions = reports().map(|r| &interval(r).distribution).collect();
+        row(name.to_owned(), distributions, reports().map(|r| interval(r).max).max(), "ms");
+    }
     for (name, calls) in calls_by_name(reports()) {
-        row(format!("{name} latency"), calls.iter().filter_map(|c| c.latency.as_ref()).collect(), "ms");
-        row(format!("{name} size"), calls.iter().filter_map(|c| c.size.as_ref()).collect(), "bytes");
+        let latency = calls.iter().filter_map(|c| c.latency.as_ref()).collect();
+        let longest = calls.iter().filter(|c| c.latency.is_some()).map(|c| c.max).max();
+        row(format!("{name} latency"), latency, longest, "ms");
+        row(format!("{name} size"), calls.iter().filter_map(|c| c.size.as_ref()).collect(), None, "bytes");
     }
     table.write(out)
 }
@@ -193,7 +201,7 @@ fn write_metrics(out: &mut dyn Write, name: &str, scope: Scope, tables: &[&EmdsT
     let first = tables.iter().filter_map(|t| t.slices.iter().min()).min();
     let last = tables.iter().filter_map(|t| t.slices.iter().max()).max();
     let range = first.zip(last).map(|(f, l)| format!(", {f} to {l}")).unwrap_or_default();
-    writeln!(out, "{name}: {recorded} slices recorded{range}; {not_recorded} not recorded")?;
+    writeln!(out, "{name}: {recorded} slices recorded{range}, {not_recorded} not recorded")?;
     let overflowed = tables.iter().fold(0u64, |n, t| n.saturating_add(t.overflowed));
     if overflowed > 0 {
         writeln!(
