@@ -19,7 +19,7 @@ extern "C" {
 /* Tells this header from others. */
 #define BCS_MPI 1
 
-/* Versions (9.1.1 and 20.2) */
+/* Versions (9.1.1 and chapter 20) */
 #define MPI_VERSION                    5                          /* version of the standard that the library implements */
 #define MPI_SUBVERSION                 0                          /* subversion of the standard that the library implements */
 #define MPI_ABI_VERSION                1                          /* version of the binary interface */
@@ -30,7 +30,7 @@ typedef intptr_t MPI_Aint; /* an address, or a distance in memory */
 typedef int64_t MPI_Offset; /* a position in a file */
 typedef int64_t MPI_Count; /* a number of elements, as wide as the wider of the two above */
 
-/* Handles: pointers that only the library follows; predefined ones are small numbers (20.3) */
+/* Handles: pointers that only the library follows; predefined ones are small numbers (chapter 20) */
 typedef struct MPI_ABI_Op *MPI_Op;
 typedef struct MPI_ABI_Comm *MPI_Comm;
 typedef struct MPI_ABI_Group *MPI_Group;
@@ -71,7 +71,7 @@ typedef struct MPI_F08_status {
     MPI_Fint MPI_internal[5];
 } MPI_F08_status;
 
-/* Functions that a program hands to MPI (appendix A.1.4) */
+/* Functions that a program hands to MPI (appendix A.1.3) */
 typedef void MPI_User_function(void *invec, void *inoutvec, int *len, MPI_Datatype *datatype);
 typedef void MPI_User_function_c(void *invec, void *inoutvec, MPI_Count *len,
     MPI_Datatype *datatype);
@@ -128,7 +128,7 @@ typedef void MPI_T_event_dropped_cb_function(MPI_Count count,
     MPI_T_event_registration event_registration, int source_index, MPI_T_cb_safety cb_safety,
     void *user_data);
 
-/* Error classes (9.4, 14.7, 15.3.10) */
+/* Error classes (9.4, 14.8, 15.3.10) */
 #define MPI_SUCCESS                    0                          /* no error */
 #define MPI_ERR_BUFFER                 1                          /* wrong buffer pointer */
 #define MPI_ERR_COUNT                  2                          /* wrong count */
@@ -247,14 +247,14 @@ typedef void MPI_T_event_dropped_cb_function(MPI_Count count,
 /* Predefined requests (3.7.3) */
 #define MPI_REQUEST_NULL               ((MPI_Request) 0x180)      /* no request */
 
-/* Wildcards and special ranks (3.2.4, 3.10, 6.2.2) */
+/* Wildcards and special ranks (3.2.4, 3.11, 6.2.3) */
 #define MPI_ANY_SOURCE                 (-1)                       /* receive from any rank */
 #define MPI_ANY_TAG                    (-2)                       /* receive any tag */
 #define MPI_PROC_NULL                  (-3)                       /* no peer: the operation completes at once and moves nothing */
 #define MPI_ROOT                       (-4)                       /* this process is the root of an intercommunicator's collective */
 #define MPI_UNDEFINED                  (-32766)                   /* no value: not a member, no color, not representable */
 
-/* Special buffers (5.1.12, 6.2.2, 3.6) */
+/* Special buffers (5.1.12, 6.2.1, 3.6) */
 #define MPI_BOTTOM                     ((void *) 0)               /* start of the address space, for datatypes of absolute addresses */
 #define MPI_IN_PLACE                   ((void *) 1)               /* the input is in the output buffer */
 #define MPI_BUFFER_AUTOMATIC           ((void *) 2)               /* the library sizes the buffer of buffered sends */

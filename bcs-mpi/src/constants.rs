@@ -256,7 +256,7 @@ mod tests {
 
     #[test]
     fn a_handle_of_fixed_size_tells_its_size() {
-        // The ABI encodes the size of these types in bits 3 to 5 of the handle (§20.3).
+        // The ABI encodes the size of these types in bits 3 to 5 of the handle (chapter 20).
         for datatype in &DATATYPES {
             if datatype.handle.0 & 0x340 == 0x240 {
                 assert_eq!(1 << (datatype.handle.0 >> 3 & 7), datatype.size, "{}", datatype.name);

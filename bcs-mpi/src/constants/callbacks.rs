@@ -1,4 +1,4 @@
-//! Types of the functions that a program hands to MPI (MPI-5.0, appendix A.1.4).
+//! Types of the functions that a program hands to MPI (MPI-5.0, appendix A.1.3).
 //!
 //! A null callback is `None` where an argument is `Option` of one of these; `MPI_COMM_DUP_FN` and its kin are addresses,
 //! to be compared before a callback is called.

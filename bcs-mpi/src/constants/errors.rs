@@ -108,7 +108,7 @@ pub static ERROR_CLASSES: [ErrorClass; 81] = [
     ErrorClass { value: MPI_T_ERR_PVAR_NO_ATOMIC, name: "MPI_T_ERR_PVAR_NO_ATOMIC", meaning: "the performance variable cannot be read and reset at once" },
 ];
 
-// Error classes: §9.4, §14.7, §15.3.10.
+// Error classes: §9.4, §14.8, §15.3.10.
 
 /// No error (MPI-1.0).
 pub const MPI_SUCCESS: c_int = 0;

@@ -8,7 +8,7 @@ use std::ptr::without_provenance_mut;
 
 use super::{MPI_Offset, MPI_Status};
 
-// Wildcards and special ranks: §3.2.4, §3.10, §6.2.2.
+// Wildcards and special ranks: §3.2.4, §3.11, §6.2.3.
 
 /// Receive from any rank (MPI-1.0).
 pub const MPI_ANY_SOURCE: c_int = -1;
@@ -21,7 +21,7 @@ pub const MPI_ROOT: c_int = -4;
 /// No value: not a member, no color, not representable (MPI-1.0).
 pub const MPI_UNDEFINED: c_int = -32766;
 
-// Special buffers: §5.1.12, §6.2.2, §3.6.
+// Special buffers: §5.1.12, §6.2.1, §3.6.
 
 /// Start of the address space, for datatypes of absolute addresses (MPI-1.0).
 pub const MPI_BOTTOM: *mut c_void = without_provenance_mut(0);

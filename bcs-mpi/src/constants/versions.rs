@@ -5,7 +5,7 @@
 
 use std::ffi::c_int;
 
-// Versions: §9.1.1 and §20.2.
+// Versions: §9.1.1 and chapter 20.
 
 /// Version of the standard that the library implements (MPI-1.2).
 pub const MPI_VERSION: c_int = 5;

@@ -10,7 +10,7 @@ use crate::table::{Callback, Constant, Form, Function, Section, Since, Tables, V
 /// Widest line that the generator writes where it can choose.
 const WIDTH: usize = 100;
 
-/// Handle types: pointers to structures that no program sees (§20.3.1; MPI_T in §15.3).
+/// Handle types: pointers to structures that no program sees (chapter 20; MPI_T in §15.3).
 pub const OPAQUE_TYPES: [(&str, &str); 17] = [
     ("MPI_Op", "MPI_ABI_Op"),
     ("MPI_Comm", "MPI_ABI_Comm"),
@@ -31,7 +31,7 @@ pub const OPAQUE_TYPES: [(&str, &str); 17] = [
     ("MPI_T_event_instance", "MPI_T_event_instance_t"),
 ];
 
-/// Integer types (§20.2): name, definition, meaning.
+/// Integer types (§2.5.6 to §2.5.8, chapter 20): name, definition, meaning.
 pub const INTEGER_TYPES: [(&str, &str, &str); 3] = [
     ("MPI_Aint", "intptr_t", "an address, or a distance in memory"),
     ("MPI_Offset", "int64_t", "a position in a file"),
@@ -153,7 +153,7 @@ fn types(text: &mut String) {
         writeln!(text, "typedef {definition} {name}; /* {meaning} */").unwrap();
     }
     text.push_str(
-        "\n/* Handles: pointers that only the library follows; predefined ones are small numbers (20.3) */\n",
+        "\n/* Handles: pointers that only the library follows; predefined ones are small numbers (chapter 20) */\n",
     );
     for (name, structure) in OPAQUE_TYPES {
         writeln!(text, "typedef struct {structure} *{name};").unwrap();
@@ -164,7 +164,7 @@ fn types(text: &mut String) {
 
 fn callbacks(text: &mut String, callbacks: &[Callback]) {
     let (tools, others): (Vec<_>, Vec<_>) = callbacks.iter().partition(|c| c.name.starts_with("MPI_T_"));
-    text.push_str("/* Functions that a program hands to MPI (appendix A.1.4) */\n");
+    text.push_str("/* Functions that a program hands to MPI (appendix A.1.3) */\n");
     others.iter().for_each(|callback| callback_type(text, callback));
     text.push('\n');
     text.push_str("/* The tool interface has two enumerated types, which its callbacks need (15.3.8) */\n");

@@ -1,5 +1,6 @@
 //! `mpi-abi-table`: makes the files that come from the tables of the standard.
 
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -40,15 +41,25 @@ fn run(arguments: &[String]) -> Result<ExitCode, String> {
         Some("check") => {
             let stale = stale_files(&tables, &directory(1));
             for path in &stale {
-                println!("{} is not what the tables make: run mpi-abi-table write", path.display());
+                print(&format!("{} is not what the tables make: run mpi-abi-table write\n", path.display()))?;
             }
             return Ok(if stale.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE });
         }
-        Some("header") => print!("{}", mpi_abi_table::header::render(&tables)),
-        Some("exports") => tables.exported_symbols().iter().for_each(|symbol| println!("{symbol}")),
+        Some("header") => print(&mpi_abi_table::header::render(&tables))?,
+        Some("exports") => print(&(tables.exported_symbols().join("\n") + "\n"))?,
         _ => return Err(format!("no such command\n{USAGE}")),
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Writes to standard output; a reader that stops early, as `head` does, is no error.
+fn print(text: &str) -> Result<(), String> {
+    match std::io::stdout().write_all(text.as_bytes()) {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+            Err(format!("cannot write to standard output: {error}"))
+        }
+        _ => Ok(()),
+    }
 }
 
 fn stale_files(tables: &Tables, directory: &Path) -> Vec<PathBuf> {
