@@ -1,4 +1,6 @@
-//! What recording costs besides the two clock reads: `cargo bench -p mds`.
+//! What recording costs besides the two clock reads: `cargo bench -p mds --bench recorder`.
+// criterion_group! makes a public function without a description.
+#![allow(missing_docs)]
 
 use bcs_core::SliceIndex;
 use criterion::{Criterion, criterion_group, criterion_main};

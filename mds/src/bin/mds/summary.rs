@@ -154,11 +154,10 @@ fn write_distributions(out: &mut dyn Write, files: &[MmdsFile]) -> io::Result<()
         let at = |q| text(histogram.value_at_quantile(q).min(max));
         table.row([name, at(0.5), at(0.9), at(0.99), at(0.999), text(max), unit.to_owned()]);
     };
-    let intervals: [(&str, fn(&ProcessReport) -> &IntervalReport); 2] =
-        [("Comp Granularity", |r| &r.computation), ("Comm Overhead", |r| &r.communication)];
-    for (name, interval) in intervals {
-        let distributions = reports().map(|r| &interval(r).distribution).collect();
-        row(name.to_owned(), distributions, reports().map(|r| interval(r).max).max(), "ms");
+    for (name, computation) in [("Comp Granularity", true), ("Comm Overhead", false)] {
+        let intervals = || reports().map(|r| if computation { &r.computation } else { &r.communication });
+        let longest = intervals().map(|i| i.max).max();
+        row(name.to_owned(), intervals().map(|i| &i.distribution).collect(), longest, "ms");
     }
     for (name, calls) in calls_by_name(reports()) {
         let latency = calls.iter().filter_map(|c| c.latency.as_ref()).collect();
@@ -174,8 +173,12 @@ fn merge(distributions: &[&DistributionReport]) -> Histogram<u64> {
     let digits = distributions.iter().map(|d| d.digits).max().unwrap_or(1);
     let mut histogram = Histogram::new_with_bounds(1, u64::MAX, digits)
         .expect("1 to 4 digits, which reading has checked, are within hdrhistogram's 0 to 5");
-    for [low, high, count] in distributions.iter().flat_map(|d| &d.buckets) {
-        histogram.saturating_record_n(low + (high - low) / 2, *count);
+    let buckets = || distributions.iter().flat_map(|d| &d.buckets);
+    // hdrhistogram sums counts in 64 bits; a file may say more, and quantiles are the same at a smaller scale.
+    let total: u128 = buckets().map(|b| u128::from(b[2])).sum();
+    let excess_bits = (u128::BITS - total.leading_zeros()).saturating_sub(u64::BITS - 1);
+    for [low, high, count] in buckets() {
+        histogram.saturating_record_n(low + (high - low) / 2, count.checked_shr(excess_bits).unwrap_or(0));
     }
     histogram
 }
@@ -200,8 +203,8 @@ fn write_metrics(out: &mut dyn Write, name: &str, scope: Scope, tables: &[&EmdsT
     let not_recorded = tables.iter().fold(0u64, |n, t| n.saturating_add(t.not_recorded()));
     let first = tables.iter().filter_map(|t| t.slices.iter().min()).min();
     let last = tables.iter().filter_map(|t| t.slices.iter().max()).max();
-    let range = first.zip(last).map(|(f, l)| format!(", {f} to {l}")).unwrap_or_default();
-    writeln!(out, "{name}: {recorded} slices recorded{range}, {not_recorded} not recorded")?;
+    let range = first.zip(last).map(|(f, l)| format!(" of slices {f} to {l}")).unwrap_or_default();
+    writeln!(out, "{name}: {recorded} records{range}; {not_recorded} slices not recorded")?;
     let overflowed = tables.iter().fold(0u64, |n, t| n.saturating_add(t.overflowed));
     if overflowed > 0 {
         writeln!(
