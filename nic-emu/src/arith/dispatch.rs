@@ -3,7 +3,7 @@
 use super::element::ElementType as E;
 use super::float::{self, Bf16, F16, F32, F64};
 use super::integer;
-use super::kernel::{ByReference, Kernel, Operands, one_by_one, vectors};
+use super::kernel::{ByReference, Kernel, Operands, Operation, one_by_one, vectors};
 use super::operation::ReduceOp as R;
 use super::pair::{self, Locate, Maximum, Minimum, SoftMaximum, SoftMinimum};
 use super::{ArithError, Arithmetic};
@@ -55,9 +55,48 @@ macro_rules! located {
 /// As for [`vectors`].
 #[cfg(target_arch = "x86_64")]
 #[inline(never)]
-unsafe fn in_default_environment<O: super::kernel::Operation, const LANES: usize>(operands: Operands) {
+unsafe fn in_default_environment<O: Operation, const LANES: usize>(operands: Operands) {
     // SAFETY: passed on.
     unsafe { super::environment::with_default(vectors::<O, LANES>, operands) };
+}
+
+/// Complex numbers whose parts are combined apart.
+///
+/// # Safety
+/// The invariant of [`Operands`] for pairs of `O::Item`.
+#[cfg(target_arch = "x86_64")]
+unsafe fn in_parts<O: Operation, const LANES: usize>(operands: Operands) {
+    // SAFETY: `count` pairs are twice as many items.
+    unsafe { in_default_environment::<O, LANES>(Operands { count: 2 * operands.count, ..operands }) };
+}
+
+/// Complex numbers whose parts are combined apart, one after the other.
+///
+/// # Safety
+/// The invariant of [`Operands`] for pairs of `O::Item`.
+unsafe fn one_by_one_in_parts<O: Operation>(operands: Operands) {
+    // SAFETY: `count` pairs are twice as many items.
+    unsafe { one_by_one::<O>(Operands { count: 2 * operands.count, ..operands }) };
+}
+
+/// The loops for one arithmetic, by operation and element type.
+type Table = [[Option<Kernel>; E::ALL.len()]; R::ALL.len()];
+
+static NATIVE: Table = table(Arithmetic::Native);
+static SOFTFLOAT: Table = table(Arithmetic::SoftFloat);
+
+const fn table(arithmetic: Arithmetic) -> Table {
+    let mut table: Table = [[None; E::ALL.len()]; R::ALL.len()];
+    let mut op = 0;
+    while op < R::ALL.len() {
+        let mut element = 0;
+        while element < E::ALL.len() {
+            table[op][element] = kernel(R::ALL[op], E::ALL[element], arithmetic);
+            element += 1;
+        }
+        op += 1;
+    }
+    table
 }
 
 /// Combines `operands`.
@@ -74,18 +113,22 @@ pub(super) unsafe fn run(
     operands: Operands,
     arithmetic: Arithmetic,
 ) -> Result<(), ArithError> {
+    let table = match arithmetic {
+        Arithmetic::Native => &NATIVE,
+        Arithmetic::SoftFloat => &SOFTFLOAT,
+    };
+    // Discriminants are indices of the tables, as `E::ALL` and `R::ALL` assert.
+    if let Some(kernel) = table[op as usize][element as usize] {
+        // SAFETY: `kernel` is the loop for this element type, for which the invariant holds.
+        unsafe { kernel(operands) };
+        return Ok(());
+    }
     match op {
         // SAFETY: passed on.
         R::Replace => unsafe { copy(element, operands.left, operands) },
         // SAFETY: passed on.
         R::NoOp => unsafe { copy(element, operands.right, operands) },
-        _ => {
-            let mut operands = operands;
-            let kernel = kernel(op, element, &mut operands, arithmetic)
-                .ok_or(ArithError::Unsupported { op, element })?;
-            // SAFETY: `kernel` is the loop for this element type, for which the invariant holds.
-            unsafe { kernel(operands) };
-        }
+        _ => return Err(ArithError::Unsupported { op, element }),
     }
     Ok(())
 }
@@ -137,12 +180,13 @@ macro_rules! float_kernel {
 }
 
 macro_rules! complex_kernel {
-    ($op:ident, $part:ty, $operands:ident, $arithmetic:ident) => {
+    ($op:ident, $part:ty, $arithmetic:ident) => {
         match $op {
-            R::Sum => {
-                $operands.count *= 2;
-                rounded!(Sum, $part, $arithmetic)
-            }
+            R::Sum => match $arithmetic {
+                #[cfg(target_arch = "x86_64")]
+                Arithmetic::Native => in_parts::<float::Sum<$part>, { BLOCK_BYTES / size_of::<$part>() }>,
+                _ => one_by_one_in_parts::<ByReference<float::Sum<$part>>>,
+            },
             R::Prod => rounded!(ComplexProd, $part, BLOCK_BYTES / size_of::<[$part; 2]>(), $arithmetic),
             _ => return None,
         }
@@ -159,9 +203,8 @@ macro_rules! pair_kernel {
     };
 }
 
-/// The loop for a type and an operation; counts the parts of complex numbers where they are combined apart.
-#[inline]
-fn kernel(op: R, element: E, operands: &mut Operands, arithmetic: Arithmetic) -> Option<Kernel> {
+/// The loop for a type and an operation; none where there is none, or none is needed.
+const fn kernel(op: R, element: E, arithmetic: Arithmetic) -> Option<Kernel> {
     Some(match element {
         E::I8 => integer_kernel!(op, i8),
         E::I16 => integer_kernel!(op, i16),
@@ -175,8 +218,8 @@ fn kernel(op: R, element: E, operands: &mut Operands, arithmetic: Arithmetic) ->
         E::Bf16 => float_kernel!(op, Bf16, arithmetic),
         E::F32 => float_kernel!(op, F32, arithmetic),
         E::F64 => float_kernel!(op, F64, arithmetic),
-        E::ComplexF32 => complex_kernel!(op, F32, operands, arithmetic),
-        E::ComplexF64 => complex_kernel!(op, F64, operands, arithmetic),
+        E::ComplexF32 => complex_kernel!(op, F32, arithmetic),
+        E::ComplexF64 => complex_kernel!(op, F64, arithmetic),
         E::Byte => match op {
             R::Band => integer!(Band, u8),
             R::Bor => integer!(Bor, u8),

@@ -257,16 +257,21 @@ impl<F: Format> Operation for ComplexProd<F> {
 
     #[inline(always)]
     fn combine_block<const LANES: usize>(left: &[[F; 2]; LANES], right: &[[F; 2]; LANES]) -> [[F; 2]; LANES] {
-        let mut out = *right;
+        // Parts in arrays of their own, so that each step is one vector operation.
+        let [a, b] = [0, 1].map(|part| left.map(|value| value[part].widen()));
+        let [c, d] = [0, 1].map(|part| right.map(|value| value[part].widen()));
+        let mut real = a;
+        let mut imaginary = b;
         let mut nan = false;
         for i in 0..LANES {
-            let [a, b] = left[i].map(F::widen);
-            let [c, d] = right[i].map(F::widen);
             // A NaN in a product shows in the result.
-            let real = a.product(c).difference(b.product(d));
-            let imaginary = a.product(d).sum(b.product(c));
-            nan |= real.is_nan() | imaginary.is_nan();
-            out[i] = [F::narrow(real), F::narrow(imaginary)];
+            real[i] = a[i].product(c[i]).difference(b[i].product(d[i]));
+            imaginary[i] = a[i].product(d[i]).sum(b[i].product(c[i]));
+            nan |= real[i].is_nan() | imaginary[i].is_nan();
+        }
+        let mut out = *right;
+        for i in 0..LANES {
+            out[i] = [F::narrow(real[i]), F::narrow(imaginary[i])];
         }
         if nan {
             for i in 0..LANES {
