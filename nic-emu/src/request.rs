@@ -30,7 +30,7 @@ pub enum SlotState {
 pub enum Delivery {
     /// Already in place, or there are none.
     InPlace,
-    /// In place, moved by this transfer; the rank must leave it ([`crate::transfer::Transfer::left`]).
+    /// In place, moved by this transfer.
     ByTransfer(u32),
     /// In the slot's payload.
     InSlot([u8; SLOT_PAYLOAD_BYTES]),

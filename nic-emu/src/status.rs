@@ -47,8 +47,10 @@ pub struct WaitingFor {
     pub bytes: u64,
     /// Requests waited for; 1 for a blocking call.
     pub requests: u32,
-    /// The collective's sequence number in its communicator.
-    pub sequence: u32,
+    /// The peer's rank in the job, `NOBODY` when there is none or any.
+    pub peer_in_job: u32,
+    /// True for a send: the peer is the destination.
+    pub sends: bool,
 }
 
 /// "No peer" in [`WaitingFor::peer`].
@@ -69,11 +71,12 @@ pub struct RankStatus {
     tag: Word,
     bytes: Word64,
     requests: Word,
-    sequence: Word,
+    peer_in_job: Word,
+    sends: Word,
     /// Blocking calls so far: tells one wait from the next.
     waits: Word,
     job_rank: Word,
-    _pad0: [u32; 2],
+    _pad0: [u32; 1],
 
     /// The wait word: 1 while the rank sleeps.
     pub sleep: AtomicU32,
@@ -153,7 +156,8 @@ impl RankStatus {
         self.tag.set(what.tag as u32);
         self.bytes.set(what.bytes);
         self.requests.set(what.requests);
-        self.sequence.set(what.sequence);
+        self.peer_in_job.set(what.peer_in_job);
+        self.sends.set(what.sends as u32);
         self.waits.set(self.waits.get().wrapping_add(1));
     }
 
@@ -166,7 +170,8 @@ impl RankStatus {
             tag: self.tag.get() as i32,
             bytes: self.bytes.get(),
             requests: self.requests.get(),
-            sequence: self.sequence.get(),
+            peer_in_job: self.peer_in_job.get(),
+            sends: self.sends.get() != 0,
         }
     }
 

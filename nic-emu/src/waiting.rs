@@ -51,6 +51,12 @@ impl Wait {
         Self { policy, polls: 0, yields: 0 }
     }
 
+    /// True when the next pause gives the core away.
+    #[inline]
+    pub fn is_about_to_yield(&self) -> bool {
+        self.polls >= self.policy.polls
+    }
+
     /// Something happened: begin again with polling.
     #[inline]
     pub fn restart(&mut self) {

@@ -24,10 +24,13 @@ mod mapping;
 pub use layout::{
     COLLECTIVE_RING, ENTRIES, INSTANCES, RECEIVE_RING, REQUESTS, SEND_RING, TRANSFERS, WINDOWS,
 };
-pub use layout::{Layout, LayoutError, RankBlock};
+pub use layout::{ABORT_MESSAGE_BYTES, Header, Layout, LayoutError, RankBlock};
 pub use mapping::{MapError, NicMemory};
 
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
+
+/// The first context that no predefined communicator uses: the world's and self's halves come before it.
+pub const FIRST_FREE_CONTEXT: u32 = 16;
 
 /// What a holder found in NIC memory that no rank of a healthy job writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]

@@ -1,0 +1,117 @@
+//! The board: what members of a released collective read of each other.
+//!
+//! Small contributions are in NIC memory; large ones are in their members' memory and are read by cross-memory attach. Who has read all
+//! it needs departs; the processor takes the instance off the list when all have.
+
+use crate::channel::{self, ChannelError};
+use crate::collective::{Instance, Member};
+use crate::collective_helper::members;
+use crate::collective_list::{Contribution, contribution};
+use crate::memory::{Corrupt, NicMemory};
+use crate::sync::Ordering;
+
+/// A released collective, as one of its members sees it until it departs.
+pub struct Board<'m> {
+    memory: &'m NicMemory,
+    instance: &'m Instance,
+    members: &'m [Member],
+}
+
+/// A departed member's means to learn whether all others have departed too.
+#[derive(Clone, Copy, Debug)]
+pub struct Departure {
+    index: u32,
+    context: u32,
+    sequence: u32,
+    readers: u32,
+}
+
+impl<'m> Board<'m> {
+    /// The board of the instance that a request was released from.
+    pub fn new(memory: &'m NicMemory, index: u32) -> Result<Self, Corrupt> {
+        let instance = memory.instance(index)?;
+        Ok(Self { memory, instance, members: members(memory, index, instance)? })
+    }
+
+    /// Local members of the communicator.
+    pub fn len(&self) -> usize {
+        self.members.len()
+    }
+
+    /// True when there are none; never for a board that one was released from.
+    pub fn is_empty(&self) -> bool {
+        self.members.is_empty()
+    }
+
+    /// The member that is the root of a broadcast, by position.
+    pub fn root(&self) -> Option<usize> {
+        (self.instance.root_member.get() as usize).checked_sub(1)
+    }
+
+    /// The member at whose place the result of a reduction is.
+    pub fn result(&self) -> Option<usize> {
+        (self.instance.result_member.get() as usize).checked_sub(1)
+    }
+
+    /// Bytes of a member's contribution.
+    pub fn bytes(&self, member: usize) -> u64 {
+        self.members.get(member).map_or(0, |m| m.bytes.get())
+    }
+
+    /// Copies part of a member's contribution, from byte `offset` on, to `to`.
+    ///
+    /// # Safety
+    /// `to` must be writable for `bytes` bytes.
+    pub unsafe fn read(&self, member: usize, offset: usize, to: *mut u8, bytes: usize) -> Result<(), ChannelError> {
+        let Some(from) = self.members.get(member) else {
+            let limit = self.members.len() as u64;
+            return Err(Corrupt { what: "member of a collective", value: member as u64, limit }.into());
+        };
+        if bytes == 0 {
+            return Ok(());
+        }
+        if (offset + bytes) as u64 > from.bytes.get() {
+            let limit = from.bytes.get() + 1;
+            return Err(Corrupt { what: "end of a contribution", value: (offset + bytes) as u64, limit }.into());
+        }
+        match contribution(self.memory, from)? {
+            // SAFETY: `offset + bytes` is within the contribution, checked; `to` is the caller's promise.
+            Contribution::Inline(inline, _) => unsafe {
+                std::ptr::copy_nonoverlapping(inline.as_ptr().add(offset), to, bytes)
+            },
+            // SAFETY: as above; the slab is not written before all have departed.
+            Contribution::Slab(slab, _) => unsafe { std::ptr::copy_nonoverlapping(slab.add(offset), to, bytes) },
+            Contribution::Memory(address, _) => {
+                let pid = self.memory.rank(from.local_index.get())?.status.pid();
+                // SAFETY: `to` is the caller's promise.
+                unsafe { channel::read_peer(pid, address + offset as u64, to, bytes)? };
+            }
+        }
+        Ok(())
+    }
+
+    /// Departs: this member reads no more.
+    pub fn depart(self, index: u32) -> Departure {
+        let departure = Departure {
+            index,
+            context: self.instance.context.get(),
+            sequence: self.instance.sequence.get(),
+            readers: self.instance.readers.get(),
+        };
+        self.instance.departed.fetch_add(1, Ordering::AcqRel);
+        departure
+    }
+}
+
+impl Departure {
+    /// True when all readers have departed, so that nobody reads this member's memory any more.
+    pub fn is_over(&self, memory: &NicMemory) -> Result<bool, Corrupt> {
+        let instance = memory.instance(self.index)?;
+        // The instance may have been taken off the list and be another collective's by now. Its words are
+        // written in the order context, sequence, departed, and read here in the opposite one.
+        let departed = instance.departed.load(Ordering::Acquire);
+        Ok(departed >= self.readers
+            || instance.sequence.get() != self.sequence
+            || instance.context.get() != self.context)
+    }
+}

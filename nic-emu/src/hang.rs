@@ -1,0 +1,322 @@
+//! Hang reports: who waits for what, and when that is a deadlock (design §4, "Hang reports").
+//!
+//! At a slice boundary everything pending is known. A deadlock is stated when all ranks that are still in MPI wait, nothing
+//! posted is unscheduled, no bytes are under way, no slice has run, and every rank has looked at its requests since. Then nothing can
+//! change any more: it is a fact, and the report says who waits for whom.
+
+use crate::buffer_sender::BufferSender;
+use crate::descriptor::{ANY_SOURCE, ANY_TAG};
+use crate::memory::NicMemory;
+use crate::pool::NONE;
+use crate::status::{Activity, NOBODY, Phase, WaitingFor};
+use crate::sync::Ordering;
+use mds::Primitive;
+use std::fmt;
+
+/// Context of `MPI_COMM_WORLD` (its point-to-point half; the collective half is the next number, and so for all).
+pub const WORLD_CONTEXT: u32 = 2;
+/// Context of `MPI_COMM_SELF`.
+pub const SELF_CONTEXT: u32 = 4;
+
+/// What one rank does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RankState {
+    /// Its rank in the job.
+    pub rank: u32,
+    /// Where it is in its life.
+    pub phase: Phase,
+    /// Whether it computes or waits.
+    pub activity: Activity,
+    /// For what, if it waits.
+    pub waits_for: WaitingFor,
+    waits: u32,
+    polls: u32,
+    asleep: bool,
+}
+
+impl RankState {
+    fn is_in_mpi(&self) -> bool {
+        self.phase == Phase::Attached
+    }
+
+    fn waits_in_mpi(&self) -> bool {
+        self.is_in_mpi() && self.activity != Activity::Computing
+    }
+}
+
+/// What all ranks of a node do, and what the NIC has pending.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct JobState {
+    /// The ranks.
+    pub ranks: Vec<RankState>,
+    /// The last slice.
+    pub slice: u64,
+    /// Posted receives without a message.
+    pub posted: u32,
+    /// Messages without a receive.
+    pub unexpected: u32,
+    /// Bytes are being moved, or descriptors wait for a slice.
+    pub under_way: bool,
+}
+
+impl JobState {
+    /// Reads it. Without the token: while ranks run, it is a picture of moments close to each other.
+    pub fn read(memory: &NicMemory) -> Self {
+        let header = memory.header();
+        let ranks = (0..memory.layout().local_ranks)
+            .filter_map(|i| memory.rank(i).ok())
+            .map(|block| RankState {
+                rank: block.status.job_rank(),
+                phase: block.status.phase(),
+                activity: block.status.activity(),
+                waits_for: block.status.waiting_for(),
+                waits: block.status.waits(),
+                polls: block.status.polls(),
+                asleep: block.status.sleep.load(Ordering::Relaxed) == 1,
+            })
+            .collect();
+        Self {
+            ranks,
+            slice: header.slice.index.get(),
+            posted: header.slice.posted.get(),
+            unexpected: header.slice.unexpected.get(),
+            under_way: BufferSender::has_work(memory) || transfers_move(memory) || header.slice.held_first.get() != NONE,
+        }
+    }
+
+    /// True when all ranks in MPI wait, at least one does, and nothing is under way.
+    fn is_quiet(&self) -> bool {
+        let live = |rank: &RankState| !matches!(rank.phase, Phase::Finalized | Phase::Exited);
+        !self.under_way
+            && self.ranks.iter().any(RankState::waits_in_mpi)
+            && self.ranks.iter().filter(|r| live(r)).all(RankState::waits_in_mpi)
+    }
+}
+
+fn transfers_move(memory: &NicMemory) -> bool {
+    let mut at = memory.header().pools.active_transfers[0].get();
+    let mut seen = 0;
+    while at != NONE && seen <= crate::memory::TRANSFERS {
+        let Ok(transfer) = memory.transfer(at - 1) else { return true };
+        if !transfer.is_finished() {
+            return true;
+        }
+        at = transfer.next.get();
+        seen += 1;
+    }
+    false
+}
+
+/// Looks for deadlocks. Call [`HangDetector::look`] some ten times a second.
+#[derive(Debug, Default)]
+pub struct HangDetector {
+    quiet: Option<JobState>,
+    looks: u32,
+}
+
+/// Looks in a row that have to agree.
+const LOOKS: u32 = 3;
+
+impl HangDetector {
+    /// A detector that has not looked yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Looks; answers the report if it is a deadlock.
+    pub fn look(&mut self, memory: &NicMemory) -> Option<HangReport> {
+        let state = JobState::read(memory);
+        let same = |before: &JobState| {
+            let fixed = memory.header().slice_period_ns.get() != 0;
+            // Fixed slices go on when nothing happens.
+            (fixed || before.slice == state.slice)
+                && before.posted == state.posted
+                && before.unexpected == state.unexpected
+                && before.ranks.iter().zip(&state.ranks).all(|(then, now)| {
+                    then.phase == now.phase
+                        && then.waits == now.waits
+                        && (!now.waits_in_mpi() || now.polls != then.polls || now.asleep)
+                })
+        };
+        if !state.is_quiet() || !self.quiet.as_ref().is_none_or(same) {
+            self.quiet = state.is_quiet().then_some(state);
+            self.looks = 0;
+            return None;
+        }
+        self.quiet = Some(state.clone());
+        self.looks += 1;
+        (self.looks >= LOOKS).then(|| HangReport::new(state))
+    }
+}
+
+/// Who waits for what, as people read it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HangReport {
+    state: JobState,
+}
+
+impl HangReport {
+    /// The report of a job's state.
+    pub fn new(state: JobState) -> Self {
+        Self { state }
+    }
+
+    /// What it is about.
+    pub fn state(&self) -> &JobState {
+        &self.state
+    }
+
+    /// Ranks that wait for each other in a circle, each for the next.
+    pub fn cycle(&self) -> Option<Vec<u32>> {
+        let next = |rank: u32| {
+            let state = self.state.ranks.iter().find(|r| r.rank == rank && r.waits_in_mpi())?;
+            let peer = state.waits_for.peer_in_job;
+            (peer < NOBODY).then_some(peer)
+        };
+        for start in self.state.ranks.iter().filter(|r| r.waits_in_mpi()) {
+            let mut path = vec![start.rank];
+            while let Some(peer) = next(*path.last()?) {
+                if peer == start.rank {
+                    return Some(path);
+                }
+                if path.contains(&peer) {
+                    break;
+                }
+                path.push(peer);
+            }
+        }
+        None
+    }
+}
+
+/// The communicator of a context, as the report names it.
+fn communicator(context: u32) -> String {
+    match context & !1 {
+        WORLD_CONTEXT => "MPI_COMM_WORLD".into(),
+        SELF_CONTEXT => "MPI_COMM_SELF".into(),
+        other => format!("communicator {other}"),
+    }
+}
+
+/// "in MPI_Recv from 0, tag 7, 8 bytes, MPI_COMM_WORLD"
+fn describe(waits_for: &WaitingFor) -> String {
+    let call = Primitive::ALL.get(waits_for.call as usize).map_or("MPI", |p| p.name());
+    let mut text = format!("in {call}");
+    if waits_for.requests > 1 {
+        text += &format!(" for {} requests, first", waits_for.requests);
+    }
+    match waits_for.peer {
+        NOBODY => {}
+        ANY_SOURCE => text += " from any source",
+        peer => text += &format!(" {} {peer}", if waits_for.sends { "to" } else { "from" }),
+    }
+    if waits_for.peer != NOBODY {
+        text += &if waits_for.tag == ANY_TAG { ", any tag".into() } else { format!(", tag {}", waits_for.tag) };
+        text += &format!(", {} bytes", waits_for.bytes);
+    }
+    if waits_for.context != u32::MAX {
+        text += &format!(", {}", communicator(waits_for.context));
+    }
+    text
+}
+
+/// "0, 2-5"
+fn ranks_text(ranks: &[u32]) -> String {
+    let mut text = String::new();
+    let mut i = 0;
+    while i < ranks.len() {
+        let mut j = i;
+        while j + 1 < ranks.len() && ranks[j + 1] == ranks[j] + 1 {
+            j += 1;
+        }
+        if !text.is_empty() {
+            text += ", ";
+        }
+        text += &match j - i {
+            0 => format!("{}", ranks[i]),
+            1 => format!("{}, {}", ranks[i], ranks[j]),
+            _ => format!("{}-{}", ranks[i], ranks[j]),
+        };
+        i = j + 1;
+    }
+    text
+}
+
+impl fmt::Display for HangReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Ranks that do the same are one line, so that the odd one out stands alone.
+        let mut groups: Vec<(String, Vec<u32>)> = Vec::new();
+        for rank in &self.state.ranks {
+            let text = match rank.phase {
+                Phase::NotAttached => "not in MPI (before MPI_Init, or no MPI program)".into(),
+                Phase::Finalized => "finished: left MPI_Finalize".into(),
+                Phase::Exited => "exited".into(),
+                Phase::Attached if rank.waits_in_mpi() => format!("waits {}", describe(&rank.waits_for)),
+                Phase::Attached => "computes".into(),
+            };
+            match groups.iter_mut().find(|(known, _)| *known == text) {
+                Some((_, ranks)) => ranks.push(rank.rank),
+                None => groups.push((text, vec![rank.rank])),
+            }
+        }
+        groups.sort_by_key(|(_, ranks)| ranks.len());
+        for (text, ranks) in &groups {
+            writeln!(f, "  {} {}: {text}", if ranks.len() == 1 { "rank" } else { "ranks" }, ranks_text(ranks))?;
+        }
+        if let Some(cycle) = self.cycle() {
+            let path: Vec<String> = cycle.iter().chain(&cycle[..1]).map(u32::to_string).collect();
+            writeln!(f, "  cycle: {} (each waits for the next)", path.join(" -> "))?;
+        }
+        if self.state.unexpected > 0 || self.state.posted > 0 {
+            writeln!(
+                f,
+                "  pending: {} receives without a message, {} messages without a receive",
+                self.state.posted, self.state.unexpected
+            )?;
+        }
+        write!(f, "  at slice {}", self.state.slice)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rank(rank: u32, call: Primitive, peer: u32, tag: i32) -> RankState {
+        let waits_for = WaitingFor {
+            call: call.index() as u32,
+            context: WORLD_CONTEXT,
+            peer,
+            peer_in_job: peer,
+            tag,
+            bytes: 8,
+            requests: 1,
+            ..WaitingFor::default()
+        };
+        let (phase, activity) = (Phase::Attached, Activity::Polling);
+        RankState { rank, phase, activity, waits_for, waits: 1, polls: 1, asleep: false }
+    }
+
+    fn report(ranks: Vec<RankState>) -> HangReport {
+        HangReport::new(JobState { ranks, slice: 12, posted: 1, unexpected: 0, under_way: false })
+    }
+
+    #[test]
+    fn a_cycle_of_receives_is_named() {
+        let report = report((0..3).map(|i| rank(i, Primitive::Recv, (i + 1) % 3, 7)).collect());
+        assert_eq!(report.cycle(), Some(vec![0, 1, 2]));
+        let text = report.to_string();
+        assert!(text.contains("rank 0: waits in MPI_Recv from 1, tag 7, 8 bytes, MPI_COMM_WORLD"), "{text}");
+        assert!(text.contains("cycle: 0 -> 1 -> 2 -> 0"), "{text}");
+    }
+
+    #[test]
+    fn the_odd_one_out_stands_first_and_the_others_are_one_line() {
+        let mut ranks: Vec<_> = [0, 2, 3].map(|i| rank(i, Primitive::Barrier, NOBODY, 0)).into();
+        ranks.push(rank(1, Primitive::Recv, 0, 7));
+        let text = report(ranks).to_string();
+        let first = text.lines().next().unwrap();
+        assert!(first.contains("rank 1: waits in MPI_Recv from 0"), "{text}");
+        assert!(text.contains("ranks 0, 2, 3: waits in MPI_Barrier, MPI_COMM_WORLD"), "{text}");
+    }
+}
