@@ -11,7 +11,7 @@ use crate::policy;
 use crate::pool::NONE;
 use crate::request::{Delivery, SlotState};
 use crate::sync::Ordering;
-use crate::transfer::{FINISHED, MOVING, REPORTED, Transfer};
+use crate::transfer::{FINISHED, MOVING, Pair, REPORTED, Transfer};
 
 use crate::buffer_receiver::Message;
 
@@ -63,22 +63,16 @@ impl<'m> DmaHelper<'m> {
         let bytes = message.send.bytes.min(receive.capacity);
         let granted = bytes.min(policy::grant_bytes(self.memory)).min(self.budget_bytes);
         self.budget_bytes -= granted;
-        transfer.source.set(source);
-        transfer.destination.set(destination);
-        transfer.source_request.set(message.send.request);
-        transfer.destination_request.set(receive.request);
-        transfer.source_address.set(address);
-        transfer.destination_address.set(receive.address);
-        transfer.bytes.set(bytes);
-        transfer.window.set(if (index as usize) < WINDOWS { index + 1 } else { 0 });
-        transfer.granted.store(granted, Ordering::Relaxed);
-        transfer.cursor.store(0, Ordering::Relaxed);
-        transfer.moved.store(0, Ordering::Relaxed);
-        transfer.filled.store(0, Ordering::Relaxed);
-        transfer.drained.store(0, Ordering::Relaxed);
-        transfer.left.store(0, Ordering::Relaxed);
-        transfer.helped.store(0, Ordering::Relaxed);
-        transfer.finished.store(MOVING, Ordering::Relaxed);
+        let pair = Pair {
+            source,
+            destination,
+            source_request: message.send.request,
+            destination_request: receive.request,
+            source_address: address,
+            destination_address: receive.address,
+            bytes,
+        };
+        transfer.start(&pair, ((index as usize) < WINDOWS).then_some(index), granted);
         self.link(index, transfer)?;
         header.slice.transfers.set(header.slice.transfers.get() + 1);
         for (rank, request) in [(source, message.send.request), (destination, receive.request)] {

@@ -21,6 +21,7 @@ macro_rules! engine_modules {
 engine_modules!(
     buffer_receiver,
     buffer_sender,
+    channel,
     collective,
     collective_helper,
     collective_list,
