@@ -81,7 +81,7 @@ impl<'m> Board<'m> {
             },
             // SAFETY: as above; the slab is not written before all have departed.
             Contribution::Slab(slab, _) => unsafe { std::ptr::copy_nonoverlapping(slab.add(offset), to, bytes) },
-            Contribution::Memory(address, _) => {
+            Contribution::Memory(address) => {
                 let pid = self.memory.rank(from.local_index.get())?.status.pid();
                 // SAFETY: `to` is the caller's promise.
                 unsafe { channel::read_peer(pid, address + offset as u64, to, bytes)? };

@@ -187,7 +187,7 @@ pub(crate) fn contribution(memory: &NicMemory, member: &Member) -> Result<Contri
             let slab = memory.slab(member.local_index.get(), member.payload[0].get() as u32)?;
             Ok(Contribution::Slab(slab.as_ptr(), bytes as usize))
         }
-        _ => Ok(Contribution::Memory(member.payload[0].get(), bytes)),
+        _ => Ok(Contribution::Memory(member.payload[0].get())),
     }
 }
 
@@ -197,6 +197,6 @@ pub(crate) enum Contribution {
     Inline([u8; 24], usize),
     /// In NIC memory, with its length.
     Slab(*mut u8, usize),
-    /// In the member's own memory: address and length.
-    Memory(u64, u64),
+    /// In the member's own memory, at this address.
+    Memory(u64),
 }

@@ -5,12 +5,13 @@
 //! until the DH finds it finished and reaps it.
 
 use crate::completer::Completer;
-use crate::descriptor::{Payload, ReceiveDescriptor};
+use crate::descriptor::{NO_REQUEST, Payload, ReceiveDescriptor};
 use crate::memory::{Corrupt, NicMemory, TRANSFERS, WINDOWS};
 use crate::policy;
 use crate::pool::NONE;
 use crate::request::{Delivery, SlotState};
-use crate::transfer::{Pair, Transfer};
+use crate::sync::Ordering;
+use crate::transfer::{FINISHED, MOVING, Pair, REPORTED, Transfer};
 
 use crate::buffer_receiver::Message;
 
@@ -59,6 +60,9 @@ impl<'m> DmaHelper<'m> {
             return Err(Corrupt { what: "transfers in use", value: TRANSFERS as u64, limit: TRANSFERS as u64 });
         };
         let transfer = self.memory.transfer(index)?;
+        let bytes = message.send.bytes.min(receive.capacity);
+        let granted = bytes.min(policy::grant_bytes(self.memory)).min(self.budget_bytes);
+        self.budget_bytes -= granted;
         let pair = Pair {
             source,
             destination,
@@ -66,36 +70,35 @@ impl<'m> DmaHelper<'m> {
             destination_request: receive.request,
             source_address: address,
             destination_address: receive.address,
-            bytes: message.send.bytes.min(receive.capacity),
+            bytes,
         };
-        transfer.start(&pair, ((index as usize) < WINDOWS).then_some(index));
-        self.grant(transfer);
+        transfer.start(&pair, ((index as usize) < WINDOWS).then_some(index), granted);
         self.link(index, transfer)?;
         header.slice.transfers.set(header.slice.transfers.get() + 1);
         for (rank, request) in [(source, message.send.request), (destination, receive.request)] {
-            completer.refer(rank, request, index, SlotState::Moving)?;
+            if request != NO_REQUEST {
+                completer.refer(rank, request, index, SlotState::Moving)?;
+            }
             self.memory.rank(rank)?.status.tell_started(index);
         }
         Ok(())
     }
 
-    /// Grants a transfer whose granted bytes are all claimed its next bytes. A rank may ask for one that has been granted more,
-    /// or is over, meanwhile: then there is nothing to do, or a grant comes early.
+    /// Grants a transfer whose granted bytes are all claimed its next bytes.
     pub fn grant_more(&mut self, index: u32) -> Result<(), Corrupt> {
         let transfer = self.memory.transfer(index)?;
-        if transfer.moved() < transfer.bytes.get() {
-            self.grant(transfer);
+        let (bytes, granted, cursor) = (
+            transfer.bytes.get(),
+            transfer.granted.load(Ordering::Relaxed),
+            transfer.cursor.load(Ordering::Relaxed),
+        );
+        // A rank may ask for a transfer that has been granted more, or even reaped, meanwhile.
+        if transfer.finished.load(Ordering::Relaxed) == MOVING && granted < bytes && cursor >= granted {
+            let more = (bytes - granted).min(policy::grant_bytes(self.memory)).min(self.budget_bytes);
+            self.budget_bytes -= more;
+            transfer.granted.store(granted + more, Ordering::Release);
         }
         Ok(())
-    }
-
-    /// Grants a transfer as much as policy and budget allow beyond what has been moved.
-    fn grant(&mut self, transfer: &Transfer) {
-        let ahead = transfer.granted() - transfer.moved().min(transfer.granted());
-        let left = transfer.bytes.get() - transfer.granted();
-        let more = policy::grant_bytes(self.memory).saturating_sub(ahead).min(self.budget_bytes).min(left);
-        self.budget_bytes -= more;
-        transfer.grant(more);
     }
 
     /// Point-to-point microphase: reaps finished transfers; with fixed slices also reports them to their ranks and grants
@@ -119,24 +122,30 @@ impl<'m> DmaHelper<'m> {
             let index = first - 1;
             let transfer = self.memory.transfer(index)?;
             self.unlink(index, transfer)?;
-            if let Some(completer) = report.as_deref_mut() {
-                if transfer.moved() < transfer.bytes.get() {
-                    self.grant(transfer);
-                } else if !transfer.is_finished() {
-                    for (rank, request) in ends(transfer) {
+            let mut state = transfer.finished.load(Ordering::Acquire);
+            if state == FINISHED
+                && let Some(completer) = report.as_deref_mut()
+            {
+                for (rank, request) in ends(transfer) {
+                    if request != NO_REQUEST {
                         self.memory.request(rank, request)?.write_delivery(&Delivery::ByTransfer(index));
                         completer.publish_unheld(rank, request)?;
                     }
-                    transfer.set_finished();
                 }
+                transfer.finished.store(REPORTED, Ordering::Release);
+                state = REPORTED;
             }
-            if transfer.is_finished() && transfer.retire() {
+            let left = transfer.left.load(Ordering::Acquire) == 2 && transfer.helped.load(Ordering::Acquire) == 0;
+            if state == REPORTED && left {
                 header.slice.transfers.set(header.slice.transfers.get().wrapping_sub(1));
                 header.pools.transfers.give_back(index, |link| {
                     transfer.next.set(link);
                     Ok(())
                 })?;
                 continue;
+            }
+            if report.is_some() && state == MOVING {
+                self.grant_more(index)?;
             }
             self.link(index, transfer)?;
         }
@@ -183,20 +192,23 @@ fn ends(transfer: &Transfer) -> [(u32, u32); 2] {
     ]
 }
 
-/// Completes both requests of a transfer: for the one process that the channel told that it moved the last byte. With
-/// elastic slices they are complete at once, and the ranks to wake are answered; with fixed slices the DH
-/// reports them in the next slice.
+/// Finishes a transfer whose bytes are all in place; any process may, once. With elastic slices both requests are complete at
+/// once, and the ranks to wake are answered; with fixed slices the DH reports them in the next slice.
 pub fn finish(memory: &NicMemory, index: u32) -> Result<Option<[u32; 2]>, Corrupt> {
-    if memory.header().slice_period_ns.get() != 0 {
+    let transfer = memory.transfer(index)?;
+    if transfer.finished.compare_exchange(MOVING, FINISHED, Ordering::AcqRel, Ordering::Relaxed).is_err()
+        || memory.header().slice_period_ns.get() != 0
+    {
         return Ok(None);
     }
-    let transfer = memory.transfer(index)?;
     let ends = ends(transfer);
     for (rank, request) in ends {
-        let slot = memory.request(rank, request)?;
-        slot.write_delivery(&Delivery::ByTransfer(index));
-        slot.publish(SlotState::Done);
+        if request != NO_REQUEST {
+            let slot = memory.request(rank, request)?;
+            slot.write_delivery(&Delivery::ByTransfer(index));
+            slot.publish(SlotState::Done);
+        }
     }
-    transfer.set_finished();
+    transfer.finished.store(REPORTED, Ordering::Release);
     Ok(Some([ends[0].0, ends[1].0]))
 }

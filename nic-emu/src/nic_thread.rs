@@ -15,6 +15,7 @@ use crate::processor::{Lent, Processor};
 use crate::status::Activity;
 use crate::strobe_receiver::SliceError;
 use crate::token::Holder;
+use crate::transfer::MOVING;
 use crate::{dma_helper, waiting};
 use rustix::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -100,7 +101,7 @@ impl<'a> Ticker<'a> {
             memory,
             polls,
             bounce: Vec::new(),
-            policy: Policy::for_node(memory),
+            policy: Policy::measured(memory.layout().local_ranks, memory.header().cores.get()),
             hang: HangDetector::new(),
         }
     }
@@ -224,7 +225,7 @@ fn list_active(memory: &NicMemory, active: &mut Vec<u32>) -> Result<(), SliceErr
     let mut at = memory.header().pools.active_transfers[0].get();
     while at != NONE && active.len() < TRANSFERS {
         let transfer = memory.transfer(at - 1)?;
-        if !transfer.is_finished() {
+        if transfer.finished.load(crate::sync::Ordering::Acquire) == MOVING {
             active.push(at - 1);
         }
         at = transfer.next.get();

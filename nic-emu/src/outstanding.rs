@@ -67,7 +67,7 @@ impl Outstanding {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
 

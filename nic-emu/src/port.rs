@@ -4,7 +4,7 @@
 //! `test` the request until it is complete, with [`Port::progress`] or [`Port::wait`] in between; every request that was posted
 //! must be taken by `test` once.
 
-use crate::channel::{self, Caller, ChannelError, End, Step};
+use crate::channel::{self, ChannelError, End, Step};
 use crate::completer::Touched;
 use crate::descriptor::{
     CollectiveDescriptor, CollectiveKind, INLINE_BYTES, NO_REQUEST, Payload, PointToPoint, ReceiveDescriptor,
@@ -161,7 +161,7 @@ impl Port {
             outstanding: Outstanding::default(),
             transfers_seen,
             moving: Vec::new(),
-            channel: channel::Policy::for_node(&memory),
+            channel: channel::Policy::measured(memory.layout().local_ranks, memory.header().cores.get()),
             waiting: WaitPolicy::for_node(&memory),
             fixed: memory.header().slice_period_ns.get() != 0,
             memory,
@@ -255,8 +255,8 @@ impl Port {
     ) -> Result<Option<u32>, PortError> {
         self.reserve(RingKind::Collective, COLLECTIVE_RING)?;
         let contributes = collective.kind != CollectiveKind::Broadcast || collective.comm.0 == collective.root;
-        // SAFETY: the caller's promise.
         let payload = if contributes {
+            // SAFETY: the caller's promise.
             let mut payload = unsafe { self.payload(data, bytes) };
             while matches!(payload, Payload::Memory(_)) && bytes <= SLAB_BYTES {
                 // All slabs are under way: they come back as others read them.
@@ -341,7 +341,7 @@ impl Port {
         let purpose = self.outstanding.take(request);
         match completion.delivery {
             Delivery::InPlace => {}
-            Delivery::ByTransfer(_) => self.moving.retain(|m| m.request != request),
+            Delivery::ByTransfer(transfer) => self.leave(transfer, request)?,
             Delivery::InSlot(payload) => {
                 if let Some(Purpose::Receive { address, capacity }) = purpose {
                     let bytes = completion.bytes.min(capacity) as usize;
@@ -454,11 +454,10 @@ impl Port {
     /// is something for the NIC thread to do meanwhile.
     #[inline]
     pub fn nudge(&mut self, overlap: bool) -> Result<(), PortError> {
-        let attention = &self.memory.header().attention;
-        if attention.sleepers.load(Ordering::Relaxed) != 0 {
+        if self.memory.header().attention.sleepers.load(Ordering::Relaxed) != 0 {
             self.lend()?;
         }
-        if overlap && attention.nic_thread_sleeps.load(Ordering::Relaxed) != 0 {
+        if overlap {
             waiting::wake_nic_thread(&self.memory);
         }
         Ok(())
@@ -545,9 +544,8 @@ impl Port {
             if self.memory.header().aborted.0.load(Ordering::Relaxed) != 0 {
                 return Err(PortError::Aborted);
             }
-            if self.progress()? {
-                wait.restart();
-            } else if wait.pause() == Pause::MaySleep {
+            // There is no wait word for a full ring: whoever empties it is at work, so this wait does not sleep.
+            if self.progress()? || wait.pause() == Pause::MaySleep {
                 wait.restart();
             }
         }
@@ -602,6 +600,8 @@ impl Port {
         Ok(())
     }
 
+    /// Begins to work at a transfer that this rank was told of, unless that is over: it is this rank's exactly while one of its
+    /// requests says so.
     fn start_moving(&mut self, transfer: u32) -> Result<(), PortError> {
         let record = self.memory.transfer(transfer)?;
         let ends = [
@@ -609,8 +609,12 @@ impl Port {
             (End::Destination, record.destination.get(), record.destination_request.get()),
         ];
         for (end, rank, request) in ends {
-            let known = self.moving.iter().any(|m| m.request == request && m.end == end);
-            if rank == self.local_index && !known && self.outstanding.purpose(request).is_some() {
+            if rank != self.local_index || self.outstanding.purpose(request).is_none() {
+                continue;
+            }
+            let slot = self.memory.request(self.local_index, request)?;
+            let known = self.moving.iter().any(|m| m.request == request);
+            if slot.state() == SlotState::Moving && slot.reference() == transfer && !known {
                 self.moving.push(Moving { transfer, request, end, asked: 0 });
             }
         }
@@ -621,9 +625,8 @@ impl Port {
         let mut moved = false;
         let mut i = 0;
         while i < self.moving.len() {
-            let Moving { transfer, request, end, asked } = self.moving[i];
-            let caller = Caller { end, rank: self.local_index, request };
-            match channel::advance(&self.memory, transfer, &caller, &self.channel)? {
+            let Moving { transfer, end, asked, .. } = self.moving[i];
+            match channel::advance(&self.memory, transfer, end, &self.channel)? {
                 Step::Progress => {
                     moved = true;
                     break;
@@ -631,7 +634,7 @@ impl Port {
                 Step::Blocked => {}
                 Step::PeerNeeded => self.wake_peer(transfer, end)?,
                 Step::Granted => {
-                    let granted = self.memory.transfer(transfer)?.granted();
+                    let granted = self.memory.transfer(transfer)?.granted.load(Ordering::Acquire);
                     if granted != asked && !self.fixed {
                         self.moving[i].asked = granted;
                         self.reserve(RingKind::Send, SEND_RING)?;
@@ -657,6 +660,13 @@ impl Port {
             i += 1;
         }
         Ok(moved)
+    }
+
+    /// Leaves a transfer whose request is complete: this end does not touch it any more.
+    fn leave(&mut self, transfer: u32, request: u32) -> Result<(), PortError> {
+        self.moving.retain(|m| m.request != request);
+        self.memory.transfer(transfer)?.left.fetch_add(1, Ordering::AcqRel);
+        Ok(())
     }
 
     fn wake_peer(&self, transfer: u32, end: End) -> Result<(), PortError> {

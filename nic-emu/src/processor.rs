@@ -11,7 +11,8 @@ use crate::strobe_sender::StrobeSender;
 use crate::sync::{Ordering, fence};
 use crate::token::Holder;
 
-/// What came of lending a core.
+/// What came of lending a core. Large, but it never leaves the stack frame of who lent: boxing it would allocate a slice.
+#[allow(clippy::large_enum_variant)]
 pub enum Lent {
     /// Nothing to do, or somebody else does it.
     Nothing,

@@ -41,7 +41,7 @@ impl<'a, 'm> ReduceHelper<'a, 'm> {
         let members = members(self.memory, index, instance)?;
         self.combine_all(instance, members)?;
         let last = members.len() - 1;
-        if kind == CollectiveKind::Reduce as u32 { self.to_root(index, instance, members, last) } else { self.to_all(index, instance, members, last) }
+        if kind == CollectiveKind::Reduce as u32 { self.give_root(index, instance, members, last) } else { self.give_all(index, instance, members, last) }
     }
 
     /// Combines all contributions; the result is at the last member's place.
@@ -78,7 +78,7 @@ impl<'a, 'm> ReduceHelper<'a, 'm> {
         Ok(())
     }
 
-    fn to_root(&mut self, index: u32, instance: &Instance, members: &[Member], last: usize) -> Result<(), Corrupt> {
+    fn give_root(&mut self, index: u32, instance: &Instance, members: &[Member], last: usize) -> Result<(), Corrupt> {
         let root = (instance.root_member.get() as usize).wrapping_sub(1);
         let Some(member) = members.get(root) else {
             return Err(Corrupt { what: "root of a reduction", value: root as u64, limit: members.len() as u64 });
@@ -103,7 +103,7 @@ impl<'a, 'm> ReduceHelper<'a, 'm> {
         self.completer.refer(member.local_index.get(), member.request.get(), index, SlotState::Released)
     }
 
-    fn to_all(&mut self, index: u32, instance: &Instance, members: &[Member], last: usize) -> Result<(), Corrupt> {
+    fn give_all(&mut self, index: u32, instance: &Instance, members: &[Member], last: usize) -> Result<(), Corrupt> {
         if let Some(delivery) = self.inline_result(&members[last])? {
             for member in members {
                 self.complete(member, &delivery, instance)?;

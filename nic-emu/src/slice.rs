@@ -76,7 +76,7 @@ impl fmt::Display for SlicePolicy {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
 

@@ -1,12 +1,40 @@
 //! Transfers: messages under way by rendezvous, from the match until the last byte is in place (paper, §4.3).
 //!
-//! The Buffer Receiver makes one of a matched pair whose bytes are still in the sender's memory, and grants it bytes slice by
-//! slice: what exceeds a slice's budget waits for the next. Whoever has a core to lend then claims ranges of the message from the cursor
-//! and moves them: the two ends, or the NIC thread. Claims are disjoint; when all bytes have been moved the one
-//! who moved the last finishes the transfer.
+//! The Buffer Receiver makes one of a matched pair whose bytes are still in the sender's memory, and grants it bytes
+//! slice by slice: what exceeds a slice's budget waits for the next. Whoever has a core to lend then claims ranges
+//! of the message and moves them (see [`crate::channel`]): the two ends, or the NIC thread.
+//!
+//! Invariants: ranges are claimed once each (from the cursor, never beyond what is granted), so every byte is moved by
+//! exactly one worker; `moved` counts bytes that are in place; one worker, and only one, is told that it moved the last.
+//! A claimed range that its worker may not move (cross-memory attach was refused) goes back through `returned`, for
+//! any other worker. A transfer is used again only when both ends have left it and the NIC thread is not at it.
+//!
+//! ```text
+//!  line 0     who, where, how much; window; links        written by the processor before the start
+//!  line 1     granted, cursor, count of ranges given back claims
+//!  line 2     moved, finished, left, helped              one add per range in place
+//!  lines 3-5  source, destination, outside               each written by its side alone
+//!  line 6     ranges given back
+//!  lines 7-14 slots of the window, in order of use       each a line: the drainer reads no other
+//! ```
 
-use crate::memory::{Word, Word64};
-use crate::sync::{AtomicU32, AtomicU64};
+use crate::memory::{Corrupt, Word, Word64};
+use crate::sync::{AtomicU32, AtomicU64, Ordering};
+
+/// Slots of a window.
+pub const WINDOW_SLOTS: usize = 8;
+/// Bytes of a slot at most.
+pub const SLOT_BYTES: usize = 64 << 10;
+/// Bytes of a window.
+pub const WINDOW_BYTES: usize = WINDOW_SLOTS * SLOT_BYTES;
+
+/// Bytes of a claim at most.
+pub const CLAIM_BYTES: u64 = 1 << 20;
+/// Bytes of a message at most (8 TB): what an offset in a packed range can say.
+pub const MESSAGE_BYTES: u64 = 1 << (64 - LENGTH_BITS);
+
+const LENGTH_BITS: u32 = 21;
+const _: () = assert!(CLAIM_BYTES < 1 << LENGTH_BITS, "a claim's length fits in a packed range");
 
 /// `Transfer::finished`: bytes are still to be moved.
 pub const MOVING: u32 = 0;
@@ -15,12 +43,83 @@ pub const FINISHED: u32 = 1;
 /// `Transfer::finished`: both requests have been completed; the DMA Helper reaps it once both ends have left it.
 pub const REPORTED: u32 = 2;
 
-/// Slots of a window.
-pub const WINDOW_SLOTS: usize = 8;
-/// Bytes of a slot at most.
-pub const SLOT_BYTES: usize = 64 << 10;
-/// Bytes of a window.
-pub const WINDOW_BYTES: usize = WINDOW_SLOTS * SLOT_BYTES;
+/// Who works on a transfer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(usize)]
+pub enum Worker {
+    /// The sender.
+    Source = 0,
+    /// The receiver.
+    Destination = 1,
+    /// The NIC thread, which holds neither buffer.
+    Outside = 2,
+}
+
+/// Sides of a transfer: one worker at a time on each.
+pub const WORKERS: usize = 3;
+
+/// A matched pair, as the Buffer Receiver starts its transfer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pair {
+    /// Local index of the sender.
+    pub source: u32,
+    /// Local index of the receiver.
+    pub destination: u32,
+    /// The sender's request slot.
+    pub source_request: u32,
+    /// The receiver's request slot.
+    pub destination_request: u32,
+    /// Where the bytes are in the sender's memory.
+    pub source_address: u64,
+    /// Where they go in the receiver's.
+    pub destination_address: u64,
+    /// Bytes to move: the smaller of message and receive buffer.
+    pub bytes: u64,
+}
+
+/// Consecutive bytes of a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Range {
+    /// The first one's offset in the message.
+    pub offset: u64,
+    /// How many; a range that exists is not empty.
+    pub bytes: u64,
+}
+
+/// A slot of the window as the sender filled it.
+#[repr(C, align(64))]
+pub struct Slot {
+    /// How many slots the sender had filled with this one: publishes the other words.
+    pub sequence: AtomicU64,
+    /// Offset in the message of what is in it.
+    pub offset: Word64,
+    /// Bytes that are in it.
+    pub bytes: Word64,
+    /// Where they start in the window.
+    pub place: Word64,
+    _pad: [u64; 4],
+}
+
+/// What one side keeps of a transfer.
+#[repr(C, align(64))]
+pub struct Side {
+    pin: AtomicU32,
+    /// Times in a row that this side found nothing to do.
+    pub idle: Word,
+    /// Slots filled (source) or drained (destination) since NIC memory was made: the two are equal between transfers.
+    pub slots: AtomicU64,
+    /// The source's last look at the destination's count.
+    pub seen: Word64,
+    held_offset: Word64,
+    held_bytes: Word64,
+    _pad: [u64; 3],
+}
+
+/// A range in one word, so that taking one back from another worker is one swap; 0 is none.
+#[inline]
+fn pack(range: Range) -> u64 {
+    range.offset << LENGTH_BITS | range.bytes
+}
 
 /// A transfer in NIC memory.
 #[repr(C, align(64))]
@@ -39,19 +138,20 @@ pub struct Transfer {
     pub destination_address: Word64,
     /// Bytes to move.
     pub bytes: Word64,
-    /// Its window plus one, or 0 when it has none.
+    /// Its window plus one, or 0 when it has none; the processor may give it one while it is under way.
     pub window: Word,
     /// Link to the next one under way (or the next free one), plus one.
     pub next: Word,
     /// Link to the previous one under way, plus one.
     pub previous: Word,
-    _pad0: [u32; 1],
+    _pad0: [u32; 3],
 
     /// Bytes that may be claimed: what the slices so far have scheduled.
     pub granted: AtomicU64,
     /// The first byte that nobody has claimed.
     pub cursor: AtomicU64,
-    _pad1: [u64; 6],
+    given_back: AtomicU32,
+    _pad1: [u32; 11],
 
     /// Bytes in place.
     pub moved: AtomicU64,
@@ -63,14 +163,196 @@ pub struct Transfer {
     pub helped: AtomicU32,
     _pad2: [u32; 11],
 
-    /// Slots that the sender has filled.
-    pub filled: AtomicU64,
-    _pad3: [u64; 7],
+    sides: [Side; WORKERS],
+    returned: [AtomicU64; WORKERS],
+    _pad3: [u64; 5],
 
-    /// Slots that the receiver has drained.
-    pub drained: AtomicU64,
-    _pad4: [u64; 7],
+    /// Slots of the window, by sequence number modulo their number.
+    pub slots: [Slot; WINDOW_SLOTS],
+}
 
-    /// Offset and length of what is in each slot.
-    pub slots: [[Word64; 2]; WINDOW_SLOTS],
+const _: () = {
+    assert!(size_of::<Side>() == 64 && size_of::<Slot>() == 64);
+    assert!(size_of::<Transfer>() == (7 + WINDOW_SLOTS) * 64);
+    assert!(
+        std::mem::offset_of!(Transfer, sides) == 3 * 64 && std::mem::offset_of!(Transfer, slots) == 7 * 64
+    );
+};
+
+impl Transfer {
+    /// Starts a transfer that nobody uses, with `granted` bytes to move at first. Processor only.
+    #[inline]
+    pub fn start(&self, pair: &Pair, window: Option<u32>, granted: u64) {
+        self.source.set(pair.source);
+        self.destination.set(pair.destination);
+        self.source_request.set(pair.source_request);
+        self.destination_request.set(pair.destination_request);
+        self.source_address.set(pair.source_address);
+        self.destination_address.set(pair.destination_address);
+        self.bytes.set(pair.bytes);
+        self.window.set(window.map_or(0, |w| w.wrapping_add(1)));
+        self.granted.store(granted.min(pair.bytes), Ordering::Relaxed);
+        self.cursor.store(0, Ordering::Relaxed);
+        self.moved.store(0, Ordering::Relaxed);
+        self.left.store(0, Ordering::Relaxed);
+        // `helped` stays: the NIC thread may be looking whether there is something to do. It sees this store, and with it all
+        // the above, or that there is nothing.
+        self.finished.store(MOVING, Ordering::Release);
+    }
+
+    /// A side's own words.
+    #[inline]
+    pub fn side(&self, worker: Worker) -> &Side {
+        &self.sides[worker as usize]
+    }
+
+    /// Pins a side for its worker; none when another thread of the process is at it.
+    #[inline]
+    pub(crate) fn pin(&self, worker: Worker) -> Option<Pinned<'_>> {
+        let pinned = Pinned { transfer: self, worker };
+        // SeqCst: a NIC thread that pins and then finds the transfer moving is seen by who reaps it after that.
+        match pinned.pin().compare_exchange(0, 1, Ordering::SeqCst, Ordering::Relaxed) {
+            Ok(_) => Some(pinned),
+            Err(_) => {
+                std::mem::forget(pinned);
+                None
+            }
+        }
+    }
+}
+
+/// A transfer of which this worker holds its side.
+pub(crate) struct Pinned<'a> {
+    transfer: &'a Transfer,
+    worker: Worker,
+}
+
+impl Drop for Pinned<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        self.pin().store(0, Ordering::Release);
+    }
+}
+
+impl Pinned<'_> {
+    fn pin(&self) -> &AtomicU32 {
+        match self.worker {
+            Worker::Outside => &self.transfer.helped,
+            _ => &self.side().pin,
+        }
+    }
+
+    /// This side's own words.
+    #[inline]
+    pub(crate) fn side(&self) -> &Side {
+        &self.transfer.sides[self.worker as usize]
+    }
+
+    /// Claims at most `bytes` bytes that nobody else moves. None: all that was granted is claimed.
+    #[inline]
+    pub(crate) fn claim(&self, bytes: u64) -> Result<Option<Range>, Corrupt> {
+        let side = self.side();
+        let bytes = bytes.clamp(1, CLAIM_BYTES);
+        if side.held_bytes.get() == 0 && self.transfer.given_back.load(Ordering::Relaxed) != 0 {
+            self.take_returned();
+        }
+        let (offset, held) = (side.held_offset.get(), side.held_bytes.get());
+        if held != 0 {
+            let range = Range { offset, bytes: held.min(bytes) };
+            side.held_offset.set(offset.wrapping_add(range.bytes));
+            side.held_bytes.set(held - range.bytes);
+            return self.check(range).map(Some);
+        }
+        let granted = self.transfer.granted.load(Ordering::Acquire);
+        let mut offset = self.transfer.cursor.load(Ordering::Relaxed);
+        while offset < granted {
+            let range = Range { offset, bytes: bytes.min(granted - offset) };
+            match self.transfer.cursor.compare_exchange_weak(
+                offset,
+                offset + range.bytes,
+                Ordering::Relaxed,
+                Ordering::Relaxed,
+            ) {
+                Ok(_) => return self.check(range).map(Some),
+                Err(now) => offset = now,
+            }
+        }
+        Ok(None)
+    }
+
+    /// Whether there is something to claim.
+    #[inline]
+    pub(crate) fn claimable(&self) -> bool {
+        self.side().held_bytes.get() != 0
+            || self.transfer.given_back.load(Ordering::Relaxed) != 0
+            || self.transfer.cursor.load(Ordering::Relaxed) < self.transfer.granted.load(Ordering::Acquire)
+    }
+
+    /// Whether all that the slices have granted so far is claimed, but not the whole message.
+    #[inline]
+    pub(crate) fn awaits_grant(&self) -> bool {
+        !self.claimable() && self.transfer.granted.load(Ordering::Acquire) < self.transfer.bytes.get()
+    }
+
+    #[inline]
+    fn check(&self, range: Range) -> Result<Range, Corrupt> {
+        let limit = self.transfer.bytes.get().min(MESSAGE_BYTES - 1);
+        match range.offset.checked_add(range.bytes) {
+            Some(end) if end <= limit => Ok(range),
+            _ => Err(Corrupt { what: "end of a claimed range", value: range.offset, limit }),
+        }
+    }
+
+    fn take_returned(&self) {
+        for returned in &self.transfer.returned {
+            let packed = match returned.load(Ordering::Relaxed) {
+                0 => 0,
+                _ => returned.swap(0, Ordering::Acquire),
+            };
+            if packed != 0 {
+                self.transfer.given_back.fetch_sub(1, Ordering::Relaxed);
+                self.side().held_offset.set(packed >> LENGTH_BITS);
+                self.side().held_bytes.set(packed & ((1 << LENGTH_BITS) - 1));
+                return;
+            }
+        }
+    }
+
+    /// Gives a claimed range, or what is left of it, back: this worker cannot move it.
+    pub(crate) fn give_back(&self, range: Range) {
+        let side = self.side();
+        // What is held is what follows `range`, of the same claim: together they are no longer than a claim.
+        let held = side.held_bytes.get();
+        side.held_offset.set(range.offset);
+        side.held_bytes.set(held + range.bytes);
+        self.release_held();
+    }
+
+    /// Offers what this side holds to the others. Nothing happens when it has nothing, or when what it offered before
+    /// was not yet taken.
+    pub(crate) fn release_held(&self) {
+        let side = self.side();
+        let returned = &self.transfer.returned[self.worker as usize];
+        // Only this side writes anything but 0 here.
+        if side.held_bytes.get() != 0 && returned.load(Ordering::Relaxed) == 0 {
+            self.transfer.given_back.fetch_add(1, Ordering::Relaxed);
+            let held = Range { offset: side.held_offset.get(), bytes: side.held_bytes.get() };
+            returned.store(pack(held), Ordering::Release);
+            side.held_bytes.set(0);
+        }
+    }
+
+    /// Counts bytes as in place. True for the one who brought the last, and for nobody else.
+    #[inline]
+    pub(crate) fn count_moved(&self, bytes: u64) -> bool {
+        let moved = self.transfer.moved.fetch_add(bytes, Ordering::AcqRel).wrapping_add(bytes);
+        moved == self.transfer.bytes.get()
+    }
+
+    /// Whether all bytes are in place: there is nothing left to do for anybody.
+    #[inline]
+    pub(crate) fn all_moved(&self) -> bool {
+        self.transfer.finished.load(Ordering::SeqCst) != MOVING
+            || self.transfer.moved.load(Ordering::Acquire) >= self.transfer.bytes.get()
+    }
 }

@@ -1,0 +1,109 @@
+//! Cross-memory attach: the kernel copies between two processes' memory, one copy, one core (`process_vm_readv(2)`).
+//!
+//! The only channel that needs no help of the other end, and so the one for an end that computes. Refusal
+//! (containers, Yama) is an answer of its own: the caller falls back to the window.
+
+use super::ChannelError;
+use libc::{c_void, iovec};
+use std::io::Error;
+
+/// Which way bytes go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Direction {
+    /// From the other process into this one.
+    Read,
+    /// From this process into the other one.
+    Write,
+}
+
+/// What became of an attempt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Attempt {
+    /// So many bytes are in place, from the start; at least one.
+    Moved(u64),
+    /// The system does not let this process touch the other one's memory.
+    Refused,
+}
+
+/// Moves up to `bytes` bytes between `here` in this process and `there` in process `pid`.
+///
+/// The addresses need not be valid: the kernel checks both.
+pub(super) fn attach(
+    direction: Direction,
+    pid: u32,
+    here: u64,
+    there: u64,
+    bytes: u64,
+) -> Result<Attempt, ChannelError> {
+    loop {
+        let moved = call(direction, pid, here, there, bytes);
+        if moved > 0 {
+            return Ok(Attempt::Moved(moved as u64));
+        }
+        let source = Error::last_os_error();
+        match source.raw_os_error() {
+            _ if moved == 0 => return Err(ChannelError::Gone { pid }),
+            Some(libc::EINTR | libc::EAGAIN) => {}
+            Some(libc::EPERM | libc::ENOSYS | libc::EACCES) => return Ok(Attempt::Refused),
+            Some(libc::ESRCH) => return Err(ChannelError::Gone { pid }),
+            Some(libc::EFAULT) if readable(pid, there) => {
+                return Err(ChannelError::OwnBuffer { direction: verb(direction), address: here, bytes });
+            }
+            Some(libc::EFAULT) => {
+                return Err(ChannelError::PeerBuffer {
+                    pid,
+                    direction: verb(direction),
+                    address: there,
+                    bytes,
+                });
+            }
+            _ => {
+                return Err(ChannelError::System {
+                    pid,
+                    direction: verb(direction),
+                    address: there,
+                    bytes,
+                    source,
+                });
+            }
+        }
+    }
+}
+
+/// Whether process `pid` is alive: a dead one that nobody has waited for is dead too.
+pub(super) fn is_alive(pid: u32) -> bool {
+    let Some(pid) = i32::try_from(pid).ok().and_then(rustix::process::Pid::from_raw) else { return false };
+    let Ok(handle) = rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty()) else {
+        // No process, or a kernel without pidfds, where a signal number 0 tells as much as can be known.
+        return rustix::process::test_kill_process(pid) != Err(rustix::io::Errno::SRCH);
+    };
+    let mut fds = [rustix::event::PollFd::new(&handle, rustix::event::PollFlags::IN)];
+    let now = rustix::time::Timespec { tv_sec: 0, tv_nsec: 0 };
+    !matches!(rustix::event::poll(&mut fds, Some(&now)), Ok(1..))
+}
+
+fn verb(direction: Direction) -> &'static str {
+    match direction {
+        Direction::Read => "read",
+        Direction::Write => "write",
+    }
+}
+
+fn readable(pid: u32, address: u64) -> bool {
+    let mut byte = 0u8;
+    call(Direction::Read, pid, (&raw mut byte) as u64, address, 1) == 1
+}
+
+fn call(direction: Direction, pid: u32, here: u64, there: u64, bytes: u64) -> isize {
+    let local = iovec { iov_base: here as *mut c_void, iov_len: bytes as usize };
+    let remote = iovec { iov_base: there as *mut c_void, iov_len: bytes as usize };
+    let pid = pid as libc::pid_t;
+    // SAFETY: one vector each, alive during the call. The kernel checks every address in both processes and answers
+    // EFAULT; what it may write here is the receive buffer that the program gave for it until its request completes.
+    unsafe {
+        match direction {
+            Direction::Read => libc::process_vm_readv(pid, &local, 1, &remote, 1, 0),
+            Direction::Write => libc::process_vm_writev(pid, &local, 1, &remote, 1, 0),
+        }
+    }
+}

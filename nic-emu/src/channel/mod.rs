@@ -1,0 +1,408 @@
+//! Channels: how the bytes of a matched message get from the sender's memory into the receiver's (paper, §4.3, the DMA
+//! Helper; `mvapich-channels.txt`; design §4, "Channels").
+//!
+//! Three methods, all over the same claims (see [`crate::transfer`]), so that any of them may run at the same time on the
+//! same message and every byte is moved once:
+//! - *window*: the sender fills slots in NIC memory, the receiver drains them; both cores at work;
+//! - *cross-memory attach* by one end, or by both on different ranges; needs no help of the other end;
+//! - *from outside*: the NIC thread reads from one rank and writes to the other while both compute.
+//!
+//! [`Policy`] says which. What other processes wrote is checked before it is used; a peer that died is an error.
+
+mod copy;
+mod cross_memory;
+mod policy;
+mod window;
+
+pub use policy::{Cut, Policy};
+
+use crate::memory::{Corrupt, NicMemory};
+use crate::status::{Activity, Phase};
+use crate::sync::{AtomicU32, Ordering};
+use crate::transfer::{Pinned, Range, Transfer, Worker};
+use cross_memory::{Attempt, Direction, attach, is_alive};
+use window::{Filling, drain_slot, has_filled};
+
+/// Which end of a message a rank is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// Its sender.
+    Source,
+    /// Its receiver.
+    Destination,
+}
+
+impl From<End> for Worker {
+    fn from(end: End) -> Self {
+        match end {
+            End::Source => Worker::Source,
+            End::Destination => Worker::Destination,
+        }
+    }
+}
+
+/// What became of one call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// Some bytes were moved, and there may be more to do.
+    Progress,
+    /// Nothing to do now: what is left is in the other end's hands, which is at it, or in those of another thread.
+    Blocked,
+    /// Nothing to do until the other end acts, which computes or sleeps: a caller that is about to sleep wakes it.
+    PeerNeeded,
+    /// All that the slices so far have granted is claimed.
+    Granted,
+    /// All bytes are in place, and this caller, no other, is told: it calls [`crate::dma_helper::finish`]. (Of a message without
+    /// bytes everybody is told.)
+    Finished,
+    /// All bytes are in place and another one was told so: look at the request.
+    Over,
+}
+
+/// Why a message cannot be moved. All of them end the job.
+#[derive(Debug, thiserror::Error)]
+pub enum ChannelError {
+    /// NIC memory holds what no healthy process writes.
+    #[error(transparent)]
+    Corrupt(#[from] Corrupt),
+    /// The other process is dead.
+    #[error("process {pid}, the other end of a message under way, has died; see its exit code or signal")]
+    Gone {
+        /// Its number.
+        pid: u32,
+    },
+    /// The other process has no memory where it said that its buffer is.
+    #[error(
+        "cannot {direction} {bytes} bytes at {address:#x} in process {pid}: it has no such memory; the buffer of a message under way was freed or never was as long as its count says"
+    )]
+    PeerBuffer {
+        /// The other process.
+        pid: u32,
+        /// "read" or "write".
+        direction: &'static str,
+        /// Where in its memory.
+        address: u64,
+        /// How many bytes.
+        bytes: u64,
+    },
+    /// This process has no memory where its buffer was said to be.
+    #[error(
+        "cannot {direction} a message of which {bytes} bytes are at {address:#x} in this process: it has no such memory; the buffer was freed or never was as long as its count says"
+    )]
+    OwnBuffer {
+        /// "read" or "write", as seen from the other process's memory.
+        direction: &'static str,
+        /// Where in this process.
+        address: u64,
+        /// How many bytes.
+        bytes: u64,
+    },
+    /// The system refused for another reason.
+    #[error("cannot {direction} {bytes} bytes at {address:#x} in process {pid}: {source}")]
+    System {
+        /// The other process.
+        pid: u32,
+        /// "read" or "write".
+        direction: &'static str,
+        /// Where in its memory.
+        address: u64,
+        /// How many bytes.
+        bytes: u64,
+        /// What the system said.
+        source: std::io::Error,
+    },
+}
+
+/// Moves a piece of a message, by the end that waits in MPI: bounded work, at most some 100 µs.
+///
+/// The caller is that end and has not left the transfer, as its buffer's address is used in this process.
+pub fn advance(memory: &NicMemory, transfer: u32, end: End, policy: &Policy) -> Result<Step, ChannelError> {
+    let transfer = memory.transfer(transfer)?;
+    let Some(pinned) = transfer.pin(end.into()) else { return Ok(Step::Blocked) };
+    if transfer.bytes.get() == 0 {
+        return Ok(Step::Finished);
+    }
+    if pinned.all_moved() {
+        return Ok(Step::Over);
+    }
+    let job = Job { memory, transfer, pinned, policy };
+    let step = match end {
+        _ if transfer.source.get() == transfer.destination.get() => job.copy_own()?,
+        End::Source => job.send()?,
+        End::Destination => job.receive()?,
+    };
+    let idle = &job.pinned.side().idle;
+    match step {
+        Step::Blocked | Step::PeerNeeded => {
+            idle.set(idle.get().wrapping_add(1));
+            if idle.get() >= policy.idle_calls {
+                idle.set(0);
+                job.look_after_peer(end)?;
+            }
+        }
+        _ => idle.set(0),
+    }
+    Ok(step)
+}
+
+/// Set once cross-memory attach was refused to this process in [`advance_from_outside`]: a launcher may be refused
+/// what its ranks are not, and the other way round.
+static REFUSED_OUTSIDE: AtomicU32 = AtomicU32::new(0);
+
+/// Moves a piece of a message between two other processes, by the NIC thread while both ends compute. At most one
+/// `bounce` buffer full: some 256 KB fit in its core's cache.
+///
+/// [`Step::PeerNeeded`] says that the system refuses and one of the ends must move the bytes.
+pub fn advance_from_outside(
+    memory: &NicMemory,
+    transfer: u32,
+    bounce: &mut [u8],
+    policy: &Policy,
+) -> Result<Step, ChannelError> {
+    let transfer = memory.transfer(transfer)?;
+    let Some(pinned) = transfer.pin(Worker::Outside) else { return Ok(Step::Blocked) };
+    if pinned.all_moved() {
+        return Ok(if transfer.bytes.get() == 0 { Step::Finished } else { Step::Over });
+    }
+    let job = Job { memory, transfer, pinned, policy };
+    job.pinned.release_held();
+    if REFUSED_OUTSIDE.load(Ordering::Relaxed) != 0 || bounce.is_empty() {
+        return Ok(Step::PeerNeeded);
+    }
+    let Some(range) = job.pinned.claim(bounce.len() as u64)? else { return Ok(job.nothing_to_claim()) };
+    let refused = |range| {
+        job.pinned.give_back(range);
+        REFUSED_OUTSIDE.store(1, Ordering::Relaxed);
+        Ok(Step::PeerNeeded)
+    };
+    let here = bounce.as_mut_ptr() as u64;
+    let (from, to) = (job.pid(transfer.source.get())?, job.pid(transfer.destination.get())?);
+    let source = transfer.source_address.get() + range.offset;
+    let destination = transfer.destination_address.get() + range.offset;
+    let mut read = 0;
+    while read < range.bytes {
+        match attach(Direction::Read, from, here + read, source + read, range.bytes - read)? {
+            Attempt::Moved(bytes) => read += bytes,
+            Attempt::Refused => return refused(range),
+        }
+    }
+    let mut written = 0;
+    while written < range.bytes {
+        match attach(Direction::Write, to, here + written, destination + written, range.bytes - written)? {
+            Attempt::Moved(bytes) => written += bytes,
+            Attempt::Refused => return refused(range),
+        }
+    }
+    Ok(if job.pinned.count_moved(range.bytes) { Step::Finished } else { Step::Progress })
+}
+
+/// Reads from another process of the node, as much as asked for: a collective's large contributions.
+///
+/// # Safety
+/// `to` must be writable for `bytes` bytes.
+pub unsafe fn read_peer(pid: u32, address: u64, to: *mut u8, bytes: usize) -> Result<(), ChannelError> {
+    let mut read = 0;
+    while read < bytes as u64 {
+        match attach(Direction::Read, pid, to as u64 + read, address + read, bytes as u64 - read)? {
+            Attempt::Moved(some) => read += some,
+            Attempt::Refused => {
+                return Err(ChannelError::System {
+                    pid,
+                    direction: "read",
+                    address,
+                    bytes: bytes as u64,
+                    source: std::io::Error::from_raw_os_error(libc::EPERM),
+                });
+            }
+        }
+    }
+    Ok(())
+}
+
+/// One call's view of a transfer.
+struct Job<'a> {
+    memory: &'a NicMemory,
+    transfer: &'a Transfer,
+    pinned: Pinned<'a>,
+    policy: &'a Policy,
+}
+
+impl Job<'_> {
+    /// The sender's piece of work.
+    fn send(&self) -> Result<Step, ChannelError> {
+        let peer = self.activity(self.transfer.destination.get())?;
+        let window = match self.transfer.window.get() {
+            0 => None,
+            window => Some(self.memory.window(window - 1)?),
+        };
+        if let Some(window) = window
+            && (self.together(peer) || !self.may_attach())
+        {
+            return self.fill_window(
+                &Filling::new(self.transfer, window, self.policy.cut(self.transfer.bytes.get())),
+                peer,
+            );
+        }
+        self.attach_or_wait(Direction::Write, self.transfer.destination.get(), peer)
+    }
+
+    /// The receiver's piece of work.
+    fn receive(&self) -> Result<Step, ChannelError> {
+        let peer = self.activity(self.transfer.source.get())?;
+        let mut done = 0;
+        let mut patience = 0;
+        if self.transfer.window.get() != 0 {
+            let window = self.memory.window(self.transfer.window.get() - 1)?;
+            loop {
+                if has_filled(self.transfer) {
+                    // SAFETY: this side is pinned by its own process, and the window is the transfer's.
+                    let bytes = unsafe { drain_slot(&self.pinned, self.transfer, window)? };
+                    if self.pinned.count_moved(bytes) {
+                        return Ok(Step::Finished);
+                    }
+                    done += bytes;
+                    if done >= self.policy.step_bytes {
+                        return Ok(Step::Progress);
+                    }
+                    patience = 0;
+                } else if patience < self.policy.patience && self.together(peer) && !self.pinned.all_moved() {
+                    patience += 1;
+                    std::hint::spin_loop();
+                } else {
+                    break;
+                }
+            }
+            if done > 0 {
+                return Ok(Step::Progress);
+            }
+            if self.together(peer) {
+                self.pinned.release_held();
+                return Ok(if self.pinned.awaits_grant() { Step::Granted } else { Step::Blocked });
+            }
+        }
+        self.attach_or_wait(Direction::Read, self.transfer.source.get(), peer)
+    }
+
+    fn fill_window(&self, filling: &Filling<'_>, peer: Activity) -> Result<Step, ChannelError> {
+        let mut done = 0;
+        let mut patience = 0;
+        while done < self.policy.step_bytes {
+            if filling.has_room() {
+                let Some(range) = self.pinned.claim(filling.chunk_bytes())? else {
+                    return Ok(if done > 0 { Step::Progress } else { self.nothing_to_claim() });
+                };
+                // SAFETY: there is room, this side is pinned by its own process, and the range was claimed within the message.
+                unsafe { filling.fill(range) };
+                done += range.bytes;
+                patience = 0;
+            } else if patience < self.policy.patience && peer == Activity::Polling {
+                patience += 1;
+                std::hint::spin_loop();
+            } else if done == 0 {
+                return Ok(if peer == Activity::Polling { Step::Blocked } else { Step::PeerNeeded });
+            } else {
+                break;
+            }
+        }
+        Ok(Step::Progress)
+    }
+
+    fn attach_or_wait(
+        &self,
+        direction: Direction,
+        peer: u32,
+        activity: Activity,
+    ) -> Result<Step, ChannelError> {
+        let waiting = if activity == Activity::Polling { Step::Blocked } else { Step::PeerNeeded };
+        if !self.may_attach() {
+            self.pinned.release_held();
+            return Ok(if self.pinned.awaits_grant() { Step::Granted } else { waiting });
+        }
+        let pid = self.pid(peer)?;
+        let mut done = 0;
+        while done < self.policy.step_bytes {
+            let Some(range) = self.pinned.claim(self.policy.attach_bytes)? else {
+                return Ok(if done > 0 { Step::Progress } else { self.nothing_to_claim() });
+            };
+            let (here, there) = match direction {
+                Direction::Read => (&self.transfer.destination_address, &self.transfer.source_address),
+                Direction::Write => (&self.transfer.source_address, &self.transfer.destination_address),
+            };
+            match attach(direction, pid, here.get() + range.offset, there.get() + range.offset, range.bytes)?
+            {
+                Attempt::Moved(bytes) => {
+                    if bytes < range.bytes {
+                        self.pinned
+                            .give_back(Range { offset: range.offset + bytes, bytes: range.bytes - bytes });
+                    }
+                    if self.pinned.count_moved(bytes) {
+                        return Ok(Step::Finished);
+                    }
+                    done += bytes;
+                }
+                Attempt::Refused => {
+                    self.memory.header().cross_memory.set(0);
+                    self.pinned.give_back(range);
+                    return Ok(waiting);
+                }
+            }
+        }
+        Ok(Step::Progress)
+    }
+
+    /// A rank's message to itself.
+    fn copy_own(&self) -> Result<Step, ChannelError> {
+        let mut done = 0;
+        while done < self.policy.step_bytes {
+            let Some(range) = self.pinned.claim(self.policy.step_bytes)? else {
+                return Ok(if done > 0 { Step::Progress } else { self.nothing_to_claim() });
+            };
+            let from = (self.transfer.source_address.get() + range.offset) as *const u8;
+            let to = (self.transfer.destination_address.get() + range.offset) as *mut u8;
+            // SAFETY: both buffers are this process's, for as long as the message; `copy` allows a program's mistake of
+            // letting them overlap.
+            unsafe { std::ptr::copy(from, to, range.bytes as usize) };
+            if self.pinned.count_moved(range.bytes) {
+                return Ok(Step::Finished);
+            }
+            done += range.bytes;
+        }
+        Ok(Step::Progress)
+    }
+
+    fn nothing_to_claim(&self) -> Step {
+        if self.pinned.awaits_grant() { Step::Granted } else { Step::Blocked }
+    }
+
+    /// Whether both ends are at work, so that the window flows.
+    fn together(&self, peer: Activity) -> bool {
+        self.policy.pipeline && peer == Activity::Polling
+    }
+
+    fn may_attach(&self) -> bool {
+        self.memory.header().cross_memory.get() != 0
+    }
+
+    fn activity(&self, rank: u32) -> Result<Activity, ChannelError> {
+        Ok(self.memory.rank(rank)?.status.activity())
+    }
+
+    fn pid(&self, rank: u32) -> Result<u32, ChannelError> {
+        let status = &self.memory.rank(rank)?.status;
+        match status.pid() {
+            pid if pid == 0 || status.phase() == Phase::Exited => Err(ChannelError::Gone { pid }),
+            pid => Ok(pid),
+        }
+    }
+
+    fn look_after_peer(&self, end: End) -> Result<(), ChannelError> {
+        let peer = match end {
+            End::Source => self.transfer.destination.get(),
+            End::Destination => self.transfer.source.get(),
+        };
+        match self.pid(peer)? {
+            pid if is_alive(pid) => Ok(()),
+            pid => Err(ChannelError::Gone { pid }),
+        }
+    }
+}
