@@ -195,7 +195,13 @@ impl MdsConfig {
     /// # Errors
     /// A variable that does not have its accepted form; the error names it, its value and the form.
     pub fn from_env() -> Result<Self, ConfigError> {
-        Self::from_lookup(|name| std::env::var_os(name).map(|v| v.to_string_lossy().into_owned()))
+        let get = std::env::var_os;
+        let mut config = Self::from_lookup(|name| get(name).map(|v| v.to_string_lossy().into_owned()))?;
+        // A path need not be text.
+        if let Some(dir) = get("BCS_TRACE_DIR").filter(|dir| !dir.is_empty()) {
+            config.trace_dir = dir.into();
+        }
+        Ok(config)
     }
 
     /// The configuration that `lookup` gives by variable, as [`from_env`](Self::from_env); for launchers, which check
@@ -224,8 +230,8 @@ impl MdsConfig {
                 metrics: get("BCS_EMDS_METRICS").metrics()?,
             }),
         };
-        let dir = get("BCS_TRACE_DIR").value;
-        let trace_dir = PathBuf::from(if dir.is_empty() { DEFAULT_TRACE_DIR } else { &dir });
+        let dir = lookup("BCS_TRACE_DIR").filter(|dir| !dir.is_empty());
+        let trace_dir = dir.map_or_else(|| DEFAULT_TRACE_DIR.into(), PathBuf::from);
         Ok(Self { mmds, emds, trace_dir })
     }
 
