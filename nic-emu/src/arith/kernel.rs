@@ -138,3 +138,53 @@ pub(super) unsafe fn vectors<O: Operation, const LANES: usize>(operands: Operand
     // SAFETY: the invariant is passed on.
     unsafe { blocks::<O, LANES>(operands) };
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::float::{Bf16, ComplexProd, F16, F32, F64, Max, Min, Prod, Sum};
+    use super::*;
+
+    /// Random bits, every third element's exponent all ones: infinities and NaNs.
+    fn material(seed: u64, bytes: usize) -> Vec<u8> {
+        let words = (0..bytes as u64 / 8).map(|i| {
+            let bits = (i + seed).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            let bits = bits ^ bits >> 31;
+            if i % 3 == 0 { bits | 0x7ff0_7c00_7f80_7c00 } else { bits }
+        });
+        words.flat_map(u64::to_le_bytes).collect()
+    }
+
+    fn same<O: Reference, const LANES: usize>() {
+        let count = 8 * LANES + 3;
+        let bytes = (count * size_of::<O::Item>()).next_multiple_of(8);
+        let (left, right) = (material(1, bytes), material(77, bytes));
+        let [mut baseline, mut reference] = [right.clone(), right];
+        let operands = |out: &mut Vec<u8>| Operands {
+            left: left.as_ptr(),
+            right: out.as_ptr(),
+            out: out.as_mut_ptr(),
+            count,
+        };
+        // SAFETY: all vectors hold `count` elements, and the result goes in place of the right operand.
+        unsafe {
+            blocks::<O, LANES>(operands(&mut baseline));
+            one_by_one::<ByReference<O>>(operands(&mut reference));
+        }
+        assert!(baseline == reference, "{}", std::any::type_name::<O>());
+    }
+
+    /// The dispatch takes AVX2 where it can, so the baseline loop would go untested on most machines.
+    #[test]
+    fn a_processor_without_avx2_gets_the_same_bits() {
+        macro_rules! formats {
+            ($($format:ty),*) => {$(
+                same::<Sum<$format>, 16>();
+                same::<Prod<$format>, 16>();
+                same::<Max<$format>, 16>();
+                same::<Min<$format>, 16>();
+                same::<ComplexProd<$format>, 8>();
+            )*};
+        }
+        formats!(F16, Bf16, F32, F64);
+    }
+}
