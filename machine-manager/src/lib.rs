@@ -1,1 +1,18 @@
-//! The Machine Manager (paper, §4.1) and the `storm` program.
+//! The Machine Manager (paper, §4.1) and the `storm` program, which is `mpiexec` by another name.
+//!
+//! ```text
+//!  arguments ─► spelling ─► cli (clap) ─► request ─► Job ─► MachineManager ─► NodeManager ─► …
+//! ```
+//!
+//! On a machine without a cluster the managers are part of `storm` itself. The path from its start to
+//! the first rank is short on purpose: one thread, no runtime, one fork.
+
+pub mod cli;
+pub mod installation;
+pub mod machine;
+pub mod manual;
+pub mod request;
+pub mod spelling;
+pub mod value;
+
+pub use machine::MachineManager;

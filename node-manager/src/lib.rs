@@ -1,1 +1,38 @@
 //! The Node Manager and the program launcher of a job on one node (paper, §4.1).
+//!
+//! The Machine Manager describes a [`Job`] and gives it to the [`NodeManager`], which forks the
+//! [`launcher`] for it. The launcher starts the ranks, each in a process group of its own, hosts their
+//! NIC, and ends when none is left:
+//!
+//! ```text
+//!  storm (MM, NM) ──fork──► launcher ──clone+exec──► rank 0 … rank k ──► whatever they start
+//!        ◄──── notices ────┘   │ watches: ends, output, input, the NIC's alarm, signals
+//!        ───── signals ───►    │
+//! ```
+//!
+//! The invariant of the crate: no process, file or memory of a job outlives it, however it ends. Each
+//! of `storm` and the launcher adopts the orphans below it, and each notices at once when the other is
+//! gone; a rank is killed by the kernel when its launcher dies.
+//!
+//! `lifecycle` decides and does nothing; `launcher` does and decides nothing.
+
+pub mod control;
+pub mod descendants;
+pub mod environment;
+pub mod input;
+pub mod job;
+pub mod launcher;
+pub mod lifecycle;
+pub mod nic;
+pub mod node_manager;
+pub mod output;
+pub mod preflight;
+pub mod program;
+pub mod signals;
+pub mod spawn;
+pub mod verdict;
+pub mod watch;
+
+pub use job::{Application, Job, NicArithmetic, NicSettings, Recording, Slice, StdinTo};
+pub use node_manager::{LaunchError, Launched, NodeManager};
+pub use verdict::Verdict;

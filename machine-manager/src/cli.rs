@@ -1,0 +1,185 @@
+//! The command line of `storm run`, as `clap` sees it: what is here is also the help, the man page and
+//! the shell completions.
+//!
+//! `mpiexec` and `mpirun` are other names of the same program. What their users write that `clap` does
+//! not know (`-np 4`, `-genv NAME VALUE`, programs apart by `:`) is put into this form by
+//! [`crate::spelling`].
+
+use crate::value::{self, CrossMemory};
+use clap::{Args, CommandFactory, Parser, Subcommand};
+use node_manager::verdict::EXIT_STATUSES;
+use node_manager::{NicArithmetic, Slice, StdinTo};
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Run parallel programs in which the whole machine marches to one beat.
+#[derive(Debug, Parser)]
+#[command(name = "storm", version, arg_required_else_help = true, subcommand_required = true)]
+pub struct Storm {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Verb,
+}
+
+/// The verbs of `storm`.
+#[derive(Debug, Subcommand)]
+pub enum Verb {
+    /// Run a parallel program and wait for its end.
+    Run(Box<Run>),
+    /// Print the completions for a shell.
+    Completions {
+        /// The shell: bash, elvish, fish, powershell or zsh.
+        shell: clap_complete::Shell,
+    },
+    /// Print the manual page, as roff.
+    Manpage,
+}
+
+/// Run a parallel program and wait for its end.
+///
+/// Several programs may run as one job, apart by ":", each with its own -n, --env and --wdir; their
+/// ranks are numbered through. No daemon and no configuration is needed: on a machine without a
+/// cluster, the job runs here. More ranks than cores need no option.
+#[derive(Debug, Parser)]
+#[command(name = "run", override_usage = "storm run [OPTIONS] PROGRAM [ARGUMENTS]... [: [OPTIONS] PROGRAM [ARGUMENTS]...]...", after_help = exit_statuses())]
+pub struct Run {
+    /// Options of the whole job.
+    #[command(flatten)]
+    pub job: JobOptions,
+    /// The first program.
+    #[command(flatten)]
+    pub section: Section,
+}
+
+/// A program after the first ":".
+#[derive(Debug, Parser)]
+#[command(name = "run", disable_help_flag = true)]
+pub struct LaterSection {
+    /// The program and its own options.
+    #[command(flatten)]
+    pub section: Section,
+}
+
+/// Options that stand before the first program and are for all.
+#[derive(Debug, Args)]
+pub struct JobOptions {
+    /// Start each line of output with the rank that wrote it. Lines are never mixed; one of more than
+    /// 64 KiB is cut.
+    #[arg(short = 'l', long = "label", aliases = ["tag-output", "prepend-rank"], visible_alias = "tag-output", help_heading = "Job")]
+    pub label: bool,
+    /// Who reads the standard input: a rank, "all" or "none". For "all", the slowest reader sets the
+    /// pace.
+    #[arg(long, value_name = "RANK|all|none", default_value = "0", value_parser = value::stdin, help_heading = "Job")]
+    pub stdin: StdinTo,
+    /// End the job after this time, with a report of what each rank was doing.
+    #[arg(long, value_name = "SECONDS", value_parser = value::seconds, help_heading = "Job")]
+    pub timeout: Option<Duration>,
+    /// Set a variable for every program of the job.
+    #[arg(long = "genv", value_name = "NAME=VALUE", value_parser = value::variable, help_heading = "Job")]
+    pub genv: Vec<(OsString, OsString)>,
+    /// How time slices are cut: as soon as there is work, or one each period (500us, 2ms).
+    #[arg(long, value_name = "elastic|LENGTH", default_value = "elastic", value_parser = value::slice, help_heading = "NIC")]
+    pub slice: Slice,
+    /// Give this core to the NIC for good.
+    #[arg(long, value_name = "CORE", value_parser = value::core, help_heading = "NIC")]
+    pub nic_core: Option<usize>,
+    /// What computes reductions. The bits are the same.
+    #[arg(long, value_name = "native|softfloat", default_value = "native", value_parser = value::arithmetic, help_heading = "NIC")]
+    pub nic_arith: NicArithmetic,
+    /// Whether the kernel may copy messages from process to process.
+    #[arg(long, value_name = "auto|off", default_value = "auto", value_parser = value::cross_memory, help_heading = "NIC")]
+    pub cross_memory: CrossMemory,
+    /// Record what each process does in MPI: all of them, or these ranks (0,4-7).
+    #[arg(long, value_name = "RANKS", num_args = 0..=1, require_equals = true, default_missing_value = "all", help_heading = "Monitoring (MDS)")]
+    pub mmds: Option<String>,
+    /// Record what the NICs do slice by slice: the first 10000 slices, or these (first:last).
+    #[arg(long, value_name = "FIRST:LAST", num_args = 0..=1, require_equals = true, default_missing_value = "on", help_heading = "Monitoring (MDS)")]
+    pub emds: Option<String>,
+    /// Where the records go, for the mds program to read [default: bcs-trace].
+    #[arg(long, value_name = "DIR", help_heading = "Monitoring (MDS)")]
+    pub trace_dir: Option<PathBuf>,
+}
+
+/// A program with the options that are for it alone.
+#[derive(Debug, Args)]
+pub struct Section {
+    /// How many ranks run the program; -np and --ntasks are the same.
+    #[arg(
+        short = 'n',
+        aliases = ["np", "n", "ntasks"],
+        value_name = "RANKS",
+        default_value = "1",
+        value_parser = value::ranks,
+        allow_negative_numbers = true,
+        help_heading = "Program"
+    )]
+    pub ranks: u32,
+    /// Set a variable for the program.
+    #[arg(long = "env", value_name = "NAME=VALUE", value_parser = value::variable, help_heading = "Program")]
+    pub env: Vec<(OsString, OsString)>,
+    /// Set a variable for the program; without a value, pass on the one that is set here (all are).
+    #[arg(short = 'x', value_name = "NAME[=VALUE]", value_parser = value::exported, help_heading = "Program")]
+    pub export: Vec<Option<(OsString, OsString)>>,
+    /// Run the program in this directory. A relative path of the program starts there.
+    #[arg(long = "wdir", aliases = ["wd", "chdir", "cd"], visible_alias = "chdir", value_name = "DIR", help_heading = "Program")]
+    pub wdir: Option<PathBuf>,
+    /// The nodes to run on. Without a cluster that can only be this one.
+    #[arg(short = 'H', long = "host", aliases = ["hosts", "nodelist"], value_name = "NAMES", value_delimiter = ',', help_heading = "Program")]
+    pub host: Vec<String>,
+    /// A file with the names of the nodes to run on, one a line.
+    #[arg(short = 'f', long = "hostfile", aliases = ["machinefile", "default-hostfile"], value_name = "FILE", help_heading = "Program")]
+    pub hostfile: Vec<PathBuf>,
+    /// Options of other launchers that change nothing here.
+    #[command(flatten)]
+    pub ignored: Ignored,
+    /// The program and its arguments.
+    #[arg(value_name = "PROGRAM", required = true, trailing_var_arg = true)]
+    pub command: Vec<OsString>,
+}
+
+/// Options that users and scripts pass out of habit, and that are harmless to leave out: on one node,
+/// with ranks that are not bound and may always outnumber the cores.
+#[derive(Debug, Args)]
+pub struct Ignored {
+    /// Accepted: more ranks than cores need no option.
+    #[arg(long, alias = "map-by-oversubscribe", help_heading = "Accepted and ignored")]
+    oversubscribe: bool,
+    /// Accepted: root may run jobs.
+    #[arg(long, help_heading = "Accepted and ignored")]
+    allow_run_as_root: bool,
+    /// Accepted: ranks are not bound to cores, because a blocked rank lends its core to the NIC.
+    #[arg(long, alias = "cpu-bind", value_name = "POLICY", help_heading = "Accepted and ignored")]
+    bind_to: Option<String>,
+    /// Accepted: there is one node to map ranks to.
+    #[arg(long, aliases = ["rank-by", "ppn", "perhost", "npernode"], value_name = "POLICY", help_heading = "Accepted and ignored")]
+    map_by: Vec<String>,
+    /// Accepted: parameters of Open MPI.
+    #[arg(long, aliases = ["gmca", "prtemca", "pmixmca"], num_args = 2, value_names = ["NAME", "VALUE"], help_heading = "Accepted and ignored")]
+    mca: Vec<String>,
+    /// Accepted: every variable is passed to the ranks.
+    #[arg(long, alias = "envall", help_heading = "Accepted and ignored")]
+    genvall: bool,
+    /// Accepted: every variable is passed to the ranks, and so are these.
+    #[arg(long, alias = "envlist", value_name = "NAMES", help_heading = "Accepted and ignored")]
+    genvlist: Vec<String>,
+}
+
+fn exit_statuses() -> String {
+    let mut text = String::from("Exit status:\n");
+    for (status, meaning) in EXIT_STATUSES {
+        text.push_str(&format!("  {status:<6} {meaning}\n"));
+    }
+    text
+}
+
+/// The command line of the first section, under the name that the user called.
+pub fn run_command(called: &str) -> clap::Command {
+    let usage = format!("{called} [OPTIONS] PROGRAM [ARGUMENTS]... [: [OPTIONS] PROGRAM [ARGUMENTS]...]...");
+    Run::command().bin_name(called.to_owned()).version(env!("CARGO_PKG_VERSION")).override_usage(usage)
+}
+
+/// The command line of a section after ":".
+pub fn later_section_command(called: &str) -> clap::Command {
+    LaterSection::command().bin_name(called.to_owned())
+}

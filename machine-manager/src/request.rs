@@ -1,0 +1,333 @@
+//! From a command line to the description of a job. Whatever is wrong with it is one line.
+
+use crate::cli::{self, LaterSection, Run, Section};
+use crate::spelling;
+use crate::value::CrossMemory;
+use bcs_core::JobId;
+use clap::error::ErrorKind;
+use clap::{CommandFactory, FromArgMatches};
+use mds::MdsConfig;
+use node_manager::job::MAX_RANKS_PER_NODE;
+use node_manager::{Application, Job, NicSettings, Recording, StdinTo};
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use thiserror::Error;
+
+/// Why a command line is not a job.
+#[derive(Debug, Error)]
+pub enum RequestError {
+    /// The user asked for help or the version, which is to be printed, and all is well.
+    #[error("{0}")]
+    Help(Box<clap::Error>),
+    /// An option is wrong.
+    #[error("{message}; see {called} --help")]
+    Option {
+        /// What is wrong, in one line.
+        message: String,
+        /// The name that the user called.
+        called: String,
+    },
+    /// An option of the whole job stands after a ":".
+    #[error("{option} is for the whole job and stands before the first program")]
+    Misplaced {
+        /// Which.
+        option: String,
+    },
+    /// The programs together have too many ranks.
+    #[error("-n: the programs have {ranks} ranks together, and one node runs at most {MAX_RANKS_PER_NODE}")]
+    TooManyRanks {
+        /// How many.
+        ranks: u64,
+    },
+    /// A node that does not exist.
+    #[error(
+        "unknown host \"{name}\": no cluster is configured, so this machine ({here}) is the only node; leave --host out"
+    )]
+    UnknownHost {
+        /// As the user wrote it.
+        name: String,
+        /// The name of this one.
+        here: String,
+    },
+    /// The list of nodes cannot be read.
+    #[error("--hostfile {path}: {error}")]
+    Hostfile {
+        /// Which.
+        path: PathBuf,
+        /// What the kernel said.
+        error: std::io::Error,
+    },
+    /// The rank that is to read the standard input does not exist.
+    #[error("--stdin {rank}: the job has ranks 0 to {last}; give one of them, all or none")]
+    StdinRank {
+        /// Which.
+        rank: u32,
+        /// The last that exists.
+        last: u32,
+    },
+    /// What MDS is to record is not in its language.
+    #[error("{option}: {reason}")]
+    Recording {
+        /// Which option.
+        option: &'static str,
+        /// What is wrong and what is accepted.
+        reason: String,
+    },
+}
+
+/// What a request needs to know of where it is made.
+#[derive(Debug)]
+pub struct Place<'a> {
+    /// The name of this node.
+    pub host: &'a str,
+    /// The number of the job.
+    pub job: JobId,
+    /// Where our MPI library is.
+    pub library_directory: Option<PathBuf>,
+}
+
+/// Reads the arguments of `storm run` or `mpiexec`, called by that name.
+///
+/// # Errors
+/// What is wrong with them, in one line; or the help that they ask for.
+pub fn job(called: &str, arguments: &[OsString], place: Place<'_>) -> Result<Job, RequestError> {
+    let mut sections = spelling::sections(arguments);
+    let first: Run = parse(cli::run_command(called), called, sections.next().unwrap_or_default())?;
+    let options = first.job;
+    let mut applications = vec![application(first.section, &options.genv, place.host)?];
+    for section in sections {
+        let later: LaterSection = parse(cli::later_section_command(called), called, section)
+            .map_err(|error| misplaced(section).unwrap_or(error))?;
+        applications.push(application(later.section, &options.genv, place.host)?);
+    }
+    let ranks: u64 = applications.iter().map(|application| u64::from(application.ranks)).sum();
+    if ranks > u64::from(MAX_RANKS_PER_NODE) {
+        return Err(RequestError::TooManyRanks { ranks });
+    }
+    if let StdinTo::Rank(rank) = options.stdin
+        && u64::from(rank.0) >= ranks
+    {
+        return Err(RequestError::StdinRank { rank: rank.0, last: ranks as u32 - 1 });
+    }
+    Ok(Job {
+        id: place.job,
+        applications,
+        labels: options.label,
+        stdin: options.stdin,
+        timeout: options.timeout,
+        nic: NicSettings {
+            slice: options.slice,
+            arithmetic: options.nic_arith,
+            cross_memory: options.cross_memory == CrossMemory::Auto,
+            core: options.nic_core,
+        },
+        recording: recording(options.mmds, options.emds, options.trace_dir)?,
+        library_directory: place.library_directory,
+    })
+}
+
+fn parse<T: FromArgMatches + CommandFactory>(
+    mut command: clap::Command,
+    called: &str,
+    section: &[OsString],
+) -> Result<T, RequestError> {
+    let words = spelling::normalized(&mut command, section);
+    let matches = command
+        .no_binary_name(true)
+        .try_get_matches_from(words)
+        .and_then(|matches| T::from_arg_matches(&matches));
+    matches.map_err(|error| match error.kind() {
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => RequestError::Help(Box::new(error)),
+        _ => RequestError::Option { message: one_line(&error), called: called.to_owned() },
+    })
+}
+
+/// `clap` explains in paragraphs; its first one says what is wrong, and the tips what may be meant.
+pub fn one_line(error: &clap::Error) -> String {
+    if error.kind() == ErrorKind::MissingRequiredArgument {
+        return "name the program to run".into();
+    }
+    let text = error.to_string();
+    let said = text.split("\nUsage:").next().unwrap_or_default();
+    let said = said.split("\nFor more information").next().unwrap_or_default();
+    let words: Vec<_> = said
+        .lines()
+        .map(str::trim)
+        .filter(|line| !line.is_empty() && !line.starts_with("tip: to pass"))
+        .collect();
+    let line = words.join("; ");
+    line.strip_prefix("error: ").unwrap_or(&line).to_owned()
+}
+
+/// An option of the whole job in a later section.
+fn misplaced(section: &[OsString]) -> Option<RequestError> {
+    let mut command = cli::run_command("");
+    let words = spelling::normalized(&mut command, section);
+    let program = words.iter().position(|word| !word.to_string_lossy().starts_with('-'));
+    let as_first = command.no_binary_name(true).try_get_matches_from(&words);
+    as_first.ok()?;
+    let known = cli::later_section_command("");
+    let option = words[..program.unwrap_or(words.len())].iter().find(|word| {
+        let name = word.to_string_lossy();
+        let name = name.split('=').next().unwrap_or_default().trim_start_matches('-').to_owned();
+        !known.get_arguments().any(|argument| {
+            argument.get_long() == Some(&name)
+                || argument.get_all_aliases().is_some_and(|aliases| aliases.contains(&name.as_str()))
+                || argument.get_short().is_some_and(|short| name.starts_with(short))
+        })
+    })?;
+    Some(RequestError::Misplaced { option: option.to_string_lossy().into_owned() })
+}
+
+fn application(
+    section: Section,
+    for_all: &[(OsString, OsString)],
+    here: &str,
+) -> Result<Application, RequestError> {
+    let mut names = section.host;
+    for path in section.hostfile {
+        let text = std::fs::read_to_string(&path)
+            .map_err(|error| RequestError::Hostfile { path: path.clone(), error })?;
+        let lines = text.lines().map(|line| line.split('#').next().unwrap_or_default());
+        names.extend(lines.filter_map(|line| line.split_whitespace().next()).map(str::to_owned));
+    }
+    if let Some(name) = names.iter().find(|name| !is_here(name, here)) {
+        return Err(RequestError::UnknownHost { name: name.clone(), here: here.to_owned() });
+    }
+    let mut command = section.command.into_iter();
+    let program = command.next().unwrap_or_default();
+    let own = section.env.into_iter().chain(section.export.into_iter().flatten());
+    Ok(Application {
+        ranks: section.ranks,
+        program,
+        arguments: command.collect(),
+        environment: for_all.iter().cloned().chain(own).collect(),
+        working_directory: section.wdir.map(|path| absolute(&path)),
+    })
+}
+
+/// Whether a name, perhaps with a number of slots, is this machine's.
+fn is_here(name: &str, here: &str) -> bool {
+    if matches!(name, "::1" | "[::1]") {
+        return true;
+    }
+    let name = name.split(':').next().unwrap_or_default();
+    let short = |name: &str| name.split('.').next().unwrap_or_default().to_owned();
+    let is_address = name.parse::<std::net::IpAddr>();
+    match is_address {
+        Ok(address) => address.is_loopback(),
+        Err(_) => name == "localhost" || name == here || (!name.is_empty() && short(name) == short(here)),
+    }
+}
+
+fn absolute(path: &Path) -> PathBuf {
+    std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
+}
+
+/// What MDS records: from the options, else from the environment, checked before anything is started.
+fn recording(
+    mmds: Option<String>,
+    emds: Option<String>,
+    trace_dir: Option<PathBuf>,
+) -> Result<Recording, RequestError> {
+    let set = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+    let lookup = |name: &'static str| match name {
+        "BCS_MMDS" => mmds.clone().or_else(|| set(name)),
+        "BCS_EMDS" => emds.clone().or_else(|| set(name)),
+        "BCS_TRACE_DIR" => {
+            trace_dir.as_ref().map(|path| path.to_string_lossy().into_owned()).or_else(|| set(name))
+        }
+        _ => set(name),
+    };
+    let config = MdsConfig::from_lookup(lookup).map_err(|error| {
+        let option = match error.variable {
+            "BCS_MMDS" if mmds.is_some() => "--mmds",
+            "BCS_EMDS" if emds.is_some() => "--emds",
+            variable => variable,
+        };
+        RequestError::Recording {
+            option,
+            reason: format!("\"{}\": {}; accepted: {}", error.value, error.reason, error.accepted),
+        }
+    })?;
+    let is_on = config.mmds.is_some() || config.emds.is_some();
+    // Ranks may run in other directories, and all of them write to one.
+    let trace_directory = is_on.then(|| absolute(trace_dir.as_deref().unwrap_or(&config.trace_dir)));
+    Ok(Recording { mmds: mmds.map(Into::into), emds: emds.map(Into::into), trace_directory })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bcs_core::Rank;
+
+    fn request(line: &str) -> Result<Job, RequestError> {
+        let words: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
+        job("mpiexec", &words, Place { host: "n7.cluster", job: JobId(1), library_directory: None })
+    }
+
+    #[test]
+    fn programs_of_one_job_have_their_own_ranks_and_variables() {
+        let job = request("-genv A 1 -n 2 -env B 2 ./a -n x : -np 3 --wdir /tmp -x A=3 b").unwrap();
+        let [a, b] = &job.applications[..] else { panic!("{job:?}") };
+        assert_eq!((a.ranks, a.program.to_str(), a.arguments.len()), (2, Some("./a"), 2));
+        assert_eq!(a.environment, [("A".into(), "1".into()), ("B".into(), "2".into())]);
+        assert_eq!((b.ranks, b.program.to_str()), (3, Some("b")));
+        assert_eq!(b.environment, [("A".into(), "1".into()), ("A".into(), "3".into())]);
+        assert_eq!(b.working_directory.as_deref(), Some(Path::new("/tmp")));
+    }
+
+    #[test]
+    fn arguments_of_a_program_reach_it_unchanged() {
+        let job = request("-n 2 ./a -n 3 -- --help -- -l").unwrap();
+        assert_eq!(
+            job.applications[0].arguments,
+            ["-n", "3", "--", "--help", "--", "-l"].map(OsString::from)
+        );
+        assert!(!job.labels);
+    }
+
+    #[test]
+    fn one_rank_reads_the_input_unless_told_otherwise() {
+        assert_eq!(request("a").unwrap().stdin, StdinTo::Rank(Rank(0)));
+        assert_eq!(request("--stdin all a").unwrap().stdin, StdinTo::All);
+        assert_eq!(request("-n 4 --stdin 3 a").unwrap().stdin, StdinTo::Rank(Rank(3)));
+    }
+
+    #[test]
+    fn habits_of_other_launchers_change_nothing() {
+        let line = "--oversubscribe --allow-run-as-root --bind-to none --map-by slot --mca btl ^openib -ppn 2 \
+                    -genvall -host localhost,n7:4,n7.cluster,127.0.0.1 -n 2 a";
+        assert_eq!(request(line).unwrap().ranks(), 2);
+    }
+
+    #[test]
+    fn everything_wrong_is_one_line_that_names_it() {
+        for (line, words) in [
+            ("", "name the program"),
+            ("-n 2", "name the program"),
+            ("-n 0 a", "at least 1 rank"),
+            ("-n -1 a", "at least 1 rank"),
+            ("-n 99999999 a", "at most 4096"),
+            ("-n four a", "four"),
+            ("-n 4096 a : -n 1 b", "4097 ranks together"),
+            ("--slice 5x a", "500us"),
+            ("--unheard-of a", "--unheard-of"),
+            ("-host n8 a", "unknown host \"n8\""),
+            ("--hostfile /no/such/file a", "/no/such/file"),
+            ("-n 2 --stdin 2 a", "ranks 0 to 1"),
+            ("--timeout soon a", "soon"),
+            ("--mmds=some a", "--mmds"),
+            ("--emds 9:1 a", "--emds"),
+            ("--nic-core 100000 a", "100000"),
+            ("--nic-arith exact a", "softfloat"),
+            ("-n 1 a : --timeout 3 b", "--timeout is for the whole job"),
+            ("-n 1 a : -l b", "-l is for the whole job"),
+            ("-n 1 a : ", "name the program"),
+            ("-n 1 a : -n 0 b", "at least 1 rank"),
+        ] {
+            let message = request(line).unwrap_err().to_string();
+            assert!(message.contains(words) && !message.contains('\n'), "{line}: {message}");
+        }
+    }
+}

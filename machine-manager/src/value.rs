@@ -1,0 +1,183 @@
+//! What the values of options mean. Each function reads one, and says in a few words what it wants if
+//! it cannot.
+
+use bcs_core::Rank;
+use node_manager::job::MAX_RANKS_PER_NODE;
+use node_manager::{NicArithmetic, Slice, StdinTo};
+use std::ffi::OsString;
+use std::time::Duration;
+
+/// The shortest slice: a strobe itself takes some hundred nanoseconds.
+const SHORTEST_SLICE: Duration = Duration::from_micros(1);
+/// The longest slice; a blocking call takes 1.5 of them.
+const LONGEST_SLICE: Duration = Duration::from_secs(1);
+/// The longest `--timeout`: ten years.
+const LONGEST_TIMEOUT_SECONDS: f64 = 10.0 * 365.0 * 86_400.0;
+
+/// The values of `--cross-memory`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CrossMemory {
+    /// Where the kernel allows it.
+    Auto,
+    /// Never.
+    Off,
+}
+
+/// A number of ranks.
+pub fn ranks(text: &str) -> Result<u32, String> {
+    match text.parse::<i128>() {
+        Ok(ranks) if ranks < 1 => Err("a program has at least 1 rank".into()),
+        Ok(ranks) => u32::try_from(ranks)
+            .ok()
+            .filter(|ranks| *ranks <= MAX_RANKS_PER_NODE)
+            .ok_or_else(|| format!("one node runs at most {MAX_RANKS_PER_NODE} ranks")),
+        Err(_) => Err("give a number of ranks, such as 4".into()),
+    }
+}
+
+/// Who reads the standard input.
+pub fn stdin(text: &str) -> Result<StdinTo, String> {
+    match text {
+        "all" => Ok(StdinTo::All),
+        "none" => Ok(StdinTo::None),
+        rank => rank
+            .parse()
+            .map(|rank| StdinTo::Rank(Rank(rank)))
+            .map_err(|_| "give the number of a rank, all or none".into()),
+    }
+}
+
+/// A time limit in seconds.
+pub fn seconds(text: &str) -> Result<Duration, String> {
+    match text.parse::<f64>() {
+        Ok(seconds) if seconds > 0.0 && seconds <= LONGEST_TIMEOUT_SECONDS => {
+            Ok(Duration::from_secs_f64(seconds))
+        }
+        _ => Err("give a number of seconds above 0, such as 90 or 0.5".into()),
+    }
+}
+
+/// How time slices are cut.
+pub fn slice(text: &str) -> Result<Slice, String> {
+    if text == "elastic" {
+        return Ok(Slice::Elastic);
+    }
+    let wanted = || {
+        format!("say elastic, or a length from {SHORTEST_SLICE:?} to {LONGEST_SLICE:?} such as 500us or 2ms")
+            .replace('µ', "u")
+    };
+    let unit_at = text.find(|c: char| c.is_ascii_alphabetic() || c == 'µ').ok_or_else(wanted)?;
+    let (number, unit) = text.split_at(unit_at);
+    let unit = match unit {
+        "ns" => 1e-9,
+        "us" | "µs" => 1e-6,
+        "ms" => 1e-3,
+        "s" => 1.0,
+        _ => return Err(wanted()),
+    };
+    number
+        .parse::<f64>()
+        .ok()
+        .and_then(|number| Duration::try_from_secs_f64(number * unit).ok())
+        .filter(|length| (SHORTEST_SLICE..=LONGEST_SLICE).contains(length))
+        .map(Slice::Fixed)
+        .ok_or_else(wanted)
+}
+
+/// A core of this machine.
+pub fn core(text: &str) -> Result<usize, String> {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    match text.parse::<usize>() {
+        Ok(core) if core < libc::CPU_SETSIZE as usize && may_use(core) => Ok(core),
+        _ => Err(format!(
+            "give the number of a core that this job may use, of which there are {cores}, from 0"
+        )),
+    }
+}
+
+fn may_use(core: usize) -> bool {
+    // SAFETY: a cpu_set_t is an array of integers, for which zeroes are valid; the kernel fills it up
+    // to the size that is given; CPU_ISSET reads within it, as the caller has checked.
+    unsafe {
+        let mut set: libc::cpu_set_t = std::mem::zeroed();
+        libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), &mut set) == 0 && libc::CPU_ISSET(core, &set)
+    }
+}
+
+/// What computes reductions.
+pub fn arithmetic(text: &str) -> Result<NicArithmetic, String> {
+    match text {
+        "native" => Ok(NicArithmetic::Native),
+        "softfloat" => Ok(NicArithmetic::SoftFloat),
+        _ => Err("say native or softfloat".into()),
+    }
+}
+
+/// Whether the kernel may copy messages from process to process.
+pub fn cross_memory(text: &str) -> Result<CrossMemory, String> {
+    match text {
+        "auto" => Ok(CrossMemory::Auto),
+        "off" => Ok(CrossMemory::Off),
+        _ => Err("say auto or off".into()),
+    }
+}
+
+/// A variable with its value.
+pub fn variable(text: &str) -> Result<(OsString, OsString), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.is_empty() => Ok((name.into(), value.into())),
+        _ => Err("give a variable as NAME=VALUE".into()),
+    }
+}
+
+/// A variable with its value, or the name of one that is passed on anyway.
+pub fn exported(text: &str) -> Result<Option<(OsString, OsString)>, String> {
+    match text.split_once('=') {
+        Some(_) => variable(text).map(Some),
+        None if text.is_empty() => Err("give a variable as NAME or NAME=VALUE".into()),
+        None => Ok(None),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slice_lengths_have_units_and_bounds() {
+        assert_eq!(slice("elastic"), Ok(Slice::Elastic));
+        assert_eq!(slice("500us"), Ok(Slice::Fixed(Duration::from_micros(500))));
+        assert_eq!(slice("0.5ms"), Ok(Slice::Fixed(Duration::from_micros(500))));
+        assert_eq!(slice("1s"), Ok(Slice::Fixed(Duration::from_secs(1))));
+        for bad in ["", "500", "us", "-1ms", "0us", "2s", "1e99s", "500 parsecs", "NaNs", "infs"] {
+            assert!(
+                slice(bad).is_err_and(|words| words.contains("500us") && words.contains("1us to 1s")),
+                "{bad}"
+            );
+        }
+    }
+
+    #[test]
+    fn ranks_have_bounds() {
+        assert_eq!(ranks("512"), Ok(512));
+        for bad in ["0", "-1", "99999999", "340282366920938463463374607431768211455", "four", ""] {
+            assert!(ranks(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn times_are_positive_numbers() {
+        assert_eq!(seconds("0.5"), Ok(Duration::from_millis(500)));
+        for bad in ["0", "-1", "inf", "NaN", "1e30", "soon"] {
+            assert!(seconds(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn values_of_variables_may_hold_anything() {
+        assert_eq!(variable("A=b=c"), Ok(("A".into(), "b=c".into())));
+        assert_eq!(variable("A="), Ok(("A".into(), "".into())));
+        assert!(variable("A").is_err() && variable("=b").is_err());
+        assert_eq!(exported("A"), Ok(None));
+    }
+}

@@ -1,0 +1,132 @@
+//! Finding and killing what a job has left: every process below one that adopts orphans.
+//!
+//! The launcher and `storm` are child subreapers. A process whose ancestors are all gone becomes their
+//! child, wherever it went (a shell's background job, a daemon that forked twice). So killing one's
+//! children until there are none kills all descendants, and a process id cannot be reused while its
+//! owner is our unreaped child.
+
+#![expect(clippy::disallowed_methods, reason = "waiting for the kernel takes real time")]
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions};
+use std::fs;
+use std::io;
+use std::time::{Duration, Instant};
+
+/// How long to wait for processes that were killed. Only the kernel can hold one longer (a dead
+/// network file system), and then nothing can be done about it from here.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Makes this process the one that adopts the orphans among its descendants.
+pub fn adopt_orphans() -> io::Result<()> {
+    rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
+    Ok(())
+}
+
+/// The children of this process that have not been waited for.
+pub fn children() -> Vec<Pid> {
+    children_listed().unwrap_or_else(children_scanned)
+}
+
+/// As the kernel lists them, thread by thread; `None` where it was built without that list.
+fn children_listed() -> Option<Vec<Pid>> {
+    let mut found = Vec::new();
+    for thread in fs::read_dir("/proc/self/task").ok()?.flatten() {
+        // A thread may end between the two looks, and then has no children.
+        match fs::read_to_string(thread.path().join("children")) {
+            Ok(list) => found.extend(list.split_ascii_whitespace().filter_map(parse_pid)),
+            Err(_) if thread.path().exists() => return None,
+            Err(_) => {}
+        }
+    }
+    Some(found)
+}
+
+/// By looking at the parent of every process.
+fn children_scanned() -> Vec<Pid> {
+    let me = rustix::process::getpid();
+    let Ok(processes) = fs::read_dir("/proc") else { return Vec::new() };
+    processes
+        .flatten()
+        .filter_map(|entry| {
+            let pid = parse_pid(entry.file_name().to_str()?)?;
+            let status = fs::read_to_string(entry.path().join("stat")).ok()?;
+            // The name of the program stands in brackets and may hold anything; the state and the
+            // parent follow it.
+            let parent = status.rsplit_once(')')?.1.split_ascii_whitespace().nth(1)?;
+            (parse_pid(parent)? == me).then_some(pid)
+        })
+        .collect()
+}
+
+fn parse_pid(text: &str) -> Option<Pid> {
+    text.parse().ok().and_then(Pid::from_raw)
+}
+
+/// Kills every descendant of which `ours` says that it may be killed, and waits for their ends.
+/// Gives back how many are left that could not be killed within some seconds.
+pub fn kill_all(ours: impl Fn(Pid) -> bool) -> usize {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        while let Ok(Some(_)) = rustix::process::wait(WaitOptions::NOHANG) {}
+        let left: Vec<Pid> = children().into_iter().filter(|pid| ours(*pid)).collect();
+        if left.is_empty() || Instant::now() >= deadline {
+            return left.len();
+        }
+        for pid in &left {
+            // Ranks lead a group; their shells' children go with it. Refused for groups that do not
+            // exist and for processes of other users, which then stay in the count.
+            let _ = rustix::process::kill_process_group(*pid, Signal::KILL);
+            let _ = rustix::process::kill_process(*pid, Signal::KILL);
+        }
+        for pid in left {
+            wait_for_end(pid, deadline);
+        }
+    }
+}
+
+/// Waits until a child has ended, without reaping it.
+fn wait_for_end(pid: Pid, deadline: Instant) {
+    let Ok(pidfd) = rustix::process::pidfd_open(pid, PidfdFlags::empty()) else { return };
+    let timeout = Timespec::try_from(deadline.saturating_duration_since(Instant::now())).ok();
+    // Interrupted or out of time: the caller looks at what is left.
+    let _ = poll(&mut [PollFd::new(&pidfd, PollFlags::IN)], timeout.as_ref());
+}
+
+/// Whether the environment that a process was started with holds this entry.
+pub fn was_started_with(pid: Pid, entry: &[u8]) -> bool {
+    fs::read(format!("/proc/{}/environ", pid.as_raw_pid()))
+        .is_ok_and(|environment| environment.split(|byte| *byte == 0).any(|present| present == entry))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::Command;
+
+    #[test]
+    fn both_ways_to_list_children_see_a_child() {
+        let mut child = Command::new("sleep").arg("30").spawn().unwrap();
+        let pid = Pid::from_raw(child.id() as i32).unwrap();
+        if let Some(listed) = children_listed() {
+            assert!(listed.contains(&pid));
+        }
+        assert!(children_scanned().contains(&pid));
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+
+    #[test]
+    fn environment_of_a_process_is_told_apart_entry_by_entry() {
+        let mut child = Command::new("sleep").arg("30").env("BCS_JOB", "12").spawn().unwrap();
+        let pid = Pid::from_raw(child.id() as i32).unwrap();
+        // The environment is there once the program runs.
+        while fs::read_to_string(format!("/proc/{}/comm", child.id())).is_ok_and(|name| name != "sleep\n") {
+            std::thread::yield_now();
+        }
+        assert!(was_started_with(pid, b"BCS_JOB=12"));
+        assert!(!was_started_with(pid, b"BCS_JOB=1"));
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+}

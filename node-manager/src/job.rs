@@ -1,0 +1,160 @@
+//! The description of a job: what the Machine Manager hands to the Node Manager (paper, §4.1).
+//!
+//! A job is a list of applications (`mpiexec -n 2 a : -n 3 b` has two), whose ranks are numbered
+//! through: the first application has the lowest ranks. A description holds no descriptor and no
+//! process, so that it can be queued, sent and kept.
+
+use bcs_core::{JobId, Rank};
+use std::ffi::OsString;
+use std::ops::Range;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// The most ranks that one node starts for one job. NIC memory is laid out for it, and the default
+/// limits of Linux on processes and descriptors hold some way beyond it.
+pub const MAX_RANKS_PER_NODE: u32 = 4096;
+
+/// A job on one node, as the user asked for it.
+#[derive(Clone, Debug)]
+pub struct Job {
+    /// Its number; with no cluster configured, the process id of the `storm` that runs it.
+    pub id: JobId,
+    /// What runs, in the order of the ranks. Never empty, and no application is without ranks.
+    pub applications: Vec<Application>,
+    /// Whether each line of output starts with the rank that wrote it.
+    pub labels: bool,
+    /// Who reads the standard input.
+    pub stdin: StdinTo,
+    /// After how long the job is ended with a report.
+    pub timeout: Option<Duration>,
+    /// What the job asks of its NIC.
+    pub nic: NicSettings,
+    /// What MDS (paper, §5) records.
+    pub recording: Recording,
+    /// The directory that holds our MPI library, put first in the ranks' `LD_LIBRARY_PATH`.
+    pub library_directory: Option<PathBuf>,
+}
+
+/// A program of a job, with the number of ranks that run it.
+#[derive(Clone, Debug)]
+pub struct Application {
+    /// How many ranks run it, at least one.
+    pub ranks: u32,
+    /// The program as the user wrote it: a path, or a name to look for in `PATH`.
+    pub program: OsString,
+    /// Its arguments, without its name.
+    pub arguments: Vec<OsString>,
+    /// Variables set for it on top of those that `storm` itself has.
+    pub environment: Vec<(OsString, OsString)>,
+    /// Where it runs; where `storm` runs if not given.
+    pub working_directory: Option<PathBuf>,
+}
+
+/// Which ranks read the standard input of `storm`. The others read the empty `/dev/null`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StdinTo {
+    /// One rank, 0 unless told otherwise.
+    Rank(Rank),
+    /// Every rank reads a copy. Through a pipe, the slowest reader sets the pace.
+    All,
+    /// No rank.
+    None,
+}
+
+/// What a job asks of its NIC. Kept as the job's own description; the launcher turns it into the
+/// NIC's configuration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NicSettings {
+    /// How time slices are cut (paper, §4.2).
+    pub slice: Slice,
+    /// What computes the reductions (paper, §4.4).
+    pub arithmetic: NicArithmetic,
+    /// Whether messages may be copied from process to process by the kernel.
+    pub cross_memory: bool,
+    /// The core that is given to the NIC for good.
+    pub core: Option<usize>,
+}
+
+impl Default for NicSettings {
+    fn default() -> Self {
+        Self { slice: Slice::Elastic, arithmetic: NicArithmetic::Native, cross_memory: true, core: None }
+    }
+}
+
+/// How time slices are cut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Slice {
+    /// A slice starts as soon as something is posted and somebody can run it.
+    Elastic,
+    /// One slice a period, as in the paper.
+    Fixed(Duration),
+}
+
+/// What computes the reductions of a job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NicArithmetic {
+    /// The host's own arithmetic wherever it is bit-equal to SoftFloat.
+    Native,
+    /// SoftFloat everywhere, as on a NIC without floating point.
+    SoftFloat,
+}
+
+/// What MDS records of a job (paper, §5).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Recording {
+    /// The processes that MMDS records, in the spelling of `BCS_MMDS`.
+    pub mmds: Option<OsString>,
+    /// The slices that EMDS records, in the spelling of `BCS_EMDS`.
+    pub emds: Option<OsString>,
+    /// The absolute path of the directory that the dumps go to.
+    pub trace_directory: Option<PathBuf>,
+}
+
+impl Job {
+    /// How many ranks the job has, over all its applications.
+    pub fn ranks(&self) -> u32 {
+        self.applications.iter().map(|application| application.ranks).sum()
+    }
+
+    /// The applications with the ranks that run each.
+    pub fn placed(&self) -> impl Iterator<Item = (&Application, Range<u32>)> {
+        let mut first = 0;
+        self.applications.iter().map(move |application| {
+            let ranks = first..first + application.ranks;
+            first = ranks.end;
+            (application, ranks)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn application(ranks: u32) -> Application {
+        Application {
+            ranks,
+            program: "true".into(),
+            arguments: vec![],
+            environment: vec![],
+            working_directory: None,
+        }
+    }
+
+    #[test]
+    fn ranks_are_numbered_through_the_applications() {
+        let job = Job {
+            id: JobId(1),
+            applications: vec![application(2), application(3), application(1)],
+            labels: false,
+            stdin: StdinTo::Rank(Rank(0)),
+            timeout: None,
+            nic: NicSettings::default(),
+            recording: Recording::default(),
+            library_directory: None,
+        };
+        assert_eq!(job.ranks(), 6);
+        let ranges: Vec<_> = job.placed().map(|(_, ranks)| ranks).collect();
+        assert_eq!(ranges, [0..2, 2..5, 5..6]);
+    }
+}

@@ -1,0 +1,532 @@
+//! The program launcher (PL): the process that starts the ranks of one job on this node, watches them,
+//! carries their input and output, hosts the job's NIC, and leaves nothing behind (paper, §4.1).
+//!
+//! It is one event loop. What to do next is decided in [`crate::lifecycle`]; this file carries it out.
+//! The invariants:
+//! - a rank dies with the launcher (parent-death signal), and the launcher ends the job when `storm`
+//!   dies (its end of the control socket closes);
+//! - the launcher's main thread starts the ranks, since they would die with the thread that did;
+//! - the verdict is sent when no process of the job is left.
+
+#![expect(
+    clippy::disallowed_methods,
+    reason = "the launcher is a driver: it reads the clock for the state machine"
+)]
+
+use crate::control::{Channel, Command, Notice, Received};
+use crate::descendants;
+use crate::environment;
+use crate::input::{Input, RankInput};
+use crate::job::Job;
+use crate::lifecycle::{Action, Event, Lifecycle, State};
+use crate::nic::{JobNic, RankPhase};
+use crate::output::{self, Output};
+use crate::program::{LibraryNeed, Program};
+use crate::signals::{self, Signal, SignalQueue, SignalSet};
+use crate::spawn::{Plan, Setting, StartError, Started, Step};
+use crate::verdict::{
+    Exit, RankName, STATUS_NOT_EXECUTABLE, STATUS_NOT_FOUND, STATUS_RUNTIME, STATUS_USAGE, Verdict,
+};
+use crate::watch::{Interest, Ready, Watch};
+use bcs_core::Rank;
+use rustix::process::{Pid, WaitId, WaitIdOptions};
+use std::ffi::OsString;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::time::{Duration, Instant};
+
+/// The NIC's descriptor gets at least this number in the ranks: shell scripts use small ones freely.
+const NIC_FD_AT_LEAST: i32 = 128;
+
+/// How long ranks may take to vanish after SIGKILL before the launcher leaves them to the kernel.
+const VANISHING: Duration = Duration::from_secs(5);
+
+/// A job with everything found that starting it takes.
+pub struct Prepared<'a> {
+    /// The job.
+    pub job: &'a Job,
+    /// For each application its program and the environment that its ranks share.
+    pub programs: Vec<(Program, Vec<(OsString, OsString)>)>,
+    /// The limit on descriptors that the ranks get back.
+    pub descriptor_limit: Option<libc::rlimit>,
+    /// The signals that the ranks block.
+    pub blocked: SignalSet,
+    /// The name of this node.
+    pub host: &'a str,
+}
+
+/// Makes the NIC of a job; an error says what to do.
+pub type MakeNic = fn(&Job) -> Result<Box<dyn JobNic>, String>;
+
+struct RankProcess {
+    pid: Pid,
+    pidfd: OwnedFd,
+    is_live: bool,
+}
+
+struct Launcher<'a> {
+    prepared: &'a Prepared<'a>,
+    storm: Channel<Notice, Command>,
+    watch: Watch,
+    signals: SignalQueue,
+    nic: Box<dyn JobNic>,
+    ranks: Vec<RankProcess>,
+    output: Option<Output>,
+    input: Input,
+    lifecycle: Lifecycle,
+    begun: Instant,
+    time_limit: Option<Duration>,
+    killed_at: Option<Duration>,
+}
+
+/// Runs a job to its end, in the process that was forked for it, and tells `storm` the verdict.
+pub fn run(prepared: &Prepared<'_>, mut storm: Channel<Notice, Command>, make_nic: MakeNic) {
+    let refuse = |message: String| Verdict::NotStarted { message, status: STATUS_USAGE };
+    let launcher = match make_nic(prepared.job) {
+        Ok(nic) => match Base::new(&storm) {
+            Ok(base) => Launcher::new(prepared, storm, nic, base),
+            Err(error) => {
+                let message = format!("cannot set up the program launcher: {error}");
+                return storm.send(&Notice::Over(refuse(message)));
+            }
+        },
+        Err(message) => return storm.send(&Notice::Over(refuse(message))),
+    };
+    launcher.run();
+}
+
+/// What every launcher has before it knows its job.
+struct Base {
+    watch: Watch,
+    signals: SignalQueue,
+}
+
+impl Base {
+    fn new(storm: &Channel<Notice, Command>) -> io::Result<Self> {
+        SignalSet::all().block_exactly();
+        // For `ps`; that it cannot be set harms nobody.
+        let _ = rustix::thread::set_name(c"storm-launcher");
+        descendants::adopt_orphans()?;
+        let watch = Watch::new()?;
+        let signals = SignalQueue::of(&[libc::SIGCHLD, libc::SIGTERM])?;
+        watch.add(&signals, Ready::Signal, Interest::Read)?;
+        watch.add(storm, Ready::Control, Interest::Read)?;
+        Ok(Self { watch, signals })
+    }
+}
+
+fn standard(number: i32) -> BorrowedFd<'static> {
+    // SAFETY: Rust's runtime opens descriptors 0, 1 and 2 if whoever started us did not, and nothing
+    // in the launcher closes them; descriptor 0 is replaced in place.
+    unsafe { BorrowedFd::borrow_raw(number) }
+}
+
+impl<'a> Launcher<'a> {
+    fn new(
+        prepared: &'a Prepared<'a>,
+        storm: Channel<Notice, Command>,
+        nic: Box<dyn JobNic>,
+        Base { watch, signals }: Base,
+    ) -> Self {
+        let job = prepared.job;
+        Self {
+            prepared,
+            storm,
+            watch,
+            signals,
+            nic,
+            ranks: Vec::with_capacity(job.ranks() as usize),
+            output: job.labels.then(|| Output::new(standard(1), standard(2))),
+            input: Input::new(standard(0), job.stdin),
+            lifecycle: Lifecycle::new(job.ranks()),
+            begun: Instant::now(),
+            time_limit: job.timeout,
+            killed_at: None,
+        }
+    }
+
+    fn run(mut self) {
+        if let Err(verdict) = self.start_all() {
+            self.ranks_missing();
+            self.act(Event::Struck(verdict));
+        }
+        while !matches!(self.lifecycle.state(), State::Over { .. }) && !self.has_waited_enough() {
+            match self.watch.wait(self.time_to_wait()) {
+                Ok(ready) => ready.into_iter().for_each(|ready| self.handle(ready)),
+                Err(error) => {
+                    let message = format!("the program launcher cannot wait for its job: {error}");
+                    self.act(Event::Struck(Verdict::NotStarted { message, status: STATUS_RUNTIME }));
+                    self.act(Event::Orphaned);
+                    break;
+                }
+            }
+            self.reap_orphans();
+            self.look_at_clock();
+        }
+        self.finish();
+    }
+
+    /// Ranks that were never started count as departed.
+    fn ranks_missing(&mut self) {
+        self.lifecycle = Lifecycle::new(self.ranks.len() as u32);
+    }
+
+    fn start_all(&mut self) -> Result<(), Verdict> {
+        let prepared = self.prepared;
+        let cannot = |what: &str, error: io::Error| Verdict::NotStarted {
+            message: format!("cannot {what}: {error}"),
+            status: STATUS_USAGE,
+        };
+        let null = rustix::fs::open("/dev/null", rustix::fs::OFlags::RDWR, rustix::fs::Mode::empty())
+            .map_err(|error| cannot("open /dev/null", error.into()))?;
+        let null = rustix::io::fcntl_dupfd_cloexec(null, 3)
+            .map_err(|error| cannot("duplicate a descriptor", error.into()))?;
+        let nic_fd = match self.nic.descriptor() {
+            Some(fd) => Some(
+                rustix::io::fcntl_dupfd_cloexec(fd, NIC_FD_AT_LEAST)
+                    .map_err(|error| cannot("duplicate the NIC's descriptor", error.into()))?,
+            ),
+            None => None,
+        };
+        let on_terminal = [1, 2].into_iter().any(|number| rustix::termios::isatty(standard(number)));
+        let launcher = rustix::process::getpid().as_raw_pid() as u32;
+        for (index, (application, ranks)) in prepared.job.placed().enumerate() {
+            let (program, variables) = &prepared.programs[index];
+            if let LibraryNeed::Foreign(library) = &program.library {
+                self.storm.send(&Notice::Remark(format!(
+                    "{} was built with another MPI ({library}) and will not find its other ranks; build it with this \
+                     MPI's mpicc, or start it with that MPI's mpiexec",
+                    application.program.to_string_lossy()
+                )));
+            }
+            let mut variables = variables.clone();
+            let fd = nic_fd.as_ref().map(AsRawFd::as_raw_fd);
+            environment::add_job(&mut variables, prepared.job, index, &program.library, fd, launcher);
+            let plan = plan(program, application, &variables);
+            for rank in ranks {
+                let input = self.input.connect(Rank(rank)).map_err(|error| cannot("make a pipe", error))?;
+                let outputs = match &mut self.output {
+                    Some(output) => Some(
+                        output.connect(rank, &self.watch).map_err(|error| cannot("make a pipe", error))?,
+                    ),
+                    None => None,
+                };
+                let stdin = match &input {
+                    RankInput::Null => null.as_raw_fd(),
+                    RankInput::Inherited => 0,
+                    RankInput::Pipe(reader) => reader.as_raw_fd(),
+                };
+                let [stdout, stderr] =
+                    outputs.as_ref().map_or([1, 2], |[out, error]| [out.as_raw_fd(), error.as_raw_fd()]);
+                let setting = Setting {
+                    environment: &environment::of_rank(rank),
+                    stdio: [stdin, stdout, stderr],
+                    nic_fd: fd,
+                    descriptor_limit: prepared.descriptor_limit,
+                    blocked: &prepared.blocked,
+                    on_terminal: on_terminal && self.output.is_none(),
+                };
+                let Started { pid, pidfd } =
+                    plan.start(&setting).map_err(|error| self.not_started(rank, program, error))?;
+                self.nic.rank_started(Rank(rank), pid.as_raw_pid() as u32);
+                self.ranks.push(RankProcess { pid, pidfd, is_live: true });
+                let entry = &self.ranks[rank as usize];
+                self.watch
+                    .add(&entry.pidfd, Ready::Process(rank), Interest::Read)
+                    .map_err(|error| cannot("watch a rank", error))?;
+            }
+        }
+        if !self.input.relays() {
+            // Whoever writes to the job's input is to see it closed when the ranks have closed it.
+            let _ = rustix::stdio::dup2_stdin(&null);
+        }
+        self.input.start(&self.watch).map_err(|error| cannot("watch the standard input", error))?;
+        self.nic.start().map_err(|message| Verdict::NotStarted { message, status: STATUS_USAGE })?;
+        if let Some(alarm) = self.nic.alarm() {
+            self.watch
+                .add(alarm, Ready::Alarm, Interest::Read)
+                .map_err(|error| cannot("watch the NIC", error))?;
+        }
+        Ok(())
+    }
+
+    fn not_started(&self, rank: u32, program: &Program, StartError { step, error }: StartError) -> Verdict {
+        let (rank, path) = (self.rank_name(rank), program.path.display());
+        let code = error.raw_os_error().unwrap_or(0);
+        let (message, status) = match (step, code) {
+            (Step::Clone, libc::EAGAIN) => (
+                format!(
+                    "cannot start {rank}: no more processes are allowed; raise the limit (ulimit -u, or the \
+                     pids limit of the container), or ask for fewer ranks with -n"
+                ),
+                STATUS_USAGE,
+            ),
+            (Step::Clone, libc::EMFILE | libc::ENFILE) => (
+                format!(
+                    "cannot start {rank}: no more file descriptors are allowed; raise the limit with ulimit -n"
+                ),
+                STATUS_USAGE,
+            ),
+            (Step::Clone, libc::ENOMEM) => {
+                (format!("cannot start {rank}: memory is short; ask for fewer ranks with -n"), STATUS_USAGE)
+            }
+            (Step::ChangeDirectory, _) => (
+                format!(
+                    "cannot start {rank}: its working directory cannot be entered: {error}; name another with --wdir"
+                ),
+                STATUS_USAGE,
+            ),
+            (Step::Execute, libc::ENOENT) => (
+                format!("cannot start {rank}: {path} or its interpreter is not there: {error}"),
+                STATUS_NOT_FOUND,
+            ),
+            (Step::Execute, libc::ENOEXEC) => (
+                format!("cannot start {rank}: {path} is no program for this machine; build it here"),
+                STATUS_NOT_EXECUTABLE,
+            ),
+            (Step::Execute, libc::E2BIG) => (
+                format!(
+                    "cannot start {rank}: its arguments and environment are too long; put them into a file"
+                ),
+                STATUS_NOT_EXECUTABLE,
+            ),
+            (Step::Execute, _) => {
+                (format!("cannot start {rank}: {path} cannot be executed: {error}"), STATUS_NOT_EXECUTABLE)
+            }
+            (Step::Clone | Step::SetUp, _) => {
+                (format!("cannot start {rank}: its process cannot be set up: {error}"), STATUS_USAGE)
+            }
+        };
+        Verdict::NotStarted { message, status }
+    }
+
+    fn rank_name(&self, rank: u32) -> RankName {
+        let job = self.prepared.job;
+        let program = (job.applications.len() > 1)
+            .then(|| job.placed().find(|(_, ranks)| ranks.contains(&rank)))
+            .flatten()
+            .map(|(application, _)| application.program.to_string_lossy().into_owned());
+        RankName { rank, host: self.prepared.host.to_owned(), program }
+    }
+
+    fn now(&self) -> Duration {
+        self.begun.elapsed()
+    }
+
+    fn time_to_wait(&self) -> Option<Duration> {
+        let vanished_at = self.killed_at.map(|killed| killed + VANISHING);
+        let wakes_at = [self.lifecycle.wakes_at(), self.time_limit, vanished_at].into_iter().flatten().min();
+        wakes_at.map(|at| at.saturating_sub(self.now()))
+    }
+
+    fn has_waited_enough(&self) -> bool {
+        self.killed_at.is_some_and(|killed| self.now() >= killed + VANISHING)
+    }
+
+    fn look_at_clock(&mut self) {
+        if let Some(limit) = self.time_limit.filter(|limit| self.now() >= *limit) {
+            self.time_limit = None;
+            if matches!(self.lifecycle.state(), State::Running) {
+                self.act(Event::Struck(Verdict::TimedOut { limit, report: self.nic.report() }));
+            }
+        }
+        if self.lifecycle.wakes_at().is_some_and(|at| self.now() >= at) {
+            self.act(Event::Tick);
+        }
+    }
+
+    fn handle(&mut self, ready: Ready) {
+        match ready {
+            Ready::Signal => {
+                while let Some(signal) = self.signals.next() {
+                    if signal != libc::SIGCHLD {
+                        self.act(Event::Forwarded(signal));
+                    }
+                }
+            }
+            Ready::Control => match self.storm.receive() {
+                Received::Message(Command::Forward(signal)) => self.act(Event::Forwarded(signal)),
+                Received::Nothing => {}
+                Received::Closed => {
+                    self.watch.remove(&self.storm);
+                    self.act(Event::Orphaned);
+                }
+            },
+            Ready::Alarm => {
+                if let Some(report) = self.nic.deadlock() {
+                    if let Some(alarm) = self.nic.alarm() {
+                        self.watch.remove(alarm);
+                    }
+                    self.act(Event::Struck(Verdict::Stuck { report }));
+                }
+            }
+            Ready::Process(rank) => self.rank_ended(rank),
+            Ready::Input => self.input.source_ready(&self.watch),
+            Ready::InputPipe(index) => self.input.target_ready(index, &self.watch),
+            Ready::Stream(index) => {
+                if let Some(output) = &mut self.output {
+                    output.stream_ready(index, &self.watch);
+                }
+            }
+            Ready::Sink(index) => {
+                if let Some(output) = &mut self.output {
+                    output.sink_ready(index, &self.watch);
+                }
+            }
+        }
+    }
+
+    fn rank_ended(&mut self, number: u32) {
+        let Some(entry) = self.ranks.get_mut(number as usize).filter(|entry| entry.is_live) else { return };
+        let mut status = 0;
+        // SAFETY: waits for our own child; `status` lives through the call.
+        let reaped = unsafe { libc::waitpid(entry.pid.as_raw_pid(), &mut status, libc::WNOHANG) };
+        if reaped != entry.pid.as_raw_pid() {
+            return;
+        }
+        entry.is_live = false;
+        self.watch.remove(&entry.pidfd);
+        let verdict = self.judge(number, Exit::from_wait_status(status));
+        self.nic.rank_exited(Rank(number));
+        self.act(Event::Departed(verdict));
+    }
+
+    /// What the end of a rank means for its job.
+    fn judge(&self, number: u32, exit: Exit) -> Verdict {
+        let rank = || self.rank_name(number);
+        match (self.nic.phase(Rank(number)), exit) {
+            (RankPhase::Aborted { code, message }, _) => Verdict::Aborted { rank: rank(), code, message },
+            (RankPhase::Attached, Exit::Code(0)) if self.lifecycle.live() > 1 => {
+                Verdict::NotFinalized { rank: rank() }
+            }
+            (_, Exit::Code(0)) => Verdict::Success,
+            (_, exit) => {
+                let output_gone = matches!(exit, Exit::Signal { signal: libc::SIGPIPE, .. })
+                    && (output::is_broken(standard(1)) || output::is_broken(standard(2)));
+                Verdict::RankFailed { rank: rank(), exit, output_gone }
+            }
+        }
+    }
+
+    /// Reaps what was left to us by ranks' children. A rank's own end stays for its pidfd to tell,
+    /// so that ranks are judged in the order in which they ended.
+    fn reap_orphans(&mut self) {
+        let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        while let Some(pid) = ended_child(look) {
+            if self.ranks.iter().any(|entry| entry.is_live && entry.pid == pid) {
+                return;
+            }
+            let _ = rustix::process::waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOHANG);
+        }
+    }
+
+    fn act(&mut self, event: Event) {
+        let now = self.now();
+        match self.lifecycle.handle(event, now) {
+            Action::None => {}
+            // A rank that handles the terminal's stop may take its time; the others would wait for it.
+            Action::Send(libc::SIGTSTP) => self.signal_ranks(libc::SIGSTOP),
+            Action::Send(signal) => self.signal_ranks(signal),
+            Action::Terminate => {
+                self.signal_ranks(libc::SIGTERM);
+                self.signal_ranks(libc::SIGCONT);
+            }
+            Action::Kill => {
+                self.killed_at = Some(now);
+                self.signal_ranks(libc::SIGKILL);
+            }
+        }
+    }
+
+    /// Sends a signal to every live rank and its process group. A live rank has not been reaped, so
+    /// its number is nobody else's.
+    fn signal_ranks(&self, signal: Signal) {
+        for entry in self.ranks.iter().filter(|entry| entry.is_live) {
+            let pid = entry.pid.as_raw_pid();
+            // SAFETY: kill touches no memory of ours.
+            unsafe {
+                if libc::kill(-pid, signal) != 0 {
+                    libc::kill(pid, signal);
+                }
+            }
+        }
+    }
+
+    fn finish(mut self) {
+        let left = descendants::kill_all(|_| true);
+        if let Some(output) = &mut self.output {
+            output.finish(&self.watch, self.storm.as_fd());
+        }
+        self.nic.stop();
+        if left > 0 {
+            self.storm.send(&Notice::Remark(format!(
+                "{left} processes of the job could not be killed: they belong to another user, or the kernel holds \
+                 them (see ps -o pid,stat,user,args --ppid {})",
+                rustix::process::getpid().as_raw_pid()
+            )));
+        }
+        let verdict = match self.lifecycle.state() {
+            State::Over { verdict } | State::Killed { verdict } | State::Ending { verdict, .. } => {
+                verdict.clone()
+            }
+            State::Running => Verdict::Success,
+        };
+        self.storm.send(&Notice::Over(verdict));
+    }
+}
+
+/// A child that has ended, whichever.
+fn ended_child(look: WaitIdOptions) -> Option<Pid> {
+    // rustix does not tell which child it found.
+    let mut info = std::mem::MaybeUninit::<libc::siginfo_t>::zeroed();
+    // SAFETY: the kernel fills `info` or leaves it zeroed, both of which are valid; si_pid may be
+    // read after waitid succeeded, and is 0 if no child has ended.
+    let pid = unsafe {
+        if libc::waitid(libc::P_ALL, 0, info.as_mut_ptr(), look.bits() as i32) != 0 {
+            return None;
+        }
+        info.assume_init().si_pid()
+    };
+    Pid::from_raw(pid)
+}
+
+fn plan(
+    program: &Program,
+    application: &crate::job::Application,
+    variables: &[(OsString, OsString)],
+) -> Plan {
+    use std::os::unix::ffi::OsStringExt;
+    let text = |text: &OsString| environment::c_string(text.clone().into_vec());
+    let path = environment::c_string(program.path.clone().into_os_string().into_vec());
+    let directory = application
+        .working_directory
+        .as_ref()
+        .map(|path| environment::c_string(path.clone().into_os_string().into_vec()));
+    let arguments = application.arguments.iter().map(text);
+    let environment = variables.iter().map(|(name, value)| environment::entry(name, value)).collect();
+    if program.is_shell_text {
+        let shell = c"/bin/sh".to_owned();
+        let arguments = [shell.clone(), path].into_iter().chain(arguments).collect();
+        Plan::new(shell, arguments, environment, directory)
+    } else {
+        let arguments = std::iter::once(text(&application.program)).chain(arguments).collect();
+        Plan::new(path, arguments, environment, directory)
+    }
+}
+
+/// The signals of a user or a batch system that `storm` passes on to its ranks.
+pub const FORWARDED: &[Signal] = &[
+    libc::SIGHUP,
+    libc::SIGINT,
+    libc::SIGQUIT,
+    libc::SIGTERM,
+    libc::SIGUSR1,
+    libc::SIGUSR2,
+    libc::SIGTSTP,
+    libc::SIGCONT,
+];
+
+/// Those of [`FORWARDED`] that this process was not told to ignore.
+pub fn forwarded_here() -> Vec<Signal> {
+    FORWARDED.iter().copied().filter(|signal| !signals::is_ignored(*signal)).collect()
+}
