@@ -1,0 +1,147 @@
+//! What the NIC itself costs, without MPI on top: one-way time, message rate and barrier of ranks that are forked processes.
+//! `cargo run --release -p nic-emu --example port_pingpong [RANKS]`
+
+use nic_emu::arith::Arithmetic;
+use nic_emu::descriptor::CollectiveKind;
+use nic_emu::host::{NicConfig, NicHost};
+use nic_emu::matching::Envelope;
+use nic_emu::port::{Collective, Outcome, Port, Posted, Send, now_ns};
+use nic_emu::slice::SlicePolicy;
+use nic_emu::status::WaitingFor;
+
+const WAIT: WaitingFor = WaitingFor { call: 0, context: 2, peer: 0, tag: 0, bytes: 0, requests: 1, peer_in_job: 0, sends: false };
+
+fn send(port: &mut Port, to: u32, data: &[u8]) {
+    let send = Send { context: 2, source: port.local_index(), tag: 1, destination: to, synchronous: false };
+    // SAFETY: `data` outlives the wait below.
+    match unsafe { port.post_send(&send, data.as_ptr(), data.len()) }.unwrap() {
+        Posted::Complete => {}
+        Posted::Request(request) => {
+            port.wait(&WAIT, |port| port.test(request)).unwrap();
+        }
+    }
+}
+
+fn post_receive(port: &mut Port, from: u32, data: &mut [u8]) -> u32 {
+    // SAFETY: the callers wait for the request before `data` goes.
+    unsafe { port.post_receive(&Envelope { context: 2, source: from, tag: 1 }, data.as_mut_ptr(), data.len()) }.unwrap()
+}
+
+fn receive(port: &mut Port, from: u32, data: &mut [u8]) -> Outcome {
+    let request = post_receive(port, from, data);
+    port.wait(&WAIT, |port| port.test(request)).unwrap()
+}
+
+fn barrier(port: &mut Port, ranks: u32, sequence: &mut u32) {
+    let rank = port.local_index();
+    let collective = Collective {
+        kind: CollectiveKind::Barrier,
+        operation: (0, 0),
+        context: 3,
+        comm: (rank, ranks),
+        root: 0,
+        sequence: *sequence,
+        local: (rank as u16, ranks as u16),
+    };
+    *sequence += 1;
+    // SAFETY: no data.
+    let request = unsafe { port.post_collective(&collective, std::ptr::null(), 0, true) }.unwrap().unwrap();
+    port.wait(&WAIT, |port| port.test_collective(request)).unwrap();
+}
+
+fn run(mut port: Port, ranks: u32) {
+    let rank = port.local_index();
+    let mut sequence = 0;
+    for bytes in [8usize, 64, 1024, 8192, 16384, 65536, 1 << 20, 4 << 20] {
+        barrier(&mut port, ranks, &mut sequence);
+        let count = if bytes <= 1024 { 200_000 } else if bytes <= 65536 { 20_000 } else { 500 };
+        let (out, mut back) = (vec![1u8; bytes], vec![0u8; bytes]);
+        let mut best = u64::MAX;
+        for _ in 0..5 {
+            let start = now_ns();
+            for _ in 0..count / 5 {
+                if rank == 0 {
+                    send(&mut port, 1, &out);
+                    receive(&mut port, 1, &mut back);
+                } else if rank == 1 {
+                    receive(&mut port, 0, &mut back);
+                    send(&mut port, 0, &out);
+                }
+            }
+            best = best.min((now_ns() - start) / (2 * count / 5));
+        }
+        if rank == 0 {
+            println!("{bytes:>8} B one-way {best:>7} ns  {:.1} GB/s", bytes as f64 / best as f64);
+        }
+    }
+    barrier(&mut port, ranks, &mut sequence);
+    let (window, rounds) = (64, 20_000);
+    let mut back = vec![[0u8; 8]; window];
+    let mut best = u64::MAX;
+    for _ in 0..3 {
+        let start = now_ns();
+        for _ in 0..rounds {
+            if rank == 0 {
+                for _ in 0..window {
+                    send(&mut port, 1, &[1; 8]);
+                }
+            } else if rank == 1 {
+                let requests: Vec<u32> = back.iter_mut().map(|b| post_receive(&mut port, 0, b)).collect();
+                for request in requests {
+                    port.wait(&WAIT, |port| port.test(request)).unwrap();
+                }
+            }
+        }
+        best = best.min((now_ns() - start) / rounds / window as u64);
+        barrier(&mut port, ranks, &mut sequence);
+    }
+    if rank == 0 {
+        println!("8 B rate: {best} ns a message");
+    }
+    let mut best = u64::MAX;
+    for _ in 0..5 {
+        let start = now_ns();
+        let count = if ranks > 2 { 2000 } else { 100_000 };
+        for _ in 0..count {
+            barrier(&mut port, ranks, &mut sequence);
+        }
+        best = best.min((now_ns() - start) / count);
+    }
+    if rank == 0 {
+        println!("barrier of {ranks}: {best} ns");
+    }
+}
+
+fn main() {
+    let ranks = std::env::args().nth(1).map_or(2, |n| n.parse().expect("RANKS is a number"));
+    let config = NicConfig {
+        job: bcs_core::JobId(1),
+        ranks,
+        slice: SlicePolicy::Elastic,
+        arithmetic: Arithmetic::Native,
+        cross_memory: true,
+        emds: None,
+        nic_core: None,
+    };
+    let mut host = NicHost::create(&config).unwrap();
+    let mut children = Vec::new();
+    for rank in 0..ranks {
+        // SAFETY: the process has one thread.
+        match unsafe { libc::fork() } {
+            0 => {
+                run(Port::open(host.memory().clone(), rank).unwrap(), ranks);
+                std::process::exit(0);
+            }
+            pid => children.push(pid),
+        }
+    }
+    host.start().unwrap();
+    for pid in children {
+        // SAFETY: waits for a child of this process.
+        unsafe { libc::waitpid(pid, std::ptr::null_mut(), 0) };
+    }
+    if let Some(finding) = host.finding() {
+        println!("{finding:?}");
+    }
+    host.stop();
+}
