@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import signal
 import subprocess
 import sys
 import time
@@ -81,6 +82,7 @@ def draw(json_file: Path, svg_file: Path) -> None:
 
 
 def main() -> int:
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     options = read_options()
     plan = make_plan(options.quick, options.only, options.rounds)
     about = {**machine(), "commit": commit(REPOSITORY)}
@@ -92,7 +94,7 @@ def main() -> int:
               file=sys.stderr)
     results, rounds = measure(plan, found, REPOSITORY / "examples", time.monotonic() + options.time_limit)
     modes = []
-    if plan.mode_rounds and found[0].name == "ours":
+    if plan.mode_rounds and found[0].name == "ours" and not results.given_up("ours"):
         modes = measure_modes(found[0], REPOSITORY / "examples", plan.mode_rounds, results)
     if sys.stderr.isatty():
         print("\r\033[K", end="", file=sys.stderr)

@@ -16,6 +16,9 @@ from pathlib import Path
 from .implementations import Implementation
 from .plan import Case, Plan
 
+GIVE_UP_AFTER = 3
+"""An implementation that hangs in this many commands on end, without a word, is measured no further."""
+
 SLOW_SECONDS = 10
 """A case that took an implementation this long in one round is not repeated with it in later rounds."""
 
@@ -28,6 +31,7 @@ class Run:
     output: str
     failure: str | None
     """None when it ended well; else what happened, in a few words."""
+    hung: bool = False
 
 
 @dataclass
@@ -56,6 +60,14 @@ class Failure:
 class Results:
     rows: dict[tuple[str, int, int], Row] = field(default_factory=dict)
     failures: list[Failure] = field(default_factory=list)
+    silent: dict[str, int] = field(default_factory=dict)
+    """Commands on end in which an implementation hung without a word."""
+
+    def heard(self, name: str, hung_silently: bool) -> None:
+        self.silent[name] = self.silent.get(name, 0) + 1 if hung_silently else 0
+
+    def given_up(self, name: str) -> bool:
+        return self.silent.get(name, 0) >= GIVE_UP_AFTER
 
     def add(self, kernel: str, ranks: int, size: int, unit: str, name: str, value: float) -> None:
         row = self.rows.setdefault((kernel, ranks, size), Row(kernel, ranks, size, unit))
@@ -100,8 +112,8 @@ def run(command: list[str], environment: dict[str, str], timeout: float) -> Run:
         except subprocess.TimeoutExpired as left:
             output = left.stdout or b""
             output = output.decode(errors="replace") if isinstance(output, bytes) else output
-        return Run(time.perf_counter() - start, output, f"not done after {timeout:g} s")
-    except KeyboardInterrupt:
+        return Run(time.perf_counter() - start, output, f"not done after {timeout:g} s", hung=True)
+    except BaseException:  # interrupted or terminated: leave nothing behind
         _end(process)
         raise
     seconds = time.perf_counter() - start
@@ -136,6 +148,9 @@ def _measure(case: Case, implementation: Implementation, decks: Path, results: R
         done = run(implementation.command(case.ranks, case.program, arguments), implementation.environment,
                    case.timeout)
         spent += done.seconds
+        results.heard(implementation.name, done.hung and not done.output.strip())
+        if results.given_up(implementation.name):
+            results.fail("everything from here on", implementation.name, "hangs; not measured further")
         if done.failure:
             results.fail(case.title, implementation.name, done.failure)
         if case.kernel == "empty" and not done.failure:
@@ -170,7 +185,7 @@ def measure(plan: Plan, implementations: list[Implementation], decks: Path, dead
                 return results, number
             _progress(f"round {number + 1} of {plan.rounds}, {position + 1} of {len(plan.cases)}: {case.title}")
             for implementation in order:
-                if (case, implementation.name) in slow:
+                if (case, implementation.name) in slow or results.given_up(implementation.name):
                     continue
                 if _measure(case, implementation, decks, results) > SLOW_SECONDS:
                     slow.add((case, implementation.name))

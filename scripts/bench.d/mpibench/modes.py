@@ -44,11 +44,13 @@ def _overheads(ours: Implementation, deck: Path, rounds: int, variants: dict[str
     for number in range(rounds):
         # The plain run stands first in even rounds and last in odd ones: a drift of the machine cancels.
         names = ["", *variants] if number % 2 == 0 else [*variants, ""]
-        seconds = {n: _seconds(ours, deck, variants.get(n, ()), results, n or "hydro plain") for n in names}
+        seconds = {n: _seconds(ours, deck, variants.get(n, ()), results, n or "hydro, plain") for n in names}
         plain = seconds[""]
+        if plain is None:
+            break
         for name in variants:
             with_it = seconds[name]
-            if plain and with_it:
+            if with_it:
                 samples[name].append((with_it / plain - 1) * 100)
     return samples
 

@@ -65,7 +65,6 @@ def bars(axes, result, title):
     axes.set_xticks(range(len(groups)), [f"{k}\n{n} ranks" for k, n in groups])
     axes.set_title(title)
     axes.set_ylabel("s")
-    axes.set_yscale("log")
     axes.minorticks_off()
     axes.grid(True, axis="y")
 
