@@ -10,7 +10,21 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 /// The number of an event in a node's event table. As with addresses, the same number names the same event
 /// on every node.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    rkyv::Archive,
+    rkyv::Serialize,
+    rkyv::Deserialize,
+)]
 #[repr(transparent)]
 pub struct EventId(pub u32);
 

@@ -6,13 +6,17 @@
 //! | [`node_set`] | sets of nodes, written `0-3,7` |
 //! | [`event`] | counting events |
 //! | [`global_memory`] | data at the same address on all nodes |
+//! | [`wire`] | how messages travel: rkyv, validated |
 //! | [`fabric`] | the three primitives as a trait, and the networks that implement it |
+//!
+//! The feature `conformance` adds `fabric::conformance`, the suite that every backend passes.
 
 pub mod event;
 pub mod fabric;
 pub mod global_memory;
 pub mod ids;
 pub mod node_set;
+pub mod wire;
 
 pub use event::{EventId, EventTable};
 pub use fabric::{Assignment, Comparison, Condition, Fabric, FabricError, Source, Ticket};

@@ -4,17 +4,24 @@
 //! one-sided, completion is an event. It is poll-shaped: no hot call blocks, so the same protocol code runs
 //! on real threads and in a simulation of thousands of nodes on one.
 //!
-//! What every backend promises, and the conformance suite checks:
+//! What every backend promises, and the suite in `conformance` (a cargo feature) checks:
 //! - **Atomic.** An Xfer-And-Signal reaches all nodes of its set or none, a Compare-And-Write writes on all
 //!   or none, also when nodes die in mid-transfer (what a dead node got, nobody can see).
 //! - **Sequentially consistent.** All operations, and the reads of a node's own memory, take effect as if one
-//!   after another in some order that keeps each node's own.
+//!   after another in some order that keeps each node's own. (An operation that the node does not wait for is
+//!   concurrent with its later ones, except on the nodes that they share.)
 //! - **Ordered.** Operations of one node take effect on another in the order in which they were called.
 //! - **Complete means there.** When the local event is signalled, every node of the set has the data and
 //!   its remote event.
 
+#[cfg(any(test, feature = "conformance"))]
+pub mod conformance;
 mod error;
 pub mod local;
+pub mod sim;
+#[cfg(test)]
+mod tests;
+pub mod tree;
 
 pub use error::{FabricError, Operation};
 
@@ -95,7 +102,7 @@ pub struct Assignment {
 }
 
 /// Names a Compare-And-Write under way, to the fabric that gave it out. Its answer is taken exactly once.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Ticket(pub u64);
 
 /// A node's port to the network. Hot calls first; none of them blocks. An error that a call returns means

@@ -1,0 +1,475 @@
+//! Operations that have reached this node: a visible lifecycle each, and their effects in the total order.
+//!
+//! ```text
+//!              payload complete        Decide(Order)         its turn: answer, hold
+//!  Receiving ──────────────────► Proposed ──────────► Ordered ──────────────────► Evaluated
+//!      │                            │                    │ its turn: put             │
+//!      │ Abort                      │ Abort, Conclude    ▼                           │ Abort, Conclude
+//!      └────────────────────────────┴───────────────► Settled ◄──────────────────────┘
+//! ```
+//!
+//! Invariants: an operation is in the order queue from Proposed until Settled; memory and events change only
+//! in [`TreeNode::advance`] and on `Conclude(true)`, which finds the query at the head of the queue. A settled
+//! operation is remembered until its initiator says that it is over everywhere, for two reasons: messages
+//! over older trees may still arrive, and if the initiator dies others ask for what was decided.
+
+use super::message::{Ballot, Message, OperationId, Stamp, Verdict, Vote, Work};
+use super::order::Place;
+use super::{Children, ProtocolError, TreeNode};
+use crate::fabric::Condition;
+use crate::global_memory::{GlobalAddress, GlobalMemory, GlobalVariable};
+use crate::ids::NodeId;
+use crate::node_set::NodeSet;
+use bytes::Bytes;
+use smallvec::SmallVec;
+
+/// What a `Prepare` says of its operation.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Header {
+    pub operation: OperationId,
+    pub work: Work,
+    pub base: Stamp,
+    pub sole: bool,
+}
+
+/// Where an operation stands on this node. See the module's picture.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stage {
+    Receiving,
+    Proposed(Place),
+    Ordered(Place),
+    Evaluated(Place),
+    /// With the decision, when it had an effect.
+    Settled(Option<Verdict>),
+}
+
+impl Stage {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Receiving => "receiving",
+            Self::Proposed(_) => "proposed",
+            Self::Ordered(_) => "ordered",
+            Self::Evaluated(_) => "evaluated",
+            Self::Settled(_) => "settled",
+        }
+    }
+}
+
+/// What the current wave wants of this node before it acknowledges.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Goal {
+    /// A proposal.
+    Proposal,
+    /// A put: its effect. A query: its answer.
+    Order,
+    /// That the operation is over.
+    Settlement,
+}
+
+/// An operation that has reached this node.
+#[derive(Debug)]
+pub(super) struct Participation {
+    work: Work,
+    base: Stamp,
+    sole: bool,
+    stage: Stage,
+    payload: SmallVec<[Bytes; 1]>,
+    missing_bytes: u64,
+    /// What this node itself says in its next acknowledgement.
+    own: Ballot,
+    goal: Goal,
+    wave: u32,
+    parent: NodeId,
+    awaiting: Children,
+    below: Ballot,
+    acknowledged: bool,
+}
+
+impl Participation {
+    /// Whether the node itself has done what the wave wants.
+    fn has_reached_goal(&self) -> bool {
+        match (self.goal, self.stage) {
+            (Goal::Proposal, stage) => stage != Stage::Receiving,
+            (Goal::Order, Stage::Evaluated(_) | Stage::Settled(_)) => true,
+            (Goal::Order, Stage::Receiving | Stage::Proposed(_) | Stage::Ordered(_)) => false,
+            (Goal::Settlement, stage) => matches!(stage, Stage::Settled(_)),
+        }
+    }
+
+    /// The decision that this node knows and others may not, when the operation's initiator has died.
+    pub(super) fn commit(&self) -> Option<Verdict> {
+        match (self.stage, self.work) {
+            (Stage::Settled(effect), _) => effect,
+            (Stage::Ordered((stamp, _)), Work::Put { .. }) => Some(Verdict::Order(stamp)),
+            _ => None,
+        }
+        .filter(|_| !self.sole)
+    }
+
+    /// Whether the operation still waits for a decision that a dead initiator will not make. An operation
+    /// with a sole node needs none once it is here as a whole.
+    pub(super) fn is_undecided(&self) -> bool {
+        match self.stage {
+            Stage::Settled(_) => false,
+            Stage::Receiving => true,
+            Stage::Proposed(_) | Stage::Ordered(_) | Stage::Evaluated(_) => !self.sole,
+        }
+    }
+}
+
+impl<M: GlobalMemory> TreeNode<M> {
+    pub(super) fn handle_prepare(
+        &mut self,
+        from: NodeId,
+        header: Header,
+        settled_below: u64,
+        below: &NodeSet,
+        payload: Bytes,
+    ) -> Result<(), ProtocolError> {
+        let Header { operation, work, base, sole } = header;
+        if self.is_over(operation) || self.participations.contains_key(&operation) {
+            return Ok(());
+        }
+        let bytes = self.check_work(from, operation, work)?;
+        let inline = payload.len() as u64;
+        let Some(missing_bytes) = bytes.checked_sub(inline) else {
+            return Err(ProtocolError::Excess { from, operation, bytes: inline - bytes });
+        };
+        self.forget_below(operation.initiator, settled_below);
+        let awaiting = self.descend(below, |below| Message::Prepare {
+            operation,
+            work,
+            base,
+            settled_below,
+            sole,
+            below,
+            payload: payload.clone(),
+        });
+        let participation = Participation {
+            work,
+            base,
+            sole,
+            stage: Stage::Receiving,
+            payload: SmallVec::from_iter([payload]),
+            missing_bytes,
+            own: Ballot::BLANK,
+            goal: if sole { Goal::Order } else { Goal::Proposal },
+            wave: 1,
+            parent: from,
+            awaiting,
+            below: Ballot::BLANK,
+            acknowledged: false,
+        };
+        self.participations.insert(operation, participation);
+        self.propose_when_complete(operation);
+        Ok(())
+    }
+
+    pub(super) fn handle_fragment(
+        &mut self,
+        from: NodeId,
+        operation: OperationId,
+        payload: Bytes,
+    ) -> Result<(), ProtocolError> {
+        if self.is_over(operation) {
+            return Ok(());
+        }
+        let Some(participation) = self.participations.get_mut(&operation) else { return Ok(()) };
+        let bytes = payload.len() as u64;
+        match participation.stage {
+            Stage::Receiving if participation.missing_bytes >= bytes => {}
+            Stage::Settled(_) => return Ok(()),
+            _ => {
+                let excess = bytes - participation.missing_bytes;
+                return Err(ProtocolError::Excess { from, operation, bytes: excess });
+            }
+        }
+        participation.missing_bytes -= bytes;
+        participation.payload.push(payload.clone());
+        for child in participation.awaiting.clone() {
+            self.transmit(child, Message::Fragment { operation, payload: payload.clone() });
+        }
+        self.propose_when_complete(operation);
+        Ok(())
+    }
+
+    pub(super) fn handle_decide(
+        &mut self,
+        from: NodeId,
+        operation: OperationId,
+        wave: u32,
+        verdict: Verdict,
+        settled_below: u64,
+        below: &NodeSet,
+    ) -> Result<(), ProtocolError> {
+        if self.is_over(operation) {
+            return Ok(());
+        }
+        match self.participations.get(&operation) {
+            Some(participation) if participation.wave >= wave => return Ok(()),
+            Some(participation) => check_verdict(from, operation, verdict, participation.stage)?,
+            // The initiator gave up before the operation got here: it is remembered, because it may still come.
+            None if verdict == Verdict::Abort => {
+                self.participations.insert(operation, tombstone(from));
+            }
+            None => return Err(ProtocolError::Impossible { from, operation, verdict, stage: "unknown" }),
+        }
+        self.forget_below(operation.initiator, settled_below);
+        let awaiting =
+            self.descend(below, |below| Message::Decide { operation, wave, verdict, settled_below, below });
+        let Some(participation) = self.participations.get_mut(&operation) else { return Ok(()) };
+        participation.wave = wave;
+        participation.parent = from;
+        participation.awaiting = awaiting;
+        participation.below = Ballot::BLANK;
+        participation.acknowledged = false;
+        participation.goal = match verdict {
+            Verdict::Order(_) => Goal::Order,
+            Verdict::Abort | Verdict::Conclude(_) => Goal::Settlement,
+        };
+        self.apply_verdict(operation, verdict);
+        self.acknowledge_when_done(operation);
+        self.advance();
+        Ok(())
+    }
+
+    pub(super) fn handle_acknowledge(
+        &mut self,
+        from: NodeId,
+        operation: OperationId,
+        wave: u32,
+        ballot: Ballot,
+    ) {
+        let Some(participation) = self.participations.get_mut(&operation) else { return };
+        if participation.wave != wave {
+            return;
+        }
+        let Some(child) = participation.awaiting.iter().position(|child| *child == from) else { return };
+        participation.awaiting.swap_remove(child);
+        participation.below = participation.below.merge(ballot);
+        self.acknowledge_when_done(operation);
+    }
+
+    /// The lifecycle's table: brings an operation forward by a decision. Whoever knows a decision may bring
+    /// it, and bring it again.
+    pub(super) fn apply_verdict(&mut self, operation: OperationId, verdict: Verdict) {
+        let Some(participation) = self.participations.get_mut(&operation) else { return };
+        match (participation.stage, verdict) {
+            (Stage::Settled(_), _) => {}
+            (Stage::Receiving, Verdict::Abort) => self.settle(operation, None),
+            // Refused by `check_verdict`: nobody decides before all have proposed.
+            (Stage::Receiving, Verdict::Order(_) | Verdict::Conclude(_)) => {}
+            (Stage::Proposed(place), Verdict::Order(stamp)) => {
+                participation.stage = Stage::Ordered(self.order.fix(place, stamp));
+            }
+            (Stage::Ordered(_) | Stage::Evaluated(_), Verdict::Order(_)) => {}
+            (Stage::Proposed(place) | Stage::Ordered(place) | Stage::Evaluated(place), Verdict::Abort) => {
+                self.order.remove(place);
+                self.settle(operation, None);
+            }
+            (
+                Stage::Proposed(place) | Stage::Ordered(place) | Stage::Evaluated(place),
+                Verdict::Conclude(holds),
+            ) => {
+                let work = participation.work;
+                debug_assert!(!holds || self.order.has_reached(place), "a query that holds is held");
+                self.order.remove(place);
+                let wrote = holds && self.assign(work);
+                self.settle(operation, wrote.then_some(verdict));
+            }
+        }
+    }
+
+    /// Makes operations take effect whose turn has come, and reports completions whose turn has come.
+    pub(super) fn advance(&mut self) {
+        while let Some(place) = self.order.head() {
+            let operation = place.1;
+            let Some(participation) = self.participations.get_mut(&operation) else { break };
+            let work = participation.work;
+            match (participation.stage, work) {
+                (Stage::Ordered(place), Work::Put { at, remote_event, .. }) => {
+                    let payload = std::mem::take(&mut participation.payload);
+                    self.order.remove(place);
+                    self.put(at, &payload);
+                    if let Some(event) = remote_event {
+                        self.events.signal(event);
+                    }
+                    self.settle(operation, Some(Verdict::Order(place.0)));
+                }
+                (Stage::Ordered(place), Work::Query { variable, condition, value, .. }) => {
+                    let sole = participation.sole;
+                    let holds = self.evaluate(variable, condition, value);
+                    if let Some(participation) = self.participations.get_mut(&operation) {
+                        participation.own.vote = if holds { Vote::True } else { Vote::False };
+                        participation.stage = Stage::Evaluated(place);
+                    }
+                    if sole {
+                        self.order.remove(place);
+                        let wrote = holds && self.assign(work);
+                        self.settle(operation, wrote.then_some(Verdict::Conclude(true)));
+                    } else {
+                        self.acknowledge_when_done(operation);
+                        break;
+                    }
+                }
+                (Stage::Receiving | Stage::Proposed(_) | Stage::Evaluated(_) | Stage::Settled(_), _) => break,
+            }
+        }
+        self.release_completions();
+    }
+
+    /// The operations of `initiator` below `sequence` are over on all nodes: nobody will speak of them again.
+    fn forget_below(&mut self, initiator: NodeId, sequence: u64) {
+        let known = self.settled_below.entry(initiator).or_insert(0);
+        if sequence <= *known {
+            return;
+        }
+        let (from, to) = (OperationId { initiator, sequence: *known }, OperationId { initiator, sequence });
+        *known = sequence;
+        let over: Vec<_> = self.participations.range(from..to).map(|(operation, _)| *operation).collect();
+        for operation in over {
+            self.participations.remove(&operation);
+        }
+    }
+
+    /// Whether a message about an operation comes too late: it is over everywhere, or its initiator is dead
+    /// and only a recovery may still decide.
+    fn is_over(&self, operation: OperationId) -> bool {
+        self.dead.contains(operation.initiator)
+            || self.settled_below.get(&operation.initiator).is_some_and(|below| operation.sequence < *below)
+    }
+
+    fn check_work(&self, from: NodeId, operation: OperationId, work: Work) -> Result<u64, ProtocolError> {
+        let memory = |error| ProtocolError::Memory { from, operation, error };
+        match work {
+            Work::Put { at, bytes, remote_event } => {
+                self.memory.check(at, bytes).map_err(memory)?;
+                let count = self.events.count();
+                match remote_event {
+                    Some(event) if event.0 >= count => {
+                        Err(ProtocolError::NoSuchEvent { from, operation, event: event.0, count })
+                    }
+                    _ => Ok(bytes),
+                }
+            }
+            Work::Query { variable, assignment, .. } => {
+                for at in [Some(variable), assignment.map(|(at, _)| at)].into_iter().flatten() {
+                    GlobalVariable::at(at).map_err(memory)?;
+                    self.memory.check(at, GlobalVariable::BYTES).map_err(memory)?;
+                }
+                Ok(0)
+            }
+        }
+    }
+
+    /// Proposes a place for an operation that is here as a whole. An operation with a sole node has its
+    /// final place at once; a query with nothing before it is answered at once, and held.
+    fn propose_when_complete(&mut self, operation: OperationId) {
+        let Some(participation) = self.participations.get_mut(&operation) else { return };
+        if participation.missing_bytes > 0 || participation.stage != Stage::Receiving {
+            return;
+        }
+        let place = self.order.propose(operation, participation.base);
+        participation.own = Ballot { lowest: place.0, highest: place.0, vote: Vote::True };
+        if participation.sole {
+            participation.stage = Stage::Ordered(place);
+        } else {
+            participation.stage = Stage::Proposed(place);
+            if let Work::Query { variable, condition, value, .. } = participation.work {
+                let vote = match self.order.has_reached(place) {
+                    false => Vote::Busy,
+                    true if self.evaluate(variable, condition, value) => Vote::True,
+                    true => Vote::False,
+                };
+                if let Some(participation) = self.participations.get_mut(&operation) {
+                    participation.own.vote = vote;
+                }
+            }
+        }
+        self.acknowledge_when_done(operation);
+        self.advance();
+    }
+
+    fn acknowledge_when_done(&mut self, operation: OperationId) {
+        let Some(participation) = self.participations.get_mut(&operation) else { return };
+        if participation.acknowledged
+            || !participation.awaiting.is_empty()
+            || !participation.has_reached_goal()
+        {
+            return;
+        }
+        participation.acknowledged = true;
+        let ballot = participation.own.merge(participation.below);
+        let (parent, wave) = (participation.parent, participation.wave);
+        self.transmit(parent, Message::Acknowledge { operation, wave, ballot });
+    }
+
+    /// An operation that has left the queue is over here.
+    fn settle(&mut self, operation: OperationId, effect: Option<Verdict>) {
+        let Some(participation) = self.participations.get_mut(&operation) else { return };
+        participation.stage = Stage::Settled(effect);
+        participation.payload.clear();
+        let sole = participation.sole;
+        self.acknowledge_when_done(operation);
+        if sole {
+            self.participations.remove(&operation);
+        }
+    }
+
+    fn put(&mut self, at: GlobalAddress, payload: &[Bytes]) {
+        let mut to = at;
+        for fragment in payload {
+            let written = self.memory.write(to, fragment);
+            debug_assert_eq!(written, Ok(()), "the range was checked when the operation came");
+            to = GlobalAddress(to.0 + fragment.len() as u64);
+        }
+    }
+
+    fn evaluate(&self, variable: GlobalAddress, condition: Condition, value: u64) -> bool {
+        let current = GlobalVariable::at(variable).and_then(|variable| self.memory.load(variable));
+        debug_assert!(current.is_ok(), "the variable was checked when the operation came");
+        current.is_ok_and(|current| condition.holds(current, value))
+    }
+
+    /// Makes a query's assignment. True when it has one.
+    fn assign(&mut self, work: Work) -> bool {
+        let Work::Query { assignment: Some((at, value)), .. } = work else { return false };
+        let stored = GlobalVariable::at(at).and_then(|variable| self.memory.store(variable, value));
+        debug_assert_eq!(stored, Ok(()), "the variable was checked when the operation came");
+        true
+    }
+}
+
+/// Nobody decides before all nodes have proposed; all other decisions may come at any stage, and again.
+fn check_verdict(
+    from: NodeId,
+    operation: OperationId,
+    verdict: Verdict,
+    stage: Stage,
+) -> Result<(), ProtocolError> {
+    match (stage, verdict) {
+        (Stage::Receiving, Verdict::Order(_) | Verdict::Conclude(_)) => {
+            Err(ProtocolError::Impossible { from, operation, verdict, stage: stage.name() })
+        }
+        _ => Ok(()),
+    }
+}
+
+/// What is remembered of an operation that was aborted before it came.
+fn tombstone(from: NodeId) -> Participation {
+    Participation {
+        work: Work::Put { at: GlobalAddress(0), bytes: 0, remote_event: None },
+        base: 0,
+        sole: false,
+        stage: Stage::Settled(None),
+        payload: SmallVec::new(),
+        missing_bytes: 0,
+        own: Ballot::BLANK,
+        goal: Goal::Settlement,
+        wave: 0,
+        parent: from,
+        awaiting: Children::new(),
+        below: Ballot::BLANK,
+        acknowledged: false,
+    }
+}
