@@ -51,6 +51,17 @@ impl NetworkModel {
         }
     }
 
+    /// A network on which any order of packets is likely: delays differ a hundredfold and a third is lost.
+    pub fn wild() -> Self {
+        Self {
+            delay: Duration::from_micros(1),
+            delay_spread: Duration::from_micros(100),
+            jitter: Duration::from_micros(50),
+            loss: 0.3,
+            ..Self::default()
+        }
+    }
+
     /// How long a sender waits for an acknowledgement at first: a round trip at its slowest, twice.
     pub(super) fn retransmission_ns(&self) -> u64 {
         4 * nanoseconds(self.delay + self.delay_spread + self.jitter) + 1_000
