@@ -3,6 +3,8 @@
 //! | module | holds |
 //! |---|---|
 //! | [`ids`] | names: ranks, nodes, jobs, contexts, slices |
+//! | [`units`] | times, sizes and slices as users write them |
+//! | [`config`] | a cluster's configuration file |
 //! | [`node_set`] | sets of nodes, written `0-3,7` |
 //! | [`event`] | counting events |
 //! | [`global_memory`] | data at the same address on all nodes |
@@ -11,15 +13,19 @@
 //!
 //! The feature `conformance` adds `fabric::conformance`, the suite that every backend passes.
 
+pub mod config;
 pub mod event;
 pub mod fabric;
 pub mod global_memory;
 pub mod ids;
 pub mod node_set;
+pub mod units;
 pub mod wire;
 
+pub use config::{Config, ConfigError};
 pub use event::{EventId, EventTable};
 pub use fabric::{Assignment, Comparison, Condition, Fabric, FabricError, Source, Ticket};
 pub use global_memory::{FlatMemory, GlobalAddress, GlobalMemory, GlobalVariable, SparseMemory};
 pub use ids::{ContextId, JobId, NodeId, Rank, SliceIndex};
 pub use node_set::NodeSet;
+pub use units::{ByteCount, SliceLength, TimeSpan};
