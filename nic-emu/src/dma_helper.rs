@@ -72,7 +72,7 @@ impl<'m> DmaHelper<'m> {
             destination_address: receive.address,
             bytes,
         };
-        transfer.start(&pair, ((index as usize) < WINDOWS).then_some(index), granted);
+        transfer.start(&pair, ((source as usize) < WINDOWS).then_some(source), granted);
         self.link(index, transfer)?;
         header.slice.transfers.set(header.slice.transfers.get() + 1);
         for (rank, request) in [(source, message.send.request), (destination, receive.request)] {

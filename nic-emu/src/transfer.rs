@@ -15,18 +15,20 @@
 //!  line 2     moved, finished, left, helped              one add per range in place
 //!  lines 3-5  source, destination, outside               each written by its side alone
 //!  line 6     ranges given back
-//!  lines 7-14 slots of the window, in order of use       each a line: the drainer reads no other
+//!  lines 7-22 slots, in order of use                     each a line: the drainer reads no other
 //! ```
 
 use crate::memory::{Corrupt, Word, Word64};
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 
-/// Slots of a window.
-pub const WINDOW_SLOTS: usize = 8;
-/// Bytes of a slot at most.
+/// Slots of a transfer: as many chunks of it are in its sender's window at once.
+pub const WINDOW_SLOTS: usize = 16;
+/// Bytes of a chunk at most.
 pub const SLOT_BYTES: usize = 64 << 10;
-/// Bytes of a window.
-pub const WINDOW_BYTES: usize = WINDOW_SLOTS * SLOT_BYTES;
+/// Bytes of a window that hold chunks: twice the L2 cache of the processors with the largest ones.
+pub const WINDOW_DATA_BYTES: usize = 4 << 20;
+/// Bytes of a window: what its sender notes (`channel::window`), and the chunks.
+pub const WINDOW_BYTES: usize = (12 << 10) + WINDOW_DATA_BYTES;
 
 /// Bytes of a claim at most.
 pub const CLAIM_BYTES: u64 = 1 << 20;
@@ -86,7 +88,7 @@ pub struct Range {
     pub bytes: u64,
 }
 
-/// A slot of the window as the sender filled it.
+/// A chunk in the sender's window.
 #[repr(C, align(64))]
 pub struct Slot {
     /// How many slots the sender had filled with this one: publishes the other words.
@@ -138,7 +140,7 @@ pub struct Transfer {
     pub destination_address: Word64,
     /// Bytes to move.
     pub bytes: Word64,
-    /// Its window plus one, or 0 when it has none; the processor may give it one while it is under way.
+    /// Its sender's window plus one, or 0 when it has none; the processor may give it one while it is under way.
     pub window: Word,
     /// Link to the next one under way (or the next free one), plus one.
     pub next: Word,
@@ -167,7 +169,7 @@ pub struct Transfer {
     returned: [AtomicU64; WORKERS],
     _pad3: [u64; 5],
 
-    /// Slots of the window, by sequence number modulo their number.
+    /// Slots, by sequence number modulo their number.
     pub slots: [Slot; WINDOW_SLOTS],
 }
 
@@ -278,6 +280,18 @@ impl Pinned<'_> {
             }
         }
         Ok(None)
+    }
+
+    /// The first byte that nobody has claimed.
+    #[inline]
+    pub(crate) fn claimed(&self) -> u64 {
+        self.transfer.cursor.load(Ordering::Relaxed)
+    }
+
+    /// Bytes of the message that nobody has claimed.
+    #[inline]
+    pub(crate) fn unclaimed(&self) -> u64 {
+        self.transfer.bytes.get().saturating_sub(self.claimed())
     }
 
     /// Whether there is something to claim.

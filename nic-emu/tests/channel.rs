@@ -407,12 +407,12 @@ fn corrupt_slots_windows_and_transfers_are_refused() {
     start(&memory, &source, &mut destination, Some(0));
     grant(transfer, u64::MAX);
     assert_eq!(advance(&memory, 0, End::Source, &policy).unwrap(), Step::Progress);
-    let slot = &transfer.slots[0];
+    let slot = &transfer.slots[1];
     for (words, what) in [
         ((20_000 - 1, 2, 0), "message"),
         ((u64::MAX, 2, 0), "message"),
         ((0, 2, u64::MAX), "window"),
-        ((0, 20_000, nic_emu::transfer::WINDOW_BYTES as u64 - 19_999), "window"),
+        ((0, 20_000, nic_emu::transfer::WINDOW_DATA_BYTES as u64 - 19_999), "window"),
     ] {
         slot.offset.set(words.0);
         slot.bytes.set(words.1);

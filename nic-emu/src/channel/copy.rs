@@ -1,4 +1,9 @@
-//! Copies between private memory and NIC memory.
+//! Copies between private memory and NIC memory, of chunks that fit in a cache.
+//!
+//! A plain loop over the widest vectors: for chunks of 4 to 16 KB it beats the C library's copy, which decides by
+//! sizes, overlaps and a call what is known here (16 KB through the window: 0.69 µs instead of 0.85 µs).
+//! Streaming stores and prefetching do not pay: the bytes must stay in a cache that the other core reads from
+//! (`cargo bench -p nic-emu --bench channel` measures the whole; see `policy` for the figures).
 
 /// Copies into NIC memory.
 ///
@@ -7,7 +12,7 @@
 #[inline]
 pub unsafe fn fill(from: *const u8, to: *mut u8, bytes: usize) {
     // SAFETY: the caller's promise.
-    unsafe { std::ptr::copy_nonoverlapping(from, to, bytes) }
+    unsafe { copy(from, to, bytes) }
 }
 
 /// Copies out of NIC memory that another core has written.
@@ -17,5 +22,103 @@ pub unsafe fn fill(from: *const u8, to: *mut u8, bytes: usize) {
 #[inline]
 pub unsafe fn drain(from: *const u8, to: *mut u8, bytes: usize) {
     // SAFETY: the caller's promise.
+    unsafe { copy(from, to, bytes) }
+}
+
+#[inline]
+unsafe fn copy(from: *const u8, to: *mut u8, bytes: usize) {
+    #[cfg(target_arch = "x86_64")]
+    {
+        if std::is_x86_feature_detected!("avx512f") {
+            // SAFETY: the processor has it; the rest is the caller's promise.
+            return unsafe { wide::copy_512(from, to, bytes) };
+        }
+        if std::is_x86_feature_detected!("avx") {
+            // SAFETY: as above.
+            return unsafe { wide::copy_256(from, to, bytes) };
+        }
+    }
+    // SAFETY: the caller's promise.
     unsafe { std::ptr::copy_nonoverlapping(from, to, bytes) }
+}
+
+#[cfg(target_arch = "x86_64")]
+mod wide {
+    use std::arch::x86_64::*;
+
+    /// Bytes that a turn of the loops copies.
+    const TURN: usize = 256;
+
+    /// # Safety
+    /// As `super::copy`, on a processor that has AVX-512F.
+    #[target_feature(enable = "avx512f")]
+    pub(super) unsafe fn copy_512(from: *const u8, to: *mut u8, bytes: usize) {
+        let mut at = 0;
+        // SAFETY: every access is below `bytes`; unaligned ones are allowed.
+        unsafe {
+            while at + TURN <= bytes {
+                let (s, d) = (from.add(at), to.add(at));
+                let a = _mm512_loadu_si512(s.cast());
+                let b = _mm512_loadu_si512(s.add(64).cast());
+                let c = _mm512_loadu_si512(s.add(128).cast());
+                let e = _mm512_loadu_si512(s.add(192).cast());
+                _mm512_storeu_si512(d.cast(), a);
+                _mm512_storeu_si512(d.add(64).cast(), b);
+                _mm512_storeu_si512(d.add(128).cast(), c);
+                _mm512_storeu_si512(d.add(192).cast(), e);
+                at += TURN;
+            }
+            std::ptr::copy_nonoverlapping(from.add(at), to.add(at), bytes - at);
+        }
+    }
+
+    /// # Safety
+    /// As `super::copy`, on a processor that has AVX.
+    #[target_feature(enable = "avx")]
+    pub(super) unsafe fn copy_256(from: *const u8, to: *mut u8, bytes: usize) {
+        let mut at = 0;
+        // SAFETY: every access is below `bytes`; unaligned ones are allowed.
+        unsafe {
+            while at + TURN <= bytes {
+                for i in (0..TURN).step_by(128) {
+                    let (s, d) = (from.add(at + i), to.add(at + i));
+                    let a = _mm256_loadu_si256(s.cast());
+                    let b = _mm256_loadu_si256(s.add(32).cast());
+                    let c = _mm256_loadu_si256(s.add(64).cast());
+                    let e = _mm256_loadu_si256(s.add(96).cast());
+                    _mm256_storeu_si256(d.cast(), a);
+                    _mm256_storeu_si256(d.add(32).cast(), b);
+                    _mm256_storeu_si256(d.add(64).cast(), c);
+                    _mm256_storeu_si256(d.add(96).cast(), e);
+                }
+                at += TURN;
+            }
+            std::ptr::copy_nonoverlapping(from.add(at), to.add(at), bytes - at);
+        }
+    }
+
+    #[cfg(test)]
+    mod tests {
+        use super::*;
+        use proptest::prelude::*;
+
+        proptest! {
+            #[test]
+            fn every_width_copies_these_bytes_and_no_others(bytes in 0usize..2000, from in 0usize..70, to in 0usize..70) {
+                let source: Vec<u8> = (0..from + bytes).map(|i| (i * 7 + i / 251) as u8).collect();
+                let mut expected = vec![0xaa; to + bytes + 70];
+                expected[to..to + bytes].copy_from_slice(&source[from..]);
+                let kinds: [(bool, unsafe fn(*const u8, *mut u8, usize)); 2] = [
+                    (std::is_x86_feature_detected!("avx512f"), copy_512),
+                    (std::is_x86_feature_detected!("avx"), copy_256),
+                ];
+                for (_, copy) in kinds.into_iter().filter(|kind| kind.0) {
+                    let mut got = vec![0xaa; expected.len()];
+                    // SAFETY: both vectors are long enough, and the processor has the instructions.
+                    unsafe { copy(source.as_ptr().add(from), got.as_mut_ptr().add(to), bytes) };
+                    prop_assert_eq!(&got, &expected);
+                }
+            }
+        }
+    }
 }

@@ -14,7 +14,7 @@ mod cross_memory;
 mod policy;
 mod window;
 
-pub use policy::{Cut, Policy};
+pub use policy::Policy;
 
 use crate::memory::{Corrupt, NicMemory};
 use crate::status::{Activity, Phase};
@@ -117,7 +117,8 @@ pub enum ChannelError {
 ///
 /// The caller is that end and has not left the transfer, as its buffer's address is used in this process.
 pub fn advance(memory: &NicMemory, transfer: u32, end: End, policy: &Policy) -> Result<Step, ChannelError> {
-    let transfer = memory.transfer(transfer)?;
+    let index = transfer;
+    let transfer = memory.transfer(index)?;
     let Some(pinned) = transfer.pin(end.into()) else { return Ok(Step::Blocked) };
     if transfer.bytes.get() == 0 {
         return Ok(Step::Finished);
@@ -125,7 +126,7 @@ pub fn advance(memory: &NicMemory, transfer: u32, end: End, policy: &Policy) -> 
     if pinned.all_moved() {
         return Ok(Step::Over);
     }
-    let job = Job { memory, transfer, pinned, policy };
+    let job = Job { memory, index, transfer, pinned, policy };
     let step = match end {
         _ if transfer.source.get() == transfer.destination.get() => job.copy_own()?,
         End::Source => job.send()?,
@@ -159,12 +160,13 @@ pub fn advance_from_outside(
     bounce: &mut [u8],
     policy: &Policy,
 ) -> Result<Step, ChannelError> {
-    let transfer = memory.transfer(transfer)?;
+    let index = transfer;
+    let transfer = memory.transfer(index)?;
     let Some(pinned) = transfer.pin(Worker::Outside) else { return Ok(Step::Blocked) };
     if pinned.all_moved() {
         return Ok(if transfer.bytes.get() == 0 { Step::Finished } else { Step::Over });
     }
-    let job = Job { memory, transfer, pinned, policy };
+    let job = Job { memory, index, transfer, pinned, policy };
     job.pinned.release_held();
     if REFUSED_OUTSIDE.load(Ordering::Relaxed) != 0 || bounce.is_empty() {
         return Ok(Step::PeerNeeded);
@@ -222,6 +224,7 @@ pub unsafe fn read_peer(pid: u32, address: u64, to: *mut u8, bytes: usize) -> Re
 /// One call's view of a transfer.
 struct Job<'a> {
     memory: &'a NicMemory,
+    index: u32,
     transfer: &'a Transfer,
     pinned: Pinned<'a>,
     policy: &'a Policy,
@@ -231,17 +234,10 @@ impl Job<'_> {
     /// The sender's piece of work.
     fn send(&self) -> Result<Step, ChannelError> {
         let peer = self.activity(self.transfer.destination.get())?;
-        let window = match self.transfer.window.get() {
-            0 => None,
-            window => Some(self.memory.window(window - 1)?),
-        };
-        if let Some(window) = window
-            && (self.together(peer) || !self.may_attach())
-        {
-            return self.fill_window(
-                &Filling::new(self.transfer, window, self.policy.cut(self.transfer.bytes.get())),
-                peer,
-            );
+        let window = self.transfer.window.get();
+        if window != 0 && (self.together(peer) || !self.may_attach()) {
+            let filling = Filling::lock(self.memory, window - 1, self.index, self.policy)?;
+            return filling.map_or(Ok(Step::Blocked), |filling| self.fill_window(&filling, peer));
         }
         self.attach_or_wait(Direction::Write, self.transfer.destination.get(), peer)
     }
@@ -287,12 +283,14 @@ impl Job<'_> {
         let mut done = 0;
         let mut patience = 0;
         while done < self.policy.step_bytes {
-            if filling.has_room() {
-                let Some(range) = self.pinned.claim(filling.chunk_bytes())? else {
+            let chunk = self.policy.chunk_bytes(self.pinned.claimed(), self.pinned.unclaimed());
+            if let Some(place) = filling.room(chunk as usize)? {
+                let Some(range) = self.pinned.claim(chunk)? else {
                     return Ok(if done > 0 { Step::Progress } else { self.nothing_to_claim() });
                 };
-                // SAFETY: there is room, this side is pinned by its own process, and the range was claimed within the message.
-                unsafe { filling.fill(range) };
+                // SAFETY: the place was answered for this length, this side is pinned by its own process, and the range was
+                // claimed within the message.
+                unsafe { filling.fill(place, range) };
                 done += range.bytes;
                 patience = 0;
             } else if patience < self.policy.patience && peer == Activity::Polling {
@@ -319,9 +317,10 @@ impl Job<'_> {
             return Ok(if self.pinned.awaits_grant() { Step::Granted } else { waiting });
         }
         let pid = self.pid(peer)?;
+        let chunk = self.policy.attach_chunk_bytes(self.transfer.bytes.get(), activity == Activity::Polling);
         let mut done = 0;
         while done < self.policy.step_bytes {
-            let Some(range) = self.pinned.claim(self.policy.attach_bytes)? else {
+            let Some(range) = self.pinned.claim(chunk)? else {
                 return Ok(if done > 0 { Step::Progress } else { self.nothing_to_claim() });
             };
             let (here, there) = match direction {

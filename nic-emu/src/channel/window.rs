@@ -1,79 +1,158 @@
-//! The pipelined channel: the sender fills slots of a window in NIC memory while the receiver drains earlier ones, both
-//! cores at work. One sender and one receiver at a time, as each pins its side of the transfer.
+//! The pipelined channel: the sender fills slots in a window of NIC memory while the receiver drains earlier ones, both
+//! cores at work. One sender and one receiver of a transfer at a time, as each pins its side.
+//!
+//! A window belongs to a sending rank and serves all its transfers: chunks are laid into it one behind the other, round and
+//! round. Going round a window of twice the L2 cache is what makes it fast where writing to lines that the receiver's
+//! cache still holds is slow (see [`super::Policy::window_bytes`]); one window for all transfers keeps that memory in
+//! the L3 however many messages are under way.
 //!
 //! A slot is the receiver's from the store of its sequence number until the receiver has counted it as drained; its line
-//! says where the bytes are and where they go, so that an empty window is polled by reading one line.
+//! says where the bytes are and where they go, so that an empty window is polled by reading one line. The window
+//! remembers for each of its units which slot of which transfer lay there last, and lays nothing there before that
+//! was drained. These counts only grow, also from one message to the next, so that a transfer that has
+//! finished, and is another message's by now, still answers right.
 
 use super::ChannelError;
-use super::copy::{drain, fill};
-use super::policy::Cut;
-use crate::memory::Corrupt;
-use crate::sync::Ordering;
-use crate::transfer::{Pinned, Range, Transfer, WINDOW_BYTES, WINDOW_SLOTS, Worker};
+use super::copy;
+use super::policy::Policy;
+use crate::memory::{Corrupt, NicMemory, TRANSFERS, Word, Word64};
+use crate::sync::{AtomicU32, Ordering};
+use crate::transfer::{
+    Pinned, Range, SLOT_BYTES, Transfer, WINDOW_BYTES, WINDOW_DATA_BYTES, WINDOW_SLOTS, Worker,
+};
 use std::ptr::NonNull;
 
-/// The sender's end of a window.
+/// Bytes of a unit: chunks are laid on unit boundaries.
+const UNIT_BYTES: usize = 4096;
+const UNITS: usize = WINDOW_DATA_BYTES / UNIT_BYTES;
+const SEQUENCE_BITS: u32 = 48;
+
+/// The start of a window; only its sending rank touches it.
+#[repr(C, align(4096))]
+struct Header {
+    lock: AtomicU32,
+    /// The unit that comes next.
+    position: Word,
+    /// By unit: the transfer (high bits) and sequence number of the slot that lay there last; 0 for none.
+    tenants: [Word64; UNITS],
+}
+
+const _: () = {
+    assert!(WINDOW_DATA_BYTES.is_multiple_of(UNIT_BYTES) && SLOT_BYTES.is_multiple_of(UNIT_BYTES));
+    assert!(size_of::<Header>() + WINDOW_DATA_BYTES == WINDOW_BYTES, "header and data fill a window");
+    assert!(TRANSFERS <= 1 << (64 - SEQUENCE_BITS), "a tenant's transfer fits in its high bits");
+};
+
+#[inline]
+fn tenant(transfer: u32, sequence: u64) -> u64 {
+    (transfer as u64) << SEQUENCE_BITS | sequence & ((1 << SEQUENCE_BITS) - 1)
+}
+
+/// The sender's end of a window, locked against other threads of its rank.
 pub(super) struct Filling<'a> {
+    memory: &'a NicMemory,
+    header: &'a Header,
+    data: NonNull<u8>,
+    units: usize,
+    index: u32,
     transfer: &'a Transfer,
-    window: NonNull<u8>,
-    cut: Cut,
+}
+
+impl Drop for Filling<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        self.header.lock.store(0, Ordering::Release);
+    }
 }
 
 impl<'a> Filling<'a> {
-    pub(super) fn new(transfer: &'a Transfer, window: NonNull<u8>, cut: Cut) -> Self {
-        let slots = cut.slots.clamp(1, WINDOW_SLOTS);
-        let chunk_bytes = cut.chunk_bytes.clamp(1, WINDOW_BYTES / slots);
-        Self { transfer, window, cut: Cut { chunk_bytes, slots } }
-    }
-
-    /// Bytes that one slot takes.
-    pub(super) fn chunk_bytes(&self) -> u64 {
-        self.cut.chunk_bytes as u64
-    }
-
-    /// Whether there is a free slot.
+    /// Locks a window to fill it for transfer `index`; none when another thread of the rank is at it.
     #[inline]
-    pub(super) fn has_room(&self) -> bool {
+    pub(super) fn lock(
+        memory: &'a NicMemory,
+        window: u32,
+        index: u32,
+        policy: &Policy,
+    ) -> Result<Option<Self>, Corrupt> {
+        let start = memory.window(window)?;
+        // SAFETY: a window is WINDOW_BYTES long, page-aligned, mapped as long as `memory` lives, and its start is used as a
+        // header only; the header consists of atomics, for which every bit pattern is valid.
+        let (header, data) = unsafe { (start.cast::<Header>().as_ref(), start.add(size_of::<Header>())) };
+        let transfer = memory.transfer(index)?;
+        let units = policy.window_bytes.clamp(2 * SLOT_BYTES, WINDOW_DATA_BYTES) / UNIT_BYTES;
+        let locked = header.lock.compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed).is_ok();
+        Ok(locked.then_some(Self { memory, header, data, units, index, transfer }))
+    }
+
+    /// The place for a chunk of at most `bytes` bytes, if a slot and the next place in the window are free.
+    #[inline]
+    pub(super) fn room(&self, bytes: usize) -> Result<Option<usize>, Corrupt> {
         let side = self.transfer.side(Worker::Source);
         let filled = side.slots.load(Ordering::Relaxed);
-        if filled.wrapping_sub(side.seen.get()) < self.cut.slots as u64 {
-            return true;
+        if filled.wrapping_sub(side.seen.get()) >= WINDOW_SLOTS as u64 {
+            let drained = self.transfer.side(Worker::Destination).slots.load(Ordering::Acquire);
+            side.seen.set(drained);
+            if filled.wrapping_sub(drained) >= WINDOW_SLOTS as u64 {
+                return Ok(None);
+            }
         }
-        let drained = self.transfer.side(Worker::Destination).slots.load(Ordering::Acquire);
-        side.seen.set(drained);
-        filled.wrapping_sub(drained) < self.cut.slots as u64
+        let count = bytes.min(SLOT_BYTES).div_ceil(UNIT_BYTES);
+        let mut first = self.header.position.get() as usize;
+        if first + count > self.units {
+            first = 0;
+        }
+        for unit in &self.header.tenants[first..first + count] {
+            if !self.is_drained(unit.get())? {
+                return Ok(None);
+            }
+        }
+        Ok(Some(first))
     }
 
-    /// Copies a claimed range of at most [`Self::chunk_bytes`] into the free slot.
+    #[inline]
+    fn is_drained(&self, tenant: u64) -> Result<bool, Corrupt> {
+        if tenant == 0 {
+            return Ok(true);
+        }
+        let transfer = self.memory.transfer((tenant >> SEQUENCE_BITS) as u32)?;
+        // How far `count` is beyond the tenant's number, in the bits that are kept of it.
+        let beyond = |count: u64| (count.wrapping_sub(tenant) << (64 - SEQUENCE_BITS)) as i64;
+        Ok(beyond(transfer.side(Worker::Source).seen.get()) >= 0
+            || beyond(transfer.side(Worker::Destination).slots.load(Ordering::Acquire)) >= 0)
+    }
+
+    /// Copies a claimed range into the window at the place that [`Self::room`] answered for its length or a longer one, and
+    /// publishes it.
     ///
     /// # Safety
-    /// There is room, the caller pins the source side, and `range` of the message at `source_address` is in
-    /// this process's memory.
+    /// The caller pins the source side, and `range` of the message at `source_address` is in this process's memory.
     #[inline]
-    pub(super) unsafe fn fill(&self, range: Range) {
+    pub(super) unsafe fn fill(&self, first: usize, range: Range) {
         let side = self.transfer.side(Worker::Source);
-        let filled = side.slots.load(Ordering::Relaxed);
-        let index = filled as usize % self.cut.slots;
-        let place = index * self.cut.chunk_bytes;
-        let from = (self.transfer.source_address.get() + range.offset) as *const u8;
-        // SAFETY: place + chunk_bytes is within the window by `new`; the source is the caller's promise; the slot is not
-        // the receiver's, as there was room.
-        unsafe { fill(from, self.window.as_ptr().add(place), range.bytes as usize) };
-        let slot = &self.transfer.slots[filled as usize % WINDOW_SLOTS];
+        let sequence = side.slots.load(Ordering::Relaxed).wrapping_add(1);
+        let count = (range.bytes as usize).div_ceil(UNIT_BYTES);
+        let from = self.transfer.source_address.get().wrapping_add(range.offset) as *const u8;
+        // SAFETY: `room` answered units inside the window that no receiver reads any more; the source is the caller's
+        // promise.
+        unsafe { copy::fill(from, self.data.as_ptr().add(first * UNIT_BYTES), range.bytes as usize) };
+        for unit in &self.header.tenants[first..first + count] {
+            unit.set(tenant(self.index, sequence));
+        }
+        self.header.position.set((first + count) as u32);
+        let slot = &self.transfer.slots[sequence as usize % WINDOW_SLOTS];
         slot.offset.set(range.offset);
         slot.bytes.set(range.bytes);
-        slot.place.set(place as u64);
-        slot.sequence.store(filled.wrapping_add(1), Ordering::Release);
-        side.slots.store(filled.wrapping_add(1), Ordering::Release);
+        slot.place.set((first * UNIT_BYTES) as u64);
+        slot.sequence.store(sequence, Ordering::Release);
+        side.slots.store(sequence, Ordering::Relaxed);
     }
 }
 
 /// Whether the sender has filled a slot that the receiver, which is the caller, has not drained.
 #[inline]
 pub(super) fn has_filled(transfer: &Transfer) -> bool {
-    let drained = transfer.side(Worker::Destination).slots.load(Ordering::Relaxed);
-    transfer.slots[drained as usize % WINDOW_SLOTS].sequence.load(Ordering::Acquire)
-        == drained.wrapping_add(1)
+    let next = transfer.side(Worker::Destination).slots.load(Ordering::Relaxed).wrapping_add(1);
+    transfer.slots[next as usize % WINDOW_SLOTS].sequence.load(Ordering::Acquire) == next
 }
 
 /// Drains the next filled slot into the receiver's memory; answers its bytes. Call only after [`has_filled`].
@@ -88,18 +167,19 @@ pub(super) unsafe fn drain_slot(
     window: NonNull<u8>,
 ) -> Result<u64, ChannelError> {
     let side = pinned.side();
-    let drained = side.slots.load(Ordering::Relaxed);
-    let slot = &transfer.slots[drained as usize % WINDOW_SLOTS];
+    let next = side.slots.load(Ordering::Relaxed).wrapping_add(1);
+    let slot = &transfer.slots[next as usize % WINDOW_SLOTS];
     let (offset, bytes, place) = (slot.offset.get(), slot.bytes.get(), slot.place.get());
     let within = |what, start: u64, limit: u64| match start.checked_add(bytes) {
         Some(end) if end <= limit => Ok(()),
         _ => Err(Corrupt { what, value: start, limit }),
     };
-    within("end of a slot in its window", place, WINDOW_BYTES as u64)?;
+    within("end of a slot in its window", place, WINDOW_DATA_BYTES as u64)?;
     within("end of a slot in its message", offset, transfer.bytes.get())?;
-    let to = (transfer.destination_address.get() + offset) as *mut u8;
+    let from = size_of::<Header>() + place as usize;
+    let to = transfer.destination_address.get().wrapping_add(offset) as *mut u8;
     // SAFETY: both ranges were checked: inside the window, and inside the buffer that the receiver gave for this message.
-    unsafe { drain(window.as_ptr().add(place as usize), to, bytes as usize) };
-    side.slots.store(drained.wrapping_add(1), Ordering::Release);
+    unsafe { copy::drain(window.as_ptr().add(from), to, bytes as usize) };
+    side.slots.store(next, Ordering::Release);
     Ok(bytes)
 }

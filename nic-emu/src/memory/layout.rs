@@ -26,8 +26,8 @@ pub const ENTRIES: usize = 1 << 22;
 pub const TRANSFERS: usize = 1 << 14;
 /// Collectives under way on the node.
 pub const INSTANCES: usize = 1 << 12;
-/// Windows for pipelined copies: as many transfers move by the pipelined channel at once; more use
-/// cross-memory attach or wait.
+/// Windows for pipelined copies, one for each sender with a local index below this; the messages of others go by
+/// cross-memory attach.
 pub const WINDOWS: usize = 1 << 9;
 
 const PAGE: usize = 4096;
