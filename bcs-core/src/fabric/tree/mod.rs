@@ -43,6 +43,8 @@ mod message;
 mod order;
 mod participant;
 mod recovery;
+#[cfg(test)]
+mod tests;
 mod topology;
 
 pub use initiator::OPERATIONS_LIMIT;
@@ -66,6 +68,9 @@ type Children = SmallVec<[NodeId; 4]>;
 
 /// The default number of children of a node in the tree.
 pub const DEFAULT_FANOUT: usize = 4;
+
+/// No clock comes near this: at a billion operations a second it takes a hundred years.
+const STAMP_LIMIT: Stamp = 1 << 62;
 
 /// Why a message cannot be: its sender does not keep the protocol, and is best cut off.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -107,6 +112,22 @@ pub enum ProtocolError {
         operation: OperationId,
         /// How many bytes are too many.
         bytes: u64,
+    },
+    /// A node set that reaches beyond the members, or back to the receiver.
+    #[error("{from} wants a message passed on to {nodes}, which may not get it from here")]
+    Misrouted {
+        /// The sender.
+        from: NodeId,
+        /// The nodes.
+        nodes: NodeSet,
+    },
+    /// A stamp that no operation could have reached.
+    #[error("{from} sends the stamp {stamp}, which is beyond {STAMP_LIMIT}")]
+    Stamp {
+        /// The sender.
+        from: NodeId,
+        /// The stamp.
+        stamp: Stamp,
     },
     /// A decision that the operation's stage does not allow.
     #[error("{from} decides {verdict:?} on {operation}, which this node has in stage {stage}")]
@@ -209,6 +230,7 @@ impl<M: GlobalMemory> TreeNode<M> {
             }
             return Ok(());
         }
+        self.check_message(from, &message)?;
         let handled = self.dispatch(from, message);
         self.handle_loopback();
         handled
@@ -239,6 +261,28 @@ impl<M: GlobalMemory> TreeNode<M> {
         self.recovery.declared.insert(node);
         self.handle_death(node);
         Ok(())
+    }
+
+    /// What must hold of any message, whatever state it finds.
+    fn check_message(&self, from: NodeId, message: &Message) -> Result<(), ProtocolError> {
+        let (below, stamp) = match message {
+            Message::Prepare { below, base, .. } => (Some(below), *base),
+            Message::Decide { below, verdict: Verdict::Order(stamp), .. } => (Some(below), *stamp),
+            Message::Decide { below, .. } | Message::Inquire { below, .. } => (Some(below), 0),
+            Message::Resolve { below, commits, .. } => (Some(below), highest_stamp(commits)),
+            Message::Testify { commits, .. } => (None, highest_stamp(commits)),
+            Message::Acknowledge { ballot, .. } => (None, ballot.highest),
+            Message::Fragment { .. } | Message::Obituary { .. } => (None, 0),
+        };
+        if stamp > STAMP_LIMIT {
+            return Err(ProtocolError::Stamp { from, stamp });
+        }
+        match below {
+            Some(below) if !below.is_subset(&self.members) || below.contains(self.node) => {
+                Err(ProtocolError::Misrouted { from, nodes: below.clone() })
+            }
+            _ => Ok(()),
+        }
     }
 
     fn dispatch(&mut self, from: NodeId, message: Message) -> Result<(), ProtocolError> {
@@ -323,4 +367,12 @@ impl<M: GlobalMemory> TreeNode<M> {
         self.loopback.clear();
         self.abandon_all();
     }
+}
+
+fn highest_stamp(commits: &[Commit]) -> Stamp {
+    let stamp = |commit: &Commit| match commit.verdict {
+        Verdict::Order(stamp) => stamp,
+        Verdict::Abort | Verdict::Conclude(_) => 0,
+    };
+    commits.iter().map(stamp).max().unwrap_or(0)
 }

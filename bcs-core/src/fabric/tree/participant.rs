@@ -207,7 +207,11 @@ impl<M: GlobalMemory> TreeNode<M> {
         }
         match self.participations.get(&operation) {
             Some(participation) if participation.wave >= wave => return Ok(()),
-            Some(participation) => check_verdict(from, operation, verdict, participation.stage)?,
+            Some(participation) if !self.allows(participation, verdict) => {
+                let stage = participation.stage.name();
+                return Err(ProtocolError::Impossible { from, operation, verdict, stage });
+            }
+            Some(_) => {}
             // The initiator gave up before the operation got here: it is remembered, because it may still come.
             None if verdict == Verdict::Abort => {
                 self.participations.insert(operation, tombstone(from));
@@ -257,7 +261,7 @@ impl<M: GlobalMemory> TreeNode<M> {
         match (participation.stage, verdict) {
             (Stage::Settled(_), _) => {}
             (Stage::Receiving, Verdict::Abort) => self.settle(operation, None),
-            // Refused by `check_verdict`: nobody decides before all have proposed.
+            // `allows` refuses it: nobody decides before all have proposed.
             (Stage::Receiving, Verdict::Order(_) | Verdict::Conclude(_)) => {}
             (Stage::Proposed(place), Verdict::Order(stamp)) => {
                 participation.stage = Stage::Ordered(self.order.fix(place, stamp));
@@ -272,7 +276,6 @@ impl<M: GlobalMemory> TreeNode<M> {
                 Verdict::Conclude(holds),
             ) => {
                 let work = participation.work;
-                debug_assert!(!holds || self.order.has_reached(place), "a query that holds is held");
                 self.order.remove(place);
                 let wrote = holds && self.assign(work);
                 self.settle(operation, wrote.then_some(verdict));
@@ -316,6 +319,23 @@ impl<M: GlobalMemory> TreeNode<M> {
             }
         }
         self.release_completions();
+    }
+
+    /// Whether a decision can be about an operation that stands here: nobody decides before all nodes have
+    /// proposed, a sole node decides itself, only queries conclude, and one that holds is held.
+    fn allows(&self, participation: &Participation, verdict: Verdict) -> bool {
+        let is_query = matches!(participation.work, Work::Query { .. });
+        match (participation.stage, verdict) {
+            _ if participation.sole => false,
+            (Stage::Settled(_), _) | (_, Verdict::Abort) => true,
+            (Stage::Receiving, Verdict::Order(_) | Verdict::Conclude(_)) => false,
+            (Stage::Proposed(place), Verdict::Order(stamp)) => stamp >= place.0,
+            (Stage::Ordered(place) | Stage::Evaluated(place), Verdict::Order(stamp)) => stamp == place.0,
+            (
+                Stage::Proposed(place) | Stage::Ordered(place) | Stage::Evaluated(place),
+                Verdict::Conclude(holds),
+            ) => is_query && (!holds || self.order.has_reached(place)),
+        }
     }
 
     /// The operations of `initiator` below `sequence` are over on all nodes: nobody will speak of them again.
@@ -437,21 +457,6 @@ impl<M: GlobalMemory> TreeNode<M> {
         let stored = GlobalVariable::at(at).and_then(|variable| self.memory.store(variable, value));
         debug_assert_eq!(stored, Ok(()), "the variable was checked when the operation came");
         true
-    }
-}
-
-/// Nobody decides before all nodes have proposed; all other decisions may come at any stage, and again.
-fn check_verdict(
-    from: NodeId,
-    operation: OperationId,
-    verdict: Verdict,
-    stage: Stage,
-) -> Result<(), ProtocolError> {
-    match (stage, verdict) {
-        (Stage::Receiving, Verdict::Order(_) | Verdict::Conclude(_)) => {
-            Err(ProtocolError::Impossible { from, operation, verdict, stage: stage.name() })
-        }
-        _ => Ok(()),
     }
 }
 

@@ -145,7 +145,8 @@ impl<M: GlobalMemory> TreeNode<M> {
             .collect();
         for operation in undecided {
             let commit = commits.iter().find(|commit| commit.operation == operation);
-            self.apply_verdict(operation, commit.map_or(Verdict::Abort, |commit| commit.verdict));
+            let verdict = commit.map_or(Verdict::Abort, |commit| commit.verdict);
+            self.apply_verdict(operation, verdict);
         }
         self.advance();
         Ok(())
