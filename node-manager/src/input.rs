@@ -99,7 +99,9 @@ impl Input {
             match rustix::io::read(self.source, &mut chunk) {
                 Ok(0) => self.end(watch),
                 Ok(length) => {
-                    for (index, target) in self.targets.iter_mut().enumerate() {
+                    let open =
+                        self.targets.iter_mut().enumerate().filter(|(_, target)| target.pipe.is_some());
+                    for (index, target) in open {
                         target.pending.extend_from_slice(&chunk[..length]);
                         target.write(index, watch);
                     }

@@ -1,0 +1,135 @@
+//! What the ranks find around them: variables, directory, and our MPI library before any other.
+
+mod common;
+use common::*;
+use std::path::Path;
+use std::process::Command;
+
+#[test]
+fn ranks_know_who_they_are() {
+    let script_text = "echo $BCS_RANK $BCS_SIZE $BCS_LOCAL_RANK $BCS_LOCAL_SIZE $BCS_APPNUM $MPI_LOCALRANKID $MPI_LOCALNRANKS";
+    let mut command = script("-n 1", script_text);
+    command.args([":", "-n", "2", "sh", "-c", script_text]);
+    assert_eq!(
+        run(&mut command).succeeds().sorted_lines(),
+        ["0 3 0 3 0 0 3", "1 3 1 3 1 1 3", "2 3 2 3 1 2 3"]
+    );
+}
+
+#[test]
+fn job_number_is_one_for_all_ranks_and_the_launcher_is_their_parent() {
+    let ran = run(&mut script("-n 2", "[ $PPID = $BCS_LAUNCHER ] && echo $BCS_JOB"));
+    let lines = ran.succeeds().sorted_lines();
+    assert_eq!(lines.len(), 2);
+    assert_eq!(lines[0], lines[1]);
+}
+
+#[test]
+fn variables_are_for_one_program_or_for_all() {
+    let show = "echo $A-$B-$C-$D-$E";
+    let mut command = storm("-genv A a --genv B=b -n 1 --env C=c -x D sh -c");
+    command
+        .arg(show)
+        .args([":", "-n", "1", "-env", "B", "other", "-x", "E=e", "sh", "-c", show])
+        .env("D", "d");
+    assert_eq!(run(&mut command).succeeds().sorted_lines(), ["a-b-c-d-", "a-other--d-e"]);
+}
+
+#[test]
+fn programs_run_in_their_directory() {
+    let directory = tempfile::tempdir().unwrap();
+    let there = directory.path().canonicalize().unwrap();
+    for option in ["--wdir", "-wdir", "--chdir"] {
+        let ran = run(&mut script(&format!("{option} {}", there.display()), "pwd -P; echo $PWD"));
+        assert_eq!(ran.succeeds().stdout, format!("{0}\n{0}\n", there.display()));
+    }
+}
+
+#[test]
+fn variables_of_an_outer_job_do_not_reach_an_inner_one() {
+    let inner = format!("{} run -n 2 sh -c 'echo $BCS_RANK/$BCS_SIZE'", storm_path().display());
+    let ran = run(&mut script("-n 1", &inner));
+    assert_eq!(ran.succeeds().sorted_lines(), ["0/2", "1/2"]);
+}
+
+#[test]
+fn ranks_inherit_no_descriptor_of_the_launcher() {
+    let list = "ls /proc/self/fd | tr '\\n' ' '";
+    let numbers =
+        |line: &str| line.split_whitespace().filter_map(|number| number.parse().ok()).collect::<Vec<i32>>();
+    let ordinary = numbers(&run(Command::new("sh").args(["-c", list])).stdout);
+    let ran = run(&mut script("-n 3 -l", &format!("{list}; echo nic:$BCS_NIC_FD")));
+    for line in ran.succeeds().stdout.lines() {
+        let (listed, nic) = line.split_once("] ").unwrap().1.split_once("nic:").unwrap();
+        let more: Vec<_> = numbers(listed).into_iter().filter(|number| !ordinary.contains(number)).collect();
+        assert_eq!(more, numbers(nic), "{line}");
+    }
+}
+
+/// An installed tree with a library that answers `answer`, and a copy of `storm`.
+fn installation(answer: i32) -> tempfile::TempDir {
+    let tree = tempfile::tempdir().unwrap();
+    for part in ["bin", "lib"] {
+        std::fs::create_dir(tree.path().join(part)).unwrap();
+    }
+    std::fs::copy(storm_path(), tree.path().join("bin/storm")).unwrap();
+    library(&tree.path().join("lib"), answer);
+    tree
+}
+
+fn library(directory: &Path, answer: i32) {
+    let source = format!("int answer(void) {{ return {answer}; }}");
+    let flags = ["-shared", "-fPIC", "-Wl,-soname,libmpi_abi.so.1"];
+    let built = compile(directory, "libmpi_abi.so.1", &source, &flags);
+    assert!(built.exists());
+}
+
+fn asking_program(directory: &Path, flags: &[String]) -> std::path::PathBuf {
+    let source =
+        "#include <stdio.h>\nint answer(void); int main(void) { printf(\"%d\\n\", answer()); return 0; }";
+    let mut all = vec![directory.join("libmpi_abi.so.1").display().to_string()];
+    all.extend_from_slice(flags);
+    compile(directory, "ask", source, &all)
+}
+
+#[test]
+fn programs_of_other_mpis_with_the_standard_abi_get_our_library() {
+    let ours = installation(1);
+    let other = tempfile::tempdir().unwrap();
+    library(other.path(), 2);
+    let rpath = format!("-Wl,-rpath,{}", other.path().display());
+    for flags in [
+        vec![],
+        vec![rpath.clone(), "-Wl,--enable-new-dtags".into()],
+        vec![rpath.clone(), "-Wl,--disable-new-dtags".into()],
+    ] {
+        let program = asking_program(other.path(), &flags);
+        let mut command = Command::new(ours.path().join("bin/storm"));
+        command.args(["run", "-n", "2"]).arg(&program).env("LD_LIBRARY_PATH", other.path());
+        assert_eq!(run(&mut command).succeeds().stdout, "1\n1\n", "{flags:?}");
+    }
+}
+
+#[test]
+fn installed_tree_works_where_it_was_moved_to() {
+    let ours = installation(5);
+    let elsewhere = tempfile::tempdir().unwrap();
+    let moved = elsewhere.path().join("moved");
+    std::fs::rename(ours.path(), &moved).unwrap();
+    let program = asking_program(&moved.join("lib"), &[]);
+    let mut command = Command::new(moved.join("bin/storm"));
+    assert_eq!(run(command.args(["run", "-n", "1"]).arg(&program)).succeeds().stdout, "5\n");
+    drop(std::fs::create_dir(ours.path()));
+}
+
+#[test]
+fn program_of_an_incompatible_mpi_is_told_before_it_runs_alone() {
+    let directory = tempfile::tempdir().unwrap();
+    let flags = ["-shared", "-fPIC", "-Wl,-soname,libmpi.so.40"];
+    let library = compile(directory.path(), "libmpi.so.40", "int mpi(void) { return 0; }", &flags);
+    let source = "int mpi(void); int main(void) { return mpi(); }";
+    let flags = [library.display().to_string(), format!("-Wl,-rpath,{}", directory.path().display())];
+    let program = compile(directory.path(), "foreign", source, &flags);
+    let ran = run(storm("-n 2").arg(&program));
+    ran.fails_with(0, &["libmpi.so.40", "mpicc"]);
+}

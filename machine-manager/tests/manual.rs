@@ -1,0 +1,65 @@
+//! The manual and the completions are made from the declaration of the command line.
+
+mod common;
+use common::*;
+use std::process::Command;
+
+fn output(arguments: &[&str]) -> Ran {
+    run(Command::new(storm_path()).args(arguments))
+}
+
+#[test]
+fn manual_page_in_the_documentation_is_the_generated_one() {
+    let page = output(&["manpage"]);
+    page.succeeds();
+    let kept = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/man/storm.1");
+    let kept = std::fs::read_to_string(kept).unwrap_or_default();
+    assert!(kept == page.stdout, "make it anew: storm manpage > docs/man/storm.1");
+}
+
+#[test]
+fn manual_page_tells_every_option_and_exit_status() {
+    let page = output(&["manpage"]).stdout;
+    for word in [
+        "timeout",
+        "stdin",
+        "slice",
+        "nic\\-core",
+        "mmds",
+        "emds",
+        "wdir",
+        "124",
+        "125",
+        "128+S",
+        "BCS_RANK",
+        "SIGINT",
+    ] {
+        assert!(page.contains(word), "{word}");
+    }
+}
+
+#[test]
+fn completions_are_there_for_the_usual_shells() {
+    for shell in ["bash", "zsh", "fish"] {
+        let ran = output(&["completions", shell]);
+        assert!(ran.succeeds().stdout.contains("timeout"), "{shell}");
+    }
+}
+
+#[test]
+fn help_and_version_are_no_failure_and_go_to_the_output() {
+    for arguments in [["run", "--help"], ["run", "-V"], ["--help", ""], ["--version", ""]] {
+        let words: Vec<_> = arguments.into_iter().filter(|word| !word.is_empty()).collect();
+        assert!(!output(&words).succeeds().stdout.is_empty(), "{words:?}");
+    }
+    let mpiexec = tempfile::tempdir().unwrap();
+    let path = mpiexec.path().join("mpiexec");
+    std::os::unix::fs::symlink(storm_path(), &path).unwrap();
+    assert!(run(Command::new(path).arg("--help")).succeeds().stdout.contains("Usage: mpiexec"));
+}
+
+#[test]
+fn unknown_verb_is_one_line() {
+    output(&["frobnicate"]).fails_with(1, &["frobnicate", "storm --help"]);
+    output(&[]).fails_with(1, &["storm run"]);
+}
