@@ -7,8 +7,10 @@
 
 use crate::value::{self, CrossMemory};
 use clap::{Args, CommandFactory, Parser, Subcommand};
+use nic_emu::arith::Arithmetic;
+use nic_emu::slice::SlicePolicy;
+use node_manager::StdinTo;
 use node_manager::verdict::EXIT_STATUSES;
-use node_manager::{NicArithmetic, Slice, StdinTo};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -80,13 +82,13 @@ pub struct JobOptions {
     pub genv: Vec<(OsString, OsString)>,
     /// How time slices are cut: as soon as there is work, or one each period (500us, 2ms).
     #[arg(long, value_name = "elastic|LENGTH", default_value = "elastic", value_parser = value::slice, help_heading = "NIC")]
-    pub slice: Slice,
+    pub slice: SlicePolicy,
     /// Give this core to the NIC for good.
     #[arg(long, value_name = "CORE", value_parser = value::core, help_heading = "NIC")]
     pub nic_core: Option<usize>,
     /// What computes reductions. The bits are the same.
     #[arg(long, value_name = "native|softfloat", default_value = "native", value_parser = value::arithmetic, help_heading = "NIC")]
-    pub nic_arith: NicArithmetic,
+    pub nic_arith: Arithmetic,
     /// Whether the kernel may copy messages from process to process.
     #[arg(long, value_name = "auto|off", default_value = "auto", value_parser = value::cross_memory, help_heading = "NIC")]
     pub cross_memory: CrossMemory,

@@ -40,6 +40,7 @@ fn run(name: &str, called: &str, arguments: &[OsString]) -> u8 {
     let place = Place {
         host: machine.host(),
         job: JobId(std::process::id().into()),
+        run: run_name(machine.host()),
         library_directory: installation::library_directory(),
     };
     let job = match request::job(called, arguments, place) {
@@ -62,6 +63,13 @@ fn run(name: &str, called: &str, arguments: &[OsString]) -> u8 {
             error.status()
         }
     }
+}
+
+/// A name that no other run has: the host, the process, and the time, since process numbers come again.
+#[expect(clippy::disallowed_methods, reason = "a name needs no virtual time")]
+fn run_name(host: &str) -> String {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    format!("{host}-{}-{}", std::process::id(), since.map_or(0, |since| since.as_micros()))
 }
 
 /// Prints help or a version. That its reader has gone is no failure.

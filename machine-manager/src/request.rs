@@ -82,6 +82,8 @@ pub struct Place<'a> {
     pub host: &'a str,
     /// The number of the job.
     pub job: JobId,
+    /// A text that no other run has.
+    pub run: String,
     /// Where our MPI library is.
     pub library_directory: Option<PathBuf>,
 }
@@ -111,6 +113,7 @@ pub fn job(called: &str, arguments: &[OsString], place: Place<'_>) -> Result<Job
     }
     Ok(Job {
         id: place.job,
+        run: place.run,
         applications,
         labels: options.label,
         stdin: options.stdin,
@@ -253,7 +256,12 @@ fn recording(
     let is_on = config.mmds.is_some() || config.emds.is_some();
     // Ranks may run in other directories, and all of them write to one.
     let trace_directory = is_on.then(|| absolute(trace_dir.as_deref().unwrap_or(&config.trace_dir)));
-    Ok(Recording { mmds: mmds.map(Into::into), emds: emds.map(Into::into), trace_directory })
+    Ok(Recording {
+        mmds: mmds.map(Into::into),
+        emds: emds.map(Into::into),
+        slices: config.emds,
+        trace_directory,
+    })
 }
 
 #[cfg(test)]
@@ -263,7 +271,11 @@ mod tests {
 
     fn request(line: &str) -> Result<Job, RequestError> {
         let words: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
-        job("mpiexec", &words, Place { host: "n7.cluster", job: JobId(1), library_directory: None })
+        job(
+            "mpiexec",
+            &words,
+            Place { host: "n7.cluster", job: JobId(1), run: "run".into(), library_directory: None },
+        )
     }
 
     #[test]

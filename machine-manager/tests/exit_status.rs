@@ -155,7 +155,7 @@ fn wrong_command_line_is_one_line_and_status_1() {
         ("--slice 5parsecs true", "500us"),
         ("--host elsewhere true", "unknown host \"elsewhere\""),
         ("--wdir /no/such/directory true", "/no/such/directory"),
-        ("--mmds --trace-dir /proc/no true", "--trace-dir /proc/no"),
+        ("--mmds --trace-dir /proc/no true", "--trace-dir: cannot write /proc/no"),
         ("", "name the program to run"),
         ("-n 2 true : -n 2", "name the program to run"),
     ] {

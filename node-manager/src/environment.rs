@@ -22,6 +22,8 @@ pub const LOCAL_SIZE: &str = "BCS_LOCAL_SIZE";
 pub const APPLICATION: &str = "BCS_APPNUM";
 /// The job's number.
 pub const JOB: &str = "BCS_JOB";
+/// A text that is the same for all ranks of this run, and for no other run: in the files of MDS.
+pub const RUN: &str = "BCS_RUN";
 /// The descriptor of the NIC memory.
 pub const NIC_FD: &str = "BCS_NIC_FD";
 /// The process id of the program launcher. Where a parent closed the NIC's descriptor (Python's
@@ -82,10 +84,10 @@ pub fn add_job(
     job: &Job,
     application_index: usize,
     need: &LibraryNeed,
-    nic_fd: Option<i32>,
+    nic_fd: i32,
     launcher: u32,
 ) {
-    for stale in [RANK, LOCAL_RANK, NIC_FD] {
+    for stale in [RANK, LOCAL_RANK] {
         variables.retain(|(name, _)| name != stale);
     }
     let ranks = job.ranks().to_string();
@@ -95,9 +97,8 @@ pub fn add_job(
     set(variables, APPLICATION, application_index.to_string());
     set(variables, JOB, job.id.0.to_string());
     set(variables, LAUNCHER, launcher.to_string());
-    if let Some(fd) = nic_fd {
-        set(variables, NIC_FD, fd.to_string());
-    }
+    set(variables, RUN, &job.run);
+    set(variables, NIC_FD, nic_fd.to_string());
     let recording = &job.recording;
     for (name, value) in [
         (MMDS, recording.mmds.as_deref()),
@@ -158,6 +159,7 @@ mod tests {
         };
         Job {
             id: JobId(17),
+            run: "run-17".into(),
             applications: vec![application],
             labels: false,
             stdin: StdinTo::Rank(Rank(0)),
@@ -171,7 +173,7 @@ mod tests {
     fn composed(inherited: &[(&str, &str)], job: &Job, need: &LibraryNeed) -> Variables {
         let inherited = inherited.iter().map(|(name, value)| (name.into(), value.into())).collect();
         let mut variables = of_application(inherited, &job.applications[0]);
-        add_job(&mut variables, job, 0, need, Some(128), 99);
+        add_job(&mut variables, job, 0, need, 128, 99);
         variables
     }
 

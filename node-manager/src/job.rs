@@ -5,6 +5,9 @@
 //! process, so that it can be queued, sent and kept.
 
 use bcs_core::{JobId, Rank};
+use mds::EmdsConfig;
+use nic_emu::arith::Arithmetic;
+use nic_emu::slice::SlicePolicy;
 use std::ffi::OsString;
 use std::ops::Range;
 use std::path::PathBuf;
@@ -19,6 +22,8 @@ pub const MAX_RANKS_PER_NODE: u32 = 4096;
 pub struct Job {
     /// Its number; with no cluster configured, the process id of the `storm` that runs it.
     pub id: JobId,
+    /// A text that no other run has, ever and anywhere: traces of one run are told apart by it.
+    pub run: String,
     /// What runs, in the order of the ranks. Never empty, and no application is without ranks.
     pub applications: Vec<Application>,
     /// Whether each line of output starts with the rank that wrote it.
@@ -61,14 +66,13 @@ pub enum StdinTo {
     None,
 }
 
-/// What a job asks of its NIC. Kept as the job's own description; the launcher turns it into the
-/// NIC's configuration.
+/// What a job asks of its NIC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NicSettings {
     /// How time slices are cut (paper, §4.2).
-    pub slice: Slice,
+    pub slice: SlicePolicy,
     /// What computes the reductions (paper, §4.4).
-    pub arithmetic: NicArithmetic,
+    pub arithmetic: Arithmetic,
     /// Whether messages may be copied from process to process by the kernel.
     pub cross_memory: bool,
     /// The core that is given to the NIC for good.
@@ -77,26 +81,8 @@ pub struct NicSettings {
 
 impl Default for NicSettings {
     fn default() -> Self {
-        Self { slice: Slice::Elastic, arithmetic: NicArithmetic::Native, cross_memory: true, core: None }
+        Self { slice: SlicePolicy::Elastic, arithmetic: Arithmetic::Native, cross_memory: true, core: None }
     }
-}
-
-/// How time slices are cut.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Slice {
-    /// A slice starts as soon as something is posted and somebody can run it.
-    Elastic,
-    /// One slice a period, as in the paper.
-    Fixed(Duration),
-}
-
-/// What computes the reductions of a job.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NicArithmetic {
-    /// The host's own arithmetic wherever it is bit-equal to SoftFloat.
-    Native,
-    /// SoftFloat everywhere, as on a NIC without floating point.
-    SoftFloat,
 }
 
 /// What MDS records of a job (paper, §5).
@@ -106,6 +92,8 @@ pub struct Recording {
     pub mmds: Option<OsString>,
     /// The slices that EMDS records, in the spelling of `BCS_EMDS`.
     pub emds: Option<OsString>,
+    /// The same, as the NIC takes it; also if the user's environment asked for it.
+    pub slices: Option<EmdsConfig>,
     /// The absolute path of the directory that the dumps go to.
     pub trace_directory: Option<PathBuf>,
 }
@@ -145,6 +133,7 @@ mod tests {
     fn ranks_are_numbered_through_the_applications() {
         let job = Job {
             id: JobId(1),
+            run: "run".into(),
             applications: vec![application(2), application(3), application(1)],
             labels: false,
             stdin: StdinTo::Rank(Rank(0)),

@@ -19,7 +19,7 @@ use crate::environment;
 use crate::input::{Input, RankInput};
 use crate::job::Job;
 use crate::lifecycle::{Action, Event, Lifecycle, State};
-use crate::nic::{JobNic, RankPhase};
+use crate::nic::{Abort, JobNic};
 use crate::output::{self, Output};
 use crate::program::{LibraryNeed, Program};
 use crate::signals::{self, Signal, SignalQueue, SignalSet};
@@ -55,9 +55,6 @@ pub struct Prepared<'a> {
     pub host: &'a str,
 }
 
-/// Makes the NIC of a job; an error says what to do.
-pub type MakeNic = fn(&Job) -> Result<Box<dyn JobNic>, String>;
-
 struct RankProcess {
     pid: Pid,
     pidfd: OwnedFd,
@@ -69,7 +66,7 @@ struct Launcher<'a> {
     storm: Channel<Notice, Command>,
     watch: Watch,
     signals: SignalQueue,
-    nic: Box<dyn JobNic>,
+    nic: JobNic,
     ranks: Vec<RankProcess>,
     output: Option<Output>,
     input: Input,
@@ -80,19 +77,15 @@ struct Launcher<'a> {
 }
 
 /// Runs a job to its end, in the process that was forked for it, and tells `storm` the verdict.
-pub fn run(prepared: &Prepared<'_>, mut storm: Channel<Notice, Command>, make_nic: MakeNic) {
-    let refuse = |message: String| Verdict::NotStarted { message, status: STATUS_USAGE };
-    let launcher = match make_nic(prepared.job) {
-        Ok(nic) => match Base::new(&storm) {
-            Ok(base) => Launcher::new(prepared, storm, nic, base),
-            Err(error) => {
-                let message = format!("cannot set up the program launcher: {error}");
-                return storm.send(&Notice::Over(refuse(message)));
-            }
-        },
-        Err(message) => return storm.send(&Notice::Over(refuse(message))),
-    };
-    launcher.run();
+pub fn run(prepared: &Prepared<'_>, mut storm: Channel<Notice, Command>) {
+    let nic = JobNic::create(prepared.job).map_err(|error| error.to_string());
+    let base = Base::new(&storm).map_err(|error| format!("cannot set up the program launcher: {error}"));
+    match (nic, base) {
+        (Ok(nic), Ok(base)) => Launcher::new(prepared, storm, nic, base).run(),
+        (Err(message), _) | (_, Err(message)) => {
+            storm.send(&Notice::Over(Verdict::NotStarted { message, status: STATUS_USAGE }));
+        }
+    }
 }
 
 /// What every launcher has before it knows its job.
@@ -125,7 +118,7 @@ impl<'a> Launcher<'a> {
     fn new(
         prepared: &'a Prepared<'a>,
         storm: Channel<Notice, Command>,
-        nic: Box<dyn JobNic>,
+        nic: JobNic,
         Base { watch, signals }: Base,
     ) -> Self {
         let job = prepared.job;
@@ -181,13 +174,8 @@ impl<'a> Launcher<'a> {
             .map_err(|error| cannot("open /dev/null", error.into()))?;
         let null = rustix::io::fcntl_dupfd_cloexec(null, 3)
             .map_err(|error| cannot("duplicate a descriptor", error.into()))?;
-        let nic_fd = match self.nic.descriptor() {
-            Some(fd) => Some(
-                rustix::io::fcntl_dupfd_cloexec(fd, NIC_FD_AT_LEAST)
-                    .map_err(|error| cannot("duplicate the NIC's descriptor", error.into()))?,
-            ),
-            None => None,
-        };
+        let nic_fd = rustix::io::fcntl_dupfd_cloexec(self.nic.descriptor(), NIC_FD_AT_LEAST)
+            .map_err(|error| cannot("duplicate the NIC's descriptor", error.into()))?;
         let on_terminal = [1, 2].into_iter().any(|number| rustix::termios::isatty(standard(number)));
         let launcher = rustix::process::getpid().as_raw_pid() as u32;
         for (index, (application, ranks)) in prepared.job.placed().enumerate() {
@@ -200,7 +188,7 @@ impl<'a> Launcher<'a> {
                 )));
             }
             let mut variables = variables.clone();
-            let fd = nic_fd.as_ref().map(AsRawFd::as_raw_fd);
+            let fd = nic_fd.as_raw_fd();
             environment::add_job(&mut variables, prepared.job, index, &program.library, fd, launcher);
             let plan = plan(program, application, &variables);
             for rank in ranks {
@@ -228,7 +216,7 @@ impl<'a> Launcher<'a> {
                 };
                 let Started { pid, pidfd } =
                     plan.start(&setting).map_err(|error| self.not_started(rank, program, error))?;
-                self.nic.rank_started(Rank(rank), pid.as_raw_pid() as u32);
+                self.nic.rank_started(rank, pid.as_raw_pid() as u32);
                 self.ranks.push(RankProcess { pid, pidfd, is_live: true });
                 let entry = &self.ranks[rank as usize];
                 self.watch
@@ -241,12 +229,12 @@ impl<'a> Launcher<'a> {
             let _ = rustix::stdio::dup2_stdin(&null);
         }
         self.input.start(&self.watch).map_err(|error| cannot("watch the standard input", error))?;
-        self.nic.start().map_err(|message| Verdict::NotStarted { message, status: STATUS_USAGE })?;
-        if let Some(alarm) = self.nic.alarm() {
-            self.watch
-                .add(alarm, Ready::Alarm, Interest::Read)
-                .map_err(|error| cannot("watch the NIC", error))?;
-        }
+        self.nic
+            .start()
+            .map_err(|error| Verdict::NotStarted { message: error.to_string(), status: STATUS_USAGE })?;
+        self.watch
+            .add(self.nic.alarm(), Ready::Alarm, Interest::Read)
+            .map_err(|error| cannot("watch the NIC", error))?;
         Ok(())
     }
 
@@ -353,10 +341,8 @@ impl<'a> Launcher<'a> {
                 }
             },
             Ready::Alarm => {
-                if let Some(report) = self.nic.deadlock() {
-                    if let Some(alarm) = self.nic.alarm() {
-                        self.watch.remove(alarm);
-                    }
+                if let Some(report) = self.nic.finding() {
+                    self.watch.remove(self.nic.alarm());
                     self.act(Event::Struck(Verdict::Stuck { report }));
                 }
             }
@@ -387,23 +373,25 @@ impl<'a> Launcher<'a> {
         entry.is_live = false;
         self.watch.remove(&entry.pidfd);
         let verdict = self.judge(number, Exit::from_wait_status(status));
-        self.nic.rank_exited(Rank(number));
+        self.nic.rank_exited(number);
         self.act(Event::Departed(verdict));
     }
 
     /// What the end of a rank means for its job.
     fn judge(&self, number: u32, exit: Exit) -> Verdict {
-        let rank = || self.rank_name(number);
-        match (self.nic.phase(Rank(number)), exit) {
-            (RankPhase::Aborted { code, message }, _) => Verdict::Aborted { rank: rank(), code, message },
-            (RankPhase::Attached, Exit::Code(0)) if self.lifecycle.live() > 1 => {
-                Verdict::NotFinalized { rank: rank() }
+        // Ranks that wait leave when one aborts, and may be gone before it is.
+        if let Some(Abort { rank, code, message }) = self.nic.abort() {
+            return Verdict::Aborted { rank: self.rank_name(rank), code, message };
+        }
+        match exit {
+            Exit::Code(0) if self.lifecycle.live() > 1 && self.nic.is_in_mpi(number) => {
+                Verdict::NotFinalized { rank: self.rank_name(number) }
             }
-            (_, Exit::Code(0)) => Verdict::Success,
-            (_, exit) => {
+            Exit::Code(0) => Verdict::Success,
+            exit => {
                 let output_gone = matches!(exit, Exit::Signal { signal: libc::SIGPIPE, .. })
                     && (output::is_broken(standard(1)) || output::is_broken(standard(2)));
-                Verdict::RankFailed { rank: rank(), exit, output_gone }
+                Verdict::RankFailed { rank: self.rank_name(number), exit, output_gone }
             }
         }
     }
@@ -457,7 +445,15 @@ impl<'a> Launcher<'a> {
         if let Some(output) = &mut self.output {
             output.finish(&self.watch, self.storm.as_fd());
         }
-        self.nic.stop();
+        if let Some(why) = self.nic.cross_memory_refusal().filter(|_| self.nic.is_used()) {
+            self.storm.send(&Notice::Remark(format!(
+                "the kernel refuses to copy messages from process to process, so they went through NIC memory, which \
+                 takes longer for large ones ({why}); --cross-memory off ends this remark"
+            )));
+        }
+        if let Err(error) = self.nic.dump(self.prepared.job, self.prepared.host) {
+            self.storm.send(&Notice::Remark(format!("the record of EMDS is lost: {error}")));
+        }
         if left > 0 {
             self.storm.send(&Notice::Remark(format!(
                 "{left} processes of the job could not be killed: they belong to another user, or the kernel holds \

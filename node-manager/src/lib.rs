@@ -33,6 +33,6 @@ pub mod spawn;
 pub mod verdict;
 pub mod watch;
 
-pub use job::{Application, Job, NicArithmetic, NicSettings, Recording, Slice, StdinTo};
+pub use job::{Application, Job, NicSettings, Recording, StdinTo};
 pub use node_manager::{LaunchError, Launched, NodeManager};
 pub use verdict::Verdict;

@@ -1,89 +1,136 @@
-//! What the launcher asks of a job's NIC on this node.
+//! A job's NIC on this node, as its launcher hosts it: made from the job's settings before the ranks start,
+//! asked how far they have come, and dumped at the end.
 
 use crate::job::Job;
+use crate::preflight;
 use bcs_core::Rank;
+use mds::trace::{self, Node, Run};
+use nic_emu::host::{NicConfig, NicError, NicHost, RankPhase};
+use nic_emu::nic_thread::Finding;
 use std::os::fd::BorrowedFd;
 
-/// How far a rank has come with MPI, as its NIC memory tells.
+/// The NIC of one job on this node.
+pub struct JobNic {
+    host: NicHost,
+    ranks: u32,
+    cross_memory_refusal: Option<String>,
+}
+
+/// A rank that ended its job by `MPI_Abort`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum RankPhase {
-    /// It has not called `MPI_Init`; many programs never do.
-    NotAttached,
-    /// It is between `MPI_Init` and `MPI_Finalize`.
-    Attached,
-    /// It has called `MPI_Finalize`.
-    Finalized,
-    /// It has called `MPI_Abort`.
-    Aborted {
-        /// The error code it gave.
-        code: i32,
-        /// What it gave as the reason; may be empty.
-        message: String,
-    },
+pub struct Abort {
+    /// Which.
+    pub rank: u32,
+    /// The error code it gave.
+    pub code: i32,
+    /// What it said.
+    pub message: String,
 }
 
-/// The NIC of a job on this node, as far as the launcher has to do with it.
-pub trait JobNic {
-    /// The NIC memory, which the ranks inherit.
-    fn descriptor(&self) -> Option<BorrowedFd<'_>>;
-    /// Tells it that a rank runs as this process.
-    fn rank_started(&mut self, rank: Rank, pid: u32);
-    /// Tells it that a rank's process has ended.
-    fn rank_exited(&mut self, rank: Rank);
-    /// Starts the NIC thread. Called once, when all ranks have been started.
-    fn start(&mut self) -> Result<(), String>;
-    /// The descriptor that becomes readable when the NIC wants the job ended.
-    fn alarm(&self) -> Option<BorrowedFd<'_>>;
-    /// Why it does: the report of a deadlock or of damaged memory.
-    fn deadlock(&self) -> Option<String>;
-    /// What each rank is doing now.
-    fn report(&self) -> String;
-    /// How far a rank has come.
-    fn phase(&self, rank: Rank) -> RankPhase;
-    /// Ends the NIC thread and writes what was recorded.
-    fn stop(&mut self);
-}
-
-/// Makes the NIC of a job.
-///
-/// # Errors
-/// What the machine lacks for it, and what to do.
-pub fn for_job(_job: &Job) -> Result<Box<dyn JobNic>, String> {
-    Ok(Box::new(NoNic))
-}
-
-/// The NIC of a job that needs none: its ranks do not call MPI.
-#[derive(Debug)]
-pub struct NoNic;
-
-impl JobNic for NoNic {
-    fn descriptor(&self) -> Option<BorrowedFd<'_>> {
-        None
+impl JobNic {
+    /// Makes the NIC of a job.
+    ///
+    /// # Errors
+    /// What the machine lacks for it.
+    pub fn create(job: &Job) -> Result<Self, NicError> {
+        let cross_memory_refusal = job.nic.cross_memory.then(preflight::cross_memory_refusal).flatten();
+        let config = NicConfig {
+            job: job.id,
+            ranks: job.ranks(),
+            slice: job.nic.slice,
+            arithmetic: job.nic.arithmetic,
+            cross_memory: job.nic.cross_memory && cross_memory_refusal.is_none(),
+            emds: job.recording.slices.clone(),
+            nic_core: job.nic.core,
+        };
+        Ok(Self { host: NicHost::create(&config)?, ranks: config.ranks, cross_memory_refusal })
     }
 
-    fn rank_started(&mut self, _rank: Rank, _pid: u32) {}
+    /// The NIC memory, which the ranks inherit.
+    pub fn descriptor(&self) -> BorrowedFd<'_> {
+        self.host.descriptor()
+    }
 
-    fn rank_exited(&mut self, _rank: Rank) {}
+    /// A rank runs as this process.
+    pub fn rank_started(&self, rank: u32, pid: u32) {
+        self.host.rank_started(Rank(rank), pid);
+    }
 
-    fn start(&mut self) -> Result<(), String> {
+    /// A rank's process has ended.
+    pub fn rank_exited(&self, rank: u32) {
+        self.host.rank_exited(Rank(rank));
+    }
+
+    /// Starts the NIC thread, once all ranks were started.
+    ///
+    /// # Errors
+    /// The system has no thread for it.
+    pub fn start(&mut self) -> Result<(), NicError> {
+        self.host.start()
+    }
+
+    /// Becomes readable when the NIC wants the job ended.
+    pub fn alarm(&self) -> BorrowedFd<'_> {
+        self.host.alarm()
+    }
+
+    /// Why it does, in lines.
+    pub fn finding(&self) -> Option<String> {
+        self.host.finding().map(|finding| match finding {
+            Finding::Deadlock(report) => format!(
+                "deadlock: every rank that is in MPI waits, and nothing that is pending can ever match\n{report}"
+            ),
+            Finding::Slice(error) => format!("the NIC of the job had to stop: {error}"),
+        })
+    }
+
+    /// What each rank is doing now, in lines.
+    pub fn report(&self) -> String {
+        self.host.report().to_string()
+    }
+
+    /// Whether a rank has called `MPI_Init` and not yet left `MPI_Finalize`. To be asked before
+    /// [`JobNic::rank_exited`].
+    pub fn is_in_mpi(&self, rank: u32) -> bool {
+        self.host.phase(Rank(rank)) == RankPhase::Attached
+    }
+
+    /// The first rank that called `MPI_Abort`, if one did.
+    pub fn abort(&self) -> Option<Abort> {
+        (0..self.ranks).find_map(|rank| match self.host.phase(Rank(rank)) {
+            RankPhase::Aborted { code, message } => Some(Abort { rank, code, message }),
+            RankPhase::NotAttached | RankPhase::Attached | RankPhase::Finalized => None,
+        })
+    }
+
+    /// Whether the NIC has had anything to do: many programs never call MPI.
+    pub fn is_used(&self) -> bool {
+        self.host.slices().0 > 0
+    }
+
+    /// Why messages were not copied from process to process although they might have been, if so.
+    pub fn cross_memory_refusal(&self) -> Option<&str> {
+        self.cross_memory_refusal.as_deref()
+    }
+
+    /// Ends the recording of slices and writes it to the job's trace directory.
+    ///
+    /// # Errors
+    /// What the user is to know: nothing else is lost with it.
+    pub fn dump(&mut self, job: &Job, host: &str) -> Result<(), String> {
+        let (Some(_), Some(directory)) = (&job.recording.slices, &job.recording.trace_directory) else {
+            return Ok(());
+        };
+        self.host.stop();
+        let Some((local, global)) = self.host.emds() else { return Ok(()) };
+        let last = self.host.slices();
+        local.finish(last);
+        global.finish(last);
+        let run = Run { id: job.run.clone(), ranks: self.ranks, nodes: 1 };
+        let node = Node { node: 0, host: host.to_owned() };
+        let tables = [local.read(), global.read()].into_iter().collect::<Result<Vec<_>, _>>();
+        let tables = tables.map_err(|error| format!("the record of slices is damaged: {error}"))?;
+        trace::write_emds(directory, &run, &node, &tables).map_err(|error| error.to_string())?;
         Ok(())
     }
-
-    fn alarm(&self) -> Option<BorrowedFd<'_>> {
-        None
-    }
-
-    fn deadlock(&self) -> Option<String> {
-        None
-    }
-
-    fn report(&self) -> String {
-        String::new()
-    }
-
-    fn phase(&self, _rank: Rank) -> RankPhase {
-        RankPhase::NotAttached
-    }
-
-    fn stop(&mut self) {}
 }

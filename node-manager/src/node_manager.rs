@@ -10,7 +10,6 @@ use crate::descendants;
 use crate::environment;
 use crate::job::Job;
 use crate::launcher::{self, Prepared};
-use crate::nic;
 use crate::preflight::{self, PreflightError};
 use crate::program::{Program, ProgramError};
 use crate::signals::{self, Signal, SignalSet};
@@ -127,7 +126,7 @@ impl NodeManager {
 
 fn become_launcher(prepared: &Prepared<'_>, theirs: Channel<Notice, Command>) -> ! {
     // What unwinds out of here would go on as a second `storm`.
-    let result = panic::catch_unwind(AssertUnwindSafe(|| launcher::run(prepared, theirs, nic::for_job)));
+    let result = panic::catch_unwind(AssertUnwindSafe(|| launcher::run(prepared, theirs)));
     if result.is_err() {
         descendants::kill_all(|_| true);
     }

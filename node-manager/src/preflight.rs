@@ -56,13 +56,8 @@ pub enum PreflightError {
         hint: &'static str,
     },
     /// The directory for the dumps of MDS cannot be made.
-    #[error("--trace-dir {path}: {error}; name a directory that you may write to")]
-    TraceDirectory {
-        /// Which.
-        path: PathBuf,
-        /// What the kernel said.
-        error: std::io::Error,
-    },
+    #[error("--trace-dir: {0}")]
+    TraceDirectory(mds::trace::TraceError),
     /// A working directory is not there.
     #[error("--wdir {path}: {error}; name a directory that exists on every node")]
     WorkingDirectory {
@@ -105,8 +100,7 @@ pub fn check(job: &Job) -> Result<Option<libc::rlimit>, PreflightError> {
         }
     }
     if let Some(path) = &job.recording.trace_directory {
-        fs::create_dir_all(path)
-            .map_err(|error| PreflightError::TraceDirectory { path: path.clone(), error })?;
+        mds::trace::prepare(path).map_err(PreflightError::TraceDirectory)?;
     }
     raise_descriptor_limit(job)
 }

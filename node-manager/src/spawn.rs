@@ -30,7 +30,7 @@ pub struct Setting<'a> {
     /// Its descriptors 0, 1 and 2.
     pub stdio: [RawFd; 3],
     /// A descriptor that it inherits under the same number.
-    pub nic_fd: Option<RawFd>,
+    pub nic_fd: RawFd,
     /// The limit on descriptors that it gets back, where the launcher raised its own.
     pub descriptor_limit: Option<libc::rlimit>,
     /// The signals that it blocks: those that `storm` was started with.
@@ -191,9 +191,7 @@ impl Child<'_> {
                     return Step::SetUp;
                 }
             }
-            if let Some(fd) = setting.nic_fd
-                && libc::fcntl(fd, libc::F_SETFD, 0) < 0
-            {
+            if libc::fcntl(setting.nic_fd, libc::F_SETFD, 0) < 0 {
                 return Step::SetUp;
             }
             if let Some(limit) = &setting.descriptor_limit
@@ -227,7 +225,7 @@ mod tests {
         Setting {
             environment: &[],
             stdio: [0, stdout, 2],
-            nic_fd: None,
+            nic_fd: 2,
             descriptor_limit: None,
             blocked,
             on_terminal: false,
