@@ -26,8 +26,8 @@ struct deck_rows {
 struct deck_key {
     const char *name;
     enum deck_kind kind;
-    void *into;                 /* holds the default before, the deck's value after */
-    double least, most;         /* DECK_INT, DECK_REAL, and every column of DECK_ROWS */
+    void *into;         /* holds the default before, the deck's value after */
+    double least, most; /* DECK_INT, DECK_REAL, and every column of DECK_ROWS */
     int required;
     const char *const *choices; /* DECK_CHOICE: names, ends with NULL */
     int columns;                /* DECK_ROWS */

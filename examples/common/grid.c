@@ -52,7 +52,8 @@ static void place(struct grid *g, int rank, int *x0, int *x1, int *y0, int *y1)
     *y1 = block_start(g->ny, g->rows, row + 1);
 }
 
-int grid_create(struct grid *g, MPI_Comm comm, const char *program, int nx, int ny, int least, int columns, int rows)
+int grid_create(struct grid *g, MPI_Comm comm, const char *program, int nx, int ny, int least, int columns,
+                int rows)
 {
     memset(g, 0, sizeof(*g));
     g->comm = comm;
@@ -62,13 +63,16 @@ int grid_create(struct grid *g, MPI_Comm comm, const char *program, int nx, int 
     g->ny = ny;
     if (columns == 0 && choose(g->ranks, nx, ny, least, &columns, &rows)) {
         if (g->rank == 0)
-            fprintf(stderr, "%s: %d x %d cells cannot be cut into %d blocks of at least %d cells a side; use fewer ranks\n",
+            fprintf(stderr,
+                    "%s: %d x %d cells cannot be cut into %d blocks of at least %d cells a side; use fewer "
+                    "ranks\n",
                     program, nx, ny, g->ranks, least);
         return -1;
     }
     if (columns * rows != g->ranks || halo(nx, ny, least, columns, rows) < 0) {
         if (g->rank == 0)
-            fprintf(stderr, "%s: --grid %dx%d does not fit %d ranks over %d x %d cells (at least %d cells a side)\n",
+            fprintf(stderr,
+                    "%s: --grid %dx%d does not fit %d ranks over %d x %d cells (at least %d cells a side)\n",
                     program, columns, rows, g->ranks, nx, ny, least);
         return -1;
     }

@@ -22,7 +22,8 @@ struct grid {
 /* Lays a grid of comm's ranks over nx * ny cells. `columns` = `rows` = 0 chooses the pair with the least
  * halo; others must multiply to the number of ranks. Every block gets at least `least` cells a direction.
  * Returns 0, or -1 after rank 0 has printed one line that says why there is no such grid. */
-int grid_create(struct grid *g, MPI_Comm comm, const char *program, int nx, int ny, int least, int columns, int rows);
+int grid_create(struct grid *g, MPI_Comm comm, const char *program, int nx, int ny, int least, int columns,
+                int rows);
 
 /* The rank at a column and row, or MPI_PROC_NULL outside the grid. */
 int grid_rank(const struct grid *g, int column, int row);

@@ -2,13 +2,14 @@
  *
  *     mpiexec -n RANKS heat DECK [--verify] [--grid CxR]
  *
- * Edges are held at zero, the start is a product of sine waves. Every step exchanges the four edges of a rank's
- * block with blocking MPI_Sendrecv and applies the five-point stencil; every `report` steps an allreduce finds
- * the largest temperature.
+ * Edges are held at zero, the start is a product of sine waves. Every step exchanges the four edges of a
+ * rank's block with blocking MPI_Sendrecv and applies the five-point stencil; every `report` steps an
+ * allreduce finds the largest temperature.
  *
  * The answer is verified: the start is an eigenvector of the scheme, so after n steps the exact discrete
- * solution is the start times a known factor to the n; every cell must have it to 1e-11. With --verify it must also be
- * bit-identical to the solution of rank 0 alone. Exit status: 0 verified, 1 wrong answer, 2 bad deck or command line. */
+ * solution is the start times a known factor to the n; every cell must have it to 1e-11. With --verify it
+ * must also be bit-identical to the solution of rank 0 alone. Exit status: 0 verified, 1 wrong answer, 2 bad
+ * deck or command line. */
 #include "../common/deck.h"
 #include "../common/grid.h"
 
@@ -36,7 +37,7 @@ struct command_line {
 struct plate {
     struct grid *grid;
     int nx, ny;
-    int left, right, down, up;       /* neighbours */
+    int left, right, down, up; /* neighbours */
     double *now, *next;
     double *send_column, *receive_column;
 };
@@ -144,16 +145,16 @@ static void shift_column(struct plate *p, int from, int to_rank, int into, int f
 {
     for (int y = 0; y < p->ny; y++)
         p->send_column[y] = p->now[at(p, from, y)];
-    MPI_Sendrecv(p->send_column, p->ny, MPI_DOUBLE, to_rank, tag, p->receive_column, p->ny, MPI_DOUBLE, from_rank, tag,
-                 p->grid->comm, MPI_STATUS_IGNORE);
+    MPI_Sendrecv(p->send_column, p->ny, MPI_DOUBLE, to_rank, tag, p->receive_column, p->ny, MPI_DOUBLE,
+                 from_rank, tag, p->grid->comm, MPI_STATUS_IGNORE);
     for (int y = 0; from_rank != MPI_PROC_NULL && y < p->ny; y++)
         p->now[at(p, into, y)] = p->receive_column[y];
 }
 
 static void shift_row(struct plate *p, int from, int to_rank, int into, int from_rank, int tag)
 {
-    MPI_Sendrecv(&p->now[at(p, 0, from)], p->nx, MPI_DOUBLE, to_rank, tag, &p->now[at(p, 0, into)], p->nx, MPI_DOUBLE,
-                 from_rank, tag, p->grid->comm, MPI_STATUS_IGNORE);
+    MPI_Sendrecv(&p->now[at(p, 0, from)], p->nx, MPI_DOUBLE, to_rank, tag, &p->now[at(p, 0, into)], p->nx,
+                 MPI_DOUBLE, from_rank, tag, p->grid->comm, MPI_STATUS_IGNORE);
 }
 
 static void exchange(struct plate *p)
@@ -241,8 +242,8 @@ static int as_predicted(const struct deck *d, const struct answer *a)
         }
     if (worst <= TOLERANCE)
         return 1;
-    fprintf(stderr, "heat: FAILED: cell (%d,%d) is %.3e off the exact discrete solution, %.0e allowed\n", worst_x,
-            worst_y, worst, TOLERANCE);
+    fprintf(stderr, "heat: FAILED: cell (%d,%d) is %.3e off the exact discrete solution, %.0e allowed\n",
+            worst_x, worst_y, worst, TOLERANCE);
     return 0;
 }
 
@@ -255,8 +256,9 @@ static int same_as_serial(const struct deck *d, const struct answer *a)
     struct answer serial = solve(d, &alone, 0);
     size_t where = first_difference(a->temperature, serial.temperature, cells);
     if (where < cells)
-        fprintf(stderr, "heat: FAILED: cell (%zu,%zu) is %.17g, the serial solution has %.17g\n", where % (size_t)d->nx,
-                where / (size_t)d->nx, a->temperature[where], serial.temperature[where]);
+        fprintf(stderr, "heat: FAILED: cell (%zu,%zu) is %.17g, the serial solution has %.17g\n",
+                where % (size_t)d->nx, where / (size_t)d->nx, a->temperature[where],
+                serial.temperature[where]);
     free(serial.temperature);
     return where == cells;
 }
@@ -276,7 +278,8 @@ int main(int argc, char **argv)
         return 2;
     }
     if (rank == 0)
-        printf("heat: %d x %d cells, %d rank%s as %d x %d\n", d.nx, d.ny, ranks, ranks == 1 ? "" : "s", g.columns, g.rows);
+        printf("heat: %d x %d cells, %d rank%s as %d x %d\n", d.nx, d.ny, ranks, ranks == 1 ? "" : "s",
+               g.columns, g.rows);
     struct answer a = solve(&d, &g, rank == 0);
     if (rank == 0) {
         good = as_predicted(&d, &a) && (!c.verify || same_as_serial(&d, &a));

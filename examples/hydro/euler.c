@@ -40,7 +40,8 @@ void fluid_conserve(struct fluid *f)
     for (int y = 0; y < f->mesh->ny; y++)
         for (int x = 0; x < f->mesh->nx; x++) {
             size_t c = mesh_at(f->mesh, x, y);
-            double d = f->primitive[0][c], u = f->primitive[1][c], v = f->primitive[2][c], p = f->primitive[3][c];
+            double d = f->primitive[0][c], u = f->primitive[1][c], v = f->primitive[2][c],
+                   p = f->primitive[3][c];
             f->conserved[0][c] = d;
             f->conserved[1][c] = d * u;
             f->conserved[2][c] = d * v;
@@ -125,9 +126,10 @@ static void predict(struct fluid *f, double dt, int x0, int x1, int y0, int y1)
             predict_cell(f, mesh_at(m, x, y), mesh_stride(m), 0.5 * dt / m->dx, 0.5 * dt / m->dy);
 }
 
-/* HLLC flux through a face (Toro, chapter 10; wave speeds by Davis' estimate): `n` is the index of the velocity
- * across the face, `t` of the one along it; both also index the momenta. */
-static void hllc(double gamma, int n, int t, const double left[FIELDS], const double right[FIELDS], double flux[FIELDS])
+/* HLLC flux through a face (Toro, chapter 10; wave speeds by Davis' estimate): `n` is the index of the
+ * velocity across the face, `t` of the one along it; both also index the momenta. */
+static void hllc(double gamma, int n, int t, const double left[FIELDS], const double right[FIELDS],
+                 double flux[FIELDS])
 {
     double cl = sqrt(gamma * left[3] / left[0]), cr = sqrt(gamma * right[3] / right[0]);
     double sl = fmin(left[n] - cl, right[n] - cr), sr = fmax(left[n] + cl, right[n] + cr);
@@ -143,7 +145,8 @@ static void hllc(double gamma, int n, int t, const double left[FIELDS], const do
     if ((contact >= 0 && sl >= 0) || (contact < 0 && sr <= 0))
         return; /* all waves go one way */
     double star = w[0] * (outer - w[n]) / (outer - contact);
-    double star_energy = star * (energy / w[0] + (contact - w[n]) * (contact + w[3] / (w[0] * (outer - w[n]))));
+    double star_energy =
+        star * (energy / w[0] + (contact - w[n]) * (contact + w[3] / (w[0] * (outer - w[n]))));
     flux[0] += outer * (star - w[0]);
     flux[n] += outer * (star * contact - w[0] * w[n]);
     flux[t] += outer * (star * w[t] - w[0] * w[t]);
@@ -151,7 +154,8 @@ static void hllc(double gamma, int n, int t, const double left[FIELDS], const do
 }
 
 /* Flux through the face between cells `low` and `high`, which are neighbours along the slopes' direction. */
-static void face(const struct fluid *f, double *const slope[FIELDS], int n, int t, size_t low, size_t high, double *flux)
+static void face(const struct fluid *f, double *const slope[FIELDS], int n, int t, size_t low, size_t high,
+                 double *flux)
 {
     double left[FIELDS], right[FIELDS];
     for (int i = 0; i < FIELDS; i++) {

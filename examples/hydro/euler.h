@@ -15,9 +15,9 @@ struct fluid {
     double *middle[FIELDS];  /* primitives advanced by half a step */
     double *slope_x[FIELDS]; /* limited differences across a cell */
     double *slope_y[FIELDS];
-    double *flux_x;          /* scratch: one row of faces */
-    double *flux_y[2];       /* scratch: the faces below and above a row */
-    double wall_impulse[2];  /* momentum that left through walls so far, x and y */
+    double *flux_x;         /* scratch: one row of faces */
+    double *flux_y[2];      /* scratch: the faces below and above a row */
+    double wall_impulse[2]; /* momentum that left through walls so far, x and y */
 };
 
 void fluid_create(struct fluid *f, struct mesh *m, double gamma);

@@ -28,8 +28,8 @@ enum { SEDOV, SOD };
 struct deck {
     int problem, nx, ny, steps, boundary_x, boundary_y;
     double width, height, gamma, courant, end_time;
-    double density, pressure;  /* sedov: the gas before the blast */
-    double energy, radius;     /* sedov: of the blast, and of the disc where it starts */
+    double density, pressure;     /* sedov: the gas before the blast */
+    double energy, radius;        /* sedov: of the blast, and of the disc where it starts */
     struct deck_rows left, right; /* sod: density, velocity x, pressure */
     double tolerance;
     uint64_t checksum;
@@ -91,7 +91,8 @@ static int refuse(const struct command_line *c, int speaks, const char *what)
 
 static double centre_distance(const struct deck *d, int x, int y)
 {
-    double ax = (x + 0.5) * d->width / d->nx - 0.5 * d->width, ay = (y + 0.5) * d->height / d->ny - 0.5 * d->height;
+    double ax = (x + 0.5) * d->width / d->nx - 0.5 * d->width,
+           ay = (y + 0.5) * d->height / d->ny - 0.5 * d->height;
     return sqrt(ax * ax + ay * ay);
 }
 
@@ -112,8 +113,17 @@ static double blast_pressure(const struct deck *d)
 
 static int read_deck(struct deck *d, const struct command_line *c, int speaks)
 {
-    *d = (struct deck){.steps = 1000000, .boundary_x = REFLECT, .boundary_y = REFLECT, .width = 1, .height = 1,
-                       .gamma = 1.4, .courant = 0.8, .density = 1, .pressure = 1e-5, .energy = 1, .radius = 0};
+    *d = (struct deck){.steps = 1000000,
+                       .boundary_x = REFLECT,
+                       .boundary_y = REFLECT,
+                       .width = 1,
+                       .height = 1,
+                       .gamma = 1.4,
+                       .courant = 0.8,
+                       .density = 1,
+                       .pressure = 1e-5,
+                       .energy = 1,
+                       .radius = 0};
     struct deck_key keys[] = {
         {.name = "problem", .kind = DECK_CHOICE, .into = &d->problem, .choices = PROBLEMS, .required = 1},
         {.name = "nx", .kind = DECK_INT, .into = &d->nx, .least = 4, .most = 32768, .required = 1},
@@ -121,7 +131,12 @@ static int read_deck(struct deck *d, const struct command_line *c, int speaks)
         {.name = "width", .kind = DECK_REAL, .into = &d->width, .least = 1e-6, .most = 1e6},
         {.name = "height", .kind = DECK_REAL, .into = &d->height, .least = 1e-6, .most = 1e6},
         {.name = "steps", .kind = DECK_INT, .into = &d->steps, .least = 1, .most = 1e6},
-        {.name = "end_time", .kind = DECK_REAL, .into = &d->end_time, .least = 1e-9, .most = 1e6, .required = 1},
+        {.name = "end_time",
+         .kind = DECK_REAL,
+         .into = &d->end_time,
+         .least = 1e-9,
+         .most = 1e6,
+         .required = 1},
         {.name = "gamma", .kind = DECK_REAL, .into = &d->gamma, .least = 1.01, .most = 5},
         {.name = "courant", .kind = DECK_REAL, .into = &d->courant, .least = 0.01, .most = 1},
         {.name = "boundary_x", .kind = DECK_CHOICE, .into = &d->boundary_x, .choices = BOUNDARIES},
@@ -132,7 +147,12 @@ static int read_deck(struct deck *d, const struct command_line *c, int speaks)
         {.name = "radius", .kind = DECK_REAL, .into = &d->radius, .least = 1e-9, .most = 1e6},
         {.name = "left", .kind = DECK_ROWS, .into = &d->left, .least = -1e6, .most = 1e6, .columns = 3},
         {.name = "right", .kind = DECK_ROWS, .into = &d->right, .least = -1e6, .most = 1e6, .columns = 3},
-        {.name = "tolerance", .kind = DECK_REAL, .into = &d->tolerance, .least = 1e-9, .most = 1, .required = 1},
+        {.name = "tolerance",
+         .kind = DECK_REAL,
+         .into = &d->tolerance,
+         .least = 1e-9,
+         .most = 1,
+         .required = 1},
         {.name = "checksum", .kind = DECK_CHECKSUM, .into = &d->checksum},
     };
     int count = (int)(sizeof(keys) / sizeof(keys[0]));
@@ -140,9 +160,10 @@ static int read_deck(struct deck *d, const struct command_line *c, int speaks)
         return -1;
     d->has_checksum = keys[count - 1].line > 0;
     if (d->problem == SOD && (d->left.count != 1 || d->right.count != 1))
-        return refuse(c, speaks, "problem sod wants one 'left' and one 'right' (density, velocity, pressure)");
-    if (d->problem == SOD && (d->left.value[0][0] <= 0 || d->left.value[0][2] <= 0 || d->right.value[0][0] <= 0 ||
-                              d->right.value[0][2] <= 0))
+        return refuse(c, speaks,
+                      "problem sod wants one 'left' and one 'right' (density, velocity, pressure)");
+    if (d->problem == SOD && (d->left.value[0][0] <= 0 || d->left.value[0][2] <= 0 ||
+                              d->right.value[0][0] <= 0 || d->right.value[0][2] <= 0))
         return refuse(c, speaks, "'left' and 'right' want a density and a pressure above 0");
     if (d->problem == SOD && d->boundary_x != REFLECT)
         return refuse(c, speaks, "problem sod wants 'boundary_x reflect'");
@@ -236,8 +257,11 @@ static double step(struct fluid *f, double courant, double left)
 static struct answer solve(const struct deck *d, struct grid *g)
 {
     struct answer a = {.physical = 1};
-    struct mesh m = {.grid = g, .dx = d->width / d->nx, .dy = d->height / d->ny,
-                     .boundary_x = (enum boundary)d->boundary_x, .boundary_y = (enum boundary)d->boundary_y};
+    struct mesh m = {.grid = g,
+                     .dx = d->width / d->nx,
+                     .dy = d->height / d->ny,
+                     .boundary_x = (enum boundary)d->boundary_x,
+                     .boundary_y = (enum boundary)d->boundary_y};
     struct fluid f;
     mesh_create(&m);
     fluid_create(&f, &m, d->gamma);
@@ -271,7 +295,8 @@ static double loss(const struct answer *a)
     double mass = a->before.value[0], energy = a->before.value[3], momentum = sqrt(2 * mass * energy);
     double worst = fmax(fabs(a->after.value[0] - mass) / mass, fabs(a->after.value[3] - energy) / energy);
     for (int i = 0; i < 2; i++)
-        worst = fmax(worst, fabs(a->after.value[1 + i] + a->wall_impulse[i] - a->before.value[1 + i]) / momentum);
+        worst =
+            fmax(worst, fabs(a->after.value[1 + i] + a->wall_impulse[i] - a->before.value[1 + i]) / momentum);
     return worst;
 }
 
@@ -306,8 +331,11 @@ static int same_as_serial(const struct deck *d, const struct answer *a, size_t v
     size_t cells = values / FIELDS, at = first_difference(a->field, serial.field, values);
     int same = at == values && a->steps == serial.steps;
     if (!same && at < values)
-        fprintf(stderr, "hydro: FAILED: conserved value %zu of cell (%zu,%zu) is %.17g, the serial solution has %.17g\n",
-                at / cells, at % cells % (size_t)d->nx, at % cells / (size_t)d->nx, a->field[at], serial.field[at]);
+        fprintf(
+            stderr,
+            "hydro: FAILED: conserved value %zu of cell (%zu,%zu) is %.17g, the serial solution has %.17g\n",
+            at / cells, at % cells % (size_t)d->nx, at % cells / (size_t)d->nx, a->field[at],
+            serial.field[at]);
     else if (!same)
         fprintf(stderr, "hydro: FAILED: %d steps, the serial solution took %d\n", a->steps, serial.steps);
     else
@@ -322,19 +350,22 @@ static int verdict(const struct deck *d, const struct answer *a, int verify)
     uint64_t checksum = field_checksum(a->field, values);
     int good = 1, serially = verify || !d->has_checksum;
     if (!a->physical) {
-        fprintf(stderr, "hydro: FAILED: density or pressure is not positive after step %d (time %g)\n", a->steps, a->time);
+        fprintf(stderr, "hydro: FAILED: density or pressure is not positive after step %d (time %g)\n",
+                a->steps, a->time);
         return 0;
     }
     double lost = loss(a), off = deviation(d, a);
-    printf("steps: %d to time %.6g, loss %.1e, deviation from the exact solution %.2e, checksum %016llx\n", a->steps,
-           a->time, lost, off, (unsigned long long)checksum);
+    printf("steps: %d to time %.6g, loss %.1e, deviation from the exact solution %.2e, checksum %016llx\n",
+           a->steps, a->time, lost, off, (unsigned long long)checksum);
     if (!(lost <= CONSERVATION_TOLERANCE)) {
-        fprintf(stderr, "hydro: FAILED: mass, momentum or energy is not conserved: %.3e is missing, %.0e allowed\n", lost,
-                CONSERVATION_TOLERANCE);
+        fprintf(stderr,
+                "hydro: FAILED: mass, momentum or energy is not conserved: %.3e is missing, %.0e allowed\n",
+                lost, CONSERVATION_TOLERANCE);
         good = 0;
     }
     if (!(off <= d->tolerance)) {
-        fprintf(stderr, "hydro: FAILED: the solution deviates by %.3e from the exact one, 'tolerance' is %g\n", off,
+        fprintf(stderr,
+                "hydro: FAILED: the solution deviates by %.3e from the exact one, 'tolerance' is %g\n", off,
                 d->tolerance);
         good = 0;
     }
@@ -347,7 +378,8 @@ static int verdict(const struct deck *d, const struct answer *a, int verify)
         good = 0;
     if (good)
         printf("verified: field %s, mass, momentum and energy conserved to %.0e\n",
-               serially ? "bit-identical to the serial solution" : "has the deck's checksum", CONSERVATION_TOLERANCE);
+               serially ? "bit-identical to the serial solution" : "has the deck's checksum",
+               CONSERVATION_TOLERANCE);
     return good;
 }
 

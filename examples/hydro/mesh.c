@@ -1,7 +1,8 @@
 /* Ghost cells: exchange with the eight neighbours, mirrors at walls; see mesh.h.
  *
  * All receives are posted, then all sends; the caller computes what needs no ghosts, and one MPI_Waitall ends
- * it. Halos are packed by hand. A neighbour that is the rank itself (periodic, one column) costs no message. */
+ * it. Halos are packed by hand. A neighbour that is the rank itself (periodic, one column) costs no message.
+ */
 #include "mesh.h"
 
 #include <stdlib.h>

@@ -1,13 +1,14 @@
 /* One rank's part of the mesh: cell fields with a ghost layer two cells wide, and their exchange.
  *
- * A field is an array of (nx + 4) * (ny + 4) doubles; mesh_at(m, x, y) is the index of cell (x, y), where owned
- * cells have 0 <= x < nx, 0 <= y < ny and ghosts lie around them. */
+ * A field is an array of (nx + 4) * (ny + 4) doubles; mesh_at(m, x, y) is the index of cell (x, y), where
+ * owned cells have 0 <= x < nx, 0 <= y < ny and ghosts lie around them. */
 #ifndef HYDRO_MESH_H
 #define HYDRO_MESH_H
 
 #include "../common/grid.h"
 
-enum { GHOSTS = 2, FIELDS = 4, DIRECTIONS = 9 }; /* directions: (dy + 1) * 3 + (dx + 1); 4 is the rank itself */
+/* A direction is (dy + 1) * 3 + (dx + 1); 4 is the rank itself. */
+enum { GHOSTS = 2, FIELDS = 4, DIRECTIONS = 9 };
 enum boundary { PERIODIC, REFLECT };
 
 struct mesh {

@@ -3,8 +3,8 @@
  *     mpiexec -n RANKS sweep DECK [--verify] [--variant blocking|nonblocking] [--grid CxR]
  *
  * Time-independent, one energy group, isotropic scattering, on a Cartesian grid cut into columns over a 2-D
- * grid of ranks. Source iteration: sweep all directions with the scattering source of the last flux, until the
- * flux changes less than the deck's epsilon (an allreduce).
+ * grid of ranks. Source iteration: sweep all directions with the scattering source of the last flux, until
+ * the flux changes less than the deck's epsilon (an allreduce).
  *
  * The answer is verified: the flux must have the deck's checksum, or be bit-identical to the serial solution
  * (rank 0 solves it; --verify forces this); and particles must be balanced to 1e-11. Exit status: 0 verified,
@@ -88,7 +88,12 @@ static int refuse(const struct command_line *c, int speaks, const char *what)
 
 static int read_deck(struct deck *d, const struct command_line *c, int speaks)
 {
-    *d = (struct deck){.dx = 1, .dy = 1, .dz = 1, .order = 6, .planes_a_stage = 4, .angles_a_stage = 3,
+    *d = (struct deck){.dx = 1,
+                       .dy = 1,
+                       .dz = 1,
+                       .order = 6,
+                       .planes_a_stage = 4,
+                       .angles_a_stage = 3,
                        .variant = NONBLOCKING};
     struct quadrature q;
     struct deck_key keys[] = {
@@ -101,11 +106,26 @@ static int read_deck(struct deck *d, const struct command_line *c, int speaks)
         {.name = "sn", .kind = DECK_INT, .into = &d->order, .least = 4, .most = 16},
         {.name = "mk", .kind = DECK_INT, .into = &d->planes_a_stage, .least = 1, .most = 4096},
         {.name = "mmi", .kind = DECK_INT, .into = &d->angles_a_stage, .least = 1, .most = MOST_ANGLES},
-        {.name = "iterations", .kind = DECK_INT, .into = &d->iterations, .least = 1, .most = 100000, .required = 1},
+        {.name = "iterations",
+         .kind = DECK_INT,
+         .into = &d->iterations,
+         .least = 1,
+         .most = 100000,
+         .required = 1},
         {.name = "epsilon", .kind = DECK_REAL, .into = &d->epsilon, .least = 0, .most = 1},
         {.name = "variant", .kind = DECK_CHOICE, .into = &d->variant, .choices = VARIANTS},
-        {.name = "sigma_total", .kind = DECK_REAL, .into = &d->sigma_total, .least = 1e-9, .most = 1e9, .required = 1},
-        {.name = "sigma_scatter", .kind = DECK_REAL, .into = &d->sigma_scatter, .least = 0, .most = 1e9, .required = 1},
+        {.name = "sigma_total",
+         .kind = DECK_REAL,
+         .into = &d->sigma_total,
+         .least = 1e-9,
+         .most = 1e9,
+         .required = 1},
+        {.name = "sigma_scatter",
+         .kind = DECK_REAL,
+         .into = &d->sigma_scatter,
+         .least = 0,
+         .most = 1e9,
+         .required = 1},
         {.name = "source", .kind = DECK_REAL, .into = &d->source, .least = 0, .most = 1e9, .required = 1},
         {.name = "region", .kind = DECK_ROWS, .into = &d->regions, .least = 0, .most = 1e9, .columns = 9},
         {.name = "checksum", .kind = DECK_CHECKSUM, .into = &d->checksum},
@@ -124,8 +144,9 @@ static int read_deck(struct deck *d, const struct command_line *c, int speaks)
         return refuse(c, speaks, "'sigma_scatter' must not exceed 'sigma_total'");
     for (int r = 0; r < d->regions.count; r++)
         if (d->regions.value[r][7] > d->regions.value[r][6] || d->regions.value[r][6] <= 0)
-            return refuse(c, speaks, "'region' (x0 x1 y0 y1 z0 z1 sigma_total sigma_scatter source) wants "
-                                     "0 < sigma_total and sigma_scatter <= sigma_total");
+            return refuse(c, speaks,
+                          "'region' (x0 x1 y0 y1 z0 z1 sigma_total sigma_scatter source) wants "
+                          "0 < sigma_total and sigma_scatter <= sigma_total");
     if (c->variant >= 0)
         d->variant = c->variant;
     return 0;
@@ -156,7 +177,8 @@ static void fill_materials(struct block *b, const struct deck *d, const struct g
 
 static void block_create(struct block *b, const struct deck *d, const struct grid *g)
 {
-    *b = (struct block){.nx = g->x1 - g->x0, .ny = g->y1 - g->y0, .nz = d->nz, .dx = d->dx, .dy = d->dy, .dz = d->dz};
+    *b = (struct block){
+        .nx = g->x1 - g->x0, .ny = g->y1 - g->y0, .nz = d->nz, .dx = d->dx, .dy = d->dy, .dz = d->dz};
     size_t cells = (size_t)b->nx * (size_t)b->ny * (size_t)b->nz;
     b->sigma_total = allocate(cells, sizeof(double));
     b->sigma_scatter = allocate(cells, sizeof(double));
@@ -211,8 +233,12 @@ static struct answer solve(const struct deck *d, struct grid *g)
     struct quadrature q;
     block_create(&b, d, g);
     quadrature_create(&q, d->order);
-    struct wavefront w = {.grid = g, .block = &b, .quadrature = &q, .planes_a_stage = d->planes_a_stage,
-                          .angles_a_stage = d->angles_a_stage, .variant = (enum variant)d->variant};
+    struct wavefront w = {.grid = g,
+                          .block = &b,
+                          .quadrature = &q,
+                          .planes_a_stage = d->planes_a_stage,
+                          .angles_a_stage = d->angles_a_stage,
+                          .variant = (enum variant)d->variant};
     wavefront_create(&w);
     size_t cells = (size_t)b.nx * (size_t)b.ny * (size_t)b.nz;
     double *old = allocate(cells, sizeof(double));
@@ -267,15 +293,17 @@ static int verdict(const struct deck *d, const struct answer *a, int verify)
     size_t cells = (size_t)d->nx * (size_t)d->ny * (size_t)d->nz;
     uint64_t checksum = field_checksum(a->flux, cells);
     int good = 1, serially = verify || !d->has_checksum;
-    printf("iterations: %d, change %.3e, fixups %lld, balance %.1e, checksum %016llx\n", a->iterations, a->change,
-           a->fixups, a->balance, (unsigned long long)checksum);
+    printf("iterations: %d, change %.3e, fixups %lld, balance %.1e, checksum %016llx\n", a->iterations,
+           a->change, a->fixups, a->balance, (unsigned long long)checksum);
     if (d->epsilon > 0 && !(a->change < d->epsilon)) {
-        fprintf(stderr, "sweep: FAILED: the flux still changes by %.3e after %d iterations ('epsilon' is %g)\n",
+        fprintf(stderr,
+                "sweep: FAILED: the flux still changes by %.3e after %d iterations ('epsilon' is %g)\n",
                 a->change, a->iterations, d->epsilon);
         good = 0;
     }
     if (!(fabs(a->balance) <= BALANCE_TOLERANCE)) {
-        fprintf(stderr, "sweep: FAILED: particles are not balanced: %.3e of the source is missing, %.0e allowed\n",
+        fprintf(stderr,
+                "sweep: FAILED: particles are not balanced: %.3e of the source is missing, %.0e allowed\n",
                 a->balance, BALANCE_TOLERANCE);
         good = 0;
     }
@@ -288,7 +316,8 @@ static int verdict(const struct deck *d, const struct answer *a, int verify)
         good = 0;
     if (good)
         printf("verified: flux %s, particles balanced to %.0e\n",
-               serially ? "bit-identical to the serial solution" : "has the deck's checksum", BALANCE_TOLERANCE);
+               serially ? "bit-identical to the serial solution" : "has the deck's checksum",
+               BALANCE_TOLERANCE);
     return good;
 }
 
@@ -307,8 +336,9 @@ int main(int argc, char **argv)
         return 2;
     }
     if (rank == 0)
-        printf("sweep: %d x %d x %d cells, S%d, mk %d, mmi %d, %s, %d rank%s as %d x %d\n", d.nx, d.ny, d.nz, d.order,
-               d.planes_a_stage, d.angles_a_stage, VARIANTS[d.variant], ranks, ranks == 1 ? "" : "s", g.columns, g.rows);
+        printf("sweep: %d x %d x %d cells, S%d, mk %d, mmi %d, %s, %d rank%s as %d x %d\n", d.nx, d.ny, d.nz,
+               d.order, d.planes_a_stage, d.angles_a_stage, VARIANTS[d.variant], ranks, ranks == 1 ? "" : "s",
+               g.columns, g.rows);
     struct answer a = solve(&d, &g);
     if (rank == 0) {
         good = verdict(&d, &a, c.verify);

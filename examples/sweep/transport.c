@@ -99,8 +99,8 @@ struct coefficients {
 };
 
 /* One cell, all angles of the stage. Returns the number of fixups. */
-static long cell_solve(const struct coefficients *c, int angles, double source, double sigma, double *restrict px,
-                       double *restrict py, double *restrict pz, double *flux)
+static long cell_solve(const struct coefficients *c, int angles, double source, double sigma,
+                       double *restrict px, double *restrict py, double *restrict pz, double *flux)
 {
     double psi[MOST_ANGLES], ox[MOST_ANGLES], oy[MOST_ANGLES], oz[MOST_ANGLES];
     int negative = 0;
@@ -153,9 +153,10 @@ long stage_solve(const struct block *b, const struct quadrature *q, const struct
             for (int ii = 0; ii < b->nx; ii++) {
                 int i = s->sx > 0 ? ii : b->nx - 1 - ii;
                 size_t cell = ((size_t)k * (size_t)b->ny + (size_t)j) * (size_t)b->nx + (size_t)i;
-                fixups += cell_solve(&c, s->angles, b->source[cell], b->sigma_total[cell], px,
-                                     psi_y + ((size_t)p * (size_t)b->nx + (size_t)i) * angles,
-                                     psi_z + ((size_t)j * (size_t)b->nx + (size_t)i) * angles, &b->flux[cell]);
+                fixups +=
+                    cell_solve(&c, s->angles, b->source[cell], b->sigma_total[cell], px,
+                               psi_y + ((size_t)p * (size_t)b->nx + (size_t)i) * angles,
+                               psi_z + ((size_t)j * (size_t)b->nx + (size_t)i) * angles, &b->flux[cell]);
             }
         }
     }

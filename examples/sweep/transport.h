@@ -30,10 +30,10 @@ struct stage {
 /* Fills `q` for S_order (4, 6, 8, 12 or 16); -1 for any other order. */
 int quadrature_create(struct quadrature *q, int order);
 
-/* Solves one stage in place: `psi_x` [plane][j][angle] and `psi_y` [plane][i][angle] hold the inflow before and
- * the outflow after, `psi_z` [j][i][angle] is carried from stage to stage. Adds to block->flux, always in the
- * order of the angles, so that the sum in a cell does not depend on how the grid is cut.
- * Returns how many (cell, angle) pairs needed a negative-flux fixup. */
+/* Solves one stage in place: `psi_x` [plane][j][angle] and `psi_y` [plane][i][angle] hold the inflow before
+ * and the outflow after, `psi_z` [j][i][angle] is carried from stage to stage. Adds to block->flux, always in
+ * the order of the angles, so that the sum in a cell does not depend on how the grid is cut. Returns how many
+ * (cell, angle) pairs needed a negative-flux fixup. */
 long stage_solve(const struct block *b, const struct quadrature *q, const struct stage *s, double *psi_x,
                  double *psi_y, double *psi_z);
 

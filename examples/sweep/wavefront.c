@@ -31,7 +31,8 @@ static int blocks_of(int whole, int part)
 
 static int step_count(const struct wavefront *w)
 {
-    return 8 * blocks_of(w->quadrature->angles, w->angles_a_stage) * blocks_of(w->block->nz, w->planes_a_stage);
+    return 8 * blocks_of(w->quadrature->angles, w->angles_a_stage) *
+           blocks_of(w->block->nz, w->planes_a_stage);
 }
 
 static struct step step_at(const struct wavefront *w, int index)
@@ -88,13 +89,14 @@ void wavefront_free(struct wavefront *w)
 }
 
 /* Particles a second that cross a face: the sum of weight * cosine * angular flux, times the area. */
-static double crossing(const double *psi, int places, const struct stage *s, const double *weight, const double *cosine,
-                       double area)
+static double crossing(const double *psi, int places, const struct stage *s, const double *weight,
+                       const double *cosine, double area)
 {
     double sum = 0;
     for (int i = 0; i < places; i++)
         for (int m = 0; m < s->angles; m++)
-            sum += weight[s->first_angle + m] * cosine[s->first_angle + m] * psi[(size_t)i * (size_t)s->angles + (size_t)m];
+            sum += weight[s->first_angle + m] * cosine[s->first_angle + m] *
+                   psi[(size_t)i * (size_t)s->angles + (size_t)m];
     return sum * area;
 }
 
@@ -106,7 +108,8 @@ static void vacuum(struct wavefront *w, const struct step *s, double *psi_x, dou
     if (s->from_y == MPI_PROC_NULL)
         memset(psi_y, 0, (size_t)s->count_y * sizeof(double));
     if (s->starts)
-        memset(w->psi_z, 0, (size_t)w->block->nx * (size_t)w->block->ny * (size_t)s->stage.angles * sizeof(double));
+        memset(w->psi_z, 0,
+               (size_t)w->block->nx * (size_t)w->block->ny * (size_t)s->stage.angles * sizeof(double));
 }
 
 static void solve(struct wavefront *w, const struct step *s, double *psi_x, double *psi_y)

@@ -21,20 +21,20 @@ struct context {
     int rank;
     int ranks;
     size_t bytes;
-    int window;            /* messages in flight: WINDOW, or fewer where the messages are large */
-    unsigned char *send;   /* kernel->send_bytes(context) bytes */
+    int window;             /* messages in flight: WINDOW, or fewer where the messages are large */
+    unsigned char *send;    /* kernel->send_bytes(context) bytes */
     unsigned char *receive; /* kernel->receive_bytes(context) bytes */
-    double phase_seconds;  /* `blocking`: computation before a call is uniform in [0, phase_seconds) */
+    double phase_seconds;   /* `blocking`: computation before a call is uniform in [0, phase_seconds) */
 };
 
 struct kernel {
     const char *name;
-    const char *what;      /* one line for --help */
-    const char *unit;      /* of the printed value */
+    const char *what; /* one line for --help */
+    const char *unit; /* of the printed value */
     int least_ranks;
-    const size_t *sizes;   /* default sizes, or NULL where size has no meaning */
+    const size_t *sizes; /* default sizes, or NULL where size has no meaning */
     int size_count;
-    size_t multiple_of;    /* sizes must be a multiple of this */
+    size_t multiple_of; /* sizes must be a multiple of this */
     size_t (*send_bytes)(const struct context *);
     size_t (*receive_bytes)(const struct context *);
     void (*check)(struct context *);

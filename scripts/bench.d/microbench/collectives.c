@@ -79,7 +79,8 @@ static void barrier_check(struct context *c)
         MPI_Allreduce(&in, &last_in, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
         MPI_Allreduce(&out, &first_out, 1, MPI_DOUBLE, MPI_MIN, MPI_COMM_WORLD);
         if (first_out < last_in)
-            wrong_data(c, "barrier (clock of the first rank out, of the last rank in)", 0, first_out, last_in);
+            wrong_data(c, "barrier (clock of the first rank out, of the last rank in)", 0, first_out,
+                       last_in);
     }
 }
 
@@ -126,7 +127,8 @@ static double reduce_run(struct context *c, long iterations)
 {
     double start = MPI_Wtime();
     for (long i = 0; i < iterations; i++)
-        MPI_Reduce(c->send, c->receive, elements(c), MPI_DOUBLE, MPI_SUM, (int)(i % c->ranks), MPI_COMM_WORLD);
+        MPI_Reduce(c->send, c->receive, elements(c), MPI_DOUBLE, MPI_SUM, (int)(i % c->ranks),
+                   MPI_COMM_WORLD);
     return MPI_Wtime() - start;
 }
 
@@ -203,8 +205,8 @@ static void alltoall_check(struct context *c)
     for (int from = 0; from < c->ranks; from++)
         for (size_t i = 0; i < c->bytes; i++)
             if (c->receive[(size_t)from * c->bytes + i] != exchanged_byte(i, from, c->rank))
-                wrong_data(c, "alltoall", (size_t)from * c->bytes + i, c->receive[(size_t)from * c->bytes + i],
-                           exchanged_byte(i, from, c->rank));
+                wrong_data(c, "alltoall", (size_t)from * c->bytes + i,
+                           c->receive[(size_t)from * c->bytes + i], exchanged_byte(i, from, c->rank));
 }
 
 static const size_t vector_sizes[] = {8, 1024, 16384, 262144, 1048576};
@@ -213,7 +215,8 @@ static const size_t block_sizes[] = {8, 1024, 16384};
 #define COUNT(a) (int)(sizeof(a) / sizeof((a)[0]))
 
 const struct kernel collective_kernels[] = {
-    {"barrier", "MPI_Barrier", "us", 1, NULL, 0, 1, none, none, barrier_check, barrier_run, microseconds_each},
+    {"barrier", "MPI_Barrier", "us", 1, NULL, 0, 1, none, none, barrier_check, barrier_run,
+     microseconds_each},
     {"allreduce", "MPI_Allreduce, sum of doubles", "us", 1, vector_sizes, COUNT(vector_sizes), sizeof(double),
      one_vector, one_vector, allreduce_check, allreduce_run, microseconds_each},
     {"bcast", "MPI_Bcast, root rotates", "us", 1, vector_sizes, COUNT(vector_sizes), 1, one_vector, none,

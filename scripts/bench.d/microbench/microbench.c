@@ -31,7 +31,9 @@ struct options {
 
 void wrong_data(const struct context *c, const char *kernel, size_t at, double found, double expected)
 {
-    fprintf(stderr, "microbench: %s delivered wrong data on rank %d of %d: at byte %zu of %zu found %.9g, expected %.9g\n",
+    fprintf(stderr,
+            "microbench: %s delivered wrong data on rank %d of %d: at byte %zu of %zu found %.9g, expected "
+            "%.9g\n",
             kernel, c->rank, c->ranks, at, c->bytes, found, expected);
     fflush(stderr);
     MPI_Abort(MPI_COMM_WORLD, 3);
@@ -69,12 +71,14 @@ static void usage(FILE *to)
 {
     fprintf(to, "usage: mpiexec -n RANKS microbench KERNEL [options]\n\nkernels:\n");
     print_kernels(to);
-    fprintf(to, "\noptions:\n"
-                "  --sizes B,B,...      message sizes in bytes (K and M suffixes; each kernel has its own default)\n"
-                "  --repetitions N      repetitions of which the median is printed (default 9, 3 to 101)\n"
-                "  --repetition SECONDS length of a repetition (default 0.02)\n"
-                "  --limit SECONDS      for all repetitions of one size (default 1)\n"
-                "  --phase SECONDS      blocking: computation before a call is random below this (default 0.001)\n");
+    fprintf(
+        to,
+        "\noptions:\n"
+        "  --sizes B,B,...      message sizes in bytes (K and M suffixes; each kernel has its own default)\n"
+        "  --repetitions N      repetitions of which the median is printed (default 9, 3 to 101)\n"
+        "  --repetition SECONDS length of a repetition (default 0.02)\n"
+        "  --limit SECONDS      for all repetitions of one size (default 1)\n"
+        "  --phase SECONDS      blocking: computation before a call is random below this (default 0.001)\n");
 }
 
 static void refuse(const char *what, const char *value)
@@ -142,7 +146,8 @@ static void parse_option(struct options *o, const char *option, const char *valu
 
 static struct options parse(int argc, char **argv)
 {
-    struct options o = {.repetitions = 9, .repetition_seconds = 0.02, .limit_seconds = 1, .phase_seconds = 1e-3};
+    struct options o = {
+        .repetitions = 9, .repetition_seconds = 0.02, .limit_seconds = 1, .phase_seconds = 1e-3};
     if (argc < 2) {
         usage(stderr);
         exit(2);
@@ -170,7 +175,8 @@ static double repetition(const struct kernel *k, struct context *c, long iterati
     return slowest;
 }
 
-/* Iterations that fill one repetition: found by running ever more of them, never more than tenfold at once. */
+/* Iterations that fill one repetition: found by running ever more of them, never more than tenfold at once.
+ */
 static long calibrate(const struct options *o, struct context *c)
 {
     long n = 1;
@@ -212,9 +218,11 @@ static void measure(const struct options *o, struct context *c)
         return;
     qsort(values, (size_t)done, sizeof(values[0]), by_value);
     double median = done % 2 ? values[done / 2] : (values[done / 2 - 1] + values[done / 2]) / 2;
-    printf("{\"kernel\":\"%s\",\"ranks\":%d,\"bytes\":%zu,\"unit\":\"%s\",\"value\":%.6g,\"least\":%.6g,\"most\":%.6g,"
+    printf("{\"kernel\":\"%s\",\"ranks\":%d,\"bytes\":%zu,\"unit\":\"%s\",\"value\":%.6g,\"least\":%.6g,"
+           "\"most\":%.6g,"
            "\"repetitions\":%d,\"iterations\":%ld}\n",
-           o->kernel->name, c->ranks, c->bytes, o->kernel->unit, median, values[0], values[done - 1], done, iterations);
+           o->kernel->name, c->ranks, c->bytes, o->kernel->unit, median, values[0], values[done - 1], done,
+           iterations);
     fflush(stdout);
 }
 
@@ -261,8 +269,8 @@ int main(int argc, char **argv)
     MPI_Comm_size(MPI_COMM_WORLD, &c.ranks);
     int too_few = c.ranks < o.kernel->least_ranks;
     if (too_few && c.rank == 0)
-        fprintf(stderr, "microbench: %s needs %d ranks, started with %d\n", o.kernel->name, o.kernel->least_ranks,
-                c.ranks);
+        fprintf(stderr, "microbench: %s needs %d ranks, started with %d\n", o.kernel->name,
+                o.kernel->least_ranks, c.ranks);
     for (int i = 0; !too_few && i < o.size_count; i++) {
         c.bytes = o.sizes[i];
         measure_size(&o, &c);

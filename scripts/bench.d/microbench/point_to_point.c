@@ -170,23 +170,23 @@ static void blocking_check(struct context *c)
     verify(c, "blocking", c->receive, 11 - c->rank);
 }
 
-static const size_t latency_sizes[] = {0,     1,     8,     64,     512,    1024,    4096,
-                                       8192,  16384, 32768, 65536,  262144, 1048576, 4194304};
+static const size_t latency_sizes[] = {0,    1,     8,     64,    512,    1024,    4096,
+                                       8192, 16384, 32768, 65536, 262144, 1048576, 4194304};
 static const size_t bandwidth_sizes[] = {1024, 4096, 16384, 65536, 262144, 1048576, 4194304};
 static const size_t eight_bytes[] = {8};
 
 #define COUNT(a) (int)(sizeof(a) / sizeof((a)[0]))
 
 const struct kernel point_to_point_kernels[] = {
-    {"latency", "ping-pong with blocking calls; half a round trip", "us", 2, latency_sizes, COUNT(latency_sizes),
-     1, one_message, one_message, latency_check, latency_run, one_way_microseconds},
+    {"latency", "ping-pong with blocking calls; half a round trip", "us", 2, latency_sizes,
+     COUNT(latency_sizes), 1, one_message, one_message, latency_check, latency_run, one_way_microseconds},
     {"rate", "8-byte non-blocking messages in windows of 64", "Mmsg/s", 2, eight_bytes, COUNT(eight_bytes), 1,
      one_message, one_window, windows_check, windows_run, million_messages_a_second},
-    {"bandwidth", "non-blocking messages in windows (64 up to 64 KB, then 4 MB in flight, at least 2)", "GB/s", 2,
-     bandwidth_sizes, COUNT(bandwidth_sizes), 1, one_message, one_window, windows_check, windows_run,
-     gigabytes_a_second},
-    {"blocking", "one blocking exchange that starts at a random moment (--phase); mean time in the call", "us", 2,
-     eight_bytes, COUNT(eight_bytes), 1, one_message, one_message, blocking_check, blocking_run,
+    {"bandwidth", "non-blocking messages in windows (64 up to 64 KB, then 4 MB in flight, at least 2)",
+     "GB/s", 2, bandwidth_sizes, COUNT(bandwidth_sizes), 1, one_message, one_window, windows_check,
+     windows_run, gigabytes_a_second},
+    {"blocking", "one blocking exchange that starts at a random moment (--phase); mean time in the call",
+     "us", 2, eight_bytes, COUNT(eight_bytes), 1, one_message, one_message, blocking_check, blocking_run,
      microseconds_each},
 };
 const int point_to_point_kernel_count = COUNT(point_to_point_kernels);

@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 from .implementations import PEERS, Implementation, SetupError, build, ours, peer, virtual_environment
-from .measure import measure
+from .measure import Results, measure
 from .modes import measure_modes
 from .plan import KERNELS, make_plan
 from .report import as_json, commit, machine, print_table
@@ -40,17 +40,35 @@ def count(text: str) -> int:
 
 def read_options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
-        prog="scripts/bench", description="Measures our MPI, MPICH and Open MPI side by side, alternating in one run.",
-        epilog=f"kernels: {', '.join(KERNELS)}")
+        prog="scripts/bench",
+        description="Measures our MPI, MPICH and Open MPI side by side, alternating in one run.",
+        epilog=f"kernels: {', '.join(KERNELS)}",
+    )
     parser.add_argument("--quick", action="store_true", help="fewer sizes, ranks and rounds: under 3 minutes")
-    parser.add_argument("--only", metavar="KERNEL,...", type=names_from(KERNELS), help="measure these kernels only")
-    parser.add_argument("--ours", metavar="PREFIX", type=Path, default=REPOSITORY / "target/stage",
-                        help="our install prefix, with bin/mpicc and bin/mpiexec (default: target/stage)")
-    parser.add_argument("--peers", metavar="NAME,...", type=names_from(tuple(PEERS)),
-                        help="peers to measure (default: mpich,openmpi); given by hand, ours may be absent")
+    parser.add_argument(
+        "--only", metavar="KERNEL,...", type=names_from(KERNELS), help="measure these kernels only"
+    )
+    parser.add_argument(
+        "--ours",
+        metavar="PREFIX",
+        type=Path,
+        default=REPOSITORY / "target/stage",
+        help="our install prefix, with bin/mpicc and bin/mpiexec (default: target/stage)",
+    )
+    parser.add_argument(
+        "--peers",
+        metavar="NAME,...",
+        type=names_from(tuple(PEERS)),
+        help="peers to measure (default: mpich,openmpi); given by hand, ours may be absent",
+    )
     parser.add_argument("--rounds", metavar="N", type=count, help="rounds (default 3; --quick: 1)")
-    parser.add_argument("--time-limit", metavar="SECONDS", type=count, default=720,
-                        help="start no further round after this (default 720)")
+    parser.add_argument(
+        "--time-limit",
+        metavar="SECONDS",
+        type=count,
+        default=720,
+        help="start no further round after this (default 720)",
+    )
     parser.add_argument("--json", metavar="FILE", type=Path, default=REPOSITORY / "target/bench/bench.json")
     parser.add_argument("--svg", metavar="FILE", type=Path, default=REPOSITORY / "target/bench/bench.svg")
     return parser.parse_args()
@@ -63,8 +81,10 @@ def participants(options: argparse.Namespace) -> list[Implementation]:
     if mine is None:
         where = f"no bin/mpicc and bin/mpiexec in {options.ours}"
         if not options.peers:
-            raise SetupError(f"{where}: install ours with scripts/install --prefix {options.ours}, name another "
-                             "place with --ours PREFIX, or measure the peers alone with --peers mpich,openmpi")
+            raise SetupError(
+                f"{where}: install ours with scripts/install --prefix {options.ours}, name another "
+                "place with --ours PREFIX, or measure the peers alone with --peers mpich,openmpi"
+            )
         print(f"bench: {where}: measuring the peers alone", file=sys.stderr)
     found = [mine] if mine else []
     found += [peer(name, cache) for name in options.peers or list(PEERS)]
@@ -75,14 +95,26 @@ def participants(options: argparse.Namespace) -> list[Implementation]:
 
 def draw(json_file: Path, svg_file: Path) -> None:
     home = virtual_environment(REPOSITORY / "target/peers/plot", ["matplotlib>=3.8,<4"])
-    done = subprocess.run([str(home / "bin/python"), str(Path(__file__).parent / "picture.py"), str(json_file),
-                           str(svg_file)], capture_output=True, text=True)
+    done = subprocess.run(
+        [str(home / "bin/python"), str(Path(__file__).parent / "picture.py"), str(json_file), str(svg_file)],
+        capture_output=True,
+        text=True,
+    )
     if done.returncode != 0:
         raise SetupError(f"cannot draw {svg_file}: {done.stderr.strip().splitlines()[-1]}")
 
 
+class Interrupted(KeyboardInterrupt):
+    """A signal that asks us to end; carries its number."""
+
+
+def _interrupt(number: int, _frame: object) -> None:
+    raise Interrupted(number)
+
+
 def main() -> int:
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _interrupt)
     options = read_options()
     plan = make_plan(options.quick, options.only, options.rounds)
     about = {**machine(), "commit": commit(REPOSITORY)}
@@ -90,18 +122,32 @@ def main() -> int:
         file.parent.mkdir(parents=True, exist_ok=True)
     found = participants(options)
     if about["load_at_start"] > 0.5:
-        print(f"bench: the machine is busy (load {about['load_at_start']}): figures will be worse than they should",
-              file=sys.stderr)
-    results, rounds = measure(plan, found, REPOSITORY / "examples", time.monotonic() + options.time_limit)
-    modes = []
-    if plan.mode_rounds and found[0].name == "ours" and not results.given_up("ours"):
-        modes = measure_modes(found[0], REPOSITORY / "examples", plan.mode_rounds, results)
+        print(
+            f"bench: the machine is busy (load {about['load_at_start']}), and the figures suffer from it",
+            file=sys.stderr,
+        )
+    results, modes, interrupted = Results(), [], 0
+    decks = REPOSITORY / "examples"
+    try:
+        measure(plan, found, decks, time.monotonic() + options.time_limit, results)
+        if plan.mode_rounds and found[0].name == "ours" and not results.given_up("ours"):
+            modes = measure_modes(found[0], decks, plan.mode_rounds, results)
+    except Interrupted as signalled:
+        interrupted = signalled.args[0]
+        print(
+            f"\nbench: ended by {signal.Signals(interrupted).name}; what was measured until then:",
+            file=sys.stderr,
+        )
     if sys.stderr.isatty():
         print("\r\033[K", end="", file=sys.stderr)
-    print(f"{about['cpu']}, {about['cores']} cores, {about['kernel']}, load {about['load_at_start']}; "
-          f"commit {about['commit']}; medians of {rounds} round{'' if rounds == 1 else 's'}\n")
+    print(
+        f"{about['cpu']}, {about['cores']} cores, {about['kernel']}, load {about['load_at_start']}; "
+        f"commit {about['commit']}; medians of {results.rounds} round{'' if results.rounds == 1 else 's'}\n"
+    )
     print_table(results, found, modes)
-    options.json.write_text(json.dumps(as_json(results, found, modes, about, rounds), indent=1) + "\n")
+    options.json.write_text(json.dumps(as_json(results, found, modes, about), indent=1) + "\n")
+    if interrupted:
+        return 128 + interrupted
     draw(options.json, options.svg)
     print(f"\n{options.json}\n{options.svg}")
     return 1 if any(f.implementation == "ours" for f in results.failures) else 0
@@ -113,5 +159,5 @@ if __name__ == "__main__":
     except SetupError as error:
         print(f"bench: {error}", file=sys.stderr)
         sys.exit(2)
-    except KeyboardInterrupt:
-        sys.exit(130)
+    except Interrupted as signalled:
+        sys.exit(128 + signalled.args[0])

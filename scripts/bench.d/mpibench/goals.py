@@ -16,7 +16,9 @@ class Goal:
     """Our figure must not exceed this."""
 
     def met(self, ours: float, ratio: float | None) -> bool:
-        return (self.most is None or ours <= self.most) and (self.ratio is None or ratio is None or ratio >= self.ratio)
+        return (self.most is None or ours <= self.most) and (
+            self.ratio is None or ratio is None or ratio >= self.ratio
+        )
 
     def __str__(self) -> str:
         return f"{self.ratio:g}x" if self.ratio is not None else f"<= {self.most:g}"

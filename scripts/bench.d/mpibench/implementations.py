@@ -25,7 +25,9 @@ class Implementation:
     environment: dict[str, str] = field(default_factory=dict)
     programs: dict[str, Path] = field(default_factory=dict)
 
-    def command(self, ranks: int, program: str, arguments: list[str], options: tuple[str, ...] = ()) -> list[str]:
+    def command(
+        self, ranks: int, program: str, arguments: list[str], options: tuple[str, ...] = ()
+    ) -> list[str]:
         return [*self.launch, *options, "-n", str(ranks), str(self.programs[program]), *arguments]
 
 
@@ -53,10 +55,14 @@ def virtual_environment(directory: Path, packages: list[str]) -> Path:
     print(f"bench: installing {', '.join(packages)} in {directory}", file=sys.stderr)
     if directory.exists():
         shutil.rmtree(directory)
-    _run([sys.executable, "-m", "venv", str(directory)],
-         "cannot make a virtual environment (Debian and Ubuntu: install python3-venv)")
-    _run([str(directory / "bin/pip"), "install", "--quiet", "--disable-pip-version-check", *packages],
-         f"cannot install {', '.join(packages)} from PyPI")
+    _run(
+        [sys.executable, "-m", "venv", str(directory)],
+        "cannot make a virtual environment (Debian and Ubuntu: install python3-venv)",
+    )
+    _run(
+        [str(directory / "bin/pip"), "install", "--quiet", "--disable-pip-version-check", *packages],
+        f"cannot install {', '.join(packages)} from PyPI",
+    )
     mark.write_text(wanted)
     return directory
 
@@ -94,6 +100,8 @@ def build(implementation: Implementation, repository: Path, directory: Path) -> 
     for program, (source, variable) in sources.items():
         out = directory / program
         # Rebuilt every time: make knows the sources' dates, not the date of the library.
-        _run(["make", "-s", "-B", "-C", str(source), f"{variable}={implementation.mpicc}", f"OUT={out}"],
-             f"cannot build {program} with {implementation.mpicc}")
+        _run(
+            ["make", "-s", "-B", "-C", str(source), f"{variable}={implementation.mpicc}", f"OUT={out}"],
+            f"cannot build {program} with {implementation.mpicc}",
+        )
         implementation.programs[program] = out

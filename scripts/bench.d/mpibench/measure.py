@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -60,6 +61,8 @@ class Failure:
 class Results:
     rows: dict[tuple[str, int, int], Row] = field(default_factory=dict)
     failures: list[Failure] = field(default_factory=list)
+    rounds: int = 0
+    """Whole rounds."""
     silent: dict[str, int] = field(default_factory=dict)
     """Commands on end in which an implementation hung without a word."""
 
@@ -83,10 +86,8 @@ class Results:
 def _end(process: subprocess.Popen[str]) -> None:
     """Ends a launcher and what it started: politely, so that it can clean up, then for good."""
     for sign, patience in ((signal.SIGTERM, 5), (signal.SIGKILL, 5)):
-        try:
+        with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, sign)
-        except ProcessLookupError:
-            pass
         try:
             process.wait(patience)
             return
@@ -97,9 +98,16 @@ def _end(process: subprocess.Popen[str]) -> None:
 def run(command: list[str], environment: dict[str, str], timeout: float) -> Run:
     start = time.perf_counter()
     try:
-        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                                   text=True, errors="replace", env={**os.environ, **environment},
-                                   start_new_session=True)
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            errors="replace",
+            env={**os.environ, **environment},
+            start_new_session=True,
+        )
     except OSError as error:
         return Run(0, "", str(error))
     try:
@@ -129,7 +137,7 @@ def reported_time(output: str) -> float | None:
     return float(found.group(1)) if found and re.search(r"^verified: ", output, re.MULTILINE) else None
 
 
-def _json_lines(output: str) -> list[dict]:
+def json_lines(output: str) -> list[dict]:
     lines = []
     for line in output.splitlines():
         if line.startswith("{"):
@@ -145,8 +153,11 @@ def _measure(case: Case, implementation: Implementation, decks: Path, results: R
     spent = 0.0
     for _ in range(case.repeat):
         arguments = [str(decks / a) if a.endswith(".deck") else a for a in case.arguments]
-        done = run(implementation.command(case.ranks, case.program, arguments), implementation.environment,
-                   case.timeout)
+        done = run(
+            implementation.command(case.ranks, case.program, arguments),
+            implementation.environment,
+            case.timeout,
+        )
         spent += done.seconds
         results.heard(implementation.name, done.hung and not done.output.strip())
         if results.given_up(implementation.name):
@@ -156,8 +167,10 @@ def _measure(case: Case, implementation: Implementation, decks: Path, results: R
         if case.kernel == "empty" and not done.failure:
             results.add("empty", case.ranks, 0, "ms", implementation.name, done.seconds * 1e3)
         elif case.program == "microbench":
-            for line in _json_lines(done.output):
-                results.add(case.kernel, case.ranks, line["bytes"], line["unit"], implementation.name, line["value"])
+            for line in json_lines(done.output):
+                results.add(
+                    case.kernel, case.ranks, line["bytes"], line["unit"], implementation.name, line["value"]
+                )
         elif not done.failure:
             seconds = reported_time(done.output)
             if seconds is None:
@@ -169,27 +182,30 @@ def _measure(case: Case, implementation: Implementation, decks: Path, results: R
     return spent
 
 
-def measure(plan: Plan, implementations: list[Implementation], decks: Path, deadline: float) -> tuple[Results, int]:
-    """All rounds, or as many as end before `deadline` (on time.monotonic); the first is always whole.
+def measure(
+    plan: Plan, implementations: list[Implementation], decks: Path, deadline: float, results: Results
+) -> None:
+    """All rounds, or as many cases as start before `deadline` (on time.monotonic); the first is always whole.
 
     Within a round every case is run by all implementations in turn, and each round begins with another one.
-    Returns the results and the number of whole rounds.
+    Adds to `results`, which holds what there is when this is interrupted.
     """
-    results = Results()
     slow: set[tuple[Case, str]] = set()
     for number in range(plan.rounds):
         first = number % len(implementations)
         order = implementations[first:] + implementations[:first]
         for position, case in enumerate(plan.cases):
             if number > 0 and time.monotonic() > deadline:
-                return results, number
-            _progress(f"round {number + 1} of {plan.rounds}, {position + 1} of {len(plan.cases)}: {case.title}")
+                return
+            _progress(
+                f"round {number + 1} of {plan.rounds}, {position + 1} of {len(plan.cases)}: {case.title}"
+            )
             for implementation in order:
                 if (case, implementation.name) in slow or results.given_up(implementation.name):
                     continue
                 if _measure(case, implementation, decks, results) > SLOW_SECONDS:
                     slow.add((case, implementation.name))
-    return results, plan.rounds
+        results.rounds = number + 1
 
 
 def _progress(text: str) -> None:

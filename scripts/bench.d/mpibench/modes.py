@@ -1,4 +1,4 @@
-"""Our own modes: fixed slices against elastic ones, MMDS and EMDS on against off. Alternating, ratios by round."""
+"""Our own modes: fixed slices against elastic ones, MMDS and EMDS on against off; ratios are taken by round."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from .implementations import Implementation
-from .measure import Results, _json_lines, reported_time, run
+from .measure import Results, json_lines, reported_time, run
 
 SLICE_MICROSECONDS = 500
 TIMEOUT = 60
@@ -29,7 +29,9 @@ class Mode:
         return self.value <= self.goal
 
 
-def _seconds(ours: Implementation, deck: Path, options: tuple[str, ...], results: Results, name: str) -> float | None:
+def _seconds(
+    ours: Implementation, deck: Path, options: tuple[str, ...], results: Results, name: str
+) -> float | None:
     done = run(ours.command(2, "hydro", [str(deck)], options), ours.environment, TIMEOUT)
     seconds = reported_time(done.output) if not done.failure else None
     if seconds is None:
@@ -37,8 +39,9 @@ def _seconds(ours: Implementation, deck: Path, options: tuple[str, ...], results
     return seconds
 
 
-def _overheads(ours: Implementation, deck: Path, rounds: int, variants: dict[str, tuple[str, ...]],
-               results: Results) -> dict[str, list[float]]:
+def _overheads(
+    ours: Implementation, deck: Path, rounds: int, variants: dict[str, tuple[str, ...]], results: Results
+) -> dict[str, list[float]]:
     """Percent that each variant's run takes longer than the plain run beside it."""
     samples: dict[str, list[float]] = {name: [] for name in variants}
     for number in range(rounds):
@@ -58,15 +61,24 @@ def _overheads(ours: Implementation, deck: Path, rounds: int, variants: dict[str
 def _blocking_slices(ours: Implementation, rounds: int, results: Results) -> list[float]:
     """Mean cost of a blocking call that starts at a random moment, in slices."""
     options = ("--slice", f"{SLICE_MICROSECONDS}us")
-    arguments = ["blocking", "--phase", str(4 * SLICE_MICROSECONDS * 1e-6), "--repetition", "0.5", "--repetitions", "3",
-                 "--limit", "3"]
+    arguments = [
+        "blocking",
+        "--phase",
+        str(4 * SLICE_MICROSECONDS * 1e-6),
+        "--repetition",
+        "0.5",
+        "--repetitions",
+        "3",
+        "--limit",
+        "3",
+    ]
     samples = []
     for _ in range(rounds):
         done = run(ours.command(2, "microbench", arguments, options), ours.environment, TIMEOUT)
         if done.failure:
             results.fail("blocking call, fixed slices", ours.name, done.failure)
             break
-        samples += [line["value"] / SLICE_MICROSECONDS for line in _json_lines(done.output)]
+        samples += [line["value"] / SLICE_MICROSECONDS for line in json_lines(done.output)]
     return samples
 
 
@@ -78,16 +90,25 @@ def measure_modes(ours: Implementation, decks: Path, rounds: int, results: Resul
             modes.append(Mode(name, statistics.median(samples), unit, goal, samples))
 
     fixed = ("--slice", f"{SLICE_MICROSECONDS}us")
-    add(f"blocking call, {SLICE_MICROSECONDS} us slices", _blocking_slices(ours, min(rounds, 3), results), "slices",
-        1.6)
+    add(
+        f"blocking call, {SLICE_MICROSECONDS} us slices",
+        _blocking_slices(ours, min(rounds, 3), results),
+        "slices",
+        1.6,
+    )
     name = f"hydro coarse, {SLICE_MICROSECONDS} us slices against elastic"
-    add(name, _overheads(ours, decks / "hydro/decks/coarse.deck", min(rounds, 3), {name: fixed}, results)[name], "%", 5)
+    add(
+        name,
+        _overheads(ours, decks / "hydro/decks/coarse.deck", min(rounds, 3), {name: fixed}, results)[name],
+        "%",
+        5,
+    )
     with tempfile.TemporaryDirectory(prefix="bench-mds-") as traces:
         variants = {
             "hydro, MMDS on against off": ("--mmds", "--trace-dir", traces),
             "hydro, EMDS on against off": ("--emds", "--trace-dir", traces),
         }
         samples = _overheads(ours, decks / "hydro/decks/default.deck", rounds, variants, results)
-    for name, goal in zip(variants, (0.4, 1.3)):
+    for name, goal in zip(variants, (0.4, 1.3), strict=True):
         add(name, samples[name], "%", goal)
     return modes

@@ -23,37 +23,59 @@ MARKERS = {"ours": "o", "mpich": "s", "openmpi": "^"}
 
 def series(rows, name, x, **match):
     """Points (x, median) of one implementation in the rows that match."""
-    points = [(row[x], row["median"][name]) for row in rows
-              if name in row["median"] and all(row[k] == v for k, v in match.items())]
+    points = [
+        (row[x], row["median"][name])
+        for row in rows
+        if name in row["median"] and all(row[k] == v for k, v in match.items())
+    ]
     return [p[0] for p in points], [p[1] for p in points]
 
 
 def lines(axes, result, title, x, ylabel, logy=True, **match):
     for name, label in result["implementations"].items():
         xs, ys = series(result["rows"], name, x, **match)
-        kept = [(a, b) for a, b in zip(xs, ys) if a > 0]
+        kept = [(a, b) for a, b in zip(xs, ys, strict=True) if a > 0]
         if kept:
-            axes.plot(*zip(*kept), color=COLOURS[name], marker=MARKERS[name], markersize=4, linewidth=1.6, label=label)
+            axes.plot(
+                *zip(*kept, strict=True),
+                color=COLOURS[name],
+                marker=MARKERS[name],
+                markersize=4,
+                linewidth=1.6,
+                label=label,
+            )
     axes.set_xscale("log", base=2)
     if logy:
         axes.set_yscale("log")
     axes.set_title(title)
     axes.set_ylabel(ylabel)
-    ticks = sorted({row[x] for row in result["rows"] if row[x] > 0 and all(row[k] == v for k, v in match.items())})
+    ticks = sorted(
+        {row[x] for row in result["rows"] if row[x] > 0 and all(row[k] == v for k, v in match.items())}
+    )
     if x == "ranks":
         axes.set_xticks(ticks, [str(t) for t in ticks])
         axes.set_xlabel("ranks")
     else:
-        every = [t for t in (8, 64, 1 << 10, 16 << 10, 256 << 10, 4 << 20) if not ticks or ticks[0] <= t <= ticks[-1]]
-        axes.set_xticks(every, [f"{t >> 20}M" if t >> 20 else f"{t >> 10}K" if t >> 10 else str(t) for t in every])
+        every = [
+            t
+            for t in (8, 64, 1 << 10, 16 << 10, 256 << 10, 4 << 20)
+            if not ticks or ticks[0] <= t <= ticks[-1]
+        ]
+        axes.set_xticks(
+            every, [f"{t >> 20}M" if t >> 20 else f"{t >> 10}K" if t >> 10 else str(t) for t in every]
+        )
         axes.set_xlabel("bytes")
     axes.minorticks_off()
     axes.grid(True)
 
 
 def bars(axes, result, title):
-    groups = [(k, n) for k in ("sweep", "hydro") for n in (2, 8)
-              if any(r["kernel"] == k and r["ranks"] == n for r in result["rows"])]
+    groups = [
+        (k, n)
+        for k in ("sweep", "hydro")
+        for n in (2, 8)
+        if any(r["kernel"] == k and r["ranks"] == n for r in result["rows"])
+    ]
     names = list(result["implementations"])
     width = 0.8 / len(names)
     for i, name in enumerate(names):
@@ -71,15 +93,31 @@ def bars(axes, result, title):
 
 def draw(result, path: Path) -> None:
     import matplotlib
+
     matplotlib.use("svg")
     import matplotlib.pyplot as plt
 
-    plt.rcParams.update({
-        "svg.fonttype": "none", "font.family": "sans-serif", "font.size": 9, "text.color": INK, "axes.edgecolor": INK,
-        "axes.labelcolor": INK, "axes.titlecolor": INK, "xtick.color": INK, "ytick.color": INK, "grid.color": FAINT,
-        "axes.facecolor": "none", "figure.facecolor": "none", "savefig.facecolor": "none", "legend.frameon": False,
-        "axes.spines.top": False, "axes.spines.right": False, "svg.hashsalt": "bench",
-    })
+    plt.rcParams.update(
+        {
+            "svg.fonttype": "none",
+            "font.family": "sans-serif",
+            "font.size": 9,
+            "text.color": INK,
+            "axes.edgecolor": INK,
+            "axes.labelcolor": INK,
+            "axes.titlecolor": INK,
+            "xtick.color": INK,
+            "ytick.color": INK,
+            "grid.color": FAINT,
+            "axes.facecolor": "none",
+            "figure.facecolor": "none",
+            "savefig.facecolor": "none",
+            "legend.frameon": False,
+            "axes.spines.top": False,
+            "axes.spines.right": False,
+            "svg.hashsalt": "bench",
+        }
+    )
     figure, axes = plt.subplots(2, 3, figsize=(13, 7.4))
     lines(axes[0][0], result, "one-way latency, 2 ranks", "bytes", "us", kernel="latency", ranks=2)
     lines(axes[0][1], result, "bandwidth, 2 ranks", "bytes", "GB/s", logy=False, kernel="bandwidth", ranks=2)
@@ -87,10 +125,13 @@ def draw(result, path: Path) -> None:
     lines(axes[1][0], result, "allreduce of 8 bytes", "ranks", "us", kernel="allreduce", bytes=8)
     lines(axes[1][1], result, "start to end of an empty program", "ranks", "ms", kernel="empty")
     bars(axes[1][2], result, "codes, time to solution")
-    handles = [plt.Line2D([], [], color=COLOURS[n], marker=MARKERS[n], label=label)
-               for n, label in result["implementations"].items()]
+    handles = [
+        plt.Line2D([], [], color=COLOURS[n], marker=MARKERS[n], label=label)
+        for n, label in result["implementations"].items()
+    ]
     figure.legend(handles=handles, loc="upper center", ncols=len(handles))
-    about = f'{result["cpu"]}, {result["cores"]} cores, {result["kernel"]} · commit {result["commit"]} · {result["when"]}'
+    where = f"{result['cpu']}, {result['cores']} cores, {result['kernel']}"
+    about = f"{where} · commit {result['commit']} · {result['when']}"
     figure.text(0.5, 0.005, about, ha="center", fontsize=8)
     figure.tight_layout(rect=(0, 0.02, 1, 0.95))
     figure.savefig(path, format="svg", metadata={"Date": None})

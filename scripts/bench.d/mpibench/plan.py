@@ -5,7 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 KERNELS = (
-    "latency", "rate", "bandwidth", "barrier", "allreduce", "bcast", "reduce", "alltoall", "empty", "sweep", "hydro",
+    "latency",
+    "rate",
+    "bandwidth",
+    "barrier",
+    "allreduce",
+    "bcast",
+    "reduce",
+    "alltoall",
+    "empty",
+    "sweep",
+    "hydro",
     "modes",
 )
 """Names that --only takes. `modes` are our own: fixed slices, MMDS and EMDS."""
@@ -63,7 +73,9 @@ def _point_to_point(quick: bool) -> list[Case]:
     latency = "0,8,16K,1M" if quick else "0,8,64,512,1K,4K,8K,16K,32K,64K,256K,1M,4M"
     bandwidth = "64K,4M" if quick else "1K,4K,16K,64K,256K,1M,4M"
     return [
-        _micro("latency", 2, latency, quick), _micro("rate", 2, None, quick), _micro("bandwidth", 2, bandwidth, quick)
+        _micro("latency", 2, latency, quick),
+        _micro("rate", 2, None, quick),
+        _micro("bandwidth", 2, bandwidth, quick),
     ]
 
 
@@ -79,21 +91,27 @@ def _collectives(quick: bool) -> list[Case]:
 
 def _start_up(quick: bool) -> list[Case]:
     runs = ((2, 3), (16, 1)) if quick else ((2, 5), (16, 3), (64, 2))
-    return [Case("empty", ranks, "microbench", ("empty",), timeout=30, repeat=repeat) for ranks, repeat in runs]
+    return [
+        Case("empty", ranks, "microbench", ("empty",), timeout=30, repeat=repeat) for ranks, repeat in runs
+    ]
 
 
 def _codes(quick: bool) -> list[Case]:
     return [
-        Case(code, ranks, code, (f"{code}/decks/default.deck", ), timeout=20 if quick else 45)
-        for code in ("sweep", "hydro") for ranks in ((2, ) if quick else (2, 8))
+        Case(code, ranks, code, (f"{code}/decks/default.deck",), timeout=20 if quick else 45)
+        for code in ("sweep", "hydro")
+        for ranks in ((2,) if quick else (2, 8))
     ]
 
 
 def make_plan(quick: bool, only: list[str] | None, rounds: int | None) -> Plan:
     """The cases to run, those of `only` if it is given."""
     wanted = only or list(KERNELS)
-    cases = [c for c in _point_to_point(quick) + _collectives(quick) + _start_up(quick) + _codes(quick)
-             if c.kernel in wanted]
+    cases = [
+        c
+        for c in _point_to_point(quick) + _collectives(quick) + _start_up(quick) + _codes(quick)
+        if c.kernel in wanted
+    ]
     if "modes" not in wanted:
         mode_rounds = 0
     elif rounds:

@@ -35,8 +35,9 @@ def machine() -> dict[str, object]:
 
 def commit(repository: Path) -> str:
     def git(*arguments: str) -> str:
-        return subprocess.run(["git", "-C", str(repository), *arguments], capture_output=True, text=True,
-                              check=True).stdout.strip()
+        return subprocess.run(
+            ["git", "-C", str(repository), *arguments], capture_output=True, text=True, check=True
+        ).stdout.strip()
 
     try:
         changed = "" if not git("status", "--porcelain", "--untracked-files=no") else " with changes"
@@ -83,33 +84,59 @@ def print_table(results: Results, implementations: list[Implementation], modes: 
         table.append(line)
     widths = [max(len(line[c]) for line in table) for c in range(len(head))]
     for number, line in enumerate(table):
-        print("  ".join(cell.ljust(w) if c == 0 else cell.rjust(w)
-                        for c, (cell, w) in enumerate(zip(line, widths))).rstrip())
+        print(
+            "  ".join(
+                cell.ljust(w) if c == 0 else cell.rjust(w)
+                for c, (cell, w) in enumerate(zip(line, widths, strict=True))
+            ).rstrip()
+        )
         if number == 0:
             print("  ".join("-" * w for w in widths))
     for mode in modes:
-        print(f"{mode.name}: {mode.value:.2f} {mode.unit} (goal <= {mode.goal:g}: {'met' if mode.met else 'MISSED'})")
+        verdict = "met" if mode.met else "MISSED"
+        print(f"{mode.name}: {mode.value:.2f} {mode.unit} (goal <= {mode.goal:g}: {verdict})")
     for failure in results.failures:
         print(f"failed: {failure.implementation}: {failure.case}: {failure.what}")
 
 
-def as_json(results: Results, implementations: list[Implementation], modes: list[Mode], about: dict[str, object],
-            rounds: int) -> dict[str, object]:
+def as_json(
+    results: Results, implementations: list[Implementation], modes: list[Mode], about: dict[str, object]
+) -> dict[str, object]:
     peers = [i.name for i in implementations if i.name != "ours"]
     rows = []
     for key, row in results.rows.items():
-        best, ratio, mine, goal = better_peer(row, peers), ratio_to_better_peer(row, peers), row.median("ours"), GOALS.get(key)
-        rows.append({
-            "kernel": row.kernel, "ranks": row.ranks, "bytes": row.bytes, "unit": row.unit,
-            "median": {n: row.median(n) for n in row.samples}, "samples": row.samples,
-            "better_peer": best[0] if best else None, "ratio_to_better_peer": ratio,
-            "goal": str(goal) if goal else None,
-            "goal_met": goal.met(mine, ratio) if goal and mine is not None else None,
-        })
+        best, ratio = better_peer(row, peers), ratio_to_better_peer(row, peers)
+        mine, goal = row.median("ours"), GOALS.get(key)
+        rows.append(
+            {
+                "kernel": row.kernel,
+                "ranks": row.ranks,
+                "bytes": row.bytes,
+                "unit": row.unit,
+                "median": {n: row.median(n) for n in row.samples},
+                "samples": row.samples,
+                "better_peer": best[0] if best else None,
+                "ratio_to_better_peer": ratio,
+                "goal": str(goal) if goal else None,
+                "goal_met": goal.met(mine, ratio) if goal and mine is not None else None,
+            }
+        )
     return {
-        "when": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), **about, "rounds": rounds,
-        "implementations": {i.name: i.label for i in implementations}, "rows": rows,
-        "modes": [{"name": m.name, "value": m.value, "unit": m.unit, "goal": m.goal, "goal_met": m.met,
-                   "samples": m.samples} for m in modes],
+        "when": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        **about,
+        "rounds": results.rounds,
+        "implementations": {i.name: i.label for i in implementations},
+        "rows": rows,
+        "modes": [
+            {
+                "name": m.name,
+                "value": m.value,
+                "unit": m.unit,
+                "goal": m.goal,
+                "goal_met": m.met,
+                "samples": m.samples,
+            }
+            for m in modes
+        ],
         "failures": [vars(f) for f in results.failures],
     }
