@@ -1,5 +1,6 @@
 //! What the NIC itself costs, without MPI on top: one-way time, message rate and barrier of ranks that are forked processes.
-//! `cargo run --release -p nic-emu --example port_pingpong [RANKS]`
+//! `cargo run --release -p nic-emu --example port_pingpong [RANKS]`; with `one`, both ranks are in one thread: what a message costs in
+//! instructions, without the cache lines that cross (run it under `valgrind --tool=callgrind`).
 
 use nic_emu::arith::Arithmetic;
 use nic_emu::descriptor::CollectiveKind;
@@ -9,7 +10,8 @@ use nic_emu::port::{Collective, Outcome, Port, Posted, Send, now_ns};
 use nic_emu::slice::SlicePolicy;
 use nic_emu::status::WaitingFor;
 
-const WAIT: WaitingFor = WaitingFor { call: 0, context: 2, peer: 0, tag: 0, bytes: 0, requests: 1, peer_in_job: 0, sends: false };
+const WAIT: WaitingFor =
+    WaitingFor { call: 0, context: 2, peer: 0, tag: 0, bytes: 0, requests: 1, peer_in_job: 0, sends: false };
 
 fn send(port: &mut Port, to: u32, data: &[u8]) {
     let send = Send { context: 2, source: port.local_index(), tag: 1, destination: to, synchronous: false };
@@ -24,7 +26,10 @@ fn send(port: &mut Port, to: u32, data: &[u8]) {
 
 fn post_receive(port: &mut Port, from: u32, data: &mut [u8]) -> u32 {
     // SAFETY: the callers wait for the request before `data` goes.
-    unsafe { port.post_receive(&Envelope { context: 2, source: from, tag: 1 }, data.as_mut_ptr(), data.len()) }.unwrap()
+    unsafe {
+        port.post_receive(&Envelope { context: 2, source: from, tag: 1 }, data.as_mut_ptr(), data.len())
+    }
+    .unwrap()
 }
 
 fn receive(port: &mut Port, from: u32, data: &mut [u8]) -> Outcome {
@@ -54,12 +59,19 @@ fn run(mut port: Port, ranks: u32) {
     let mut sequence = 0;
     for bytes in [8usize, 64, 1024, 8192, 16384, 65536, 1 << 20, 4 << 20] {
         barrier(&mut port, ranks, &mut sequence);
-        let count = if bytes <= 1024 { 200_000 } else if bytes <= 65536 { 20_000 } else { 500 };
+        let count = if bytes <= 1024 {
+            200_000
+        } else if bytes <= 65536 {
+            20_000
+        } else {
+            500
+        };
         let (out, mut back) = (vec![1u8; bytes], vec![0u8; bytes]);
         let mut best = u64::MAX;
-        for _ in 0..5 {
+        let windows = if bytes <= 65536 { 100 } else { 5 };
+        for _ in 0..windows {
             let start = now_ns();
-            for _ in 0..count / 5 {
+            for _ in 0..count / windows {
                 if rank == 0 {
                     send(&mut port, 1, &out);
                     receive(&mut port, 1, &mut back);
@@ -68,17 +80,17 @@ fn run(mut port: Port, ranks: u32) {
                     send(&mut port, 0, &out);
                 }
             }
-            best = best.min((now_ns() - start) / (2 * count / 5));
+            best = best.min((now_ns() - start) / (2 * count / windows));
         }
         if rank == 0 {
             println!("{bytes:>8} B one-way {best:>7} ns  {:.1} GB/s", bytes as f64 / best as f64);
         }
     }
     barrier(&mut port, ranks, &mut sequence);
-    let (window, rounds) = (64, 20_000);
+    let (window, rounds) = (64, 100);
     let mut back = vec![[0u8; 8]; window];
     let mut best = u64::MAX;
-    for _ in 0..3 {
+    for _ in 0..300 {
         let start = now_ns();
         for _ in 0..rounds {
             if rank == 0 {
@@ -99,9 +111,9 @@ fn run(mut port: Port, ranks: u32) {
         println!("8 B rate: {best} ns a message");
     }
     let mut best = u64::MAX;
-    for _ in 0..5 {
+    for _ in 0..100 {
         let start = now_ns();
-        let count = if ranks > 2 { 2000 } else { 100_000 };
+        let count = if ranks > 2 { 100 } else { 2_000 };
         for _ in 0..count {
             barrier(&mut port, ranks, &mut sequence);
         }
@@ -112,8 +124,38 @@ fn run(mut port: Port, ranks: u32) {
     }
 }
 
+/// Two ranks in one thread.
+fn run_in_one_thread(host: &NicHost) {
+    let mut ports = [0, 1].map(|rank| Port::open(host.memory().clone(), rank).unwrap());
+    let mut back = [0u8; 8];
+    let (mut best, mut best_window) = (u64::MAX, u64::MAX);
+    for _ in 0..200 {
+        let start = now_ns();
+        for _ in 0..1000 {
+            let request = post_receive(&mut ports[1], 0, &mut back);
+            send(&mut ports[0], 1, &[1; 8]);
+            ports[1].wait(&WAIT, |port| port.test(request)).unwrap();
+        }
+        best = best.min((now_ns() - start) / 1000);
+        let start = now_ns();
+        let mut requests = [0; 64];
+        for _ in 0..16 {
+            for request in &mut requests {
+                *request = post_receive(&mut ports[1], 0, &mut back);
+                send(&mut ports[0], 1, &[1; 8]);
+            }
+            for request in requests {
+                ports[1].wait(&WAIT, |port| port.test(request)).unwrap();
+            }
+        }
+        best_window = best_window.min((now_ns() - start) / (16 * 64));
+    }
+    println!("one thread: send, receive and slice {best} ns; in windows of 64 {best_window} ns a message");
+}
+
 fn main() {
-    let ranks = std::env::args().nth(1).map_or(2, |n| n.parse().expect("RANKS is a number"));
+    let one = std::env::args().nth(1).is_some_and(|arg| arg == "one");
+    let ranks = if one { 2 } else { ranks() };
     let config = NicConfig {
         job: bcs_core::JobId(1),
         ranks,
@@ -124,6 +166,9 @@ fn main() {
         nic_core: None,
     };
     let mut host = NicHost::create(&config).unwrap();
+    if one {
+        return run_in_one_thread(&host);
+    }
     let mut children = Vec::new();
     for rank in 0..ranks {
         // SAFETY: the process has one thread.
@@ -144,4 +189,8 @@ fn main() {
         println!("{finding:?}");
     }
     host.stop();
+}
+
+fn ranks() -> u32 {
+    std::env::args().nth(1).map_or(2, |n| n.parse().expect("RANKS is a number"))
 }

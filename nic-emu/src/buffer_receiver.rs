@@ -5,12 +5,12 @@
 //! with the match; one whose bytes are in the sender's memory becomes a transfer.
 
 use crate::completer::Completer;
-use crate::descriptor::{NO_REQUEST, Payload, PointToPoint, ReceiveDescriptor, SendDescriptor};
+use crate::descriptor::{NO_REQUEST, Payload, PointToPoint, SendDescriptor, is_buffered_inline, is_receive, is_send};
 use crate::dma_helper::DmaHelper;
 use crate::doorbell::RingKind;
 use crate::matching::Envelope;
 use crate::memory::{Corrupt, NicMemory, RankBlock};
-use crate::request::{Delivery, SLOT_PAYLOAD_BYTES, SlotState};
+use crate::request::{Delivery, SLOT_PAYLOAD_BYTES};
 use crate::ring::{CELL_WORDS, Ring};
 
 use crate::buffer_sender::Eligible;
@@ -52,16 +52,20 @@ impl<'a, 'm> BufferReceiver<'a, 'm> {
     /// Takes a rank's eligible receives. Answers how many cells are free again.
     #[inline]
     pub fn take_receives(&mut self, rank: &Eligible) -> Result<u32, Corrupt> {
+        let count = rank.heads.ahead_of(rank.taken, RingKind::Receive);
+        if count == 0 {
+            return Ok(0);
+        }
         let block = self.memory.rank(rank.local_index)?;
         let ring = Ring::new(&block.receive);
-        let count = ring_count(rank, RingKind::Receive, &ring)?;
+        check_count(count, &ring)?;
         let first = rank.taken.get(RingKind::Receive);
         for i in 0..count {
             let words = ring.cell(first.wrapping_add(i)).read();
-            let taken = match PointToPoint::decode(&words) {
-                Some(PointToPoint::Receive(receive)) => self.handle_receive(rank.local_index, block, &receive, &words)?,
-                Some(PointToPoint::Cancel { request, .. }) => self.cancel_receive(rank.local_index, block, request)?,
-                _ => return Err(Corrupt { what: "receive descriptor", value: words[0], limit: 0 }),
+            let taken = if is_receive(&words) {
+                self.handle_receive(rank.local_index, block, &words)?
+            } else {
+                self.handle_receive_ring(rank.local_index, block, &words)?
             };
             if taken == Taken::NoRoom {
                 return Ok(i);
@@ -73,24 +77,21 @@ impl<'a, 'm> BufferReceiver<'a, 'm> {
     /// Takes a rank's eligible sends. Answers how many cells are free again.
     #[inline]
     pub fn take_sends(&mut self, rank: &Eligible) -> Result<u32, Corrupt> {
+        let count = rank.heads.ahead_of(rank.taken, RingKind::Send);
+        if count == 0 {
+            return Ok(0);
+        }
         let block = self.memory.rank(rank.local_index)?;
         let ring = Ring::new(&block.send);
-        let count = ring_count(rank, RingKind::Send, &ring)?;
+        check_count(count, &ring)?;
         let first = rank.taken.get(RingKind::Send);
+        let origin = self.memory.job_rank(rank.local_index);
         for i in 0..count {
             let words = ring.cell(first.wrapping_add(i)).read();
-            let taken = match PointToPoint::decode(&words) {
-                Some(PointToPoint::Send(send)) => {
-                    self.handle_message(&Message { send, origin: self.memory.job_rank(rank.local_index) })?
-                }
-                Some(PointToPoint::Cancel { request, destination }) => {
-                    self.cancel_send(rank.local_index, request, destination)?
-                }
-                Some(PointToPoint::Continue { transfer }) => {
-                    self.dma.grant_more(transfer)?;
-                    Taken::Yes
-                }
-                _ => return Err(Corrupt { what: "send descriptor", value: words[0], limit: 0 }),
+            let taken = if is_send(&words) {
+                self.handle_message(origin, &words)?
+            } else {
+                self.handle_send_ring(rank.local_index, &words)?
             };
             if taken == Taken::NoRoom {
                 return Ok(i);
@@ -99,76 +100,115 @@ impl<'a, 'm> BufferReceiver<'a, 'm> {
         Ok(count)
     }
 
+    /// An entry of a receive ring that is no receive.
+    #[cold]
+    fn handle_receive_ring(
+        &mut self,
+        local_index: u32,
+        block: &RankBlock,
+        words: &[u64; CELL_WORDS],
+    ) -> Result<Taken, Corrupt> {
+        match PointToPoint::decode(words) {
+            Some(PointToPoint::Cancel { request, .. }) => self.cancel_receive(local_index, block, request),
+            _ => Err(Corrupt { what: "receive descriptor", value: words[0], limit: 0 }),
+        }
+    }
+
+    /// An entry of a send ring that is no send.
+    #[cold]
+    fn handle_send_ring(&mut self, local_index: u32, words: &[u64; CELL_WORDS]) -> Result<Taken, Corrupt> {
+        match PointToPoint::decode(words) {
+            Some(PointToPoint::Cancel { request, destination }) => {
+                self.cancel_send(local_index, request, destination)
+            }
+            Some(PointToPoint::Continue { transfer }) => {
+                self.dma.grant_more(transfer)?;
+                Ok(Taken::Yes)
+            }
+            _ => Err(Corrupt { what: "send descriptor", value: words[0], limit: 0 }),
+        }
+    }
+
+    /// A receive: matches it with the oldest message that waits, or queues it.
     #[inline]
     fn handle_receive(
         &mut self,
         local_index: u32,
         block: &RankBlock,
-        receive: &ReceiveDescriptor,
         words: &[u64; CELL_WORDS],
     ) -> Result<Taken, Corrupt> {
-        let envelope = Envelope { context: receive.context, source: receive.source, tag: receive.tag };
         let unexpected = &block.queues.unexpected;
-        let header = self.memory.header();
-        if !unexpected.is_empty()
-            && let Some((entry, found)) =
-                unexpected.find(self.memory, |words| envelope.takes(&Envelope::of_words(words)))?
-        {
-            let message = message_of_words(&found)?;
-            if !self.dma.has_room_for(&message)? {
-                return Ok(Taken::NoRoom);
+        if !unexpected.is_empty() {
+            let envelope = Envelope::of_words(words[0], words[1]);
+            let takes = |first, second| envelope.takes(&Envelope::of_words(first, second));
+            if let Some((entry, found)) = unexpected.find_envelope(self.memory, takes)? {
+                let message = found.read();
+                if !self.dma.has_room_for(&message)? {
+                    return Ok(Taken::NoRoom);
+                }
+                unexpected.remove(self.memory, entry)?;
+                // A queued message's destination word says who sent it.
+                self.schedule(local_index, words, &message, message[3] as u32)?;
+                return Ok(Taken::Yes);
             }
-            unexpected.remove(self.memory, entry)?;
-            header.slice.unexpected.set(header.slice.unexpected.get().wrapping_sub(1));
-            self.schedule(local_index, receive, &message)?;
-            return Ok(Taken::Yes);
         }
-        if !block.queues.posted.push(self.memory, words)? {
-            return Ok(Taken::NoRoom);
-        }
-        header.slice.posted.set(header.slice.posted.get().wrapping_add(1));
-        Ok(Taken::Yes)
+        Ok(if block.queues.posted.push(self.memory, words)? { Taken::Yes } else { Taken::NoRoom })
     }
 
-    /// A message for a rank of this node: matches it, or keeps it until its receive is posted.
+    /// A message for a rank of this node: matches it with the oldest receive that waits, or keeps it until its receive is posted.
     #[inline]
-    fn handle_message(&mut self, message: &Message) -> Result<Taken, Corrupt> {
-        let Some(local_index) = self.memory.local_index(message.send.destination)? else {
-            return Err(Corrupt { what: "destination on another node", value: message.send.destination as u64, limit: 0 });
+    fn handle_message(&mut self, origin: u32, words: &[u64; CELL_WORDS]) -> Result<Taken, Corrupt> {
+        let destination = words[3] as u32;
+        let Some(local_index) = self.memory.local_index(destination)? else {
+            return Err(Corrupt { what: "destination on another node", value: destination as u64, limit: 0 });
         };
         let queues = &self.memory.rank(local_index)?.queues;
-        let header = self.memory.header();
-        let envelope =
-            Envelope { context: message.send.context, source: message.send.source, tag: message.send.tag };
-        if !queues.posted.is_empty()
-            && let Some((entry, found)) =
-                queues.posted.find(self.memory, |words| Envelope::of_words(words).takes(&envelope))?
-        {
-            let Some(PointToPoint::Receive(receive)) = PointToPoint::decode(&found) else {
-                return Err(Corrupt { what: "posted receive", value: found[0], limit: 0 });
-            };
-            if !self.dma.has_room_for(message)? {
-                return Ok(Taken::NoRoom);
+        if !queues.posted.is_empty() {
+            let envelope = Envelope::of_words(words[0], words[1]);
+            let takes = |first, second| Envelope::of_words(first, second).takes(&envelope);
+            if let Some((entry, found)) = queues.posted.find_envelope(self.memory, takes)? {
+                if !self.dma.has_room_for(words)? {
+                    return Ok(Taken::NoRoom);
+                }
+                let receive = found.read();
+                queues.posted.remove(self.memory, entry)?;
+                self.schedule(local_index, &receive, words, origin)?;
+                return Ok(Taken::Yes);
             }
-            queues.posted.remove(self.memory, entry)?;
-            header.slice.posted.set(header.slice.posted.get().wrapping_sub(1));
-            self.schedule(local_index, &receive, message)?;
-            return Ok(Taken::Yes);
         }
-        // Once queued, an entry's destination is the queue it is in; the word says who sent it.
-        let queued = SendDescriptor { destination: message.origin, ..message.send };
-        if !queues.unexpected.push(self.memory, &queued.encode())? {
-            return Ok(Taken::NoRoom);
-        }
-        header.slice.unexpected.set(header.slice.unexpected.get().wrapping_add(1));
-        Ok(Taken::Yes)
+        let mut queued = *words;
+        queued[3] = origin as u64 | words[3] & !0xffff_ffff;
+        Ok(if queues.unexpected.push(self.memory, &queued)? { Taken::Yes } else { Taken::NoRoom })
     }
 
     /// A matched pair: completes it, or schedules its transfer.
     #[inline]
-    fn schedule(&mut self, local_index: u32, receive: &ReceiveDescriptor, message: &Message) -> Result<(), Corrupt> {
-        let send = &message.send;
+    fn schedule(
+        &mut self,
+        local_index: u32,
+        receive: &[u64; CELL_WORDS],
+        send: &[u64; CELL_WORDS],
+        origin: u32,
+    ) -> Result<(), Corrupt> {
         self.matched += 1;
+        if is_buffered_inline(send) {
+            return self.completer.complete_inline(local_index, (receive[3] >> 32) as u32, send);
+        }
+        self.schedule_other(local_index, receive, send, origin)
+    }
+
+    fn schedule_other(
+        &mut self,
+        local_index: u32,
+        receive: &[u64; CELL_WORDS],
+        send: &[u64; CELL_WORDS],
+        origin: u32,
+    ) -> Result<(), Corrupt> {
+        let Some(PointToPoint::Receive(receive)) = PointToPoint::decode(receive) else {
+            return Err(Corrupt { what: "posted receive", value: receive[0], limit: 0 });
+        };
+        let message = Message { origin, ..message_of_words(send)? };
+        let send = &message.send;
         let status = (send.source, send.tag, send.bytes);
         let delivery = match send.payload {
             Payload::Inline(bytes) => {
@@ -184,7 +224,7 @@ impl<'a, 'm> BufferReceiver<'a, 'm> {
             Payload::Memory(address) => {
                 self.memory.request(local_index, receive.request)?.write_status(status.0, status.1, status.2);
                 let source = self.memory.local_index(message.origin)?.unwrap_or(u32::MAX);
-                return self.dma.schedule(source, local_index, receive, message, address, self.completer);
+                return self.dma.schedule(source, local_index, &receive, &message, address, self.completer);
             }
         };
         if send.request != NO_REQUEST
@@ -199,9 +239,7 @@ impl<'a, 'm> BufferReceiver<'a, 'm> {
         let found = block.queues.posted.find(self.memory, |words| (words[3] >> 32) as u32 == request)?;
         if let Some((entry, _)) = found {
             block.queues.posted.remove(self.memory, entry)?;
-            let header = self.memory.header();
-            header.slice.posted.set(header.slice.posted.get().wrapping_sub(1));
-            self.cancelled(local_index, request)?;
+            self.completer.complete_cancelled(local_index, request)?;
         }
         Ok(Taken::Yes)
     }
@@ -214,32 +252,22 @@ impl<'a, 'm> BufferReceiver<'a, 'm> {
         if let Some((entry, found)) = unexpected.find(self.memory, is_it)? {
             let message = message_of_words(&found)?;
             unexpected.remove(self.memory, entry)?;
-            let header = self.memory.header();
-            header.slice.unexpected.set(header.slice.unexpected.get().wrapping_sub(1));
             if let Payload::Slab(slab) = message.send.payload {
                 self.memory.rank(local_index)?.returned.give_back(slab);
             }
-            self.cancelled(local_index, request)?;
+            self.completer.complete_cancelled(local_index, request)?;
         }
         Ok(Taken::Yes)
     }
-
-    fn cancelled(&mut self, local_index: u32, request: u32) -> Result<(), Corrupt> {
-        let slot = self.memory.request(local_index, request)?;
-        slot.write_status(0, 0, 0);
-        slot.write_delivery(&Delivery::InPlace);
-        self.completer.publish(local_index, request, SlotState::Cancelled)
-    }
 }
 
-/// Eligible entries of a ring; more than it has cells is corruption.
+/// More eligible entries than a ring has cells is corruption.
 #[inline]
-fn ring_count(rank: &Eligible, kind: RingKind, ring: &Ring<'_>) -> Result<u32, Corrupt> {
-    let count = rank.heads.ahead_of(rank.taken, kind);
+fn check_count(count: u32, ring: &Ring<'_>) -> Result<(), Corrupt> {
     if count > ring.capacity() {
         return Err(Corrupt { what: "entries of a ring", value: count as u64, limit: ring.capacity() as u64 + 1 });
     }
-    Ok(count)
+    Ok(())
 }
 
 /// The message that an unexpected-queue entry holds.
@@ -254,7 +282,7 @@ fn message_of_words(words: &[u64; CELL_WORDS]) -> Result<Message, Corrupt> {
 /// holds the run token.
 pub fn probe(memory: &NicMemory, local_index: u32, envelope: &Envelope) -> Result<Option<Message>, Corrupt> {
     let unexpected = &memory.rank(local_index)?.queues.unexpected;
-    match unexpected.find(memory, |words| envelope.takes(&Envelope::of_words(words)))? {
+    match unexpected.find(memory, |words| envelope.takes(&Envelope::of_words(words[0], words[1])))? {
         Some((_, words)) => Ok(Some(message_of_words(&words)?)),
         None => Ok(None),
     }

@@ -8,12 +8,12 @@ use arrayvec::ArrayVec;
 
 use crate::memory::{Corrupt, ENTRIES, NicMemory};
 use crate::pool::NONE;
-use crate::request::{Delivery, SlotState};
+use crate::request::{Delivery, DeliveryKind, SLOT_PAYLOAD_BYTES, SlotState};
 
 /// Local ranks that a slice completed something for: the driver wakes those of them that sleep.
 #[derive(Default)]
 pub struct Touched {
-    ranks: ArrayVec<u32, 64>,
+    ranks: ArrayVec<u32, 16>,
     more: bool,
 }
 
@@ -50,6 +50,28 @@ impl<'m> Completer<'m> {
         Self { memory, hold, touched: Touched::default() }
     }
 
+    /// Completes the receive of a message that came in its descriptor, whose words these are.
+    #[inline]
+    pub(crate) fn complete_inline(
+        &mut self,
+        local_index: u32,
+        request: u32,
+        send: &[u64; 8],
+    ) -> Result<(), Corrupt> {
+        if self.hold {
+            let payload = [send[4], send[5], send[6], 0];
+            let mut bytes = [0; SLOT_PAYLOAD_BYTES];
+            for (chunk, word) in bytes.chunks_exact_mut(8).zip(payload) {
+                chunk.copy_from_slice(&word.to_ne_bytes());
+            }
+            let status = (send[1] as u32, (send[1] >> 32) as i32, send[2]);
+            return self.complete(local_index, request, status, &Delivery::InSlot(bytes));
+        }
+        self.memory.request(local_index, request)?.complete_inline(send);
+        self.touched.add(local_index);
+        Ok(())
+    }
+
     /// Completes a receive: status, and where the bytes are.
     #[inline]
     pub fn complete(
@@ -61,49 +83,84 @@ impl<'m> Completer<'m> {
     ) -> Result<(), Corrupt> {
         let slot = self.memory.request(local_index, request)?;
         slot.write_status(source, tag, bytes);
-        slot.write_delivery(delivery);
-        self.publish(local_index, request, SlotState::Done)
+        let kind = slot.write_delivery(delivery);
+        self.publish(local_index, request, SlotState::Done, kind)
     }
 
-    /// Points a request at its transfer or instance. Not held back: with fixed slices the bytes move in the slice in
-    /// which the message was matched.
+    /// Completes a request that was taken back.
+    pub fn complete_cancelled(&mut self, local_index: u32, request: u32) -> Result<(), Corrupt> {
+        self.memory.request(local_index, request)?.write_status(0, 0, 0);
+        self.publish(local_index, request, SlotState::Cancelled, DeliveryKind::NONE)
+    }
+
+    /// Points a request at its transfer or instance. A transfer is not held back: with fixed slices the bytes move in the
+    /// slice in which the message was matched.
     #[inline]
-    pub fn refer(&mut self, local_index: u32, request: u32, reference: u32, state: SlotState) -> Result<(), Corrupt> {
-        let slot = self.memory.request(local_index, request)?;
-        slot.write_reference(reference);
+    pub fn refer(
+        &mut self,
+        local_index: u32,
+        request: u32,
+        reference: u32,
+        state: SlotState,
+    ) -> Result<(), Corrupt> {
+        self.memory.request(local_index, request)?.write_reference(reference);
         match state {
-            SlotState::Released => self.publish(local_index, request, state),
-            _ => self.publish_now(local_index, request, state),
+            SlotState::Released => self.publish(local_index, request, state, DeliveryKind::NONE),
+            _ => self.publish_now(local_index, request, state, DeliveryKind::NONE),
         }
+    }
+
+    /// Completes a request whose bytes a transfer moved in the slice before: at once, also with fixed slices.
+    pub fn complete_moved(&mut self, local_index: u32, request: u32, transfer: u32) -> Result<(), Corrupt> {
+        let kind = self.memory.request(local_index, request)?.write_delivery(&Delivery::ByTransfer(transfer));
+        self.publish_now(local_index, request, SlotState::Done, kind)
     }
 
     /// Publishes a slot whose words are written, now or at the next slice.
     #[inline]
-    pub fn publish(&mut self, local_index: u32, request: u32, state: SlotState) -> Result<(), Corrupt> {
-        if self.hold { self.hold_back(local_index, request, state) } else { self.publish_now(local_index, request, state) }
-    }
-
-    /// Publishes a complete slot at once, also with fixed slices: for what moved in the slice before.
-    pub fn publish_unheld(&mut self, local_index: u32, request: u32) -> Result<(), Corrupt> {
-        self.publish_now(local_index, request, SlotState::Done)
+    fn publish(
+        &mut self,
+        local_index: u32,
+        request: u32,
+        state: SlotState,
+        kind: DeliveryKind,
+    ) -> Result<(), Corrupt> {
+        if self.hold {
+            self.hold_back(local_index, request, state, kind)
+        } else {
+            self.publish_now(local_index, request, state, kind)
+        }
     }
 
     #[inline]
-    fn publish_now(&mut self, local_index: u32, request: u32, state: SlotState) -> Result<(), Corrupt> {
-        self.memory.request(local_index, request)?.publish(state);
+    fn publish_now(
+        &mut self,
+        local_index: u32,
+        request: u32,
+        state: SlotState,
+        kind: DeliveryKind,
+    ) -> Result<(), Corrupt> {
+        self.memory.request(local_index, request)?.publish(state, kind);
         self.touched.add(local_index);
         Ok(())
     }
 
-    fn hold_back(&mut self, local_index: u32, request: u32, state: SlotState) -> Result<(), Corrupt> {
+    #[cold]
+    fn hold_back(
+        &mut self,
+        local_index: u32,
+        request: u32,
+        state: SlotState,
+        kind: DeliveryKind,
+    ) -> Result<(), Corrupt> {
         let header = self.memory.header();
         let free_link = |entry| Ok(self.memory.entry(entry)?.word(7) as u32);
         let Some(entry) = header.pools.entries.take(ENTRIES, free_link)? else {
             // Nothing to note it in: resuming a slice early is better than never.
-            return self.publish_now(local_index, request, state);
+            return self.publish_now(local_index, request, state, kind);
         };
         let note = local_index as u64 | (request as u64) << 32;
-        self.memory.entry(entry)?.write(&[note, state as u64, 0, 0, 0, 0, 0, 0]);
+        self.memory.entry(entry)?.write(&[note, state as u64, kind.to_word(), 0, 0, 0, 0, 0]);
         let last = header.slice.held_last.get();
         if last == NONE {
             header.slice.held_first.set(entry + 1);
@@ -129,7 +186,8 @@ impl<'m> Completer<'m> {
                 s if s == SlotState::Cancelled as u64 => SlotState::Cancelled,
                 _ => SlotState::Done,
             };
-            self.publish_now(words[0] as u32, (words[0] >> 32) as u32, state)?;
+            let (local_index, request) = (words[0] as u32, (words[0] >> 32) as u32);
+            self.publish_now(local_index, request, state, DeliveryKind::from_word(words[2]))?;
             header.pools.entries.give_back(at - 1, |link| {
                 self.memory.entry(at - 1)?.set_word(7, link as u64);
                 Ok(())

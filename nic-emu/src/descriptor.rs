@@ -214,6 +214,30 @@ const fn high(word: u64) -> u32 {
     (word >> 32) as u32
 }
 
+/// True when a cell's words are a send: the only question that the fast path asks before it matches.
+#[inline]
+pub(crate) const fn is_send(words: &[u64; CELL_WORDS]) -> bool {
+    words[0] as u8 == SEND
+}
+
+/// True when a cell's words are a receive.
+#[inline]
+pub(crate) const fn is_receive(words: &[u64; CELL_WORDS]) -> bool {
+    words[0] as u8 == RECEIVE
+}
+
+/// True for a send whose bytes ride in it and whose sender waits for nothing: matching it is all there is to do.
+#[inline]
+pub(crate) const fn is_buffered_inline(words: &[u64; CELL_WORDS]) -> bool {
+    words[0] as u32 == SEND as u32 | (Place::Inline as u32) << 16 && high(words[3]) == NO_REQUEST
+}
+
+/// True for a send whose bytes are in the sender's memory.
+#[inline]
+pub(crate) const fn is_in_memory(words: &[u64; CELL_WORDS]) -> bool {
+    (words[0] >> 16) as u8 == Place::Memory as u8
+}
+
 impl SendDescriptor {
     /// The descriptor as a ring cell's words.
     #[inline]

@@ -5,11 +5,12 @@
 //! until the DH finds it finished and reaps it.
 
 use crate::completer::Completer;
-use crate::descriptor::{NO_REQUEST, Payload, ReceiveDescriptor};
+use crate::descriptor::{NO_REQUEST, ReceiveDescriptor, is_in_memory};
 use crate::memory::{Corrupt, NicMemory, TRANSFERS, WINDOWS};
 use crate::policy;
 use crate::pool::NONE;
 use crate::request::{Delivery, SlotState};
+use crate::ring::CELL_WORDS;
 use crate::sync::Ordering;
 use crate::transfer::{FINISHED, MOVING, Pair, REPORTED, Transfer};
 
@@ -33,8 +34,8 @@ impl<'m> DmaHelper<'m> {
 
     /// True when a message that needs a transfer can have one.
     #[inline]
-    pub fn has_room_for(&mut self, message: &Message) -> Result<bool, Corrupt> {
-        if !matches!(message.send.payload, Payload::Memory(_)) {
+    pub(crate) fn has_room_for(&mut self, send: &[u64; CELL_WORDS]) -> Result<bool, Corrupt> {
+        if !is_in_memory(send) {
             return Ok(true);
         }
         let pools = &self.memory.header().pools;
@@ -128,8 +129,7 @@ impl<'m> DmaHelper<'m> {
             {
                 for (rank, request) in ends(transfer) {
                     if request != NO_REQUEST {
-                        self.memory.request(rank, request)?.write_delivery(&Delivery::ByTransfer(index));
-                        completer.publish_unheld(rank, request)?;
+                        completer.complete_moved(rank, request, index)?;
                     }
                 }
                 transfer.finished.store(REPORTED, Ordering::Release);
@@ -205,8 +205,8 @@ pub fn finish(memory: &NicMemory, index: u32) -> Result<Option<[u32; 2]>, Corrup
     for (rank, request) in ends {
         if request != NO_REQUEST {
             let slot = memory.request(rank, request)?;
-            slot.write_delivery(&Delivery::ByTransfer(index));
-            slot.publish(SlotState::Done);
+            let kind = slot.write_delivery(&Delivery::ByTransfer(index));
+            slot.publish(SlotState::Done, kind);
         }
     }
     transfer.finished.store(REPORTED, Ordering::Release);

@@ -8,6 +8,7 @@ use crate::buffer_sender::BufferSender;
 use crate::descriptor::{ANY_SOURCE, ANY_TAG};
 use crate::memory::NicMemory;
 use crate::pool::NONE;
+use crate::queue::MatchQueues;
 use crate::status::{Activity, NOBODY, Phase, WaitingFor};
 use crate::sync::Ordering;
 use crate::transfer::MOVING;
@@ -79,8 +80,8 @@ impl JobState {
         Self {
             ranks,
             slice: header.slice.index.get(),
-            posted: header.slice.posted.get(),
-            unexpected: header.slice.unexpected.get(),
+            posted: waiting(memory, |queues| queues.posted.len()),
+            unexpected: waiting(memory, |queues| queues.unexpected.len()),
             under_way: BufferSender::has_work(memory) || transfers_move(memory) || header.slice.held_first.get() != NONE,
         }
     }
@@ -92,6 +93,11 @@ impl JobState {
             && self.ranks.iter().any(RankState::waits_in_mpi)
             && self.ranks.iter().filter(|r| live(r)).all(RankState::waits_in_mpi)
     }
+}
+
+/// Entries of all ranks' queues.
+fn waiting(memory: &NicMemory, length: impl Fn(&MatchQueues) -> u32) -> u32 {
+    (0..memory.layout().local_ranks).filter_map(|i| memory.rank(i).ok()).map(|block| length(&block.queues)).sum()
 }
 
 fn transfers_move(memory: &NicMemory) -> bool {

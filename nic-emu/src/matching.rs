@@ -17,10 +17,10 @@ pub struct Envelope {
 }
 
 impl Envelope {
-    /// The envelope of a queued descriptor's words.
+    /// The envelope in a descriptor's first two words.
     #[inline]
-    pub(crate) fn of_words(words: &[u64; 8]) -> Self {
-        Self { context: (words[0] >> 32) as u32, source: words[1] as u32, tag: (words[1] >> 32) as i32 }
+    pub(crate) fn of_words(first: u64, second: u64) -> Self {
+        Self { context: (first >> 32) as u32, source: second as u32, tag: (second >> 32) as i32 }
     }
 
     /// True when a receive with this envelope takes a message with that one. A message in a context of its own

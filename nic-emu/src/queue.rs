@@ -5,7 +5,7 @@
 
 use crate::memory::{Corrupt, ENTRIES, NicMemory, Word};
 use crate::pool::NONE;
-use crate::ring::CELL_WORDS;
+use crate::ring::{CELL_WORDS, Cell};
 
 /// Ends of a list, as indices plus one.
 #[repr(C)]
@@ -82,6 +82,30 @@ impl Queue {
                 return Ok(Some((at - 1, words)));
             }
             at = words[LINKS] as u32;
+            steps += 1;
+            if steps > ENTRIES {
+                return Err(Corrupt { what: "queue length", value: steps as u64, limit: ENTRIES as u64 });
+            }
+        }
+        Ok(None)
+    }
+
+    /// The first entry, from the oldest, whose envelope words satisfy the predicate: what matching asks, and the only thing
+    /// that it reads of entries that do not match.
+    #[inline]
+    pub fn find_envelope<'m>(
+        &self,
+        memory: &'m NicMemory,
+        mut predicate: impl FnMut(u64, u64) -> bool,
+    ) -> Result<Option<(u32, &'m Cell)>, Corrupt> {
+        let mut at = self.first.get();
+        let mut steps = 0;
+        while at != NONE {
+            let cell = memory.entry(at - 1)?;
+            if predicate(cell.word(0), cell.word(1)) {
+                return Ok(Some((at - 1, cell)));
+            }
+            at = cell.word(LINKS) as u32;
             steps += 1;
             if steps > ENTRIES {
                 return Err(Corrupt { what: "queue length", value: steps as u64, limit: ENTRIES as u64 });

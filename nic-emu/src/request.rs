@@ -4,7 +4,7 @@
 //! fills the line and publishes the state last. Small payloads and small results come in the same line, so that one
 //! transfer of a cache line brings everything.
 
-use crate::sync::{AtomicU32, AtomicU64, Ordering};
+use crate::sync::{AtomicU64, Ordering};
 
 /// Bytes of payload or result that fit in a slot.
 pub const SLOT_PAYLOAD_BYTES: usize = 32;
@@ -60,37 +60,40 @@ pub struct Completion {
 
 /// A request slot in NIC memory.
 ///
-/// `reference` and `owner` say, by state: the transfer, the collective instance, or the slab and its owner.
+/// ```text
+///  word 0   state:32 | delivery:32       published last, in one store
+///       1   source:32 | tag:32           packed as in a send descriptor, from which it is copied
+///       2   bytes
+///       3   reference:32 | owner:32      by state and delivery: the transfer, the instance, or the slab and its owner
+///      4-7  payload
+/// ```
 #[repr(C, align(64))]
 pub struct RequestSlot {
-    state: AtomicU32,
-    source: AtomicU32,
-    tag: AtomicU32,
-    delivery: AtomicU32,
+    state: AtomicU64,
+    envelope: AtomicU64,
     bytes: AtomicU64,
-    reference: AtomicU32,
-    owner: AtomicU32,
+    reference: AtomicU64,
     payload: [AtomicU64; SLOT_PAYLOAD_BYTES / 8],
 }
 
 const _: () = assert!(size_of::<RequestSlot>() == 64, "a request slot is one cache line");
 
-const IN_PLACE: u32 = 0;
-const IN_SLOT: u32 = 1;
-const IN_SLAB: u32 = 2;
-const BY_TRANSFER: u32 = 3;
+const IN_PLACE: u64 = 0;
+const IN_SLOT: u64 = 1 << 32;
+const IN_SLAB: u64 = 2 << 32;
+const BY_TRANSFER: u64 = 3 << 32;
 
 impl RequestSlot {
     /// Makes the slot ready for a new request; only its rank does, before it posts.
     #[inline]
     pub fn arm(&self) {
-        self.state.store(SlotState::Pending as u32, Ordering::Relaxed);
+        self.state.store(SlotState::Pending as u64, Ordering::Relaxed);
     }
 
     /// The slot's state; what was written before it was published is seen.
     #[inline]
     pub fn state(&self) -> SlotState {
-        match self.state.load(Ordering::Acquire) {
+        match self.state.load(Ordering::Acquire) as u32 {
             1 => SlotState::Moving,
             2 => SlotState::Released,
             3 => SlotState::Done,
@@ -102,26 +105,28 @@ impl RequestSlot {
     /// The transfer or instance that a moving or released slot refers to.
     #[inline]
     pub fn reference(&self) -> u32 {
-        self.reference.load(Ordering::Relaxed)
+        self.reference.load(Ordering::Relaxed) as u32
     }
 
     /// Reads a completed slot.
     #[inline]
     pub fn completion(&self) -> Completion {
-        let delivery = match self.delivery.load(Ordering::Relaxed) {
+        let state = self.state.load(Ordering::Relaxed);
+        let delivery = match state & !(u32::MAX as u64) {
             IN_SLOT => Delivery::InSlot(self.payload()),
-            BY_TRANSFER => Delivery::ByTransfer(self.reference.load(Ordering::Relaxed)),
-            IN_SLAB => Delivery::InSlab {
-                owner: self.owner.load(Ordering::Relaxed),
-                slab: self.reference.load(Ordering::Relaxed),
-            },
+            BY_TRANSFER => Delivery::ByTransfer(self.reference()),
+            IN_SLAB => {
+                let reference = self.reference.load(Ordering::Relaxed);
+                Delivery::InSlab { owner: (reference >> 32) as u32, slab: reference as u32 }
+            }
             _ => Delivery::InPlace,
         };
+        let envelope = self.envelope.load(Ordering::Relaxed);
         Completion {
-            source: self.source.load(Ordering::Relaxed),
-            tag: self.tag.load(Ordering::Relaxed) as i32,
+            source: envelope as u32,
+            tag: (envelope >> 32) as i32,
             bytes: self.bytes.load(Ordering::Relaxed),
-            cancelled: self.state.load(Ordering::Relaxed) == SlotState::Cancelled as u32,
+            cancelled: state as u32 == SlotState::Cancelled as u32,
             delivery,
         }
     }
@@ -139,43 +144,72 @@ impl RequestSlot {
     /// Writes the status words, not yet the state.
     #[inline]
     pub(crate) fn write_status(&self, source: u32, tag: i32, bytes: u64) {
-        self.source.store(source, Ordering::Relaxed);
-        self.tag.store(tag as u32, Ordering::Relaxed);
+        self.envelope.store(source as u64 | (tag as u32 as u64) << 32, Ordering::Relaxed);
         self.bytes.store(bytes, Ordering::Relaxed);
     }
 
-    /// Writes the delivery words, not yet the state.
+    /// Completes the slot of a receive with a message that came in its descriptor, from the descriptor's words: the shortest way
+    /// that a message can take.
     #[inline]
-    pub(crate) fn write_delivery(&self, delivery: &Delivery) {
-        match delivery {
-            Delivery::InPlace => self.delivery.store(IN_PLACE, Ordering::Relaxed),
+    pub(crate) fn complete_inline(&self, send: &[u64; 8]) {
+        self.envelope.store(send[1], Ordering::Relaxed);
+        self.bytes.store(send[2], Ordering::Relaxed);
+        self.payload[0].store(send[4], Ordering::Relaxed);
+        self.payload[1].store(send[5], Ordering::Relaxed);
+        self.payload[2].store(send[6], Ordering::Relaxed);
+        self.state.store(SlotState::Done as u64 | IN_SLOT, Ordering::Release);
+    }
+
+    /// Writes where the bytes are; answers what [`Self::publish`] says of it.
+    #[inline]
+    pub(crate) fn write_delivery(&self, delivery: &Delivery) -> DeliveryKind {
+        DeliveryKind(match delivery {
+            Delivery::InPlace => IN_PLACE,
             Delivery::ByTransfer(transfer) => {
-                self.reference.store(*transfer, Ordering::Relaxed);
-                self.delivery.store(BY_TRANSFER, Ordering::Relaxed);
+                self.reference.store(*transfer as u64, Ordering::Relaxed);
+                BY_TRANSFER
             }
             Delivery::InSlot(bytes) => {
                 for (word, chunk) in self.payload.iter().zip(bytes.chunks_exact(8)) {
                     word.store(u64::from_ne_bytes(chunk.try_into().expect("eight bytes")), Ordering::Relaxed);
                 }
-                self.delivery.store(IN_SLOT, Ordering::Relaxed);
+                IN_SLOT
             }
             Delivery::InSlab { owner, slab } => {
-                self.owner.store(*owner, Ordering::Relaxed);
-                self.reference.store(*slab, Ordering::Relaxed);
-                self.delivery.store(IN_SLAB, Ordering::Relaxed);
+                self.reference.store(*slab as u64 | (*owner as u64) << 32, Ordering::Relaxed);
+                IN_SLAB
             }
-        }
+        })
     }
 
     /// Points a moving or released slot at its transfer or instance.
     #[inline]
     pub(crate) fn write_reference(&self, reference: u32) {
-        self.reference.store(reference, Ordering::Relaxed);
+        self.reference.store(reference as u64, Ordering::Relaxed);
     }
 
     /// Publishes the slot in this state; everything written before is seen by who sees the state.
     #[inline]
-    pub(crate) fn publish(&self, state: SlotState) {
-        self.state.store(state as u32, Ordering::Release);
+    pub(crate) fn publish(&self, state: SlotState, delivery: DeliveryKind) {
+        self.state.store(state as u64 | delivery.0, Ordering::Release);
+    }
+}
+
+/// How a slot's bytes are delivered, as its state word says it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct DeliveryKind(u64);
+
+impl DeliveryKind {
+    /// For slots that deliver no bytes.
+    pub(crate) const NONE: Self = Self(IN_PLACE);
+
+    /// As one word of a note, and back.
+    pub(crate) const fn to_word(self) -> u64 {
+        self.0
+    }
+
+    /// See [`Self::to_word`].
+    pub(crate) const fn from_word(word: u64) -> Self {
+        Self(word & !(u32::MAX as u64))
     }
 }

@@ -123,10 +123,7 @@ pub struct SliceState {
     pub descriptors: Word64,
     /// Messages matched since the job began.
     pub matched: Word64,
-    /// Posted receives that wait for a message.
-    pub posted: Word,
-    /// Messages that wait for a receive.
-    pub unexpected: Word,
+    _pad1: [u32; 2],
     /// Transfers under way.
     pub transfers: Word,
     /// Collectives under way.
