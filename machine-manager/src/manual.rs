@@ -14,7 +14,8 @@ const ENVIRONMENT: &[(&str, &str)] = &[
     (environment::LOCAL_RANK, "The number of the rank among those on its node; also as MPI_LOCALRANKID."),
     (environment::LOCAL_SIZE, "How many ranks of the job run on the node; also as MPI_LOCALNRANKS."),
     (environment::APPLICATION, "Which program of the command line the rank runs, from 0."),
-    (environment::JOB, "The number of the job."),
+    (environment::UNIVERSE_SIZE, "How many ranks the job could have in all."),
+    (environment::JOB, "The job, by a text that no other run has."),
     (environment::NIC_FD, "The file descriptor of the NIC memory."),
     (environment::LAUNCHER, "The process id of the program launcher."),
 ];

@@ -18,7 +18,7 @@ fn ranks_know_who_they_are() {
 
 #[test]
 fn job_number_is_one_for_all_ranks_and_the_launcher_is_their_parent() {
-    let ran = run(&mut script("-n 2", "[ $PPID = $BCS_LAUNCHER ] && echo $BCS_JOB"));
+    let ran = run(&mut script("-n 2", "[ $PPID = $BCS_LAUNCHER_PID ] && echo $BCS_JOB"));
     let lines = ran.succeeds().sorted_lines();
     assert_eq!(lines.len(), 2);
     assert_eq!(lines[0], lines[1]);

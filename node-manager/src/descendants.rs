@@ -4,10 +4,14 @@
 //! child, wherever it went (a shell's background job, a daemon that forked twice). So killing one's
 //! children until there are none kills all descendants, and a process id cannot be reused while its
 //! owner is our unreaped child.
+//!
+//! A control group would kill a job in one write. It is not used: moving a process into one waits for every
+//! processor of the machine (16 ms on ours), more than a whole job of two ranks may take.
 
 #![expect(clippy::disallowed_methods, reason = "waiting for the kernel takes real time")]
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions};
 use std::fs;
 use std::io;
@@ -68,7 +72,13 @@ fn parse_pid(text: &str) -> Option<Pid> {
 pub fn kill_all(ours: impl Fn(Pid) -> bool) -> usize {
     let deadline = Instant::now() + PATIENCE;
     loop {
-        while let Ok(Some(_)) = rustix::process::wait(WaitOptions::NOHANG) {}
+        loop {
+            match rustix::process::wait(WaitOptions::NOHANG) {
+                Ok(Some(_)) => {}
+                Err(Errno::CHILD) => return 0,
+                Ok(None) | Err(_) => break,
+            }
+        }
         let left: Vec<Pid> = children().into_iter().filter(|pid| ours(*pid)).collect();
         if left.is_empty() || Instant::now() >= deadline {
             return left.len();

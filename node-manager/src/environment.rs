@@ -20,15 +20,15 @@ pub const LOCAL_RANK: &str = "BCS_LOCAL_RANK";
 pub const LOCAL_SIZE: &str = "BCS_LOCAL_SIZE";
 /// Which application of the command line the rank runs, from 0: MPI's `MPI_APPNUM`.
 pub const APPLICATION: &str = "BCS_APPNUM";
-/// The job's number.
+/// How many ranks the job could have in all: MPI's `MPI_UNIVERSE_SIZE`.
+pub const UNIVERSE_SIZE: &str = "BCS_UNIVERSE_SIZE";
+/// The job, by a text that no other run has: the files of MDS are told apart by it, and so are processes.
 pub const JOB: &str = "BCS_JOB";
-/// A text that is the same for all ranks of this run, and for no other run: in the files of MDS.
-pub const RUN: &str = "BCS_RUN";
 /// The descriptor of the NIC memory.
 pub const NIC_FD: &str = "BCS_NIC_FD";
 /// The process id of the program launcher. Where a parent closed the NIC's descriptor (Python's
 /// `subprocess` does), `/proc/LAUNCHER/fd/NIC_FD` is the same memory.
-pub const LAUNCHER: &str = "BCS_LAUNCHER";
+pub const LAUNCHER: &str = "BCS_LAUNCHER_PID";
 /// Which processes MMDS records.
 pub const MMDS: &str = "BCS_MMDS";
 /// Which slices EMDS records.
@@ -95,9 +95,9 @@ pub fn add_job(
     set(variables, LOCAL_SIZE, &ranks);
     set(variables, "MPI_LOCALNRANKS", &ranks);
     set(variables, APPLICATION, application_index.to_string());
-    set(variables, JOB, job.id.0.to_string());
+    set(variables, JOB, &job.run);
+    set(variables, UNIVERSE_SIZE, &ranks);
     set(variables, LAUNCHER, launcher.to_string());
-    set(variables, RUN, &job.run);
     set(variables, NIC_FD, nic_fd.to_string());
     let recording = &job.recording;
     for (name, value) in [
@@ -185,9 +185,9 @@ mod tests {
         let value = |name| get(&variables, name).and_then(OsStr::to_str);
         assert_eq!(value("BCS_RANK"), None, "it is added rank by rank");
         assert_eq!(value("BCS_SIZE"), Some("3"));
-        assert_eq!(value("BCS_JOB"), Some("17"));
+        assert_eq!(value("BCS_JOB"), Some("run-17"));
         assert_eq!(value("BCS_NIC_FD"), Some("128"));
-        assert_eq!(value("BCS_LAUNCHER"), Some("99"));
+        assert_eq!(value("BCS_LAUNCHER_PID"), Some("99"));
         assert_eq!(value("BCS_MMDS"), Some("all"));
         assert_eq!(value("BCS_EMDS"), Some("1:4"), "recording may be asked for by the environment");
         assert_eq!(value("COLOUR"), Some("red"));

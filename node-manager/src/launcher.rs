@@ -170,10 +170,10 @@ impl<'a> Launcher<'a> {
             message: format!("cannot {what}: {error}"),
             status: STATUS_USAGE,
         };
-        let null = rustix::fs::open("/dev/null", rustix::fs::OFlags::RDWR, rustix::fs::Mode::empty())
+        // 0, 1 and 2 are open, so this is none of them.
+        let flags = rustix::fs::OFlags::RDWR | rustix::fs::OFlags::CLOEXEC;
+        let null = rustix::fs::open("/dev/null", flags, rustix::fs::Mode::empty())
             .map_err(|error| cannot("open /dev/null", error.into()))?;
-        let null = rustix::io::fcntl_dupfd_cloexec(null, 3)
-            .map_err(|error| cannot("duplicate a descriptor", error.into()))?;
         let nic_fd = rustix::io::fcntl_dupfd_cloexec(self.nic.descriptor(), NIC_FD_AT_LEAST)
             .map_err(|error| cannot("duplicate the NIC's descriptor", error.into()))?;
         let on_terminal = [1, 2].into_iter().any(|number| rustix::termios::isatty(standard(number)));

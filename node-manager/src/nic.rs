@@ -98,7 +98,11 @@ impl JobNic {
     /// The first rank that called `MPI_Abort`, if one did.
     pub fn abort(&self) -> Option<Abort> {
         (0..self.ranks).find_map(|rank| match self.host.phase(Rank(rank)) {
-            RankPhase::Aborted { code, message } => Some(Abort { rank, code, message }),
+            RankPhase::Aborted { code, message } => {
+                // Whoever prints it names the rank.
+                let message = message.strip_prefix(&format!("rank {rank}: ")).unwrap_or(&message).to_owned();
+                Some(Abort { rank, code, message })
+            }
             RankPhase::NotAttached | RankPhase::Attached | RankPhase::Finalized => None,
         })
     }

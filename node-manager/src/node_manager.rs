@@ -119,7 +119,7 @@ impl NodeManager {
             launcher.ok_or_else(io::Error::last_os_error).map_err(system("start the program launcher"))?;
         let pidfd = rustix::process::pidfd_open(launcher, PidfdFlags::empty())
             .map_err(|error| system("watch the program launcher")(error.into()))?;
-        let job_entry = format!("{}={}", environment::JOB, job.id.0).into_bytes();
+        let job_entry = format!("{}={}", environment::JOB, job.run).into_bytes();
         Ok(Launched { manager: self, job_entry, launcher, pidfd, channel: ours })
     }
 }

@@ -140,7 +140,7 @@ pub enum Verdict {
         /// that the user wants to read about.
         output_gone: bool,
     },
-    /// A rank called `MPI_Abort`.
+    /// A rank called `MPI_Abort`, or an MPI call of its failed and nobody handled the error.
     Aborted {
         /// Which.
         rank: RankName,
@@ -222,7 +222,7 @@ impl Verdict {
                 format!("{rank} called MPI_Abort with code {code}")
             }
             Verdict::Aborted { rank, code, message } => {
-                format!("{rank} called MPI_Abort with code {code}: {message}")
+                format!("{rank} aborted the job with code {code}: {message}")
             }
             Verdict::NotFinalized { rank } => format!(
                 "{rank} exited with code 0 after MPI_Init but without MPI_Finalize, while other ranks still \
@@ -289,6 +289,6 @@ mod tests {
             "rank 3 on n7 was killed by signal 11 (SIGSEGV, segmentation fault; core dumped)"
         );
         let aborted = Verdict::Aborted { rank: rank(), code: 7, message: "no mesh".into() };
-        assert_eq!(aborted.message().unwrap(), "rank 3 on n7 called MPI_Abort with code 7: no mesh");
+        assert_eq!(aborted.message().unwrap(), "rank 3 on n7 aborted the job with code 7: no mesh");
     }
 }

@@ -1,5 +1,6 @@
 //! What the launching tests share: the programs to launch, bounded runs, and a look at what is left.
 #![allow(dead_code, reason = "each test file uses its own part")]
+#![allow(clippy::disallowed_methods, reason = "tests of real processes bound real time")]
 
 use std::ffi::OsStr;
 use std::fs;
