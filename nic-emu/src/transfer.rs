@@ -370,3 +370,142 @@ impl Pinned<'_> {
             || self.transfer.moved.load(Ordering::Acquire) >= self.transfer.bytes.get()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::sync::Mutex;
+
+    fn transfer(bytes: u64, granted: u64) -> Box<Transfer> {
+        // SAFETY: zeroed NIC memory is a valid, empty one: all fields are atomics or words.
+        let transfer: Box<Transfer> = unsafe { Box::new(std::mem::zeroed()) };
+        let pair = Pair {
+            source: 0,
+            destination: 1,
+            source_request: 0,
+            destination_request: 0,
+            source_address: 0,
+            destination_address: 0,
+            bytes,
+        };
+        transfer.start(&pair, None, granted);
+        transfer
+    }
+
+    const WORKERS_BY_NUMBER: [Worker; WORKERS] = [Worker::Source, Worker::Destination, Worker::Outside];
+
+    /// What a worker does with a range that it has claimed.
+    #[derive(Clone, Copy, Debug)]
+    enum Deed {
+        Move,
+        MovePart,
+        GiveBack,
+    }
+
+    fn deeds() -> impl Strategy<Value = Vec<(usize, u64, Deed, u64)>> {
+        let deed = prop_oneof![4 => Just(Deed::Move), 1 => Just(Deed::MovePart), 2 => Just(Deed::GiveBack)];
+        proptest::collection::vec((0..WORKERS, 1u64..3000, deed, 0u64..4000), 0..200)
+    }
+
+    /// Claims, and marks in `seen` the bytes that are moved; true when this was the last.
+    fn work(pinned: &Pinned<'_>, bytes: u64, deed: Deed, mut mark: impl FnMut(Range)) -> bool {
+        let Some(range) = pinned.claim(bytes).unwrap() else {
+            pinned.release_held();
+            return false;
+        };
+        let moved = match deed {
+            Deed::Move => range.bytes,
+            Deed::MovePart => range.bytes.div_ceil(2),
+            Deed::GiveBack => 0,
+        };
+        if moved < range.bytes {
+            pinned.give_back(Range { offset: range.offset + moved, bytes: range.bytes - moved });
+        }
+        if moved == 0 {
+            return false;
+        }
+        mark(Range { offset: range.offset, bytes: moved });
+        pinned.count_moved(moved)
+    }
+
+    proptest! {
+        #[test]
+        fn every_byte_is_moved_once_and_one_worker_is_told_whatever_they_do(bytes in 1u64..60_000, deeds in deeds()) {
+            let transfer = transfer(bytes, 0);
+            let mut seen = vec![false; bytes as usize];
+            let mut told = 0;
+            let mut granted = 0;
+            let finish = WORKERS_BY_NUMBER.iter().cycle().map(|w| (*w as usize, 2500, Deed::Move, bytes));
+            for (worker, claim, deed, grant) in deeds.into_iter().chain(finish) {
+                granted = (granted + grant).min(bytes);
+                transfer.granted.store(granted, Ordering::Release);
+                let pinned = transfer.pin(WORKERS_BY_NUMBER[worker]).unwrap();
+                told += work(&pinned, claim, deed, |range| {
+                    assert!(range.offset + range.bytes <= granted);
+                    for byte in &mut seen[range.offset as usize..(range.offset + range.bytes) as usize] {
+                        assert!(!std::mem::replace(byte, true), "moved twice");
+                    }
+                }) as u32;
+                if told == 1 {
+                    break;
+                }
+            }
+            prop_assert!(seen.iter().all(|byte| *byte) && told == 1);
+            let pinned = transfer.pin(Worker::Source).unwrap();
+            prop_assert!(pinned.all_moved() && !pinned.claimable() && pinned.claim(1).unwrap().is_none());
+        }
+    }
+
+    #[test]
+    fn every_byte_is_moved_once_by_workers_at_the_same_time() {
+        for seed in 0..30u64 {
+            let bytes = 400_000 + seed * 1_001;
+            let transfer = transfer(bytes, bytes);
+            let moved = Mutex::new(vec![0u8; bytes as usize]);
+            let told = AtomicU32::new(0);
+            std::thread::scope(|scope| {
+                for worker in WORKERS_BY_NUMBER {
+                    let (transfer, moved, told) = (&transfer, &moved, &told);
+                    scope.spawn(move || {
+                        let mut dice = seed * 3 + worker as u64 + 1;
+                        while transfer.moved.load(Ordering::Acquire) < bytes {
+                            dice = dice.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                            let deed = match dice >> 61 {
+                                0 | 1 => Deed::GiveBack,
+                                2 => Deed::MovePart,
+                                _ => Deed::Move,
+                            };
+                            let pinned = transfer.pin(worker).expect("one thread a side");
+                            let last = work(&pinned, 1 + (dice >> 33) % 5_000, deed, |range| {
+                                let mut moved = moved.lock().unwrap();
+                                let place = range.offset as usize..(range.offset + range.bytes) as usize;
+                                moved[place].iter_mut().for_each(|count| *count += 1);
+                            });
+                            told.fetch_add(last as u32, Ordering::Relaxed);
+                        }
+                    });
+                }
+            });
+            assert!(moved.into_inner().unwrap().iter().all(|count| *count == 1));
+            assert_eq!(told.into_inner(), 1);
+        }
+    }
+
+    #[test]
+    fn a_side_has_one_worker_at_a_time() {
+        let transfer = transfer(10, 10);
+        let pinned = transfer.pin(Worker::Source).unwrap();
+        assert!(transfer.pin(Worker::Source).is_none() && transfer.pin(Worker::Outside).is_some());
+        drop(pinned);
+        assert!(transfer.pin(Worker::Source).is_some());
+    }
+
+    #[test]
+    fn a_corrupt_cursor_is_refused() {
+        let transfer = transfer(10, 10);
+        transfer.granted.store(u64::MAX, Ordering::Relaxed);
+        transfer.cursor.store(u64::MAX - 4, Ordering::Relaxed);
+        assert!(transfer.pin(Worker::Destination).unwrap().claim(8).is_err());
+    }
+}

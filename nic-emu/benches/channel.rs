@@ -1,0 +1,191 @@
+//! One-way times of the channels between two processes, by message size and method, and the figures behind
+//! `channel/policy.rs`:
+//!
+//! ```text
+//! cargo bench -p nic-emu --bench channel                 all sizes and methods
+//! cargo bench -p nic-emu --bench channel -- 16384 1048576   these sizes
+//! ```
+//!
+//! Two processes, each with its own buffers, send messages to and fro, as the latency kernel of scripts/bench.d does; the
+//! engine's part (matching, completions) is left out: both ends know that the next transfer has started when they see
+//! its number. Methods take turns, batch by batch, so that what else runs on the machine meets all of
+//! them; printed are the best batch and the lower quartile. Each core writes and reads what a pair of ranks would.
+
+use nic_emu::channel::{End, Policy, Step, advance};
+use nic_emu::memory::{Layout, NicMemory};
+use nic_emu::status::{Activity, Phase};
+use nic_emu::transfer::{Pair, WINDOW_DATA_BYTES};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+const SIZES: [usize; 6] = [16 << 10, 32 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20];
+/// Batches of each method.
+const BATCHES: usize = 15;
+/// Bytes that a batch moves, both ways together, and of its warm-up: more than once round the windows.
+const BATCH_BYTES: usize = 12 << 20;
+/// Seconds after which a process of the bench gives up.
+const LONGEST_S: u32 = 300;
+
+struct Method {
+    name: &'static str,
+    policy: Policy,
+    cross_memory: bool,
+    window: bool,
+}
+
+fn methods() -> Vec<Method> {
+    let policy = Policy { pipeline: true, ..Policy::measured(2, 2) };
+    let window = |name, window_bytes| Method {
+        name,
+        policy: Policy { window_bytes, ..policy },
+        cross_memory: true,
+        window: true,
+    };
+    vec![
+        Method { name: "as policy says", policy, cross_memory: true, window: true },
+        window("window of 256 KB", 256 << 10),
+        window("window of 1 MB", 1 << 20),
+        window("window of 2 MB", 2 << 20),
+        window("window of 4 MB", WINDOW_DATA_BYTES),
+        Method { name: "attach, both ends", policy, cross_memory: true, window: false },
+        Method {
+            name: "attach, one claim",
+            policy: Policy { pipeline: false, attach_bytes: 1 << 20, ..policy },
+            cross_memory: true,
+            window: false,
+        },
+    ]
+}
+
+/// One process of the two.
+struct Rank<'a> {
+    memory: &'a NicMemory,
+    me: u32,
+    buffers: [[u64; 2]; 2],
+}
+
+impl Rank<'_> {
+    /// Starts the next message of a direction; its sender does.
+    fn start(&self, from: u32, bytes: usize, window: bool) {
+        let to = 1 - from;
+        let pair = Pair {
+            source: from,
+            destination: to,
+            source_request: 0,
+            destination_request: 0,
+            source_address: self.buffers[from as usize][0],
+            destination_address: self.buffers[to as usize][1],
+            bytes: bytes as u64,
+        };
+        let transfer = self.memory.transfer(from).expect("a transfer for each direction");
+        transfer.start(&pair, window.then_some(from), bytes as u64);
+        self.turn(from).fetch_add(1, Ordering::Release);
+    }
+
+    /// Counts the messages that were started in a direction.
+    fn turn(&self, from: u32) -> &AtomicU64 {
+        &self.memory.places()[from as usize]
+    }
+
+    /// Moves a message of a direction, the `number`-th, until it is over.
+    fn carry(&self, from: u32, number: u64, method: &Method) {
+        while self.turn(from).load(Ordering::Acquire) < number {
+            std::hint::spin_loop();
+        }
+        let end = if self.me == from { End::Source } else { End::Destination };
+        loop {
+            match advance(self.memory, from, end, &method.policy) {
+                Ok(Step::Finished | Step::Over) => return,
+                Ok(_) => {}
+                Err(error) => panic!("{error}"),
+            }
+        }
+    }
+
+    /// Sends messages to and fro; answers the seconds of a message one way.
+    fn batch(&self, number: &mut u64, bytes: usize, method: &Method) -> f64 {
+        let rounds = BATCH_BYTES / bytes / 2 + 2;
+        self.memory.header().cross_memory.set(method.cross_memory as u32);
+        let mut started = now();
+        for round in 0..2 * rounds {
+            if round == rounds {
+                started = now();
+            }
+            *number += 1;
+            for from in [0, 1] {
+                if self.me == from {
+                    self.start(from, bytes, method.window);
+                }
+                self.carry(from, *number, method);
+            }
+        }
+        (now() - started) / rounds as f64 / 2.0
+    }
+}
+
+fn now() -> f64 {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    time.tv_sec as f64 + time.tv_nsec as f64 * 1e-9
+}
+
+fn main() {
+    let asked: Vec<usize> = std::env::args().filter_map(|argument| argument.parse().ok()).collect();
+    let sizes = if asked.is_empty() { SIZES.to_vec() } else { asked };
+    let longest = sizes.iter().copied().max().unwrap_or(0);
+    let memory = NicMemory::create(Layout::new(2, 2, [0; 2]).expect("two ranks"), 0, 1).expect("NIC memory");
+    // Allocated before the fork, so that each process knows the other's addresses.
+    let mut buffers = [[vec![1u8; longest], vec![2u8; longest]], [vec![3u8; longest], vec![4u8; longest]]];
+    let addresses = buffers.each_mut().map(|pair| pair.each_mut().map(|buffer| buffer.as_mut_ptr() as u64));
+    // SAFETY: one thread; the child runs the same code and leaves by `_exit`.
+    let child = unsafe { libc::fork() };
+    assert!(child >= 0, "cannot fork");
+    let me = (child == 0) as u32;
+    // SAFETY: a process of the bench that waits for one that is gone is ended by the alarm.
+    unsafe { libc::alarm(LONGEST_S) };
+    let mut core = rustix::thread::CpuSet::new();
+    core.set(me as usize);
+    // Where it is refused the kernel places them.
+    let _ = rustix::thread::sched_setaffinity(None, &core);
+    for buffer in buffers.iter_mut().flatten() {
+        buffer.fill(me as u8);
+    }
+    let status = &memory.rank(me).expect("a rank").status;
+    status.set_phase(Phase::Attached);
+    status.set_activity(Activity::Polling);
+    status.set_pid(std::process::id());
+    while memory.rank(1 - me).expect("a rank").status.pid() == 0 {
+        std::hint::spin_loop();
+    }
+    let rank = Rank { memory: &memory, me, buffers: addresses };
+    let methods = methods();
+    let mut number = 0;
+    for bytes in sizes {
+        let mut times = vec![Vec::new(); methods.len()];
+        for _ in 0..BATCHES {
+            for (method, times) in methods.iter().zip(&mut times) {
+                times.push(rank.batch(&mut number, bytes, method));
+            }
+        }
+        if me == 0 {
+            println!("{bytes} bytes one way");
+            for (method, times) in methods.iter().zip(&mut times) {
+                times.sort_by(f64::total_cmp);
+                let (best, quartile) = (times[0], times[BATCHES / 4]);
+                let rate = |seconds: f64| bytes as f64 / seconds / 1e9;
+                println!(
+                    "  {:<20} best {:9.2} us {:6.2} GB/s   lower quartile {:9.2} us {:6.2} GB/s",
+                    method.name,
+                    best * 1e6,
+                    rate(best),
+                    quartile * 1e6,
+                    rate(quartile)
+                );
+            }
+        }
+    }
+    if me == 1 {
+        // SAFETY: ends the child without the parent's destructors.
+        unsafe { libc::_exit(0) };
+    }
+    // SAFETY: waits for the child of this process.
+    unsafe { libc::waitpid(child, std::ptr::null_mut(), 0) };
+}
