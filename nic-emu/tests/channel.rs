@@ -423,3 +423,117 @@ fn corrupt_slots_windows_and_transfers_are_refused() {
     refused("window");
     assert!(matches!(advance(&memory, u32::MAX, End::Source, &policy), Err(ChannelError::Corrupt(_))));
 }
+
+/// From now on the system refuses cross-memory attach to this thread, as containers do.
+fn refuse_cross_memory() {
+    let step = |code: u32, jt: u8, jf: u8, k: u32| libc::sock_filter { code: code as u16, jt, jf, k };
+    let (read, write) = (libc::SYS_process_vm_readv as u32, libc::SYS_process_vm_writev as u32);
+    let mut filter = [
+        // The system call's number is the first word of what a filter sees.
+        step(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0, 0),
+        step(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, 1, 0, read),
+        step(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, 0, 1, write),
+        step(libc::BPF_RET | libc::BPF_K, 0, 0, libc::SECCOMP_RET_ERRNO | libc::EPERM as u32),
+        step(libc::BPF_RET | libc::BPF_K, 0, 0, libc::SECCOMP_RET_ALLOW),
+    ];
+    let program = libc::sock_fprog { len: filter.len() as u16, filter: filter.as_mut_ptr() };
+    // SAFETY: both calls read their arguments and restrict this thread alone.
+    unsafe {
+        assert_eq!(libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
+        assert_eq!(libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &raw const program), 0);
+    }
+}
+
+#[test]
+fn a_refusal_is_remembered_and_the_window_takes_over_what_was_claimed() {
+    for bytes in SIZES.into_iter().filter(|bytes| *bytes > 0) {
+        let memory = nic_memory(true);
+        let transfer = memory.transfer(0).unwrap();
+        // Shared cores, where cross-memory attach is the first choice.
+        let policy = Policy { pipeline: false, ..Policy::measured(2, 2) };
+        let source = pattern(6, bytes);
+        let mut destination = vec![0u8; bytes];
+        announce(&memory, SOURCE, std::process::id(), Polling);
+        start(&memory, &source, &mut destination, Some(1));
+        grant(transfer, u64::MAX);
+        let child = fork(|| {
+            refuse_cross_memory();
+            announce(&memory, DESTINATION, std::process::id(), Polling);
+            let moved = drive(&memory, End::Destination, &policy);
+            if moved.is_ok() && destination == source { OK } else { 3 }
+        });
+        while memory.header().cross_memory.get() != 0 {
+            std::thread::yield_now();
+        }
+        drive(&memory, End::Source, &policy).unwrap();
+        assert_eq!(wait_for(child), OK, "{bytes} bytes");
+    }
+}
+
+#[test]
+fn a_refusal_to_the_nic_thread_leaves_every_byte_to_the_ends() {
+    let memory = nic_memory(true);
+    let transfer = memory.transfer(0).unwrap();
+    let policy = Policy::measured(2, 2);
+    let source = pattern(7, 500_000);
+    let mut destination = vec![0u8; source.len()];
+    announce(&memory, SOURCE, std::process::id(), Computing);
+    announce(&memory, DESTINATION, std::process::id(), Polling);
+    start(&memory, &source, &mut destination, None);
+    grant(transfer, u64::MAX);
+    let nic_thread = fork(|| {
+        refuse_cross_memory();
+        let mut bounce = vec![0u8; 100_000];
+        for _ in 0..3 {
+            match advance_from_outside(&memory, 0, &mut bounce, &policy) {
+                Ok(Step::PeerNeeded) => {}
+                _ => return 4,
+            }
+        }
+        OK
+    });
+    assert_eq!(wait_for(nic_thread), OK);
+    assert_eq!((transfer.moved.load(Ordering::Acquire), memory.header().cross_memory.get()), (0, 1));
+    drive(&memory, End::Destination, &policy).unwrap();
+    assert!(destination == source);
+}
+
+#[test]
+fn one_window_serves_many_messages_to_several_receivers_at_once() {
+    let memory = nic_memory(false);
+    let policy = Policy { window_bytes: 0, ..Policy::measured(2, 2) };
+    for rank in [SOURCE, DESTINATION] {
+        announce(&memory, rank, std::process::id(), Polling);
+    }
+    let sources: Vec<_> = (0..40).map(|i| pattern(i, 8_193 + i as usize * 3_777)).collect();
+    let mut destinations: Vec<_> = sources.iter().map(|source| vec![0u8; source.len()]).collect();
+    for round in 0..3 {
+        for (i, (source, destination)) in sources.iter().zip(&mut destinations).enumerate() {
+            destination.fill(0);
+            memory.transfer(i as u32).unwrap().start(
+                &Pair {
+                    source: SOURCE,
+                    destination: DESTINATION,
+                    source_request: REQUEST,
+                    destination_request: REQUEST,
+                    source_address: source.as_ptr() as u64,
+                    destination_address: destination.as_mut_ptr() as u64,
+                    bytes: source.len() as u64,
+                },
+                Some(9),
+                u64::MAX,
+            );
+        }
+        let mut left: Vec<u32> = (0..40).collect();
+        while !left.is_empty() {
+            // The receivers take turns in another order than the sender, so that the window fills up in between.
+            for &i in &left {
+                advance(&memory, i, End::Source, &policy).unwrap();
+            }
+            let turn = 7 % left.len();
+            left.rotate_left(turn);
+            left.retain(|&i| advance(&memory, i, End::Destination, &policy).unwrap() != Step::Finished);
+        }
+        assert!(sources == destinations, "round {round}");
+    }
+}
