@@ -1,0 +1,186 @@
+//! However a job ends, the user reads why, and nothing of it is left.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use crate::run::{Compiled, Running, kill, mpiexec, run, start};
+
+/// Each of the ranks receives from its left neighbour first.
+const CYCLE: &str = r#"
+#include <mpi.h>
+int main(int argc, char **argv) {
+    int rank, ranks, value = 0;
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    MPI_Recv(&value, 1, MPI_INT, (rank + ranks - 1) % ranks, 70 + rank, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Send(&value, 1, MPI_INT, (rank + 1) % ranks, 70 + (rank + 1) % ranks, MPI_COMM_WORLD);
+    return MPI_Finalize();
+}"#;
+
+/// Rank 1 waits for a message while the others are in a barrier.
+const ODD_ONE_OUT: &str = r#"
+#include <mpi.h>
+int main(int argc, char **argv) {
+    int rank, value;
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    if (rank == 1) MPI_Recv(&value, 1, MPI_INT, 0, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Barrier(MPI_COMM_WORLD);
+    return MPI_Finalize();
+}"#;
+
+/// Small and large messages round the ring, and sums, until somebody ends it.
+const BUSY: &str = r#"
+#include <mpi.h>
+#include <stdlib.h>
+int main(int argc, char **argv) {
+    int rank, ranks, count = 100000;
+    double one = 1, sum;
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    int *out = calloc(count, sizeof *out), *in = calloc(count, sizeof *in);
+    for (int round = 0;; round++) {
+        MPI_Sendrecv(out, round % 2 ? count : 1, MPI_INT, (rank + 1) % ranks, 0, in, count, MPI_INT,
+                     (rank + ranks - 1) % ranks, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        MPI_Allreduce(&one, &sum, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+    }
+}"#;
+
+#[test]
+fn a_cycle_of_receives_ends_with_a_report_of_every_rank() {
+    let compiled = Compiled::new(CYCLE);
+    for slice in ["elastic", "500us"] {
+        let ended = run(mpiexec("-n 3 --slice").arg(slice).arg(compiled.program()));
+        assert_ne!(ended.code(), 0, "{ended:?}");
+        ended.says("MPI_Recv");
+        for tag in ["70", "71", "72"] {
+            ended.says(tag);
+        }
+    }
+}
+
+#[test]
+fn a_hang_report_names_the_odd_one_out() {
+    let ended = run(mpiexec("-n 4").arg(Compiled::new(ODD_ONE_OUT).program()));
+    assert_ne!(ended.code(), 0, "{ended:?}");
+    ended.says("MPI_Barrier").says("MPI_Recv").says("tag 7");
+}
+
+#[test]
+fn a_rank_that_computes_for_long_is_no_deadlock() {
+    let source = r#"
+#include <mpi.h>
+#include <unistd.h>
+int main(int argc, char **argv) {
+    int rank;
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    if (rank == 2) sleep(4);
+    MPI_Barrier(MPI_COMM_WORLD);
+    return MPI_Finalize();
+}"#;
+    run(mpiexec("-n 4").arg(Compiled::new(source).program())).succeeds();
+}
+
+#[test]
+fn the_status_of_an_abort_is_the_status_of_the_job() {
+    let source = r#"
+#include <mpi.h>
+int main(int argc, char **argv) {
+    int rank, value;
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    if (rank == 2) MPI_Abort(MPI_COMM_WORLD, 17);
+    MPI_Recv(&value, 1, MPI_INT, 2, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    return MPI_Finalize();
+}"#;
+    let ended = run(mpiexec("-n 4").arg(Compiled::new(source).program()));
+    assert_eq!(ended.code(), 17, "{ended:?}");
+    ended.says("MPI_Abort").says("rank 2");
+}
+
+#[test]
+fn a_rank_that_leaves_without_finalize_ends_the_job_with_its_name() {
+    let source = r#"
+#include <mpi.h>
+#include <stdlib.h>
+int main(int argc, char **argv) {
+    int rank;
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    if (rank == 1) exit(3);
+    MPI_Barrier(MPI_COMM_WORLD);
+    return MPI_Finalize();
+}"#;
+    let ended = run(mpiexec("-n 3").arg(Compiled::new(source).program()));
+    assert_eq!(ended.code(), 3, "{ended:?}");
+    ended.says("rank 1");
+}
+
+#[test]
+fn a_timeout_ends_the_job_and_says_what_each_rank_was_doing() {
+    let source = r#"
+#include <mpi.h>
+#include <unistd.h>
+int main(int argc, char **argv) {
+    int rank;
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    if (rank == 0) for (;;) pause();
+    MPI_Barrier(MPI_COMM_WORLD);
+    return MPI_Finalize();
+}"#;
+    let ended = run(mpiexec("-n 3 --timeout 1").arg(Compiled::new(source).program()));
+    assert_eq!(ended.code(), 124, "{ended:?}");
+    ended.says("MPI_Barrier").says("rank 0");
+}
+
+fn children_of(pid: u32) -> Vec<u32> {
+    let listed = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
+    listed.split_whitespace().filter_map(|pid| pid.parse().ok()).collect()
+}
+
+/// A launcher below `storm`, and ranks below it; none while they are being started.
+fn victim(running: &Running, kind: usize, which: usize) -> Option<u32> {
+    let launcher = || children_of(running.pid()).first().copied();
+    match kind {
+        0 => Some(running.pid()),
+        1 => launcher(),
+        _ => {
+            let ranks = children_of(launcher()?);
+            (!ranks.is_empty()).then(|| ranks[which % ranks.len()])
+        }
+    }
+}
+
+fn shared_memory() -> BTreeSet<std::ffi::OsString> {
+    std::fs::read_dir("/dev/shm").unwrap().filter_map(|entry| Some(entry.ok()?.file_name())).collect()
+}
+
+#[test]
+fn kill_9_in_the_middle_of_messages_leaves_no_process_and_no_shared_memory() {
+    let compiled = Compiled::new(BUSY);
+    let before = shared_memory();
+    let mut state = 0x2545_F491_4F6C_DD1D_u64;
+    for round in 0..30 {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        let mode = ["", "--cross-memory off", "--slice 500us"][(state >> 8) as usize % 3];
+        let running = start(mpiexec(mode).args(["-n", "3"]).arg(compiled.program()));
+        std::thread::sleep(Duration::from_micros(state % 60_000));
+        let pid = loop {
+            match victim(&running, round % 3, (state >> 20) as usize) {
+                Some(pid) => break pid,
+                None => std::thread::sleep(Duration::from_micros(200)),
+            }
+        };
+        kill(pid, libc::SIGKILL);
+        // Waiting also checks that no process is left.
+        let ended = running.wait();
+        assert_eq!(ended.code(), 137, "round {round}, {mode}: {ended:?}");
+    }
+    assert_eq!(shared_memory(), before);
+}

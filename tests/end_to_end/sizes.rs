@@ -1,0 +1,96 @@
+//! Much of everything: slower, never lost, never corrupt.
+
+use crate::run::{Compiled, mpiexec, run};
+
+#[test]
+fn a_hundred_thousand_unexpected_messages_arrive_in_order() {
+    let source = r#"
+#include <mpi.h>
+#include <stdio.h>
+enum { MESSAGES = 100000 };
+int main(int argc, char **argv) {
+    int rank, value = 0, wrong = 0;
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    if (rank == 0) {
+        for (int i = 0; i < MESSAGES; i++) MPI_Send(&i, 1, MPI_INT, 1, 0, MPI_COMM_WORLD);
+        MPI_Send(&value, 0, MPI_INT, 1, 1, MPI_COMM_WORLD);
+    } else {
+        /* The last message first: all others are unexpected. */
+        MPI_Recv(&value, 0, MPI_INT, 0, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        for (int i = 0; i < MESSAGES; i++) {
+            MPI_Recv(&value, 1, MPI_INT, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            wrong += value != i;
+        }
+        printf("%d of %d are wrong\n", wrong, MESSAGES);
+    }
+    return MPI_Finalize();
+}"#;
+    run(mpiexec("-n 2").arg(Compiled::new(source).program())).succeeds().says("0 of 100000 are wrong");
+}
+
+#[test]
+fn a_message_of_3_gigabytes_arrives_whole() {
+    let memory = std::fs::read_to_string("/proc/meminfo").unwrap();
+    let available = memory
+        .lines()
+        .find_map(|line| line.strip_prefix("MemAvailable:")?.split_whitespace().next()?.parse().ok());
+    if available.is_some_and(|kilobytes: u64| kilobytes < 9 << 20) {
+        eprintln!("skipped: this takes 9 GB of memory");
+        return;
+    }
+    let source = r#"
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+int main(int argc, char **argv) {
+    int rank, count = 3 << 28; /* of four bytes each */
+    long wrong = 0;
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    unsigned *data = malloc(sizeof *data * (size_t)count);
+    if (!data) MPI_Abort(MPI_COMM_WORLD, 9);
+    if (rank == 0) {
+        for (int i = 0; i < count; i++) data[i] = 2654435761u * (unsigned)i;
+        MPI_Send(data, count, MPI_UNSIGNED, 1, 0, MPI_COMM_WORLD);
+    } else {
+        MPI_Status status;
+        int got;
+        MPI_Recv(data, count, MPI_UNSIGNED, 0, 0, MPI_COMM_WORLD, &status);
+        MPI_Get_count(&status, MPI_UNSIGNED, &got);
+        for (int i = 0; i < count; i++) wrong += data[i] != 2654435761u * (unsigned)i;
+        printf("%d elements, %ld wrong\n", got, wrong);
+    }
+    free(data);
+    return MPI_Finalize();
+}"#;
+    for mode in ["", "--cross-memory off"] {
+        run(mpiexec(mode).args(["-n", "2"]).arg(Compiled::new(source).program()))
+            .succeeds()
+            .says("805306368 elements, 0 wrong");
+    }
+}
+
+#[test]
+fn five_hundred_and_twelve_ranks_add_up() {
+    let source = r#"
+#include <mpi.h>
+#include <stdio.h>
+int main(int argc, char **argv) {
+    int rank, ranks, sum, left;
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    MPI_Sendrecv(&rank, 1, MPI_INT, (rank + 1) % ranks, 0, &left, 1, MPI_INT, (rank + ranks - 1) % ranks, 0,
+                 MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    int right_one = left == (rank + ranks - 1) % ranks, all_right;
+    MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    MPI_Reduce(&right_one, &all_right, 1, MPI_INT, MPI_LAND, 0, MPI_COMM_WORLD);
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (rank == 0) printf("sum %d, neighbours %s\n", sum, all_right ? "right" : "wrong");
+    return MPI_Finalize();
+}"#;
+    run(mpiexec("-n 512").arg(Compiled::new(source).program()))
+        .succeeds()
+        .says("sum 130816, neighbours right");
+}
