@@ -166,12 +166,11 @@ impl<'a, 'm> BufferReceiver<'a, 'm> {
         if !queues.posted.is_empty() {
             let envelope = Envelope::of_words(words[0], words[1]);
             let takes = |first, second| Envelope::of_words(first, second).takes(&envelope);
-            if let Some((entry, found)) = queues.posted.find_envelope(self.memory, takes)? {
+            if let Some((at, receive)) = queues.posted.find_envelope(self.memory, takes)? {
                 if !self.dma.has_room_for(words)? {
                     return Ok(Taken::NoRoom);
                 }
-                let receive = found.read();
-                queues.posted.remove(self.memory, entry)?;
+                queues.posted.remove(self.memory, at)?;
                 self.schedule(local_index, &receive, words, origin)?;
                 return Ok(Taken::Yes);
             }
@@ -236,9 +235,8 @@ impl<'a, 'm> BufferReceiver<'a, 'm> {
     }
 
     fn cancel_receive(&mut self, local_index: u32, block: &RankBlock, request: u32) -> Result<Taken, Corrupt> {
-        let found = block.queues.posted.find(self.memory, |words| (words[3] >> 32) as u32 == request)?;
-        if let Some((entry, _)) = found {
-            block.queues.posted.remove(self.memory, entry)?;
+        if let Some(at) = block.queues.posted.find_request(self.memory, request)? {
+            block.queues.posted.remove(self.memory, at)?;
             self.completer.complete_cancelled(local_index, request)?;
         }
         Ok(Taken::Yes)

@@ -155,7 +155,7 @@ impl<'m> Completer<'m> {
     ) -> Result<(), Corrupt> {
         let header = self.memory.header();
         let free_link = |entry| Ok(self.memory.entry(entry)?.word(7) as u32);
-        let Some(entry) = header.pools.entries.take(ENTRIES, free_link)? else {
+        let Some(entry) = self.memory.control().entries.take(ENTRIES, free_link)? else {
             // Nothing to note it in: resuming a slice early is better than never.
             return self.publish_now(local_index, request, state, kind);
         };
@@ -188,7 +188,7 @@ impl<'m> Completer<'m> {
             };
             let (local_index, request) = (words[0] as u32, (words[0] >> 32) as u32);
             self.publish_now(local_index, request, state, DeliveryKind::from_word(words[2]))?;
-            header.pools.entries.give_back(at - 1, |link| {
+            self.memory.control().entries.give_back(at - 1, |link| {
                 self.memory.entry(at - 1)?.set_word(7, link as u64);
                 Ok(())
             })?;

@@ -6,7 +6,7 @@
 
 use crate::buffer_sender::BufferSender;
 use crate::descriptor::{ANY_SOURCE, ANY_TAG};
-use crate::memory::NicMemory;
+use crate::memory::{Corrupt, NicMemory};
 use crate::pool::NONE;
 use crate::queue::MatchQueues;
 use crate::status::{Activity, NOBODY, Phase, WaitingFor};
@@ -79,9 +79,9 @@ impl JobState {
             .collect();
         Self {
             ranks,
-            slice: header.slice.index.get(),
-            posted: waiting(memory, |queues| queues.posted.len()),
-            unexpected: waiting(memory, |queues| queues.unexpected.len()),
+            slice: memory.control().slice.get(),
+            posted: waiting(memory, |queues| queues.posted.count(memory)),
+            unexpected: waiting(memory, |queues| queues.unexpected.count(memory)),
             under_way: BufferSender::has_work(memory) || transfers_move(memory) || header.slice.held_first.get() != NONE,
         }
     }
@@ -95,9 +95,13 @@ impl JobState {
     }
 }
 
-/// Entries of all ranks' queues.
-fn waiting(memory: &NicMemory, length: impl Fn(&MatchQueues) -> u32) -> u32 {
-    (0..memory.layout().local_ranks).filter_map(|i| memory.rank(i).ok()).map(|block| length(&block.queues)).sum()
+/// Entries of all ranks' queues. Read while they may change, a count is a hint, and a list that changes under the reader counts
+/// as none.
+fn waiting(memory: &NicMemory, count: impl Fn(&MatchQueues) -> Result<u32, Corrupt>) -> u32 {
+    (0..memory.layout().local_ranks)
+        .filter_map(|i| memory.rank(i).ok())
+        .map(|block| count(&block.queues).unwrap_or(0))
+        .sum()
 }
 
 fn transfers_move(memory: &NicMemory) -> bool {

@@ -197,7 +197,7 @@ impl NicHost {
 
     /// Slices run so far.
     pub fn slices(&self) -> SliceIndex {
-        SliceIndex(self.memory.header().slice.index.get())
+        SliceIndex(self.memory.control().slice.get())
     }
 
     /// Ends the NIC thread.

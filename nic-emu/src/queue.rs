@@ -3,7 +3,7 @@
 //! Doubly linked lists of entries (descriptors as they stood in the ring, 64 bytes) in the node's entry pool. Order is
 //! order of arrival, which is what MPI's matching rules are about.
 
-use crate::memory::{Corrupt, ENTRIES, NicMemory, Word};
+use crate::memory::{Corrupt, ENTRIES, NicMemory, Word, Word64};
 use crate::pool::NONE;
 use crate::ring::{CELL_WORDS, Cell};
 
@@ -13,7 +13,96 @@ use crate::ring::{CELL_WORDS, Cell};
 pub struct Queue {
     first: Word,
     last: Word,
-    length: Word,
+}
+
+/// The posted receives of a rank. The oldest stands in the queue's own line, as far as it was posted to an empty queue: a rank that
+/// waits for one message, the commonest case, is matched without touching another line.
+#[repr(C)]
+#[derive(Default)]
+pub struct PostedQueue {
+    others: Queue,
+    /// The oldest receive's words, 0 to 4; word 0 is 0 when there is none.
+    oldest: [Word64; OLDEST_WORDS],
+}
+
+/// Words of a receive descriptor that mean anything.
+const OLDEST_WORDS: usize = 5;
+
+/// Where a posted receive stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PostedAt {
+    /// In the queue's own line.
+    Oldest,
+    /// In this entry.
+    Entry(u32),
+}
+
+impl PostedQueue {
+    /// Receives in it, counted: for reports.
+    pub fn count(&self, memory: &NicMemory) -> Result<u32, Corrupt> {
+        Ok(self.others.count(memory)? + (self.oldest[0].get() != 0) as u32)
+    }
+
+    /// True when there are none.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.oldest[0].get() == 0 && self.others.is_empty()
+    }
+
+    /// Appends a receive. False when the pool is full.
+    #[inline]
+    pub fn push(&self, memory: &NicMemory, words: &[u64; CELL_WORDS]) -> Result<bool, Corrupt> {
+        if !self.is_empty() {
+            return self.others.push(memory, words);
+        }
+        for (word, &value) in self.oldest.iter().zip(words) {
+            word.set(value);
+        }
+        Ok(true)
+    }
+
+    /// The first receive, from the oldest, whose envelope words satisfy the predicate, with its words.
+    #[inline]
+    pub fn find_envelope(
+        &self,
+        memory: &NicMemory,
+        mut predicate: impl FnMut(u64, u64) -> bool,
+    ) -> Result<Option<(PostedAt, [u64; CELL_WORDS])>, Corrupt> {
+        if self.oldest[0].get() != 0 && predicate(self.oldest[0].get(), self.oldest[1].get()) {
+            return Ok(Some((PostedAt::Oldest, self.oldest_words())));
+        }
+        Ok(self.others.find_envelope(memory, predicate)?.map(|(entry, cell)| (PostedAt::Entry(entry), cell.read())))
+    }
+
+    /// The receive that this request waits for.
+    pub fn find_request(&self, memory: &NicMemory, request: u32) -> Result<Option<PostedAt>, Corrupt> {
+        let is_it = |word: u64| (word >> 32) as u32 == request;
+        if self.oldest[0].get() != 0 && is_it(self.oldest[3].get()) {
+            return Ok(Some(PostedAt::Oldest));
+        }
+        Ok(self.others.find(memory, |words| is_it(words[3]))?.map(|(entry, _)| PostedAt::Entry(entry)))
+    }
+
+    /// Takes a receive out.
+    #[inline]
+    pub fn remove(&self, memory: &NicMemory, at: PostedAt) -> Result<(), Corrupt> {
+        match at {
+            PostedAt::Oldest => {
+                self.oldest[0].set(0);
+                Ok(())
+            }
+            PostedAt::Entry(entry) => self.others.remove(memory, entry),
+        }
+    }
+
+    #[inline]
+    fn oldest_words(&self) -> [u64; CELL_WORDS] {
+        let mut words = [0; CELL_WORDS];
+        for (word, value) in words.iter_mut().zip(&self.oldest) {
+            *word = value.get();
+        }
+        words
+    }
 }
 
 /// The two queues of a rank, one cache line.
@@ -21,7 +110,7 @@ pub struct Queue {
 #[derive(Default)]
 pub struct MatchQueues {
     /// Receives that wait for a message.
-    pub posted: Queue,
+    pub posted: PostedQueue,
     /// Messages that wait for a receive.
     pub unexpected: Queue,
 }
@@ -32,10 +121,14 @@ const _: () = assert!(size_of::<MatchQueues>() == 64);
 const LINKS: usize = 7;
 
 impl Queue {
-    /// Entries in it.
-    #[inline]
-    pub fn len(&self) -> u32 {
-        self.length.get()
+    /// Entries in it, counted: for reports.
+    pub fn count(&self, memory: &NicMemory) -> Result<u32, Corrupt> {
+        let mut entries = 0;
+        self.find_envelope(memory, |_, _| {
+            entries += 1;
+            false
+        })?;
+        Ok(entries)
     }
 
     /// True when there are none.
@@ -47,7 +140,7 @@ impl Queue {
     /// Appends a descriptor. False when the pool is full.
     #[inline]
     pub fn push(&self, memory: &NicMemory, words: &[u64; CELL_WORDS]) -> Result<bool, Corrupt> {
-        let pool = &memory.header().pools.entries;
+        let pool = &memory.control().entries;
         let Some(entry) = pool.take(ENTRIES, |free| Ok(memory.entry(free)?.word(LINKS) as u32))? else {
             return Ok(false);
         };
@@ -62,7 +155,6 @@ impl Queue {
             before.set_word(LINKS, before.word(LINKS) & !0xffff_ffff | (entry as u64 + 1));
         }
         self.last.set(entry + 1);
-        self.length.set(self.length.get() + 1);
         Ok(true)
     }
 
@@ -132,8 +224,7 @@ impl Queue {
             let after = memory.entry(next - 1)?;
             after.set_word(LINKS, after.word(LINKS) & 0xffff_ffff | (previous as u64) << 32);
         }
-        self.length.set(self.length.get().wrapping_sub(1));
-        memory.header().pools.entries.give_back(entry, |link| {
+        memory.control().entries.give_back(entry, |link| {
             memory.entry(entry)?.set_word(LINKS, link as u64);
             Ok(())
         })

@@ -115,7 +115,7 @@ impl<'m> StrobeReceiver<'m> {
         if self.fixed {
             self.completer.publish_held()?;
         }
-        let first = self.memory.header().slice.index.get() as u32;
+        let first = self.memory.control().slice.get() as u32;
         BufferSender::exchange(self.memory, first, &mut self.exchange);
         Ok(())
     }

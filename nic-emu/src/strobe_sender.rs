@@ -35,7 +35,7 @@ impl StrobeSender {
     #[inline]
     pub fn run(memory: &NicMemory, now_ns: impl Fn() -> u64) -> Result<Slice, SliceError> {
         let header = memory.header();
-        let previous = header.slice.index.get();
+        let previous = memory.control().slice.get();
         let period = header.slice_period_ns.get();
         let index = match period {
             0 => previous + 1,
@@ -55,7 +55,7 @@ impl StrobeSender {
             Self::run_recorded(memory, SliceIndex(index), &now_ns)?
         };
         if period != 0 || slice.counts != SliceCounts::default() {
-            header.slice.index.set(index);
+            memory.control().slice.set(index);
             header.slice.matched.set(header.slice.matched.get().wrapping_add(slice.counts.matched));
         } else {
             slice.counts = SliceCounts::default();

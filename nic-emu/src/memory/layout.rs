@@ -10,6 +10,7 @@ use crate::ring::Cell;
 use crate::slab::{ReturnedSlabs, SLAB_BYTES, SLABS};
 use crate::status::RankStatus;
 use crate::sync::{AtomicU32, AtomicU64};
+use crate::token::RunToken;
 use crate::transfer::{Transfer, WINDOW_BYTES};
 
 /// Cells of a send ring: as many sends as a rank posts before somebody runs a slice.
@@ -113,9 +114,8 @@ pub struct Line<T>(pub T);
 /// The state of slices; processor only.
 #[repr(C, align(64))]
 pub struct SliceState {
-    /// The slice that ran last.
-    pub index: Word64,
-    /// When it started, in nanoseconds of the driver's clock.
+    _pad2: Word64,
+    /// When the slice that ran last started, in nanoseconds of the driver's clock.
     pub started_ns: Word64,
     /// Fixed slices: when the next one starts.
     pub next_ns: Word64,
@@ -138,11 +138,24 @@ pub struct SliceState {
     _pad: [u64; 7],
 }
 
+/// What every holder of the run token touches, in the line that the token is in: who takes the token has it all. The taken
+/// words follow it.
+#[repr(C)]
+pub struct Control {
+    /// The run token.
+    pub token: RunToken,
+    /// The slice that ran last.
+    pub slice: Word64,
+    /// Free list of queued descriptors.
+    pub entries: FreeList,
+}
+
+const _: () = assert!(size_of::<Control>() == 32, "with the taken words of four ranks it fills a cache line");
+
 /// Free lists; processor only.
 #[repr(C, align(64))]
 pub struct Pools {
-    /// Of queued descriptors.
-    pub entries: FreeList,
+    _pad1: FreeList,
     /// Of transfers.
     pub transfers: FreeList,
     /// Of collective instances.
@@ -245,7 +258,7 @@ impl Layout {
         };
         let local = local_ranks as usize;
         let instance_stride = INSTANCE_BYTES + local * MEMBER_BYTES;
-        let control = region((1 + local) * 8);
+        let control = region(size_of::<Control>() + local * 8);
         let doorbells = region(local * 8);
         let places = region(job_ranks as usize * 8);
         let ranks = region(local * size_of::<RankBlock>());

@@ -1,6 +1,6 @@
 //! The mapping itself: a sparse memfd (or, in the simulator, anonymous memory), and checked access to its regions.
 
-use super::layout::{Header, Layout, LayoutError, MAGIC, RankBlock, checked};
+use super::layout::{Control, Header, Layout, LayoutError, MAGIC, RankBlock, checked};
 use super::{Corrupt, ENTRIES, INSTANCES, REQUESTS, TRANSFERS, WINDOWS};
 use crate::collective::{Instance, Member};
 use crate::doorbell::HeadsWord;
@@ -194,18 +194,24 @@ impl NicMemory {
         unsafe { self.at(0) }
     }
 
+    /// The line that every holder of the run token touches.
+    #[inline]
+    pub fn control(&self) -> &Control {
+        // SAFETY: the control region begins with it.
+        unsafe { self.at(self.layout.control) }
+    }
+
     /// The run token.
     #[inline]
     pub fn token(&self) -> &RunToken {
-        // SAFETY: the control region holds 1 + local_ranks words; the token is the first.
-        unsafe { self.at(self.layout.control) }
+        &self.control().token
     }
 
     /// What the processor has taken of each rank.
     #[inline]
     pub fn taken(&self) -> &[HeadsWord] {
-        // SAFETY: the words after the token in the control region, one per local rank.
-        unsafe { self.many(self.layout.control + 8, self.layout.local_ranks as usize) }
+        // SAFETY: the words after `Control` in the control region, one per local rank.
+        unsafe { self.many(self.layout.control + size_of::<Control>(), self.layout.local_ranks as usize) }
     }
 
     /// The doorbells of the ranks.

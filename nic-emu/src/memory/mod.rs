@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  offset 0     Header            identity, slice state, abort record, pools        (1 page)
-//!               control           run token, then a taken word per rank             8 bytes each
+//!               control           run token, slice, free entries; taken words       32 bytes, 8 a rank
 //!               doorbells         a doorbell per rank                               8 bytes each
 //!               places            node and local index of every rank of the job     8 bytes each
 //!               rank blocks       status, queues, rings, request slots, slabs       one per local rank
@@ -24,7 +24,7 @@ mod mapping;
 pub use layout::{
     COLLECTIVE_RING, ENTRIES, INSTANCES, RECEIVE_RING, REQUESTS, SEND_RING, TRANSFERS, WINDOWS,
 };
-pub use layout::{ABORT_MESSAGE_BYTES, Header, Layout, LayoutError, RankBlock};
+pub use layout::{ABORT_MESSAGE_BYTES, Control, Header, Layout, LayoutError, RankBlock};
 pub use mapping::{MapError, NicMemory};
 
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
