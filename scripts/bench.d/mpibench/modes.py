@@ -1,4 +1,4 @@
-"""Our own modes: fixed slices against elastic ones, MMDS and EMDS on against off; ratios are taken by round."""
+"""Our own modes: fixed slices against elastic ones, MMDS and EMDS on against off; ratios are by round."""
 
 from __future__ import annotations
 
