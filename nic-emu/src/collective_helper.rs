@@ -10,6 +10,7 @@ use crate::completer::Completer;
 use crate::descriptor::{CollectiveKind, NO_REQUEST};
 use crate::memory::{Corrupt, NicMemory};
 use crate::request::{Delivery, SLOT_PAYLOAD_BYTES, SlotState};
+use crate::sync::Ordering;
 
 /// The Collective Helper, for one slice.
 pub struct CollectiveHelper<'a, 'm> {
@@ -76,7 +77,12 @@ impl<'a, 'm> CollectiveHelper<'a, 'm> {
                 payload[..bytes.len()].copy_from_slice(&bytes);
                 Some(Delivery::InSlot(payload))
             }
-            _ => None,
+            _ => {
+                // Every member departs, whether it reads or not: a root that comes first must not leave, and use its memory
+                // again, before those have read it that are still to come.
+                instance.readers.set(instance.expected.get());
+                None
+            }
         };
         for (i, member) in members.iter().enumerate() {
             // 1: here and not served; 2: served.
@@ -84,19 +90,22 @@ impl<'a, 'm> CollectiveHelper<'a, 'm> {
                 continue;
             }
             member.arrived.set(2);
+            let has_to_read = i as u32 != root || member.place.get() == 2;
             match &inline {
-                _ if member.request.get() == NO_REQUEST => {}
-                _ if i as u32 == root && member.place.get() != 2 => self.complete(member, &Delivery::InPlace, instance)?,
+                None if member.request.get() == NO_REQUEST || !has_to_read => {
+                    instance.departed.fetch_add(1, Ordering::AcqRel);
+                    self.complete(member, &Delivery::InPlace, instance)?;
+                }
+                _ if !has_to_read => self.complete(member, &Delivery::InPlace, instance)?,
                 Some(delivery) => self.complete(member, delivery, instance)?,
                 None => {
-                    instance.readers.set(instance.readers.get() + 1);
                     self.completer.refer(member.local_index.get(), member.request.get(), index, SlotState::Released)?;
                 }
             }
         }
         if instance.arrived.get() == instance.expected.get() {
             instance.state.set(InstanceState::Released as u32);
-            if instance.readers.get() == 0 {
+            if instance.departed.load(Ordering::Acquire) >= instance.readers.get() {
                 return self.list.free(index, instance);
             }
         }

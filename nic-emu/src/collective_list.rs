@@ -117,7 +117,8 @@ impl<'m> CollectiveList<'m> {
         instance.root_member.set(0);
         instance.result_member.set(0);
         instance.readers.set(0);
-        instance.departed.store(0, Ordering::Relaxed);
+        // Release: `Departure::is_over` reads this word first, and the ones above after it.
+        instance.departed.store(0, Ordering::Release);
         for member in self.memory.members(index)?.iter().take(descriptor.local_size as usize) {
             member.arrived.set(0);
             member.mark.store(0, Ordering::Relaxed);

@@ -127,6 +127,7 @@ pub struct Port {
     channel: channel::Policy,
     waiting: WaitPolicy,
     fixed: bool,
+    clock: fn() -> u64,
 }
 
 /// A transfer that this rank is an end of.
@@ -164,8 +165,14 @@ impl Port {
             channel: channel::Policy::measured(memory.layout().local_ranks, memory.header().cores.get()),
             waiting: WaitPolicy::for_node(&memory),
             fixed: memory.header().slice_period_ns.get() != 0,
+            clock: now_ns,
             memory,
         })
+    }
+
+    /// The same port with another clock: simulations run on virtual time.
+    pub fn with_clock(self, clock: fn() -> u64) -> Self {
+        Self { clock, ..self }
     }
 
     /// The NIC memory.
@@ -397,7 +404,7 @@ impl Port {
     /// Lends the core for a slice, if one is wanted.
     #[inline]
     pub fn lend(&mut self) -> Result<bool, PortError> {
-        match self.processor().lend(now_ns) {
+        match self.processor().lend(self.clock) {
             Ok(Lent::Nothing) => Ok(false),
             Ok(Lent::Slice(touched)) => {
                 self.wake(&touched);

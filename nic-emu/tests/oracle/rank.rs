@@ -1,0 +1,387 @@
+//! One rank: carries out its calls step by step over its port, and logs what it posted and what came of it.
+
+use crate::program::{Call, CollectiveCall, Program};
+use crate::random::Random;
+use crate::reference::reduced;
+use crate::rules::{Log, Message, Receive};
+use nic_emu::board::{Board, Departure};
+use nic_emu::descriptor::{ANY_SOURCE, ANY_TAG, CollectiveKind};
+use nic_emu::matching::Envelope;
+use nic_emu::port::{Collective, Port, Posted, Release, Send};
+use nic_emu::status::Activity;
+
+/// A posted operation that is not complete.
+struct Live {
+    what: What,
+    /// None once a collective's request is taken and its departure is awaited.
+    request: Option<u32>,
+    buffer: Vec<u8>,
+    cancelled: bool,
+}
+
+enum What {
+    Send(usize),
+    Receive(usize),
+    Collective { comm: usize, index: usize, departure: Option<Departure> },
+}
+
+/// What a rank is blocked in.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Blocked {
+    No,
+    Oldest,
+    All,
+}
+
+pub struct RankRun {
+    pub rank: usize,
+    port: Port,
+    /// Members of each communicator that are on this rank's node, by rank in the communicator.
+    local: Vec<Vec<usize>>,
+    calls: Vec<Call>,
+    next: usize,
+    blocked: Blocked,
+    live: Vec<Live>,
+}
+
+impl RankRun {
+    pub fn new(rank: usize, port: Port, local: Vec<Vec<usize>>, calls: Vec<Call>) -> Self {
+        Self { rank, port, local, calls, next: 0, blocked: Blocked::No, live: Vec::new() }
+    }
+
+    pub fn is_finished(&self) -> bool {
+        self.next == self.calls.len() && self.live.is_empty()
+    }
+
+    pub fn add_call(&mut self, call: Call) {
+        self.calls.push(call);
+    }
+
+    pub fn port(&mut self) -> &mut Port {
+        &mut self.port
+    }
+
+    /// What it waits for, for a message.
+    pub fn describe(&self) -> String {
+        let live: Vec<String> = self
+            .live
+            .iter()
+            .map(|live| match &live.what {
+                What::Send(message) => format!("send {message}"),
+                What::Receive(receive) => format!("receive {receive}"),
+                What::Collective { comm, index, departure } => {
+                    format!(
+                        "collective {index} of comm {comm}{}",
+                        if departure.is_some() { " (departing)" } else { "" }
+                    )
+                }
+            })
+            .collect();
+        format!("rank {} at call {} of {}: {}", self.rank, self.next, self.calls.len(), live.join(", "))
+    }
+
+    /// One step: looks at requests, then makes the next call if it is not blocked. True if something changed.
+    pub fn step(&mut self, program: &Program, log: &mut Log, random: &mut Random) -> bool {
+        let activity = match self.blocked {
+            Blocked::No => Activity::Computing,
+            _ if random.once_in(8) => Activity::Sleeping,
+            _ => Activity::Polling,
+        };
+        let local_index = self.port.local_index();
+        self.port.memory().rank(local_index).unwrap().status.set_activity(activity);
+        if self.blocked != Blocked::No || random.once_in(3) {
+            self.port.progress().expect("the NIC is healthy");
+        }
+        let changed = self.look(program, log);
+        let is_over = match self.blocked {
+            Blocked::No => true,
+            Blocked::Oldest | Blocked::All => self.live.is_empty(),
+        };
+        if is_over || self.blocked == Blocked::Oldest && changed {
+            self.blocked = Blocked::No;
+        }
+        if self.blocked != Blocked::No || self.next == self.calls.len() {
+            return changed;
+        }
+        let call = self.calls[self.next].clone();
+        self.next += 1;
+        self.call(&call, program, log);
+        true
+    }
+
+    /// Asks for all point-to-point operations to be taken back: the program is stuck in them. True if there are any that it
+    /// has not asked for before.
+    pub fn cancel_all(&mut self) -> bool {
+        let mut asked = false;
+        for live in &mut self.live {
+            if let (What::Send(_) | What::Receive(_), Some(request), false) =
+                (&live.what, live.request, live.cancelled)
+            {
+                live.cancelled = true;
+                self.port.cancel(request).unwrap();
+                asked = true;
+            }
+        }
+        asked
+    }
+
+    /// Requests that were posted and are not complete.
+    pub fn outstanding(&self) -> impl Iterator<Item = Outstanding> + '_ {
+        self.live.iter().map(|live| match live.what {
+            What::Send(message) => Outstanding::Send(message),
+            What::Receive(receive) => Outstanding::Receive(receive),
+            What::Collective { comm, index, .. } => Outstanding::Collective { comm, index },
+        })
+    }
+
+    fn look(&mut self, program: &Program, log: &mut Log) -> bool {
+        let mut changed = false;
+        let mut i = 0;
+        while i < self.live.len() {
+            if self.look_at(i, program, log) {
+                let mut live = self.live.remove(i);
+                // The buffer is the program's again: nobody may read or write it any more.
+                live.buffer.fill(0xee);
+                changed = true;
+            } else {
+                i += 1;
+            }
+        }
+        changed
+    }
+
+    /// True when the operation is complete.
+    fn look_at(&mut self, i: usize, program: &Program, log: &mut Log) -> bool {
+        let live = &mut self.live[i];
+        match &mut live.what {
+            What::Send(message) => {
+                let Some(outcome) = self.port.test(live.request.unwrap()).unwrap() else { return false };
+                log.send_completed(*message, outcome.cancelled);
+                true
+            }
+            What::Receive(receive) => {
+                let Some(outcome) = self.port.test(live.request.unwrap()).unwrap() else { return false };
+                log.receive_completed(*receive, &outcome, &live.buffer);
+                true
+            }
+            What::Collective { comm, index, departure } => {
+                let (comm, index) = (*comm, *index);
+                let members = &program.comms[comm].members;
+                let me = members.iter().position(|&m| m == self.rank).unwrap();
+                if let Some(departure) = departure {
+                    return departure.is_over(self.port.memory()).unwrap();
+                }
+                let Some(release) = self.port.test_collective(live.request.unwrap()).unwrap() else {
+                    return false;
+                };
+                let call = &program.comms[comm].collectives[index];
+                log.left(comm, index, me);
+                let left = check_release(&self.port, release, call, me, &self.local[comm]);
+                match left {
+                    Some(left) if live.buffer.len() > nic_emu::slab::SLAB_BYTES => {
+                        *departure = Some(left);
+                        live.request = None;
+                        left.is_over(self.port.memory()).unwrap()
+                    }
+                    _ => true,
+                }
+            }
+        }
+    }
+
+    fn call(&mut self, call: &Call, program: &Program, log: &mut Log) {
+        match *call {
+            Call::WaitAll => self.blocked = Blocked::All,
+            Call::WaitOldest => self.blocked = Blocked::Oldest,
+            Call::Cancel => {
+                if let Some(live) = self.live.last_mut()
+                    && let (What::Send(_) | What::Receive(_), Some(request)) = (&live.what, live.request)
+                {
+                    live.cancelled = true;
+                    self.port.cancel(request).unwrap();
+                }
+            }
+            Call::Send { comm, to, tag, bytes, synchronous } => {
+                let members = &program.comms[comm].members;
+                let source = members.iter().position(|&m| m == self.rank).unwrap();
+                let context = program.comms[comm].context;
+                let destination = members[to];
+                let message = log.add_message(Message::new(
+                    context,
+                    source,
+                    self.rank,
+                    destination,
+                    tag,
+                    bytes,
+                    synchronous,
+                ));
+                let buffer = log.messages[message].data();
+                let send = Send {
+                    context,
+                    source: source as u32,
+                    tag,
+                    destination: destination as u32,
+                    synchronous,
+                };
+                // SAFETY: the buffer stays where it is until the request is complete.
+                match unsafe { self.port.post_send(&send, buffer.as_ptr(), bytes) }.unwrap() {
+                    Posted::Complete => log.send_buffered(message),
+                    Posted::Request(request) => {
+                        self.live.push(Live {
+                            what: What::Send(message),
+                            request: Some(request),
+                            buffer,
+                            cancelled: false,
+                        });
+                    }
+                }
+            }
+            Call::Receive { comm, from, tag, capacity } => {
+                self.post_receive(program.comms[comm].context, from, tag, capacity, log);
+            }
+            Call::Probe { comm, from, tag } => {
+                let context = program.comms[comm].context;
+                if let Some(found) = self.port.probe(&envelope(context, from, tag)).unwrap() {
+                    log.probed(self.rank, context, &found);
+                    self.post_receive(
+                        context,
+                        Some(found.source as usize),
+                        Some(found.tag),
+                        found.bytes as usize,
+                        log,
+                    );
+                }
+            }
+            Call::Collective { comm, index, blocking } => {
+                self.post_collective(comm, index, program, log);
+                if blocking {
+                    self.blocked = Blocked::All;
+                }
+            }
+        }
+    }
+
+    fn post_receive(
+        &mut self,
+        context: u32,
+        from: Option<usize>,
+        tag: Option<i32>,
+        capacity: usize,
+        log: &mut Log,
+    ) {
+        let mut buffer = vec![0xaa; capacity];
+        let receive = log.add_receive(Receive::new(context, self.rank, from, tag, capacity));
+        let envelope = envelope(context, from, tag);
+        // SAFETY: the buffer stays where it is, and nobody else uses it, until the request is complete.
+        let request = unsafe { self.port.post_receive(&envelope, buffer.as_mut_ptr(), capacity) }.unwrap();
+        self.live.push(Live {
+            what: What::Receive(receive),
+            request: Some(request),
+            buffer,
+            cancelled: false,
+        });
+    }
+
+    fn post_collective(&mut self, comm: usize, index: usize, program: &Program, log: &mut Log) {
+        let members = &program.comms[comm].members;
+        let me = members.iter().position(|&m| m == self.rank).unwrap();
+        let call = &program.comms[comm].collectives[index];
+        let local = &self.local[comm];
+        let collective = Collective {
+            kind: call.kind,
+            operation: match call.kind {
+                CollectiveKind::Reduce | CollectiveKind::Allreduce => (call.op as u8, call.element as u8),
+                _ => (0, 0),
+            },
+            context: program.comms[comm].context + 1,
+            comm: (me as u32, members.len() as u32),
+            root: call.root as u32,
+            sequence: index as u32,
+            local: (local.iter().position(|&m| m == me).unwrap() as u16, local.len() as u16),
+        };
+        log.entered(comm, index, me);
+        let buffer = call.data[me].clone();
+        // What a member has nothing to wait for, it need not wait for.
+        let wanted = match call.kind {
+            CollectiveKind::Broadcast => me != call.root || index.is_multiple_of(2),
+            CollectiveKind::Reduce => me == call.root || index.is_multiple_of(2),
+            _ => true,
+        };
+        // SAFETY: the buffer stays where it is until the request is complete and the member has departed.
+        let request =
+            unsafe { self.port.post_collective(&collective, buffer.as_ptr(), buffer.len(), wanted) }.unwrap();
+        if request.is_some() {
+            let what = What::Collective { comm, index, departure: None };
+            self.live.push(Live { what, request, buffer, cancelled: false });
+        }
+    }
+}
+
+pub enum Outstanding {
+    Send(usize),
+    Receive(usize),
+    Collective { comm: usize, index: usize },
+}
+
+fn envelope(context: u32, from: Option<usize>, tag: Option<i32>) -> Envelope {
+    Envelope { context, source: from.map_or(ANY_SOURCE, |from| from as u32), tag: tag.unwrap_or(ANY_TAG) }
+}
+
+/// Checks what a collective gave a member; departs if it has to.
+fn check_release(
+    port: &Port,
+    release: Release,
+    call: &CollectiveCall,
+    me: usize,
+    local: &[usize],
+) -> Option<Departure> {
+    let expected = match call.kind {
+        CollectiveKind::Barrier | CollectiveKind::Board => None,
+        CollectiveKind::Broadcast => (me != call.root).then(|| call.data[call.root].clone()),
+        CollectiveKind::Reduce if me != call.root => None,
+        _ => Some(reduced(call.op, call.element, &call.data)),
+    };
+    match release {
+        Release::Result(bytes) => {
+            assert!(call.kind != CollectiveKind::Board, "a board's members read it");
+            if let Some(expected) = expected {
+                assert!(bytes[..expected.len()] == expected, "{:?}: result of rank {me}", call.kind);
+            }
+            None
+        }
+        Release::Instance(index) => {
+            let board = Board::new(port.memory(), index).unwrap();
+            let read = |member: usize, bytes: usize| {
+                let mut to = vec![0; bytes];
+                // SAFETY: `to` has that many bytes.
+                unsafe { board.read(member, 0, to.as_mut_ptr(), bytes) }.unwrap();
+                to
+            };
+            match call.kind {
+                CollectiveKind::Board => {
+                    assert_eq!(board.len(), call.data.len(), "all members of {local:?} are on the board");
+                    for (member, data) in call.data.iter().enumerate() {
+                        assert_eq!(board.bytes(member), data.len() as u64);
+                        assert!(
+                            &read(member, data.len()) == data,
+                            "contribution of {member} as {me} reads it"
+                        );
+                    }
+                }
+                _ => {
+                    let member =
+                        if call.kind == CollectiveKind::Broadcast { board.root() } else { board.result() };
+                    if let Some(expected) = expected {
+                        let member = member.expect("an instance to read from has something to read");
+                        assert!(
+                            read(member, expected.len()) == expected,
+                            "{:?}: result of rank {me}",
+                            call.kind
+                        );
+                    }
+                }
+            }
+            Some(board.depart(index))
+        }
+    }
+}

@@ -1,0 +1,224 @@
+//! Runs a program on a machine: ranks take turns at random; when nothing moves any more, everything that could still
+//! complete is a bug; then what the program is stuck in is cancelled, and it goes on.
+
+use crate::program::{Call, Program, Shape};
+use crate::random::Random;
+use crate::rank::{Outstanding, RankRun};
+use crate::rules::Log;
+use nic_emu::descriptor::CollectiveKind;
+use nic_emu::matching::Envelope;
+use nic_emu::memory::NicMemory;
+use nic_emu::port::{Posted, Send};
+use nic_emu::slab::SLABS;
+use std::cell::Cell;
+use std::sync::Arc;
+
+thread_local! {
+    /// The virtual clock of the machine that this thread runs.
+    static CLOCK_NS: Cell<u64> = const { Cell::new(1) };
+}
+
+/// The clock that ports read.
+pub fn clock() -> u64 {
+    CLOCK_NS.get()
+}
+
+pub fn set_clock(now_ns: u64) {
+    CLOCK_NS.set(now_ns);
+}
+
+/// What the ranks run on: one NIC, or many and a network.
+pub trait Machine {
+    /// Lets something happen beside the ranks. False when nothing did.
+    fn step(&mut self, random: &mut Random) -> bool;
+    /// The NICs.
+    fn memories(&self) -> Vec<Arc<NicMemory>>;
+}
+
+/// Rounds in which nothing changes before the program is taken to be stuck.
+const QUIET_ROUNDS: usize = 40;
+
+pub struct Run<'a, M> {
+    pub program: &'a Program,
+    pub shape: &'a Shape,
+    pub machine: M,
+    pub ranks: Vec<RankRun>,
+    pub log: Log,
+    pub random: Random,
+}
+
+impl<M: Machine> Run<'_, M> {
+    /// Runs to the end and checks everything.
+    pub fn complete(&mut self) {
+        self.until_finished();
+        self.receive_the_rest();
+        self.log.check();
+        assert!(self.log.unreceived().is_empty());
+        self.check_nothing_is_left();
+    }
+
+    fn until_finished(&mut self) {
+        let mut quiet = 0;
+        while !self.ranks.iter().all(RankRun::is_finished) {
+            if self.round() {
+                quiet = 0;
+                continue;
+            }
+            quiet += 1;
+            if quiet > QUIET_ROUNDS {
+                self.check_stuck();
+                let cancelled = self.ranks.iter_mut().map(RankRun::cancel_all).filter(|&cancelled| cancelled).count();
+                if cancelled == 0 {
+                    panic!("stuck, with nothing to cancel:\n{}", self.describe());
+                }
+                quiet = 0;
+            }
+        }
+    }
+
+    fn describe(&self) -> String {
+        self.ranks.iter().filter(|r| !r.is_finished()).map(|r| r.describe() + "\n").collect()
+    }
+
+    /// Every rank has some turns. True if something changed.
+    fn round(&mut self) -> bool {
+        let mut changed = false;
+        for _ in 0..self.ranks.len() {
+            let rank = self.random.below(self.ranks.len());
+            for _ in 0..1 + self.random.below(4) {
+                changed |= self.ranks[rank].step(self.program, &mut self.log, &mut self.random);
+            }
+            changed |= self.machine.step(&mut self.random);
+        }
+        for rank in &mut self.ranks {
+            changed |= rank.step(self.program, &mut self.log, &mut self.random);
+        }
+        changed | self.machine.step(&mut self.random)
+    }
+
+    /// Nothing moves: then nothing that was posted can be matched, and no complete collective waits.
+    fn check_stuck(&mut self) {
+        self.log.check();
+        let unreceived = self.log.unreceived();
+        for rank in &self.ranks {
+            for outstanding in rank.outstanding() {
+                match outstanding {
+                    Outstanding::Receive(receive) => {
+                        let receive = &self.log.receives[receive];
+                        for &message in &unreceived {
+                            let message = &self.log.messages[message];
+                            assert!(
+                                message.destination != receive.destination
+                                    || !receive.envelope.takes(&message.envelope),
+                                "{receive:?} and {message:?} wait for each other"
+                            );
+                        }
+                    }
+                    Outstanding::Send(message) => {
+                        assert!(
+                            unreceived.contains(&message),
+                            "send {message} was received, but is not complete"
+                        );
+                    }
+                    Outstanding::Collective { comm, index } => {
+                        let members = self.program.comms[comm].members.len();
+                        let call = &self.program.comms[comm].collectives[index];
+                        assert!(
+                            self.log.arrived(comm, index) < members,
+                            "all are in collective {index} of {comm} ({:?}), and rank {} has not left\n{}",
+                            call.kind,
+                            rank.rank,
+                            self.describe()
+                        );
+                    }
+                }
+            }
+        }
+        // What waits is seen by a probe.
+        for &message in &unreceived {
+            let (envelope, destination) =
+                (self.log.messages[message].envelope, self.log.messages[message].destination);
+            let found = self.ranks[destination].port().probe(&envelope).unwrap();
+            assert!(found.is_some(), "message {message} waits, but a probe does not see it");
+        }
+    }
+
+    /// Messages that no rank wanted are received now.
+    fn receive_the_rest(&mut self) {
+        self.until_quiet();
+        self.log.check();
+        for message in self.log.unreceived() {
+            let message = self.log.messages[message].clone();
+            let Envelope { context, source, tag } = message.envelope;
+            let comm = self.program.comms.iter().position(|c| c.context == context).unwrap();
+            let (from, tag) = (Some(source as usize), Some(tag));
+            self.ranks[message.destination].add_call(Call::Receive {
+                comm,
+                from,
+                tag,
+                capacity: message.bytes,
+            });
+        }
+        self.ranks.iter_mut().for_each(|rank| rank.add_call(Call::WaitAll));
+        self.until_finished();
+        for (comm, calls) in self.program.comms.iter().enumerate() {
+            for (index, call) in calls.collectives.iter().enumerate() {
+                if matches!(
+                    call.kind,
+                    CollectiveKind::Barrier | CollectiveKind::Allreduce | CollectiveKind::Board
+                ) {
+                    self.log.check_barrier(comm, index, calls.members.len());
+                }
+            }
+        }
+    }
+
+    fn until_quiet(&mut self) {
+        let mut quiet = 0;
+        while quiet < QUIET_ROUNDS {
+            quiet = if self.round() { 0 } else { quiet + 1 };
+        }
+    }
+
+    /// All pools are empty, and every rank has all its slabs.
+    fn check_nothing_is_left(&mut self) {
+        // A collective that its members have departed from is taken off the list when the next one begins.
+        let closing = self.program.closing_barrier();
+        self.ranks.iter_mut().for_each(|rank| rank.add_call(closing.clone()));
+        self.until_finished();
+        let context = self.program.comms[0].context;
+        for i in 0..self.ranks.len() {
+            // As many buffered messages to itself as it has slabs: all are buffered, so all slabs are there.
+            let data = [7; 100];
+            let send = Send { context, source: i as u32, tag: 99, destination: i as u32, synchronous: false };
+            for slab in 0..SLABS {
+                // SAFETY: buffered, or else the test fails.
+                let posted =
+                    unsafe { self.ranks[i].port().post_send(&send, data.as_ptr(), data.len()) }.unwrap();
+                assert_eq!(posted, Posted::Complete, "rank {i} has lost slabs: only {slab} are left");
+            }
+            let mut back = [0; 100];
+            for _ in 0..SLABS {
+                let envelope = Envelope { context, source: i as u32, tag: 99 };
+                // SAFETY: the buffer outlives the wait for the request.
+                let request =
+                    unsafe { self.ranks[i].port().post_receive(&envelope, back.as_mut_ptr(), 100) }.unwrap();
+                while self.ranks[i].port().test(request).unwrap().is_none() {
+                    set_clock(clock() + self.shape.period_ns);
+                    self.ranks[i].port().progress().unwrap();
+                    self.machine.step(&mut self.random);
+                }
+            }
+            assert_eq!(back, data);
+        }
+        self.until_quiet();
+        for memory in self.machine.memories() {
+            let header = memory.header();
+            assert_eq!(header.pools.entries.used(), 0, "queued descriptors are left");
+            assert_eq!(header.pools.transfers.used(), 0, "transfers are left");
+            assert_eq!(header.slice.posted.get() + header.slice.unexpected.get(), 0);
+            assert_eq!(header.pools.instances.used(), 0, "collectives are left");
+            assert_eq!(header.slice.collectives.get(), 0);
+        }
+    }
+}
