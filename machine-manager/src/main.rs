@@ -13,6 +13,10 @@ use std::path::Path;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    // In the launcher too, which is forked from here: what went wrong is one line, not a trace of calls.
+    std::panic::set_hook(Box::new(|bug| {
+        say("storm", &format!("internal error, please report it: {}", bug.to_string().replace('\n', " ")));
+    }));
     let arguments: Vec<OsString> = std::env::args_os().collect();
     let program = arguments.first().map(Path::new).and_then(Path::file_name).unwrap_or_default();
     let status = match (program.to_str(), arguments.get(1).and_then(|verb| verb.to_str())) {

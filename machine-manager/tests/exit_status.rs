@@ -233,5 +233,44 @@ fn soft_limit_on_descriptors_is_no_limit_and_the_hard_one_is_told() {
     let ran = limited("-Sn 64", 40);
     assert_eq!(ran.succeeds().stdout.lines().count(), 40);
     assert!(ran.stdout.lines().all(|line| line.ends_with("] 64")), "ranks keep the limit: {ran:?}");
+    limited("-n 80", 2).succeeds();
     limited("-n 100", 40).fails_with(1, &["40 ranks need", "hard limit is 100", "ulimit -Hn"]);
+}
+
+#[test]
+fn limits_that_leave_no_room_for_the_nic_are_told() {
+    for (limit, words) in [("-v 500000", "ulimit -v"), ("-f 1000", "ulimit -f")] {
+        let line = format!("ulimit {limit} && exec \"$0\" run -n 2 true");
+        run(std::process::Command::new("sh").arg("-c").arg(line).arg(storm_path())).fails_with(1, &[words]);
+    }
+}
+
+/// Runs as a user without privileges, who is subject to limits on processes. Root can become one.
+#[test]
+fn limit_on_processes_is_told_before_or_while_ranks_start() {
+    // SAFETY: geteuid only asks.
+    if unsafe { libc::geteuid() } != 0 {
+        return;
+    }
+    let place = tempfile::tempdir().unwrap();
+    let copy = place.path().join("storm");
+    std::fs::copy(storm_path(), &copy).unwrap();
+    use std::os::unix::fs::PermissionsExt;
+    std::fs::set_permissions(place.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
+    let limited = |limit: u32, ranks: u32, others: usize| {
+        use std::os::unix::process::CommandExt;
+        let others = "sleep 1 & ".repeat(others);
+        let line =
+            format!("ulimit -u {limit} && {{ {others} exec {} run -n {ranks} sleep 0.2; }}", copy.display());
+        let mut command = std::process::Command::new("bash");
+        // A user of our own, so that nobody else's processes count.
+        let running = start(command.arg("-c").arg(line).uid(54_321).gid(54_321).current_dir("/"));
+        let mark = running.mark.clone();
+        let ran = running.wait();
+        assert_nothing_left(&mark);
+        ran
+    };
+    limited(40, 20, 0).succeeds();
+    limited(10, 20, 0).fails_with(1, &["ulimit -u 46"]);
+    limited(25, 20, 10).fails_with(1, &["cannot start rank", "no more processes are allowed"]);
 }

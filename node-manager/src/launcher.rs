@@ -35,7 +35,7 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
-/// The NIC's descriptor gets at least this number in the ranks: shell scripts use small ones freely.
+/// The NIC's descriptor gets at least this number in the ranks, if it can: shell scripts use small ones freely.
 const NIC_FD_AT_LEAST: i32 = 128;
 
 /// How long ranks may take to vanish after SIGKILL before the launcher leaves them to the kernel.
@@ -78,11 +78,12 @@ struct Launcher<'a> {
 
 /// Runs a job to its end, in the process that was forked for it, and tells `storm` the verdict.
 pub fn run(prepared: &Prepared<'_>, mut storm: Channel<Notice, Command>) {
-    let nic = JobNic::create(prepared.job).map_err(|error| error.to_string());
+    // First the signals are blocked: a limit on file sizes is to be an error, not the launcher's death.
     let base = Base::new(&storm).map_err(|error| format!("cannot set up the program launcher: {error}"));
-    match (nic, base) {
-        (Ok(nic), Ok(base)) => Launcher::new(prepared, storm, nic, base).run(),
-        (Err(message), _) | (_, Err(message)) => {
+    let nic = base.and_then(|base| Ok((base, JobNic::create(prepared.job)?)));
+    match nic {
+        Ok((base, nic)) => Launcher::new(prepared, storm, nic, base).run(),
+        Err(message) => {
             storm.send(&Notice::Over(Verdict::NotStarted { message, status: STATUS_USAGE }));
         }
     }
@@ -174,7 +175,10 @@ impl<'a> Launcher<'a> {
         let flags = rustix::fs::OFlags::RDWR | rustix::fs::OFlags::CLOEXEC;
         let null = rustix::fs::open("/dev/null", flags, rustix::fs::Mode::empty())
             .map_err(|error| cannot("open /dev/null", error.into()))?;
-        let nic_fd = rustix::io::fcntl_dupfd_cloexec(self.nic.descriptor(), NIC_FD_AT_LEAST)
+        // A low limit on descriptors may leave no number as high as we would like.
+        let nic = self.nic.descriptor();
+        let nic_fd = rustix::io::fcntl_dupfd_cloexec(nic, NIC_FD_AT_LEAST)
+            .or_else(|_| rustix::io::fcntl_dupfd_cloexec(nic, 3))
             .map_err(|error| cannot("duplicate the NIC's descriptor", error.into()))?;
         let on_terminal = [1, 2].into_iter().any(|number| rustix::termios::isatty(standard(number)));
         let launcher = rustix::process::getpid().as_raw_pid() as u32;

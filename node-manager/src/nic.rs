@@ -5,8 +5,9 @@ use crate::job::Job;
 use crate::preflight;
 use bcs_core::Rank;
 use mds::trace::{self, Node, Run};
-use nic_emu::host::{NicConfig, NicError, NicHost, RankPhase};
+use nic_emu::host::{NicConfig, NicHost, RankPhase};
 use nic_emu::nic_thread::Finding;
+use rustix::process::{Resource, getrlimit};
 use std::os::fd::BorrowedFd;
 
 /// The NIC of one job on this node.
@@ -31,8 +32,8 @@ impl JobNic {
     /// Makes the NIC of a job.
     ///
     /// # Errors
-    /// What the machine lacks for it.
-    pub fn create(job: &Job) -> Result<Self, NicError> {
+    /// What the machine lacks for it, and what to do.
+    pub fn create(job: &Job) -> Result<Self, String> {
         let cross_memory_refusal = job.nic.cross_memory.then(preflight::cross_memory_refusal).flatten();
         let config = NicConfig {
             job: job.id,
@@ -43,7 +44,11 @@ impl JobNic {
             emds: job.recording.slices.clone(),
             nic_core: job.nic.core,
         };
-        Ok(Self { host: NicHost::create(&config)?, ranks: config.ranks, cross_memory_refusal })
+        let host = NicHost::create(&config).map_err(|error| match getrlimit(Resource::Fsize).current {
+            Some(_) => format!("{error}; a limit on file sizes is set, lift it with: ulimit -f unlimited"),
+            None => error.to_string(),
+        })?;
+        Ok(Self { host, ranks: config.ranks, cross_memory_refusal })
     }
 
     /// The NIC memory, which the ranks inherit.
@@ -65,8 +70,10 @@ impl JobNic {
     ///
     /// # Errors
     /// The system has no thread for it.
-    pub fn start(&mut self) -> Result<(), NicError> {
-        self.host.start()
+    pub fn start(&mut self) -> Result<(), String> {
+        self.host.start().map_err(|error| {
+            format!("{error}; raise the limit on processes (ulimit -u), or ask for fewer ranks with -n")
+        })
     }
 
     /// Becomes readable when the NIC wants the job ended.

@@ -112,7 +112,7 @@ impl NodeManager {
                 drop(ours);
                 become_launcher(&prepared, theirs)
             }
-            pid => Pid::from_raw(pid).filter(|_| pid > 0),
+            pid => Some(pid).filter(|pid| *pid > 0).and_then(Pid::from_raw),
         };
         drop(theirs);
         let launcher =

@@ -10,6 +10,9 @@ use thiserror::Error;
 /// Descriptors that the launcher holds besides those for each rank.
 const OWN_DESCRIPTORS: u64 = 64;
 
+/// Processes and threads besides the ranks: `storm`, the launcher, the NIC thread.
+const OWN_PROCESSES: u64 = 3;
+
 /// Why this machine cannot run a job.
 #[derive(Debug, Error)]
 pub enum PreflightError {
@@ -78,7 +81,7 @@ pub fn check(job: &Job) -> Result<Option<libc::rlimit>, PreflightError> {
     if ranks > MAX_RANKS_PER_NODE {
         return Err(PreflightError::TooManyRanks { ranks: ranks.into() });
     }
-    let processes = u64::from(ranks) + 2;
+    let processes = u64::from(ranks) + OWN_PROCESSES;
     if let Some(limit) = getrlimit(Resource::Nproc).current.filter(|limit| *limit < processes)
         && !rustix::process::geteuid().is_root()
     {

@@ -119,7 +119,7 @@ impl Plan {
                 &raw mut pidfd,
             )
         };
-        let Some(pid) = Pid::from_raw(pid).filter(|_| pid > 0) else {
+        let Some(pid) = Some(pid).filter(|pid| *pid > 0).and_then(Pid::from_raw) else {
             return Err(StartError { step: Step::Clone, error: io::Error::last_os_error() });
         };
         // SAFETY: clone succeeded, so the descriptor is new and ours.
