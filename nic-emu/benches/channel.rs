@@ -4,6 +4,7 @@
 //! ```text
 //! cargo bench -p nic-emu --bench channel                 all sizes and methods
 //! cargo bench -p nic-emu --bench channel -- 16384 1048576   these sizes
+//! cargo bench -p nic-emu --bench channel -- lines        what it costs to write and to read lines of another core
 //! ```
 //!
 //! Two processes, each with its own buffers, send messages to and fro, as the latency kernel of scripts/bench.d does; the
@@ -11,7 +12,7 @@
 //! its number. Methods take turns, batch by batch, so that what else runs on the machine meets all of
 //! them; printed are the best batch and the lower quartile. Each core writes and reads what a pair of ranks would.
 
-use nic_emu::channel::{End, Policy, Step, advance};
+use nic_emu::channel::{End, Policy, Step, advance, copy_in, copy_out};
 use nic_emu::memory::{Layout, NicMemory};
 use nic_emu::status::{Activity, Phase};
 use nic_emu::transfer::{Pair, WINDOW_DATA_BYTES};
@@ -30,6 +31,8 @@ struct Method {
     policy: Policy,
     cross_memory: bool,
     window: bool,
+    /// Whether the sender does nothing, as one that computes.
+    alone: bool,
 }
 
 fn methods() -> Vec<Method> {
@@ -39,20 +42,16 @@ fn methods() -> Vec<Method> {
         policy: Policy { window_bytes, ..policy },
         cross_memory: true,
         window: true,
+        alone: false,
     };
     vec![
-        Method { name: "as policy says", policy, cross_memory: true, window: true },
+        Method { name: "as policy says", policy, cross_memory: true, window: true, alone: false },
         window("window of 256 KB", 256 << 10),
         window("window of 1 MB", 1 << 20),
         window("window of 2 MB", 2 << 20),
         window("window of 4 MB", WINDOW_DATA_BYTES),
-        Method { name: "attach, both ends", policy, cross_memory: true, window: false },
-        Method {
-            name: "attach, one claim",
-            policy: Policy { pipeline: false, attach_bytes: 1 << 20, ..policy },
-            cross_memory: true,
-            window: false,
-        },
+        Method { name: "attach, both ends", policy, cross_memory: true, window: false, alone: false },
+        Method { name: "attach, one end", policy, cross_memory: true, window: false, alone: true },
     ]
 }
 
@@ -91,6 +90,13 @@ impl Rank<'_> {
         while self.turn(from).load(Ordering::Acquire) < number {
             std::hint::spin_loop();
         }
+        if method.alone && self.me == from {
+            let transfer = self.memory.transfer(from).expect("a transfer for each direction");
+            while transfer.moved.load(Ordering::Acquire) < transfer.bytes.get() {
+                std::hint::spin_loop();
+            }
+            return;
+        }
         let end = if self.me == from { End::Source } else { End::Destination };
         loop {
             match advance(self.memory, from, end, &method.policy) {
@@ -105,6 +111,8 @@ impl Rank<'_> {
     fn batch(&self, number: &mut u64, bytes: usize, method: &Method) -> f64 {
         let rounds = BATCH_BYTES / bytes / 2 + 2;
         self.memory.header().cross_memory.set(method.cross_memory as u32);
+        let activity = if method.alone { Activity::Computing } else { Activity::Polling };
+        self.memory.rank(self.me).expect("a rank").status.set_activity(activity);
         let mut started = now();
         for round in 0..2 * rounds {
             if round == rounds {
@@ -156,16 +164,31 @@ fn main() {
         std::hint::spin_loop();
     }
     let rank = Rank { memory: &memory, me, buffers: addresses };
+    if std::env::args().any(|argument| argument == "lines") {
+        lines(&rank);
+    } else {
+        messages(&rank, &sizes);
+    }
+    if me == 1 {
+        // SAFETY: ends the child without the parent's destructors.
+        unsafe { libc::_exit(0) };
+    }
+    // SAFETY: waits for the child of this process.
+    unsafe { libc::waitpid(child, std::ptr::null_mut(), 0) };
+}
+
+/// Times messages by size and method.
+fn messages(rank: &Rank<'_>, sizes: &[usize]) {
     let methods = methods();
     let mut number = 0;
-    for bytes in sizes {
+    for &bytes in sizes {
         let mut times = vec![Vec::new(); methods.len()];
         for _ in 0..BATCHES {
             for (method, times) in methods.iter().zip(&mut times) {
                 times.push(rank.batch(&mut number, bytes, method));
             }
         }
-        if me == 0 {
+        if rank.me == 0 {
             println!("{bytes} bytes one way");
             for (method, times) in methods.iter().zip(&mut times) {
                 times.sort_by(f64::total_cmp);
@@ -182,10 +205,53 @@ fn main() {
             }
         }
     }
-    if me == 1 {
-        // SAFETY: ends the child without the parent's destructors.
-        unsafe { libc::_exit(0) };
+}
+
+/// Rank 0 writes pieces into a ring in NIC memory, rank 1 reads each; prints what either costs by the ring's size.
+fn lines(rank: &Rank<'_>) {
+    const PIECES: [usize; 5] = [1 << 10, 4 << 10, 8 << 10, 16 << 10, 64 << 10];
+    const RINGS: [usize; 6] = [0, 128 << 10, 512 << 10, 1 << 20, 2 << 20, 4 << 20];
+    let ring_start = rank.memory.window(0).expect("a window").as_ptr();
+    let mine = vec![rank.me as u8; 64 << 10];
+    let mut own = mine.clone();
+    let turns = |rank: &Rank<'_>, until: u64| {
+        while rank.turn(0).load(Ordering::Acquire) < until {
+            std::hint::spin_loop();
+        }
+    };
+    let mut turn = 0;
+    for piece in PIECES {
+        for ring in RINGS {
+            let places = (ring / piece).max(1);
+            let rounds = (3 * places).max(1000);
+            let mut times = Vec::with_capacity(rounds);
+            for round in 0..rounds {
+                turn += 2;
+                turns(rank, turn - 2 + rank.me as u64);
+                // SAFETY: a window is longer than the longest ring.
+                let at = unsafe { ring_start.add(round % places * piece) };
+                let started = now();
+                // SAFETY: as above; the other rank waits for its turn meanwhile.
+                unsafe {
+                    match rank.me {
+                        0 => copy_in(mine.as_ptr(), at, piece),
+                        _ => copy_out(at, own.as_mut_ptr(), piece),
+                    }
+                }
+                times.push(now() - started);
+                rank.turn(0).store(turn - 1 + rank.me as u64, Ordering::Release);
+            }
+            let mut late = times.split_off(rounds - rounds / 2);
+            late.sort_by(f64::total_cmp);
+            let seconds = late[late.len() / 4];
+            let what = if rank.me == 0 { "write" } else { "read " };
+            println!(
+                "{what} {:3} KB in a ring of {:4} KB: {:7.3} us {:6.1} GB/s",
+                piece >> 10,
+                ring.max(piece) >> 10,
+                seconds * 1e6,
+                piece as f64 / seconds / 1e9
+            );
+        }
     }
-    // SAFETY: waits for the child of this process.
-    unsafe { libc::waitpid(child, std::ptr::null_mut(), 0) };
 }

@@ -14,6 +14,7 @@ mod cross_memory;
 mod policy;
 mod window;
 
+pub use copy::{copy_in, copy_out};
 pub use policy::Policy;
 
 use crate::memory::{Corrupt, NicMemory};

@@ -1,17 +1,18 @@
 //! Which channel moves which bytes: every threshold of the channels, in one place (design §4, "Channels").
 //!
 //! The defaults are measured; `cargo bench -p nic-emu --bench channel` prints the figures. On two cores of an AMD EPYC
-//! (Zen 4, an L2 of 1 MB each), one way:
+//! (Zen 4, an L2 of 1 MB each), one way, best of 15 batches:
 //!
-//! | bytes | window of 512 KB | window of 2 MB | attach, one end | attach, both ends |
-//! |---|---|---|---|---|
-//! | 16 KB | 2.1 µs | 0.7 µs | 2.7 µs | 2.2 µs |
-//! | 64 KB | 7.9 µs | 2.3 µs | 6.0 µs | 3.9 µs |
-//! | 1 MB | 61 µs | 33 µs | 78 µs | 40 µs |
+//! | bytes | window of 256 KB | 1 MB | 2 MB | 4 MB | attach, both ends | attach, one end |
+//! |---|---|---|---|---|---|---|
+//! | 16 KB | 2.2 µs | 1.5 µs | 1.04 µs | 1.04 µs | 2.4 µs | 3.1 µs |
+//! | 64 KB | 8.0 µs | 4.4 µs | 2.7 µs | 2.8 µs | 4.3 µs | 6.7 µs |
+//! | 1 MB | 100 µs | 33 µs | 33 µs | 35 µs | 43 µs | 87 µs |
+//! | 4 MB | 455 µs | 140 µs | 138 µs | 157 µs | 190 µs | |
 //!
-//! Why: reading lines that another core has written runs at 44 GB/s, writing to lines that another core's L2 still holds at
-//! 9 GB/s, and writing to lines that no L2 holds at 43 GB/s. So the sender must not come back to a line before the
-//! receiver's L2 has dropped it, which is after some two times its size.
+//! Why (the same with `-- lines`): a core reads lines that another one has written at some 44 GB/s, writes to lines that
+//! the other one's L2 still holds at 9 GB/s, and to lines that no L2 holds at 43 GB/s. So the sender must not come
+//! back to a line before the receiver's L2 has dropped it, which is after some two times its size.
 
 use crate::memory::NicMemory;
 use crate::transfer::{CLAIM_BYTES, SLOT_BYTES, WINDOW_DATA_BYTES};

@@ -134,7 +134,7 @@ impl<'a> Filling<'a> {
         let from = self.transfer.source_address.get().wrapping_add(range.offset) as *const u8;
         // SAFETY: `room` answered units inside the window that no receiver reads any more; the source is the caller's
         // promise.
-        unsafe { copy::fill(from, self.data.as_ptr().add(first * UNIT_BYTES), range.bytes as usize) };
+        unsafe { copy::copy_in(from, self.data.as_ptr().add(first * UNIT_BYTES), range.bytes as usize) };
         for unit in &self.header.tenants[first..first + count] {
             unit.set(tenant(self.index, sequence));
         }
@@ -179,7 +179,7 @@ pub(super) unsafe fn drain_slot(
     let from = size_of::<Header>() + place as usize;
     let to = transfer.destination_address.get().wrapping_add(offset) as *mut u8;
     // SAFETY: both ranges were checked: inside the window, and inside the buffer that the receiver gave for this message.
-    unsafe { copy::drain(window.as_ptr().add(from), to, bytes as usize) };
+    unsafe { copy::copy_out(window.as_ptr().add(from), to, bytes as usize) };
     side.slots.store(next, Ordering::Release);
     Ok(bytes)
 }
