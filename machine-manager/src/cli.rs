@@ -43,6 +43,9 @@ pub enum Verb {
 /// Several programs may run as one job, apart by ":", each with its own -n, --env and --wdir; their
 /// ranks are numbered through. No daemon and no configuration is needed: on a machine without a
 /// cluster, the job runs here. More ranks than cores need no option.
+///
+/// "mpiexec" and "mpirun" are the same program as "storm run". Long options may have one dash, and
+/// -np RANKS, -env NAME VALUE, -genv NAME VALUE, -hosts NAMES and their like are understood.
 #[derive(Debug, Parser)]
 #[command(name = "run", override_usage = "storm run [OPTIONS] PROGRAM [ARGUMENTS]... [: [OPTIONS] PROGRAM [ARGUMENTS]...]...", after_help = exit_statuses())]
 pub struct Run {

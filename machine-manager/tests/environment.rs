@@ -72,7 +72,7 @@ fn installation(answer: i32) -> tempfile::TempDir {
     for part in ["bin", "lib"] {
         std::fs::create_dir(tree.path().join(part)).unwrap();
     }
-    std::fs::copy(storm_path(), tree.path().join("bin/storm")).unwrap();
+    copy_storm(&tree.path().join("bin"));
     library(&tree.path().join("lib"), answer);
     tree
 }
@@ -132,4 +132,34 @@ fn program_of_an_incompatible_mpi_is_told_before_it_runs_alone() {
     let program = compile(directory.path(), "foreign", source, &flags);
     let ran = run(storm("-n 2").arg(&program));
     ran.fails_with(0, &["libmpi.so.40", "mpicc"]);
+}
+
+#[test]
+fn missing_library_of_ours_is_told() {
+    let other = tempfile::tempdir().unwrap();
+    library(other.path(), 2);
+    let program = asking_program(other.path(), &[format!("-Wl,-rpath,{}", other.path().display())]);
+    let bare = tempfile::tempdir().unwrap();
+    copy_storm(bare.path());
+    let ran = run(Command::new(bare.path().join("storm")).args(["run", "-n", "2"]).arg(&program));
+    ran.fails_with(0, &["libmpi_abi.so.1", "../lib"]);
+    assert_eq!(ran.stdout, "2\n2\n");
+}
+
+#[test]
+fn recording_is_asked_for_by_option_or_by_environment() {
+    let place = tempfile::tempdir().unwrap();
+    let here = place.path().canonicalize().unwrap();
+    let show = "echo $BCS_MMDS,$BCS_EMDS,$BCS_TRACE_DIR";
+    let shown = |options: &str, mmds: &str| {
+        let mut command = script(&format!("{options} --wdir /"), show);
+        run(command.current_dir(&here).env("BCS_MMDS", mmds)).succeeds().stdout.trim().to_owned()
+    };
+    let directory = |name: &str| here.join(name).display().to_string();
+    assert_eq!(shown("", ""), ",,");
+    assert_eq!(shown("--mmds", ""), format!("all,,{}", directory("bcs-trace")));
+    assert_eq!(shown("--mmds=0-1 --emds 5:9 --trace-dir t", ""), format!("0-1,5:9,{}", directory("t")));
+    assert_eq!(shown("--emds", "1"), format!("1,on,{}", directory("bcs-trace")));
+    let mut wrong = script("", show);
+    run(wrong.env("BCS_EMDS", "9:1")).fails_with(1, &["BCS_EMDS", "9:1"]);
 }

@@ -254,7 +254,7 @@ fn limit_on_processes_is_told_before_or_while_ranks_start() {
     }
     let place = tempfile::tempdir().unwrap();
     let copy = place.path().join("storm");
-    std::fs::copy(storm_path(), &copy).unwrap();
+    copy_storm(place.path());
     use std::os::unix::fs::PermissionsExt;
     std::fs::set_permissions(place.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
     let limited = |limit: u32, ranks: u32, others: usize| {

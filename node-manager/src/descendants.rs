@@ -130,8 +130,11 @@ mod tests {
     fn environment_of_a_process_is_told_apart_entry_by_entry() {
         let mut child = Command::new("sleep").arg("30").env("BCS_JOB", "12").spawn().unwrap();
         let pid = Pid::from_raw(child.id() as i32).unwrap();
-        // The environment is there once the program runs.
-        while fs::read_to_string(format!("/proc/{}/comm", child.id())).is_ok_and(|name| name != "sleep\n") {
+        // The environment is there some time after the process is.
+        while fs::read(format!("/proc/{}/environ", child.id()))
+            .is_ok_and(|environment| environment.is_empty())
+            || fs::read_to_string(format!("/proc/{}/comm", child.id())).is_ok_and(|name| name != "sleep\n")
+        {
             std::thread::yield_now();
         }
         assert!(was_started_with(pid, b"BCS_JOB=12"));

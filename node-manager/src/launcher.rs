@@ -17,11 +17,11 @@ use crate::control::{Channel, Command, Notice, Received};
 use crate::descendants;
 use crate::environment;
 use crate::input::{Input, RankInput};
-use crate::job::Job;
+use crate::job::{Application, Job};
 use crate::lifecycle::{Action, Event, Lifecycle, State};
 use crate::nic::{Abort, JobNic};
 use crate::output::{self, Output};
-use crate::program::{LibraryNeed, Program};
+use crate::program::{LIBRARY_NAME, LibraryNeed, Program};
 use crate::signals::{self, Signal, SignalQueue, SignalSet};
 use crate::spawn::{Plan, Setting, StartError, Started, Step};
 use crate::verdict::{
@@ -184,12 +184,8 @@ impl<'a> Launcher<'a> {
         let launcher = rustix::process::getpid().as_raw_pid() as u32;
         for (index, (application, ranks)) in prepared.job.placed().enumerate() {
             let (program, variables) = &prepared.programs[index];
-            if let LibraryNeed::Foreign(library) = &program.library {
-                self.storm.send(&Notice::Remark(format!(
-                    "{} was built with another MPI ({library}) and will not find its other ranks; build it with this \
-                     MPI's mpicc, or start it with that MPI's mpiexec",
-                    application.program.to_string_lossy()
-                )));
+            if let Some(remark) = self.library_remark(application, &program.library) {
+                self.storm.send(&Notice::Remark(remark));
             }
             let mut variables = variables.clone();
             let fd = nic_fd.as_raw_fd();
@@ -240,6 +236,22 @@ impl<'a> Launcher<'a> {
             .add(self.nic.alarm(), Ready::Alarm, Interest::Read)
             .map_err(|error| cannot("watch the NIC", error))?;
         Ok(())
+    }
+
+    /// What to say of a program whose ranks will each run alone, with the wrong library.
+    fn library_remark(&self, application: &Application, need: &LibraryNeed) -> Option<String> {
+        let program = application.program.to_string_lossy();
+        match (need, &self.prepared.job.library_directory) {
+            (LibraryNeed::Foreign(library), _) => Some(format!(
+                "{program} was built with another MPI ({library}) and will not find its other ranks; build it with this \
+                 MPI's mpicc, or start it with that MPI's mpiexec"
+            )),
+            (LibraryNeed::SearchPath | LibraryNeed::Preload, None) => Some(format!(
+                "{program} needs {LIBRARY_NAME}, and there is none beside this storm (in ../lib), so it will not find \
+                 its other ranks; use an installed storm, or build the library too"
+            )),
+            (LibraryNeed::SearchPath | LibraryNeed::Preload | LibraryNeed::None, _) => None,
+        }
     }
 
     fn not_started(&self, rank: u32, program: &Program, StartError { step, error }: StartError) -> Verdict {
@@ -490,11 +502,7 @@ fn ended_child(look: WaitIdOptions) -> Option<Pid> {
     Pid::from_raw(pid)
 }
 
-fn plan(
-    program: &Program,
-    application: &crate::job::Application,
-    variables: &[(OsString, OsString)],
-) -> Plan {
+fn plan(program: &Program, application: &Application, variables: &[(OsString, OsString)]) -> Plan {
     use std::os::unix::ffi::OsStringExt;
     let text = |text: &OsString| environment::c_string(text.clone().into_vec());
     let path = environment::c_string(program.path.clone().into_os_string().into_vec());

@@ -39,7 +39,9 @@ pub struct Program {
 /// Which MPI library a program would load, as far as its file says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LibraryNeed {
-    /// None, ours by the search path, or unknown (a script).
+    /// None, or unknown (a script).
+    None,
+    /// One of the standard ABI; the search path leads to ours.
     SearchPath,
     /// Another library of the standard ABI would come before ours.
     Preload,
@@ -208,7 +210,7 @@ fn inspect(
     path: PathBuf,
     file: Option<File>,
 ) -> Result<Program, ProgramError> {
-    let plain = |path| Program { path, is_shell_text: false, library: LibraryNeed::SearchPath };
+    let plain = |path| Program { path, is_shell_text: false, library: LibraryNeed::None };
     // A program that may be executed but not read is left to the kernel.
     let Some(mut file) = file else { return Ok(plain(path)) };
     let mut head = [0; 256];
@@ -328,7 +330,11 @@ impl DynamicSection {
         let origin = origin.as_deref().and_then(Path::parent).unwrap_or(Path::new("."));
         let leads_elsewhere = !self.has_runpath
             && self.rpath.iter().any(|place| expand_origin(place, origin).join(LIBRARY_NAME).exists());
-        if leads_elsewhere { LibraryNeed::Preload } else { LibraryNeed::SearchPath }
+        match (leads_elsewhere, self.needed.iter().any(|name| name == LIBRARY_NAME)) {
+            (true, _) => LibraryNeed::Preload,
+            (false, true) => LibraryNeed::SearchPath,
+            (false, false) => LibraryNeed::None,
+        }
     }
 }
 
