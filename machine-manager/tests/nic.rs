@@ -8,6 +8,10 @@ use std::time::Duration;
 /// `storm run` of ranks that use their NIC.
 fn ranks(options: &str, words: &[&str]) -> Command {
     let program = storm_path().parent().unwrap().join("examples/nic_rank");
+    assert!(
+        program.exists(),
+        "cargo builds it with all tests of the package, or: cargo build --example nic_rank"
+    );
     let mut command = storm(options);
     command.arg(program).args(words);
     command
