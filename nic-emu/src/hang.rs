@@ -34,6 +34,7 @@ pub struct RankState {
     waits: u32,
     polls: u32,
     asleep: bool,
+    concurrent: bool,
 }
 
 impl RankState {
@@ -75,6 +76,7 @@ impl JobState {
                 waits: block.status.waits(),
                 polls: block.status.polls(),
                 asleep: block.status.sleep.load(Ordering::Relaxed) == 1,
+                concurrent: block.status.is_concurrent(),
             })
             .collect();
         Self {
@@ -86,12 +88,13 @@ impl JobState {
         }
     }
 
-    /// True when all ranks in MPI wait, at least one does, and nothing is under way.
+    /// True when all ranks in MPI wait, at least one does, and nothing is under way. A rank whose threads call MPI at the
+    /// same time is never known to wait: another thread of it may compute.
     fn is_quiet(&self) -> bool {
         let live = |rank: &RankState| !matches!(rank.phase, Phase::Finalized | Phase::Exited);
         !self.under_way
             && self.ranks.iter().any(RankState::waits_in_mpi)
-            && self.ranks.iter().filter(|r| live(r)).all(RankState::waits_in_mpi)
+            && self.ranks.iter().filter(|r| live(r)).all(|r| r.waits_in_mpi() && !r.concurrent)
     }
 }
 
@@ -305,7 +308,7 @@ mod tests {
             ..WaitingFor::default()
         };
         let (phase, activity) = (Phase::Attached, Activity::Polling);
-        RankState { rank, phase, activity, waits_for, waits: 1, polls: 1, asleep: false }
+        RankState { rank, phase, activity, waits_for, waits: 1, polls: 1, asleep: false, concurrent: false }
     }
 
     fn report(ranks: Vec<RankState>) -> HangReport {

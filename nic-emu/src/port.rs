@@ -424,27 +424,15 @@ impl Port {
         if let Some(done) = ready(self)? {
             return Ok(done);
         }
-        self.set_activity(Activity::Polling);
-        let mut wait = Wait::new(self.waiting);
-        let mut told = false;
+        let mut waiting = self.begin_wait();
         let result = loop {
-            match self.progress() {
-                Ok(false) => {
-                    if wait.is_about_to_yield() {
-                        if !told {
-                            self.status().set_waiting_for(what);
-                            told = true;
-                        }
-                        self.status().count_poll();
-                        if self.memory.header().aborted.0.load(Ordering::Relaxed) != 0 {
-                            break Err(PortError::Aborted);
-                        }
-                    }
-                    if wait.pause() == Pause::MaySleep {
+            match self.wait_step(&mut waiting, what) {
+                Ok(Stepped::Something) => {}
+                Ok(Stepped::Nothing) => {
+                    if waiting.pause() == Pause::MaySleep {
                         self.sleep();
                     }
                 }
-                Ok(true) => wait.restart(),
                 Err(error) => break Err(error),
             }
             match ready(self) {
@@ -453,8 +441,63 @@ impl Port {
                 Err(error) => break Err(error),
             }
         };
-        self.set_activity(Activity::Computing);
+        self.end_wait();
         result
+    }
+
+    /// Begins a wait that the caller drives itself, because it must let go of its lock between two looks: [`Port::wait_step`],
+    /// then, after [`Stepped::Nothing`], [`Waiting::pause`] without the lock, and so on until what it waits for has come; then
+    /// [`Port::end_wait`]. Where threads wait at the same time, the first begins and the last ends.
+    #[inline]
+    pub fn begin_wait(&mut self) -> Waiting {
+        self.set_activity(Activity::Polling);
+        Waiting { wait: Wait::new(self.waiting), told: false }
+    }
+
+    /// One step of a wait: progress, and what others are told of it.
+    #[inline]
+    pub fn wait_step(&mut self, waiting: &mut Waiting, what: &WaitingFor) -> Result<Stepped, PortError> {
+        if self.progress()? {
+            waiting.wait.restart();
+            return Ok(Stepped::Something);
+        }
+        if waiting.wait.is_about_to_yield() {
+            if !waiting.told {
+                self.status().set_waiting_for(what);
+                waiting.told = true;
+            }
+            self.status().count_poll();
+            if self.memory.header().aborted.0.load(Ordering::Relaxed) != 0 {
+                return Err(PortError::Aborted);
+            }
+        }
+        Ok(Stepped::Nothing)
+    }
+
+    /// Ends a wait that was driven by the caller.
+    #[inline]
+    pub fn end_wait(&mut self) {
+        self.set_activity(Activity::Computing);
+    }
+
+    /// Says that threads of this rank call MPI at the same time. Then a rank that waits in one thread may compute in
+    /// another, and its waiting is no evidence of a deadlock.
+    pub fn set_concurrent(&mut self) {
+        self.status().set_concurrent();
+    }
+
+    /// What a thread needs to sleep without the port, when [`Waiting::pause`] says that it may.
+    pub fn sleeper(&self) -> Sleeper {
+        Sleeper {
+            memory: self.memory.clone(),
+            local_index: self.local_index,
+            longest: self.longest_sleep(),
+            must_not: !self.moving.is_empty(),
+        }
+    }
+
+    fn longest_sleep(&self) -> Duration {
+        if self.fixed { Duration::from_micros(200) } else { Duration::from_millis(2) }
     }
 
     /// Called after posting when the rank goes on computing: sees to it that somebody runs the NIC. `overlap` says that there
@@ -490,14 +533,10 @@ impl Port {
         waiting::wake_touched(&self.memory, touched);
     }
 
-    /// Sleeps for a while unless there is something to do.
+    /// Sleeps for a while unless there is something to do. Part of a wait that the caller drives.
     #[cold]
-    fn sleep(&mut self) {
-        let longest = if self.fixed { Duration::from_micros(200) } else { Duration::from_millis(2) };
-        let memory = self.memory.clone();
-        waiting::sleep(&memory, self.local_index, longest, || {
-            crate::buffer_sender::BufferSender::has_work(&memory) || !self.moving.is_empty()
-        });
+    pub fn sleep(&mut self) {
+        self.sleeper().sleep();
     }
 
     /// Where a send's or a contribution's bytes go: the descriptor, a slab, or they stay where they are.
@@ -684,6 +723,46 @@ impl Port {
         };
         waiting::wake(&self.memory, peer);
         Ok(())
+    }
+}
+
+/// A wait that its caller drives; see [`Port::begin_wait`].
+pub struct Waiting {
+    wait: Wait,
+    told: bool,
+}
+
+impl Waiting {
+    /// Pauses between two looks, without the port.
+    #[inline]
+    pub fn pause(&mut self) -> Pause {
+        self.wait.pause()
+    }
+}
+
+/// What a step of a wait did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stepped {
+    /// Some progress: look again at once.
+    Something,
+    /// Nothing: pause, then look again.
+    Nothing,
+}
+
+/// Sleeping on a rank's wait word, by one thread of the rank at a time.
+pub struct Sleeper {
+    memory: Arc<NicMemory>,
+    local_index: u32,
+    longest: Duration,
+    must_not: bool,
+}
+
+impl Sleeper {
+    /// Sleeps until woken or for a while, unless there is something to do.
+    pub fn sleep(&self) {
+        waiting::sleep(&self.memory, self.local_index, self.longest, || {
+            crate::buffer_sender::BufferSender::has_work(&self.memory) || self.must_not
+        });
     }
 }
 

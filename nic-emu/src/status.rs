@@ -76,7 +76,8 @@ pub struct RankStatus {
     /// Blocking calls so far: tells one wait from the next.
     waits: Word,
     job_rank: Word,
-    _pad0: [u32; 1],
+    /// 1 when several of the rank's threads call MPI at the same time.
+    concurrent: Word,
 
     /// The wait word: 1 while the rank sleeps.
     pub sleep: AtomicU32,
@@ -119,6 +120,16 @@ impl RankStatus {
     /// Sets the rank's number in the job, when NIC memory is made.
     pub fn set_job_rank(&self, job_rank: u32) {
         self.job_rank.set(job_rank);
+    }
+
+    /// Whether several of the rank's threads call MPI at the same time: then one may compute while another waits.
+    pub fn is_concurrent(&self) -> bool {
+        self.concurrent.get() != 0
+    }
+
+    /// Says that several of the rank's threads call MPI at the same time.
+    pub fn set_concurrent(&self) {
+        self.concurrent.set(1);
     }
 
     /// What the rank does.

@@ -1,0 +1,104 @@
+//! Chapter 7: communicators and caching; chapter 16: the old names of caching.
+
+use crate::edge::{object, place, result_string, string};
+use bcs_mpi::communicator::{self, attributes, create};
+use bcs_mpi::constants::*;
+use mds::Primitive;
+use std::ffi::{c_char, c_int, c_void};
+
+calls! {
+    call MPI_Comm_rank(comm: MPI_Comm, rank: *mut c_int) [on comm] {
+        place(rank, "rank")?.set(communicator::rank(comm)?)
+    }
+    call MPI_Comm_size(comm: MPI_Comm, size: *mut c_int) [on comm] {
+        place(size, "size")?.set(communicator::size(comm)?)
+    }
+    call MPI_Comm_test_inter(comm: MPI_Comm, flag: *mut c_int) [on comm] {
+        place(flag, "flag")?.set(communicator::is_inter(comm)?.into())
+    }
+    call MPI_Comm_compare(comm1: MPI_Comm, comm2: MPI_Comm, result: *mut c_int) [on comm1] {
+        place(result, "result")?.set(communicator::compare(comm1, comm2)?)
+    }
+    call MPI_Comm_group(comm: MPI_Comm, group: *mut MPI_Group) [on comm] {
+        place(group, "group")?.set(communicator::group(comm)?)
+    }
+    call MPI_Comm_dup(comm: MPI_Comm, newcomm: *mut MPI_Comm) [time CommDup(0) on comm] {
+        place(newcomm, "newcomm")?.set(create::dup(Primitive::CommDup, comm)?)
+    }
+    call MPI_Comm_dup_with_info(comm: MPI_Comm, info: MPI_Info, newcomm: *mut MPI_Comm)
+    [time CommDupWithInfo(0) on comm] {
+        let newcomm = place(newcomm, "newcomm")?;
+        bcs_mpi::environment::info::check(info)?;
+        newcomm.set(create::dup(Primitive::CommDupWithInfo, comm)?)
+    }
+    call MPI_Comm_split(comm: MPI_Comm, color: c_int, key: c_int, newcomm: *mut MPI_Comm) [time CommSplit(0) on comm] {
+        place(newcomm, "newcomm")?.set(create::split(Primitive::CommSplit, comm, color, key)?)
+    }
+    call MPI_Comm_split_type(comm: MPI_Comm, split_type: c_int, key: c_int, info: MPI_Info, newcomm: *mut MPI_Comm)
+    [time CommSplitType(0) on comm] {
+        let newcomm = place(newcomm, "newcomm")?;
+        bcs_mpi::environment::info::check(info)?;
+        newcomm.set(create::split_type(comm, split_type, key)?)
+    }
+    call MPI_Comm_create(comm: MPI_Comm, group: MPI_Group, newcomm: *mut MPI_Comm) [time CommCreate(0) on comm] {
+        place(newcomm, "newcomm")?.set(create::create(comm, group)?)
+    }
+    call MPI_Comm_create_group(comm: MPI_Comm, group: MPI_Group, tag: c_int, newcomm: *mut MPI_Comm)
+    [time CommCreateGroup(0) on comm] {
+        place(newcomm, "newcomm")?.set(create::create_group(comm, group, tag)?)
+    }
+    call MPI_Comm_free(comm: *mut MPI_Comm) [time CommFree(0)] {
+        let comm = object(comm, "comm")?;
+        create::free(comm).map_err(|error| error.of(*comm))?
+    }
+    call MPI_Comm_get_name(comm: MPI_Comm, comm_name: *mut c_char, resultlen: *mut c_int) [on comm] {
+        let name = || communicator::get_name(comm);
+        result_string(comm_name, "comm_name", MPI_MAX_OBJECT_NAME, resultlen, name)?
+    }
+    call MPI_Comm_set_name(comm: MPI_Comm, comm_name: *const c_char) [on comm] {
+        communicator::set_name(comm, string(comm_name, "comm_name", MPI_ERR_ARG)?)?
+    }
+    call MPI_Comm_create_keyval(
+        comm_copy_attr_fn: usize, comm_delete_attr_fn: usize, comm_keyval: *mut c_int, extra_state: *mut c_void,
+    ) [] {
+        place(comm_keyval, "comm_keyval")?
+            .set(attributes::create_keyval(comm_copy_attr_fn, comm_delete_attr_fn, extra_state)?)
+    }
+    call MPI_Comm_free_keyval(comm_keyval: *mut c_int) [] {
+        attributes::free_keyval(object(comm_keyval, "comm_keyval")?)?
+    }
+    call MPI_Comm_set_attr(comm: MPI_Comm, comm_keyval: c_int, attribute_val: *mut c_void) [on comm] {
+        attributes::set(comm, comm_keyval, attribute_val)?
+    }
+    call MPI_Comm_get_attr(comm: MPI_Comm, comm_keyval: c_int, attribute_val: *mut c_void, flag: *mut c_int) [on comm] {
+        let (value, flag) = (place(attribute_val.cast::<*mut c_void>(), "attribute_val")?, place(flag, "flag")?);
+        let found = attributes::get(comm, comm_keyval)?;
+        flag.set(found.is_some().into());
+        if let Some(found) = found {
+            value.set(found);
+        }
+    }
+    call MPI_Comm_delete_attr(comm: MPI_Comm, comm_keyval: c_int) [on comm] {
+        attributes::delete(comm, comm_keyval)?
+    }
+    call MPI_Keyval_create(copy_fn: usize, delete_fn: usize, keyval: *mut c_int, extra_state: *mut c_void) [] {
+        place(keyval, "keyval")?.set(attributes::create_keyval(copy_fn, delete_fn, extra_state)?)
+    }
+    call MPI_Keyval_free(keyval: *mut c_int) [] {
+        attributes::free_keyval(object(keyval, "keyval")?)?
+    }
+    call MPI_Attr_put(comm: MPI_Comm, keyval: c_int, attribute_val: *mut c_void) [on comm] {
+        attributes::set(comm, keyval, attribute_val)?
+    }
+    call MPI_Attr_get(comm: MPI_Comm, keyval: c_int, attribute_val: *mut c_void, flag: *mut c_int) [on comm] {
+        let (value, flag) = (place(attribute_val.cast::<*mut c_void>(), "attribute_val")?, place(flag, "flag")?);
+        let found = attributes::get(comm, keyval)?;
+        flag.set(found.is_some().into());
+        if let Some(found) = found {
+            value.set(found);
+        }
+    }
+    call MPI_Attr_delete(comm: MPI_Comm, keyval: c_int) [on comm] {
+        attributes::delete(comm, keyval)?
+    }
+}

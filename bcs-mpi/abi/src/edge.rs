@@ -1,0 +1,230 @@
+//! What a line of a table becomes: `MPI_X` and its twin `PMPI_X`, two exported symbols with one body, neither of which goes through
+//! the other, so that tools may define either.
+//!
+//! ```text
+//! call NAME(arguments) [options] { body }      int NAME(…); the body may use `?`
+//! twin NAME(arguments) [options] { body }      also NAME_c; COUNT, DISPL and ADDR stand for the types that differ
+//! plain NAME(arguments) -> type { body }       a function that cannot fail
+//! ```
+//!
+//! Options: `time PRIMITIVE(bytes)` has MMDS time the call; `on comm` names the communicator whose error handler is asked.
+//!
+//! Unwinding does not cross the edge: `extern "C"` functions abort instead, and the hook that [`install_panic_hook`] sets has
+//! ended the job with a message before.
+
+use bcs_mpi::constants::*;
+use bcs_mpi::process::end;
+use bcs_mpi::{MpiError, MpiResult};
+use std::ffi::{CStr, c_char, c_int};
+
+macro_rules! define {
+    ($name:ident ($($argument:ident : $type:ty),*) -> $result:ty $body:block) => { pastey::paste! {
+        #[inline]
+        unsafe extern "C" fn body($($argument: $type),*) -> $result $body
+
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $name($($argument: $type),*) -> $result {
+            // SAFETY: the caller keeps the promises of the C binding.
+            unsafe { body($($argument),*) }
+        }
+
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn [<P $name>]($($argument: $type),*) -> $result {
+            // SAFETY: the caller keeps the promises of the C binding.
+            unsafe { body($($argument),*) }
+        }
+    }};
+}
+
+macro_rules! define_call {
+    ($name:ident ($($argument:ident : $type:ty),*)
+        [$(time $primitive:ident($bytes:expr))? $(on $comm:ident)?] $body:block) => {
+        define! { $name($($argument: $type),*) -> ::std::ffi::c_int {
+            $(let timed = ::bcs_mpi::process::monitor::enter(::mds::Primitive::$primitive);)?
+            // SAFETY: the program keeps the promises of the C binding: pointers are null, or as the standard says.
+            #[allow(unused_unsafe)]
+            let result: ::bcs_mpi::MpiResult = (|| unsafe { $body; Ok(()) })();
+            $(::bcs_mpi::process::monitor::leave(timed, || $bytes);)?
+            match result {
+                Ok(()) => ::bcs_mpi::constants::MPI_SUCCESS,
+                Err(error) => ::bcs_mpi::error::raise(stringify!($name), error, None$(.or(Some($comm)))?),
+            }
+        }}
+    };
+}
+
+macro_rules! calls {
+    () => {};
+    (call $name:ident($($argument:ident : $type:ty),* $(,)?) [$($options:tt)*] $body:block $($rest:tt)*) => {
+        const _: () = { define_call! { $name($($argument: $type),*) [$($options)*] $body } };
+        calls! { $($rest)* }
+    };
+    (twin $name:ident($($argument:ident : $type:ty),* $(,)?) [$($options:tt)*] $body:block $($rest:tt)*) => {
+        const _: () = {
+            #[allow(dead_code)]
+            type COUNT = ::std::ffi::c_int;
+            #[allow(dead_code)]
+            type DISPL = ::std::ffi::c_int;
+            #[allow(dead_code)]
+            type ADDR = ::bcs_mpi::constants::MPI_Aint;
+            define_call! { $name($($argument: $type),*) [$($options)*] $body }
+        };
+        const _: () = {
+            #[allow(dead_code)]
+            type COUNT = ::bcs_mpi::constants::MPI_Count;
+            #[allow(dead_code)]
+            type DISPL = ::bcs_mpi::constants::MPI_Aint;
+            #[allow(dead_code)]
+            type ADDR = ::bcs_mpi::constants::MPI_Count;
+            pastey::paste! { define_call! { [<$name _c>]($($argument: $type),*) [$($options)*] $body } }
+        };
+        calls! { $($rest)* }
+    };
+    (plain $name:ident($($argument:ident : $type:ty),* $(,)?) -> $result:ty $body:block $($rest:tt)*) => {
+        const _: () = { define! { $name($($argument: $type),*) -> $result $body } };
+        calls! { $($rest)* }
+    };
+}
+
+/// Where a call stores a result.
+pub struct Place<T>(*mut T);
+
+impl<T> Place<T> {
+    /// Stores it.
+    #[inline(always)]
+    pub fn set(self, value: T) {
+        // SAFETY: `place` has checked that it is not null, and the program promises that it is one.
+        unsafe { self.0.write(value) };
+    }
+}
+
+/// The place of a result.
+///
+/// # Errors
+/// There is none.
+#[inline(always)]
+pub fn place<T>(to: *mut T, argument: &'static str) -> MpiResult<Place<T>> {
+    if to.is_null() {
+        return Err(no_place(argument));
+    }
+    Ok(Place(to))
+}
+
+#[cold]
+fn no_place(argument: &'static str) -> MpiError {
+    bcs_mpi::error::Problem::NullResult { argument }.into()
+}
+
+/// An object of the program that a call reads and changes.
+///
+/// # Safety
+/// `at` must be null or an initialised object that nobody else uses during the call.
+///
+/// # Errors
+/// It is null.
+#[inline(always)]
+pub unsafe fn object<'a, T>(at: *mut T, argument: &'static str) -> MpiResult<&'a mut T> {
+    // SAFETY: the caller's promise.
+    unsafe { at.as_mut() }.ok_or_else(|| no_place(argument))
+}
+
+/// An array of the program.
+///
+/// # Safety
+/// `at` must be null or have `count` initialised elements that nobody else uses during the call.
+///
+/// # Errors
+/// A negative count, or no array for something.
+#[inline(always)]
+pub unsafe fn array<'a, T>(at: *mut T, count: c_int, names: [&'static str; 2]) -> MpiResult<&'a mut [T]> {
+    if count > 0 && !at.is_null() {
+        // SAFETY: the caller's promise.
+        return Ok(unsafe { std::slice::from_raw_parts_mut(at, count as usize) });
+    }
+    if count == 0 { Ok(&mut []) } else { Err(no_array(count, names)) }
+}
+
+#[cold]
+fn no_array(count: c_int, [array, length]: [&'static str; 2]) -> MpiError {
+    if count < 0 {
+        return MpiError::argument(MPI_ERR_COUNT, length, count, "it must not be negative");
+    }
+    MpiError::argument(MPI_ERR_ARG, array, "NULL", format!("it has to have {count} elements"))
+}
+
+/// A string of the program.
+///
+/// # Safety
+/// `at` must be null or a string of C.
+///
+/// # Errors
+/// It is null.
+pub unsafe fn string(at: *const c_char, argument: &'static str, class: c_int) -> MpiResult<String> {
+    if at.is_null() {
+        return Err(MpiError::argument(class, argument, "NULL", "it has to be a string"));
+    }
+    // SAFETY: the caller's promise.
+    Ok(unsafe { CStr::from_ptr(at) }.to_string_lossy().into_owned())
+}
+
+/// Stores a string in `room` bytes, cut if need be at the end of a character, with its end mark; answers its length.
+///
+/// # Safety
+/// `to` must be writable for `room` bytes, which are one at least.
+pub unsafe fn store_string(text: &str, to: *mut c_char, room: usize) -> c_int {
+    let length = text.floor_char_boundary(room - 1);
+    // SAFETY: the caller's promise.
+    unsafe {
+        std::ptr::copy_nonoverlapping(text.as_ptr().cast(), to, length);
+        to.add(length).write(0);
+    }
+    length as c_int
+}
+
+/// Stores a string and its length where the standard fixes the room: names, versions, error strings.
+///
+/// # Safety
+/// `to` must be null or writable for `room` bytes, and `length` null or an int.
+///
+/// # Errors
+/// One of them is null.
+pub unsafe fn result_string(
+    to: *mut c_char,
+    argument: &'static str,
+    room: c_int,
+    length: *mut c_int,
+    text: impl FnOnce() -> MpiResult<String>,
+) -> MpiResult {
+    let (to, length) = (place(to, argument)?, place(length, "resultlen")?);
+    let text = text()?;
+    // SAFETY: not null, and the caller's promise.
+    length.set(unsafe { store_string(&text, to.0, room as usize) });
+    Ok(())
+}
+
+/// A value for an output argument that may be narrower; `MPI_UNDEFINED` where there is none, or where it does not fit.
+#[inline]
+pub fn narrow<T: TryFrom<u64> + From<i16>>(value: Option<u64>) -> T {
+    const { assert!(MPI_UNDEFINED >= i16::MIN as c_int) };
+    value.and_then(|value| T::try_from(value).ok()).unwrap_or_else(|| T::from(MPI_UNDEFINED as i16))
+}
+
+/// The bytes that a call moves, for MMDS; 0 where its arguments are wrong.
+#[inline]
+pub fn moved(count: impl Into<i64>, datatype: MPI_Datatype) -> u64 {
+    let size = bcs_mpi::datatype::buffer::checked_size("datatype", datatype).unwrap_or(0);
+    u64::try_from(count.into()).unwrap_or(0).saturating_mul(size as u64)
+}
+
+/// A count of either width.
+#[inline(always)]
+pub fn wide(count: impl Into<i64>) -> i64 {
+    count.into()
+}
+
+/// Has a panic, which would be a fault of this library, end the job with a message.
+pub fn install_panic_hook() {
+    std::panic::set_hook(Box::new(|panic| {
+        end::abort_job(MPI_ERR_INTERN, &format!("fault of the MPI library, please report it: {panic}"))
+    }));
+}

@@ -1,0 +1,119 @@
+//! Chapters 9, 11 and 20: the environment, errors, the start and the end, versions.
+
+use crate::edge::{install_panic_hook, object, place, result_string, string};
+use bcs_mpi::constants::*;
+use bcs_mpi::environment::{self, error_handlers};
+use bcs_mpi::process::{self, LifePhase, end, start};
+use mds::Primitive;
+use std::ffi::{c_char, c_int, c_void};
+
+calls! {
+    call MPI_Init(_argc: *mut c_int, _argv: *mut *mut *mut c_char) [] {
+        install_panic_hook();
+        start::init(Primitive::Init, MPI_THREAD_SINGLE)?
+    }
+    call MPI_Init_thread(_argc: *mut c_int, _argv: *mut *mut *mut c_char, required: c_int, provided: *mut c_int) [] {
+        let provided = place(provided, "provided")?;
+        install_panic_hook();
+        provided.set(start::init(Primitive::InitThread, required)?)
+    }
+    call MPI_Initialized(flag: *mut c_int) [] {
+        let before = matches!(process::phase(), LifePhase::Uninitialised | LifePhase::Starting);
+        place(flag, "flag")?.set((!before).into())
+    }
+    call MPI_Finalized(flag: *mut c_int) [] {
+        place(flag, "flag")?.set((process::phase() == LifePhase::Finalised).into())
+    }
+    call MPI_Finalize() [] {
+        end::finalize()?
+    }
+    call MPI_Query_thread(provided: *mut c_int) [] {
+        place(provided, "provided")?.set(start::query_thread()?)
+    }
+    call MPI_Is_thread_main(flag: *mut c_int) [] {
+        place(flag, "flag")?.set(start::is_thread_main()?.into())
+    }
+    call MPI_Abort(comm: MPI_Comm, errorcode: c_int) [on comm] {
+        environment::abort(comm, errorcode)?
+    }
+    call MPI_Get_version(version: *mut c_int, subversion: *mut c_int) [] {
+        place(version, "version")?.set(MPI_VERSION);
+        place(subversion, "subversion")?.set(MPI_SUBVERSION)
+    }
+    call MPI_Get_library_version(version: *mut c_char, resultlen: *mut c_int) [] {
+        let text = || Ok(environment::library_version());
+        result_string(version, "version", MPI_MAX_LIBRARY_VERSION_STRING, resultlen, text)?
+    }
+    call MPI_Get_processor_name(name: *mut c_char, resultlen: *mut c_int) [] {
+        process::enter()?;
+        result_string(name, "name", MPI_MAX_PROCESSOR_NAME, resultlen, || Ok(environment::host_name()))?
+    }
+    call MPI_Abi_get_version(abi_major: *mut c_int, abi_minor: *mut c_int) [] {
+        place(abi_major, "abi_major")?.set(MPI_ABI_VERSION);
+        place(abi_minor, "abi_minor")?.set(MPI_ABI_SUBVERSION)
+    }
+    call MPI_Abi_get_info(info: *mut MPI_Info) [] {
+        place(info, "info")?.set(environment::info::create_abi()?)
+    }
+    plain MPI_Wtime() -> f64 {
+        environment::wtime()
+    }
+    plain MPI_Wtick() -> f64 {
+        environment::wtick()
+    }
+    call MPI_Pcontrol(_level: c_int) [] {}
+    call MPI_Alloc_mem(size: MPI_Aint, info: MPI_Info, baseptr: *mut c_void) [] {
+        let base = place(baseptr.cast::<*mut c_void>(), "baseptr")?;
+        environment::info::check(info)?;
+        base.set(environment::alloc_mem(size)?)
+    }
+    call MPI_Free_mem(base: *mut c_void) [] {
+        process::enter()?;
+        environment::free_mem(base)
+    }
+
+    call MPI_Error_class(errorcode: c_int, errorclass: *mut c_int) [] {
+        place(errorclass, "errorclass")?.set(environment::error_class(errorcode)?)
+    }
+    call MPI_Error_string(errorcode: c_int, string: *mut c_char, resultlen: *mut c_int) [] {
+        let text = || environment::error_string(errorcode);
+        result_string(string, "string", MPI_MAX_ERROR_STRING, resultlen, text)?
+    }
+    call MPI_Add_error_class(errorclass: *mut c_int) [] {
+        place(errorclass, "errorclass")?.set(process::enter()?.codes.add_class())
+    }
+    call MPI_Add_error_code(errorclass: c_int, errorcode: *mut c_int) [] {
+        place(errorcode, "errorcode")?.set(process::enter()?.codes.add_code(errorclass)?)
+    }
+    call MPI_Add_error_string(errorcode: c_int, text: *const c_char) [] {
+        let text = string(text, "string", MPI_ERR_ARG)?;
+        process::enter()?.codes.set_text(errorcode, Some(text))?
+    }
+    call MPI_Remove_error_class(errorclass: c_int) [] {
+        process::enter()?.codes.remove(errorclass, true)?
+    }
+    call MPI_Remove_error_code(errorcode: c_int) [] {
+        process::enter()?.codes.remove(errorcode, false)?
+    }
+    call MPI_Remove_error_string(errorcode: c_int) [] {
+        process::enter()?.codes.set_text(errorcode, None)?
+    }
+    call MPI_Comm_create_errhandler(
+        comm_errhandler_fn: Option<MPI_Comm_errhandler_function>, errhandler: *mut MPI_Errhandler,
+    ) [] {
+        place(errhandler, "errhandler")?.set(error_handlers::create(comm_errhandler_fn)?)
+    }
+    call MPI_Comm_set_errhandler(comm: MPI_Comm, errhandler: MPI_Errhandler) [on comm] {
+        error_handlers::set(comm, errhandler)?
+    }
+    call MPI_Comm_get_errhandler(comm: MPI_Comm, errhandler: *mut MPI_Errhandler) [on comm] {
+        place(errhandler, "errhandler")?.set(error_handlers::get(comm)?)
+    }
+    call MPI_Comm_call_errhandler(comm: MPI_Comm, errorcode: c_int) [on comm] {
+        let error = error_handlers::call(comm, errorcode)?;
+        bcs_mpi::error::raise("MPI_Comm_call_errhandler", error, Some(comm))
+    }
+    call MPI_Errhandler_free(errhandler: *mut MPI_Errhandler) [] {
+        error_handlers::free(object(errhandler, "errhandler")?)?
+    }
+}

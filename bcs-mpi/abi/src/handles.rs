@@ -1,0 +1,30 @@
+//! Chapter 20: handles as integers, for Fortran.
+
+use bcs_mpi::constants::*;
+use bcs_mpi::environment::integers::{self, Of};
+use std::ffi::c_int;
+
+macro_rules! integers {
+    ($($type:ident $null:ident $kind:ident $to:ident $from:ident)*) => { calls! { $(
+        plain $to(handle: $type) -> c_int {
+            integers::of_handle(Of::$kind, handle.0)
+        }
+        plain $from(int: c_int) -> $type {
+            $type(integers::to_handle(Of::$kind, int, $null.0))
+        }
+    )* } };
+}
+
+integers! {
+    MPI_Comm MPI_COMM_NULL Communicator MPI_Comm_toint MPI_Comm_fromint
+    MPI_Group MPI_GROUP_NULL Group MPI_Group_toint MPI_Group_fromint
+    MPI_Request MPI_REQUEST_NULL Request MPI_Request_toint MPI_Request_fromint
+    MPI_Errhandler MPI_ERRHANDLER_NULL ErrorHandler MPI_Errhandler_toint MPI_Errhandler_fromint
+    MPI_Info MPI_INFO_NULL Info MPI_Info_toint MPI_Info_fromint
+    MPI_Datatype MPI_DATATYPE_NULL Predefined MPI_Type_toint MPI_Type_fromint
+    MPI_Op MPI_OP_NULL Predefined MPI_Op_toint MPI_Op_fromint
+    MPI_Win MPI_WIN_NULL Predefined MPI_Win_toint MPI_Win_fromint
+    MPI_File MPI_FILE_NULL Predefined MPI_File_toint MPI_File_fromint
+    MPI_Session MPI_SESSION_NULL Predefined MPI_Session_toint MPI_Session_fromint
+    MPI_Message MPI_MESSAGE_NULL Predefined MPI_Message_toint MPI_Message_fromint
+}

@@ -1,0 +1,94 @@
+//! Chapter 3: completing requests.
+
+use crate::edge::{array, object, place};
+use bcs_mpi::constants::*;
+use bcs_mpi::request::complete::{self, Statuses};
+use bcs_mpi::request::{self};
+use std::ffi::c_int;
+
+const REQUESTS: [&str; 2] = ["array_of_requests", "count"];
+const SOME_REQUESTS: [&str; 2] = ["array_of_requests", "incount"];
+const INDICES: [&str; 2] = ["array_of_indices", "incount"];
+
+fn index(of: Option<usize>) -> c_int {
+    of.map_or(MPI_UNDEFINED, |index| index as c_int)
+}
+
+calls! {
+    call MPI_Wait(request: *mut MPI_Request, status: *mut MPI_Status) [time Wait(0)] {
+        complete::wait(object(request, "request")?, status)?
+    }
+    call MPI_Test(request: *mut MPI_Request, flag: *mut c_int, status: *mut MPI_Status) [time Test(0)] {
+        let (request, flag) = (object(request, "request")?, place(flag, "flag")?);
+        let mut done = false;
+        let result = complete::test(request, &mut done, status);
+        flag.set(done.into());
+        result?
+    }
+    call MPI_Waitall(count: c_int, array_of_requests: *mut MPI_Request, array_of_statuses: *mut MPI_Status)
+    [time Waitall(0)] {
+        complete::wait_all(array(array_of_requests, count, REQUESTS)?, Statuses::new(array_of_statuses))?
+    }
+    call MPI_Testall(
+        count: c_int, array_of_requests: *mut MPI_Request, flag: *mut c_int, array_of_statuses: *mut MPI_Status,
+    ) [time Testall(0)] {
+        let (requests, flag) = (array(array_of_requests, count, REQUESTS)?, place(flag, "flag")?);
+        let mut done = false;
+        let result = complete::test_all(requests, &mut done, Statuses::new(array_of_statuses));
+        flag.set(done.into());
+        result?
+    }
+    call MPI_Waitany(count: c_int, array_of_requests: *mut MPI_Request, indx: *mut c_int, status: *mut MPI_Status)
+    [time Waitany(0)] {
+        let (requests, place) = (array(array_of_requests, count, REQUESTS)?, place(indx, "index")?);
+        let mut found = None;
+        let result = complete::wait_any(requests, &mut found, status);
+        place.set(index(found));
+        result?
+    }
+    call MPI_Testany(
+        count: c_int, array_of_requests: *mut MPI_Request, indx: *mut c_int, flag: *mut c_int, status: *mut MPI_Status,
+    ) [time Testany(0)] {
+        let requests = array(array_of_requests, count, REQUESTS)?;
+        let (place, flag) = (place(indx, "index")?, place(flag, "flag")?);
+        let (mut found, mut done) = (None, false);
+        let result = complete::test_any(requests, &mut done, &mut found, status);
+        place.set(index(found));
+        flag.set(done.into());
+        result?
+    }
+    call MPI_Waitsome(
+        incount: c_int, array_of_requests: *mut MPI_Request, outcount: *mut c_int, array_of_indices: *mut c_int,
+        array_of_statuses: *mut MPI_Status,
+    ) [time Waitsome(0)] {
+        let requests = array(array_of_requests, incount, SOME_REQUESTS)?;
+        let (indices, outcount) = (array(array_of_indices, incount, INDICES)?, place(outcount, "outcount")?);
+        let mut completed = None;
+        let result = complete::wait_some(requests, &mut completed, indices, Statuses::new(array_of_statuses));
+        outcount.set(index(completed));
+        result?
+    }
+    call MPI_Testsome(
+        incount: c_int, array_of_requests: *mut MPI_Request, outcount: *mut c_int, array_of_indices: *mut c_int,
+        array_of_statuses: *mut MPI_Status,
+    ) [time Testsome(0)] {
+        let requests = array(array_of_requests, incount, SOME_REQUESTS)?;
+        let (indices, outcount) = (array(array_of_indices, incount, INDICES)?, place(outcount, "outcount")?);
+        let mut completed = None;
+        let result = complete::test_some(requests, &mut completed, indices, Statuses::new(array_of_statuses));
+        outcount.set(index(completed));
+        result?
+    }
+    call MPI_Request_free(request: *mut MPI_Request) [time RequestFree(0)] {
+        request::free(object(request, "request")?)?
+    }
+    call MPI_Request_get_status(request: MPI_Request, flag: *mut c_int, status: *mut MPI_Status)
+    [time RequestGetStatus(0)] {
+        let flag = place(flag, "flag")?;
+        let found = request::get_status(request)?;
+        flag.set(found.is_some().into());
+        if let Some(found) = found {
+            found.store(status);
+        }
+    }
+}

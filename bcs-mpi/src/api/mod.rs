@@ -1,0 +1,35 @@
+//! The BCS API (paper, table 4.1): the calls that everything maps on (table 4.2).
+//!
+//! | BCS | MPI |
+//! |---|---|
+//! | [`bcs_send`] | MPI_Send and its modes (blocking), MPI_Isend and its modes (non-blocking) |
+//! | [`bcs_recv`] | MPI_Recv, MPI_Irecv |
+//! | [`bcs_probe`] | MPI_Probe, MPI_Iprobe |
+//! | [`bcs_test`] | MPI_Test, MPI_Wait |
+//! | `bcs_testall`: [`crate::request::complete`] | MPI_Testall, MPI_Waitall |
+//! | collectives: [`crate::collective`] | MPI_Barrier, MPI_Bcast, … |
+//!
+//! Below it is the NIC: descriptors, posted at the port.
+
+mod probe;
+mod receive;
+mod send;
+mod test;
+
+pub use probe::bcs_probe;
+pub use receive::{Received, bcs_recv};
+pub use send::bcs_send;
+pub use test::bcs_test;
+
+/// Whether a call waits for what it starts or looks at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// It waits: the rank lends its core meanwhile.
+    Blocking,
+    /// It does not: a request tells later.
+    NonBlocking,
+}
+
+/// A request of the NIC, to be taken by [`bcs_test`] once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BcsRequest(pub u32);

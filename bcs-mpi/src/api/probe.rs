@@ -1,0 +1,36 @@
+//! bcs_probe: blocking and non-blocking test for a matching message.
+
+use super::Mode;
+use crate::error::MpiResult;
+use crate::process::Guard;
+use mds::Primitive;
+use nic_emu::matching::Envelope;
+use nic_emu::port::Outcome;
+use nic_emu::status::WaitingFor;
+
+/// The oldest message that a receive with this envelope would take; a blocking probe waits for one.
+///
+/// # Errors
+/// The NIC fails.
+pub fn bcs_probe(
+    process: &mut Guard,
+    call: Primitive,
+    envelope: &Envelope,
+    peer_in_job: u32,
+    mode: Mode,
+) -> MpiResult<Option<Outcome>> {
+    if mode == Mode::NonBlocking {
+        return Ok(process.port.probe(envelope)?);
+    }
+    let what = WaitingFor {
+        call: call.index() as u32,
+        context: envelope.context,
+        peer: envelope.source,
+        tag: envelope.tag,
+        bytes: 0,
+        requests: 1,
+        peer_in_job,
+        sends: false,
+    };
+    Ok(Some(process.wait(&what, |process| Ok(process.port.probe(envelope)?))?))
+}

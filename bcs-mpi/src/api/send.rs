@@ -1,0 +1,53 @@
+//! bcs_send: blocking and non-blocking send.
+
+use super::{BcsRequest, Mode};
+use crate::error::MpiResult;
+use crate::process::Guard;
+use mds::Primitive;
+use nic_emu::port::{Posted, Send};
+use nic_emu::status::WaitingFor;
+
+/// Sends `bytes` bytes at `data`. `peer` is the destination's rank in the communicator. Answers the request of a
+/// non-blocking send that is not complete yet.
+///
+/// # Safety
+/// `data` must be readable for `bytes` bytes, until the request that is answered is complete.
+///
+/// # Errors
+/// The NIC fails.
+#[inline(always)]
+pub unsafe fn bcs_send(
+    process: &mut Guard,
+    call: Primitive,
+    send: &Send,
+    peer: u32,
+    data: *const u8,
+    bytes: usize,
+    mode: Mode,
+) -> MpiResult<Option<BcsRequest>> {
+    // SAFETY: the caller's promise.
+    match unsafe { process.port.post_send(send, data, bytes)? } {
+        Posted::Complete => {
+            process.port.nudge(false)?;
+            Ok(None)
+        }
+        Posted::Request(request) if mode == Mode::NonBlocking => {
+            process.port.nudge(true)?;
+            Ok(Some(BcsRequest(request)))
+        }
+        Posted::Request(request) => {
+            let what = WaitingFor {
+                call: call.index() as u32,
+                context: send.context,
+                peer,
+                tag: send.tag,
+                bytes: bytes as u64,
+                requests: 1,
+                peer_in_job: send.destination,
+                sends: true,
+            };
+            process.wait(&what, |process| Ok(process.port.test(request)?))?;
+            Ok(None)
+        }
+    }
+}

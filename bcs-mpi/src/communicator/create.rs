@@ -1,0 +1,271 @@
+//! Making and freeing communicators: dup, split, create (MPI-5.0, §7.4).
+//!
+//! Contexts are agreed on over the parent. MPI_Comm_split costs two meetings: colours and keys to all, then one number;
+//! the others cost one.
+
+use super::meeting::{agree, gather_all};
+use super::{Communicator, attributes};
+use crate::constants::*;
+use crate::error::{MpiError, MpiResult, Problem};
+use crate::group::{self, Group};
+use crate::handle::{Kind, Stale};
+use crate::process::{self, Guard, Process};
+use mds::Primitive;
+use nic_emu::matching::Envelope;
+use nic_emu::port::{Posted, Send};
+use nic_emu::status::WaitingFor;
+use std::ffi::c_int;
+use std::sync::atomic::Ordering;
+
+/// Takes contexts for `count` communicators.
+fn take_contexts(process: &mut Process, count: u32) -> MpiResult<u32> {
+    let next = &process.port.memory().header().next_context.0;
+    let first = next.fetch_add(2 * count, Ordering::Relaxed);
+    if first > u32::MAX - (1 << 28) {
+        let text = "the job has made two billion communicators, which is all that it can tell apart";
+        return Err(MpiError::new(Problem::Exhausted(text.into())));
+    }
+    Ok(first)
+}
+
+/// A communicator of this group, in which this process has a rank.
+fn make(process: &Process, parent: MPI_Comm, group: Group, context: u32) -> MpiResult<Option<Communicator>> {
+    let Some(rank) = group.member(process.place.rank) else { return Ok(None) };
+    let memory = process.port.memory();
+    let mut local = (0, 0);
+    for member in 0..group.size() {
+        if memory.local_index(group.job_rank(member))?.is_some() {
+            local.0 += (member < rank) as u16;
+            local.1 += 1;
+        }
+    }
+    let parent = process.communicator(parent)?;
+    Ok(Some(Communicator {
+        context,
+        rank,
+        size: group.size(),
+        group,
+        name: String::new(),
+        error_handler: parent.error_handler,
+        error_handler_was_set: parent.error_handler_was_set,
+        local,
+        sequence: 0,
+        attributes: attributes::Attributes::default(),
+    }))
+}
+
+fn store(process: &mut Process, communicator: Option<Communicator>) -> MPI_Comm {
+    let Some(communicator) = communicator else { return MPI_COMM_NULL };
+    if let Ok(handler) = process.error_handlers.get_mut(communicator.error_handler.0) {
+        handler.references += 1;
+    }
+    process.communicators.insert(communicator)
+}
+
+/// MPI_Comm_dup and MPI_Comm_dup_with_info. Attributes are copied as their keys say, in callbacks that may call MPI.
+///
+/// # Errors
+/// No such communicator, or a copy callback refuses.
+pub fn dup(call: Primitive, comm: MPI_Comm) -> MpiResult<MPI_Comm> {
+    let copied = attributes::copy_all(comm)?;
+    let mut process = process::enter()?;
+    let group = process.communicator(comm)?.group.clone();
+    let context = agree(&mut process, call, comm, |process| take_contexts(process, 1))?;
+    let mut new = make(&process, comm, group, context)?;
+    if let Some(new) = &mut new {
+        new.attributes = copied;
+    }
+    Ok(store(&mut process, new))
+}
+
+/// The members of one colour, in the order of their keys, then of their ranks; and which of the colours it is.
+fn members_of(all: &[(c_int, c_int)], colour: c_int) -> (Vec<u32>, u32) {
+    let mut members: Vec<(c_int, u32)> = all
+        .iter()
+        .enumerate()
+        .filter(|(_, (of, _))| *of == colour)
+        .map(|(rank, (_, key))| (*key, rank as u32))
+        .collect();
+    members.sort_unstable();
+    (members.into_iter().map(|(_, rank)| rank).collect(), distinct(all, |of| of < colour))
+}
+
+/// Distinct colours for which `counts`.
+fn distinct(all: &[(c_int, c_int)], counts: impl Fn(c_int) -> bool) -> u32 {
+    let mut colours: Vec<c_int> =
+        all.iter().map(|(colour, _)| *colour).filter(|&colour| colour != MPI_UNDEFINED && counts(colour)).collect();
+    colours.sort_unstable();
+    colours.dedup();
+    colours.len() as u32
+}
+
+/// MPI_Comm_split.
+///
+/// # Errors
+/// No such communicator, or a colour that is neither MPI_UNDEFINED nor positive or 0.
+pub fn split(call: Primitive, comm: MPI_Comm, color: c_int, key: c_int) -> MpiResult<MPI_Comm> {
+    let mut process = process::enter()?;
+    process.communicator(comm)?;
+    if color < 0 && color != MPI_UNDEFINED {
+        let allowed = "it must be 0 or more, or MPI_UNDEFINED";
+        return Err(MpiError::argument(MPI_ERR_ARG, "color", color, allowed));
+    }
+    split_by(&mut process, call, comm, color, key)
+}
+
+fn split_by(process: &mut Guard, call: Primitive, comm: MPI_Comm, colour: c_int, key: c_int) -> MpiResult<MPI_Comm> {
+    let mut own = [0; 8];
+    own[..4].copy_from_slice(&colour.to_ne_bytes());
+    own[4..].copy_from_slice(&key.to_ne_bytes());
+    let int = |bytes: &[u8]| c_int::from_ne_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
+    let all: Vec<(c_int, c_int)> =
+        gather_all(process, call, comm, own)?.iter().map(|pair| (int(pair), int(&pair[4..]))).collect();
+    let colours = distinct(&all, |_| true);
+    let first = agree(process, call, comm, |process| take_contexts(process, colours))?;
+    if colour == MPI_UNDEFINED {
+        return Ok(MPI_COMM_NULL);
+    }
+    let (members, index) = members_of(&all, colour);
+    let parent = &process.communicator(comm)?.group;
+    let group = Group::of(members.iter().map(|&rank| parent.job_rank(rank)).collect());
+    let new = make(process, comm, group, first + 2 * index)?;
+    Ok(store(process, new))
+}
+
+/// MPI_Comm_split_type: by what the processes share. With MPI_COMM_TYPE_SHARED, the ranks of a node; finer hardware is not told apart.
+///
+/// # Errors
+/// No such communicator, or no such type.
+pub fn split_type(comm: MPI_Comm, split_type: c_int, key: c_int) -> MpiResult<MPI_Comm> {
+    let call = Primitive::CommSplitType;
+    let mut process = process::enter()?;
+    process.communicator(comm)?;
+    let colour = match split_type {
+        MPI_COMM_TYPE_SHARED => 0,
+        MPI_UNDEFINED | MPI_COMM_TYPE_HW_GUIDED | MPI_COMM_TYPE_HW_UNGUIDED | MPI_COMM_TYPE_RESOURCE_GUIDED => {
+            MPI_UNDEFINED
+        }
+        _ => {
+            let allowed = "it must be MPI_COMM_TYPE_SHARED, another MPI_COMM_TYPE_*, or MPI_UNDEFINED";
+            return Err(MpiError::argument(MPI_ERR_ARG, "split_type", split_type, allowed));
+        }
+    };
+    split_by(&mut process, call, comm, colour, key)
+}
+
+/// The group of an argument whose members are all in the communicator.
+fn subgroup(process: &Process, comm: MPI_Comm, handle: MPI_Group) -> MpiResult<Group> {
+    let group = group::resolve(process, "group", handle)?;
+    let communicator = process.communicator(comm)?;
+    if group.ranks().iter().any(|&rank| communicator.group.member(rank).is_none()) {
+        let allowed = format!("its members must all be members of {}", communicator.title());
+        return Err(MpiError::argument(MPI_ERR_GROUP, "group", format!("a group of {}", group.size()), allowed));
+    }
+    Ok(group)
+}
+
+/// MPI_Comm_create: every member calls it; disjoint groups give one communicator each.
+///
+/// # Errors
+/// No such communicator or group, or a group that is not part of the communicator.
+pub fn create(comm: MPI_Comm, group: MPI_Group) -> MpiResult<MPI_Comm> {
+    let mut process = process::enter()?;
+    process.communicator(comm)?;
+    let group = subgroup(&process, comm, group)?;
+    let size = process.communicator(comm)?.size;
+    let first = agree(&mut process, Primitive::CommCreate, comm, |process| take_contexts(process, size))?;
+    if group.size() == 0 {
+        return Ok(MPI_COMM_NULL);
+    }
+    // Groups of other members are disjoint, so their first members differ.
+    let leader = process.communicator(comm)?.group.member(group.job_rank(0)).unwrap_or(0);
+    let new = make(&process, comm, group, first + 2 * leader)?;
+    Ok(store(&mut process, new))
+}
+
+/// MPI_Comm_create_group: only the group's members call it. Its first member tells the others the context, in messages with
+/// this tag in the parent's collective context, which programs cannot receive.
+///
+/// # Errors
+/// As [`create`], and a wrong tag.
+pub fn create_group(comm: MPI_Comm, group: MPI_Group, tag: c_int) -> MpiResult<MPI_Comm> {
+    let mut process = process::enter()?;
+    process.communicator(comm)?;
+    if tag < 0 {
+        return Err(MpiError::new(Problem::Tag { argument: "tag", value: tag, also: "" }));
+    }
+    let group = subgroup(&process, comm, group)?;
+    let Some(member) = group.member(process.place.rank) else { return Ok(MPI_COMM_NULL) };
+    let parent = process.communicator(comm)?;
+    let (context, own) = (parent.context + 1, parent.rank);
+    let leader = group.job_rank(0);
+    let source = parent.group.member(leader).unwrap_or(0);
+    let mut chosen = [0; 4];
+    if member == 0 {
+        chosen = take_contexts(&mut process, 1)?.to_ne_bytes();
+        for other in 1..group.size() {
+            let send = Send { context, source: own, tag, destination: group.job_rank(other), synchronous: false };
+            // SAFETY: four bytes ride in the descriptor, so the send is complete at once.
+            let posted = unsafe { process.port.post_send(&send, chosen.as_ptr(), chosen.len())? };
+            debug_assert_eq!(posted, Posted::Complete);
+        }
+        process.port.nudge(true)?;
+    } else {
+        let envelope = Envelope { context, source, tag };
+        // SAFETY: `chosen` lives until the wait below is over, and nobody else uses it.
+        let request = unsafe { process.port.post_receive(&envelope, chosen.as_mut_ptr(), chosen.len())? };
+        let what = WaitingFor {
+            call: Primitive::CommCreateGroup.index() as u32,
+            context,
+            peer: source,
+            tag,
+            bytes: 4,
+            requests: 1,
+            peer_in_job: leader,
+            sends: false,
+        };
+        process.wait(&what, |process| Ok(process.port.test(request)?))?;
+    }
+    let new = make(&process, comm, group, u32::from_ne_bytes(chosen))?;
+    Ok(store(&mut process, new))
+}
+
+/// MPI_Comm_free. Pending operations of the communicator complete as if it lived.
+///
+/// # Errors
+/// No such communicator, a predefined one, or a delete callback refuses.
+pub fn free(comm: &mut MPI_Comm) -> MpiResult {
+    if matches!(*comm, MPI_COMM_WORLD | MPI_COMM_SELF) {
+        let name = if *comm == MPI_COMM_WORLD { "MPI_COMM_WORLD" } else { "MPI_COMM_SELF" };
+        return Err(MpiError::argument(MPI_ERR_COMM, "comm", name, "predefined communicators are not freed"));
+    }
+    process::enter()?.communicator(*comm)?;
+    attributes::delete_all(*comm)?;
+    let mut process = process::enter()?;
+    let freed = match process.communicators.remove(*comm) {
+        Ok(freed) => freed,
+        Err(why) => return Err(wrong(*comm, why)),
+    };
+    crate::environment::error_handlers::release(&mut process, freed.error_handler);
+    *comm = MPI_COMM_NULL;
+    Ok(())
+}
+
+#[cold]
+fn wrong(comm: MPI_Comm, why: Stale) -> MpiError {
+    MpiError::handle("comm", comm.0, Kind::Communicator, why)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_split_orders_by_key_then_rank_and_numbers_colours_alike() {
+        let all = [(7, 0), (3, 5), (7, -1), (MPI_UNDEFINED, 0), (3, 5), (9, 0)];
+        assert_eq!(members_of(&all, 7), (vec![2, 0], 1));
+        assert_eq!(members_of(&all, 3), (vec![1, 4], 0));
+        assert_eq!(members_of(&all, 9), (vec![5], 2));
+        assert_eq!(distinct(&all, |_| true), 3);
+    }
+}

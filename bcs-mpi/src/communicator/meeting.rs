@@ -1,0 +1,155 @@
+//! Meeting on the NIC: how members of a communicator reach a collective operation and are let go (paper, §4.4).
+//!
+//! All collectives go through [`arrive`], which counts them: members that call the same collectives in the same order meet
+//! in the same ones.
+
+use super::Communicator;
+use crate::constants::MPI_Comm;
+use crate::error::MpiResult;
+use crate::process::{Guard, Process};
+use mds::Primitive;
+use nic_emu::board::Board;
+use nic_emu::descriptor::CollectiveKind;
+use nic_emu::port::{Collective, Release};
+use nic_emu::status::{NOBODY, WaitingFor};
+
+/// What a member reaches.
+#[derive(Clone, Copy, Debug)]
+pub struct Arrival {
+    /// What the NIC does.
+    pub kind: CollectiveKind,
+    /// `ReduceOp` and `ElementType` of a reduction.
+    pub operation: (u8, u8),
+    /// The root's rank; 0 where there is none.
+    pub root: u32,
+}
+
+impl Default for Arrival {
+    fn default() -> Self {
+        Self { kind: CollectiveKind::Board, operation: (0, 0), root: 0 }
+    }
+}
+
+/// Posts this rank's arrival at the next collective of the communicator; answers the NIC's request, or none as
+/// [`nic_emu::port::Port::post_collective`] does.
+///
+/// # Safety
+/// `data` must be readable for `bytes` bytes, and stay so as [`nic_emu::port::Port::post_collective`] says.
+///
+/// # Errors
+/// No such communicator, or the NIC fails.
+#[inline]
+pub unsafe fn arrive(
+    process: &mut Process,
+    comm: MPI_Comm,
+    arrival: &Arrival,
+    data: *const u8,
+    bytes: usize,
+    wanted: bool,
+) -> MpiResult<Option<u32>> {
+    let communicator = process.communicator_mut(comm)?;
+    let collective = Collective {
+        kind: arrival.kind,
+        operation: arrival.operation,
+        context: communicator.context + 1,
+        comm: (communicator.rank, communicator.size),
+        root: arrival.root,
+        sequence: communicator.sequence,
+        local: communicator.local,
+    };
+    communicator.sequence = communicator.sequence.wrapping_add(1);
+    // SAFETY: the caller's promise.
+    Ok(unsafe { process.port.post_collective(&collective, data, bytes, wanted)? })
+}
+
+/// What a hang report says of a member that waits in a collective.
+#[inline]
+pub fn waiting_in(communicator: &Communicator, call: Primitive, root: Option<u32>, bytes: usize) -> WaitingFor {
+    WaitingFor {
+        call: call.index() as u32,
+        context: communicator.context + 1,
+        peer: root.unwrap_or(NOBODY),
+        tag: 0,
+        bytes: bytes as u64,
+        requests: 1,
+        peer_in_job: root.map_or(NOBODY, |root| communicator.job_rank(root)),
+        sends: false,
+    }
+}
+
+/// Waits until the NIC lets the member go.
+///
+/// # Errors
+/// The NIC fails.
+#[inline]
+pub fn released(process: &mut Guard, what: &WaitingFor, request: u32) -> MpiResult<Release> {
+    process.wait(what, |process| Ok(process.port.test_collective(request)?))
+}
+
+/// Arrives with a small contribution and waits for the release.
+///
+/// # Errors
+/// No such communicator, or the NIC fails.
+pub fn meet(
+    process: &mut Guard,
+    call: Primitive,
+    comm: MPI_Comm,
+    arrival: &Arrival,
+    data: &[u8],
+) -> MpiResult<Option<Release>> {
+    let what = waiting_in(process.communicator(comm)?, call, None, data.len());
+    // SAFETY: a slice is readable, and borrowed until the release.
+    let request = unsafe { arrive(process, comm, arrival, data.as_ptr(), data.len(), true)? };
+    request.map(|request| released(process, &what, request)).transpose()
+}
+
+/// The small contributions of all members, by rank: what communicators are made by.
+///
+/// # Errors
+/// No such communicator, or the NIC fails.
+pub fn gather_all<const BYTES: usize>(
+    process: &mut Guard,
+    call: Primitive,
+    comm: MPI_Comm,
+    own: [u8; BYTES],
+) -> MpiResult<Vec<[u8; BYTES]>> {
+    if process.communicator(comm)?.size == 1 {
+        return Ok(vec![own]);
+    }
+    let released = meet(process, call, comm, &Arrival::default(), &own)?;
+    let Some(Release::Instance(instance)) = released else { return Ok(vec![own]) };
+    let board = Board::new(process.port.memory(), instance)?;
+    let mut all = vec![[0; BYTES]; board.len()];
+    for (member, bytes) in all.iter_mut().enumerate() {
+        // SAFETY: each element has BYTES.
+        unsafe { board.read(member, 0, bytes.as_mut_ptr(), BYTES)? };
+    }
+    board.depart(instance);
+    Ok(all)
+}
+
+/// A number that rank 0 chooses and all members get.
+///
+/// # Errors
+/// No such communicator, or the NIC fails.
+pub fn agree(
+    process: &mut Guard,
+    call: Primitive,
+    comm: MPI_Comm,
+    choose: impl FnOnce(&mut Process) -> MpiResult<u32>,
+) -> MpiResult<u32> {
+    let communicator = process.communicator(comm)?;
+    let (rank, size) = (communicator.rank, communicator.size);
+    let chosen = if rank == 0 { choose(process)? } else { 0 };
+    if size == 1 {
+        return Ok(chosen);
+    }
+    let arrival = Arrival { kind: CollectiveKind::Broadcast, ..Arrival::default() };
+    let released = meet(process, call, comm, &arrival, &chosen.to_ne_bytes())?;
+    Ok(match released {
+        Some(Release::Result(payload)) if rank != 0 => {
+            u32::from_ne_bytes([payload[0], payload[1], payload[2], payload[3]])
+        }
+        _ => chosen,
+    })
+}

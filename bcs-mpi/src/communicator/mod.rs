@@ -1,0 +1,290 @@
+//! Communicators: a group with a context of its own (MPI-5.0, chapter 7).
+//!
+//! A context is an even number for point-to-point traffic; the next odd one is for collectives, so the two never meet. Every
+//! collective of a communicator has a number that its members count alike. Contexts come from a counter in NIC memory and are
+//! not used twice.
+
+pub mod attributes;
+pub mod create;
+pub mod meeting;
+
+pub use meeting::{Arrival, arrive, meet, released};
+
+use crate::constants::*;
+use crate::error::{MpiError, MpiResult, Problem};
+use crate::group::Group;
+use crate::handle::{Kind, Stale, Table};
+use crate::process::{self, Process};
+use attributes::Attributes;
+use nic_emu::hang::{SELF_CONTEXT, WORLD_CONTEXT};
+use std::ffi::c_int;
+
+/// A communicator.
+#[derive(Debug)]
+pub struct Communicator {
+    /// Its context, an even number.
+    pub context: u32,
+    /// This process's rank.
+    pub rank: u32,
+    /// Ranks.
+    pub size: u32,
+    /// Its group.
+    pub group: Group,
+    /// Its name; empty when it has none.
+    pub name: String,
+    /// Its error handler.
+    pub error_handler: MPI_Errhandler,
+    /// Whether the program has chosen that.
+    pub error_handler_was_set: bool,
+    /// Position among the members on this node, and their number.
+    pub local: (u16, u16),
+    /// Collectives so far.
+    pub sequence: u32,
+    /// Attributes.
+    pub attributes: Attributes,
+}
+
+impl Communicator {
+    /// What messages call it.
+    pub fn title(&self) -> String {
+        if self.name.is_empty() { format!("communicator {}", self.context) } else { self.name.clone() }
+    }
+
+    #[cold]
+    fn wrong_rank(&self, argument: &'static str, value: c_int, also: &'static str) -> MpiError {
+        MpiError::new(Problem::Rank { argument, value, comm: self.title(), size: self.size, also })
+    }
+
+    /// The peer that an argument names; none for MPI_PROC_NULL.
+    ///
+    /// # Errors
+    /// Another rank than the communicator has.
+    #[inline]
+    pub fn peer(&self, argument: &'static str, value: c_int) -> MpiResult<Option<u32>> {
+        if (value as u32) < self.size {
+            return Ok(Some(value as u32));
+        }
+        if value == MPI_PROC_NULL {
+            return Ok(None);
+        }
+        Err(self.wrong_rank(argument, value, " (or MPI_PROC_NULL)"))
+    }
+
+    /// The source that an argument names: a rank or `ANY_SOURCE` of the NIC; none for MPI_PROC_NULL.
+    ///
+    /// # Errors
+    /// Another rank than the communicator has.
+    #[inline]
+    pub fn source(&self, value: c_int) -> MpiResult<Option<u32>> {
+        if (value as u32) < self.size {
+            return Ok(Some(value as u32));
+        }
+        match value {
+            MPI_ANY_SOURCE => Ok(Some(nic_emu::descriptor::ANY_SOURCE)),
+            MPI_PROC_NULL => Ok(None),
+            _ => Err(self.wrong_rank("source", value, " (or MPI_ANY_SOURCE, MPI_PROC_NULL)")),
+        }
+    }
+
+    /// The root that an argument names.
+    ///
+    /// # Errors
+    /// Another rank than the communicator has.
+    #[inline]
+    pub fn root(&self, value: c_int) -> MpiResult<u32> {
+        if (value as u32) < self.size {
+            return Ok(value as u32);
+        }
+        Err(MpiError::new(Problem::Root { value, comm: self.title(), size: self.size }))
+    }
+
+    /// A peer's rank in the job.
+    #[inline]
+    pub fn job_rank(&self, peer: u32) -> u32 {
+        self.group.job_rank(peer)
+    }
+}
+
+/// The communicators of this process.
+pub struct Communicators {
+    world: Communicator,
+    own: Communicator,
+    table: Table<Communicator>,
+    /// Attribute keys.
+    pub keys: attributes::Keys,
+}
+
+impl Communicators {
+    /// MPI_COMM_WORLD and MPI_COMM_SELF of a rank of a job on one node.
+    pub fn of_job(rank: u32, size: u32, local_index: u16) -> Self {
+        let make = |context, group: Group, name: &str, rank, local| Communicator {
+            context,
+            rank,
+            size: group.size(),
+            group,
+            name: name.into(),
+            error_handler: MPI_ERRORS_ARE_FATAL,
+            error_handler_was_set: false,
+            local,
+            sequence: 0,
+            attributes: Attributes::default(),
+        };
+        let all = Group::Range { first: 0, size };
+        let alone = Group::Range { first: rank, size: 1 };
+        Self {
+            world: make(WORLD_CONTEXT, all, "MPI_COMM_WORLD", rank, (local_index, size as u16)),
+            own: make(SELF_CONTEXT, alone, "MPI_COMM_SELF", 0, (0, 1)),
+            table: Table::new(Kind::Communicator),
+            keys: attributes::Keys::default(),
+        }
+    }
+
+    /// The communicator of a handle.
+    ///
+    /// # Errors
+    /// [`Stale`] when it names none.
+    #[inline]
+    pub fn get(&self, handle: MPI_Comm) -> Result<&Communicator, Stale> {
+        match handle {
+            MPI_COMM_WORLD => Ok(&self.world),
+            MPI_COMM_SELF => Ok(&self.own),
+            MPI_COMM_NULL => Err(Stale::Null),
+            other => self.table.get(other.0),
+        }
+    }
+
+    /// The communicator of a handle, to be changed.
+    ///
+    /// # Errors
+    /// [`Stale`] when it names none.
+    #[inline]
+    pub fn get_mut(&mut self, handle: MPI_Comm) -> Result<&mut Communicator, Stale> {
+        match handle {
+            MPI_COMM_WORLD => Ok(&mut self.world),
+            MPI_COMM_SELF => Ok(&mut self.own),
+            MPI_COMM_NULL => Err(Stale::Null),
+            other => self.table.get_mut(other.0),
+        }
+    }
+
+    /// The handles themselves, for conversions.
+    pub fn table(&self) -> &Table<Communicator> {
+        &self.table
+    }
+
+    pub(crate) fn insert(&mut self, communicator: Communicator) -> MPI_Comm {
+        MPI_Comm(self.table.insert(communicator))
+    }
+
+    pub(crate) fn remove(&mut self, handle: MPI_Comm) -> Result<Communicator, Stale> {
+        self.table.remove(handle.0)
+    }
+}
+
+impl Process {
+    /// The communicator of an argument `comm`.
+    ///
+    /// # Errors
+    /// It names none.
+    #[inline]
+    pub fn communicator(&self, handle: MPI_Comm) -> MpiResult<&Communicator> {
+        match self.communicators.get(handle) {
+            Ok(communicator) => Ok(communicator),
+            Err(why) => Err(wrong_communicator("comm", handle, why)),
+        }
+    }
+
+    /// The same, to be changed.
+    ///
+    /// # Errors
+    /// It names none.
+    #[inline]
+    pub fn communicator_mut(&mut self, handle: MPI_Comm) -> MpiResult<&mut Communicator> {
+        match self.communicators.get_mut(handle) {
+            Ok(communicator) => Ok(communicator),
+            Err(why) => Err(wrong_communicator("comm", handle, why)),
+        }
+    }
+}
+
+#[cold]
+fn wrong_communicator(argument: &'static str, handle: MPI_Comm, why: Stale) -> MpiError {
+    MpiError::handle(argument, handle.0, Kind::Communicator, why)
+}
+
+/// MPI_Comm_rank.
+///
+/// # Errors
+/// No such communicator.
+#[inline]
+pub fn rank(comm: MPI_Comm) -> MpiResult<c_int> {
+    Ok(process::enter()?.communicator(comm)?.rank as c_int)
+}
+
+/// MPI_Comm_size.
+///
+/// # Errors
+/// No such communicator.
+#[inline]
+pub fn size(comm: MPI_Comm) -> MpiResult<c_int> {
+    Ok(process::enter()?.communicator(comm)?.size as c_int)
+}
+
+/// MPI_Comm_test_inter: all communicators of this library are intracommunicators.
+///
+/// # Errors
+/// No such communicator.
+pub fn is_inter(comm: MPI_Comm) -> MpiResult<bool> {
+    process::enter()?.communicator(comm)?;
+    Ok(false)
+}
+
+/// MPI_Comm_group.
+///
+/// # Errors
+/// No such communicator.
+pub fn group(comm: MPI_Comm) -> MpiResult<MPI_Group> {
+    let mut process = process::enter()?;
+    let group = process.communicator(comm)?.group.clone();
+    Ok(crate::group::store(&mut process, group))
+}
+
+/// MPI_Comm_compare.
+///
+/// # Errors
+/// No such communicators.
+pub fn compare(first: MPI_Comm, second: MPI_Comm) -> MpiResult<c_int> {
+    let process = process::enter()?;
+    let get = |argument, handle| {
+        process.communicators.get(handle).map_err(|why| wrong_communicator(argument, handle, why))
+    };
+    let (one, other) = (get("comm1", first)?, get("comm2", second)?);
+    Ok(match one.group.compare(&other.group) {
+        MPI_IDENT if first == second => MPI_IDENT,
+        MPI_IDENT => MPI_CONGRUENT,
+        different => different,
+    })
+}
+
+/// MPI_Comm_get_name.
+///
+/// # Errors
+/// No such communicator.
+pub fn get_name(comm: MPI_Comm) -> MpiResult<String> {
+    let process = process::enter()?;
+    if comm == MPI_COMM_NULL {
+        // Allowed since MPI-4.1 (§7.8): the null handle has a name.
+        return Ok("MPI_COMM_NULL".into());
+    }
+    Ok(process.communicator(comm)?.name.clone())
+}
+
+/// MPI_Comm_set_name; what does not fit in MPI_MAX_OBJECT_NAME is cut off.
+///
+/// # Errors
+/// No such communicator.
+pub fn set_name(comm: MPI_Comm, name: String) -> MpiResult {
+    let mut process = process::enter()?;
+    process.communicator_mut(comm)?.name = name;
+    Ok(())
+}

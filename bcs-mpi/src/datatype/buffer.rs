@@ -1,0 +1,183 @@
+//! Buffers of messages: address, count and datatype of a call, checked, and seen as bytes.
+
+use super::{layout, wrong};
+use crate::constants::*;
+use crate::error::{MpiError, MpiResult, Problem};
+use std::ffi::c_void;
+
+/// Bytes of one element of every predefined datatype whose elements are contiguous, by handle; 0 for the others.
+static CONTIGUOUS: [u8; 256] = {
+    let mut table = [0; 256];
+    let mut index = 0;
+    while index < DATATYPES.len() {
+        let datatype = &DATATYPES[index];
+        if datatype.size == datatype.extent && datatype.size < 256 {
+            table[datatype.handle.0 - MPI_DATATYPE_NULL.0] = datatype.size as u8;
+        }
+        index += 1;
+    }
+    table
+};
+
+/// Bytes of an element whose elements are contiguous in arrays: the fast path, a look-up without a branch on the kind.
+#[inline(always)]
+pub fn contiguous_bytes(datatype: MPI_Datatype) -> Option<usize> {
+    match CONTIGUOUS.get(datatype.0.wrapping_sub(MPI_DATATYPE_NULL.0)) {
+        Some(&bytes) if bytes != 0 => Some(bytes as usize),
+        _ => None,
+    }
+}
+
+/// The names of a buffer's arguments in the standard: address, count, datatype.
+pub type Names = [&'static str; 3];
+
+/// The usual ones.
+pub const NAMES: Names = ["buf", "count", "datatype"];
+/// Those of the sending half of calls with two buffers.
+pub const SEND_NAMES: Names = ["sendbuf", "sendcount", "sendtype"];
+/// Those of the receiving half.
+pub const RECEIVE_NAMES: Names = ["recvbuf", "recvcount", "recvtype"];
+
+#[cold]
+fn wrong_count(argument: &'static str, value: i64) -> MpiError {
+    let allowed = if value < 0 { "it must not be negative" } else { "so many elements are more than memory can be" };
+    MpiError::new(Problem::Count { argument, value, allowed })
+}
+
+#[cold]
+fn null(argument: &'static str, bytes: usize, action: &'static str) -> MpiError {
+    MpiError::new(Problem::NullBuffer { argument, bytes, action })
+}
+
+/// Bytes that a count of elements of this size has.
+#[inline(always)]
+fn total(names: &Names, count: i64, element: usize) -> MpiResult<usize> {
+    match usize::try_from(count) {
+        Ok(count) => match count.checked_mul(element) {
+            Some(bytes) if bytes <= isize::MAX as usize => Ok(bytes),
+            _ => Err(wrong_count(names[1], count as i64)),
+        },
+        Err(_) => Err(wrong_count(names[1], count)),
+    }
+}
+
+/// A message to be sent: its bytes, where they are.
+pub struct Outgoing {
+    /// The first byte.
+    pub data: *const u8,
+    /// How many.
+    pub bytes: usize,
+    /// Where they were packed, if they were.
+    pub packed: Option<Box<[u8]>>,
+}
+
+impl Outgoing {
+    /// The message that a call's arguments describe.
+    ///
+    /// # Safety
+    /// `buffer` must be readable for `count` elements, unless it is null.
+    ///
+    /// # Errors
+    /// A null buffer for something, a count or a datatype that cannot be.
+    #[inline(always)]
+    pub unsafe fn new(names: &Names, buffer: *const c_void, count: i64, datatype: MPI_Datatype) -> MpiResult<Self> {
+        let Some(element) = contiguous_bytes(datatype) else {
+            // SAFETY: the caller's promise.
+            return unsafe { Self::packed(names, buffer, count, datatype) };
+        };
+        let bytes = total(names, count, element)?;
+        if buffer.is_null() && bytes != 0 {
+            return Err(null(names[0], bytes, "sent"));
+        }
+        Ok(Self { data: buffer.cast(), bytes, packed: None })
+    }
+
+    #[cold]
+    unsafe fn packed(names: &Names, buffer: *const c_void, count: i64, datatype: MPI_Datatype) -> MpiResult<Self> {
+        let layout = layout(names[2], datatype)?;
+        let bytes = total(names, count, layout.size)?;
+        total(names, count, layout.extent)?;
+        if buffer.is_null() && bytes != 0 {
+            return Err(null(names[0], bytes, "sent"));
+        }
+        let mut message = Vec::new();
+        // SAFETY: the caller's promise; with a null buffer there are no elements with bytes.
+        unsafe { layout.pack(buffer.cast(), if bytes == 0 { 0 } else { count as usize }, &mut message) };
+        let packed = message.into_boxed_slice();
+        Ok(Self { data: packed.as_ptr(), bytes, packed: Some(packed) })
+    }
+}
+
+/// Where a message is to go.
+pub struct Incoming {
+    /// The first byte that the NIC writes.
+    pub data: *mut u8,
+    /// Room for so many.
+    pub bytes: usize,
+    /// Where it is unpacked from, if it must be.
+    pub staged: Option<Box<Staged>>,
+}
+
+/// A message that is received packed and then unpacked.
+pub struct Staged {
+    message: Box<[u8]>,
+    buffer: *mut u8,
+    datatype: MPI_Datatype,
+}
+
+impl Incoming {
+    /// The buffer that a call's arguments describe.
+    ///
+    /// # Safety
+    /// `buffer` must be writable for `count` elements, unless it is null.
+    ///
+    /// # Errors
+    /// A null buffer for something, a count or a datatype that cannot be.
+    #[inline(always)]
+    pub unsafe fn new(names: &Names, buffer: *mut c_void, count: i64, datatype: MPI_Datatype) -> MpiResult<Self> {
+        let Some(element) = contiguous_bytes(datatype) else { return Self::staged(names, buffer, count, datatype) };
+        let bytes = total(names, count, element)?;
+        if buffer.is_null() && bytes != 0 {
+            return Err(null(names[0], bytes, "received"));
+        }
+        Ok(Self { data: buffer.cast(), bytes, staged: None })
+    }
+
+    #[cold]
+    fn staged(names: &Names, buffer: *mut c_void, count: i64, datatype: MPI_Datatype) -> MpiResult<Self> {
+        let layout = layout(names[2], datatype)?;
+        let bytes = total(names, count, layout.size)?;
+        total(names, count, layout.extent)?;
+        if buffer.is_null() && bytes != 0 {
+            return Err(null(names[0], bytes, "received"));
+        }
+        let mut message = vec![0; bytes].into_boxed_slice();
+        let data = message.as_mut_ptr();
+        Ok(Self { data, bytes, staged: Some(Box::new(Staged { message, buffer: buffer.cast(), datatype })) })
+    }
+}
+
+impl Staged {
+    /// Puts the first `bytes` bytes where the program wants them.
+    ///
+    /// # Safety
+    /// The buffer of the receive must still be writable.
+    pub unsafe fn unpack(&self, bytes: usize) {
+        if let Ok(layout) = layout("datatype", self.datatype) {
+            // SAFETY: the buffer has room for `message`'s elements, by the promise of `Incoming::new`, and still is one.
+            unsafe { layout.unpack(&self.message[..bytes.min(self.message.len())], self.buffer) };
+        }
+    }
+}
+
+/// Checks a datatype argument where no buffer goes with it.
+///
+/// # Errors
+/// The handle names none.
+#[inline]
+pub fn checked_size(argument: &'static str, datatype: MPI_Datatype) -> MpiResult<usize> {
+    match contiguous_bytes(datatype) {
+        Some(bytes) => Ok(bytes),
+        None => layout(argument, datatype).map(|layout| layout.size).map_err(|_| wrong(argument, datatype)),
+    }
+}

@@ -1,0 +1,191 @@
+//! Info objects: hints, keys with values (MPI-5.0, chapter 10).
+
+use crate::constants::*;
+use crate::error::{MpiError, MpiResult};
+use crate::handle::{Kind, Stale};
+use crate::process::{self, Process};
+use std::ffi::c_int;
+
+/// Keys with values, in the order in which they were set.
+#[derive(Clone, Debug, Default)]
+pub struct Info {
+    pairs: Vec<(String, String)>,
+}
+
+fn find(process: &Process, info: MPI_Info) -> MpiResult<&Info> {
+    let why = match process.infos.get(info.0) {
+        Ok(found) => return Ok(found),
+        Err(_) if info == MPI_INFO_NULL => Stale::Null,
+        Err(why) => why,
+    };
+    Err(MpiError::handle("info", info.0, Kind::Info, why))
+}
+
+/// What MPI_INFO_ENV and MPI_Info_create_env say: how the program was started.
+fn environment() -> Info {
+    let mut pairs = Vec::new();
+    let mut add = |key: &str, value: String| pairs.push((key.to_owned(), value));
+    let arguments: Vec<String> = std::env::args_os().map(|a| a.to_string_lossy().into_owned()).collect();
+    if let Some((command, rest)) = arguments.split_first() {
+        add("command", command.clone());
+        add("argv", rest.join(" "));
+    }
+    if let Ok(size) = std::env::var("BCS_SIZE") {
+        add("maxprocs", size);
+    }
+    add("host", super::host_name());
+    add("arch", rustix::system::uname().machine().to_string_lossy().into_owned());
+    if let Ok(directory) = std::env::current_dir() {
+        add("wdir", directory.to_string_lossy().into_owned());
+    }
+    Info { pairs }
+}
+
+fn checked_key(key: &str) -> MpiResult {
+    if key.is_empty() || key.len() >= MPI_MAX_INFO_KEY as usize {
+        let allowed = format!("it must have 1 to {} bytes", MPI_MAX_INFO_KEY - 1);
+        return Err(MpiError::argument(MPI_ERR_INFO_KEY, "key", format!("of {} bytes", key.len()), allowed));
+    }
+    Ok(())
+}
+
+/// Checks the hints of a call that needs none: MPI_INFO_NULL or an info object.
+///
+/// # Errors
+/// No such info object.
+pub fn check(info: MPI_Info) -> MpiResult {
+    if matches!(info, MPI_INFO_NULL | MPI_INFO_ENV) {
+        return Ok(());
+    }
+    find(&*process::enter()?, info).map(|_| ())
+}
+
+/// MPI_Info_create.
+///
+/// # Errors
+/// Before MPI_Init and after MPI_Finalize.
+pub fn create() -> MpiResult<MPI_Info> {
+    Ok(MPI_Info(process::enter()?.infos.insert(Info::default())))
+}
+
+/// MPI_Info_create_env.
+///
+/// # Errors
+/// Before MPI_Init and after MPI_Finalize.
+pub fn create_env() -> MpiResult<MPI_Info> {
+    Ok(MPI_Info(process::enter()?.infos.insert(environment())))
+}
+
+/// MPI_Abi_get_info: what of the ABI an implementation chooses, as sizes in bytes.
+///
+/// # Errors
+/// Before MPI_Init and after MPI_Finalize.
+pub fn create_abi() -> MpiResult<MPI_Info> {
+    let sizes = [
+        ("mpi_aint_size", size_of::<MPI_Aint>()),
+        ("mpi_count_size", size_of::<MPI_Count>()),
+        ("mpi_offset_size", size_of::<MPI_Offset>()),
+    ];
+    let pairs = sizes.iter().map(|(key, size)| ((*key).to_owned(), size.to_string())).collect();
+    Ok(MPI_Info(process::enter()?.infos.insert(Info { pairs })))
+}
+
+/// MPI_Info_dup.
+///
+/// # Errors
+/// No such info object.
+pub fn dup(info: MPI_Info) -> MpiResult<MPI_Info> {
+    let mut process = process::enter()?;
+    let copy = if info == MPI_INFO_ENV { environment() } else { find(&process, info)?.clone() };
+    Ok(MPI_Info(process.infos.insert(copy)))
+}
+
+/// MPI_Info_free.
+///
+/// # Errors
+/// No such info object.
+pub fn free(info: &mut MPI_Info) -> MpiResult {
+    let mut process = process::enter()?;
+    find(&process, *info)?;
+    // It was found above.
+    let _ = process.infos.remove(info.0);
+    *info = MPI_INFO_NULL;
+    Ok(())
+}
+
+/// MPI_Info_set.
+///
+/// # Errors
+/// No such info object, or a key or value that is too long.
+pub fn set(info: MPI_Info, key: String, value: String) -> MpiResult {
+    let mut process = process::enter()?;
+    find(&process, info)?;
+    checked_key(&key)?;
+    if value.len() >= MPI_MAX_INFO_VAL as usize {
+        let allowed = format!("it must have at most {} bytes", MPI_MAX_INFO_VAL - 1);
+        return Err(MpiError::argument(MPI_ERR_INFO_VALUE, "value", format!("of {} bytes", value.len()), allowed));
+    }
+    if let Ok(found) = process.infos.get_mut(info.0) {
+        match found.pairs.iter_mut().find(|(of, _)| *of == key) {
+            Some((_, old)) => *old = value,
+            None => found.pairs.push((key, value)),
+        }
+    }
+    Ok(())
+}
+
+/// MPI_Info_delete.
+///
+/// # Errors
+/// No such info object or key.
+pub fn delete(info: MPI_Info, key: &str) -> MpiResult {
+    let mut process = process::enter()?;
+    find(&process, info)?;
+    checked_key(key)?;
+    if let Ok(found) = process.infos.get_mut(info.0)
+        && let Some(at) = found.pairs.iter().position(|(of, _)| of == key)
+    {
+        found.pairs.remove(at);
+        return Ok(());
+    }
+    Err(MpiError::argument(MPI_ERR_INFO_NOKEY, "key", format!("'{key}'"), "the info object has no such key"))
+}
+
+/// The value of a key, if it is set: MPI_Info_get_string, MPI_Info_get and MPI_Info_get_valuelen.
+///
+/// # Errors
+/// No such info object, or a key that is too long.
+pub fn get(info: MPI_Info, key: &str) -> MpiResult<Option<String>> {
+    let process = process::enter()?;
+    let value = |of: &Info| of.pairs.iter().find(|(name, _)| name == key).map(|(_, value)| value.clone());
+    let found = if info == MPI_INFO_ENV { value(&environment()) } else { value(find(&process, info)?) };
+    checked_key(key)?;
+    Ok(found)
+}
+
+/// MPI_Info_get_nkeys.
+///
+/// # Errors
+/// No such info object.
+pub fn count(info: MPI_Info) -> MpiResult<c_int> {
+    let process = process::enter()?;
+    let pairs = if info == MPI_INFO_ENV { environment().pairs.len() } else { find(&process, info)?.pairs.len() };
+    Ok(pairs as c_int)
+}
+
+/// MPI_Info_get_nthkey.
+///
+/// # Errors
+/// No such info object, or fewer keys than that.
+pub fn nth_key(info: MPI_Info, n: c_int) -> MpiResult<String> {
+    let process = process::enter()?;
+    let own = environment;
+    let pairs = if info == MPI_INFO_ENV { own().pairs } else { find(&process, info)?.pairs.clone() };
+    match usize::try_from(n).ok().and_then(|n| pairs.get(n)) {
+        Some((key, _)) => Ok(key.clone()),
+        None => {
+            let allowed = format!("the info object has keys 0..{}", pairs.len() as i64 - 1);
+            Err(MpiError::argument(MPI_ERR_ARG, "n", n, allowed))
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! Handles as integers: what Fortran programs and `MPI_X_c2f` use (MPI-5.0, §20.3).
+//!
+//! Predefined handles are their own numbers; others are the index of their object above those.
+
+use crate::handle::FIRST_INT;
+use crate::process;
+use std::ffi::c_int;
+
+/// What kind of object a handle is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Of {
+    /// Communicators.
+    Communicator,
+    /// Groups.
+    Group,
+    /// Requests.
+    Request,
+    /// Error handlers.
+    ErrorHandler,
+    /// Info objects.
+    Info,
+    /// A kind of which this library has predefined objects only.
+    Predefined,
+}
+
+/// The integer of a handle; -1 when it names no object.
+pub fn of_handle(of: Of, handle: usize) -> c_int {
+    if handle < FIRST_INT as usize {
+        return handle as c_int;
+    }
+    let Ok(process) = process::enter() else { return -1 };
+    match of {
+        Of::Communicator => process.communicators.table().to_int(handle),
+        Of::Group => process.groups.to_int(handle),
+        Of::Request => process.requests.table().to_int(handle),
+        Of::ErrorHandler => process.error_handlers.to_int(handle),
+        Of::Info => process.infos.to_int(handle),
+        Of::Predefined => return -1,
+    }
+    .unwrap_or(-1)
+}
+
+/// The handle of an integer; the null handle when it is none's.
+pub fn to_handle(of: Of, int: c_int, null: usize) -> usize {
+    if (0..FIRST_INT).contains(&int) {
+        return int as usize;
+    }
+    let Ok(process) = process::enter() else { return null };
+    match of {
+        Of::Communicator => process.communicators.table().from_int(int),
+        Of::Group => process.groups.from_int(int),
+        Of::Request => process.requests.table().from_int(int),
+        Of::ErrorHandler => process.error_handlers.from_int(int),
+        Of::Info => process.infos.from_int(int),
+        Of::Predefined => None,
+    }
+    .unwrap_or(null)
+}

@@ -1,0 +1,100 @@
+//! The environment: versions, names, clocks, the end of the job (MPI-5.0, chapters 9, 11 and 20).
+
+pub mod error_handlers;
+pub mod info;
+pub mod integers;
+
+use crate::communicator::Communicator;
+use crate::constants::*;
+use crate::error::{CodeTable, MpiError, MpiResult, Problem};
+use crate::process::{self, end};
+use nic_emu::port::now_ns;
+use std::ffi::{c_int, c_void};
+
+/// The name of this host, as far as MPI_MAX_PROCESSOR_NAME allows.
+pub fn host_name() -> String {
+    let system = rustix::system::uname();
+    let mut name = system.nodename().to_string_lossy().into_owned();
+    name.truncate(name.floor_char_boundary(MPI_MAX_PROCESSOR_NAME as usize - 1));
+    name
+}
+
+/// MPI_Get_library_version.
+pub fn library_version() -> String {
+    format!(
+        "BCS-MPI {}: MPI-{MPI_VERSION}.{MPI_SUBVERSION}, standard ABI {MPI_ABI_VERSION}.{MPI_ABI_SUBVERSION}; buffered coscheduling in time slices",
+        env!("CARGO_PKG_VERSION")
+    )
+}
+
+/// MPI_Wtime: seconds of the monotonic clock, which all processes of a node share.
+#[inline]
+pub fn wtime() -> f64 {
+    now_ns() as f64 * 1e-9
+}
+
+/// MPI_Wtick: the clock's resolution.
+pub fn wtick() -> f64 {
+    let resolution = rustix::time::clock_getres(rustix::time::ClockId::Monotonic);
+    resolution.tv_sec as f64 + resolution.tv_nsec as f64 * 1e-9
+}
+
+/// MPI_Abort: ends the job, whatever the communicator.
+///
+/// # Errors
+/// Before MPI_Init and after MPI_Finalize.
+pub fn abort(comm: MPI_Comm, code: c_int) -> MpiResult {
+    let title = process::enter()?.communicators.get(comm).map_or("an invalid communicator".into(), Communicator::title);
+    end::abort_job(code, &format!("MPI_Abort({title}, {code})"))
+}
+
+/// MPI_Error_class, which may be called before MPI_Init and after MPI_Finalize too.
+///
+/// # Errors
+/// No such code.
+pub fn error_class(code: c_int) -> MpiResult<c_int> {
+    match process::enter() {
+        Ok(process) => process.codes.class(code),
+        Err(_) => CodeTable::default().class(code),
+    }
+}
+
+/// MPI_Error_string, which may be called before MPI_Init and after MPI_Finalize too.
+///
+/// # Errors
+/// No such code.
+pub fn error_string(code: c_int) -> MpiResult<String> {
+    match process::enter() {
+        Ok(process) => process.codes.text(code),
+        Err(_) => CodeTable::default().text(code),
+    }
+}
+
+/// The boundary that memory of MPI_Alloc_mem has: a cache line, which suits every type.
+const ALIGNMENT: usize = 64;
+
+/// MPI_Alloc_mem.
+///
+/// # Errors
+/// A negative size, or no memory.
+pub fn alloc_mem(size: MPI_Aint) -> MpiResult<*mut c_void> {
+    let Ok(bytes) = usize::try_from(size) else {
+        return Err(MpiError::argument(MPI_ERR_ARG, "size", size, "it must not be negative"));
+    };
+    let mut memory = std::ptr::null_mut();
+    // SAFETY: asks the C library for memory; `free` gives it back in `free_mem`.
+    let refused = unsafe { libc::posix_memalign(&mut memory, ALIGNMENT, bytes.max(1)) };
+    if refused != 0 {
+        return Err(MpiError::new(Problem::Exhausted(format!("no memory of {bytes} bytes is left"))));
+    }
+    Ok(memory)
+}
+
+/// MPI_Free_mem.
+///
+/// # Safety
+/// `base` must be null or what [`alloc_mem`] gave, not freed since.
+pub unsafe fn free_mem(base: *mut c_void) {
+    // SAFETY: the caller's promise.
+    unsafe { libc::free(base) };
+}

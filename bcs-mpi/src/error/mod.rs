@@ -1,0 +1,115 @@
+//! Errors: what went wrong ([`Problem`]), what a program is told of it ([`codes`]), and who is told ([`handler`])
+//! (MPI-5.0, chapter 9).
+//!
+//! An error travels up as an [`MpiError`]; the C edge hands it to [`raise`], which asks the error handler and answers the
+//! code that the call returns.
+
+pub mod codes;
+pub mod handler;
+mod problem;
+
+pub use codes::CodeTable;
+pub use handler::{ErrorHandlerEntry, raise};
+pub use problem::Problem;
+
+use crate::constants::MPI_Comm;
+use crate::handle::{Kind, Stale};
+use nic_emu::port::PortError;
+use std::ffi::c_int;
+use std::fmt;
+
+/// An error of a call: a thin pointer, so that results stay in registers on the path without errors.
+#[derive(Debug)]
+pub struct MpiError(Box<Detail>);
+
+#[derive(Debug)]
+struct Detail {
+    problem: Problem,
+    /// Whose error handler is asked, where the call's arguments do not say.
+    comm: Option<MPI_Comm>,
+}
+
+/// What every call answers.
+pub type MpiResult<T = ()> = Result<T, MpiError>;
+
+impl MpiError {
+    /// An error.
+    #[cold]
+    pub fn new(problem: Problem) -> Self {
+        Self(Box::new(Detail { problem, comm: None }))
+    }
+
+    /// A handle that names no object.
+    #[cold]
+    pub fn handle(argument: &'static str, value: usize, kind: Kind, why: Stale) -> Self {
+        Self::new(Problem::Handle { argument, value, kind, why })
+    }
+
+    /// Another argument that is not allowed.
+    #[cold]
+    pub fn argument(class: c_int, argument: &'static str, value: impl fmt::Display, allowed: impl Into<String>) -> Self {
+        Self::new(Problem::Argument { class, argument, value: value.to_string(), allowed: allowed.into() })
+    }
+
+    /// The same error, of an operation of this communicator.
+    #[cold]
+    pub fn of(mut self, comm: MPI_Comm) -> Self {
+        self.0.comm.get_or_insert(comm);
+        self
+    }
+
+    /// What is wrong.
+    pub fn problem(&self) -> &Problem {
+        &self.0.problem
+    }
+
+    /// Its error class.
+    pub fn class(&self) -> c_int {
+        self.0.problem.class()
+    }
+
+    /// The communicator it belongs to, if the error knows.
+    pub fn comm(&self) -> Option<MPI_Comm> {
+        self.0.comm
+    }
+}
+
+impl fmt::Display for MpiError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.problem.fmt(f)
+    }
+}
+
+impl std::error::Error for MpiError {}
+
+impl From<Problem> for MpiError {
+    #[cold]
+    fn from(problem: Problem) -> Self {
+        Self::new(problem)
+    }
+}
+
+impl From<PortError> for MpiError {
+    #[cold]
+    fn from(error: PortError) -> Self {
+        Self::new(match error {
+            PortError::Aborted => Problem::JobEnds,
+            error @ PortError::TooManyRequests { .. } => Problem::Exhausted(error.to_string()),
+            error => Problem::Nic(error.to_string()),
+        })
+    }
+}
+
+impl From<nic_emu::memory::Corrupt> for MpiError {
+    #[cold]
+    fn from(corrupt: nic_emu::memory::Corrupt) -> Self {
+        PortError::from(corrupt).into()
+    }
+}
+
+impl From<nic_emu::channel::ChannelError> for MpiError {
+    #[cold]
+    fn from(error: nic_emu::channel::ChannelError) -> Self {
+        PortError::from(error).into()
+    }
+}

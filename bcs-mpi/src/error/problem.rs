@@ -1,0 +1,205 @@
+//! What can be wrong with a call: one variant a kind of mistake, with the values that a message names.
+
+use crate::constants::*;
+use crate::handle::{Kind, Stale};
+use std::ffi::c_int;
+
+/// What is wrong with a call. Its text completes "MPI_X: …".
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Problem {
+    /// No MPI before MPI_Init.
+    #[error("called before MPI_Init; call MPI_Init first")]
+    NotInitialised,
+    /// No MPI after MPI_Finalize.
+    #[error("called after MPI_Finalize; no communication is possible any more")]
+    Finalised,
+    /// MPI_Init twice.
+    #[error("called twice in one process; MPI is initialised once")]
+    InitialisedTwice,
+    /// The process cannot become a rank.
+    #[error("{0}")]
+    Launch(String),
+    /// A rank out of range.
+    #[error("argument '{argument}' is {value}, but {comm} has ranks 0..{}{also}", .size.saturating_sub(1))]
+    Rank {
+        /// The argument's name in the standard.
+        argument: &'static str,
+        /// Its value.
+        value: c_int,
+        /// The communicator's name.
+        comm: String,
+        /// Its size.
+        size: u32,
+        /// What else is allowed, in parentheses.
+        also: &'static str,
+    },
+    /// A root out of range.
+    #[error("argument 'root' is {value}, but {comm} has ranks 0..{}", .size.saturating_sub(1))]
+    Root {
+        /// Its value.
+        value: c_int,
+        /// The communicator's name.
+        comm: String,
+        /// Its size.
+        size: u32,
+    },
+    /// A tag out of range.
+    #[error("argument '{argument}' is {value}, but tags are 0..{}{also}", i32::MAX)]
+    Tag {
+        /// The argument's name.
+        argument: &'static str,
+        /// Its value.
+        value: c_int,
+        /// What else is allowed.
+        also: &'static str,
+    },
+    /// A negative count, or one whose bytes cannot be addressed.
+    #[error("argument '{argument}' is {value}, but {allowed}")]
+    Count {
+        /// The argument's name.
+        argument: &'static str,
+        /// Its value.
+        value: i64,
+        /// What is allowed.
+        allowed: &'static str,
+    },
+    /// A null buffer for something.
+    #[error("argument '{argument}' is NULL, but {bytes} bytes are to be {action}; give the address of as many, or a count of 0")]
+    NullBuffer {
+        /// The argument's name.
+        argument: &'static str,
+        /// Bytes that it should have.
+        bytes: usize,
+        /// "sent" or "received".
+        action: &'static str,
+    },
+    /// A null pointer where a result is to be stored.
+    #[error("argument '{argument}' is NULL, but it has to point to where the result goes")]
+    NullResult {
+        /// The argument's name.
+        argument: &'static str,
+    },
+    /// A handle that names no object.
+    #[error("argument '{argument}' is {value:#x}, which is {why} ({})", .kind.noun())]
+    Handle {
+        /// The argument's name.
+        argument: &'static str,
+        /// Its value.
+        value: usize,
+        /// What it should name.
+        kind: Kind,
+        /// Why it does not.
+        why: Stale,
+    },
+    /// A message that is longer than the buffer.
+    #[error(
+        "message truncated: {sent} bytes came from rank {from} with tag {tag}, but the receive has room for {room}; receive with a larger count"
+    )]
+    Truncated {
+        /// Bytes of the message.
+        sent: u64,
+        /// Bytes of the buffer.
+        room: u64,
+        /// The sender's rank in the communicator.
+        from: c_int,
+        /// The message's tag.
+        tag: c_int,
+    },
+    /// No room in the attached buffer.
+    #[error(
+        "{wanted} bytes (MPI_BSEND_OVERHEAD included) do not fit in the attached buffer, of whose {size} bytes {free} are free; attach a larger one with MPI_Buffer_attach"
+    )]
+    NoBufferSpace {
+        /// Bytes needed.
+        wanted: usize,
+        /// Bytes attached.
+        size: usize,
+        /// Bytes free.
+        free: usize,
+    },
+    /// Some other argument.
+    #[error("argument '{argument}' is {value}, but {allowed}")]
+    Argument {
+        /// Its class.
+        class: c_int,
+        /// The argument's name.
+        argument: &'static str,
+        /// Its value, as text.
+        value: String,
+        /// What is allowed.
+        allowed: String,
+    },
+    /// Errors of several requests, which their statuses tell.
+    #[error("{failed} of {count} requests failed; MPI_ERROR of each status says how")]
+    InStatus {
+        /// Requests in error.
+        failed: usize,
+        /// Requests.
+        count: usize,
+    },
+    /// The NIC has no room.
+    #[error("{0}")]
+    Exhausted(String),
+    /// An error that the program raises itself (MPI_Comm_call_errhandler).
+    #[error("{text}")]
+    Raised {
+        /// The code that its handler is told.
+        code: c_int,
+        /// The code's class.
+        class: c_int,
+        /// The code's string.
+        text: String,
+    },
+    /// What a callback of the program answered.
+    #[error("error code {0}")]
+    Code(c_int),
+    /// What the NIC cannot go on from.
+    #[error("{0}")]
+    Nic(String),
+    /// The job is being ended by another.
+    #[error("the job is being ended")]
+    JobEnds,
+}
+
+impl Problem {
+    /// Its error class.
+    pub fn class(&self) -> c_int {
+        match self {
+            Problem::NotInitialised
+            | Problem::Finalised
+            | Problem::InitialisedTwice
+            | Problem::Launch(_)
+            | Problem::JobEnds => MPI_ERR_OTHER,
+            Problem::Rank { .. } => MPI_ERR_RANK,
+            Problem::Root { .. } => MPI_ERR_ROOT,
+            Problem::Tag { .. } => MPI_ERR_TAG,
+            Problem::Count { .. } => MPI_ERR_COUNT,
+            Problem::NullBuffer { .. } | Problem::NoBufferSpace { .. } => MPI_ERR_BUFFER,
+            Problem::NullResult { .. } => MPI_ERR_ARG,
+            Problem::Handle { kind, .. } => match kind {
+                Kind::Communicator => MPI_ERR_COMM,
+                Kind::Group => MPI_ERR_GROUP,
+                Kind::Request => MPI_ERR_REQUEST,
+                Kind::Datatype => MPI_ERR_TYPE,
+                Kind::ErrorHandler => MPI_ERR_ERRHANDLER,
+                Kind::Operation => MPI_ERR_OP,
+                Kind::Info => MPI_ERR_INFO,
+            },
+            Problem::Truncated { .. } => MPI_ERR_TRUNCATE,
+            Problem::Argument { class, .. } => *class,
+            Problem::InStatus { .. } => MPI_ERR_IN_STATUS,
+            Problem::Exhausted(_) => MPI_ERR_NO_MEM,
+            Problem::Raised { class, .. } => *class,
+            Problem::Code(code) => *code,
+            Problem::Nic(_) => MPI_ERR_INTERN,
+        }
+    }
+
+    /// Whether the job cannot go on, whatever the error handler says.
+    pub fn ends_job(&self) -> bool {
+        matches!(
+            self,
+            Problem::NotInitialised | Problem::Finalised | Problem::Launch(_) | Problem::Nic(_) | Problem::JobEnds
+        )
+    }
+}

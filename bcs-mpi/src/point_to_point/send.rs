@@ -1,0 +1,143 @@
+//! Sends: standard, buffered, synchronous and ready, blocking and not (MPI-5.0, §3.4, §3.7.2).
+//!
+//! A ready send is a standard one. Small messages are buffered by the NIC, so they are complete when they are posted.
+
+use super::send_tag;
+use crate::api::{Mode, bcs_send};
+use crate::constants::*;
+use crate::datatype::Outgoing;
+use crate::datatype::buffer::{NAMES, Names};
+use crate::error::MpiResult;
+use crate::process::{self, Guard, Process};
+use crate::request::{Finished, Request, State, Status};
+use mds::Primitive;
+use nic_emu::port::Send;
+use nic_emu::status::NOBODY;
+use std::ffi::{c_int, c_void};
+
+/// When a send is complete.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SendMode {
+    /// When its buffer may be used again.
+    Standard,
+    /// At once: what does not fit in the NIC goes to the attached buffer.
+    Buffered,
+    /// When it has been matched.
+    Synchronous,
+}
+
+/// The names of a send's arguments, beside those of its buffer.
+pub(super) const PEER_NAMES: [&str; 2] = ["dest", "tag"];
+
+/// A send, its arguments checked: the descriptor, and the destination's rank; none for MPI_PROC_NULL.
+#[inline(always)]
+pub(super) fn describe(
+    process: &Process,
+    names: &[&'static str; 2],
+    dest: c_int,
+    tag: c_int,
+    comm: MPI_Comm,
+    mode: SendMode,
+) -> MpiResult<Option<(Send, u32)>> {
+    let communicator = process.communicator(comm)?;
+    let tag = send_tag(names[1], tag)?;
+    let Some(peer) = communicator.peer(names[0], dest)? else { return Ok(None) };
+    let send = Send {
+        context: communicator.context,
+        source: communicator.rank,
+        tag,
+        destination: communicator.job_rank(peer),
+        synchronous: mode == SendMode::Synchronous,
+    };
+    Ok(Some((send, peer)))
+}
+
+/// MPI_Send, MPI_Bsend, MPI_Ssend, MPI_Rsend.
+///
+/// # Safety
+/// `buf` must be readable for `count` elements, unless it is null.
+///
+/// # Errors
+/// Wrong arguments; no room in the attached buffer.
+#[inline(always)]
+pub unsafe fn send(
+    call: Primitive,
+    mode: SendMode,
+    buf: *const c_void,
+    count: i64,
+    datatype: MPI_Datatype,
+    dest: c_int,
+    tag: c_int,
+    comm: MPI_Comm,
+) -> MpiResult {
+    let mut process = process::enter()?;
+    // SAFETY: the caller's promise.
+    let message = unsafe { Outgoing::new(const { &NAMES as &Names }, buf, count, datatype)? };
+    let Some((send, peer)) = describe(&process, &PEER_NAMES, dest, tag, comm, mode)? else { return Ok(()) };
+    if mode == SendMode::Buffered {
+        // SAFETY: the message is readable.
+        return unsafe { super::attached_buffer::send(&mut process, &send, message.data, message.bytes) };
+    }
+    // SAFETY: the message is readable until the send is complete, which it is when the call returns.
+    unsafe { bcs_send(&mut process, call, &send, peer, message.data, message.bytes, Mode::Blocking)? };
+    Ok(())
+}
+
+/// MPI_Isend, MPI_Ibsend, MPI_Issend, MPI_Irsend.
+///
+/// # Safety
+/// `buf` must be readable for `count` elements, unless it is null, until the request is complete.
+///
+/// # Errors
+/// As [`send`].
+#[inline(always)]
+pub unsafe fn isend(
+    call: Primitive,
+    mode: SendMode,
+    buf: *const c_void,
+    count: i64,
+    datatype: MPI_Datatype,
+    dest: c_int,
+    tag: c_int,
+    comm: MPI_Comm,
+) -> MpiResult<MPI_Request> {
+    let mut process = process::enter()?;
+    // SAFETY: the caller's promise.
+    let message = unsafe { Outgoing::new(const { &NAMES as &Names }, buf, count, datatype)? };
+    let Some((send, peer)) = describe(&process, &PEER_NAMES, dest, tag, comm, mode)? else {
+        return Ok(complete(&mut process, comm, Status::EMPTY));
+    };
+    if mode == SendMode::Buffered {
+        // SAFETY: the message is readable.
+        unsafe { super::attached_buffer::send(&mut process, &send, message.data, message.bytes)? };
+        return Ok(complete(&mut process, comm, Status::EMPTY));
+    }
+    // SAFETY: the program keeps its buffer until the request is complete, and the request keeps a packed message.
+    let posted = unsafe { bcs_send(&mut process, call, &send, peer, message.data, message.bytes, Mode::NonBlocking)? };
+    Ok(match posted {
+        None => complete(&mut process, comm, Status::EMPTY),
+        Some(request) => process.requests.insert(Request {
+            state: State::Send(request.0, message.packed),
+            comm,
+            context: send.context,
+            peer,
+            peer_in_job: send.destination,
+            tag: send.tag,
+            bytes: message.bytes as u64,
+        }),
+    })
+}
+
+/// A request that was complete when it was made.
+#[inline]
+pub(super) fn complete(process: &mut Guard, comm: MPI_Comm, status: Status) -> MPI_Request {
+    process.requests.insert(Request {
+        state: State::Complete(Finished::well(status)),
+        comm,
+        context: u32::MAX,
+        peer: NOBODY,
+        peer_in_job: NOBODY,
+        tag: 0,
+        bytes: 0,
+    })
+}

@@ -1,0 +1,152 @@
+//! Send and receive in one call (MPI-5.0, §3.10): the receive is posted first, so the two cannot wait for each other.
+
+use super::envelope;
+use super::send::{SendMode, describe};
+use crate::api::{BcsRequest, Mode, Received, bcs_recv, bcs_send, bcs_test};
+use crate::constants::*;
+use crate::datatype::buffer::{NAMES, RECEIVE_NAMES, SEND_NAMES};
+use crate::datatype::{Incoming, Outgoing};
+use crate::error::MpiResult;
+use crate::process::{self, Guard};
+use crate::request::{Finished, Status};
+use mds::Primitive;
+use nic_emu::matching::Envelope;
+use nic_emu::port::Send;
+use nic_emu::status::WaitingFor;
+use std::ffi::{c_int, c_void};
+
+/// The peers of a call: destination and its tag, source and its tag.
+#[derive(Clone, Copy, Debug)]
+pub struct Peers {
+    /// Destination.
+    pub dest: c_int,
+    /// Tag of what is sent.
+    pub send_tag: c_int,
+    /// Source.
+    pub source: c_int,
+    /// Tag of what is received.
+    pub receive_tag: c_int,
+}
+
+/// Both halves, their arguments checked.
+struct Halves {
+    send: Option<(Send, u32)>,
+    receive: Option<(Envelope, u32)>,
+}
+
+fn check(process: &Guard, peers: &Peers, comm: MPI_Comm) -> MpiResult<Halves> {
+    let names = ["dest", "sendtag"];
+    let send = describe(process, &names, peers.dest, peers.send_tag, comm, SendMode::Standard)?;
+    let receive = envelope(process.communicator(comm)?, peers.source, "recvtag", peers.receive_tag)?;
+    Ok(Halves { send, receive })
+}
+
+/// Runs both halves to their ends.
+unsafe fn exchange(
+    process: &mut Guard,
+    call: Primitive,
+    halves: &Halves,
+    outgoing: (*const u8, usize),
+    incoming: &Incoming,
+    status: *mut MPI_Status,
+) -> MpiResult {
+    let mut pending: Option<(BcsRequest, WaitingFor)> = None;
+    if let Some((envelope, peer)) = &halves.receive {
+        // SAFETY: the caller's buffer, for as long as the call.
+        let received = unsafe {
+            bcs_recv(process, call, envelope, *peer, incoming.data, incoming.bytes, Mode::NonBlocking)?
+        };
+        if let Received::Request(request) = received {
+            let what = WaitingFor {
+                call: call.index() as u32,
+                context: envelope.context,
+                peer: envelope.source,
+                tag: envelope.tag,
+                bytes: incoming.bytes as u64,
+                requests: 1,
+                peer_in_job: *peer,
+                sends: false,
+            };
+            pending = Some((request, what));
+        }
+    }
+    if let Some((send, peer)) = &halves.send {
+        // SAFETY: as above. It blocks, and the receive makes progress meanwhile.
+        unsafe { bcs_send(process, call, send, *peer, outgoing.0, outgoing.1, Mode::Blocking)? };
+    }
+    let finished = match pending {
+        None => Finished::well(Status::PROC_NULL),
+        Some((request, what)) => match bcs_test(process, request, &what, Mode::Blocking)? {
+            Some(outcome) => Finished::received(&outcome, incoming.bytes as u64),
+            None => return Ok(()),
+        },
+    };
+    if let Some(staged) = &incoming.staged {
+        // SAFETY: the caller's buffer, for as long as the call.
+        unsafe { staged.unpack(finished.status.bytes as usize) };
+    }
+    // SAFETY: the caller's promise.
+    unsafe { finished.status.store(status) };
+    finished.error.map_or(Ok(()), Err)
+}
+
+/// MPI_Sendrecv.
+///
+/// # Safety
+/// Each buffer (address, count, datatype) must be readable or writable for its elements, unless its address is null; the two
+/// must not overlap; `status` must be MPI_STATUS_IGNORE or writable.
+///
+/// # Errors
+/// Wrong arguments, or a message that was longer than the buffer.
+pub unsafe fn sendrecv(
+    outgoing: (*const c_void, i64, MPI_Datatype),
+    incoming: (*mut c_void, i64, MPI_Datatype),
+    peers: &Peers,
+    comm: MPI_Comm,
+    status: *mut MPI_Status,
+) -> MpiResult {
+    let mut process = process::enter()?;
+    // SAFETY: the caller's promise.
+    let message = unsafe { Outgoing::new(&SEND_NAMES, outgoing.0, outgoing.1, outgoing.2)? };
+    // SAFETY: the caller's promise.
+    let buffer = unsafe { Incoming::new(&RECEIVE_NAMES, incoming.0, incoming.1, incoming.2)? };
+    let halves = check(&process, peers, comm)?;
+    // SAFETY: the caller's promise.
+    unsafe {
+        exchange(&mut process, Primitive::Sendrecv, &halves, (message.data, message.bytes), &buffer, status)
+    }
+}
+
+/// MPI_Sendrecv_replace: what is sent is kept aside while the buffer is written.
+///
+/// # Safety
+/// `buf` must be readable and writable for `count` elements, unless it is null; `status` must be MPI_STATUS_IGNORE or writable.
+///
+/// # Errors
+/// As [`sendrecv`].
+pub unsafe fn sendrecv_replace(
+    buf: *mut c_void,
+    count: i64,
+    datatype: MPI_Datatype,
+    peers: &Peers,
+    comm: MPI_Comm,
+    status: *mut MPI_Status,
+) -> MpiResult {
+    let mut process = process::enter()?;
+    // SAFETY: the caller's promise.
+    let message = unsafe { Outgoing::new(&NAMES, buf, count, datatype)? };
+    // SAFETY: the caller's promise.
+    let buffer = unsafe { Incoming::new(&NAMES, buf, count, datatype)? };
+    let halves = check(&process, peers, comm)?;
+    let mut copy = Vec::new();
+    // A packed message is a copy already.
+    let data = if message.packed.is_none() && message.bytes > 0 && halves.send.is_some() {
+        // SAFETY: the caller's promise.
+        copy.extend_from_slice(unsafe { std::slice::from_raw_parts(message.data, message.bytes) });
+        copy.as_ptr()
+    } else {
+        message.data
+    };
+    // SAFETY: the caller's promise; the copy lives as long as the call.
+    unsafe { exchange(&mut process, Primitive::SendrecvReplace, &halves, (data, message.bytes), &buffer, status) }
+}

@@ -1,0 +1,91 @@
+//! How a process leaves its job: MPI_Finalize, MPI_Abort, and errors that end it (MPI-5.0, §11.2, §9.3).
+//!
+//! MPI_Finalize synchronises, so that no rank is gone while others still read what it sent. Who ends the job says so in NIC
+//! memory first, for the launcher to print; the others leave without a word.
+
+use super::{LIBRARY, LifePhase, monitor, phase};
+use crate::communicator::{self, Arrival};
+use crate::constants::MPI_COMM_WORLD;
+use crate::error::MpiResult;
+use mds::Primitive;
+use nic_emu::abort;
+use nic_emu::descriptor::CollectiveKind;
+use nic_emu::memory::NicMemory;
+use std::ffi::c_int;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, OnceLock};
+
+/// What an abort needs, without the lock: the thread that holds it may be the one that is stuck.
+pub(super) struct Exit {
+    pub(super) memory: Arc<NicMemory>,
+    pub(super) local_index: u32,
+    pub(super) rank: u32,
+    pub(super) launched: bool,
+}
+
+pub(super) static EXIT: OnceLock<Exit> = OnceLock::new();
+
+/// MPI_Finalize.
+///
+/// # Errors
+/// Before MPI_Init, after MPI_Finalize, and what the NIC fails with.
+pub fn finalize() -> MpiResult {
+    let timed = monitor::enter(Primitive::Finalize);
+    let mut process = super::enter()?;
+    crate::request::complete_abandoned(&mut process, Primitive::Finalize)?;
+    let arrival = Arrival { kind: CollectiveKind::Barrier, ..Arrival::default() };
+    communicator::meet(&mut process, Primitive::Finalize, MPI_COMM_WORLD, &arrival, &[])?;
+    process.port.finalize();
+    monitor::leave(timed, || 0);
+    LIBRARY.phase.store(LifePhase::Finalised as u32, Ordering::Release);
+    drop(process);
+    monitor::finish();
+    Ok(())
+}
+
+/// Ends the job with an exit code and a message that the launcher prints.
+#[cold]
+pub fn abort_job(code: c_int, message: &str) -> ! {
+    let told = match EXIT.get() {
+        Some(exit) if phase() != LifePhase::Finalised => {
+            let message = format!("rank {}: {message}", exit.rank);
+            if exit.launched {
+                abort::say(&exit.memory, exit.local_index, code, &message);
+            } else {
+                eprintln!("{message}");
+            }
+            true
+        }
+        _ => false,
+    };
+    if !told {
+        match std::env::var("BCS_RANK") {
+            Ok(rank) => eprintln!("rank {rank}: {message}"),
+            Err(_) => eprintln!("{message}"),
+        }
+    }
+    exit_now(code)
+}
+
+/// Leaves a job that another rank or the launcher ends.
+#[cold]
+pub fn leave() -> ! {
+    exit_now(1)
+}
+
+unsafe extern "C" {
+    /// The C library's standard output and standard error.
+    static stdout: *mut libc::FILE;
+    static stderr: *mut libc::FILE;
+}
+
+/// Exits at once: what the program has printed is kept, but its exit handlers do not run, as other threads may be anywhere.
+fn exit_now(code: c_int) -> ! {
+    monitor::finish();
+    // SAFETY: both streams exist as long as the process; flushing them locks them as printing does.
+    unsafe {
+        libc::fflush(stdout);
+        libc::fflush(stderr);
+        libc::_exit(code)
+    }
+}

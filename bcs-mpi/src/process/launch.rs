@@ -1,0 +1,173 @@
+//! How a process becomes a rank: what the launcher says in the environment, or a job of its own without one.
+//!
+//! | variable | meaning |
+//! |---|---|
+//! | `BCS_RANK`, `BCS_SIZE` | rank in the job, ranks of the job |
+//! | `BCS_LOCAL_RANK` | index on this node |
+//! | `BCS_NIC_FD` | number of the inherited descriptor of NIC memory |
+//! | `BCS_LAUNCHER_PID` | the launcher, whose descriptor of that number serves where it was not inherited |
+//! | `BCS_JOB` | the job, as trace files name it |
+//! | `BCS_APPNUM`, `BCS_UNIVERSE_SIZE` | the attributes MPI_APPNUM and MPI_UNIVERSE_SIZE |
+
+use nic_emu::memory::{FIRST_FREE_CONTEXT, Layout, NicMemory};
+use nic_emu::port::Port;
+use nic_emu::status::Phase;
+use std::ffi::c_int;
+use std::os::fd::{FromRawFd, OwnedFd};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+/// Where a process is in its job.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// Rank in the job.
+    pub rank: u32,
+    /// Ranks of the job.
+    pub size: u32,
+    /// Whether a launcher started it, which prints the messages of aborts.
+    pub launched: bool,
+    /// The job, as trace files name it.
+    pub job: String,
+    /// MPI_APPNUM.
+    pub appnum: Option<c_int>,
+    /// MPI_UNIVERSE_SIZE.
+    pub universe_size: Option<c_int>,
+}
+
+/// Why a process cannot become a rank.
+#[derive(Debug, thiserror::Error)]
+pub enum LaunchError {
+    /// A variable that a launcher did not set so.
+    #[error("{variable}={value:?} in the environment is {why}; start the program with storm run or mpiexec, or unset BCS_RANK to run it alone")]
+    Variable {
+        /// Its name.
+        variable: &'static str,
+        /// Its value.
+        value: String,
+        /// What is wrong.
+        why: &'static str,
+    },
+    /// NIC memory is out of reach.
+    #[error("the launcher's NIC memory (descriptor {fd}, launcher process {launcher}) cannot be opened: {source}; the launcher is gone, or this process may not look into it")]
+    Unreachable {
+        /// The descriptor's number.
+        fd: i32,
+        /// The launcher.
+        launcher: String,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// Another process was this rank before.
+    #[error("rank {rank} of this job is process {pid} already; one process of each rank calls MPI_Init, once (to run an MPI program from another, unset BCS_RANK)")]
+    Taken {
+        /// The rank.
+        rank: u32,
+        /// The process.
+        pid: u32,
+    },
+    /// What the launcher says in the environment and in NIC memory differ.
+    #[error("the environment says rank {rank} of {size}, the NIC memory is of {job_ranks} ranks; start the program with the launcher of this installation")]
+    Mismatch {
+        /// The rank.
+        rank: u32,
+        /// Ranks by the environment.
+        size: u32,
+        /// Ranks by NIC memory.
+        job_ranks: u32,
+    },
+    /// The NIC refuses.
+    #[error(transparent)]
+    Port(#[from] nic_emu::port::PortError),
+}
+
+impl From<nic_emu::memory::MapError> for LaunchError {
+    fn from(error: nic_emu::memory::MapError) -> Self {
+        LaunchError::Port(error.into())
+    }
+}
+
+/// The port and the place of this process.
+///
+/// # Errors
+/// The environment says something that no launcher says, or the NIC cannot be reached.
+pub fn open() -> Result<(Port, Place), LaunchError> {
+    if std::env::var_os("BCS_RANK").is_none() {
+        return alone();
+    }
+    let rank: u32 = required("BCS_RANK")?;
+    let size: u32 = required("BCS_SIZE")?;
+    let local_rank: u32 = required("BCS_LOCAL_RANK")?;
+    let fd: i32 = required("BCS_NIC_FD")?;
+    let mut memory = NicMemory::attach(descriptor(fd)?)?;
+    memory.close_descriptor();
+    let status = &memory.rank(local_rank).map_err(|_| wrong("BCS_LOCAL_RANK", "no rank of this node"))?.status;
+    let job_ranks = memory.layout().job_ranks;
+    if job_ranks != size || status.job_rank() != rank {
+        return Err(LaunchError::Mismatch { rank, size, job_ranks });
+    }
+    if status.phase() != Phase::NotAttached {
+        return Err(LaunchError::Taken { rank, pid: status.pid() });
+    }
+    let place = Place {
+        rank,
+        size,
+        launched: true,
+        job: std::env::var("BCS_JOB").unwrap_or_default(),
+        appnum: optional("BCS_APPNUM")?,
+        universe_size: optional("BCS_UNIVERSE_SIZE")?,
+    };
+    Ok((Port::open(Arc::new(memory), local_rank)?, place))
+}
+
+/// A process without a launcher: a job of one rank, with a NIC that nobody else sees.
+fn alone() -> Result<(Port, Place), LaunchError> {
+    let layout = Layout::new(1, 1, [0; 2]).map_err(nic_emu::memory::MapError::from)?;
+    let memory = NicMemory::create_private(layout, 0, 1)?;
+    let header = memory.header();
+    header.cross_memory.set(1);
+    header.cores.set(std::thread::available_parallelism().map_or(1, |n| n.get() as u32));
+    header.next_context.0.store(FIRST_FREE_CONTEXT, Ordering::Relaxed);
+    let place = Place {
+        rank: 0,
+        size: 1,
+        launched: false,
+        job: format!("singleton-{}", std::process::id()),
+        appnum: None,
+        universe_size: None,
+    };
+    Ok((Port::open(Arc::new(memory), 0)?, place))
+}
+
+/// The descriptor of NIC memory: the inherited one, or, where an intermediate program closed that, the launcher's.
+fn descriptor(fd: i32) -> Result<OwnedFd, LaunchError> {
+    // The number may be another file's by now: only NIC memory is taken over.
+    let inherited = std::fs::read_link(format!("/proc/self/fd/{fd}"));
+    if inherited.is_ok_and(|target| target.to_string_lossy().starts_with("/memfd:bcs-nic")) {
+        // SAFETY: it is open, and NIC memory, which nobody but this library uses in this process.
+        return Ok(unsafe { OwnedFd::from_raw_fd(fd) });
+    }
+    let launcher = std::env::var("BCS_LAUNCHER_PID").unwrap_or_default();
+    if launcher.is_empty() || !launcher.bytes().all(|b| b.is_ascii_digit()) {
+        return Err(wrong("BCS_NIC_FD", "not the descriptor of NIC memory"));
+    }
+    let path = format!("/proc/{launcher}/fd/{fd}");
+    match std::fs::OpenOptions::new().read(true).write(true).open(path) {
+        Ok(file) => Ok(file.into()),
+        Err(source) => Err(LaunchError::Unreachable { fd, launcher, source }),
+    }
+}
+
+fn wrong(variable: &'static str, why: &'static str) -> LaunchError {
+    LaunchError::Variable { variable, value: std::env::var(variable).unwrap_or_default(), why }
+}
+
+fn required<T: std::str::FromStr>(variable: &'static str) -> Result<T, LaunchError> {
+    match std::env::var(variable) {
+        Ok(text) => text.parse().map_err(|_| wrong(variable, "not a number that can be one")),
+        Err(_) => Err(wrong(variable, "missing")),
+    }
+}
+
+fn optional<T: std::str::FromStr>(variable: &'static str) -> Result<Option<T>, LaunchError> {
+    if std::env::var_os(variable).is_none() { Ok(None) } else { required(variable).map(Some) }
+}

@@ -1,0 +1,145 @@
+//! This process as a rank of its job: one global value behind the library's lock.
+//!
+//! [`enter`] gives a [`Guard`] over the [`Process`]; every call begins with it. Below MPI_THREAD_MULTIPLE calls never
+//! overlap and the lock is not taken: entering is one compare. With it, the lock is held while a call looks or posts, and
+//! let go while it waits ([`Guard::wait`]), so that other threads of the process post and make progress meanwhile. No guard
+//! is held while a program's function (an error handler, an attribute's callback) runs.
+
+pub mod end;
+pub mod launch;
+pub mod monitor;
+pub mod start;
+mod wait;
+
+use crate::communicator::Communicators;
+use crate::point_to_point::attached_buffer::AttachedBuffer;
+use crate::environment::info::Info;
+use crate::error::{CodeTable, ErrorHandlerEntry, MpiError, MpiResult, Problem};
+use crate::group::Group;
+use crate::handle::Table;
+use crate::request::Requests;
+use launch::Place;
+use nic_emu::port::Port;
+use std::cell::UnsafeCell;
+use std::mem::MaybeUninit;
+use std::ops::{Deref, DerefMut};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// The rank that this process is.
+pub struct Process {
+    /// Its port to the NIC.
+    pub port: Port,
+    /// Where it is in the job.
+    pub place: Place,
+    /// Communicators.
+    pub communicators: Communicators,
+    /// Groups.
+    pub groups: Table<Group>,
+    /// Requests.
+    pub requests: Requests,
+    /// Error handlers of the program.
+    pub error_handlers: Table<ErrorHandlerEntry>,
+    /// Error codes.
+    pub codes: CodeTable,
+    /// Info objects.
+    pub infos: Table<Info>,
+    /// The buffer of buffered sends.
+    pub attached: AttachedBuffer,
+    /// Threads that wait at this moment.
+    pub(crate) waiters: u32,
+}
+
+/// Where the process is in its life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum LifePhase {
+    /// Before MPI_Init.
+    Uninitialised = 0,
+    /// In MPI_Init.
+    Starting = 1,
+    /// Between MPI_Init and MPI_Finalize; calls do not overlap.
+    Active = 2,
+    /// The same at MPI_THREAD_MULTIPLE: calls may overlap.
+    Concurrent = 3,
+    /// After MPI_Finalize.
+    Finalised = 4,
+}
+
+struct Library {
+    phase: AtomicU32,
+    lock: Mutex<()>,
+    process: UnsafeCell<MaybeUninit<Process>>,
+}
+
+// SAFETY: `process` is reached through a `Guard` alone. Guards exist only in the phases Active (where MPI's thread level promises
+// that calls do not overlap) and Concurrent (where a guard holds the lock), both entered after `process` was written.
+unsafe impl Sync for Library {}
+
+static LIBRARY: Library = Library {
+    phase: AtomicU32::new(LifePhase::Uninitialised as u32),
+    lock: Mutex::new(()),
+    process: UnsafeCell::new(MaybeUninit::uninit()),
+};
+
+/// Access to the process, with the lock where one is needed. A thread has one at a time.
+pub struct Guard {
+    lock: Option<MutexGuard<'static, ()>>,
+}
+
+/// The process, for the time of a call.
+///
+/// # Errors
+/// Before MPI_Init and after MPI_Finalize.
+#[inline(always)]
+pub fn enter() -> MpiResult<Guard> {
+    if LIBRARY.phase.load(Ordering::Acquire) == LifePhase::Active as u32 {
+        return Ok(Guard { lock: None });
+    }
+    enter_otherwise()
+}
+
+#[cold]
+#[inline(never)]
+fn enter_otherwise() -> MpiResult<Guard> {
+    match phase() {
+        LifePhase::Active => Ok(Guard { lock: None }),
+        LifePhase::Concurrent => Ok(Guard { lock: Some(lock()) }),
+        LifePhase::Finalised => Err(MpiError::new(Problem::Finalised)),
+        LifePhase::Uninitialised | LifePhase::Starting => Err(MpiError::new(Problem::NotInitialised)),
+    }
+}
+
+/// Where the process is in its life.
+pub fn phase() -> LifePhase {
+    match LIBRARY.phase.load(Ordering::Acquire) {
+        0 => LifePhase::Uninitialised,
+        1 => LifePhase::Starting,
+        2 => LifePhase::Active,
+        3 => LifePhase::Concurrent,
+        _ => LifePhase::Finalised,
+    }
+}
+
+/// A panic in another thread ends the process (see the C edge), so a poisoned lock protects nothing that is used again.
+fn lock() -> MutexGuard<'static, ()> {
+    LIBRARY.lock.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Deref for Guard {
+    type Target = Process;
+
+    #[inline(always)]
+    fn deref(&self) -> &Process {
+        // SAFETY: a guard exists, so the process was written and is this guard's: see `Library`.
+        unsafe { (*LIBRARY.process.get()).assume_init_ref() }
+    }
+}
+
+impl DerefMut for Guard {
+    #[inline(always)]
+    fn deref_mut(&mut self) -> &mut Process {
+        // SAFETY: as above.
+        unsafe { (*LIBRARY.process.get()).assume_init_mut() }
+    }
+}

@@ -1,0 +1,124 @@
+//! MMDS in this process: times every call of the program when it is on; one predictable branch a call when it is off
+//! (paper, §5.1).
+//!
+//! Time stamps are CLOCK_MONOTONIC's. Below MPI_THREAD_MULTIPLE the main recorder serves all threads; with it every thread has one
+//! of its own, attached at its first call and detached when it ends.
+
+use super::launch::Place;
+use mds::{Clock, Entry, MdsConfig, Primitive, ProcessRecorder, Recorder};
+use nic_emu::port::now_ns;
+use std::cell::RefCell;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::thread::ThreadId;
+
+/// Whether calls are recorded.
+static ON: AtomicBool = AtomicBool::new(false);
+static MONITOR: OnceLock<Monitor> = OnceLock::new();
+
+struct Monitor {
+    recorder: ProcessRecorder,
+    /// The thread of MPI_Init, where other threads have recorders of their own.
+    main_thread: Option<ThreadId>,
+    directory: PathBuf,
+    run: mds::trace::Run,
+    rank: u32,
+    node: u32,
+}
+
+thread_local! {
+    static OF_THREAD: RefCell<Attached> = const { RefCell::new(Attached(None)) };
+}
+
+/// A thread's own recorder, given back when the thread ends.
+struct Attached(Option<Arc<Recorder>>);
+
+impl Drop for Attached {
+    fn drop(&mut self) {
+        if let (Some(recorder), Some(monitor)) = (self.0.take(), MONITOR.get()) {
+            monitor.recorder.detach_thread(&recorder, now_ns());
+        }
+    }
+}
+
+impl Monitor {
+    fn with<R>(&self, f: impl FnOnce(&Recorder) -> R) -> R {
+        if self.main_thread.is_none_or(|main| main == std::thread::current().id()) {
+            return f(self.recorder.main());
+        }
+        OF_THREAD.with_borrow_mut(|own| {
+            f(own.0.get_or_insert_with(|| self.recorder.attach_thread(now_ns())))
+        })
+    }
+}
+
+/// A call that is being timed.
+pub struct Timed(Option<Entry>);
+
+/// The program enters a call.
+#[inline(always)]
+pub fn enter(primitive: Primitive) -> Timed {
+    if ON.load(Ordering::Relaxed) { enter_on(primitive) } else { Timed(None) }
+}
+
+/// The program leaves it, having moved `bytes`.
+#[inline(always)]
+pub fn leave(timed: Timed, bytes: impl FnOnce() -> u64) {
+    if let Some(entry) = timed.0 {
+        leave_on(entry, bytes());
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn enter_on(primitive: Primitive) -> Timed {
+    Timed(MONITOR.get().map(|monitor| monitor.with(|recorder| recorder.enter(primitive, now_ns()))))
+}
+
+#[cold]
+#[inline(never)]
+fn leave_on(entry: Entry, bytes: u64) {
+    if let Some(monitor) = MONITOR.get() {
+        monitor.with(|recorder| recorder.leave(entry, now_ns(), bytes));
+    }
+}
+
+/// Begins to record, if this rank is to: in MPI_Init, which was entered at `entered_ns`.
+pub fn start(config: &MdsConfig, place: &Place, concurrent: bool, node: (u32, u32), init: Primitive, entered_ns: u64) {
+    let Some(mmds) = config.mmds_of(bcs_core::Rank(place.rank)) else { return };
+    let recorder = ProcessRecorder::new(mmds, Clock::nanoseconds(), entered_ns);
+    let entry = recorder.main().enter(init, entered_ns);
+    recorder.main().leave(entry, now_ns(), 0);
+    let monitor = Monitor {
+        recorder,
+        main_thread: concurrent.then(|| std::thread::current().id()),
+        directory: config.trace_dir.clone(),
+        run: mds::trace::Run { id: place.job.clone(), ranks: place.size, nodes: node.1 },
+        rank: place.rank,
+        node: node.0,
+    };
+    if MONITOR.set(monitor).is_ok() {
+        ON.store(true, Ordering::Release);
+    }
+}
+
+/// Ends recording and writes this rank's file. The second and later calls do nothing.
+pub fn finish() {
+    if !ON.swap(false, Ordering::AcqRel) {
+        return;
+    }
+    let Some(monitor) = MONITOR.get() else { return };
+    monitor.recorder.stop(now_ns());
+    let program = std::env::current_exe().map_or_else(|_| String::new(), |path| path.to_string_lossy().into_owned());
+    let process = mds::trace::Process {
+        rank: monitor.rank,
+        node: monitor.node,
+        host: super::super::environment::host_name(),
+        program,
+        pid: std::process::id(),
+    };
+    if let Err(error) = mds::trace::write_mmds(&monitor.directory, &monitor.run, &process, &monitor.recorder.report()) {
+        eprintln!("rank {}: MMDS: {error}", monitor.rank);
+    }
+}

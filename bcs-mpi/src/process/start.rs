@@ -1,0 +1,103 @@
+//! MPI_Init: the process becomes a rank (MPI-5.0, §11.2, §11.6).
+
+use super::end::{EXIT, Exit};
+use super::{LIBRARY, LifePhase, Process, launch, monitor};
+use crate::communicator::Communicators;
+use crate::constants::*;
+use crate::point_to_point::attached_buffer::AttachedBuffer;
+use crate::error::{CodeTable, MpiError, MpiResult, Problem};
+use crate::handle::{Kind, Table};
+use crate::request::Requests;
+use mds::{MdsConfig, Primitive};
+use nic_emu::port::now_ns;
+use std::ffi::c_int;
+use std::sync::OnceLock;
+use std::sync::atomic::Ordering;
+use std::thread::ThreadId;
+
+/// The thread level, and the thread that initialised MPI.
+static THREADS: OnceLock<(c_int, ThreadId)> = OnceLock::new();
+
+/// MPI_Init_thread (and MPI_Init, which asks for MPI_THREAD_SINGLE); answers the level provided, which is the one required.
+///
+/// # Errors
+/// MPI is initialised already, the level is none, or the process cannot become a rank.
+pub fn init(call: Primitive, required: c_int) -> MpiResult<c_int> {
+    let entered_ns = now_ns();
+    let levels = [MPI_THREAD_SINGLE, MPI_THREAD_FUNNELED, MPI_THREAD_SERIALIZED, MPI_THREAD_MULTIPLE];
+    if !levels.contains(&required) {
+        let allowed = "it must be MPI_THREAD_SINGLE, _FUNNELED, _SERIALIZED or _MULTIPLE";
+        return Err(MpiError::argument(MPI_ERR_ARG, "required", required, allowed));
+    }
+    let starting = LIBRARY.phase.compare_exchange(
+        LifePhase::Uninitialised as u32,
+        LifePhase::Starting as u32,
+        Ordering::AcqRel,
+        Ordering::Acquire,
+    );
+    if starting.is_err() {
+        return Err(MpiError::new(Problem::InitialisedTwice));
+    }
+    match start(call, required, entered_ns) {
+        Ok(()) => Ok(required),
+        Err(error) => {
+            LIBRARY.phase.store(LifePhase::Uninitialised as u32, Ordering::Release);
+            Err(error)
+        }
+    }
+}
+
+fn start(call: Primitive, level: c_int, entered_ns: u64) -> MpiResult {
+    let failed = |text: String| MpiError::new(Problem::Launch(text));
+    let mds = MdsConfig::from_env().map_err(|error| failed(error.to_string()))?;
+    let (mut port, place) = launch::open().map_err(|error| failed(error.to_string()))?;
+    let concurrent = level == MPI_THREAD_MULTIPLE;
+    if concurrent {
+        port.set_concurrent();
+    }
+    // Neither is set before: MPI_Init gets here once in a process that has it succeed.
+    let _ = THREADS.set((level, std::thread::current().id()));
+    let _ = EXIT.set(Exit {
+        memory: port.memory().clone(),
+        local_index: port.local_index(),
+        rank: place.rank,
+        launched: place.launched,
+    });
+    // One node: the job's nodes are this one.
+    monitor::start(&mds, &place, concurrent, (0, 1), call, entered_ns);
+    let process = Process {
+        communicators: Communicators::of_job(place.rank, place.size, port.local_index() as u16),
+        groups: Table::new(Kind::Group),
+        requests: Requests::new(),
+        error_handlers: Table::new(Kind::ErrorHandler),
+        infos: Table::new(Kind::Info),
+        codes: CodeTable::default(),
+        attached: AttachedBuffer::default(),
+        waiters: 0,
+        port,
+        place,
+    };
+    // SAFETY: the phase is Starting, which this thread alone has entered, and in which no guard exists.
+    unsafe { (*LIBRARY.process.get()).write(process) };
+    let phase = if concurrent { LifePhase::Concurrent } else { LifePhase::Active };
+    LIBRARY.phase.store(phase as u32, Ordering::Release);
+    Ok(())
+}
+
+/// MPI_Query_thread.
+///
+/// # Errors
+/// Before MPI_Init and after MPI_Finalize.
+pub fn query_thread() -> MpiResult<c_int> {
+    super::enter()?;
+    Ok(THREADS.get().map_or(MPI_THREAD_SINGLE, |(level, _)| *level))
+}
+
+/// MPI_Is_thread_main.
+///
+/// # Errors
+/// Before MPI_Init and after MPI_Finalize.
+pub fn is_thread_main() -> MpiResult<bool> {
+    super::enter()?;
+    Ok(THREADS.get().is_some_and(|(_, main)| *main == std::thread::current().id()))
+}

@@ -1,0 +1,90 @@
+//! Waiting inside a call: lends the core, and at MPI_THREAD_MULTIPLE lets go of the lock between two looks.
+//!
+//! Of several threads that wait at once, one at a time sleeps on the rank's wait word in NIC memory, as that word has one sleeper; the others sleep
+//! here, and it wakes them when it has been woken.
+
+use super::{Guard, Process, lock};
+use crate::error::{MpiError, MpiResult};
+use nic_emu::port::{PortError, Stepped, Waiting};
+use nic_emu::status::WaitingFor;
+use nic_emu::waiting::Pause;
+use std::sync::{Condvar, Mutex, PoisonError};
+use std::time::Duration;
+
+/// Whether some thread sleeps on the wait word.
+static SLEEPS: Mutex<bool> = Mutex::new(false);
+static WOKEN: Condvar = Condvar::new();
+/// How long the others sleep at most: as long as the one that may miss its wake-up.
+const LONGEST: Duration = Duration::from_millis(2);
+
+impl Guard {
+    /// Waits until `ready` answers something; `what` is what a hang report says of this wait.
+    ///
+    /// # Errors
+    /// What `ready` fails with, and what the NIC does.
+    #[inline]
+    pub fn wait<T>(
+        &mut self,
+        what: &WaitingFor,
+        mut ready: impl FnMut(&mut Process) -> MpiResult<Option<T>>,
+    ) -> MpiResult<T> {
+        if let Some(done) = ready(self)? {
+            return Ok(done);
+        }
+        self.waiters += 1;
+        let mut waiting = self.port.begin_wait();
+        let result = loop {
+            match self.port.wait_step(&mut waiting, what) {
+                Ok(Stepped::Something) => {}
+                Ok(Stepped::Nothing) => self.pause(&mut waiting),
+                Err(error) => break Err(waiting_failed(error)),
+            }
+            match ready(self) {
+                Ok(Some(done)) => break Ok(done),
+                Ok(None) => {}
+                Err(error) => break Err(error),
+            }
+        };
+        self.waiters -= 1;
+        if self.waiters == 0 {
+            self.port.end_wait();
+        }
+        result
+    }
+
+    #[inline]
+    fn pause(&mut self, waiting: &mut Waiting) {
+        if self.lock.is_some() {
+            return self.pause_unlocked(waiting);
+        }
+        if waiting.pause() == Pause::MaySleep {
+            self.port.sleep();
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn pause_unlocked(&mut self, waiting: &mut Waiting) {
+        let sleeper = self.port.sleeper();
+        self.lock = None;
+        if waiting.pause() == Pause::MaySleep {
+            let mut sleeps = SLEEPS.lock().unwrap_or_else(PoisonError::into_inner);
+            if *sleeps {
+                // Woken or timed out: the caller looks in both cases.
+                drop(WOKEN.wait_timeout(sleeps, LONGEST));
+            } else {
+                *sleeps = true;
+                drop(sleeps);
+                sleeper.sleep();
+                *SLEEPS.lock().unwrap_or_else(PoisonError::into_inner) = false;
+                WOKEN.notify_all();
+            }
+        }
+        self.lock = Some(lock());
+    }
+}
+
+#[cold]
+fn waiting_failed(error: PortError) -> MpiError {
+    error.into()
+}

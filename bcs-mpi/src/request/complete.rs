@@ -1,0 +1,391 @@
+//! The wait and test families (MPI-5.0, §3.7.3, §3.7.5; the paper's bcs_test and bcs_testall).
+//!
+//! Calls that complete one request answer its error; those that complete several put codes into the statuses and answer
+//! `MPI_ERR_IN_STATUS`. `MPI_ERROR` of a status is written in that case only.
+
+use super::{Finished, Status, poll};
+use crate::constants::*;
+use crate::error::{MpiError, MpiResult, Problem};
+use crate::process::{self, Guard, Process};
+use mds::Primitive;
+use std::ffi::c_int;
+
+/// The statuses of a call that completes several requests; null when they are not wanted.
+#[derive(Clone, Copy)]
+pub struct Statuses(*mut MPI_Status);
+
+impl Statuses {
+    /// An array of statuses.
+    ///
+    /// # Safety
+    /// `statuses` must be MPI_STATUSES_IGNORE (null) or writable for as many elements as the call has requests.
+    pub unsafe fn new(statuses: *mut MPI_Status) -> Self {
+        Self(statuses)
+    }
+
+    #[inline]
+    fn at(self, index: usize) -> *mut MPI_Status {
+        if self.0.is_null() { self.0 } else { self.0.wrapping_add(index) }
+    }
+
+    #[inline]
+    fn set(self, index: usize, status: &Status) {
+        // SAFETY: the promise of `new`; `index` is less than the number of requests.
+        unsafe { status.store(self.at(index)) };
+    }
+
+    #[cold]
+    fn set_error(self, index: usize, code: c_int) {
+        let status = self.at(index);
+        if !status.is_null() {
+            // SAFETY: as above.
+            unsafe { (&raw mut (*status).MPI_ERROR).write(code) };
+        }
+    }
+}
+
+/// Errors among several completions.
+struct Failures {
+    call: Primitive,
+    failed: usize,
+    /// The communicator of the first: its error handler is asked.
+    comm: Option<MPI_Comm>,
+}
+
+impl Failures {
+    fn of(call: Primitive) -> Self {
+        Self { call, failed: 0, comm: None }
+    }
+
+    /// A completion: its status, and its error's code once there is an error.
+    #[inline]
+    fn note(&mut self, process: &mut Process, finished: Finished, position: usize, statuses: Statuses) -> MpiResult {
+        statuses.set(position, &finished.status);
+        match finished.error {
+            None if self.failed == 0 => Ok(()),
+            error => self.note_error(process, error, position, statuses),
+        }
+    }
+
+    #[cold]
+    fn note_error(
+        &mut self,
+        process: &mut Process,
+        error: Option<MpiError>,
+        position: usize,
+        statuses: Statuses,
+    ) -> MpiResult {
+        let Some(error) = error else {
+            statuses.set_error(position, MPI_SUCCESS);
+            return Ok(());
+        };
+        if error.problem().ends_job() {
+            return Err(error);
+        }
+        if self.failed == 0 {
+            (0..position).for_each(|before| statuses.set_error(before, MPI_SUCCESS));
+        }
+        self.failed += 1;
+        let message = format!("{}: {error}", self.call);
+        statuses.set_error(position, process.codes.code(error.problem(), &message));
+        self.comm = self.comm.or(error.comm());
+        Ok(())
+    }
+
+    fn result(&self, count: usize) -> MpiResult {
+        if self.failed == 0 {
+            return Ok(());
+        }
+        let error = MpiError::new(Problem::InStatus { failed: self.failed, count });
+        Err(match self.comm {
+            Some(comm) => error.of(comm),
+            None => error,
+        })
+    }
+}
+
+#[inline]
+fn ended(finished: Finished) -> MpiResult {
+    finished.error.map_or(Ok(()), Err)
+}
+
+/// MPI_Wait.
+///
+/// # Safety
+/// `status` must be MPI_STATUS_IGNORE or writable.
+///
+/// # Errors
+/// No such request, or what the operation failed with.
+#[inline]
+pub unsafe fn wait(request: &mut MPI_Request, status: *mut MPI_Status) -> MpiResult {
+    let mut process = process::enter()?;
+    let handle = *request;
+    if handle == MPI_REQUEST_NULL {
+        // SAFETY: the caller's promise.
+        unsafe { Status::EMPTY.store(status) };
+        return Ok(());
+    }
+    let finished = match poll(&mut process, handle)? {
+        Some(finished) => finished,
+        None => wait_for(&mut process, Primitive::Wait, handle, 1)?,
+    };
+    *request = MPI_REQUEST_NULL;
+    // SAFETY: the caller's promise.
+    unsafe { finished.status.store(status) };
+    ended(finished)
+}
+
+#[inline]
+fn wait_for(process: &mut Guard, call: Primitive, handle: MPI_Request, count: usize) -> MpiResult<Finished> {
+    let what = process.requests.waiting_for(call, handle, count)?;
+    process.wait(&what, |process| poll(process, handle))
+}
+
+/// MPI_Test.
+///
+/// # Safety
+/// `status` must be MPI_STATUS_IGNORE or writable.
+///
+/// # Errors
+/// No such request, or what the operation failed with.
+#[inline]
+pub unsafe fn test(request: &mut MPI_Request, flag: &mut bool, status: *mut MPI_Status) -> MpiResult {
+    let mut process = process::enter()?;
+    let handle = *request;
+    if handle == MPI_REQUEST_NULL {
+        *flag = true;
+        // SAFETY: the caller's promise.
+        unsafe { Status::EMPTY.store(status) };
+        return Ok(());
+    }
+    let mut found = poll(&mut process, handle)?;
+    if found.is_none() {
+        process.port.progress()?;
+        found = poll(&mut process, handle)?;
+    }
+    *flag = found.is_some();
+    let Some(finished) = found else { return Ok(()) };
+    *request = MPI_REQUEST_NULL;
+    // SAFETY: the caller's promise.
+    unsafe { finished.status.store(status) };
+    ended(finished)
+}
+
+/// MPI_Waitall.
+///
+/// # Errors
+/// No such requests, or `MPI_ERR_IN_STATUS`.
+#[inline]
+pub fn wait_all(requests: &mut [MPI_Request], statuses: Statuses) -> MpiResult {
+    let mut process = process::enter()?;
+    let mut failures = Failures::of(Primitive::Waitall);
+    let count = requests.len();
+    for (i, request) in requests.iter_mut().enumerate() {
+        let finished = if *request == MPI_REQUEST_NULL {
+            Finished::well(Status::EMPTY)
+        } else {
+            match poll(&mut process, *request)? {
+                Some(finished) => finished,
+                None => wait_for(&mut process, Primitive::Waitall, *request, count - i)?,
+            }
+        };
+        *request = MPI_REQUEST_NULL;
+        failures.note(&mut process, finished, i, statuses)?;
+    }
+    failures.result(count)
+}
+
+/// MPI_Testall: all or none.
+///
+/// # Errors
+/// No such requests, or `MPI_ERR_IN_STATUS`.
+pub fn test_all(requests: &mut [MPI_Request], flag: &mut bool, statuses: Statuses) -> MpiResult {
+    let mut process = process::enter()?;
+    *flag = false;
+    let live = |request: &&MPI_Request| **request != MPI_REQUEST_NULL;
+    for attempt in 0..2 {
+        let mut all = true;
+        for &request in requests.iter().filter(live) {
+            all &= super::is_complete(&mut process, request)?;
+        }
+        if all {
+            break;
+        }
+        if attempt == 1 {
+            return Ok(());
+        }
+        process.port.progress()?;
+    }
+    *flag = true;
+    let mut failures = Failures::of(Primitive::Testall);
+    let count = requests.len();
+    for (i, request) in requests.iter_mut().enumerate() {
+        let finished = if *request == MPI_REQUEST_NULL { None } else { poll(&mut process, *request)? };
+        *request = MPI_REQUEST_NULL;
+        failures.note(&mut process, finished.unwrap_or(Finished::well(Status::EMPTY)), i, statuses)?;
+    }
+    failures.result(count)
+}
+
+/// The first complete request of several, taken.
+#[inline]
+fn poll_any(process: &mut Process, requests: &mut [MPI_Request]) -> MpiResult<Option<(usize, Finished)>> {
+    for (i, request) in requests.iter_mut().enumerate() {
+        if *request != MPI_REQUEST_NULL
+            && let Some(finished) = poll(process, *request)?
+        {
+            *request = MPI_REQUEST_NULL;
+            return Ok(Some((i, finished)));
+        }
+    }
+    Ok(None)
+}
+
+/// The first request that is not null: what a hang report names.
+fn first(requests: &[MPI_Request]) -> Option<MPI_Request> {
+    requests.iter().copied().find(|request| *request != MPI_REQUEST_NULL)
+}
+
+fn live(requests: &[MPI_Request]) -> usize {
+    requests.iter().filter(|request| **request != MPI_REQUEST_NULL).count()
+}
+
+/// MPI_Waitany: the index of the one that completed; none when all are null.
+///
+/// # Safety
+/// `status` must be MPI_STATUS_IGNORE or writable.
+///
+/// # Errors
+/// No such requests, or what the operation failed with.
+pub unsafe fn wait_any(
+    requests: &mut [MPI_Request],
+    index: &mut Option<usize>,
+    status: *mut MPI_Status,
+) -> MpiResult {
+    let mut process = process::enter()?;
+    *index = None;
+    let Some(one) = first(requests) else {
+        // SAFETY: the caller's promise.
+        unsafe { Status::EMPTY.store(status) };
+        return Ok(());
+    };
+    let (i, finished) = match poll_any(&mut process, requests)? {
+        Some(found) => found,
+        None => {
+            let what = process.requests.waiting_for(Primitive::Waitany, one, live(requests))?;
+            process.wait(&what, |process| poll_any(process, requests))?
+        }
+    };
+    *index = Some(i);
+    // SAFETY: the caller's promise.
+    unsafe { finished.status.store(status) };
+    ended(finished)
+}
+
+/// MPI_Testany: whether one completed (or all are null), and its index.
+///
+/// # Safety
+/// `status` must be MPI_STATUS_IGNORE or writable.
+///
+/// # Errors
+/// No such requests, or what the operation failed with.
+pub unsafe fn test_any(
+    requests: &mut [MPI_Request],
+    flag: &mut bool,
+    index: &mut Option<usize>,
+    status: *mut MPI_Status,
+) -> MpiResult {
+    let mut process = process::enter()?;
+    (*flag, *index) = (true, None);
+    if first(requests).is_none() {
+        // SAFETY: the caller's promise.
+        unsafe { Status::EMPTY.store(status) };
+        return Ok(());
+    }
+    let mut found = poll_any(&mut process, requests)?;
+    if found.is_none() {
+        process.port.progress()?;
+        found = poll_any(&mut process, requests)?;
+    }
+    let Some((i, finished)) = found else {
+        *flag = false;
+        return Ok(());
+    };
+    *index = Some(i);
+    // SAFETY: the caller's promise.
+    unsafe { finished.status.store(status) };
+    ended(finished)
+}
+
+/// All complete requests of several, taken; their number, or none when no more is complete.
+fn poll_some(
+    process: &mut Process,
+    requests: &mut [MPI_Request],
+    indices: &mut [c_int],
+    statuses: Statuses,
+    failures: &mut Failures,
+) -> MpiResult<Option<usize>> {
+    let mut found = 0;
+    for (i, request) in requests.iter_mut().enumerate() {
+        if *request != MPI_REQUEST_NULL
+            && let Some(finished) = poll(process, *request)?
+        {
+            *request = MPI_REQUEST_NULL;
+            indices[found] = i as c_int;
+            failures.note(process, finished, found, statuses)?;
+            found += 1;
+        }
+    }
+    Ok((found > 0).then_some(found))
+}
+
+/// MPI_Waitsome: how many completed; none when all are null. `indices` has as many elements as `requests`.
+///
+/// # Errors
+/// No such requests, or `MPI_ERR_IN_STATUS`.
+pub fn wait_some(
+    requests: &mut [MPI_Request],
+    completed: &mut Option<usize>,
+    indices: &mut [c_int],
+    statuses: Statuses,
+) -> MpiResult {
+    let mut process = process::enter()?;
+    *completed = None;
+    let Some(one) = first(requests) else { return Ok(()) };
+    let mut failures = Failures::of(Primitive::Waitsome);
+    let found = match poll_some(&mut process, requests, indices, statuses, &mut failures)? {
+        Some(found) => found,
+        None => {
+            let what = process.requests.waiting_for(Primitive::Waitsome, one, live(requests))?;
+            process.wait(&what, |process| poll_some(process, requests, indices, statuses, &mut failures))?
+        }
+    };
+    *completed = Some(found);
+    failures.result(found)
+}
+
+/// MPI_Testsome: how many completed, perhaps 0; none when all are null.
+///
+/// # Errors
+/// No such requests, or `MPI_ERR_IN_STATUS`.
+pub fn test_some(
+    requests: &mut [MPI_Request],
+    completed: &mut Option<usize>,
+    indices: &mut [c_int],
+    statuses: Statuses,
+) -> MpiResult {
+    let mut process = process::enter()?;
+    *completed = None;
+    if first(requests).is_none() {
+        return Ok(());
+    }
+    let mut failures = Failures::of(Primitive::Testsome);
+    let mut found = poll_some(&mut process, requests, indices, statuses, &mut failures)?;
+    if found.is_none() {
+        process.port.progress()?;
+        found = poll_some(&mut process, requests, indices, statuses, &mut failures)?;
+    }
+    let found = found.unwrap_or(0);
+    *completed = Some(found);
+    failures.result(found)
+}

@@ -1,0 +1,179 @@
+//! Statuses: what became of an operation (MPI-5.0, §3.2.5).
+//!
+//! In `MPI_internal`: the bytes received in words 0 and 1, and whether it was cancelled in word 2.
+
+use crate::constants::*;
+use crate::datatype;
+use crate::error::{MpiError, MpiResult};
+use crate::process;
+use nic_emu::port::Outcome;
+use std::ffi::c_int;
+
+/// "No such number of elements" in the byte words: set by MPI_Status_set_elements with MPI_UNDEFINED.
+const UNDEFINED_BYTES: u64 = u64::MAX;
+
+/// What a completed operation says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Status {
+    /// The sender's rank in the communicator.
+    pub source: c_int,
+    /// The message's tag.
+    pub tag: c_int,
+    /// Bytes received.
+    pub bytes: u64,
+    /// It was cancelled.
+    pub cancelled: bool,
+}
+
+impl Status {
+    /// The empty status (§3.7.3): of sends, and of requests that are null.
+    pub const EMPTY: Self = Self { source: MPI_ANY_SOURCE, tag: MPI_ANY_TAG, bytes: 0, cancelled: false };
+    /// The status of a receive from MPI_PROC_NULL (§3.10).
+    pub const PROC_NULL: Self = Self { source: MPI_PROC_NULL, tag: MPI_ANY_TAG, bytes: 0, cancelled: false };
+
+    /// The status of a receive or a probe; of a message that was longer than the buffer, the buffer's bytes arrived.
+    #[inline]
+    pub fn received(outcome: &Outcome, room: u64) -> Self {
+        Self {
+            source: outcome.source as c_int,
+            tag: outcome.tag,
+            bytes: outcome.bytes.min(room),
+            cancelled: outcome.cancelled,
+        }
+    }
+
+    /// Writes the status where the program wants it, `MPI_ERROR` untouched.
+    ///
+    /// # Safety
+    /// `to` must be MPI_STATUS_IGNORE (null) or writable.
+    #[inline]
+    pub unsafe fn store(&self, to: *mut MPI_Status) {
+        if to.is_null() {
+            return;
+        }
+        // SAFETY: not null, so writable by the caller's promise. Field by field, as MPI_ERROR may be uninitialised.
+        unsafe {
+            (&raw mut (*to).MPI_SOURCE).write(self.source);
+            (&raw mut (*to).MPI_TAG).write(self.tag);
+            let words = [self.bytes as c_int, (self.bytes >> 32) as c_int, self.cancelled as c_int, 0, 0];
+            (&raw mut (*to).MPI_internal).write(words);
+        }
+    }
+
+    /// Writes the status with an error code: for calls that complete several.
+    ///
+    /// # Safety
+    /// As [`Self::store`].
+    #[inline]
+    pub unsafe fn store_with(&self, code: c_int, to: *mut MPI_Status) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            self.store(to);
+            if !to.is_null() {
+                (&raw mut (*to).MPI_ERROR).write(code);
+            }
+        }
+    }
+}
+
+fn bytes_of(status: &MPI_Status) -> u64 {
+    status.MPI_internal[0] as u32 as u64 | (status.MPI_internal[1] as u32 as u64) << 32
+}
+
+/// MPI_Get_count: whole elements received; none when the bytes are no whole number of them.
+///
+/// # Errors
+/// No such datatype.
+#[inline]
+pub fn count(status: &MPI_Status, datatype: MPI_Datatype) -> MpiResult<Option<u64>> {
+    process::enter()?;
+    let size = datatype::buffer::checked_size("datatype", datatype)? as u64;
+    let bytes = bytes_of(status);
+    Ok(match size {
+        _ if bytes == UNDEFINED_BYTES => None,
+        0 => (bytes == 0).then_some(0),
+        size => bytes.is_multiple_of(size).then(|| bytes / size),
+    })
+}
+
+/// MPI_Get_elements: basic elements received, those of a part of a pair too.
+///
+/// # Errors
+/// No such datatype.
+pub fn elements(status: &MPI_Status, datatype: MPI_Datatype) -> MpiResult<Option<u64>> {
+    process::enter()?;
+    let known = datatype::predefined("datatype", datatype)?;
+    let bytes = bytes_of(status);
+    if known.class != Class::Pair {
+        return count(status, datatype);
+    }
+    let layout = datatype::layout("datatype", datatype)?;
+    // A contiguous pair is one block of two elements: a value and an index, half and half unless the index is an int.
+    let value = match layout.blocks[..] {
+        [value, _] => value.bytes as u64,
+        _ => layout.size as u64 / 2,
+    };
+    let (whole, rest) = (bytes / layout.size as u64, bytes % layout.size as u64);
+    Ok(match rest {
+        _ if bytes == UNDEFINED_BYTES => None,
+        0 => Some(2 * whole),
+        rest if rest == value => Some(2 * whole + 1),
+        _ => None,
+    })
+}
+
+/// MPI_Status_set_elements.
+///
+/// # Errors
+/// No such datatype, or a count that is neither MPI_UNDEFINED nor positive or 0.
+pub fn set_elements(status: &mut MPI_Status, datatype: MPI_Datatype, count: i64) -> MpiResult {
+    process::enter()?;
+    let known = datatype::predefined("datatype", datatype)?;
+    let bytes = if count == MPI_UNDEFINED as i64 {
+        UNDEFINED_BYTES
+    } else {
+        let Ok(count) = u64::try_from(count) else {
+            let allowed = "it must be 0 or more, or MPI_UNDEFINED";
+            return Err(MpiError::argument(MPI_ERR_COUNT, "count", count, allowed));
+        };
+        if known.class == Class::Pair {
+            let layout = datatype::layout("datatype", datatype)?;
+            let value = if layout.blocks.len() == 2 { layout.blocks[0].bytes } else { layout.size / 2 };
+            count / 2 * layout.size as u64 + count % 2 * value as u64
+        } else {
+            count.saturating_mul(known.size as u64)
+        }
+    };
+    status.MPI_internal[0] = bytes as c_int;
+    status.MPI_internal[1] = (bytes >> 32) as c_int;
+    Ok(())
+}
+
+/// MPI_Test_cancelled.
+pub fn is_cancelled(status: &MPI_Status) -> bool {
+    status.MPI_internal[2] != 0
+}
+
+/// MPI_Status_set_cancelled.
+pub fn set_cancelled(status: &mut MPI_Status, cancelled: bool) {
+    status.MPI_internal[2] = cancelled as c_int;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_status_keeps_sizes_of_more_than_four_gigabytes() {
+        let mut status = MPI_Status { MPI_ERROR: 77, ..MPI_Status::default() };
+        let outcome = Outcome { source: 3, tag: 9, bytes: 5 << 32 | 8, cancelled: false };
+        // SAFETY: the status is writable.
+        unsafe { Status::received(&outcome, u64::MAX).store(&mut status) };
+        assert_eq!((status.MPI_SOURCE, status.MPI_TAG, status.MPI_ERROR), (3, 9, 77));
+        assert_eq!(bytes_of(&status), 5 << 32 | 8);
+        assert!(!is_cancelled(&status));
+        set_cancelled(&mut status, true);
+        assert!(is_cancelled(&status));
+        assert_eq!(bytes_of(&status), 5 << 32 | 8);
+    }
+}
