@@ -107,9 +107,8 @@ pub fn store(process: &mut Process, group: Group) -> MPI_Group {
 }
 
 fn count(argument: &'static str, value: c_int) -> MpiResult<usize> {
-    usize::try_from(value).map_err(|_| {
-        MpiError::argument(MPI_ERR_ARG, argument, value, "it must not be negative")
-    })
+    usize::try_from(value)
+        .map_err(|_| MpiError::argument(MPI_ERR_ARG, argument, value, "it must not be negative"))
 }
 
 /// MPI_Group_size.
@@ -137,7 +136,12 @@ pub fn rank(group: MPI_Group) -> MpiResult<c_int> {
 pub fn free(group: &mut MPI_Group) -> MpiResult {
     let mut process = process::enter()?;
     if *group == MPI_GROUP_EMPTY {
-        return Err(MpiError::argument(MPI_ERR_GROUP, "group", "MPI_GROUP_EMPTY", "predefined groups are not freed"));
+        return Err(MpiError::argument(
+            MPI_ERR_GROUP,
+            "group",
+            "MPI_GROUP_EMPTY",
+            "predefined groups are not freed",
+        ));
     }
     resolve(&process, "group", *group)?;
     if let Err(why) = process.groups.remove(group.0) {
@@ -227,7 +231,12 @@ fn expand(ranges: &[[c_int; 3]]) -> MpiResult<Vec<c_int>> {
             ranks.push(rank as c_int);
             rank += stride as i64;
             if ranks.len() > u16::MAX as usize * 256 {
-                return Err(MpiError::argument(MPI_ERR_RANK, "ranges", last, "it must name ranks of the group"));
+                return Err(MpiError::argument(
+                    MPI_ERR_RANK,
+                    "ranges",
+                    last,
+                    "it must name ranks of the group",
+                ));
             }
         }
     }
@@ -286,11 +295,17 @@ pub fn combine(first: MPI_Group, operation: SetOperation, second: MPI_Group) -> 
     let (first, second) = (resolve(&process, "group1", first)?, resolve(&process, "group2", second)?);
     let (in_first, in_second) = (first.index(), second.index());
     let ranks = match operation {
-        SetOperation::Union => {
-            first.ranks().into_iter().chain(second.ranks().into_iter().filter(|r| !in_first.contains_key(r))).collect()
+        SetOperation::Union => first
+            .ranks()
+            .into_iter()
+            .chain(second.ranks().into_iter().filter(|r| !in_first.contains_key(r)))
+            .collect(),
+        SetOperation::Intersection => {
+            first.ranks().into_iter().filter(|r| in_second.contains_key(r)).collect()
         }
-        SetOperation::Intersection => first.ranks().into_iter().filter(|r| in_second.contains_key(r)).collect(),
-        SetOperation::Difference => first.ranks().into_iter().filter(|r| !in_second.contains_key(r)).collect(),
+        SetOperation::Difference => {
+            first.ranks().into_iter().filter(|r| !in_second.contains_key(r)).collect()
+        }
     };
     Ok(store(&mut process, Group::of(ranks)))
 }
@@ -308,7 +323,12 @@ pub unsafe fn array<'a, T>(argument: &'static str, length: c_int, array: *const 
         return Ok(&[]);
     }
     if array.is_null() {
-        return Err(MpiError::argument(MPI_ERR_ARG, argument, "NULL", format!("it has to have {length} elements")));
+        return Err(MpiError::argument(
+            MPI_ERR_ARG,
+            argument,
+            "NULL",
+            format!("it has to have {length} elements"),
+        ));
     }
     // SAFETY: not null, and the caller's promise.
     Ok(unsafe { std::slice::from_raw_parts(array, length) })

@@ -112,7 +112,11 @@ impl<T> Table<T> {
     pub fn index(&self, handle: usize) -> Result<usize, Stale> {
         let index = handle as u32 as usize;
         match self.slots.get(index) {
-            Some(slot) if handle == pack(self.kind, slot.generation, index as u32) && slot.value.is_some() => Ok(index),
+            Some(slot)
+                if handle == pack(self.kind, slot.generation, index as u32) && slot.value.is_some() =>
+            {
+                Ok(index)
+            }
             _ => Err(self.why(handle)),
         }
     }
@@ -122,7 +126,9 @@ impl<T> Table<T> {
         let index = handle as u32;
         let of_kind = handle >> 56 == self.kind as usize;
         match self.slots.get(index as usize) {
-            Some(slot) if of_kind && (handle >> 32) as u32 & GENERATION_MASK <= slot.generation => Stale::Freed,
+            Some(slot) if of_kind && (handle >> 32) as u32 & GENERATION_MASK <= slot.generation => {
+                Stale::Freed
+            }
             _ => Stale::Foreign,
         }
     }

@@ -60,7 +60,12 @@ impl Keys {
 
 #[cold]
 fn wrong_key(argument: &'static str, value: c_int) -> MpiError {
-    MpiError::argument(MPI_ERR_KEYVAL, argument, value, "it must be a key that MPI_Comm_create_keyval made and nobody freed")
+    MpiError::argument(
+        MPI_ERR_KEYVAL,
+        argument,
+        value,
+        "it must be a key that MPI_Comm_create_keyval made and nobody freed",
+    )
 }
 
 fn live_key(process: &Process, argument: &'static str, key: c_int) -> MpiResult<Key> {

@@ -92,8 +92,11 @@ fn members_of(all: &[(c_int, c_int)], colour: c_int) -> (Vec<u32>, u32) {
 
 /// Distinct colours for which `counts`.
 fn distinct(all: &[(c_int, c_int)], counts: impl Fn(c_int) -> bool) -> u32 {
-    let mut colours: Vec<c_int> =
-        all.iter().map(|(colour, _)| *colour).filter(|&colour| colour != MPI_UNDEFINED && counts(colour)).collect();
+    let mut colours: Vec<c_int> = all
+        .iter()
+        .map(|(colour, _)| *colour)
+        .filter(|&colour| colour != MPI_UNDEFINED && counts(colour))
+        .collect();
     colours.sort_unstable();
     colours.dedup();
     colours.len() as u32
@@ -113,7 +116,13 @@ pub fn split(call: Primitive, comm: MPI_Comm, color: c_int, key: c_int) -> MpiRe
     split_by(&mut process, call, comm, color, key)
 }
 
-fn split_by(process: &mut Guard, call: Primitive, comm: MPI_Comm, colour: c_int, key: c_int) -> MpiResult<MPI_Comm> {
+fn split_by(
+    process: &mut Guard,
+    call: Primitive,
+    comm: MPI_Comm,
+    colour: c_int,
+    key: c_int,
+) -> MpiResult<MPI_Comm> {
     let mut own = [0; 8];
     own[..4].copy_from_slice(&colour.to_ne_bytes());
     own[4..].copy_from_slice(&key.to_ne_bytes());
@@ -142,9 +151,10 @@ pub fn split_type(comm: MPI_Comm, split_type: c_int, key: c_int) -> MpiResult<MP
     process.communicator(comm)?;
     let colour = match split_type {
         MPI_COMM_TYPE_SHARED => 0,
-        MPI_UNDEFINED | MPI_COMM_TYPE_HW_GUIDED | MPI_COMM_TYPE_HW_UNGUIDED | MPI_COMM_TYPE_RESOURCE_GUIDED => {
-            MPI_UNDEFINED
-        }
+        MPI_UNDEFINED
+        | MPI_COMM_TYPE_HW_GUIDED
+        | MPI_COMM_TYPE_HW_UNGUIDED
+        | MPI_COMM_TYPE_RESOURCE_GUIDED => MPI_UNDEFINED,
         _ => {
             let allowed = "it must be MPI_COMM_TYPE_SHARED, another MPI_COMM_TYPE_*, or MPI_UNDEFINED";
             return Err(MpiError::argument(MPI_ERR_ARG, "split_type", split_type, allowed));
@@ -159,7 +169,12 @@ fn subgroup(process: &Process, comm: MPI_Comm, handle: MPI_Group) -> MpiResult<G
     let communicator = process.communicator(comm)?;
     if group.ranks().iter().any(|&rank| communicator.group.member(rank).is_none()) {
         let allowed = format!("its members must all be members of {}", communicator.title());
-        return Err(MpiError::argument(MPI_ERR_GROUP, "group", format!("a group of {}", group.size()), allowed));
+        return Err(MpiError::argument(
+            MPI_ERR_GROUP,
+            "group",
+            format!("a group of {}", group.size()),
+            allowed,
+        ));
     }
     Ok(group)
 }
@@ -204,7 +219,8 @@ pub fn create_group(comm: MPI_Comm, group: MPI_Group, tag: c_int) -> MpiResult<M
     if member == 0 {
         chosen = take_contexts(&mut process, 1)?.to_ne_bytes();
         for other in 1..group.size() {
-            let send = Send { context, source: own, tag, destination: group.job_rank(other), synchronous: false };
+            let send =
+                Send { context, source: own, tag, destination: group.job_rank(other), synchronous: false };
             // SAFETY: four bytes ride in the descriptor, so the send is complete at once.
             let posted = unsafe { process.port.post_send(&send, chosen.as_ptr(), chosen.len())? };
             debug_assert_eq!(posted, Posted::Complete);

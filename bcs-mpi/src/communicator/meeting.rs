@@ -64,7 +64,12 @@ pub unsafe fn arrive(
 
 /// What a hang report says of a member that waits in a collective.
 #[inline]
-pub fn waiting_in(communicator: &Communicator, call: Primitive, root: Option<u32>, bytes: usize) -> WaitingFor {
+pub fn waiting_in(
+    communicator: &Communicator,
+    call: Primitive,
+    root: Option<u32>,
+    bytes: usize,
+) -> WaitingFor {
     WaitingFor {
         call: call.index() as u32,
         context: communicator.context + 1,

@@ -40,7 +40,8 @@ pub const RECEIVE_NAMES: Names = ["recvbuf", "recvcount", "recvtype"];
 
 #[cold]
 fn wrong_count(argument: &'static str, value: i64) -> MpiError {
-    let allowed = if value < 0 { "it must not be negative" } else { "so many elements are more than memory can be" };
+    let allowed =
+        if value < 0 { "it must not be negative" } else { "so many elements are more than memory can be" };
     MpiError::new(Problem::Count { argument, value, allowed })
 }
 
@@ -80,7 +81,12 @@ impl Outgoing {
     /// # Errors
     /// A null buffer for something, a count or a datatype that cannot be.
     #[inline(always)]
-    pub unsafe fn new(names: &Names, buffer: *const c_void, count: i64, datatype: MPI_Datatype) -> MpiResult<Self> {
+    pub unsafe fn new(
+        names: &Names,
+        buffer: *const c_void,
+        count: i64,
+        datatype: MPI_Datatype,
+    ) -> MpiResult<Self> {
         let Some(element) = contiguous_bytes(datatype) else {
             // SAFETY: the caller's promise.
             return unsafe { Self::packed(names, buffer, count, datatype) };
@@ -93,7 +99,12 @@ impl Outgoing {
     }
 
     #[cold]
-    unsafe fn packed(names: &Names, buffer: *const c_void, count: i64, datatype: MPI_Datatype) -> MpiResult<Self> {
+    unsafe fn packed(
+        names: &Names,
+        buffer: *const c_void,
+        count: i64,
+        datatype: MPI_Datatype,
+    ) -> MpiResult<Self> {
         let layout = layout(names[2], datatype)?;
         let bytes = total(names, count, layout.size)?;
         total(names, count, layout.extent)?;
@@ -134,8 +145,15 @@ impl Incoming {
     /// # Errors
     /// A null buffer for something, a count or a datatype that cannot be.
     #[inline(always)]
-    pub unsafe fn new(names: &Names, buffer: *mut c_void, count: i64, datatype: MPI_Datatype) -> MpiResult<Self> {
-        let Some(element) = contiguous_bytes(datatype) else { return Self::staged(names, buffer, count, datatype) };
+    pub unsafe fn new(
+        names: &Names,
+        buffer: *mut c_void,
+        count: i64,
+        datatype: MPI_Datatype,
+    ) -> MpiResult<Self> {
+        let Some(element) = contiguous_bytes(datatype) else {
+            return Self::staged(names, buffer, count, datatype);
+        };
         let bytes = total(names, count, element)?;
         if buffer.is_null() && bytes != 0 {
             return Err(null(names[0], bytes, "received"));

@@ -196,7 +196,12 @@ mod tests {
     #[test]
     fn layouts_agree_with_the_abi_for_every_predefined_datatype() {
         for (datatype, layout) in DATATYPES.iter().zip(PREDEFINED.iter()) {
-            assert_eq!(layout.blocks.iter().map(|block| block.bytes).sum::<usize>(), datatype.size, "{}", datatype.name);
+            assert_eq!(
+                layout.blocks.iter().map(|block| block.bytes).sum::<usize>(),
+                datatype.size,
+                "{}",
+                datatype.name
+            );
             assert!(layout.true_extent() <= datatype.extent, "{}", datatype.name);
         }
     }

@@ -123,7 +123,12 @@ pub fn set(info: MPI_Info, key: String, value: String) -> MpiResult {
     checked_key(&key)?;
     if value.len() >= MPI_MAX_INFO_VAL as usize {
         let allowed = format!("it must have at most {} bytes", MPI_MAX_INFO_VAL - 1);
-        return Err(MpiError::argument(MPI_ERR_INFO_VALUE, "value", format!("of {} bytes", value.len()), allowed));
+        return Err(MpiError::argument(
+            MPI_ERR_INFO_VALUE,
+            "value",
+            format!("of {} bytes", value.len()),
+            allowed,
+        ));
     }
     if let Ok(found) = process.infos.get_mut(info.0) {
         match found.pairs.iter_mut().find(|(of, _)| *of == key) {
@@ -169,7 +174,8 @@ pub fn get(info: MPI_Info, key: &str) -> MpiResult<Option<String>> {
 /// No such info object.
 pub fn count(info: MPI_Info) -> MpiResult<c_int> {
     let process = process::enter()?;
-    let pairs = if info == MPI_INFO_ENV { environment().pairs.len() } else { find(&process, info)?.pairs.len() };
+    let pairs =
+        if info == MPI_INFO_ENV { environment().pairs.len() } else { find(&process, info)?.pairs.len() };
     Ok(pairs as c_int)
 }
 

@@ -44,7 +44,10 @@ pub fn wtick() -> f64 {
 /// # Errors
 /// Before MPI_Init and after MPI_Finalize.
 pub fn abort(comm: MPI_Comm, code: c_int) -> MpiResult {
-    let title = process::enter()?.communicators.get(comm).map_or("an invalid communicator".into(), Communicator::title);
+    let title = process::enter()?
+        .communicators
+        .get(comm)
+        .map_or("an invalid communicator".into(), Communicator::title);
     end::abort_job(code, &format!("MPI_Abort({title}, {code})"))
 }
 

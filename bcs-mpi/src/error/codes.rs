@@ -110,7 +110,8 @@ impl CodeTable {
     /// # Errors
     /// `MPI_ERR_ARG` for what is no class.
     pub fn add_code(&mut self, class: c_int) -> MpiResult<c_int> {
-        let known = error_class(class).is_some() || self.added.get(&class).is_some_and(|added| added.class == class);
+        let known =
+            error_class(class).is_some() || self.added.get(&class).is_some_and(|added| added.class == class);
         if !known {
             return Err(unknown("errorclass", class));
         }
@@ -145,7 +146,12 @@ impl CodeTable {
             _ => return Err(unknown(argument, code)),
         }
         if is_class && self.added.iter().any(|(other, added)| *other != code && added.class == code) {
-            return Err(MpiError::argument(MPI_ERR_ARG, argument, code, "codes of this class must be removed before it"));
+            return Err(MpiError::argument(
+                MPI_ERR_ARG,
+                argument,
+                code,
+                "codes of this class must be removed before it",
+            ));
         }
         self.added.remove(&code);
         *self.last_used = self.added.last_key_value().map_or(MPI_ERR_LASTCODE, |(last, _)| *last);

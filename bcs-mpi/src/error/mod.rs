@@ -47,7 +47,12 @@ impl MpiError {
 
     /// Another argument that is not allowed.
     #[cold]
-    pub fn argument(class: c_int, argument: &'static str, value: impl fmt::Display, allowed: impl Into<String>) -> Self {
+    pub fn argument(
+        class: c_int,
+        argument: &'static str,
+        value: impl fmt::Display,
+        allowed: impl Into<String>,
+    ) -> Self {
         Self::new(Problem::Argument { class, argument, value: value.to_string(), allowed: allowed.into() })
     }
 

@@ -64,7 +64,9 @@ pub enum Problem {
         allowed: &'static str,
     },
     /// A null buffer for something.
-    #[error("argument '{argument}' is NULL, but {bytes} bytes are to be {action}; give the address of as many, or a count of 0")]
+    #[error(
+        "argument '{argument}' is NULL, but {bytes} bytes are to be {action}; give the address of as many, or a count of 0"
+    )]
     NullBuffer {
         /// The argument's name.
         argument: &'static str,
@@ -199,7 +201,11 @@ impl Problem {
     pub fn ends_job(&self) -> bool {
         matches!(
             self,
-            Problem::NotInitialised | Problem::Finalised | Problem::Launch(_) | Problem::Nic(_) | Problem::JobEnds
+            Problem::NotInitialised
+                | Problem::Finalised
+                | Problem::Launch(_)
+                | Problem::Nic(_)
+                | Problem::JobEnds
         )
     }
 }

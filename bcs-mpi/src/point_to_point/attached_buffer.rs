@@ -79,7 +79,11 @@ pub(super) unsafe fn send(process: &mut Guard, send: &Send, data: *const u8, byt
     let automatic = process.attached.is_automatic();
     let (address, size) = process.attached.attached.unwrap_or((0, 0));
     if !automatic && wanted > size {
-        return Err(MpiError::new(Problem::NoBufferSpace { wanted, size, free: process.attached.free(size) }));
+        return Err(MpiError::new(Problem::NoBufferSpace {
+            wanted,
+            size,
+            free: process.attached.free(size),
+        }));
     }
     let Process { port, attached, .. } = &mut **process;
     if bytes <= INLINE_BYTES {
@@ -105,7 +109,11 @@ pub(super) unsafe fn send(process: &mut Guard, send: &Send, data: *const u8, byt
             match attached.place(wanted, size) {
                 Some(place) => place,
                 None => {
-                    return Err(MpiError::new(Problem::NoBufferSpace { wanted, size, free: attached.free(size) }));
+                    return Err(MpiError::new(Problem::NoBufferSpace {
+                        wanted,
+                        size,
+                        free: attached.free(size),
+                    }));
                 }
             }
         }
@@ -132,7 +140,11 @@ pub fn attach(buffer: *mut c_void, size: i64) -> MpiResult {
         return Err(MpiError::argument(MPI_ERR_ARG, "size", size, "it must not be negative"));
     };
     if buffer.is_null() && size != 0 {
-        return Err(MpiError::new(Problem::NullBuffer { argument: "buffer", bytes: size, action: "attached" }));
+        return Err(MpiError::new(Problem::NullBuffer {
+            argument: "buffer",
+            bytes: size,
+            action: "attached",
+        }));
     }
     if process.attached.attached.is_some() {
         let allowed = "one is attached already; detach it first with MPI_Buffer_detach";

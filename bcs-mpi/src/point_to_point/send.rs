@@ -113,7 +113,8 @@ pub unsafe fn isend(
         return Ok(complete(&mut process, comm, Status::EMPTY));
     }
     // SAFETY: the program keeps its buffer until the request is complete, and the request keeps a packed message.
-    let posted = unsafe { bcs_send(&mut process, call, &send, peer, message.data, message.bytes, Mode::NonBlocking)? };
+    let posted =
+        unsafe { bcs_send(&mut process, call, &send, peer, message.data, message.bytes, Mode::NonBlocking)? };
     Ok(match posted {
         None => complete(&mut process, comm, Status::EMPTY),
         Some(request) => process.requests.insert(Request {

@@ -148,5 +148,7 @@ pub unsafe fn sendrecv_replace(
         message.data
     };
     // SAFETY: the caller's promise; the copy lives as long as the call.
-    unsafe { exchange(&mut process, Primitive::SendrecvReplace, &halves, (data, message.bytes), &buffer, status) }
+    unsafe {
+        exchange(&mut process, Primitive::SendrecvReplace, &halves, (data, message.bytes), &buffer, status)
+    }
 }

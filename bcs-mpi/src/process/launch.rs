@@ -38,7 +38,9 @@ pub struct Place {
 #[derive(Debug, thiserror::Error)]
 pub enum LaunchError {
     /// A variable that a launcher did not set so.
-    #[error("{variable}={value:?} in the environment is {why}; start the program with storm run or mpiexec, or unset BCS_RANK to run it alone")]
+    #[error(
+        "{variable}={value:?} in the environment is {why}; start the program with storm run or mpiexec, or unset BCS_RANK to run it alone"
+    )]
     Variable {
         /// Its name.
         variable: &'static str,
@@ -48,7 +50,9 @@ pub enum LaunchError {
         why: &'static str,
     },
     /// NIC memory is out of reach.
-    #[error("the launcher's NIC memory (descriptor {fd}, launcher process {launcher}) cannot be opened: {source}; the launcher is gone, or this process may not look into it")]
+    #[error(
+        "the launcher's NIC memory (descriptor {fd}, launcher process {launcher}) cannot be opened: {source}; the launcher is gone, or this process may not look into it"
+    )]
     Unreachable {
         /// The descriptor's number.
         fd: i32,
@@ -58,7 +62,9 @@ pub enum LaunchError {
         source: std::io::Error,
     },
     /// Another process was this rank before.
-    #[error("rank {rank} of this job is process {pid} already; one process of each rank calls MPI_Init, once (to run an MPI program from another, unset BCS_RANK)")]
+    #[error(
+        "rank {rank} of this job is process {pid} already; one process of each rank calls MPI_Init, once (to run an MPI program from another, unset BCS_RANK)"
+    )]
     Taken {
         /// The rank.
         rank: u32,
@@ -66,7 +72,9 @@ pub enum LaunchError {
         pid: u32,
     },
     /// What the launcher says in the environment and in NIC memory differ.
-    #[error("the environment says rank {rank} of {size}, the NIC memory is of {job_ranks} ranks; start the program with the launcher of this installation")]
+    #[error(
+        "the environment says rank {rank} of {size}, the NIC memory is of {job_ranks} ranks; start the program with the launcher of this installation"
+    )]
     Mismatch {
         /// The rank.
         rank: u32,
@@ -100,7 +108,8 @@ pub fn open() -> Result<(Port, Place), LaunchError> {
     let fd: i32 = required("BCS_NIC_FD")?;
     let mut memory = NicMemory::attach(descriptor(fd)?)?;
     memory.close_descriptor();
-    let status = &memory.rank(local_rank).map_err(|_| wrong("BCS_LOCAL_RANK", "no rank of this node"))?.status;
+    let status =
+        &memory.rank(local_rank).map_err(|_| wrong("BCS_LOCAL_RANK", "no rank of this node"))?.status;
     let job_ranks = memory.layout().job_ranks;
     if job_ranks != size || status.job_rank() != rank {
         return Err(LaunchError::Mismatch { rank, size, job_ranks });

@@ -12,11 +12,11 @@ pub mod start;
 mod wait;
 
 use crate::communicator::Communicators;
-use crate::point_to_point::attached_buffer::AttachedBuffer;
 use crate::environment::info::Info;
 use crate::error::{CodeTable, ErrorHandlerEntry, MpiError, MpiResult, Problem};
 use crate::group::Group;
 use crate::handle::Table;
+use crate::point_to_point::attached_buffer::AttachedBuffer;
 use crate::request::Requests;
 use launch::Place;
 use nic_emu::port::Port;

@@ -47,9 +47,7 @@ impl Monitor {
         if self.main_thread.is_none_or(|main| main == std::thread::current().id()) {
             return f(self.recorder.main());
         }
-        OF_THREAD.with_borrow_mut(|own| {
-            f(own.0.get_or_insert_with(|| self.recorder.attach_thread(now_ns())))
-        })
+        OF_THREAD.with_borrow_mut(|own| f(own.0.get_or_insert_with(|| self.recorder.attach_thread(now_ns()))))
     }
 }
 
@@ -85,7 +83,14 @@ fn leave_on(entry: Entry, bytes: u64) {
 }
 
 /// Begins to record, if this rank is to: in MPI_Init, which was entered at `entered_ns`.
-pub fn start(config: &MdsConfig, place: &Place, concurrent: bool, node: (u32, u32), init: Primitive, entered_ns: u64) {
+pub fn start(
+    config: &MdsConfig,
+    place: &Place,
+    concurrent: bool,
+    node: (u32, u32),
+    init: Primitive,
+    entered_ns: u64,
+) {
     let Some(mmds) = config.mmds_of(bcs_core::Rank(place.rank)) else { return };
     let recorder = ProcessRecorder::new(mmds, Clock::nanoseconds(), entered_ns);
     let entry = recorder.main().enter(init, entered_ns);
@@ -110,7 +115,8 @@ pub fn finish() {
     }
     let Some(monitor) = MONITOR.get() else { return };
     monitor.recorder.stop(now_ns());
-    let program = std::env::current_exe().map_or_else(|_| String::new(), |path| path.to_string_lossy().into_owned());
+    let program =
+        std::env::current_exe().map_or_else(|_| String::new(), |path| path.to_string_lossy().into_owned());
     let process = mds::trace::Process {
         rank: monitor.rank,
         node: monitor.node,
@@ -118,7 +124,9 @@ pub fn finish() {
         program,
         pid: std::process::id(),
     };
-    if let Err(error) = mds::trace::write_mmds(&monitor.directory, &monitor.run, &process, &monitor.recorder.report()) {
+    if let Err(error) =
+        mds::trace::write_mmds(&monitor.directory, &monitor.run, &process, &monitor.recorder.report())
+    {
         eprintln!("rank {}: MMDS: {error}", monitor.rank);
     }
 }

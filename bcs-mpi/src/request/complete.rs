@@ -59,7 +59,13 @@ impl Failures {
 
     /// A completion: its status, and its error's code once there is an error.
     #[inline]
-    fn note(&mut self, process: &mut Process, finished: Finished, position: usize, statuses: Statuses) -> MpiResult {
+    fn note(
+        &mut self,
+        process: &mut Process,
+        finished: Finished,
+        position: usize,
+        statuses: Statuses,
+    ) -> MpiResult {
         statuses.set(position, &finished.status);
         match finished.error {
             None if self.failed == 0 => Ok(()),

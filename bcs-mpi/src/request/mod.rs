@@ -82,7 +82,12 @@ impl Finished {
 
 #[cold]
 fn truncated(outcome: &Outcome, room: u64) -> MpiError {
-    MpiError::new(Problem::Truncated { sent: outcome.bytes, room, from: outcome.source as i32, tag: outcome.tag })
+    MpiError::new(Problem::Truncated {
+        sent: outcome.bytes,
+        room,
+        from: outcome.source as i32,
+        tag: outcome.tag,
+    })
 }
 
 /// The requests of this process.
@@ -142,9 +147,9 @@ fn wrong(handle: MPI_Request, why: Stale) -> MpiError {
 fn look(port: &mut Port, state: &mut State, room: u64) -> MpiResult<Option<Finished>> {
     match state {
         State::Complete(finished) => Ok(Some(std::mem::replace(finished, Finished::well(Status::EMPTY)))),
-        State::Send(nic, _) => Ok(port.test(*nic)?.map(|outcome| {
-            Finished::well(Status { cancelled: outcome.cancelled, ..Status::EMPTY })
-        })),
+        State::Send(nic, _) => Ok(port
+            .test(*nic)?
+            .map(|outcome| Finished::well(Status { cancelled: outcome.cancelled, ..Status::EMPTY }))),
         State::Receive(nic, staged) => {
             let Some(outcome) = port.test(*nic)? else { return Ok(None) };
             let finished = Finished::received(&outcome, room);
@@ -183,7 +188,9 @@ fn advance(process: &mut Process, handle: MPI_Request) -> MpiResult<Option<Finis
     let request = process.requests.table.get_mut(handle.0).map_err(|why| wrong(handle, why))?;
     let comm = request.comm;
     let idle = State::Complete(Finished::well(Status::EMPTY));
-    let State::Operation(mut operation) = std::mem::replace(&mut request.state, idle) else { return Ok(None) };
+    let State::Operation(mut operation) = std::mem::replace(&mut request.state, idle) else {
+        return Ok(None);
+    };
     let advanced = operation.advance(process);
     match advanced {
         Ok(Some(status)) => Ok(Some(Finished::well(status))),
@@ -246,7 +253,9 @@ fn reap(process: &mut Process) -> MpiResult<bool> {
     let mut result = Ok(());
     abandoned.retain_mut(|request| {
         let looked = match &mut request.state {
-            State::Operation(operation) => operation.advance(process).map(|status| status.map(Finished::well)),
+            State::Operation(operation) => {
+                operation.advance(process).map(|status| status.map(Finished::well))
+            }
             state => look(&mut process.port, state, request.bytes),
         };
         match looked {

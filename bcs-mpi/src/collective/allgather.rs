@@ -1,0 +1,83 @@
+//! MPI_Allgather and MPI_Allgatherv (MPI-5.0, §6.7): every member takes every block from the board. One exchange.
+
+use super::buffers::{Blocks, ReceiveBlocks, copy_own, truncated};
+use super::exchange::{Call, Contribution, Piece, exchange};
+use super::gather::{All, Own, others};
+use crate::constants::*;
+use crate::datatype::buffer::{Outgoing, RECEIVE_NAMES, SEND_NAMES};
+use crate::error::MpiResult;
+use crate::process;
+use mds::Primitive;
+use std::ffi::c_void;
+
+/// Brings every member's block to all.
+///
+/// # Safety
+/// Buffers must be valid for what their counts say.
+///
+/// # Errors
+/// Wrong arguments, or the NIC fails.
+pub unsafe fn allgather(
+    primitive: Primitive,
+    own: &Own<*const c_void>,
+    all: &All<*mut c_void>,
+    comm: MPI_Comm,
+) -> MpiResult<()> {
+    let mut process = process::enter()?;
+    let communicator = process.communicator(comm)?;
+    let (rank, size) = (communicator.rank, communicator.size);
+    // SAFETY: the caller's promise.
+    let receive =
+        unsafe { ReceiveBlocks::new(&RECEIVE_NAMES, all.buffer, &all.blocks, size as usize, all.datatype)? };
+    let mine = &receive.blocks[rank as usize];
+    let in_place = own.buffer == MPI_IN_PLACE.cast_const();
+    let outgoing = if in_place {
+        let (buffer, count) = place_of(all, rank)?;
+        // SAFETY: as above: the block of this member lies in its receive buffer.
+        unsafe { Outgoing::new(&RECEIVE_NAMES, buffer, count, all.datatype)? }
+    } else {
+        // SAFETY: the caller's promise.
+        unsafe { Outgoing::new(&SEND_NAMES, own.buffer, own.count, own.datatype)? }
+    };
+    if outgoing.bytes > mine.bytes {
+        return Err(truncated(outgoing.bytes, mine.bytes, rank));
+    }
+    if !in_place {
+        // SAFETY: as above.
+        unsafe { copy_own(outgoing.data, outgoing.bytes, mine) };
+    } else if mine.staged.is_some() {
+        // SAFETY: what was packed from this block goes back to it when all are unpacked.
+        unsafe { std::ptr::copy_nonoverlapping(outgoing.data, mine.data, outgoing.bytes) };
+    }
+    let most_bytes = receive.blocks.iter().map(|block| block.bytes).max().unwrap_or(0);
+    if most_bytes > 0 && size > 1 {
+        let call = Call { primitive, comm, root: None, most_bytes };
+        let pieces: Vec<Piece> = others(rank, size)
+            .map(|member| {
+                let block = &receive.blocks[member as usize];
+                Piece { member, offset: 0, bytes: block.bytes, to: block.data }
+            })
+            .filter(|piece| piece.bytes > 0)
+            .collect();
+        let contribution = Contribution { data: outgoing.data, bytes: outgoing.bytes };
+        // SAFETY: as above.
+        unsafe { exchange(&mut process, &call, contribution, &pieces)? };
+    }
+    // SAFETY: as above.
+    unsafe { receive.unpack() };
+    Ok(())
+}
+
+/// Where a member's block lies in the receive buffer, and its elements.
+fn place_of(all: &All<*mut c_void>, rank: u32) -> MpiResult<(*const c_void, i64)> {
+    let extent = super::buffers::extent(RECEIVE_NAMES[2], all.datatype)?;
+    let (count, at) = match all.blocks {
+        Blocks::Equal(count) => (count, count.saturating_mul(rank as i64)),
+        // SAFETY: `ReceiveBlocks::new` has read the same arrays.
+        Blocks::Vector(counts, displacements) => unsafe {
+            (counts.at(rank as usize), displacements.at(rank as usize))
+        },
+    };
+    let block = all.buffer.cast::<u8>().wrapping_offset(at as isize * extent as isize);
+    Ok((block.cast_const().cast(), count))
+}

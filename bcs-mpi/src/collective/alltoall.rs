@@ -1,0 +1,108 @@
+//! MPI_Alltoall and MPI_Alltoallv (MPI-5.0, §6.8): every member puts up all its blocks and takes its own block from each. One exchange; the v
+//! form begins with one in which members tell where blocks lie in their contributions.
+
+use super::buffers::{Blocks, ReceiveBlocks, SendBlocks, copy_own, truncated};
+use super::exchange::{Call, Contribution, Piece, exchange};
+use super::gather::{All, most, others};
+use crate::constants::*;
+use crate::datatype::buffer::{RECEIVE_NAMES, SEND_NAMES};
+use crate::error::MpiResult;
+use crate::process::{self, Guard};
+use mds::Primitive;
+use std::ffi::c_void;
+
+/// Brings block j of member i to place i at member j.
+///
+/// # Safety
+/// Buffers must be valid for what their counts say.
+///
+/// # Errors
+/// Wrong arguments, or the NIC fails.
+pub unsafe fn alltoall(
+    primitive: Primitive,
+    send: &All<*const c_void>,
+    receive: &All<*mut c_void>,
+    comm: MPI_Comm,
+) -> MpiResult<()> {
+    let mut process = process::enter()?;
+    let communicator = process.communicator(comm)?;
+    let (rank, size) = (communicator.rank, communicator.size);
+    // SAFETY: the caller's promise.
+    let incoming = unsafe {
+        ReceiveBlocks::new(&RECEIVE_NAMES, receive.buffer, &receive.blocks, size as usize, receive.datatype)?
+    };
+    let in_place = send.buffer == MPI_IN_PLACE.cast_const();
+    let mut outgoing = if in_place {
+        let (buffer, blocks, datatype) = (receive.buffer.cast_const(), &receive.blocks, receive.datatype);
+        // SAFETY: as above.
+        unsafe { SendBlocks::new(&RECEIVE_NAMES, buffer, blocks, size as usize, datatype)? }
+    } else {
+        // SAFETY: as above.
+        unsafe { SendBlocks::new(&SEND_NAMES, send.buffer, &send.blocks, size as usize, send.datatype)? }
+    };
+    let copy: Vec<u8>;
+    if in_place {
+        // Blocks are overwritten while others still read them: what is put up is a copy.
+        // SAFETY: the contribution is readable.
+        copy = unsafe { std::slice::from_raw_parts(outgoing.data, outgoing.bytes) }.to_vec();
+        outgoing.data = copy.as_ptr();
+    }
+    let (offset, bytes) = outgoing.blocks[rank as usize];
+    let mine = &incoming.blocks[rank as usize];
+    if bytes > mine.bytes {
+        return Err(truncated(bytes, mine.bytes, rank));
+    }
+    // SAFETY: as above.
+    unsafe { copy_own(outgoing.data.wrapping_add(offset), bytes, mine) };
+    if size > 1 {
+        let offsets = match receive.blocks {
+            Blocks::Vector(..) => tell_offsets(&mut process, primitive, comm, &outgoing)?,
+            Blocks::Equal(_) => {
+                let each = incoming.blocks[0].bytes;
+                vec![rank as usize * each; size as usize]
+            }
+        };
+        let most_bytes = match receive.blocks {
+            Blocks::Vector(..) => most(&mut process, primitive, comm, outgoing.bytes)?,
+            Blocks::Equal(_) => outgoing.bytes,
+        };
+        let pieces: Vec<Piece> = others(rank, size)
+            .map(|member| {
+                let block = &incoming.blocks[member as usize];
+                Piece { member, offset: offsets[member as usize], bytes: block.bytes, to: block.data }
+            })
+            .filter(|piece| piece.bytes > 0)
+            .collect();
+        if most_bytes > 0 {
+            let call = Call { primitive, comm, root: None, most_bytes };
+            let contribution = Contribution { data: outgoing.data, bytes: outgoing.bytes };
+            // SAFETY: as above.
+            unsafe { exchange(&mut process, &call, contribution, &pieces)? };
+        }
+    }
+    // SAFETY: as above.
+    unsafe { incoming.unpack() };
+    Ok(())
+}
+
+/// Where this member's block begins in every other's contribution.
+fn tell_offsets(
+    process: &mut Guard,
+    primitive: Primitive,
+    comm: MPI_Comm,
+    outgoing: &SendBlocks,
+) -> MpiResult<Vec<usize>> {
+    let communicator = process.communicator(comm)?;
+    let (rank, size) = (communicator.rank, communicator.size);
+    let table: Vec<u8> =
+        outgoing.blocks.iter().flat_map(|(offset, _)| (*offset as u64).to_ne_bytes()).collect();
+    let mut offsets = vec![[0u8; 8]; size as usize];
+    let places: Vec<*mut u8> = offsets.iter_mut().map(|offset| offset.as_mut_ptr()).collect();
+    let pieces: Vec<Piece> = others(rank, size)
+        .map(|member| Piece { member, offset: rank as usize * 8, bytes: 8, to: places[member as usize] })
+        .collect();
+    let call = Call { primitive, comm, root: None, most_bytes: table.len() };
+    // SAFETY: the table and the offsets live until the exchange is over; each offset has eight bytes.
+    unsafe { exchange(process, &call, Contribution { data: table.as_ptr(), bytes: table.len() }, &pieces)? };
+    Ok(offsets.into_iter().map(|offset| u64::from_ne_bytes(offset) as usize).collect())
+}

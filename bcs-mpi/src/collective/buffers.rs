@@ -1,0 +1,212 @@
+//! Buffers of collectives: an address, a count and a datatype for each block, seen as bytes (MPI-5.0, §6.2).
+//!
+//! A block whose datatype is contiguous is used where it is. Of another, what is sent is packed first and what is received is
+//! unpacked at the end; offsets within a contribution are those of the packed bytes.
+
+use crate::constants::*;
+use crate::datatype::buffer::{Incoming, Names, Outgoing, contiguous_bytes};
+use crate::error::{MpiError, MpiResult, Problem};
+use std::ffi::{c_int, c_void};
+
+/// Counts and displacements of the v forms: of `int`, or large (MPI_Count and MPI_Aint).
+#[derive(Clone, Copy, Debug)]
+pub enum Numbers {
+    /// An array of `int`.
+    Small(*const c_int),
+    /// An array of MPI_Count or MPI_Aint.
+    Large(*const i64),
+}
+
+impl Numbers {
+    /// The number at an index.
+    ///
+    /// # Safety
+    /// The array must have it.
+    pub(super) unsafe fn at(self, index: usize) -> i64 {
+        // SAFETY: the caller's promise.
+        unsafe {
+            match self {
+                Numbers::Small(array) => *array.add(index) as i64,
+                Numbers::Large(array) => *array.add(index),
+            }
+        }
+    }
+
+    fn is_null(self) -> bool {
+        match self {
+            Numbers::Small(array) => array.is_null(),
+            Numbers::Large(array) => array.is_null(),
+        }
+    }
+}
+
+/// Where a call's blocks lie.
+#[derive(Clone, Copy, Debug)]
+pub enum Blocks {
+    /// `count` elements each, one block after the other.
+    Equal(i64),
+    /// As counts and displacements say; displacements in extents of the datatype.
+    Vector(Numbers, Numbers),
+}
+
+#[cold]
+fn null_array(argument: &'static str) -> MpiError {
+    MpiError::new(Problem::NullResult { argument })
+}
+
+impl Blocks {
+    /// Count and displacement of each of `members` blocks.
+    ///
+    /// # Safety
+    /// Arrays, unless null, must have `members` numbers.
+    unsafe fn read(&self, members: usize, names: &Names) -> MpiResult<Vec<(i64, i64)>> {
+        match *self {
+            Blocks::Equal(count) => {
+                Ok((0..members as i64).map(|i| (count, i.saturating_mul(count))).collect())
+            }
+            Blocks::Vector(counts, _) if counts.is_null() => Err(null_array(names[1])),
+            Blocks::Vector(_, displacements) if displacements.is_null() => {
+                Err(null_array(if names[1].starts_with("send") { "sdispls" } else { "rdispls" }))
+            }
+            // SAFETY: the caller's promise.
+            Blocks::Vector(counts, displacements) => {
+                Ok((0..members).map(|i| unsafe { (counts.at(i), displacements.at(i)) }).collect())
+            }
+        }
+    }
+}
+
+/// Bytes from one element to the next.
+///
+/// # Errors
+/// The handle names no datatype.
+pub fn extent(argument: &'static str, datatype: MPI_Datatype) -> MpiResult<usize> {
+    match contiguous_bytes(datatype) {
+        Some(bytes) => Ok(bytes),
+        None => Ok(crate::datatype::layout(argument, datatype)?.extent),
+    }
+}
+
+/// All blocks that a member sends, as one contribution.
+pub struct SendBlocks {
+    /// Address of the contribution.
+    pub data: *const u8,
+    /// Its bytes.
+    pub bytes: usize,
+    /// Offset and bytes of each block in it.
+    pub blocks: Vec<(usize, usize)>,
+    _packed: Vec<u8>,
+}
+
+impl SendBlocks {
+    /// The blocks that a call's arguments describe.
+    ///
+    /// # Safety
+    /// `buffer` must be readable for every block, unless it is null; arrays as [`Blocks`] says.
+    ///
+    /// # Errors
+    /// A null buffer for something, a count or a datatype that cannot be.
+    pub unsafe fn new(
+        names: &Names,
+        buffer: *const c_void,
+        blocks: &Blocks,
+        members: usize,
+        datatype: MPI_Datatype,
+    ) -> MpiResult<Self> {
+        let extent = extent(names[2], datatype)?;
+        // SAFETY: the caller's promise.
+        let list = unsafe { blocks.read(members, names)? };
+        let mut end = 0;
+        let mut packed = Vec::new();
+        let in_place = contiguous_bytes(datatype).is_some();
+        let mut made = Vec::with_capacity(members);
+        let first = list.iter().filter(|(count, _)| *count > 0).map(|(_, at)| *at).min().unwrap_or(0);
+        for &(count, at) in &list {
+            let block = buffer.cast::<u8>().wrapping_offset(at as isize * extent as isize);
+            let start = if buffer.is_null() { std::ptr::null() } else { block.cast::<c_void>() };
+            // SAFETY: the caller's promise.
+            let outgoing = unsafe { Outgoing::new(names, start, count, datatype)? };
+            let offset = if in_place {
+                ((at - first) as usize).wrapping_mul(extent)
+            } else {
+                packed.extend_from_slice(outgoing.packed.as_deref().unwrap_or(&[]));
+                packed.len() - outgoing.bytes
+            };
+            if outgoing.bytes > 0 {
+                end = end.max(offset + outgoing.bytes);
+            }
+            made.push(if outgoing.bytes > 0 { (offset, outgoing.bytes) } else { (0, 0) });
+        }
+        let data = if in_place {
+            buffer.cast::<u8>().wrapping_offset(first as isize * extent as isize)
+        } else {
+            packed.as_ptr()
+        };
+        Ok(Self { data, bytes: end, blocks: made, _packed: packed })
+    }
+}
+
+/// All blocks that a member receives.
+pub struct ReceiveBlocks {
+    /// Where each goes.
+    pub blocks: Vec<Incoming>,
+}
+
+impl ReceiveBlocks {
+    /// The blocks that a call's arguments describe.
+    ///
+    /// # Safety
+    /// `buffer` must be writable for every block, unless it is null; arrays as [`Blocks`] says.
+    ///
+    /// # Errors
+    /// A null buffer for something, a count or a datatype that cannot be.
+    pub unsafe fn new(
+        names: &Names,
+        buffer: *mut c_void,
+        blocks: &Blocks,
+        members: usize,
+        datatype: MPI_Datatype,
+    ) -> MpiResult<Self> {
+        let extent = extent(names[2], datatype)?;
+        // SAFETY: the caller's promise.
+        let list = unsafe { blocks.read(members, names)? };
+        let mut made = Vec::with_capacity(members);
+        for (count, at) in list {
+            let block = buffer.cast::<u8>().wrapping_offset(at as isize * extent as isize);
+            let start = if buffer.is_null() { std::ptr::null_mut() } else { block.cast::<c_void>() };
+            // SAFETY: the caller's promise.
+            made.push(unsafe { Incoming::new(names, start, count, datatype)? });
+        }
+        Ok(Self { blocks: made })
+    }
+
+    /// Puts what was received packed where the program wants it.
+    ///
+    /// # Safety
+    /// The buffer must still be writable.
+    pub unsafe fn unpack(&self) {
+        for block in &self.blocks {
+            if let Some(staged) = &block.staged {
+                // SAFETY: the caller's promise.
+                unsafe { staged.unpack(block.bytes) };
+            }
+        }
+    }
+}
+
+/// Copies a block from this process's send buffer to its receive buffer.
+///
+/// # Safety
+/// Both must be valid for their bytes.
+pub unsafe fn copy_own(from: *const u8, sent: usize, to: &Incoming) {
+    if sent > 0 && from != to.data {
+        // SAFETY: the caller's promise; a program that passes overlapping buffers gets what it gets, without harm to others.
+        unsafe { std::ptr::copy(from, to.data, sent.min(to.bytes)) };
+    }
+}
+
+/// A block that is longer than the room for it.
+#[cold]
+pub fn truncated(sent: usize, room: usize, from: u32) -> MpiError {
+    MpiError::new(Problem::Truncated { sent: sent as u64, room: room as u64, from: from as c_int, tag: 0 })
+}

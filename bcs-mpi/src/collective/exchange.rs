@@ -1,0 +1,182 @@
+//! The exchange: every member puts up its contribution on the NIC's board, and takes the pieces that it needs of the others'.
+//!
+//! Small contributions are buffered in NIC memory, and a member that takes nothing does not wait. Large ones stay where they are and are
+//! read by cross-memory attach, each reader at once, all cores at work; then a member waits until the others have read from it. Where
+//! cross-memory attach is refused, large contributions go through NIC memory in rounds.
+
+use crate::communicator::meeting::{Arrival, arrive, released, waiting_in};
+use crate::constants::MPI_Comm;
+use crate::error::MpiResult;
+use crate::process::Guard;
+use mds::Primitive;
+use nic_emu::board::Board;
+use nic_emu::channel::ChannelError;
+use nic_emu::port::{PortError, Release};
+use nic_emu::slab::SLAB_BYTES;
+
+/// A member's contribution: bytes of this process.
+#[derive(Clone, Copy, Debug)]
+pub struct Contribution {
+    /// The first one.
+    pub data: *const u8,
+    /// How many.
+    pub bytes: usize,
+}
+
+impl Contribution {
+    /// Nothing to give.
+    pub const NOTHING: Self = Self { data: std::ptr::null(), bytes: 0 };
+}
+
+/// A piece of a member's contribution, and where it goes.
+#[derive(Clone, Copy, Debug)]
+pub struct Piece {
+    /// The member, by its rank in the communicator.
+    pub member: u32,
+    /// The first byte, in that member's contribution.
+    pub offset: usize,
+    /// Bytes.
+    pub bytes: usize,
+    /// Where they go.
+    pub to: *mut u8,
+}
+
+/// What one exchange is about.
+#[derive(Clone, Copy, Debug)]
+pub struct Call {
+    /// The MPI call, as hang reports name it.
+    pub primitive: Primitive,
+    /// The communicator.
+    pub comm: MPI_Comm,
+    /// The root, where there is one.
+    pub root: Option<u32>,
+    /// No contribution of any member has more bytes than this. All members must say the same.
+    pub most_bytes: usize,
+}
+
+/// Puts up a contribution and takes pieces of others'.
+///
+/// # Safety
+/// The contribution must be readable, and every piece's place writable, for their bytes; they must not overlap.
+///
+/// # Errors
+/// No such communicator, a process that died, or the NIC fails.
+pub unsafe fn exchange(
+    process: &mut Guard,
+    call: &Call,
+    own: Contribution,
+    pieces: &[Piece],
+) -> MpiResult<()> {
+    let attach = process.port.memory().header().cross_memory.get() != 0;
+    if call.most_bytes <= SLAB_BYTES || attach {
+        // SAFETY: the caller's promise.
+        return match unsafe { board(process, call, own, pieces) }? {
+            Taken::All => Ok(()),
+            // Refused to this process only now: everybody finds that, and goes on in rounds.
+            Taken::Refused => unsafe { rounds(process, call, own, pieces) },
+        };
+    }
+    // SAFETY: the caller's promise.
+    unsafe { rounds(process, call, own, pieces) }
+}
+
+/// What came of taking pieces.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Taken {
+    /// They are all there.
+    All,
+    /// The system refuses cross-memory attach.
+    Refused,
+}
+
+/// One board.
+unsafe fn board(process: &mut Guard, call: &Call, own: Contribution, pieces: &[Piece]) -> MpiResult<Taken> {
+    let large = call.most_bytes > SLAB_BYTES;
+    let what = waiting_in(process.communicator(call.comm)?, call.primitive, call.root, own.bytes);
+    let arrival = Arrival { root: call.root.unwrap_or(0), ..Arrival::default() };
+    // With large contributions everybody stays until all have read, and learns whether they could.
+    let wanted = large || !pieces.is_empty();
+    // SAFETY: the caller's promise; this function returns only after everybody has read.
+    let request = unsafe { arrive(process, call.comm, &arrival, own.data, own.bytes, wanted)? };
+    let Some(request) = request else { return Ok(Taken::All) };
+    let Release::Instance(instance) = released(process, &what, request)? else { return Ok(Taken::All) };
+    let memory = process.port.memory().clone();
+    let board = Board::new(&memory, instance).map_err(PortError::from)?;
+    let mut taken = Taken::All;
+    for piece in pieces {
+        // SAFETY: the caller's promise.
+        match unsafe { board.read(piece.member as usize, piece.offset, piece.to, piece.bytes) } {
+            Ok(()) => {}
+            Err(ChannelError::System { source, .. }) if is_refusal(&source) => {
+                memory.header().cross_memory.set(0);
+                taken = Taken::Refused;
+                break;
+            }
+            Err(error) => return Err(PortError::from(error).into()),
+        }
+    }
+    let departure = board.depart(instance);
+    if large {
+        process.wait(&what, |_| Ok(departure.is_over(&memory).map_err(PortError::from)?.then_some(())))?;
+        // A refusal to one is a refusal to all: whoever was refused said so before it departed.
+        if memory.header().cross_memory.get() == 0 {
+            taken = Taken::Refused;
+        }
+    }
+    Ok(taken)
+}
+
+fn is_refusal(error: &std::io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::EPERM | libc::ENOSYS | libc::EACCES))
+}
+
+/// Boards of contributions cut to a slab each.
+unsafe fn rounds(process: &mut Guard, call: &Call, own: Contribution, pieces: &[Piece]) -> MpiResult<()> {
+    let slice = Call { most_bytes: SLAB_BYTES, ..*call };
+    for start in (0..call.most_bytes).step_by(SLAB_BYTES) {
+        let end = start + SLAB_BYTES;
+        let own = Contribution {
+            // Past its end nothing is read; the address is not used then.
+            data: own.data.wrapping_add(start.min(own.bytes)),
+            bytes: own.bytes.saturating_sub(start).min(SLAB_BYTES),
+        };
+        let parts: Vec<Piece> = pieces.iter().filter_map(|piece| part(piece, start, end)).collect();
+        // SAFETY: parts of what the caller promises.
+        unsafe { board(process, &slice, own, &parts)? };
+    }
+    Ok(())
+}
+
+/// What of a piece lies in bytes `start` to `end` of its contribution, which are put up alone.
+fn part(piece: &Piece, start: usize, end: usize) -> Option<Piece> {
+    let (first, last) = (piece.offset.max(start), (piece.offset + piece.bytes).min(end));
+    (first < last).then(|| Piece {
+        member: piece.member,
+        offset: first - start,
+        bytes: last - first,
+        to: piece.to.wrapping_add(first - piece.offset),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn the_parts_of_all_rounds_are_the_piece(offset in 0usize..40_000, bytes in 0usize..40_000) {
+            let piece = Piece { member: 3, offset, bytes, to: std::ptr::without_provenance_mut(1 << 20) };
+            let mut next = offset;
+            for start in (0..offset + bytes).step_by(SLAB_BYTES) {
+                if let Some(part) = part(&piece, start, start + SLAB_BYTES) {
+                    prop_assert_eq!(start + part.offset, next);
+                    prop_assert_eq!(part.to.addr() - piece.to.addr(), next - offset);
+                    prop_assert!(part.offset + part.bytes <= SLAB_BYTES);
+                    next += part.bytes;
+                }
+            }
+            prop_assert_eq!(next, offset + bytes);
+        }
+    }
+}

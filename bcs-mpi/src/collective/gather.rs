@@ -1,0 +1,121 @@
+//! MPI_Gather and MPI_Gatherv (MPI-5.0, §6.5): the root takes every member's block from the board. One exchange; with small blocks only
+//! the root waits.
+
+use super::buffers::{Blocks, ReceiveBlocks, copy_own, truncated};
+use super::exchange::{Call, Contribution, Piece, exchange};
+use crate::communicator::meeting::{Arrival, meet};
+use crate::constants::*;
+use crate::datatype::buffer::{Outgoing, RECEIVE_NAMES, SEND_NAMES};
+use crate::error::MpiResult;
+use crate::process::{self, Guard};
+use mds::Primitive;
+use nic_emu::arith::{ElementType, ReduceOp};
+use nic_emu::descriptor::CollectiveKind;
+use nic_emu::port::Release;
+use std::ffi::{c_int, c_void};
+
+/// A member's own buffer in a gather, an allgather or a scatter.
+#[derive(Clone, Copy, Debug)]
+pub struct Own<P> {
+    /// Its address, or MPI_IN_PLACE.
+    pub buffer: P,
+    /// Its elements.
+    pub count: i64,
+    /// Their type.
+    pub datatype: MPI_Datatype,
+}
+
+/// The root's blocks.
+#[derive(Clone, Copy, Debug)]
+pub struct All<P> {
+    /// The address that blocks are placed from.
+    pub buffer: P,
+    /// Where they lie.
+    pub blocks: Blocks,
+    /// The type of their elements.
+    pub datatype: MPI_Datatype,
+}
+
+/// The largest of a number over all members: what sizes the exchange when members know only their own.
+///
+/// # Errors
+/// The NIC fails.
+pub(super) fn most(process: &mut Guard, call: Primitive, comm: MPI_Comm, own: usize) -> MpiResult<usize> {
+    let operation = (ReduceOp::Max as u8, ElementType::U64 as u8);
+    let arrival = Arrival { kind: CollectiveKind::Allreduce, operation, root: 0 };
+    match meet(process, call, comm, &arrival, &(own as u64).to_ne_bytes())? {
+        Some(Release::Result(payload)) => {
+            Ok(u64::from_ne_bytes(payload[..8].try_into().expect("eight bytes")) as usize)
+        }
+        _ => Ok(own),
+    }
+}
+
+/// Brings every member's block to the root.
+///
+/// # Safety
+/// Buffers must be valid for what their counts say; `all` matters at the root only.
+///
+/// # Errors
+/// Wrong arguments, or the NIC fails.
+pub unsafe fn gather(
+    primitive: Primitive,
+    own: &Own<*const c_void>,
+    all: &All<*mut c_void>,
+    root: c_int,
+    comm: MPI_Comm,
+) -> MpiResult<()> {
+    let mut process = process::enter()?;
+    let communicator = process.communicator(comm)?;
+    let (root, rank, size) = (communicator.root(root)?, communicator.rank, communicator.size);
+    let is_vector = matches!(all.blocks, Blocks::Vector(..));
+    if rank != root {
+        // SAFETY: the caller's promise.
+        let outgoing = unsafe { Outgoing::new(&SEND_NAMES, own.buffer, own.count, own.datatype)? };
+        let most_bytes =
+            if is_vector { most(&mut process, primitive, comm, outgoing.bytes)? } else { outgoing.bytes };
+        if most_bytes == 0 {
+            return Ok(());
+        }
+        let call = Call { primitive, comm, root: Some(root), most_bytes };
+        let contribution = Contribution { data: outgoing.data, bytes: outgoing.bytes };
+        // SAFETY: as above; `outgoing` lives until the exchange is over.
+        return unsafe { exchange(&mut process, &call, contribution, &[]) };
+    }
+    // SAFETY: the caller's promise.
+    let receive =
+        unsafe { ReceiveBlocks::new(&RECEIVE_NAMES, all.buffer, &all.blocks, size as usize, all.datatype)? };
+    let in_place = own.buffer == MPI_IN_PLACE.cast_const();
+    if !in_place {
+        // SAFETY: as above.
+        let outgoing = unsafe { Outgoing::new(&SEND_NAMES, own.buffer, own.count, own.datatype)? };
+        let mine = &receive.blocks[rank as usize];
+        if outgoing.bytes > mine.bytes {
+            return Err(truncated(outgoing.bytes, mine.bytes, rank));
+        }
+        // SAFETY: as above.
+        unsafe { copy_own(outgoing.data, outgoing.bytes, mine) };
+    }
+    let room = receive.blocks.iter().map(|block| block.bytes).max().unwrap_or(0);
+    let most_bytes = if is_vector && size > 1 { most(&mut process, primitive, comm, room)? } else { room };
+    if most_bytes > 0 && size > 1 {
+        let call = Call { primitive, comm, root: Some(root), most_bytes };
+        let pieces: Vec<Piece> = others(rank, size)
+            .map(|member| {
+                let block = &receive.blocks[member as usize];
+                Piece { member, offset: 0, bytes: block.bytes, to: block.data }
+            })
+            .filter(|piece| piece.bytes > 0)
+            .collect();
+        // SAFETY: as above.
+        unsafe { exchange(&mut process, &call, Contribution::NOTHING, &pieces)? };
+    }
+    // SAFETY: as above.
+    unsafe { receive.unpack() };
+    Ok(())
+}
+
+/// All members but one.
+pub(super) fn others(rank: u32, size: u32) -> impl Iterator<Item = u32> {
+    (1..size).map(move |step| (rank + step) % size)
+}

@@ -1,0 +1,202 @@
+//! What a reduction combines: an operation on a datatype (MPI-5.0, §6.9.2), as the NIC's arithmetic numbers them.
+//!
+//! Operands are taken as they lie in memory, elements at their extent, padding included: nothing is packed.
+
+use super::extended::{Extended, ExtendedType};
+use crate::constants::*;
+use crate::error::{MpiError, MpiResult, Problem};
+use nic_emu::arith::{self, Arithmetic, ElementType, ReduceOp};
+use std::sync::LazyLock;
+
+/// An operation on a type of element.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Operand {
+    /// The operation.
+    pub op: ReduceOp,
+    /// The element.
+    pub element: Element,
+    /// Bytes from one element to the next.
+    pub extent: usize,
+}
+
+/// A type of element.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Element {
+    /// One that the NIC computes with.
+    Nic(ElementType),
+    /// One that only the host has: `long double`.
+    Host(ExtendedType),
+}
+
+/// The element of every predefined datatype, by handle.
+static ELEMENTS: LazyLock<[Option<Element>; 256]> = LazyLock::new(|| {
+    let mut elements = [None; 256];
+    for datatype in DATATYPES {
+        elements[datatype.handle.0 - MPI_DATATYPE_NULL.0] = element_of(&datatype);
+    }
+    elements
+});
+
+fn element_of(datatype: &Datatype) -> Option<Element> {
+    use ElementType as E;
+    let nic = match (datatype.class, datatype.size) {
+        (Class::CInteger, size) if datatype.name.contains("UNSIGNED") || datatype.name.contains("UINT") => {
+            unsigned(size)?
+        }
+        (Class::CInteger | Class::FortranInteger | Class::MultiLanguage, size) => match size {
+            1 => E::I8,
+            2 => E::I16,
+            4 => E::I32,
+            8 => E::I64,
+            _ => return None,
+        },
+        (Class::Logical, size) => unsigned(size)?,
+        (Class::Byte, _) => E::Byte,
+        (Class::Floating, 2) => E::F16,
+        (Class::Floating, 4) => E::F32,
+        (Class::Floating, 8) => E::F64,
+        (Class::Complex, 8) => E::ComplexF32,
+        (Class::Complex, 16) => E::ComplexF64,
+        (Class::Pair, _) => match datatype.handle {
+            MPI_FLOAT_INT => E::F32I32,
+            MPI_DOUBLE_INT => E::F64I32,
+            MPI_LONG_INT => E::I64I32,
+            MPI_2INT | MPI_2INTEGER => E::I32I32,
+            MPI_SHORT_INT => E::I16I32,
+            MPI_2REAL => E::F32F32,
+            MPI_2DOUBLE_PRECISION => E::F64F64,
+            MPI_LONG_DOUBLE_INT => return Some(Element::Host(ExtendedType::WithIndex)),
+            _ => return None,
+        },
+        _ => {
+            return match datatype.handle {
+                MPI_LONG_DOUBLE => Some(Element::Host(ExtendedType::Real)),
+                MPI_C_LONG_DOUBLE_COMPLEX | MPI_CXX_LONG_DOUBLE_COMPLEX => {
+                    Some(Element::Host(ExtendedType::Complex))
+                }
+                _ => None,
+            };
+        }
+    };
+    Some(Element::Nic(nic))
+}
+
+const fn unsigned(size: usize) -> Option<ElementType> {
+    match size {
+        1 => Some(ElementType::U8),
+        2 => Some(ElementType::U16),
+        4 => Some(ElementType::U32),
+        8 => Some(ElementType::U64),
+        _ => None,
+    }
+}
+
+const fn reduce_op(op: MPI_Op) -> Option<ReduceOp> {
+    Some(match op {
+        MPI_SUM => ReduceOp::Sum,
+        MPI_MIN => ReduceOp::Min,
+        MPI_MAX => ReduceOp::Max,
+        MPI_PROD => ReduceOp::Prod,
+        MPI_BAND => ReduceOp::Band,
+        MPI_BOR => ReduceOp::Bor,
+        MPI_BXOR => ReduceOp::Bxor,
+        MPI_LAND => ReduceOp::Land,
+        MPI_LOR => ReduceOp::Lor,
+        MPI_LXOR => ReduceOp::Lxor,
+        MPI_MINLOC => ReduceOp::Minloc,
+        MPI_MAXLOC => ReduceOp::Maxloc,
+        MPI_REPLACE => ReduceOp::Replace,
+        MPI_NO_OP => ReduceOp::NoOp,
+        _ => return None,
+    })
+}
+
+#[cold]
+fn wrong(class: i32, argument: &'static str, value: String, allowed: String) -> MpiError {
+    MpiError::new(Problem::Argument { class, argument, value, allowed })
+}
+
+impl Operand {
+    /// The operand that a call's `op` and `datatype` say.
+    ///
+    /// # Errors
+    /// No such operation or datatype, or one that does not go with the other.
+    #[inline]
+    pub fn new(op: MPI_Op, datatype: MPI_Datatype) -> MpiResult<Self> {
+        let Some(known) = predefined_datatype(datatype).filter(|known| known.class != Class::Null) else {
+            let allowed = "a reduction takes a predefined datatype".to_owned();
+            return Err(wrong(MPI_ERR_TYPE, "datatype", format!("{:#x}", datatype.0), allowed));
+        };
+        let Some(operation) = predefined_operation(op) else {
+            let allowed = "it has to be an operation such as MPI_SUM".to_owned();
+            return Err(wrong(MPI_ERR_OP, "op", format!("{:#x}", op.0), allowed));
+        };
+        let accumulates_only = op == MPI_REPLACE || op == MPI_NO_OP;
+        let element = ELEMENTS[datatype.0.wrapping_sub(MPI_DATATYPE_NULL.0) & 0xff];
+        match (reduce_op(op), element) {
+            (Some(op), Some(element)) if operation.classes.contains(known.class) && !accumulates_only => {
+                Ok(Self { op, element, extent: known.extent })
+            }
+            _ => {
+                let allowed =
+                    format!("{} does not go with {} (MPI-5.0, section 6.9.2)", operation.name, known.name);
+                Err(wrong(MPI_ERR_OP, "op", operation.name.to_owned(), allowed))
+            }
+        }
+    }
+
+    /// The numbers that a collective descriptor carries; none when the NIC does not compute with the element.
+    #[inline]
+    pub fn on_nic(&self) -> Option<(u8, u8)> {
+        match self.element {
+            Element::Nic(element) => Some((self.op as u8, element as u8)),
+            Element::Host(_) => None,
+        }
+    }
+
+    /// `inout = left op inout`, element by element; `left` is of the lower ranks.
+    ///
+    /// # Errors
+    /// Lengths that are no whole number of elements or differ: not for what [`Operand::new`] has checked.
+    pub fn combine(&self, left: &[u8], inout: &mut [u8], arithmetic: Arithmetic) -> MpiResult<()> {
+        match self.element {
+            Element::Nic(element) => arith::combine(self.op, element, left, inout, arithmetic)
+                .map_err(|error| MpiError::new(Problem::Nic(error.to_string()))),
+            Element::Host(element) => {
+                Extended { op: self.op, element }.combine(left, inout);
+                Ok(())
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_operation_takes_exactly_the_datatypes_of_its_classes() {
+        for datatype in DATATYPES.iter().filter(|d| d.class != Class::Null) {
+            for operation in OPERATIONS.iter().filter(|o| o.handle != MPI_OP_NULL) {
+                let allowed = operation.classes.contains(datatype.class)
+                    && operation.handle != MPI_REPLACE
+                    && operation.handle != MPI_NO_OP
+                    && element_of(datatype).is_some();
+                let made = Operand::new(operation.handle, datatype.handle);
+                assert_eq!(made.is_ok(), allowed, "{} on {}", operation.name, datatype.name);
+                if let Ok(Operand { op, element: Element::Nic(element), .. }) = made {
+                    assert!(arith::supports(op, element), "{} on {}", operation.name, datatype.name);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn an_element_of_the_nic_is_as_long_as_the_datatype_extends() {
+        for datatype in DATATYPES {
+            if let Some(Element::Nic(element)) = element_of(datatype) {
+                assert_eq!(element.size(), datatype.extent, "{}", datatype.name);
+            }
+        }
+    }
+}

@@ -1,0 +1,235 @@
+//! MPI_Reduce and MPI_Allreduce (MPI-5.0, §6.9.1, §6.9.6).
+//!
+//! Up to a slab, on the NIC: its Reduce Helper combines in the order of the reduction tree, and a member that gets no result goes on at once. Larger
+//! vectors by all members at once: member i combines block i of all contributions, in the order of the same tree, then the blocks are
+//! exchanged (two exchanges). So the bits of a result depend on ranks and operands alone.
+
+use super::exchange::{Call, Contribution, Piece, exchange};
+use super::operand::Operand;
+use super::tree::combine_members;
+use crate::communicator::meeting::{Arrival, arrive, released, waiting_in};
+use crate::constants::*;
+use crate::datatype::buffer::{RECEIVE_NAMES, SEND_NAMES};
+use crate::error::{MpiError, MpiResult, Problem};
+use crate::process::{self, Guard};
+use mds::Primitive;
+use nic_emu::board::Board;
+use nic_emu::descriptor::CollectiveKind;
+use nic_emu::port::{PortError, Release};
+use nic_emu::slab::SLAB_BYTES;
+use std::ffi::{c_int, c_void};
+
+/// Checks a vector of operands; answers its bytes.
+///
+/// # Errors
+/// A count that cannot be, or a null buffer for something.
+pub(super) fn vector_bytes(
+    names: &crate::datatype::buffer::Names,
+    buffer: *const c_void,
+    count: i64,
+    extent: usize,
+) -> MpiResult<usize> {
+    let bytes = usize::try_from(count).ok().and_then(|count| count.checked_mul(extent));
+    let Some(bytes) = bytes.filter(|&bytes| bytes <= isize::MAX as usize) else {
+        let allowed = if count < 0 {
+            "it must not be negative"
+        } else {
+            "so many elements are more than memory can be"
+        };
+        return Err(MpiError::new(Problem::Count { argument: names[1], value: count, allowed }));
+    };
+    if buffer.is_null() && bytes != 0 {
+        let action = if names[0] == "recvbuf" { "received" } else { "sent" };
+        return Err(MpiError::new(Problem::NullBuffer { argument: names[0], bytes, action }));
+    }
+    Ok(bytes)
+}
+
+/// Combines all members' vectors; everybody gets the result.
+///
+/// # Safety
+/// `sendbuf` (unless MPI_IN_PLACE) must be readable and `recvbuf` writable for `count` elements.
+///
+/// # Errors
+/// Wrong arguments, or the NIC fails.
+pub unsafe fn allreduce(
+    sendbuf: *const c_void,
+    recvbuf: *mut c_void,
+    count: i64,
+    datatype: MPI_Datatype,
+    op: MPI_Op,
+    comm: MPI_Comm,
+) -> MpiResult<()> {
+    let mut process = process::enter()?;
+    let size = process.communicator(comm)?.size;
+    let operand = Operand::new(op, datatype)?;
+    let bytes = vector_bytes(&RECEIVE_NAMES, recvbuf, count, operand.extent)?;
+    let data = if sendbuf == MPI_IN_PLACE.cast_const() { recvbuf.cast_const() } else { sendbuf };
+    vector_bytes(&SEND_NAMES, data, count, operand.extent)?;
+    let (data, to) = (data.cast::<u8>(), recvbuf.cast::<u8>());
+    if size == 1 || bytes == 0 {
+        if bytes > 0 && data != to.cast_const() {
+            // SAFETY: the caller's promise.
+            unsafe { std::ptr::copy(data, to, bytes) };
+        }
+        return Ok(());
+    }
+    if let (Some(operation), true) = (operand.on_nic(), bytes <= SLAB_BYTES) {
+        // SAFETY: the caller's promise.
+        return unsafe { on_nic(&mut process, Primitive::Allreduce, comm, operation, None, data, to, bytes) };
+    }
+    // SAFETY: the caller's promise.
+    unsafe { by_blocks(&mut process, Primitive::Allreduce, comm, &operand, None, data, to, bytes) }
+}
+
+/// Combines all members' vectors; the root gets the result.
+///
+/// # Safety
+/// As [`allreduce`]; `recvbuf` matters at the root only.
+///
+/// # Errors
+/// Wrong arguments, or the NIC fails.
+pub unsafe fn reduce(
+    sendbuf: *const c_void,
+    recvbuf: *mut c_void,
+    count: i64,
+    datatype: MPI_Datatype,
+    op: MPI_Op,
+    root: c_int,
+    comm: MPI_Comm,
+) -> MpiResult<()> {
+    let mut process = process::enter()?;
+    let communicator = process.communicator(comm)?;
+    let (root, rank, size) = (communicator.root(root)?, communicator.rank, communicator.size);
+    let operand = Operand::new(op, datatype)?;
+    let in_place = rank == root && sendbuf == MPI_IN_PLACE.cast_const();
+    let data = if in_place { recvbuf.cast_const() } else { sendbuf };
+    let bytes = vector_bytes(&SEND_NAMES, data, count, operand.extent)?;
+    if rank == root {
+        vector_bytes(&RECEIVE_NAMES, recvbuf, count, operand.extent)?;
+    }
+    let (data, to) =
+        (data.cast::<u8>(), if rank == root { recvbuf.cast::<u8>() } else { std::ptr::null_mut() });
+    if size == 1 || bytes == 0 {
+        if bytes > 0 && data != to.cast_const() {
+            // SAFETY: the caller's promise.
+            unsafe { std::ptr::copy(data, to, bytes) };
+        }
+        return Ok(());
+    }
+    if let (Some(operation), true) = (operand.on_nic(), bytes <= SLAB_BYTES) {
+        // SAFETY: the caller's promise.
+        return unsafe {
+            on_nic(&mut process, Primitive::Reduce, comm, operation, Some(root), data, to, bytes)
+        };
+    }
+    // SAFETY: the caller's promise.
+    unsafe { by_blocks(&mut process, Primitive::Reduce, comm, &operand, Some(root), data, to, bytes) }
+}
+
+/// The NIC combines; the members with a place for the result wait for it.
+#[allow(clippy::too_many_arguments)]
+unsafe fn on_nic(
+    process: &mut Guard,
+    call: Primitive,
+    comm: MPI_Comm,
+    operation: (u8, u8),
+    root: Option<u32>,
+    data: *const u8,
+    to: *mut u8,
+    bytes: usize,
+) -> MpiResult<()> {
+    let kind = if root.is_some() { CollectiveKind::Reduce } else { CollectiveKind::Allreduce };
+    let arrival = Arrival { kind, operation, root: root.unwrap_or(0) };
+    let what = waiting_in(process.communicator(comm)?, call, root, bytes);
+    // SAFETY: the caller's promise; up to a slab nothing is read after this.
+    let request = unsafe { arrive(process, comm, &arrival, data, bytes, !to.is_null())? };
+    let Some(request) = request else { return Ok(()) };
+    match released(process, &what, request)? {
+        // SAFETY: `to` is the caller's promise; a payload holds any result that comes in one.
+        Release::Result(payload) => unsafe {
+            std::ptr::copy_nonoverlapping(payload.as_ptr(), to, bytes.min(payload.len()));
+        },
+        Release::Instance(instance) => {
+            let memory = process.port.memory().clone();
+            let board = Board::new(&memory, instance).map_err(PortError::from)?;
+            // SAFETY: the caller's promise.
+            unsafe { board.read(board.result().unwrap_or(0), 0, to, bytes) }.map_err(PortError::from)?;
+            board.depart(instance);
+        }
+    }
+    Ok(())
+}
+
+/// The elements of a member's block: the vector cut into `size` parts as equal as can be.
+pub(super) fn block_of(member: u32, size: u32, elements: usize) -> (usize, usize) {
+    let (size, member) = (size as usize, member as usize);
+    let (each, more) = (elements / size, elements % size);
+    let start = member * each + member.min(more);
+    (start, each + (member < more) as usize)
+}
+
+/// Every member combines a block; the blocks are put together at the root, or at all.
+#[allow(clippy::too_many_arguments)]
+unsafe fn by_blocks(
+    process: &mut Guard,
+    primitive: Primitive,
+    comm: MPI_Comm,
+    operand: &Operand,
+    root: Option<u32>,
+    data: *const u8,
+    to: *mut u8,
+    bytes: usize,
+) -> MpiResult<()> {
+    let communicator = process.communicator(comm)?;
+    let (rank, size) = (communicator.rank, communicator.size);
+    let elements = bytes / operand.extent;
+    let (start, count) = block_of(rank, size, elements);
+    let call = Call { primitive, comm, root, most_bytes: bytes };
+    let own = Contribution { data, bytes };
+    let mut block = vec![0; count * operand.extent];
+    // SAFETY: the caller's promise.
+    unsafe { combine_members(process, &call, operand, own, start * operand.extent, 0..size, &mut block)? };
+    let most = block_of(0, size, elements).1 * operand.extent;
+    let call = Call { most_bytes: most, ..call };
+    let own = Contribution { data: block.as_ptr(), bytes: block.len() };
+    let pieces: Vec<Piece> = if to.is_null() {
+        Vec::new()
+    } else {
+        (0..size)
+            .filter(|&member| member != rank)
+            .map(|member| {
+                let (start, count) = block_of(member, size, elements);
+                let at = start * operand.extent;
+                // SAFETY: the block lies within the vector.
+                Piece { member, offset: 0, bytes: count * operand.extent, to: unsafe { to.add(at) } }
+            })
+            .collect()
+    };
+    if !to.is_null() {
+        // SAFETY: as above.
+        unsafe { std::ptr::copy_nonoverlapping(block.as_ptr(), to.add(start * operand.extent), block.len()) };
+    }
+    // SAFETY: the blocks are disjoint parts of the caller's vector.
+    unsafe { exchange(process, &call, own, &pieces) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn blocks_are_the_vector_in_order(size in 1u32..70, elements in 0usize..1000) {
+            let mut next = 0;
+            for member in 0..size {
+                let (start, count) = block_of(member, size, elements);
+                prop_assert_eq!(start, next);
+                prop_assert!(count <= block_of(0, size, elements).1);
+                next += count;
+            }
+            prop_assert_eq!(next, elements);
+        }
+    }
+}

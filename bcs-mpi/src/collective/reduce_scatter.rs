@@ -1,0 +1,81 @@
+//! MPI_Reduce_scatter and MPI_Reduce_scatter_block (MPI-5.0, §6.10): every member combines its block of all contributions, in the
+//! order of the reduction tree. One exchange.
+
+use super::buffers::Numbers;
+use super::exchange::{Call, Contribution};
+use super::operand::Operand;
+use super::reduce::vector_bytes;
+use super::tree::combine_members;
+use crate::constants::*;
+use crate::datatype::buffer::Names;
+use crate::error::{MpiError, MpiResult, Problem};
+use crate::process;
+use mds::Primitive;
+use std::ffi::c_void;
+
+const SEND: Names = ["sendbuf", "recvcounts", "datatype"];
+const RECEIVE: Names = ["recvbuf", "recvcount", "datatype"];
+
+/// Elements that each member gets.
+#[derive(Clone, Copy, Debug)]
+pub enum Shares {
+    /// MPI_Reduce_scatter_block: as many for each.
+    Equal(i64),
+    /// MPI_Reduce_scatter: an array of as many numbers as there are members.
+    Each(Numbers),
+}
+
+/// Combines all members' vectors and gives each its share.
+///
+/// # Safety
+/// `sendbuf` (unless MPI_IN_PLACE, then `recvbuf`) must be readable for all shares, `recvbuf` writable for this member's; an array
+/// of shares must have a number per member.
+///
+/// # Errors
+/// Wrong arguments, or the NIC fails.
+pub unsafe fn reduce_scatter(
+    sendbuf: *const c_void,
+    recvbuf: *mut c_void,
+    shares: &Shares,
+    datatype: MPI_Datatype,
+    op: MPI_Op,
+    comm: MPI_Comm,
+) -> MpiResult<()> {
+    let mut process = process::enter()?;
+    let communicator = process.communicator(comm)?;
+    let (rank, size) = (communicator.rank, communicator.size);
+    let operand = Operand::new(op, datatype)?;
+    let (primitive, counts): (_, Vec<i64>) = match *shares {
+        Shares::Equal(count) => (Primitive::ReduceScatterBlock, vec![count; size as usize]),
+        Shares::Each(Numbers::Small(array)) if !array.is_null() => {
+            // SAFETY: the caller's promise.
+            (Primitive::ReduceScatter, (0..size as usize).map(|i| unsafe { *array.add(i) } as i64).collect())
+        }
+        Shares::Each(Numbers::Large(array)) if !array.is_null() => {
+            // SAFETY: the caller's promise.
+            (Primitive::ReduceScatter, (0..size as usize).map(|i| unsafe { *array.add(i) }).collect())
+        }
+        Shares::Each(_) => return Err(MpiError::new(Problem::NullResult { argument: "recvcounts" })),
+    };
+    if let Some(&count) = counts.iter().find(|count| **count < 0) {
+        let allowed = "it must not be negative";
+        return Err(MpiError::new(Problem::Count { argument: "recvcounts", value: count, allowed }));
+    }
+    let total = counts.iter().fold(0i64, |total, count| total.saturating_add(*count));
+    let before = counts[..rank as usize].iter().fold(0i64, |total, count| total.saturating_add(*count));
+    let data = if sendbuf == MPI_IN_PLACE.cast_const() { recvbuf.cast_const() } else { sendbuf };
+    let bytes = vector_bytes(&SEND, data, total, operand.extent)?;
+    let share = vector_bytes(&RECEIVE, recvbuf, counts[rank as usize], operand.extent)?;
+    if bytes == 0 {
+        return Ok(());
+    }
+    let call = Call { primitive, comm, root: None, most_bytes: bytes };
+    let own = Contribution { data: data.cast(), bytes };
+    let mut result = vec![0; share];
+    let offset = before as usize * operand.extent;
+    // SAFETY: the caller's promise.
+    unsafe { combine_members(&mut process, &call, &operand, own, offset, 0..size, &mut result)? };
+    // SAFETY: as above.
+    unsafe { std::ptr::copy_nonoverlapping(result.as_ptr(), recvbuf.cast(), share) };
+    Ok(())
+}

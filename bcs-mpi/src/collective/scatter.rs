@@ -1,0 +1,125 @@
+//! MPI_Scatter and MPI_Scatterv (MPI-5.0, §6.6): every member takes its block of the root's contribution. As a broadcast of which each
+//! takes a part.
+
+use super::broadcast::{from_root, to_member};
+use super::buffers::{Blocks, SendBlocks, copy_own, truncated};
+use super::exchange::{Call, Contribution, Piece, exchange};
+use super::gather::{All, Own, most};
+use crate::constants::*;
+use crate::datatype::buffer::{Incoming, RECEIVE_NAMES, SEND_NAMES};
+use crate::error::MpiResult;
+use crate::process::{self, Guard};
+use mds::Primitive;
+use std::ffi::{c_int, c_void};
+
+/// Brings every member its block of the root's.
+///
+/// # Safety
+/// Buffers must be valid for what their counts say; `all` matters at the root only.
+///
+/// # Errors
+/// Wrong arguments, or the NIC fails.
+pub unsafe fn scatter(
+    primitive: Primitive,
+    all: &All<*const c_void>,
+    own: &Own<*mut c_void>,
+    root: c_int,
+    comm: MPI_Comm,
+) -> MpiResult<()> {
+    let mut process = process::enter()?;
+    let communicator = process.communicator(comm)?;
+    let (root, rank, size) = (communicator.root(root)?, communicator.rank, communicator.size);
+    let is_vector = matches!(all.blocks, Blocks::Vector(..));
+    if rank == root {
+        // SAFETY: the caller's promise.
+        let send =
+            unsafe { SendBlocks::new(&SEND_NAMES, all.buffer, &all.blocks, size as usize, all.datatype)? };
+        if own.buffer != MPI_IN_PLACE {
+            // SAFETY: as above.
+            let incoming = unsafe { Incoming::new(&RECEIVE_NAMES, own.buffer, own.count, own.datatype)? };
+            let (offset, bytes) = send.blocks[rank as usize];
+            if bytes > incoming.bytes {
+                return Err(truncated(bytes, incoming.bytes, root));
+            }
+            // SAFETY: as above.
+            unsafe { copy_own(send.data.wrapping_add(offset), bytes, &incoming) };
+            if let Some(staged) = &incoming.staged {
+                // SAFETY: as above.
+                unsafe { staged.unpack(bytes) };
+            }
+        }
+        if size == 1 {
+            return Ok(());
+        }
+        if is_vector {
+            // SAFETY: as above; `send` lives until the exchange is over.
+            return unsafe { give_blocks(&mut process, primitive, comm, root, &send) };
+        }
+        if send.bytes == 0 {
+            return Ok(());
+        }
+        // SAFETY: as above.
+        return unsafe { from_root(&mut process, primitive, comm, root, send.data, send.bytes) };
+    }
+    // SAFETY: the caller's promise.
+    let incoming = unsafe { Incoming::new(&RECEIVE_NAMES, own.buffer, own.count, own.datatype)? };
+    if is_vector {
+        // SAFETY: as above.
+        unsafe { take_block(&mut process, primitive, comm, root, &incoming)? };
+    } else if incoming.bytes > 0 {
+        let (bytes, message) = (incoming.bytes, incoming.bytes * size as usize);
+        let offset = rank as usize * bytes;
+        // SAFETY: as above.
+        unsafe { to_member(&mut process, primitive, comm, root, incoming.data, (offset, bytes), message)? };
+    }
+    if let Some(staged) = &incoming.staged {
+        // SAFETY: as above.
+        unsafe { staged.unpack(incoming.bytes) };
+    }
+    Ok(())
+}
+
+/// The root's part when members do not know where their blocks lie: a table of offsets first, then the blocks.
+unsafe fn give_blocks(
+    process: &mut Guard,
+    primitive: Primitive,
+    comm: MPI_Comm,
+    root: u32,
+    send: &SendBlocks,
+) -> MpiResult<()> {
+    let table: Vec<u8> = send.blocks.iter().flat_map(|(offset, _)| (*offset as u64).to_ne_bytes()).collect();
+    // SAFETY: the table lives until the exchange is over.
+    unsafe { from_root(process, primitive, comm, root, table.as_ptr(), table.len())? };
+    let most_bytes = most(process, primitive, comm, send.bytes)?;
+    if most_bytes == 0 {
+        return Ok(());
+    }
+    let call = Call { primitive, comm, root: Some(root), most_bytes };
+    // SAFETY: the caller's promise.
+    unsafe { exchange(process, &call, Contribution { data: send.data, bytes: send.bytes }, &[]) }
+}
+
+/// Another member's part of [`give_blocks`].
+unsafe fn take_block(
+    process: &mut Guard,
+    primitive: Primitive,
+    comm: MPI_Comm,
+    root: u32,
+    incoming: &Incoming,
+) -> MpiResult<()> {
+    let communicator = process.communicator(comm)?;
+    let (rank, size) = (communicator.rank as usize, communicator.size as usize);
+    let mut offset = [0; 8];
+    // SAFETY: the offset has eight bytes.
+    unsafe { to_member(process, primitive, comm, root, offset.as_mut_ptr(), (rank * 8, 8), size * 8)? };
+    let most_bytes = most(process, primitive, comm, 0)?;
+    if most_bytes == 0 {
+        return Ok(());
+    }
+    let call = Call { primitive, comm, root: Some(root), most_bytes };
+    let offset = u64::from_ne_bytes(offset) as usize;
+    let piece = Piece { member: root, offset, bytes: incoming.bytes, to: incoming.data };
+    let pieces = if incoming.bytes > 0 { std::slice::from_ref(&piece) } else { &[] };
+    // SAFETY: the caller's promise.
+    unsafe { exchange(process, &call, Contribution::NOTHING, pieces) }
+}
