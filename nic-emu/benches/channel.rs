@@ -39,7 +39,7 @@ fn methods() -> Vec<Method> {
     let policy = Policy { pipeline: true, ..Policy::measured(2, 2) };
     let window = |name, window_bytes| Method {
         name,
-        policy: Policy { window_bytes, ..policy },
+        policy: Policy { window_bytes, learn: false, ..policy },
         cross_memory: true,
         window: true,
         alone: false,

@@ -7,10 +7,11 @@
 //! - *cross-memory attach* by one end, or by both on different ranges; needs no help of the other end;
 //! - *from outside*: the NIC thread reads from one rank and writes to the other while both compute.
 //!
-//! [`Policy`] says which. What other processes wrote is checked before it is used; a peer that died is an error.
+//! [`Policy`] says which, and the sender's experience where both ends wait (`pace`). What other processes wrote is checked before it is used; a peer that died is an error.
 
 mod copy;
 mod cross_memory;
+mod pace;
 mod policy;
 mod window;
 
@@ -22,7 +23,8 @@ use crate::status::{Activity, Phase};
 use crate::sync::{AtomicU32, Ordering};
 use crate::transfer::{Pinned, Range, Transfer, Worker};
 use cross_memory::{Attempt, Direction, attach, is_alive};
-use window::{Filling, drain_slot, has_filled};
+use pace::{Way, ticks};
+use window::{Filling, drain_slot, has_filled, pace};
 
 /// Which end of a message a rank is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -236,9 +238,21 @@ impl Job<'_> {
     fn send(&self) -> Result<Step, ChannelError> {
         let peer = self.activity(self.transfer.destination.get())?;
         let window = self.transfer.window.get();
-        if window != 0 && (self.together(peer) || !self.may_attach()) {
-            let filling = Filling::lock(self.memory, window - 1, self.index, self.policy)?;
-            return filling.map_or(Ok(Step::Blocked), |filling| self.fill_window(&filling, peer));
+        let together = self.together(peer);
+        if window != 0 && (together || !self.may_attach()) {
+            let mut most = self.policy.step_bytes;
+            let bytes = self.transfer.bytes.get();
+            if together && self.may_attach() && self.policy.learn {
+                most = match pace(self.memory, window - 1)?.way(bytes, self.pinned.claimed() == 0) {
+                    Way::Window => most,
+                    Way::Attach { trial: true } if self.pinned.claimed() == 0 => 1,
+                    Way::Attach { .. } => 0,
+                };
+            }
+            if most > 0 {
+                let filling = Filling::lock(self.memory, window - 1, self.index, self.policy)?;
+                return filling.map_or(Ok(Step::Blocked), |filling| self.fill_window(&filling, peer, most));
+            }
         }
         self.attach_or_wait(Direction::Write, self.transfer.destination.get(), peer)
     }
@@ -249,7 +263,12 @@ impl Job<'_> {
         let mut done = 0;
         let mut patience = 0;
         if self.transfer.window.get() != 0 {
-            let window = self.memory.window(self.transfer.window.get() - 1)?;
+            let number = self.transfer.window.get() - 1;
+            let window = self.memory.window(number)?;
+            let flows = self.together(peer)
+                && !(self.policy.learn
+                    && self.may_attach()
+                    && pace(self.memory, number)?.prefers_attach(self.transfer.bytes.get()));
             loop {
                 if has_filled(self.transfer) {
                     // SAFETY: this side is pinned by its own process, and the window is the transfer's.
@@ -262,7 +281,7 @@ impl Job<'_> {
                         return Ok(Step::Progress);
                     }
                     patience = 0;
-                } else if patience < self.policy.patience && self.together(peer) && !self.pinned.all_moved() {
+                } else if patience < self.policy.patience && flows && !self.pinned.all_moved() {
                     patience += 1;
                     std::hint::spin_loop();
                 } else {
@@ -272,7 +291,7 @@ impl Job<'_> {
             if done > 0 {
                 return Ok(Step::Progress);
             }
-            if self.together(peer) {
+            if flows {
                 self.pinned.release_held();
                 return Ok(if self.pinned.awaits_grant() { Step::Granted } else { Step::Blocked });
             }
@@ -280,10 +299,10 @@ impl Job<'_> {
         self.attach_or_wait(Direction::Read, self.transfer.source.get(), peer)
     }
 
-    fn fill_window(&self, filling: &Filling<'_>, peer: Activity) -> Result<Step, ChannelError> {
+    fn fill_window(&self, filling: &Filling<'_>, peer: Activity, most: u64) -> Result<Step, ChannelError> {
         let mut done = 0;
         let mut patience = 0;
-        while done < self.policy.step_bytes {
+        while done < most {
             let chunk = self.policy.chunk_bytes(self.pinned.claimed(), self.pinned.unclaimed());
             if let Some(place) = filling.room(chunk as usize)? {
                 let Some(range) = self.pinned.claim(chunk)? else {
@@ -328,9 +347,13 @@ impl Job<'_> {
                 Direction::Read => (&self.transfer.destination_address, &self.transfer.source_address),
                 Direction::Write => (&self.transfer.source_address, &self.transfer.destination_address),
             };
+            let started = ticks();
             match attach(direction, pid, here.get() + range.offset, there.get() + range.offset, range.bytes)?
             {
                 Attempt::Moved(bytes) => {
+                    if self.policy.learn && direction == Direction::Write && activity == Activity::Polling {
+                        self.note_attach(ticks().saturating_sub(started), bytes)?;
+                    }
                     if bytes < range.bytes {
                         self.pinned
                             .give_back(Range { offset: range.offset + bytes, bytes: range.bytes - bytes });
@@ -348,6 +371,14 @@ impl Job<'_> {
             }
         }
         Ok(Step::Progress)
+    }
+
+    /// The sender notes the pace of attach, where it has a choice.
+    fn note_attach(&self, ticks: u64, bytes: u64) -> Result<(), ChannelError> {
+        if let Some(window) = self.transfer.window.get().checked_sub(1) {
+            pace(self.memory, window)?.note_attach(self.transfer.bytes.get(), ticks, bytes);
+        }
+        Ok(())
     }
 
     /// A rank's message to itself.

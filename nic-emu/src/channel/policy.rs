@@ -13,12 +13,46 @@
 //! Why (the same with `-- lines`): a core reads lines that another one has written at some 44 GB/s, writes to lines that
 //! the other one's L2 still holds at 9 GB/s, and to lines that no L2 holds at 43 GB/s. So the sender must not come
 //! back to a line before the receiver's L2 has dropped it, which is after some two times its size.
+//!
+//! That was with both cores at one L3. On the same machine at other times (a virtual one, which its host moves about) cores read each
+//! other's lines at 18 GB/s and write them at 2.5 GB/s; 64 KB through the window then take 31 µs and more, by attach
+//! of both ends 4.6 µs as before. So which one is used is learnt while messages go (`pace`).
 
 use crate::memory::NicMemory;
 use crate::transfer::{CLAIM_BYTES, SLOT_BYTES, WINDOW_DATA_BYTES};
 
 /// The smallest chunk of a message for the window, and the unit of cutting for cross-memory attach: a page.
 const CHUNK_BYTES: u64 = 4 << 10;
+
+/// Messages of a size class that a sender puts through its window before it times attach for the first time: the
+/// first ones pay for pages that are touched for the first time.
+pub(super) const FIRST_TRIAL_MESSAGES: u32 = 16;
+/// Attach is timed again once in so many messages that go through the window: at most 1 in 1000 is three times as slow.
+pub(super) const ATTACH_TRIAL_MESSAGES: u32 = 2048;
+/// The window is timed again, with the first chunk, once in so many messages that go by attach: a chunk costs as
+/// much as a message at worst.
+pub(super) const WINDOW_TRIAL_MESSAGES: u32 = 64;
+
+/// Classes of message sizes whose paces are learnt apart.
+pub(super) const SIZE_CLASSES: usize = 3;
+
+/// The class of a message: attach costs by the call in the first, by the byte in the last.
+#[inline]
+pub(super) fn size_class(message_bytes: u64) -> usize {
+    match message_bytes {
+        0..=32_768 => 0,
+        32_769..=262_144 => 1,
+        _ => 2,
+    }
+}
+
+/// Whether the window, by its sender's ticks, is slower than attach by both ends; `now` says what is in use, which a
+/// difference of less than a fifth does not change.
+#[inline]
+pub(super) fn is_slower(window_ticks: u32, attach_ticks: u32, now: bool) -> bool {
+    let (window, attach) = (window_ticks as u64, attach_ticks as u64);
+    if now { 6 * window > 5 * attach } else { 5 * window > 6 * attach }
+}
 
 /// The thresholds of the channels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,6 +63,8 @@ pub struct Policy {
     /// Bytes of a sender's window that are in use, at most [`WINDOW_DATA_BYTES`]: the distance at which it comes back to a
     /// line.
     pub window_bytes: usize,
+    /// Whether senders learn by timing which of window and attach is faster; if not, the window is used.
+    pub learn: bool,
     /// Looks at the window before an end that found nothing to do in it returns to its caller.
     pub patience: u32,
     /// Bytes of a claim by cross-memory attach at most: one system call, some 20 µs.
@@ -45,6 +81,7 @@ impl Policy {
         Self {
             pipeline: cores == 0 || local_ranks <= cores,
             window_bytes: window_bytes(),
+            learn: true,
             patience: 64,
             attach_bytes: 256 << 10,
             step_bytes: 1 << 20,

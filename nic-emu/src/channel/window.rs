@@ -14,6 +14,7 @@
 
 use super::ChannelError;
 use super::copy;
+use super::pace::{Pace, ticks};
 use super::policy::Policy;
 use crate::memory::{Corrupt, NicMemory, TRANSFERS, Word, Word64};
 use crate::sync::{AtomicU32, Ordering};
@@ -27,12 +28,13 @@ const UNIT_BYTES: usize = 4096;
 const UNITS: usize = WINDOW_DATA_BYTES / UNIT_BYTES;
 const SEQUENCE_BITS: u32 = 48;
 
-/// The start of a window; only its sending rank touches it.
+/// The start of a window; only its sending rank writes it, and the receivers look at its pace.
 #[repr(C, align(4096))]
 struct Header {
     lock: AtomicU32,
     /// The unit that comes next.
     position: Word,
+    pace: Pace,
     /// By unit: the transfer (high bits) and sequence number of the slot that lay there last; 0 for none.
     tenants: [Word64; UNITS],
 }
@@ -42,6 +44,13 @@ const _: () = {
     assert!(size_of::<Header>() + WINDOW_DATA_BYTES == WINDOW_BYTES, "header and data fill a window");
     assert!(TRANSFERS <= 1 << (64 - SEQUENCE_BITS), "a tenant's transfer fits in its high bits");
 };
+
+/// What the sender of a window has learnt of its pace.
+#[inline]
+pub(super) fn pace(memory: &NicMemory, window: u32) -> Result<&Pace, Corrupt> {
+    // SAFETY: as in `Filling::lock`.
+    Ok(unsafe { &memory.window(window)?.cast::<Header>().as_ref().pace })
+}
 
 #[inline]
 fn tenant(transfer: u32, sequence: u64) -> u64 {
@@ -54,6 +63,7 @@ pub(super) struct Filling<'a> {
     header: &'a Header,
     data: NonNull<u8>,
     units: usize,
+    learn: bool,
     index: u32,
     transfer: &'a Transfer,
 }
@@ -81,7 +91,7 @@ impl<'a> Filling<'a> {
         let transfer = memory.transfer(index)?;
         let units = policy.window_bytes.clamp(2 * SLOT_BYTES, WINDOW_DATA_BYTES) / UNIT_BYTES;
         let locked = header.lock.compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed).is_ok();
-        Ok(locked.then_some(Self { memory, header, data, units, index, transfer }))
+        Ok(locked.then_some(Self { memory, header, data, units, learn: policy.learn, index, transfer }))
     }
 
     /// The place for a chunk of at most `bytes` bytes, if a slot and the next place in the window are free.
@@ -131,6 +141,7 @@ impl<'a> Filling<'a> {
         let side = self.transfer.side(Worker::Source);
         let sequence = side.slots.load(Ordering::Relaxed).wrapping_add(1);
         let count = (range.bytes as usize).div_ceil(UNIT_BYTES);
+        let started = ticks();
         let from = self.transfer.source_address.get().wrapping_add(range.offset) as *const u8;
         // SAFETY: `room` answered units inside the window that no receiver reads any more; the source is the caller's
         // promise.
@@ -145,6 +156,10 @@ impl<'a> Filling<'a> {
         slot.place.set((first * UNIT_BYTES) as u64);
         slot.sequence.store(sequence, Ordering::Release);
         side.slots.store(sequence, Ordering::Relaxed);
+        if self.learn && range.bytes >= UNIT_BYTES as u64 {
+            let ticks = ticks().saturating_sub(started);
+            self.header.pace.note_window(self.transfer.bytes.get(), ticks, range.bytes);
+        }
     }
 }
 
