@@ -67,7 +67,8 @@ impl<M: Machine> Run<'_, M> {
             quiet += 1;
             if quiet > QUIET_ROUNDS {
                 self.check_stuck();
-                let cancelled = self.ranks.iter_mut().map(RankRun::cancel_all).filter(|&cancelled| cancelled).count();
+                let cancelled =
+                    self.ranks.iter_mut().map(RankRun::cancel_all).filter(|&cancelled| cancelled).count();
                 if cancelled == 0 {
                     panic!("stuck, with nothing to cancel:\n{}", self.describe());
                 }
@@ -214,9 +215,15 @@ impl<M: Machine> Run<'_, M> {
         self.until_quiet();
         for memory in self.machine.memories() {
             let header = memory.header();
-            assert_eq!(header.pools.entries.used(), 0, "queued descriptors are left");
+            assert_eq!(memory.control().entries.used(), 0, "queued descriptors are left");
             assert_eq!(header.pools.transfers.used(), 0, "transfers are left");
-            assert_eq!(header.slice.posted.get() + header.slice.unexpected.get(), 0);
+            for rank in 0..memory.layout().local_ranks {
+                let queues = &memory.rank(rank).unwrap().queues;
+                assert!(
+                    queues.posted.is_empty() && queues.unexpected.is_empty(),
+                    "rank {rank} has queued descriptors"
+                );
+            }
             assert_eq!(header.pools.instances.used(), 0, "collectives are left");
             assert_eq!(header.slice.collectives.get(), 0);
         }
