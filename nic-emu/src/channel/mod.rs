@@ -17,6 +17,7 @@ mod window;
 
 pub use copy::{copy_in, copy_out};
 pub use policy::Policy;
+use policy::window_trial_bytes;
 
 use crate::memory::{Corrupt, NicMemory};
 use crate::status::{Activity, Phase};
@@ -245,7 +246,7 @@ impl Job<'_> {
             if together && self.may_attach() && self.policy.learn {
                 most = match pace(self.memory, window - 1)?.way(bytes, self.pinned.claimed() == 0) {
                     Way::Window => most,
-                    Way::Attach { trial: true } if self.pinned.claimed() == 0 => 1,
+                    Way::Attach { trial: true } if self.pinned.claimed() == 0 => window_trial_bytes(bytes),
                     Way::Attach { .. } => 0,
                 };
             }

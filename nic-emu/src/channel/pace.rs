@@ -16,9 +16,9 @@ use crate::memory::Word;
 pub(super) enum Way {
     /// Goes through the window.
     Window,
-    /// Goes by attach; its first chunk through the window when that is to be timed.
+    /// Goes by attach; its first bytes through the window when that is to be timed.
     Attach {
-        /// Whether its first chunk goes through the window.
+        /// Whether its first bytes go through the window.
         trial: bool,
     },
 }
@@ -88,7 +88,7 @@ impl Pace {
         }
         let now = self.attach.0[class].get() != 0;
         // The line is read by the receiver: it is written only when the outcome changes.
-        if now != is_slower(window, attach, now) {
+        if now != is_slower(class, window, attach, now) {
             self.attach.0[class].set(!now as u32);
         }
     }

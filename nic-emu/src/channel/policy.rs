@@ -29,9 +29,15 @@ const CHUNK_BYTES: u64 = 4 << 10;
 pub(super) const FIRST_TRIAL_MESSAGES: u32 = 16;
 /// Attach is timed again once in so many messages that go through the window: at most 1 in 1000 is three times as slow.
 pub(super) const ATTACH_TRIAL_MESSAGES: u32 = 2048;
-/// The window is timed again, with the first chunk, once in so many messages that go by attach: a chunk costs as
-/// much as a message at worst.
+/// The window is timed again once in so many messages that go by attach, with [`window_trial_bytes`] of the message.
 pub(super) const WINDOW_TRIAL_MESSAGES: u32 = 64;
+
+/// Bytes of a trial of the window: enough chunks that the first one, which waits for more than its lines, does not tell
+/// alone; few enough that it costs no more than a message or two where the window is slowest.
+#[inline]
+pub(super) fn window_trial_bytes(message_bytes: u64) -> u64 {
+    (message_bytes / 4).clamp(2 * CHUNK_BYTES, 64 << 10)
+}
 
 /// Classes of message sizes whose paces are learnt apart.
 pub(super) const SIZE_CLASSES: usize = 3;
@@ -47,10 +53,12 @@ pub(super) fn size_class(message_bytes: u64) -> usize {
 }
 
 /// Whether the window, by its sender's ticks, is slower than attach by both ends; `now` says what is in use, which a
-/// difference of less than a fifth does not change.
+/// difference of less than a fifth does not change. The sender of a short message sees half of what the window costs: the
+/// lines that tell of its few chunks travel after it has written them.
 #[inline]
-pub(super) fn is_slower(window_ticks: u32, attach_ticks: u32, now: bool) -> bool {
-    let (window, attach) = (window_ticks as u64, attach_ticks as u64);
+pub(super) fn is_slower(class: usize, window_ticks: u32, attach_ticks: u32, now: bool) -> bool {
+    let window = window_ticks as u64 * if class == 0 { 2 } else { 1 };
+    let attach = attach_ticks as u64;
     if now { 6 * window > 5 * attach } else { 5 * window > 6 * attach }
 }
 
