@@ -124,6 +124,49 @@ fn a_tree_that_was_moved_compiles_and_runs_programs() {
 }
 
 #[test]
+fn cmake_finds_the_installation_and_checks_the_examples_with_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let build = directory.path().join("build");
+    let path = format!("{}:{}", prefix().join("bin").display(), std::env::var("PATH").unwrap());
+    let tool = |name: &str| {
+        let mut command = Command::new(name);
+        command.env("PATH", &path).env_remove("CC").env_remove("MPI_HOME");
+        command
+    };
+    run(tool("cmake").arg("-S").arg(repository().join("examples")).arg("-B").arg(&build)).succeeds();
+    run(tool("cmake").arg("--build").arg(&build)).succeeds();
+    run(tool("ctest").arg("--test-dir").arg(&build)).succeeds().says("100% tests passed");
+}
+
+#[test]
+fn a_program_in_cplusplus_runs() {
+    let directory = tempfile::tempdir().unwrap();
+    let source = r#"
+#include <mpi.h>
+#include <cstdio>
+#include <numeric>
+#include <vector>
+int main(int argc, char **argv) {
+    int rank, ranks;
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    std::vector<int> all(ranks);
+    MPI_Gather(&rank, 1, MPI_INT, all.data(), 1, MPI_INT, 0, MPI_COMM_WORLD);
+    if (rank == 0) std::printf("sum %d\n", std::accumulate(all.begin(), all.end(), 0));
+    return MPI_Finalize();
+}"#;
+    std::fs::write(directory.path().join("program.cc"), source).unwrap();
+    let program = directory.path().join("program");
+    run(installed("mpicxx")
+        .args(["-O1", "-Wall", "-Werror", "program.cc", "-o"])
+        .arg(&program)
+        .current_dir(&directory))
+    .succeeds();
+    run(installed("mpiexec").args(["-n", "5"]).arg(&program)).succeeds().says("sum 10");
+}
+
+#[test]
 fn installing_again_replaces_what_is_there() {
     let directory = tempfile::tempdir().unwrap();
     let tree = directory.path().join("tree");
