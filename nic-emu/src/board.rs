@@ -62,7 +62,13 @@ impl<'m> Board<'m> {
     ///
     /// # Safety
     /// `to` must be writable for `bytes` bytes.
-    pub unsafe fn read(&self, member: usize, offset: usize, to: *mut u8, bytes: usize) -> Result<(), ChannelError> {
+    pub unsafe fn read(
+        &self,
+        member: usize,
+        offset: usize,
+        to: *mut u8,
+        bytes: usize,
+    ) -> Result<(), ChannelError> {
         let Some(from) = self.members.get(member) else {
             let limit = self.members.len() as u64;
             return Err(Corrupt { what: "member of a collective", value: member as u64, limit }.into());
@@ -72,7 +78,9 @@ impl<'m> Board<'m> {
         }
         if (offset + bytes) as u64 > from.bytes.get() {
             let limit = from.bytes.get() + 1;
-            return Err(Corrupt { what: "end of a contribution", value: (offset + bytes) as u64, limit }.into());
+            return Err(
+                Corrupt { what: "end of a contribution", value: (offset + bytes) as u64, limit }.into()
+            );
         }
         match contribution(self.memory, from)? {
             // SAFETY: `offset + bytes` is within the contribution, checked; `to` is the caller's promise.
@@ -80,7 +88,9 @@ impl<'m> Board<'m> {
                 std::ptr::copy_nonoverlapping(inline.as_ptr().add(offset), to, bytes)
             },
             // SAFETY: as above; the slab is not written before all have departed.
-            Contribution::Slab(slab, _) => unsafe { std::ptr::copy_nonoverlapping(slab.add(offset), to, bytes) },
+            Contribution::Slab(slab, _) => unsafe {
+                std::ptr::copy_nonoverlapping(slab.add(offset), to, bytes)
+            },
             Contribution::Memory(address) => {
                 let pid = self.memory.rank(from.local_index.get())?.status.pid();
                 // SAFETY: `to` is the caller's promise.

@@ -5,7 +5,9 @@
 //! with the match; one whose bytes are in the sender's memory becomes a transfer.
 
 use crate::completer::Completer;
-use crate::descriptor::{NO_REQUEST, Payload, PointToPoint, SendDescriptor, is_buffered_inline, is_receive, is_send};
+use crate::descriptor::{
+    NO_REQUEST, Payload, PointToPoint, SendDescriptor, is_buffered_inline, is_receive, is_send,
+};
 use crate::dma_helper::DmaHelper;
 use crate::doorbell::RingKind;
 use crate::matching::Envelope;
@@ -234,7 +236,12 @@ impl<'a, 'm> BufferReceiver<'a, 'm> {
         self.completer.complete(local_index, receive.request, status, &delivery)
     }
 
-    fn cancel_receive(&mut self, local_index: u32, block: &RankBlock, request: u32) -> Result<Taken, Corrupt> {
+    fn cancel_receive(
+        &mut self,
+        local_index: u32,
+        block: &RankBlock,
+        request: u32,
+    ) -> Result<Taken, Corrupt> {
         if let Some(at) = block.queues.posted.find_request(self.memory, request)? {
             block.queues.posted.remove(self.memory, at)?;
             self.completer.complete_cancelled(local_index, request)?;
@@ -263,7 +270,11 @@ impl<'a, 'm> BufferReceiver<'a, 'm> {
 #[inline]
 fn check_count(count: u32, ring: &Ring<'_>) -> Result<(), Corrupt> {
     if count > ring.capacity() {
-        return Err(Corrupt { what: "entries of a ring", value: count as u64, limit: ring.capacity() as u64 + 1 });
+        return Err(Corrupt {
+            what: "entries of a ring",
+            value: count as u64,
+            limit: ring.capacity() as u64 + 1,
+        });
     }
     Ok(())
 }

@@ -22,7 +22,11 @@ pub struct CollectiveHelper<'a, 'm> {
 impl<'a, 'm> CollectiveHelper<'a, 'm> {
     /// A Collective Helper that completes through `completer`.
     #[inline]
-    pub fn new(memory: &'m NicMemory, list: &'a CollectiveList<'m>, completer: &'a mut Completer<'m>) -> Self {
+    pub fn new(
+        memory: &'m NicMemory,
+        list: &'a CollectiveList<'m>,
+        completer: &'a mut Completer<'m>,
+    ) -> Self {
         Self { memory, list, completer }
     }
 
@@ -59,7 +63,12 @@ impl<'a, 'm> CollectiveHelper<'a, 'm> {
             return self.list.free(index, instance);
         }
         for member in members.iter().filter(|member| member.request.get() != NO_REQUEST) {
-            self.completer.refer(member.local_index.get(), member.request.get(), index, SlotState::Released)?;
+            self.completer.refer(
+                member.local_index.get(),
+                member.request.get(),
+                index,
+                SlotState::Released,
+            )?;
         }
         Ok(())
     }
@@ -69,7 +78,11 @@ impl<'a, 'm> CollectiveHelper<'a, 'm> {
         let members = members(self.memory, index, instance)?;
         let root = instance.root_member.get() - 1;
         let Some(from) = members.get(root as usize) else {
-            return Err(Corrupt { what: "root of a broadcast", value: root as u64, limit: members.len() as u64 });
+            return Err(Corrupt {
+                what: "root of a broadcast",
+                value: root as u64,
+                limit: members.len() as u64,
+            });
         };
         let inline = match contribution(self.memory, from)? {
             Contribution::Inline(bytes, _) => {
@@ -99,7 +112,12 @@ impl<'a, 'm> CollectiveHelper<'a, 'm> {
                 _ if !has_to_read => self.complete(member, &Delivery::InPlace, instance)?,
                 Some(delivery) => self.complete(member, delivery, instance)?,
                 None => {
-                    self.completer.refer(member.local_index.get(), member.request.get(), index, SlotState::Released)?;
+                    self.completer.refer(
+                        member.local_index.get(),
+                        member.request.get(),
+                        index,
+                        SlotState::Released,
+                    )?;
                 }
             }
         }
@@ -124,7 +142,11 @@ impl<'a, 'm> CollectiveHelper<'a, 'm> {
 
 /// The members that an instance expects.
 #[inline]
-pub(crate) fn members<'m>(memory: &'m NicMemory, index: u32, instance: &Instance) -> Result<&'m [Member], Corrupt> {
+pub(crate) fn members<'m>(
+    memory: &'m NicMemory,
+    index: u32,
+    instance: &Instance,
+) -> Result<&'m [Member], Corrupt> {
     let members = memory.members(index)?;
     let expected = instance.expected.get() as usize;
     members.get(..expected).ok_or(Corrupt {

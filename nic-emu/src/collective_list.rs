@@ -92,7 +92,8 @@ impl<'m> CollectiveList<'m> {
         while at != NONE {
             let instance = self.memory.instance(at - 1)?;
             let next = instance.next.get();
-            if instance.context.get() == descriptor.context && instance.sequence.get() == descriptor.sequence {
+            if instance.context.get() == descriptor.context && instance.sequence.get() == descriptor.sequence
+            {
                 return Ok(Some(at - 1));
             }
             if instance.state.get() == InstanceState::Released as u32
@@ -148,7 +149,10 @@ impl<'m> CollectiveList<'m> {
         }
         for member in self.memory.members(index)?.iter().take(instance.expected.get() as usize) {
             if member.arrived.get() != 0 && member.place.get() == 1 {
-                self.memory.rank(member.local_index.get())?.returned.give_back(member.payload[0].get() as u32);
+                self.memory
+                    .rank(member.local_index.get())?
+                    .returned
+                    .give_back(member.payload[0].get() as u32);
             }
         }
         instance.state.set(InstanceState::Free as u32);
@@ -183,7 +187,11 @@ pub(crate) fn contribution(memory: &NicMemory, member: &Member) -> Result<Contri
         }
         1 => {
             if bytes as usize > SLAB_BYTES {
-                return Err(Corrupt { what: "bytes of a contribution", value: bytes, limit: SLAB_BYTES as u64 + 1 });
+                return Err(Corrupt {
+                    what: "bytes of a contribution",
+                    value: bytes,
+                    limit: SLAB_BYTES as u64 + 1,
+                });
             }
             let slab = memory.slab(member.local_index.get(), member.payload[0].get() as u32)?;
             Ok(Contribution::Slab(slab.as_ptr(), bytes as usize))

@@ -58,7 +58,11 @@ impl<'m> DmaHelper<'m> {
         let header = self.memory.header();
         let free_link = |free| Ok(self.memory.transfer(free)?.next.get());
         let Some(index) = header.pools.transfers.take(TRANSFERS, free_link)? else {
-            return Err(Corrupt { what: "transfers in use", value: TRANSFERS as u64, limit: TRANSFERS as u64 });
+            return Err(Corrupt {
+                what: "transfers in use",
+                value: TRANSFERS as u64,
+                limit: TRANSFERS as u64,
+            });
         };
         let transfer = self.memory.transfer(index)?;
         let bytes = message.send.bytes.min(receive.capacity);
@@ -135,7 +139,8 @@ impl<'m> DmaHelper<'m> {
                 transfer.finished.store(REPORTED, Ordering::Release);
                 state = REPORTED;
             }
-            let left = transfer.left.load(Ordering::Acquire) == 2 && transfer.helped.load(Ordering::Acquire) == 0;
+            let left =
+                transfer.left.load(Ordering::Acquire) == 2 && transfer.helped.load(Ordering::Acquire) == 0;
             if state == REPORTED && left {
                 header.slice.transfers.set(header.slice.transfers.get().wrapping_sub(1));
                 header.pools.transfers.give_back(index, |link| {

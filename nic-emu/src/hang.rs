@@ -84,7 +84,9 @@ impl JobState {
             slice: memory.control().slice.get(),
             posted: waiting(memory, |queues| queues.posted.count(memory)),
             unexpected: waiting(memory, |queues| queues.unexpected.count(memory)),
-            under_way: BufferSender::has_work(memory) || transfers_move(memory) || header.slice.held_first.get() != NONE,
+            under_way: BufferSender::has_work(memory)
+                || transfers_move(memory)
+                || header.slice.held_first.get() != NONE,
         }
     }
 
@@ -225,7 +227,8 @@ fn describe(waits_for: &WaitingFor) -> String {
         peer => text += &format!(" {} {peer}", if waits_for.sends { "to" } else { "from" }),
     }
     if waits_for.peer != NOBODY {
-        text += &if waits_for.tag == ANY_TAG { ", any tag".into() } else { format!(", tag {}", waits_for.tag) };
+        text +=
+            &if waits_for.tag == ANY_TAG { ", any tag".into() } else { format!(", tag {}", waits_for.tag) };
         text += &format!(", {} bytes", waits_for.bytes);
     }
     if waits_for.context != u32::MAX {
@@ -275,7 +278,12 @@ impl fmt::Display for HangReport {
         }
         groups.sort_by_key(|(_, ranks)| ranks.len());
         for (text, ranks) in &groups {
-            writeln!(f, "  {} {}: {text}", if ranks.len() == 1 { "rank" } else { "ranks" }, ranks_text(ranks))?;
+            writeln!(
+                f,
+                "  {} {}: {text}",
+                if ranks.len() == 1 { "rank" } else { "ranks" },
+                ranks_text(ranks)
+            )?;
         }
         if let Some(cycle) = self.cycle() {
             let path: Vec<String> = cycle.iter().chain(&cycle[..1]).map(u32::to_string).collect();

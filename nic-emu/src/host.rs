@@ -98,22 +98,24 @@ impl NicHost {
         header.cores.set(std::thread::available_parallelism().map_or(1, |n| n.get() as u32));
         header.next_context.0.store(crate::memory::FIRST_FREE_CONTEXT, Ordering::Relaxed);
         for rank in 0..config.ranks {
-            memory.rank(rank).map_err(|_| MapError::Layout(crate::memory::LayoutError::Ranks {
-                local_ranks: config.ranks,
-                job_ranks: config.ranks,
-                limit: Layout::MAX_LOCAL_RANKS,
-            }))?
-            .status
-            .set_job_rank(rank);
+            memory
+                .rank(rank)
+                .map_err(|_| {
+                    MapError::Layout(crate::memory::LayoutError::Ranks {
+                        local_ranks: config.ranks,
+                        job_ranks: config.ranks,
+                        limit: Layout::MAX_LOCAL_RANKS,
+                    })
+                })?
+                .status
+                .set_job_rank(rank);
         }
         if let Some(emds) = &config.emds {
             EmdsRing::<LocalRecord>::format(memory.emds_local(), emds)?;
             EmdsRing::<GlobalRecord>::format(memory.emds_global(), emds)?;
         }
-        let alarm = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).map_err(|e| NicError::System {
-            operation: "make an eventfd",
-            job: config.job,
-            source: e.into(),
+        let alarm = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).map_err(|e| {
+            NicError::System { operation: "make an eventfd", job: config.job, source: e.into() }
         })?;
         Ok(Self { memory: Arc::new(memory), config: config.clone(), alarm: Arc::new(alarm), thread: None })
     }

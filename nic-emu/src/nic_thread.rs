@@ -58,15 +58,16 @@ impl NicThread {
         let shared =
             Arc::new(Shared { memory, alarm, stop: AtomicBool::new(false), finding: Mutex::new(None) });
         let of_thread = shared.clone();
-        let thread = std::thread::Builder::new().name("bcs-nic".into()).stack_size(256 << 10).spawn(move || {
-            if let Some(core) = core {
-                let mut set = rustix::thread::CpuSet::new();
-                set.set(core);
-                // Refused (no such core in this cpuset): the thread runs where it may, and ticks are as good as before.
-                let _ = rustix::thread::sched_setaffinity(None, &set);
-            }
-            Ticker::new(&of_thread, core.is_some()).run();
-        })?;
+        let thread =
+            std::thread::Builder::new().name("bcs-nic".into()).stack_size(256 << 10).spawn(move || {
+                if let Some(core) = core {
+                    let mut set = rustix::thread::CpuSet::new();
+                    set.set(core);
+                    // Refused (no such core in this cpuset): the thread runs where it may, and ticks are as good as before.
+                    let _ = rustix::thread::sched_setaffinity(None, &set);
+                }
+                Ticker::new(&of_thread, core.is_some()).run();
+            })?;
         Ok(Self { shared, thread })
     }
 
@@ -190,7 +191,8 @@ impl<'a> Ticker<'a> {
                     }
                     Ok(Step::Granted) => {
                         let more = || !self.shared.stop.load(Ordering::Acquire);
-                        match processor.with_token(more, |memory| DmaHelper::new(memory).grant_more(transfer)) {
+                        match processor.with_token(more, |memory| DmaHelper::new(memory).grant_more(transfer))
+                        {
                             Some(granted) => granted?,
                             None => break,
                         }

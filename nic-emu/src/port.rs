@@ -4,6 +4,7 @@
 //! `test` the request until it is complete, with [`Port::progress`] or [`Port::wait`] in between; every request that was posted
 //! must be taken by `test` once.
 
+use crate::buffer_sender::BufferSender;
 use crate::channel::{self, ChannelError, End, Step};
 use crate::completer::Touched;
 use crate::descriptor::{
@@ -13,7 +14,7 @@ use crate::descriptor::{
 use crate::dma_helper;
 use crate::doorbell::{Heads, RingKind};
 use crate::matching::Envelope;
-use crate::memory::{COLLECTIVE_RING, Corrupt, MapError, NicMemory, REQUESTS, RECEIVE_RING, SEND_RING};
+use crate::memory::{COLLECTIVE_RING, Corrupt, MapError, NicMemory, RECEIVE_RING, REQUESTS, SEND_RING};
 use crate::outstanding::{Outstanding, Purpose};
 use crate::processor::{Lent, Processor};
 use crate::request::{Delivery, SlotState};
@@ -44,7 +45,9 @@ pub enum PortError {
     #[error("the job is being ended")]
     Aborted,
     /// More requests are outstanding than the NIC has slots for.
-    #[error("{limit} requests are outstanding, which is all that the NIC has room for; complete some before posting more")]
+    #[error(
+        "{limit} requests are outstanding, which is all that the NIC has room for; complete some before posting more"
+    )]
     TooManyRequests {
         /// The number of slots.
         limit: usize,
@@ -150,6 +153,7 @@ impl Port {
     /// The port of a rank in memory that this process has mapped.
     pub fn open(memory: Arc<NicMemory>, local_index: u32) -> Result<Self, PortError> {
         let block = memory.rank(local_index)?;
+        allow_attach();
         block.status.set_pid(std::process::id());
         block.status.set_phase(Phase::Attached);
         let transfers_seen = block.status.transfers_started.load(Ordering::Acquire);
@@ -197,16 +201,18 @@ impl Port {
     /// # Safety
     /// `data` must be readable for `bytes` bytes; unless the answer is [`Posted::Complete`], until the request is complete.
     #[inline]
-    pub unsafe fn post_send(&mut self, send: &Send, data: *const u8, bytes: usize) -> Result<Posted, PortError> {
+    pub unsafe fn post_send(
+        &mut self,
+        send: &Send,
+        data: *const u8,
+        bytes: usize,
+    ) -> Result<Posted, PortError> {
         self.reserve(RingKind::Send, SEND_RING)?;
         // SAFETY: the caller's promise.
         let payload = unsafe { self.payload(data, bytes) };
         let buffered = !matches!(payload, Payload::Memory(_)) && !send.synchronous;
-        let request = if buffered {
-            NO_REQUEST
-        } else {
-            self.arm(Purpose::Send { destination: send.destination })?
-        };
+        let request =
+            if buffered { NO_REQUEST } else { self.arm(Purpose::Send { destination: send.destination })? };
         let descriptor = SendDescriptor {
             context: send.context,
             source: send.source,
@@ -261,7 +267,8 @@ impl Port {
         wanted: bool,
     ) -> Result<Option<u32>, PortError> {
         self.reserve(RingKind::Collective, COLLECTIVE_RING)?;
-        let contributes = collective.kind != CollectiveKind::Broadcast || collective.comm.0 == collective.root;
+        let contributes =
+            collective.kind != CollectiveKind::Broadcast || collective.comm.0 == collective.root;
         let payload = if contributes {
             // SAFETY: the caller's promise.
             let mut payload = unsafe { self.payload(data, bytes) };
@@ -404,7 +411,13 @@ impl Port {
     /// Lends the core for a slice, if one is wanted.
     #[inline]
     pub fn lend(&mut self) -> Result<bool, PortError> {
-        match self.processor().lend(self.clock) {
+        let lent = self.processor().lend(self.clock);
+        self.lent(lent)
+    }
+
+    #[inline]
+    fn lent(&self, lent: Result<Lent, SliceError>) -> Result<bool, PortError> {
+        match lent {
             Ok(Lent::Nothing) => Ok(false),
             Ok(Lent::Slice(touched)) => {
                 self.wake(&touched);
@@ -451,13 +464,13 @@ impl Port {
     #[inline]
     pub fn begin_wait(&mut self) -> Waiting {
         self.set_activity(Activity::Polling);
-        Waiting { wait: Wait::new(self.waiting), told: false }
+        Waiting { wait: Wait::new(self.waiting), told: false, looks: 0 }
     }
 
     /// One step of a wait: progress, and what others are told of it.
     #[inline]
     pub fn wait_step(&mut self, waiting: &mut Waiting, what: &WaitingFor) -> Result<Stepped, PortError> {
-        if self.progress()? {
+        if self.progress_in(waiting)? {
             waiting.wait.restart();
             return Ok(Stepped::Something);
         }
@@ -472,6 +485,27 @@ impl Port {
             }
         }
         Ok(Stepped::Nothing)
+    }
+
+    /// Progress of a rank that waits. It goes for the token at once when it has just posted; later, what it finds posted is mostly
+    /// another rank's, which is about to run it itself: that one is left some time, so that the NIC's state does not go from core to core
+    /// for nothing.
+    #[inline]
+    fn progress_in(&mut self, waiting: &mut Waiting) -> Result<bool, PortError> {
+        let moved = self.move_bytes()?;
+        if waiting.looks == 0 {
+            waiting.looks = 1;
+            let lent = self.processor().lend_after_posting(self.clock);
+            return Ok(self.lent(lent)? || moved);
+        }
+        if self.waiting.patience > 0 && BufferSender::has_work(&self.memory) {
+            waiting.looks += 1;
+            if waiting.looks <= self.waiting.patience {
+                return Ok(moved);
+            }
+            waiting.looks = 1;
+        }
+        Ok(self.lend()? || moved)
     }
 
     /// Ends a wait that was driven by the caller.
@@ -730,6 +764,8 @@ impl Port {
 pub struct Waiting {
     wait: Wait,
     told: bool,
+    /// Looks that found work since this rank last went for the token; 0 before it has done so for the first time.
+    looks: u32,
 }
 
 impl Waiting {
@@ -789,6 +825,13 @@ unsafe fn copy_small(from: *const u8, to: *mut u8, bytes: usize) {
             std::ptr::copy_nonoverlapping(from, to, bytes);
         }
     }
+}
+
+/// Lets the other ranks of the job read and write this process's buffers where the system allows that to ancestors only (Yama,
+/// ptrace_scope 1). The kernel still asks for the same user.
+fn allow_attach() {
+    // SAFETY: a system call without pointers. Where Yama is not there it is refused, and not needed.
+    unsafe { libc::prctl(libc::PR_SET_PTRACER, libc::PR_SET_PTRACER_ANY, 0, 0, 0) };
 }
 
 /// The driver's monotonic clock, in nanoseconds.

@@ -37,10 +37,24 @@ impl<'m> Processor<'m> {
     #[inline]
     pub fn lend(&self, now_ns: impl Fn() -> u64) -> Result<Lent, SliceError> {
         let fixed = self.memory.header().slice_period_ns.get() != 0;
-        let wanted = if fixed { StrobeSender::is_due(self.memory, &now_ns) } else { BufferSender::has_work(self.memory) };
+        let wanted = if fixed {
+            StrobeSender::is_due(self.memory, &now_ns)
+        } else {
+            BufferSender::has_work(self.memory)
+        };
         let token = self.memory.token();
         if !wanted || !token.looks_free() || !token.try_take(self.holder) {
             return Ok(Lent::Nothing);
+        }
+        self.run(fixed, now_ns)
+    }
+
+    /// The same for a rank that has just posted and has nothing else to do: there is work, so it goes for the token at once.
+    #[inline]
+    pub fn lend_after_posting(&self, now_ns: impl Fn() -> u64) -> Result<Lent, SliceError> {
+        let fixed = self.memory.header().slice_period_ns.get() != 0;
+        if fixed || !self.memory.token().try_take(self.holder) {
+            return self.lend(now_ns);
         }
         self.run(fixed, now_ns)
     }
@@ -69,7 +83,11 @@ impl<'m> Processor<'m> {
 
     /// Takes the token, waiting for it if need be, and calls `with`: for what only the processor may look at (probes, reports). `pause` is called
     /// while somebody else holds it; when it answers false, waiting is given up.
-    pub fn with_token<R>(&self, mut pause: impl FnMut() -> bool, with: impl FnOnce(&NicMemory) -> R) -> Option<R> {
+    pub fn with_token<R>(
+        &self,
+        mut pause: impl FnMut() -> bool,
+        with: impl FnOnce(&NicMemory) -> R,
+    ) -> Option<R> {
         while !self.memory.token().try_take(self.holder) {
             if !pause() {
                 return None;

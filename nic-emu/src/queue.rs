@@ -71,7 +71,10 @@ impl PostedQueue {
         if self.oldest[0].get() != 0 && predicate(self.oldest[0].get(), self.oldest[1].get()) {
             return Ok(Some((PostedAt::Oldest, self.oldest_words())));
         }
-        Ok(self.others.find_envelope(memory, predicate)?.map(|(entry, cell)| (PostedAt::Entry(entry), cell.read())))
+        Ok(self
+            .others
+            .find_envelope(memory, predicate)?
+            .map(|(entry, cell)| (PostedAt::Entry(entry), cell.read())))
     }
 
     /// The receive that this request waits for.

@@ -24,7 +24,11 @@ pub struct ReduceHelper<'a, 'm> {
 impl<'a, 'm> ReduceHelper<'a, 'm> {
     /// A Reduce Helper that completes through `completer`.
     #[inline]
-    pub fn new(memory: &'m NicMemory, list: &'a CollectiveList<'m>, completer: &'a mut Completer<'m>) -> Self {
+    pub fn new(
+        memory: &'m NicMemory,
+        list: &'a CollectiveList<'m>,
+        completer: &'a mut Completer<'m>,
+    ) -> Self {
         Self { memory, list, completer }
     }
 
@@ -41,7 +45,11 @@ impl<'a, 'm> ReduceHelper<'a, 'm> {
         let members = members(self.memory, index, instance)?;
         self.combine_all(instance, members)?;
         let last = members.len() - 1;
-        if kind == CollectiveKind::Reduce as u32 { self.give_root(index, instance, members, last) } else { self.give_all(index, instance, members, last) }
+        if kind == CollectiveKind::Reduce as u32 {
+            self.give_root(index, instance, members, last)
+        } else {
+            self.give_all(index, instance, members, last)
+        }
     }
 
     /// Combines all contributions; the result is at the last member's place.
@@ -50,24 +58,34 @@ impl<'a, 'm> ReduceHelper<'a, 'm> {
         let corrupt = |what| Corrupt { what, value: operation as u64, limit: 0 };
         let op = ReduceOp::try_from(operation as u8).map_err(|_| corrupt("reduction"))?;
         let element = ElementType::try_from((operation >> 8) as u8).map_err(|_| corrupt("element type"))?;
-        let arithmetic =
-            if self.memory.header().arithmetic.get() == 1 { Arithmetic::SoftFloat } else { Arithmetic::Native };
+        let arithmetic = if self.memory.header().arithmetic.get() == 1 {
+            Arithmetic::SoftFloat
+        } else {
+            Arithmetic::Native
+        };
         let count = NonZeroU32::new(members.len() as u32).ok_or_else(|| corrupt("empty collective"))?;
         for step in ReductionTree::new(count).steps(0..count.get()) {
             let (left, right) = (&members[step.left as usize], &members[step.right as usize]);
             let done = match (contribution(self.memory, left)?, contribution(self.memory, right)?) {
-                (Contribution::Inline(left, bytes), Contribution::Inline(mut result, also)) if bytes == also => {
+                (Contribution::Inline(left, bytes), Contribution::Inline(mut result, also))
+                    if bytes == also =>
+                {
                     let done = combine(op, element, &left[..bytes], &mut result[..bytes], arithmetic);
                     for (word, chunk) in right.payload.iter().zip(result.chunks_exact(8)) {
                         word.set(u64::from_ne_bytes(chunk.try_into().expect("eight bytes")));
                     }
                     done
                 }
-                (Contribution::Slab(left, bytes), Contribution::Slab(right, also)) if bytes == also && left != right => {
+                (Contribution::Slab(left, bytes), Contribution::Slab(right, also))
+                    if bytes == also && left != right =>
+                {
                     // SAFETY: both point at slabs, which have SLAB_BYTES >= `bytes`, are distinct, and were given to the NIC with
                     // their descriptors: until they are returned only the holder of the run token, which we are, uses them.
                     let (left, right) = unsafe {
-                        (std::slice::from_raw_parts(left, bytes), std::slice::from_raw_parts_mut(right, bytes))
+                        (
+                            std::slice::from_raw_parts(left, bytes),
+                            std::slice::from_raw_parts_mut(right, bytes),
+                        )
                     };
                     combine(op, element, left, right, arithmetic)
                 }
@@ -78,10 +96,20 @@ impl<'a, 'm> ReduceHelper<'a, 'm> {
         Ok(())
     }
 
-    fn give_root(&mut self, index: u32, instance: &Instance, members: &[Member], last: usize) -> Result<(), Corrupt> {
+    fn give_root(
+        &mut self,
+        index: u32,
+        instance: &Instance,
+        members: &[Member],
+        last: usize,
+    ) -> Result<(), Corrupt> {
         let root = (instance.root_member.get() as usize).wrapping_sub(1);
         let Some(member) = members.get(root) else {
-            return Err(Corrupt { what: "root of a reduction", value: root as u64, limit: members.len() as u64 });
+            return Err(Corrupt {
+                what: "root of a reduction",
+                value: root as u64,
+                limit: members.len() as u64,
+            });
         };
         if let Some(delivery) = self.inline_result(&members[last])? {
             self.complete(member, &delivery, instance)?;
@@ -103,7 +131,13 @@ impl<'a, 'm> ReduceHelper<'a, 'm> {
         self.completer.refer(member.local_index.get(), member.request.get(), index, SlotState::Released)
     }
 
-    fn give_all(&mut self, index: u32, instance: &Instance, members: &[Member], last: usize) -> Result<(), Corrupt> {
+    fn give_all(
+        &mut self,
+        index: u32,
+        instance: &Instance,
+        members: &[Member],
+        last: usize,
+    ) -> Result<(), Corrupt> {
         if let Some(delivery) = self.inline_result(&members[last])? {
             for member in members {
                 self.complete(member, &delivery, instance)?;
@@ -114,7 +148,12 @@ impl<'a, 'm> ReduceHelper<'a, 'm> {
         instance.readers.set(members.len() as u32);
         instance.state.set(InstanceState::Released as u32);
         for member in members {
-            self.completer.refer(member.local_index.get(), member.request.get(), index, SlotState::Released)?;
+            self.completer.refer(
+                member.local_index.get(),
+                member.request.get(),
+                index,
+                SlotState::Released,
+            )?;
         }
         Ok(())
     }

@@ -62,9 +62,6 @@ pub struct RankStatus {
     phase: AtomicU32,
     activity: AtomicU32,
     pid: Word,
-    /// Times the blocked rank has looked whether it may go on; shows the hang detector that it looked after the last
-    /// change.
-    polls: Word,
     call: Word,
     context: Word,
     peer: Word,
@@ -81,7 +78,10 @@ pub struct RankStatus {
 
     /// The wait word: 1 while the rank sleeps.
     pub sleep: AtomicU32,
-    _pad1: [u32; 15],
+    /// Times the blocked rank has looked whether it may go on; shows the hang detector that it looked after the last
+    /// change. Not in the first line, which the peers of a transfer read.
+    polls: Word,
+    _pad1: [u32; 14],
 
     /// Transfers of this rank that the processor has started; the rank looks for work when it changes.
     pub transfers_started: AtomicU32,

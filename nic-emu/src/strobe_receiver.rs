@@ -28,7 +28,9 @@ pub enum SliceError {
     #[error(transparent)]
     Corrupt(#[from] Corrupt),
     /// Members of a communicator called different collectives.
-    #[error("rank {rank} called a collective that does not fit what other members of its communicator called")]
+    #[error(
+        "rank {rank} called a collective that does not fit what other members of its communicator called"
+    )]
     Mismatch {
         /// Local index of the rank.
         rank: u32,
@@ -172,7 +174,9 @@ impl<'m> StrobeReceiver<'m> {
                     }
                 }
                 Arrival::NoRoom => return Ok(i),
-                Arrival::Mismatch(instance) => return Err(SliceError::Mismatch { rank: local_index, instance }),
+                Arrival::Mismatch(instance) => {
+                    return Err(SliceError::Mismatch { rank: local_index, instance });
+                }
             }
         }
         Ok(count)

@@ -79,8 +79,13 @@ impl StrobeSender {
 
     /// The same with a record of every microphase (tables 5.1 and 5.2).
     #[cold]
-    fn run_recorded(memory: &NicMemory, index: SliceIndex, now_ns: &impl Fn() -> u64) -> Result<Slice, SliceError> {
-        let local = EmdsRing::<LocalRecord>::open(memory.emds_local()).ok().filter(|ring| ring.selects(index));
+    fn run_recorded(
+        memory: &NicMemory,
+        index: SliceIndex,
+        now_ns: &impl Fn() -> u64,
+    ) -> Result<Slice, SliceError> {
+        let local =
+            EmdsRing::<LocalRecord>::open(memory.emds_local()).ok().filter(|ring| ring.selects(index));
         let Some(local) = local else { return Self::run_microphases(memory, |_| ()) };
         let header = memory.header();
         let started = now_ns();

@@ -17,6 +17,8 @@ pub struct WaitPolicy {
     pub polls: u32,
     /// Yields before the rank goes to sleep.
     pub yields: u32,
+    /// Looks that find another rank's work before this one runs it.
+    pub patience: u32,
 }
 
 impl WaitPolicy {
@@ -24,7 +26,11 @@ impl WaitPolicy {
     pub fn for_node(memory: &NicMemory) -> Self {
         let ranks = memory.layout().local_ranks;
         let cores = memory.header().cores.get().max(1);
-        if ranks > cores { Self { polls: 1, yields: 2_000 } } else { Self { polls: 400, yields: 20_000 } }
+        if ranks > cores {
+            Self { polls: 1, yields: 2_000, patience: 0 }
+        } else {
+            Self { polls: 400, yields: 20_000, patience: 12 }
+        }
     }
 }
 
@@ -91,10 +97,8 @@ pub fn sleep(memory: &NicMemory, local_index: u32, longest: Duration, ready: imp
     block.status.set_activity(Activity::Sleeping);
     fence(Ordering::SeqCst);
     if !ready() {
-        let timeout = rustix::time::Timespec {
-            tv_sec: longest.as_secs() as i64,
-            tv_nsec: longest.subsec_nanos() as _,
-        };
+        let timeout =
+            rustix::time::Timespec { tv_sec: longest.as_secs() as i64, tv_nsec: longest.subsec_nanos() as _ };
         // Woken, interrupted, or timed out: the caller looks again in every case.
         let _ = futex::wait(word, futex::Flags::empty(), 1, Some(&timeout));
     }

@@ -239,10 +239,7 @@ impl Layout {
     pub const MAX_JOB_RANKS: u32 = 1 << 24;
 
     /// The layout for a job.
-    pub fn new(
-        local_ranks: u32,
-        job_ranks: u32,
-        emds_words: [usize; 2]) -> Result<Self, LayoutError> {
+    pub fn new(local_ranks: u32, job_ranks: u32, emds_words: [usize; 2]) -> Result<Self, LayoutError> {
         if local_ranks == 0
             || local_ranks > job_ranks
             || local_ranks > Self::MAX_LOCAL_RANKS

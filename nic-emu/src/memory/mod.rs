@@ -21,10 +21,10 @@
 mod layout;
 mod mapping;
 
+pub use layout::{ABORT_MESSAGE_BYTES, Control, Header, Layout, LayoutError, RankBlock};
 pub use layout::{
     COLLECTIVE_RING, ENTRIES, INSTANCES, RECEIVE_RING, REQUESTS, SEND_RING, TRANSFERS, WINDOWS,
 };
-pub use layout::{ABORT_MESSAGE_BYTES, Control, Header, Layout, LayoutError, RankBlock};
 pub use mapping::{MapError, NicMemory};
 
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
