@@ -167,6 +167,30 @@ impl<T> Table<T> {
         Ok(value)
     }
 
+    /// A handle of this kind that names no slot: for an object that is the same for all who hold it.
+    pub const fn shared(kind: Kind) -> usize {
+        pack(kind, GENERATION_MASK, u32::MAX)
+    }
+
+    /// Looks at an object and removes it if `look` finds that it has ended: one look-up for both.
+    ///
+    /// # Errors
+    /// [`Stale`] when the handle names none.
+    #[inline]
+    pub fn take_if<R>(
+        &mut self,
+        handle: usize,
+        look: impl FnOnce(&mut T) -> Option<R>,
+    ) -> Result<Option<R>, Stale> {
+        let index = self.index(handle)?;
+        let slot = &mut self.slots[index];
+        let Some(found) = slot.value.as_mut().and_then(look) else { return Ok(None) };
+        slot.value = None;
+        slot.generation = (slot.generation + 1) & GENERATION_MASK;
+        self.free.push(index as u32);
+        Ok(Some(found))
+    }
+
     /// Objects in the table.
     pub fn len(&self) -> usize {
         self.slots.len() - self.free.len()

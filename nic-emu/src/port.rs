@@ -17,7 +17,7 @@ use crate::matching::Envelope;
 use crate::memory::{COLLECTIVE_RING, Corrupt, MapError, NicMemory, RECEIVE_RING, REQUESTS, SEND_RING};
 use crate::outstanding::{Outstanding, Purpose};
 use crate::processor::{Lent, Processor};
-use crate::request::{Delivery, SlotState};
+use crate::request::{Delivery, SLOT_PAYLOAD_BYTES, SlotState};
 use crate::ring::{CELL_WORDS, Ring};
 use crate::slab::{SLAB_BYTES, SlabAllocator};
 use crate::status::{Activity, Phase, STARTED, WaitingFor};
@@ -347,6 +347,22 @@ impl Port {
     /// Looks whether a request is complete; takes it if it is, with the bytes in their place.
     #[inline]
     pub fn test(&mut self, request: u32) -> Result<Option<Outcome>, PortError> {
+        let slot = self.memory.request(self.local_index, request)?;
+        if let Some((source, tag, bytes, payload)) = slot.inline_completion() {
+            if let Some(Purpose::Receive { address, capacity }) = self.outstanding.take(request) {
+                let length = bytes.min(capacity).min(SLOT_PAYLOAD_BYTES as u64) as usize;
+                // SAFETY: `post_receive`'s caller vouches for the buffer until now; the slot's payload has SLOT_PAYLOAD_BYTES, and
+                // the processor is done with the slot.
+                unsafe { copy_small(payload, address as *mut u8, length) };
+            }
+            return Ok(Some(Outcome { source, tag, bytes, cancelled: false }));
+        }
+        self.test_other(request)
+    }
+
+    /// [`Self::test`] for all but the commonest end.
+    #[inline(never)]
+    fn test_other(&mut self, request: u32) -> Result<Option<Outcome>, PortError> {
         let slot = self.memory.request(self.local_index, request)?;
         if !matches!(slot.state(), SlotState::Done | SlotState::Cancelled) {
             return Ok(None);

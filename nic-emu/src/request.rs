@@ -102,6 +102,18 @@ impl RequestSlot {
         }
     }
 
+    /// For a receive that is complete with its bytes in the slot, the commonest end of all: source and tag, the message's bytes, and the
+    /// address of the slot's copy of them.
+    #[inline]
+    pub(crate) fn inline_completion(&self) -> Option<(u32, i32, u64, *const u8)> {
+        if self.state.load(Ordering::Acquire) != SlotState::Done as u64 | IN_SLOT {
+            return None;
+        }
+        let envelope = self.envelope.load(Ordering::Relaxed);
+        let bytes = self.bytes.load(Ordering::Relaxed);
+        Some((envelope as u32, (envelope >> 32) as i32, bytes, self.payload.as_ptr().cast()))
+    }
+
     /// The transfer or instance that a moving or released slot refers to.
     #[inline]
     pub fn reference(&self) -> u32 {

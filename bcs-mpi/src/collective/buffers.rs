@@ -68,8 +68,8 @@ impl Blocks {
             Blocks::Vector(_, displacements) if displacements.is_null() => {
                 Err(null_array(if names[1].starts_with("send") { "sdispls" } else { "rdispls" }))
             }
-            // SAFETY: the caller's promise.
             Blocks::Vector(counts, displacements) => {
+                // SAFETY: the caller's promise.
                 Ok((0..members).map(|i| unsafe { (counts.at(i), displacements.at(i)) }).collect())
             }
         }

@@ -73,6 +73,7 @@ pub unsafe fn exchange(
         return match unsafe { board(process, call, own, pieces) }? {
             Taken::All => Ok(()),
             // Refused to this process only now: everybody finds that, and goes on in rounds.
+            // SAFETY: as above.
             Taken::Refused => unsafe { rounds(process, call, own, pieces) },
         };
     }

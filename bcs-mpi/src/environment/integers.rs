@@ -28,11 +28,11 @@ pub fn of_handle(of: Of, handle: usize) -> c_int {
     if handle < FIRST_INT as usize {
         return handle as c_int;
     }
-    let Ok(process) = process::enter() else { return -1 };
+    let Ok(mut process) = process::enter() else { return -1 };
     match of {
         Of::Communicator => process.communicators.table().to_int(handle),
         Of::Group => process.groups.to_int(handle),
-        Of::Request => process.requests.table().to_int(handle),
+        Of::Request => process.requests.to_int(handle),
         Of::ErrorHandler => process.error_handlers.to_int(handle),
         Of::Info => process.infos.to_int(handle),
         Of::Predefined => return -1,

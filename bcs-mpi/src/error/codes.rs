@@ -15,7 +15,7 @@ const CLASS_MASK: c_int = (1 << CLASS_BITS) - 1;
 /// Messages that are kept. Slot 0 means "no message": the code is the class itself.
 const SLOTS: usize = 127;
 
-const _: () = assert!((SLOTS as c_int) << CLASS_BITS | CLASS_MASK <= MPI_ERR_LASTCODE);
+const _: () = assert!(((SLOTS as c_int) << CLASS_BITS) + CLASS_MASK <= MPI_ERR_LASTCODE);
 
 struct Added {
     /// Of a code its class; of a class itself.

@@ -9,7 +9,7 @@ use crate::datatype::Outgoing;
 use crate::datatype::buffer::{NAMES, Names};
 use crate::error::MpiResult;
 use crate::process::{self, Guard, Process};
-use crate::request::{Finished, Request, State, Status};
+use crate::request::{BUFFERED, Finished, Request, State, Status};
 use mds::Primitive;
 use nic_emu::port::Send;
 use nic_emu::status::NOBODY;
@@ -105,18 +105,18 @@ pub unsafe fn isend(
     // SAFETY: the caller's promise.
     let message = unsafe { Outgoing::new(const { &NAMES as &Names }, buf, count, datatype)? };
     let Some((send, peer)) = describe(&process, &PEER_NAMES, dest, tag, comm, mode)? else {
-        return Ok(complete(&mut process, comm, Status::EMPTY));
+        return Ok(BUFFERED);
     };
     if mode == SendMode::Buffered {
         // SAFETY: the message is readable.
         unsafe { super::attached_buffer::send(&mut process, &send, message.data, message.bytes)? };
-        return Ok(complete(&mut process, comm, Status::EMPTY));
+        return Ok(BUFFERED);
     }
     // SAFETY: the program keeps its buffer until the request is complete, and the request keeps a packed message.
     let posted =
         unsafe { bcs_send(&mut process, call, &send, peer, message.data, message.bytes, Mode::NonBlocking)? };
     Ok(match posted {
-        None => complete(&mut process, comm, Status::EMPTY),
+        None => BUFFERED,
         Some(request) => process.requests.insert(Request {
             state: State::Send(request.0, message.packed),
             comm,

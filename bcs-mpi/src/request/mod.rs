@@ -14,7 +14,7 @@ use crate::error::{MpiError, MpiResult, Problem};
 use crate::handle::{Kind, Stale, Table};
 use crate::process::{self, Guard, Process};
 use mds::Primitive;
-use nic_emu::port::{Outcome, Port};
+use nic_emu::port::{Outcome, Port, PortError};
 use nic_emu::status::WaitingFor;
 
 /// An operation that is more than one descriptor: it is asked to go on until it is complete.
@@ -90,6 +90,9 @@ fn truncated(outcome: &Outcome, room: u64) -> MpiError {
     })
 }
 
+/// The request of every send that was complete when it was posted: it has nothing to tell, so one serves for all.
+pub const BUFFERED: MPI_Request = MPI_Request(Table::<Request>::shared(Kind::Request));
+
 /// The requests of this process.
 pub struct Requests {
     table: Table<Request>,
@@ -118,6 +121,26 @@ impl Requests {
     /// The handles themselves, for conversions.
     pub fn table(&self) -> &Table<Request> {
         &self.table
+    }
+
+    /// The handle as an `int`; that of a buffered send becomes one of its own, as an `int` names a slot.
+    ///
+    /// # Errors
+    /// [`Stale`] when it names no request.
+    pub fn to_int(&mut self, handle: usize) -> Result<i32, Stale> {
+        if handle != BUFFERED.0 {
+            return self.table.to_int(handle);
+        }
+        let own = self.insert(Request {
+            state: State::Complete(Finished::well(Status::EMPTY)),
+            comm: MPI_COMM_WORLD,
+            context: u32::MAX,
+            peer: nic_emu::status::NOBODY,
+            peer_in_job: nic_emu::status::NOBODY,
+            tag: 0,
+            bytes: 0,
+        });
+        self.table.to_int(own.0)
     }
 
     /// What a hang report says of a call that waits for this request and `count - 1` others.
@@ -166,6 +189,9 @@ fn look(port: &mut Port, state: &mut State, room: u64) -> MpiResult<Option<Finis
 /// Looks whether a request is complete; its handle stays.
 #[inline]
 fn look_at(process: &mut Process, handle: MPI_Request) -> MpiResult<Option<Finished>> {
+    if handle == BUFFERED {
+        return Ok(Some(Finished::well(Status::EMPTY)));
+    }
     let Process { port, requests, .. } = process;
     let request = match requests.table.get_mut(handle.0) {
         Ok(request) => request,
@@ -210,6 +236,50 @@ fn advance(process: &mut Process, handle: MPI_Request) -> MpiResult<Option<Finis
 /// Looks whether a request is complete; takes it if it is.
 #[inline]
 pub fn poll(process: &mut Process, handle: MPI_Request) -> MpiResult<Option<Finished>> {
+    if handle == BUFFERED {
+        return Ok(Some(Finished::well(Status::EMPTY)));
+    }
+    let Process { port, requests, .. } = process;
+    // The commonest request: a receive whose bytes go where the program wants them.
+    let mut failed = None;
+    let received = requests.table.take_if(handle.0, |request| {
+        let State::Receive(nic, None) = request.state else { return None };
+        match port.test(nic) {
+            Ok(outcome) => outcome.map(|outcome| {
+                let mut finished = Finished::received(&outcome, request.bytes);
+                if let Some(error) = finished.error.take() {
+                    finished.error = Some(error.of(request.comm));
+                }
+                finished
+            }),
+            Err(error) => {
+                failed = Some(error);
+                None
+            }
+        }
+    });
+    match received {
+        Ok(Some(finished)) => return Ok(Some(finished)),
+        Ok(None) if failed.is_none() => {}
+        _ => return poll_failed(handle, received.err(), failed),
+    }
+    poll_other(process, handle)
+}
+
+#[cold]
+fn poll_failed(
+    handle: MPI_Request,
+    why: Option<Stale>,
+    port: Option<PortError>,
+) -> MpiResult<Option<Finished>> {
+    match (why, port) {
+        (Some(why), _) => Err(wrong(handle, why)),
+        (None, Some(error)) => Err(error.into()),
+        (None, None) => Ok(None),
+    }
+}
+
+fn poll_other(process: &mut Process, handle: MPI_Request) -> MpiResult<Option<Finished>> {
     let finished = look_at(process, handle)?;
     if finished.is_some() {
         // It was found above.
@@ -305,6 +375,8 @@ pub fn cancel(handle: MPI_Request) -> MpiResult {
             }
             return Ok(());
         }
+        // It is complete already: there is nothing to take back.
+        Err(_) if handle == BUFFERED => return Ok(()),
         Err(_) if handle == MPI_REQUEST_NULL => Stale::Null,
         Err(why) => why,
     };
