@@ -61,20 +61,20 @@ macro_rules! calls {
     };
     (twin $name:ident($($argument:ident : $type:ty),* $(,)?) [$($options:tt)*] $body:block $($rest:tt)*) => {
         const _: () = {
-            #[allow(dead_code)]
+            #[allow(dead_code, clippy::upper_case_acronyms)]
             type COUNT = ::std::ffi::c_int;
-            #[allow(dead_code)]
+            #[allow(dead_code, clippy::upper_case_acronyms)]
             type DISPL = ::std::ffi::c_int;
-            #[allow(dead_code)]
+            #[allow(dead_code, clippy::upper_case_acronyms)]
             type ADDR = ::bcs_mpi::constants::MPI_Aint;
             define_call! { $name($($argument: $type),*) [$($options)*] $body }
         };
         const _: () = {
-            #[allow(dead_code)]
+            #[allow(dead_code, clippy::upper_case_acronyms)]
             type COUNT = ::bcs_mpi::constants::MPI_Count;
-            #[allow(dead_code)]
+            #[allow(dead_code, clippy::upper_case_acronyms)]
             type DISPL = ::bcs_mpi::constants::MPI_Aint;
-            #[allow(dead_code)]
+            #[allow(dead_code, clippy::upper_case_acronyms)]
             type ADDR = ::bcs_mpi::constants::MPI_Count;
             pastey::paste! { define_call! { [<$name _c>]($($argument: $type),*) [$($options)*] $body } }
         };

@@ -194,7 +194,7 @@ mod tests {
     #[test]
     fn an_element_of_the_nic_is_as_long_as_the_datatype_extends() {
         for datatype in DATATYPES {
-            if let Some(Element::Nic(element)) = element_of(datatype) {
+            if let Some(Element::Nic(element)) = element_of(&datatype) {
                 assert_eq!(element.size(), datatype.extent, "{}", datatype.name);
             }
         }
