@@ -42,7 +42,8 @@ macro_rules! define_call {
         define! { $name($($argument: $type),*) -> ::std::ffi::c_int {
             $(let timed = ::bcs_mpi::process::monitor::enter(::mds::Primitive::$primitive);)?
             // SAFETY: the program keeps the promises of the C binding: pointers are null, or as the standard says.
-            #[allow(unused_unsafe)]
+            // The closure is where `?` in a body leads to.
+            #[allow(unused_unsafe, clippy::redundant_closure_call)]
             let result: ::bcs_mpi::MpiResult = (|| unsafe { $body; Ok(()) })();
             $(::bcs_mpi::process::monitor::leave(timed, || $bytes);)?
             match result {
