@@ -27,16 +27,16 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// What the handle is called in messages.
+    /// What such an object is called in messages.
     pub const fn noun(self) -> &'static str {
         match self {
-            Kind::Communicator => "communicator",
-            Kind::Group => "group",
-            Kind::Request => "request",
-            Kind::Datatype => "datatype",
-            Kind::ErrorHandler => "error handler",
-            Kind::Operation => "operation",
-            Kind::Info => "info object",
+            Kind::Communicator => "a communicator",
+            Kind::Group => "a group",
+            Kind::Request => "a request",
+            Kind::Datatype => "a datatype",
+            Kind::ErrorHandler => "an error handler",
+            Kind::Operation => "an operation",
+            Kind::Info => "an info object",
         }
     }
 }

@@ -56,7 +56,10 @@ pub struct Ended {
 
 impl Ended {
     pub fn is_well(&self) -> bool {
-        self.codes.iter().all(|code| *code == 0) && self.abort.is_none() && self.finding.is_none() && !self.timed_out
+        self.codes.iter().all(|code| *code == 0)
+            && self.abort.is_none()
+            && self.finding.is_none()
+            && !self.timed_out
     }
 }
 
@@ -77,9 +80,12 @@ pub fn launch<S: AsRef<OsStr>>(job: &Job, program: &Path, arguments: &[S]) -> En
         .map(|rank| {
             let mut command = Command::new(program);
             command.args(arguments).envs(job.environment.iter().map(|(name, value)| (name, value)));
-            for (name, value) in
-                [("BCS_RANK", rank), ("BCS_SIZE", job.ranks), ("BCS_LOCAL_RANK", rank), ("BCS_NIC_FD", fd as u32)]
-            {
+            for (name, value) in [
+                ("BCS_RANK", rank),
+                ("BCS_SIZE", job.ranks),
+                ("BCS_LOCAL_RANK", rank),
+                ("BCS_NIC_FD", fd as u32),
+            ] {
                 command.env(name, value.to_string());
             }
             command.env("BCS_JOB", "test").env("BCS_LAUNCHER_PID", std::process::id().to_string());
@@ -90,7 +96,11 @@ pub fn launch<S: AsRef<OsStr>>(job: &Job, program: &Path, arguments: &[S]) -> En
             // SAFETY: between fork and exec one system call is made: the child keeps the descriptor of NIC memory.
             unsafe {
                 command.pre_exec(move || {
-                    if libc::fcntl(fd, libc::F_SETFD, 0) == 0 { Ok(()) } else { Err(std::io::Error::last_os_error()) }
+                    if libc::fcntl(fd, libc::F_SETFD, 0) == 0 {
+                        Ok(())
+                    } else {
+                        Err(std::io::Error::last_os_error())
+                    }
                 })
             };
             let child = command.spawn().unwrap_or_else(|error| panic!("{}: {error}", program.display()));

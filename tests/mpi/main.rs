@@ -1,1 +1,62 @@
-#[test] fn t(){}
+//! The MPI library as programs see it: C programs that check themselves, run as jobs on one NIC.
+//!
+//! The programs are portable: they also hold under other MPI implementations (`mpicc -o x x.c && mpiexec -n 4 ./x`).
+
+mod bad_input;
+mod endings;
+mod exports;
+mod launcher;
+mod programs;
+mod start;
+
+use launcher::{Job, launch};
+use nic_emu::slice::SlicePolicy;
+use std::time::Duration;
+
+/// Runs a program that checks itself, and says what went wrong.
+fn holds(name: &str, job: &Job) {
+    let ended = launch(job, &programs::compiled(name), &[] as &[&str]);
+    assert!(ended.is_well(), "{name} with {} ranks: {ended:#?}", job.ranks);
+}
+
+fn holds_with(name: &str, ranks: &[u32]) {
+    ranks.iter().for_each(|&ranks| holds(name, &Job::of(ranks)));
+}
+
+#[test]
+fn every_send_mode_brings_every_size_byte_for_byte() {
+    holds_with("send_modes", &[1, 2, 5]);
+    holds("send_modes", &Job { cross_memory: false, ..Job::of(2) });
+    let slice = SlicePolicy::Fixed(Duration::from_micros(200));
+    holds("send_modes", &Job { slice, ..Job::of(2) });
+}
+
+#[test]
+fn messages_arrive_in_order_however_many_wait() {
+    holds_with("ordering", &[2, 3]);
+}
+
+#[test]
+fn requests_complete_once_and_say_what_happened() {
+    holds_with("requests", &[2, 3]);
+}
+
+#[test]
+fn communicators_keep_their_messages_and_attributes_apart() {
+    holds_with("communicators", &[1, 2, 5]);
+}
+
+#[test]
+fn the_environment_is_as_the_standard_says() {
+    holds_with("environment", &[1, 2]);
+}
+
+#[test]
+fn threads_that_wait_do_not_hold_up_others() {
+    holds_with("threads", &[1, 2, 4]);
+}
+
+#[test]
+fn a_tool_may_stand_between_program_and_library() {
+    holds_with("profiled", &[2]);
+}

@@ -6,12 +6,17 @@ mod launcher;
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let Some((ranks, [program, rest @ ..])) = arguments.split_first().and_then(|(n, rest)| Some((n.parse().ok()?, rest)))
+    let Some((ranks, [program, rest @ ..])) =
+        arguments.split_first().and_then(|(n, rest)| Some((n.parse().ok()?, rest)))
     else {
         eprintln!("usage: launch RANKS PROGRAM [ARGUMENT]...");
         std::process::exit(2);
     };
-    let job = launcher::Job { inherit: true, limit: std::time::Duration::from_secs(600), ..launcher::Job::of(ranks) };
+    let job = launcher::Job {
+        inherit: true,
+        limit: std::time::Duration::from_secs(600),
+        ..launcher::Job::of(ranks)
+    };
     let ended = launcher::launch(&job, program.as_ref(), rest);
     print!("{}", ended.stdout);
     eprint!("{}", ended.stderr);
@@ -21,5 +26,9 @@ fn main() {
     if let Some(finding) = &ended.finding {
         eprintln!("the job was ended:\n{finding}");
     }
-    std::process::exit(if ended.is_well() { 0 } else { ended.codes.iter().copied().find(|c| *c != 0).unwrap_or(1) });
+    std::process::exit(if ended.is_well() {
+        0
+    } else {
+        ended.codes.iter().copied().find(|c| *c != 0).unwrap_or(1)
+    });
 }

@@ -10,47 +10,47 @@ use std::ffi::{c_int, c_void};
 calls! {
     twin MPI_Send(buf: *const c_void, count: COUNT, datatype: MPI_Datatype, dest: c_int, tag: c_int, comm: MPI_Comm)
     [time Send(moved(count, datatype)) on comm] {
-        p2p::send(Primitive::Send, SendMode::Standard, buf, wide(count), datatype, dest, tag, comm)?
+        p2p::send(SendMode::Standard, buf, wide(count), datatype, dest, tag, comm)?
     }
     twin MPI_Bsend(buf: *const c_void, count: COUNT, datatype: MPI_Datatype, dest: c_int, tag: c_int, comm: MPI_Comm)
     [time Bsend(moved(count, datatype)) on comm] {
-        p2p::send(Primitive::Bsend, SendMode::Buffered, buf, wide(count), datatype, dest, tag, comm)?
+        p2p::send(SendMode::Buffered, buf, wide(count), datatype, dest, tag, comm)?
     }
     twin MPI_Ssend(buf: *const c_void, count: COUNT, datatype: MPI_Datatype, dest: c_int, tag: c_int, comm: MPI_Comm)
     [time Ssend(moved(count, datatype)) on comm] {
-        p2p::send(Primitive::Ssend, SendMode::Synchronous, buf, wide(count), datatype, dest, tag, comm)?
+        p2p::send(SendMode::Synchronous, buf, wide(count), datatype, dest, tag, comm)?
     }
     twin MPI_Rsend(buf: *const c_void, count: COUNT, datatype: MPI_Datatype, dest: c_int, tag: c_int, comm: MPI_Comm)
     [time Rsend(moved(count, datatype)) on comm] {
-        p2p::send(Primitive::Rsend, SendMode::Standard, buf, wide(count), datatype, dest, tag, comm)?
+        p2p::send(SendMode::Ready, buf, wide(count), datatype, dest, tag, comm)?
     }
     twin MPI_Isend(
         buf: *const c_void, count: COUNT, datatype: MPI_Datatype, dest: c_int, tag: c_int, comm: MPI_Comm,
         request: *mut MPI_Request,
     ) [time Isend(moved(count, datatype)) on comm] {
         place(request, "request")?
-            .set(p2p::isend(Primitive::Isend, SendMode::Standard, buf, wide(count), datatype, dest, tag, comm)?)
+            .set(p2p::isend(SendMode::Standard, buf, wide(count), datatype, dest, tag, comm)?)
     }
     twin MPI_Ibsend(
         buf: *const c_void, count: COUNT, datatype: MPI_Datatype, dest: c_int, tag: c_int, comm: MPI_Comm,
         request: *mut MPI_Request,
     ) [time Ibsend(moved(count, datatype)) on comm] {
         place(request, "request")?
-            .set(p2p::isend(Primitive::Ibsend, SendMode::Buffered, buf, wide(count), datatype, dest, tag, comm)?)
+            .set(p2p::isend(SendMode::Buffered, buf, wide(count), datatype, dest, tag, comm)?)
     }
     twin MPI_Issend(
         buf: *const c_void, count: COUNT, datatype: MPI_Datatype, dest: c_int, tag: c_int, comm: MPI_Comm,
         request: *mut MPI_Request,
     ) [time Issend(moved(count, datatype)) on comm] {
         place(request, "request")?
-            .set(p2p::isend(Primitive::Issend, SendMode::Synchronous, buf, wide(count), datatype, dest, tag, comm)?)
+            .set(p2p::isend(SendMode::Synchronous, buf, wide(count), datatype, dest, tag, comm)?)
     }
     twin MPI_Irsend(
         buf: *const c_void, count: COUNT, datatype: MPI_Datatype, dest: c_int, tag: c_int, comm: MPI_Comm,
         request: *mut MPI_Request,
     ) [time Irsend(moved(count, datatype)) on comm] {
         place(request, "request")?
-            .set(p2p::isend(Primitive::Irsend, SendMode::Standard, buf, wide(count), datatype, dest, tag, comm)?)
+            .set(p2p::isend(SendMode::Ready, buf, wide(count), datatype, dest, tag, comm)?)
     }
     twin MPI_Recv(
         buf: *mut c_void, count: COUNT, datatype: MPI_Datatype, source: c_int, tag: c_int, comm: MPI_Comm,

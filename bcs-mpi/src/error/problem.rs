@@ -20,7 +20,7 @@ pub enum Problem {
     #[error("{0}")]
     Launch(String),
     /// A rank out of range.
-    #[error("argument '{argument}' is {value}, but {comm} has ranks 0..{}{also}", .size.saturating_sub(1))]
+    #[error("argument '{argument}' is {}, but {comm} has ranks 0..{}{also}", named(*.value, RANKS), .size.saturating_sub(1))]
     Rank {
         /// The argument's name in the standard.
         argument: &'static str,
@@ -34,7 +34,7 @@ pub enum Problem {
         also: &'static str,
     },
     /// A root out of range.
-    #[error("argument 'root' is {value}, but {comm} has ranks 0..{}", .size.saturating_sub(1))]
+    #[error("argument 'root' is {}, but {comm} has ranks 0..{}", named(*.value, RANKS), .size.saturating_sub(1))]
     Root {
         /// Its value.
         value: c_int,
@@ -44,7 +44,7 @@ pub enum Problem {
         size: u32,
     },
     /// A tag out of range.
-    #[error("argument '{argument}' is {value}, but tags are 0..{}{also}", i32::MAX)]
+    #[error("argument '{argument}' is {}, but tags are 0..{}{also}", named(*.value, TAGS), i32::MAX)]
     Tag {
         /// The argument's name.
         argument: &'static str,
@@ -82,7 +82,7 @@ pub enum Problem {
         argument: &'static str,
     },
     /// A handle that names no object.
-    #[error("argument '{argument}' is {value:#x}, which is {why} ({})", .kind.noun())]
+    #[error("argument '{argument}' is {}{value:#x}{}, which is {why}; it has to be {}", null_name(*.kind, *.why).0, null_name(*.kind, *.why).1, .kind.noun())]
     Handle {
         /// The argument's name.
         argument: &'static str,
@@ -161,6 +161,39 @@ pub enum Problem {
     /// The job is being ended by another.
     #[error("the job is being ended")]
     JobEnds,
+}
+
+const RANKS: &[(c_int, &str)] = &[
+    (MPI_ANY_SOURCE, "MPI_ANY_SOURCE"),
+    (MPI_PROC_NULL, "MPI_PROC_NULL"),
+    (MPI_ROOT, "MPI_ROOT"),
+    (MPI_UNDEFINED, "MPI_UNDEFINED"),
+];
+const TAGS: &[(c_int, &str)] = &[(MPI_ANY_TAG, "MPI_ANY_TAG"), (MPI_UNDEFINED, "MPI_UNDEFINED")];
+
+/// A number, with its name where it has one.
+fn named(value: c_int, names: &[(c_int, &str)]) -> String {
+    match names.iter().find(|(of, _)| *of == value) {
+        Some((_, name)) => format!("{name} ({value})"),
+        None => value.to_string(),
+    }
+}
+
+/// What stands before and after the number of a null handle: its name.
+fn null_name(kind: Kind, why: Stale) -> (&'static str, &'static str) {
+    if why != Stale::Null {
+        return ("", "");
+    }
+    let before = match kind {
+        Kind::Communicator => "MPI_COMM_NULL (",
+        Kind::Group => "MPI_GROUP_NULL (",
+        Kind::Request => "MPI_REQUEST_NULL (",
+        Kind::Datatype => "MPI_DATATYPE_NULL (",
+        Kind::ErrorHandler => "MPI_ERRHANDLER_NULL (",
+        Kind::Operation => "MPI_OP_NULL (",
+        Kind::Info => "MPI_INFO_NULL (",
+    };
+    (before, ")")
 }
 
 impl Problem {

@@ -24,6 +24,32 @@ pub enum SendMode {
     Buffered,
     /// When it has been matched.
     Synchronous,
+    /// As a standard one; the program vouches that the receive is posted.
+    Ready,
+}
+
+impl SendMode {
+    /// The blocking call of this mode.
+    #[inline(always)]
+    const fn call(self) -> Primitive {
+        match self {
+            SendMode::Standard => Primitive::Send,
+            SendMode::Buffered => Primitive::Bsend,
+            SendMode::Synchronous => Primitive::Ssend,
+            SendMode::Ready => Primitive::Rsend,
+        }
+    }
+
+    /// The non-blocking call of this mode.
+    #[inline(always)]
+    const fn immediate_call(self) -> Primitive {
+        match self {
+            SendMode::Standard => Primitive::Isend,
+            SendMode::Buffered => Primitive::Ibsend,
+            SendMode::Synchronous => Primitive::Issend,
+            SendMode::Ready => Primitive::Irsend,
+        }
+    }
 }
 
 /// The names of a send's arguments, beside those of its buffer.
@@ -61,7 +87,6 @@ pub(super) fn describe(
 /// Wrong arguments; no room in the attached buffer.
 #[inline(always)]
 pub unsafe fn send(
-    call: Primitive,
     mode: SendMode,
     buf: *const c_void,
     count: i64,
@@ -79,7 +104,7 @@ pub unsafe fn send(
         return unsafe { super::attached_buffer::send(&mut process, &send, message.data, message.bytes) };
     }
     // SAFETY: the message is readable until the send is complete, which it is when the call returns.
-    unsafe { bcs_send(&mut process, call, &send, peer, message.data, message.bytes, Mode::Blocking)? };
+    unsafe { bcs_send(&mut process, mode.call(), &send, peer, message.data, message.bytes, Mode::Blocking)? };
     Ok(())
 }
 
@@ -92,7 +117,6 @@ pub unsafe fn send(
 /// As [`send`].
 #[inline(always)]
 pub unsafe fn isend(
-    call: Primitive,
     mode: SendMode,
     buf: *const c_void,
     count: i64,
@@ -113,8 +137,17 @@ pub unsafe fn isend(
         return Ok(BUFFERED);
     }
     // SAFETY: the program keeps its buffer until the request is complete, and the request keeps a packed message.
-    let posted =
-        unsafe { bcs_send(&mut process, call, &send, peer, message.data, message.bytes, Mode::NonBlocking)? };
+    let posted = unsafe {
+        bcs_send(
+            &mut process,
+            mode.immediate_call(),
+            &send,
+            peer,
+            message.data,
+            message.bytes,
+            Mode::NonBlocking,
+        )?
+    };
     Ok(match posted {
         None => BUFFERED,
         Some(request) => process.requests.insert(Request {

@@ -1,0 +1,76 @@
+//! How jobs end: aborts, fatal errors, deadlocks, calls before and after MPI, each with its message.
+
+use crate::launcher::{Ended, Job, launch};
+use crate::programs::compiled;
+
+fn end(ranks: u32, how: &str) -> Ended {
+    let ended = launch(&Job::of(ranks), &compiled("endings"), &[how]);
+    assert!(!ended.timed_out, "{how}: {ended:#?}");
+    ended
+}
+
+#[track_caller]
+fn aborts(ranks: u32, how: &str, code: i32, texts: &[&str]) {
+    let ended = end(ranks, how);
+    let Some((said, message)) = &ended.abort else { panic!("{how} does not abort: {ended:#?}") };
+    assert_eq!(*said, code, "{message}");
+    for text in texts {
+        assert!(message.contains(text), "no \"{text}\" in \"{message}\"");
+    }
+}
+
+#[test]
+fn an_abort_tells_the_rank_and_the_code() {
+    aborts(3, "abort", 42, &["rank 2: MPI_Abort(MPI_COMM_WORLD, 42)"]);
+}
+
+#[test]
+fn a_fatal_error_tells_rank_call_argument_value_and_what_is_allowed() {
+    let text =
+        "rank 2: MPI_Send: argument 'dest' is 12, but MPI_COMM_WORLD has ranks 0..2 (or MPI_PROC_NULL)";
+    aborts(3, "fatal", 6, &[text]);
+}
+
+#[test]
+fn a_fatal_truncation_tells_both_sizes_source_and_tag() {
+    aborts(
+        2,
+        "truncated",
+        15,
+        &["rank 1: MPI_Recv: message truncated", "40 bytes", "room for 16", "rank 0", "tag 7"],
+    );
+}
+
+#[test]
+fn a_second_initialisation_is_an_error() {
+    aborts(1, "twice", 16, &["MPI_Init: called twice"]);
+}
+
+#[test]
+fn a_call_before_or_after_mpi_says_so() {
+    for (how, text) in [("before", "called before MPI_Init"), ("after", "called after MPI_Finalize")] {
+        let ended = end(2, how);
+        assert!(ended.codes.iter().all(|code| (1..128).contains(code)), "{ended:#?}");
+        assert!(ended.stderr.contains(text), "{ended:#?}");
+    }
+}
+
+#[test]
+fn a_cycle_of_receives_is_reported() {
+    let report = end(3, "cycle").finding.expect("a deadlock");
+    assert!(report.contains("in MPI_Recv from 1, tag 7, 40 bytes, MPI_COMM_WORLD"), "{report}");
+    assert!(report.contains("cycle: 0 -> 1 -> 2 -> 0"), "{report}");
+}
+
+#[test]
+fn the_odd_one_out_is_reported() {
+    let report = end(4, "odd").finding.expect("a deadlock");
+    assert!(report.contains("rank 1: waits in MPI_Recv from 0, tag 3"), "{report}");
+    assert!(report.contains("ranks 0, 2, 3: waits in MPI_Barrier"), "{report}");
+}
+
+#[test]
+fn what_was_freed_under_way_is_finished_before_the_end() {
+    let ended = end(2, "unwaited");
+    assert!(ended.is_well(), "{ended:#?}");
+}

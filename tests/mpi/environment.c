@@ -1,0 +1,84 @@
+/* The environment: start and end, thread levels, clocks, versions, error codes and error handlers. */
+#include "check.h"
+#include <stdarg.h>
+
+static int handled, last_class;
+
+static void handler(MPI_Comm *comm, int *code, ...)
+{
+    int comm_rank;
+    handled++;
+    last_class = class_of(*code);
+    MPI_Comm_rank(*comm, &comm_rank); /* a handler may call MPI */
+    CHECK_INT(comm_rank, rank);
+}
+
+int main(int argc, char **argv)
+{
+    int flag, provided = -1, version, sub, length, class, code;
+    char text[MPI_MAX_LIBRARY_VERSION_STRING];
+    MPI_Initialized(&flag);
+    CHECK(!flag);
+    MPI_Get_version(&version, &sub);
+    double before = MPI_Wtime();
+    MPI_Init_thread(&argc, &argv, MPI_THREAD_SERIALIZED, &provided);
+    CHECK_INT(provided, MPI_THREAD_SERIALIZED);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    MPI_Query_thread(&provided);
+    CHECK_INT(provided, MPI_THREAD_SERIALIZED);
+    MPI_Is_thread_main(&flag);
+    CHECK(flag);
+    MPI_Initialized(&flag);
+    CHECK(flag);
+    MPI_Finalized(&flag);
+    CHECK(!flag);
+    CHECK(MPI_Wtime() >= before && MPI_Wtick() > 0 && MPI_Wtick() < 1e-3);
+    MPI_Get_library_version(text, &length);
+    CHECK_INT(strlen(text), length);
+    MPI_Get_processor_name(text, &length);
+    CHECK(length > 0 && length < MPI_MAX_PROCESSOR_NAME);
+
+    MPI_Error_string(MPI_ERR_TAG, text, &length);
+    CHECK(length > 0);
+    MPI_Add_error_class(&class);
+    MPI_Add_error_code(class, &code);
+    MPI_Add_error_string(code, "out of fuel");
+    CHECK(class > MPI_ERR_LASTCODE && class_of(code) == class);
+    MPI_Error_string(code, text, &length);
+    CHECK(!strcmp(text, "out of fuel"));
+
+    MPI_Errhandler own, got, returned;
+    MPI_Comm dup;
+    MPI_Comm_get_errhandler(MPI_COMM_WORLD, &got);
+    CHECK(got == MPI_ERRORS_ARE_FATAL);
+    MPI_Comm_create_errhandler(handler, &own);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, own);
+    MPI_Comm_get_errhandler(MPI_COMM_WORLD, &got);
+    CHECK(got == own);
+    MPI_Errhandler_free(&got);
+    MPI_Errhandler_free(&own); /* the communicator keeps it */
+    CHECK(own == MPI_ERRHANDLER_NULL);
+    MPI_Comm_dup(MPI_COMM_WORLD, &dup); /* which has it too */
+    CHECK_INT(class_of(MPI_Send(text, 1, MPI_CHAR, size + 3, 0, dup)), MPI_ERR_RANK);
+    CHECK(handled == 1 && last_class == MPI_ERR_RANK);
+    MPI_Comm_call_errhandler(MPI_COMM_WORLD, code);
+    CHECK(handled == 2 && last_class == class);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    MPI_Comm_get_errhandler(MPI_COMM_WORLD, &returned);
+    CHECK(returned == MPI_ERRORS_RETURN);
+    CHECK_INT(class_of(MPI_Send(text, 1, MPI_CHAR, 0, -1, MPI_COMM_WORLD)), MPI_ERR_TAG);
+    CHECK_INT(class_of(MPI_Send(text, 1, MPI_CHAR, 0, -1, dup)), MPI_ERR_TAG);
+    CHECK_INT(handled, 3);
+    MPI_Comm_free(&dup);
+    void *memory;
+    MPI_Alloc_mem(1000, MPI_INFO_NULL, &memory);
+    memset(memory, 1, 1000);
+    MPI_Free_mem(memory);
+    MPI_Finalize();
+    MPI_Finalized(&flag);
+    CHECK(flag);
+    MPI_Initialized(&flag);
+    CHECK(flag);
+    return 0;
+}
