@@ -348,6 +348,9 @@ impl Port {
     #[inline]
     pub fn test(&mut self, request: u32) -> Result<Option<Outcome>, PortError> {
         let slot = self.memory.request(self.local_index, request)?;
+        if slot.is_pending() {
+            return Ok(None);
+        }
         if let Some((source, tag, bytes, payload)) = slot.inline_completion() {
             if let Some(Purpose::Receive { address, capacity }) = self.outstanding.take(request) {
                 let length = bytes.min(capacity).min(SLOT_PAYLOAD_BYTES as u64) as usize;
@@ -514,7 +517,10 @@ impl Port {
             let lent = self.processor().lend_after_posting(self.clock);
             return Ok(self.lent(lent)? || moved);
         }
-        if self.waiting.patience > 0 && BufferSender::has_work(&self.memory) {
+        if !self.fixed {
+            if !BufferSender::has_work(&self.memory) {
+                return Ok(moved);
+            }
             waiting.looks += 1;
             if waiting.looks <= self.waiting.patience {
                 return Ok(moved);

@@ -90,6 +90,12 @@ impl RequestSlot {
         self.state.store(SlotState::Pending as u64, Ordering::Relaxed);
     }
 
+    /// True while nothing has happened: what a rank that polls sees nearly always.
+    #[inline]
+    pub(crate) fn is_pending(&self) -> bool {
+        self.state.load(Ordering::Acquire) == SlotState::Pending as u64
+    }
+
     /// The slot's state; what was written before it was published is seen.
     #[inline]
     pub fn state(&self) -> SlotState {

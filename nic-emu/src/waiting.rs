@@ -27,7 +27,7 @@ impl WaitPolicy {
         let ranks = memory.layout().local_ranks;
         let cores = memory.header().cores.get().max(1);
         if ranks > cores {
-            Self { polls: 1, yields: 2_000, patience: 0 }
+            Self { polls: 0, yields: 2_000, patience: 0 }
         } else {
             Self { polls: 400, yields: 20_000, patience: 12 }
         }

@@ -187,9 +187,17 @@ unsafe fn by_blocks(
     let (start, count) = block_of(rank, size, elements);
     let call = Call { primitive, comm, root, most_bytes: bytes };
     let own = Contribution { data, bytes };
-    let mut block = vec![0; count * operand.extent];
+    let mut elsewhere = Vec::new();
+    let block = if to.is_null() {
+        elsewhere.resize(count * operand.extent, 0);
+        &mut elsewhere[..]
+    } else {
+        // SAFETY: the block lies within the caller's vector; it is written only when all have read the contributions, which may be
+        // the same memory.
+        unsafe { std::slice::from_raw_parts_mut(to.add(start * operand.extent), count * operand.extent) }
+    };
     // SAFETY: the caller's promise.
-    unsafe { combine_members(process, &call, operand, own, start * operand.extent, 0..size, &mut block)? };
+    unsafe { combine_members(process, &call, operand, own, start * operand.extent, 0..size, block)? };
     let most = block_of(0, size, elements).1 * operand.extent;
     let call = Call { most_bytes: most, ..call };
     let own = Contribution { data: block.as_ptr(), bytes: block.len() };
@@ -206,10 +214,6 @@ unsafe fn by_blocks(
             })
             .collect()
     };
-    if !to.is_null() {
-        // SAFETY: as above.
-        unsafe { std::ptr::copy_nonoverlapping(block.as_ptr(), to.add(start * operand.extent), block.len()) };
-    }
     // SAFETY: the blocks are disjoint parts of the caller's vector.
     unsafe { exchange(process, &call, own, &pieces) }
 }

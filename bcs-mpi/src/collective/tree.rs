@@ -10,6 +10,9 @@ use nic_emu::arith::reduction_tree::ReductionTree;
 use std::num::NonZeroU32;
 use std::ops::Range;
 
+/// Bytes of working memory that are kept from call to call.
+const SCRATCH_BYTES: usize = 64 << 20;
+
 /// Exchanges contributions and combines the same `result.len()` bytes, from `offset` on, of those of `members`; the result is that
 /// of the tree over as many ranks. Members that combine nothing take part with an empty range.
 ///
@@ -28,22 +31,32 @@ pub(super) unsafe fn combine_members(
     result: &mut [u8],
 ) -> MpiResult<()> {
     let bytes = result.len();
-    let mut vectors: Vec<Vec<u8>> = members.clone().map(|_| vec![0; bytes]).collect();
+    let count = members.len();
+    // One piece of memory for all vectors, kept from call to call: large fresh ones cost more in page faults than the combining.
+    let mut scratch = std::mem::take(&mut process.scratch);
+    if scratch.len() < count * bytes {
+        scratch.resize(count * bytes, 0);
+    }
     let pieces: Vec<Piece> = if bytes == 0 {
         Vec::new()
     } else {
-        let places = vectors.iter_mut().map(|vector| vector.as_mut_ptr());
+        let places = scratch.chunks_exact_mut(bytes).map(<[u8]>::as_mut_ptr);
         members.clone().zip(places).map(|(member, to)| Piece { member, offset, bytes, to }).collect()
     };
-    // SAFETY: the caller's promise; the vectors are as long as the pieces.
-    unsafe { exchange(process, call, own, &pieces)? };
-    let Some(count) = NonZeroU32::new(members.len() as u32).filter(|_| bytes > 0) else { return Ok(()) };
-    let software = process.port.memory().header().arithmetic.get() == 1;
-    let arithmetic = if software { Arithmetic::SoftFloat } else { Arithmetic::Native };
-    for step in ReductionTree::new(count).steps(0..count.get()) {
-        let (left, right) = vectors.split_at_mut(step.right as usize);
-        operand.combine(&left[step.left as usize], &mut right[0], arithmetic)?;
-    }
-    result.copy_from_slice(&vectors[count.get() as usize - 1]);
-    Ok(())
+    // SAFETY: the caller's promise; each place has as many bytes as its piece.
+    let combined = unsafe { exchange(process, call, own, &pieces) }.and_then(|()| {
+        let Some(ranks) = NonZeroU32::new(count as u32).filter(|_| bytes > 0) else { return Ok(()) };
+        let software = process.port.memory().header().arithmetic.get() == 1;
+        let arithmetic = if software { Arithmetic::SoftFloat } else { Arithmetic::Native };
+        for step in ReductionTree::new(ranks).steps(0..ranks.get()) {
+            let (left, right) = scratch.split_at_mut(step.right as usize * bytes);
+            let left = &left[step.left as usize * bytes..][..bytes];
+            operand.combine(left, &mut right[..bytes], arithmetic)?;
+        }
+        result.copy_from_slice(&scratch[(count - 1) * bytes..][..bytes]);
+        Ok(())
+    });
+    scratch.truncate(SCRATCH_BYTES);
+    process.scratch = scratch;
+    combined
 }

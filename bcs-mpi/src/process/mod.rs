@@ -46,6 +46,8 @@ pub struct Process {
     pub infos: Table<Info>,
     /// The buffer of buffered sends.
     pub attached: AttachedBuffer,
+    /// Working memory of collectives.
+    pub(crate) scratch: Vec<u8>,
     /// Threads that wait at this moment.
     pub(crate) waiters: u32,
 }

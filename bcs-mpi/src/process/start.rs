@@ -73,6 +73,7 @@ fn start(call: Primitive, level: c_int, entered_ns: u64) -> MpiResult {
         infos: Table::new(Kind::Info),
         codes: CodeTable::default(),
         attached: AttachedBuffer::default(),
+        scratch: Vec::new(),
         waiters: 0,
         port,
         place,
