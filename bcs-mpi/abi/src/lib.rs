@@ -1,6 +1,6 @@
 //! The C edge of the MPI library, `libmpi_abi.so.1`: handles in, call, error out. No logic here.
 //!
-//! A table per chapter, a line per function; [`edge`] says what a line becomes.
+//! A table per chapter, a line per function; `edge` says what a line becomes.
 
 #[macro_use]
 mod edge;
