@@ -137,7 +137,7 @@ pub fn launch<S: AsRef<OsStr>>(job: &Job, program: &Path, arguments: &[S]) -> En
 
 /// Waits for all; ends the job when one fails, when the NIC has found something, or when time is up.
 fn wait(host: &NicHost, children: &mut [Child], limit: Duration) -> (Vec<i32>, bool) {
-    let begin = Instant::now();
+    let begin = now();
     let mut codes = vec![None; children.len()];
     let mut ending: Option<Instant> = None;
     let mut timed_out = false;
@@ -149,13 +149,13 @@ fn wait(host: &NicHost, children: &mut [Child], limit: Duration) -> (Vec<i32>, b
                 host.rank_exited(Rank(rank as u32));
                 codes[rank] = Some(code_of(status));
                 if !status.success() {
-                    ending.get_or_insert(Instant::now());
+                    ending.get_or_insert_with(now);
                 }
             }
         }
         timed_out |= begin.elapsed() > limit;
         if host.finding().is_some() || timed_out {
-            ending.get_or_insert(Instant::now());
+            ending.get_or_insert_with(now);
         }
         if let Some(since) = ending {
             nic_emu::abort::end_job(host.memory());
@@ -166,6 +166,12 @@ fn wait(host: &NicHost, children: &mut [Child], limit: Duration) -> (Vec<i32>, b
         std::thread::sleep(Duration::from_micros(500));
     }
     (codes.into_iter().flatten().collect(), timed_out)
+}
+
+/// The clock of a launcher, which is a driver.
+#[allow(clippy::disallowed_methods)]
+fn now() -> Instant {
+    Instant::now()
 }
 
 fn code_of(status: ExitStatus) -> i32 {

@@ -60,3 +60,8 @@ fn threads_that_wait_do_not_hold_up_others() {
 fn a_tool_may_stand_between_program_and_library() {
     holds_with("profiled", &[2]);
 }
+
+#[test]
+fn the_bcs_api_serves_programs_in_c() {
+    holds_with("bcs", &[1, 2, 5]);
+}

@@ -5,6 +5,7 @@
 #[macro_use]
 mod edge;
 
+mod bcs;
 mod collective;
 mod communicators;
 mod datatypes;

@@ -1,0 +1,152 @@
+//! The BCS API for C (`bcs.h`; paper, table 4.1): sizes in bytes, and a flag where MPI has two calls.
+
+use crate::edge::{array, object, place};
+use bcs_mpi::collective;
+use bcs_mpi::collective::buffers::{Blocks, Numbers};
+use bcs_mpi::collective::gather::{All, Own};
+use bcs_mpi::constants::*;
+use bcs_mpi::point_to_point::{self as p2p, SendMode};
+use bcs_mpi::request::complete::{self, Statuses};
+use mds::Primitive;
+use std::ffi::{c_int, c_void};
+
+/// `BCS_ALL` of `bcs.h`.
+const ALL: c_int = -1;
+
+macro_rules! bcs {
+    ($($name:ident($($argument:ident : $type:ty),* $(,)?) [$($comm:ident)?] $body:block)*) => { $(
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $name($($argument: $type),*) -> c_int {
+            // SAFETY: the program keeps the promises of `bcs.h`: pointers are null, or as it says.
+            #[allow(unused_unsafe)]
+            let result: bcs_mpi::MpiResult = (|| unsafe { $body; Ok(()) })();
+            match result {
+                Ok(()) => MPI_SUCCESS,
+                Err(error) => bcs_mpi::error::raise(stringify!($name), error, None$(.or(Some($comm)))?),
+            }
+        }
+    )* };
+}
+
+fn own<P>(buffer: P, bytes: i64) -> Own<P> {
+    Own { buffer, count: bytes, datatype: MPI_BYTE }
+}
+
+/// The vectorial form where there are counts, else the other.
+fn all<P>(buffer: P, counts: *const i64, displacements: *const i64, bytes: i64) -> All<P> {
+    let blocks = if counts.is_null() {
+        Blocks::Equal(bytes)
+    } else {
+        Blocks::Vector(Numbers::Large(counts), Numbers::Large(displacements))
+    };
+    All { buffer, blocks, datatype: MPI_BYTE }
+}
+
+bcs! {
+    bcs_send(
+        data: *const c_void, bytes: i64, destination: c_int, tag: c_int, comm: MPI_Comm, blocking: c_int,
+        request: *mut MPI_Request,
+    ) [comm] {
+        if blocking != 0 {
+            p2p::send(SendMode::Standard, data, bytes, MPI_BYTE, destination, tag, comm)?
+        } else {
+            let request = place(request, "request")?;
+            request.set(p2p::isend(SendMode::Standard, data, bytes, MPI_BYTE, destination, tag, comm)?)
+        }
+    }
+    bcs_recv(
+        data: *mut c_void, bytes: i64, source: c_int, tag: c_int, comm: MPI_Comm, blocking: c_int,
+        request: *mut MPI_Request, status: *mut MPI_Status,
+    ) [comm] {
+        if blocking != 0 {
+            p2p::recv(data, bytes, MPI_BYTE, source, tag, comm, status)?
+        } else {
+            place(request, "request")?.set(p2p::irecv(data, bytes, MPI_BYTE, source, tag, comm)?)
+        }
+    }
+    bcs_probe(source: c_int, tag: c_int, comm: MPI_Comm, blocking: c_int, flag: *mut c_int, status: *mut MPI_Status)
+    [comm] {
+        let found = if blocking != 0 { Some(p2p::probe(source, tag, comm)?) } else { p2p::iprobe(source, tag, comm)? };
+        if blocking == 0 || !flag.is_null() {
+            place(flag, "flag")?.set(found.is_some().into());
+        }
+        if let Some(found) = found {
+            found.store(status);
+        }
+    }
+    bcs_test(request: *mut MPI_Request, blocking: c_int, flag: *mut c_int, status: *mut MPI_Status) [] {
+        let request = object(request, "request")?;
+        let mut done = true;
+        let result = if blocking != 0 {
+            complete::wait(request, status)
+        } else {
+            complete::test(request, &mut done, status)
+        };
+        if blocking == 0 || !flag.is_null() {
+            place(flag, "flag")?.set(done.into());
+        }
+        result?
+    }
+    bcs_testall(
+        count: c_int, requests: *mut MPI_Request, blocking: c_int, flag: *mut c_int, statuses: *mut MPI_Status,
+    ) [] {
+        let requests = array(requests, count, ["requests", "count"])?;
+        let mut done = true;
+        let result = if blocking != 0 {
+            complete::wait_all(requests, Statuses::new(statuses))
+        } else {
+            complete::test_all(requests, &mut done, Statuses::new(statuses))
+        };
+        if blocking == 0 || !flag.is_null() {
+            place(flag, "flag")?.set(done.into());
+        }
+        result?
+    }
+    bcs_barrier(comm: MPI_Comm) [comm] { collective::barrier(comm)? }
+    bcs_bcast(data: *mut c_void, bytes: i64, root: c_int, comm: MPI_Comm) [comm] {
+        collective::bcast(data, bytes, MPI_BYTE, root, comm)?
+    }
+    bcs_reduce(
+        data: *const c_void, result: *mut c_void, count: i64, element: MPI_Datatype, operation: MPI_Op, root: c_int,
+        comm: MPI_Comm,
+    ) [comm] {
+        if root == ALL {
+            collective::allreduce(data, result, count, element, operation, comm)?
+        } else {
+            collective::reduce(data, result, count, element, operation, root, comm)?
+        }
+    }
+    bcs_scatter(
+        data: *const c_void, counts: *const i64, displacements: *const i64, part: *mut c_void, bytes: i64, root: c_int,
+        comm: MPI_Comm,
+    ) [comm] {
+        collective::scatter(
+            Primitive::Scatter, &all(data, counts, displacements, bytes), &own(part, bytes), root, comm,
+        )?
+    }
+    bcs_gather(
+        part: *const c_void, bytes: i64, data: *mut c_void, counts: *const i64, displacements: *const i64, root: c_int,
+        comm: MPI_Comm,
+    ) [comm] {
+        collective::gather(
+            Primitive::Gather, &own(part, bytes), &all(data, counts, displacements, bytes), root, comm,
+        )?
+    }
+    bcs_allgather(
+        part: *const c_void, bytes: i64, data: *mut c_void, counts: *const i64, displacements: *const i64,
+        comm: MPI_Comm,
+    ) [comm] {
+        collective::allgather(Primitive::Allgather, &own(part, bytes), &all(data, counts, displacements, bytes), comm)?
+    }
+    bcs_alltoall(
+        out: *const c_void, out_counts: *const i64, out_displacements: *const i64, in_: *mut c_void,
+        in_counts: *const i64, in_displacements: *const i64, bytes: i64, comm: MPI_Comm,
+    ) [comm] {
+        collective::alltoall(
+            Primitive::Alltoall,
+            &all(out, out_counts, out_displacements, bytes),
+            &all(in_, in_counts, in_displacements, bytes),
+            comm,
+        )?
+    }
+}
