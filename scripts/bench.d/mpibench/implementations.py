@@ -86,7 +86,8 @@ def ours(prefix: Path) -> Implementation | None:
     mpicc, mpiexec = prefix / "bin/mpicc", prefix / "bin/mpiexec"
     if not (os.access(mpicc, os.X_OK) and os.access(mpiexec, os.X_OK)):
         return None
-    return Implementation("ours", "BCS-MPI", mpicc.resolve(), [str(mpiexec.resolve())])
+    # Absolute, but links are kept: the launcher goes by the name that it is called by.
+    return Implementation("ours", "BCS-MPI", mpicc.absolute(), [str(mpiexec.absolute())])
 
 
 def build(implementation: Implementation, repository: Path, directory: Path) -> None:
