@@ -55,6 +55,7 @@ fn everything_that_users_look_for_is_in_its_place() {
         "lib/pkgconfig/mpi_abi.pc",
         "lib/pkgconfig/mpi.pc",
         "include/mpi.h",
+        "include/bcs.h",
         "share/man/man1/storm.1",
         "share/man/man1/mpiexec.1",
         "share/man/man1/mds.1",
