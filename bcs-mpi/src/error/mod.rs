@@ -14,6 +14,7 @@ pub use problem::Problem;
 
 use crate::constants::MPI_Comm;
 use crate::handle::{Kind, Stale};
+use nic_emu::channel::ChannelError;
 use nic_emu::port::PortError;
 use std::ffi::c_int;
 use std::fmt;
@@ -97,12 +98,22 @@ impl From<Problem> for MpiError {
 impl From<PortError> for MpiError {
     #[cold]
     fn from(error: PortError) -> Self {
+        if matches!(error, PortError::Channel(ChannelError::Gone { .. })) {
+            leave_the_word_to_the_launcher();
+        }
         Self::new(match error {
             PortError::Aborted => Problem::JobEnds,
             error @ PortError::TooManyRequests { .. } => Problem::Exhausted(error.to_string()),
             error => Problem::Nic(error.to_string()),
         })
     }
+}
+
+/// A rank whose peer has died waits to be ended with the job: how the peer died is what the user has to read, and the launcher, which
+/// knows it, may see it a moment later than this rank. Returns when nobody has ended it for long: then the launcher is gone as well.
+#[cold]
+fn leave_the_word_to_the_launcher() {
+    std::thread::sleep(std::time::Duration::from_secs(5));
 }
 
 impl From<nic_emu::memory::Corrupt> for MpiError {
@@ -112,9 +123,9 @@ impl From<nic_emu::memory::Corrupt> for MpiError {
     }
 }
 
-impl From<nic_emu::channel::ChannelError> for MpiError {
+impl From<ChannelError> for MpiError {
     #[cold]
-    fn from(error: nic_emu::channel::ChannelError) -> Self {
+    fn from(error: ChannelError) -> Self {
         PortError::from(error).into()
     }
 }
