@@ -1,7 +1,7 @@
 /* Every wrong argument has its error class and a message with call, argument and value; nothing crashes, and the other ranks are unharmed.
  *
- * Prints a line an error: class name, then the error string. The runner has the expected texts of our library; the classes hold for
- * every MPI. */
+ * Prints a line an error: class name, then the error string; the runner knows the texts. Not portable: other implementations crash on some of
+ * these. */
 #include "check.h"
 
 static int failures;

@@ -20,8 +20,8 @@ int main(int argc, char **argv)
     MPI_Initialized(&flag);
     CHECK(!flag);
     MPI_Get_version(&version, &sub);
-    double before = MPI_Wtime();
     MPI_Init_thread(&argc, &argv, MPI_THREAD_SERIALIZED, &provided);
+    double before = MPI_Wtime();
     CHECK_INT(provided, MPI_THREAD_SERIALIZED);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
