@@ -90,18 +90,31 @@ impl<T> Table<T> {
     /// Adds an object; answers its handle.
     #[inline]
     pub fn insert(&mut self, value: T) -> usize {
-        if let Some(index) = self.free.pop() {
-            let slot = &mut self.slots[index as usize];
-            slot.value = Some(value);
-            return pack(self.kind, slot.generation, index);
-        }
-        self.grow(value)
+        self.insert_with(|| value)
+    }
+
+    /// Adds an object that is made where it is to stay; answers its handle. On the way through the stack an object of some words costs more
+    /// than all else: it is written there in pieces and read as a whole.
+    #[inline(always)]
+    pub fn insert_with(&mut self, make: impl FnOnce() -> T) -> usize {
+        let index = match self.free.pop() {
+            Some(index) => index,
+            None => self.grow(),
+        };
+        let slot = &mut self.slots[index as usize];
+        let handle = pack(self.kind, slot.generation, index);
+        debug_assert!(slot.value.is_none());
+        // Nothing between making and writing may panic, or the object needs a place on the stack to be dropped from.
+        // SAFETY: a place of this type; it holds none (free slots do), so nothing is lost.
+        unsafe { (&raw mut slot.value).write(Some(make())) };
+        handle
     }
 
     #[cold]
-    fn grow(&mut self, value: T) -> usize {
-        self.slots.push(Slot { generation: 1, value: Some(value) });
-        pack(self.kind, 1, self.slots.len() as u32 - 1)
+    #[inline(never)]
+    fn grow(&mut self) -> u32 {
+        self.slots.push(Slot { generation: 1, value: None });
+        self.slots.len() as u32 - 1
     }
 
     /// The index of a live handle.

@@ -257,6 +257,29 @@ impl SendDescriptor {
     }
 }
 
+/// The words of a send whose message rides in the descriptor and that is complete when it is posted: what [`SendDescriptor::encode`]
+/// gives for it, without the bytes taking a way through memory. `peers` are source and destination.
+#[inline(always)]
+pub fn encode_inline(
+    context: u32,
+    peers: (u32, u32),
+    tag: i32,
+    bytes: u64,
+    payload: [u64; INLINE_BYTES / 8],
+) -> [u64; CELL_WORDS] {
+    const { assert!(Place::Inline as u32 == 0) };
+    [
+        pair(SEND as u32, context),
+        pair(peers.0, tag as u32),
+        bytes,
+        pair(peers.1, NO_REQUEST),
+        payload[0],
+        payload[1],
+        payload[2],
+        0,
+    ]
+}
+
 impl ReceiveDescriptor {
     /// The descriptor as a ring cell's words.
     #[inline]
@@ -377,6 +400,15 @@ mod tests {
         fn a_send_survives_its_cell(context: u32, source: u32, tag: i32, bytes: u64, destination: u32, request: u32, synchronous: bool, payload in payload()) {
             let send = SendDescriptor { context, source, tag, bytes, destination, request, synchronous, payload };
             prop_assert_eq!(PointToPoint::decode(&send.encode()), Some(PointToPoint::Send(send)));
+        }
+
+        #[test]
+        fn the_short_way_of_a_buffered_send_has_the_same_words(context: u32, source: u32, tag: i32, bytes in 0u64..=INLINE_BYTES as u64, destination: u32, words: [u64; 3]) {
+            let mut payload = [0; INLINE_BYTES];
+            payload.chunks_exact_mut(8).zip(words).for_each(|(chunk, word)| chunk.copy_from_slice(&word.to_ne_bytes()));
+            let payload = Payload::Inline(payload);
+            let send = SendDescriptor { context, source, tag, bytes, destination, request: NO_REQUEST, synchronous: false, payload };
+            prop_assert_eq!(encode_inline(context, (source, destination), tag, bytes, words), send.encode());
         }
 
         #[test]

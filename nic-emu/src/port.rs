@@ -9,7 +9,7 @@ use crate::channel::{self, ChannelError, End, Step};
 use crate::completer::Touched;
 use crate::descriptor::{
     CollectiveDescriptor, CollectiveKind, INLINE_BYTES, NO_REQUEST, Payload, PointToPoint, ReceiveDescriptor,
-    SendDescriptor,
+    SendDescriptor, encode_inline,
 };
 use crate::dma_helper;
 use crate::doorbell::{Heads, RingKind};
@@ -200,7 +200,7 @@ impl Port {
     ///
     /// # Safety
     /// `data` must be readable for `bytes` bytes; unless the answer is [`Posted::Complete`], until the request is complete.
-    #[inline]
+    #[inline(always)]
     pub unsafe fn post_send(
         &mut self,
         send: &Send,
@@ -208,6 +208,20 @@ impl Port {
         bytes: usize,
     ) -> Result<Posted, PortError> {
         self.reserve(RingKind::Send, SEND_RING)?;
+        if bytes <= INLINE_BYTES && !send.synchronous {
+            // SAFETY: the caller's promise; the length was compared.
+            let payload = unsafe { inline_words(data, bytes) };
+            let peers = (send.source, send.destination);
+            self.post(RingKind::Send, &encode_inline(send.context, peers, send.tag, bytes as u64, payload))?;
+            return Ok(Posted::Complete);
+        }
+        // SAFETY: the caller's promise.
+        unsafe { self.post_long_send(send, data, bytes) }
+    }
+
+    /// [`Self::post_send`] of what does not ride in the descriptor, or has to be waited for.
+    #[inline(never)]
+    unsafe fn post_long_send(&mut self, send: &Send, data: *const u8, bytes: usize) -> Result<Posted, PortError> {
         // SAFETY: the caller's promise.
         let payload = unsafe { self.payload(data, bytes) };
         let buffered = !matches!(payload, Payload::Memory(_)) && !send.synchronous;
@@ -231,7 +245,7 @@ impl Port {
     ///
     /// # Safety
     /// `buffer` must be writable for `capacity` bytes, and nobody else may use it, until the request is complete.
-    #[inline]
+    #[inline(always)]
     pub unsafe fn post_receive(
         &mut self,
         envelope: &Envelope,
@@ -831,6 +845,23 @@ pub enum Release {
     Result([u8; crate::request::SLOT_PAYLOAD_BYTES]),
     /// The member reads what it needs from this instance ([`crate::board`]), then departs.
     Instance(u32),
+}
+
+/// A message that rides in a descriptor, as words. Eight bytes, the commonest length by far, do not go through memory: bytes that are
+/// written one way and read another wait for each other.
+///
+/// # Safety
+/// `data` must be readable for `bytes` bytes, which are at most [`INLINE_BYTES`].
+#[inline(always)]
+unsafe fn inline_words(data: *const u8, bytes: usize) -> [u64; INLINE_BYTES / 8] {
+    if bytes == 8 {
+        // SAFETY: the caller's promise.
+        return [unsafe { data.cast::<u64>().read_unaligned() }, 0, 0];
+    }
+    let mut words = [0; INLINE_BYTES / 8];
+    // SAFETY: the caller's promise.
+    unsafe { std::ptr::copy_nonoverlapping(data, words.as_mut_ptr().cast(), bytes) };
+    words
 }
 
 /// Copies a few bytes without a call.

@@ -87,7 +87,7 @@ pub unsafe fn irecv(
         )?
     };
     let Received::Request(request) = received else { return Ok(MPI_REQUEST_NULL) };
-    Ok(process.requests.insert(Request {
+    Ok(process.requests.insert(|| Request {
         state: State::Receive(request.0, buffer.staged),
         comm,
         context: envelope.context,

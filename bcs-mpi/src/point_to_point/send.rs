@@ -150,7 +150,7 @@ pub unsafe fn isend(
     };
     Ok(match posted {
         None => BUFFERED,
-        Some(request) => process.requests.insert(Request {
+        Some(request) => process.requests.insert(|| Request {
             state: State::Send(request.0, message.packed),
             comm,
             context: send.context,
@@ -165,7 +165,7 @@ pub unsafe fn isend(
 /// A request that was complete when it was made.
 #[inline]
 pub(super) fn complete(process: &mut Guard, comm: MPI_Comm, status: Status) -> MPI_Request {
-    process.requests.insert(Request {
+    process.requests.insert(|| Request {
         state: State::Complete(Finished::well(status)),
         comm,
         context: u32::MAX,

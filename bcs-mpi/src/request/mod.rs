@@ -113,9 +113,9 @@ impl Requests {
     }
 
     /// The handle of a new request.
-    #[inline]
-    pub fn insert(&mut self, request: Request) -> MPI_Request {
-        MPI_Request(self.table.insert(request))
+    #[inline(always)]
+    pub fn insert(&mut self, make: impl FnOnce() -> Request) -> MPI_Request {
+        MPI_Request(self.table.insert_with(make))
     }
 
     /// The handles themselves, for conversions.
@@ -131,7 +131,7 @@ impl Requests {
         if handle != BUFFERED.0 {
             return self.table.to_int(handle);
         }
-        let own = self.insert(Request {
+        let own = self.insert(|| Request {
             state: State::Complete(Finished::well(Status::EMPTY)),
             comm: MPI_COMM_WORLD,
             context: u32::MAX,
@@ -234,7 +234,7 @@ fn advance(process: &mut Process, handle: MPI_Request) -> MpiResult<Option<Finis
 }
 
 /// Looks whether a request is complete; takes it if it is.
-#[inline]
+#[inline(always)]
 pub fn poll(process: &mut Process, handle: MPI_Request) -> MpiResult<Option<Finished>> {
     if handle == BUFFERED {
         return Ok(Some(Finished::well(Status::EMPTY)));
@@ -279,6 +279,7 @@ fn poll_failed(
     }
 }
 
+#[inline(never)]
 fn poll_other(process: &mut Process, handle: MPI_Request) -> MpiResult<Option<Finished>> {
     let finished = look_at(process, handle)?;
     if finished.is_some() {
