@@ -33,8 +33,12 @@ impl<'m> Board<'m> {
         Ok(Self { memory, instance, members: members(memory, index, instance)? })
     }
 
-    /// Local members of the communicator.
+    /// Members whose contributions can be read: those of the communicator, by their rank. (Of a reduction, and of a broadcast on
+    /// its root's node, the local ones, by their position: [`Self::result`] and [`Self::root`] say which.)
     pub fn len(&self) -> usize {
+        if let Some(entries) = self.entries() {
+            return entries;
+        }
         self.members.len()
     }
 
@@ -45,6 +49,9 @@ impl<'m> Board<'m> {
 
     /// The member that is the root of a broadcast, by position.
     pub fn root(&self) -> Option<usize> {
+        if self.instance.board.get() != 0 {
+            return Some(0);
+        }
         (self.instance.root_member.get() as usize).checked_sub(1)
     }
 
@@ -55,6 +62,9 @@ impl<'m> Board<'m> {
 
     /// Bytes of a member's contribution.
     pub fn bytes(&self, member: usize) -> u64 {
+        if self.instance.board.get() != 0 {
+            return self.entry(member).map_or(0, |(_, bytes)| bytes);
+        }
         self.members.get(member).map_or(0, |m| m.bytes.get())
     }
 
@@ -62,13 +72,18 @@ impl<'m> Board<'m> {
     ///
     /// # Safety
     /// `to` must be writable for `bytes` bytes.
-    pub unsafe fn read(
-        &self,
-        member: usize,
-        offset: usize,
-        to: *mut u8,
-        bytes: usize,
-    ) -> Result<(), ChannelError> {
+    pub unsafe fn read(&self, member: usize, offset: usize, to: *mut u8, bytes: usize) -> Result<(), ChannelError> {
+        if self.instance.board.get() != 0 {
+            let (start, length) = self.entry(member)?;
+            if (offset + bytes) as u64 > length {
+                let (value, limit) = ((offset + bytes) as u64, length + 1);
+                return Err(Corrupt { what: "end of a contribution", value, limit }.into());
+            }
+            let from = self.memory.board(self.instance.board.get() - 1 + start + offset as u64, bytes as u64)?;
+            // SAFETY: `from` has `bytes` bytes, which are not written before all have departed; `to` is the caller's promise.
+            unsafe { std::ptr::copy_nonoverlapping(from.as_ptr(), to, bytes) };
+            return Ok(());
+        }
         let Some(from) = self.members.get(member) else {
             let limit = self.members.len() as u64;
             return Err(Corrupt { what: "member of a collective", value: member as u64, limit }.into());
@@ -98,6 +113,26 @@ impl<'m> Board<'m> {
             }
         }
         Ok(())
+    }
+
+    /// Entries of the board region's table; none when the board is of this node alone.
+    fn entries(&self) -> Option<usize> {
+        let at = self.instance.board.get().checked_sub(1)?;
+        let words = self.memory.board(at, 8).ok()?;
+        // SAFETY: eight bytes in the board region, at a multiple of 64.
+        Some(unsafe { words.cast::<u64>().read() } as usize)
+    }
+
+    /// Offset from the table's start, and length, of a contribution in the board region.
+    fn entry(&self, member: usize) -> Result<(u64, u64), Corrupt> {
+        let entries = self.entries().unwrap_or(0);
+        if member >= entries {
+            let (value, limit) = (member as u64, entries as u64);
+            return Err(Corrupt { what: "member of a collective", value, limit });
+        }
+        let at = self.memory.board(self.instance.board.get() - 1 + 8 + member as u64 * 16, 16)?;
+        // SAFETY: sixteen bytes in the board region, at a multiple of 8.
+        Ok(unsafe { (at.cast::<u64>().read(), at.cast::<u64>().add(1).read()) })
     }
 
     /// Departs: this member reads no more.

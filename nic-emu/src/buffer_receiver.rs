@@ -5,13 +5,11 @@
 //! with the match; one whose bytes are in the sender's memory becomes a transfer.
 
 use crate::completer::Completer;
-use crate::descriptor::{
-    NO_REQUEST, Payload, PointToPoint, SendDescriptor, is_buffered_inline, is_receive, is_send,
-};
+use crate::descriptor::{NO_REQUEST, Payload, PointToPoint, ReceiveDescriptor, SendDescriptor, is_buffered_inline, is_receive, is_send};
 use crate::dma_helper::DmaHelper;
 use crate::doorbell::RingKind;
 use crate::matching::Envelope;
-use crate::memory::{Corrupt, NicMemory, RankBlock};
+use crate::memory::{Corrupt, ENTRIES, NicMemory, RankBlock};
 use crate::request::{Delivery, SLOT_PAYLOAD_BYTES};
 use crate::ring::{CELL_WORDS, Ring};
 
@@ -28,7 +26,7 @@ pub struct Message {
 
 /// What became of a ring entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Taken {
+pub(crate) enum Taken {
     /// Dealt with: its cell may be used again.
     Yes,
     /// The pool is full: it stays in its ring, and so does what follows it.
@@ -145,7 +143,7 @@ impl<'a, 'm> BufferReceiver<'a, 'm> {
             let takes = |first, second| envelope.takes(&Envelope::of_words(first, second));
             if let Some((entry, found)) = unexpected.find_envelope(self.memory, takes)? {
                 let message = found.read();
-                if !self.dma.has_room_for(&message)? {
+                if !self.has_room_for(&message, message[3] as u32)? {
                     return Ok(Taken::NoRoom);
                 }
                 unexpected.remove(self.memory, entry)?;
@@ -159,17 +157,17 @@ impl<'a, 'm> BufferReceiver<'a, 'm> {
 
     /// A message for a rank of this node: matches it with the oldest receive that waits, or keeps it until its receive is posted.
     #[inline]
-    fn handle_message(&mut self, origin: u32, words: &[u64; CELL_WORDS]) -> Result<Taken, Corrupt> {
+    pub(crate) fn handle_message(&mut self, origin: u32, words: &[u64; CELL_WORDS]) -> Result<Taken, Corrupt> {
         let destination = words[3] as u32;
         let Some(local_index) = self.memory.local_index(destination)? else {
-            return Err(Corrupt { what: "destination on another node", value: destination as u64, limit: 0 });
+            return self.send_out(origin, words);
         };
         let queues = &self.memory.rank(local_index)?.queues;
         if !queues.posted.is_empty() {
             let envelope = Envelope::of_words(words[0], words[1]);
             let takes = |first, second| Envelope::of_words(first, second).takes(&envelope);
             if let Some((at, receive)) = queues.posted.find_envelope(self.memory, takes)? {
-                if !self.dma.has_room_for(words)? {
+                if !self.has_room_for(words, origin)? {
                     return Ok(Taken::NoRoom);
                 }
                 queues.posted.remove(self.memory, at)?;
@@ -209,6 +207,9 @@ impl<'a, 'm> BufferReceiver<'a, 'm> {
             return Err(Corrupt { what: "posted receive", value: receive[0], limit: 0 });
         };
         let message = Message { origin, ..message_of_words(send)? };
+        if self.memory.local_index(origin)?.is_none() {
+            return self.schedule_remote(local_index, &receive, &message);
+        }
         let send = &message.send;
         let status = (send.source, send.tag, send.bytes);
         let delivery = match send.payload {
@@ -251,7 +252,9 @@ impl<'a, 'm> BufferReceiver<'a, 'm> {
 
     fn cancel_send(&mut self, local_index: u32, request: u32, destination: u32) -> Result<Taken, Corrupt> {
         let origin = self.memory.job_rank(local_index);
-        let Some(at) = self.memory.local_index(destination)? else { return Ok(Taken::Yes) };
+        let Some(at) = self.memory.local_index(destination)? else {
+            return self.cancel_remote_send(local_index, request, destination);
+        };
         let unexpected = &self.memory.rank(at)?.queues.unexpected;
         let is_it = |words: &[u64; CELL_WORDS]| words[3] == origin as u64 | (request as u64) << 32;
         if let Some((entry, found)) = unexpected.find(self.memory, is_it)? {
@@ -263,6 +266,96 @@ impl<'a, 'm> BufferReceiver<'a, 'm> {
             self.completer.complete_cancelled(local_index, request)?;
         }
         Ok(Taken::Yes)
+    }
+
+    /// A message for a rank of another node: it waits for a global slice, in the order of posting.
+    #[cold]
+    fn send_out(&mut self, origin: u32, words: &[u64; CELL_WORDS]) -> Result<Taken, Corrupt> {
+        let Some(sender) = self.memory.local_index(origin)? else {
+            let what = "destination of a message from another node";
+            return Err(Corrupt { what, value: words[3] & 0xffff_ffff, limit: 0 });
+        };
+        self.push_outbound(sender, words)
+    }
+
+    fn push_outbound(&mut self, sender: u32, words: &[u64; CELL_WORDS]) -> Result<Taken, Corrupt> {
+        if !self.memory.rank(sender)?.queues.outbound.push(self.memory, words)? {
+            return Ok(Taken::NoRoom);
+        }
+        let outbound = &self.memory.header().remote.outbound;
+        outbound.set(outbound.get() + 1);
+        Ok(Taken::Yes)
+    }
+
+    /// A receive matched with a message of another node: an inline message is complete; of every other one, and where the
+    /// sender waits to be told, a global slice takes the pair.
+    #[cold]
+    fn schedule_remote(
+        &mut self,
+        local_index: u32,
+        receive: &ReceiveDescriptor,
+        message: &Message,
+    ) -> Result<(), Corrupt> {
+        let send = &message.send;
+        let is_inline = if let Payload::Inline(bytes) = send.payload {
+            let mut payload = [0; SLOT_PAYLOAD_BYTES];
+            payload[..bytes.len()].copy_from_slice(&bytes);
+            let status = (send.source, send.tag, send.bytes);
+            self.completer.complete(local_index, receive.request, status, &Delivery::InSlot(payload))?;
+            true
+        } else {
+            false
+        };
+        if is_inline && send.request == NO_REQUEST {
+            return Ok(());
+        }
+        let queued = SendDescriptor { destination: message.origin, ..*send };
+        let mut words = receive.encode();
+        words[3] |= local_index as u64;
+        let matches = &self.memory.header().remote.matches;
+        // `has_room_for` has seen to it that there is room.
+        if matches.push(self.memory, &queued.encode())? && matches.push(self.memory, &words)? {
+            return Ok(());
+        }
+        Err(Corrupt { what: "queue entries in use", value: ENTRIES as u64, limit: ENTRIES as u64 })
+    }
+
+    #[inline]
+    fn has_room_for(&mut self, message: &[u64; CELL_WORDS], origin: u32) -> Result<bool, Corrupt> {
+        if self.memory.local_index(origin)?.is_none() {
+            return Ok(self.memory.control().entries.used() as usize + 2 <= ENTRIES);
+        }
+        self.dma.has_room_for(message)
+    }
+
+    /// Takes back a send that has not left this node, or asks the destination's node to do so.
+    #[cold]
+    fn cancel_remote_send(&mut self, sender: u32, request: u32, destination: u32) -> Result<Taken, Corrupt> {
+        let outbound = &self.memory.rank(sender)?.queues.outbound;
+        let is_it = |words: &[u64; CELL_WORDS]| {
+            matches!(PointToPoint::decode(words), Some(PointToPoint::Send(send)) if send.request == request)
+        };
+        let Some((entry, found)) = outbound.find(self.memory, is_it)? else {
+            return self.push_outbound(sender, &PointToPoint::Cancel { request, destination }.encode());
+        };
+        outbound.remove(self.memory, entry)?;
+        let count = &self.memory.header().remote.outbound;
+        count.set(count.get().wrapping_sub(1));
+        if let Payload::Slab(slab) = message_of_words(&found)?.send.payload {
+            self.memory.rank(sender)?.returned.give_back(slab);
+        }
+        self.completer.complete_cancelled(sender, request)?;
+        Ok(Taken::Yes)
+    }
+
+    /// Takes back a message of another node's rank, if it still waits here; answers its payload.
+    pub(crate) fn take_back(&mut self, origin: u32, request: u32, destination: u32) -> Result<Option<Payload>, Corrupt> {
+        let Some(at) = self.memory.local_index(destination)? else { return Ok(None) };
+        let unexpected = &self.memory.rank(at)?.queues.unexpected;
+        let is_it = |words: &[u64; CELL_WORDS]| words[3] == origin as u64 | (request as u64) << 32;
+        let Some((entry, found)) = unexpected.find(self.memory, is_it)? else { return Ok(None) };
+        unexpected.remove(self.memory, entry)?;
+        Ok(Some(message_of_words(&found)?.send.payload))
     }
 }
 
@@ -280,7 +373,7 @@ fn check_count(count: u32, ring: &Ring<'_>) -> Result<(), Corrupt> {
 }
 
 /// The message that an unexpected-queue entry holds.
-fn message_of_words(words: &[u64; CELL_WORDS]) -> Result<Message, Corrupt> {
+pub(crate) fn message_of_words(words: &[u64; CELL_WORDS]) -> Result<Message, Corrupt> {
     match PointToPoint::decode(words) {
         Some(PointToPoint::Send(send)) => Ok(Message { send, origin: send.destination }),
         _ => Err(Corrupt { what: "unexpected message", value: words[0], limit: 0 }),

@@ -17,6 +17,8 @@ pub enum InstanceState {
     Gathering = 1,
     /// All have arrived; some have still to read and depart.
     Released = 2,
+    /// All members of this node have arrived, and global slices know it.
+    Announced = 3,
 }
 
 /// A collective under way.
@@ -54,7 +56,19 @@ pub struct Instance {
 
     /// Members that have read what they need and left.
     pub departed: AtomicU32,
-    _pad1: [u32; 15],
+    /// Members of the communicator on all nodes.
+    pub comm_size: Word,
+    /// Where in the board region the contributions of all members are, plus one; 0 when they are only here.
+    pub board: Word64,
+    _pad1: [u32; 12],
+}
+
+impl Instance {
+    /// Whether members of the communicator are on other nodes.
+    #[inline]
+    pub fn spans_nodes(&self) -> bool {
+        self.comm_size.get() != self.expected.get()
+    }
 }
 
 /// Bytes of an instance without its members.

@@ -34,6 +34,10 @@ impl<'a, 'm> CollectiveHelper<'a, 'm> {
     #[inline]
     pub fn run(&mut self, index: u32) -> Result<(), Corrupt> {
         let instance = self.memory.instance(index)?;
+        if instance.spans_nodes() {
+            // Global slices see to it.
+            return Ok(());
+        }
         let complete = instance.arrived.get() == instance.expected.get();
         match instance.kind.get() {
             kind if kind == CollectiveKind::Barrier as u32 && complete => self.barrier(index, instance),
@@ -46,7 +50,7 @@ impl<'a, 'm> CollectiveHelper<'a, 'm> {
     }
 
     #[inline]
-    fn barrier(&mut self, index: u32, instance: &Instance) -> Result<(), Corrupt> {
+    pub(crate) fn barrier(&mut self, index: u32, instance: &Instance) -> Result<(), Corrupt> {
         for member in members(self.memory, index, instance)? {
             self.complete(member, &Delivery::InPlace, instance)?;
         }
@@ -74,7 +78,7 @@ impl<'a, 'm> CollectiveHelper<'a, 'm> {
     }
 
     /// Gives the root's bytes to every member that has come and not yet got them.
-    fn broadcast(&mut self, index: u32, instance: &Instance) -> Result<(), Corrupt> {
+    pub(crate) fn broadcast(&mut self, index: u32, instance: &Instance) -> Result<(), Corrupt> {
         let members = members(self.memory, index, instance)?;
         let root = instance.root_member.get() - 1;
         let Some(from) = members.get(root as usize) else {

@@ -80,7 +80,12 @@ impl<'m> CollectiveList<'m> {
         if descriptor.comm_rank == descriptor.root {
             instance.root_member.set(descriptor.local_index as u32 + 1);
         }
-        instance.arrived.set(instance.arrived.get() + 1);
+        let arrived = instance.arrived.get() + 1;
+        instance.arrived.set(arrived);
+        if instance.spans_nodes() && arrived == instance.expected.get() {
+            let seen = &self.memory.header().remote.arrived;
+            seen.set(seen.get().wrapping_add(1));
+        }
         Ok(Arrival::At(index))
     }
 
@@ -97,6 +102,7 @@ impl<'m> CollectiveList<'m> {
                 return Ok(Some(at - 1));
             }
             if instance.state.get() == InstanceState::Released as u32
+                && !instance.spans_nodes()
                 && instance.departed.load(Ordering::Acquire) >= instance.readers.get()
             {
                 self.free(at - 1, instance)?;
@@ -115,6 +121,8 @@ impl<'m> CollectiveList<'m> {
         instance.expected.set(descriptor.local_size as u32);
         instance.arrived.set(0);
         instance.bytes.set(descriptor.bytes);
+        instance.comm_size.set(descriptor.comm_size);
+        instance.board.set(0);
         instance.root_member.set(0);
         instance.result_member.set(0);
         instance.readers.set(0);

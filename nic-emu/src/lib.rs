@@ -30,6 +30,7 @@ engine_modules!(
     completer,
     descriptor,
     dma_helper,
+    global,
     hang,
     host,
     matching,

@@ -108,7 +108,7 @@ impl PostedQueue {
     }
 }
 
-/// The two queues of a rank, one cache line.
+/// The queues of a rank, one cache line.
 #[repr(C, align(64))]
 #[derive(Default)]
 pub struct MatchQueues {
@@ -116,6 +116,8 @@ pub struct MatchQueues {
     pub posted: PostedQueue,
     /// Messages that wait for a receive.
     pub unexpected: Queue,
+    /// Sends of this rank to ranks on other nodes, until a global slice takes them.
+    pub outbound: Queue,
 }
 
 const _: () = assert!(size_of::<MatchQueues>() == 64);

@@ -39,6 +39,7 @@ impl<'a, 'm> ReduceHelper<'a, 'm> {
         let kind = instance.kind.get();
         if instance.arrived.get() != instance.expected.get()
             || kind != CollectiveKind::Reduce as u32 && kind != CollectiveKind::Allreduce as u32
+            || instance.spans_nodes()
         {
             return Ok(());
         }
@@ -96,13 +97,7 @@ impl<'a, 'm> ReduceHelper<'a, 'm> {
         Ok(())
     }
 
-    fn give_root(
-        &mut self,
-        index: u32,
-        instance: &Instance,
-        members: &[Member],
-        last: usize,
-    ) -> Result<(), Corrupt> {
+    pub(crate) fn give_root(&mut self, index: u32, instance: &Instance, members: &[Member], last: usize) -> Result<(), Corrupt> {
         let root = (instance.root_member.get() as usize).wrapping_sub(1);
         let Some(member) = members.get(root) else {
             return Err(Corrupt {
@@ -131,13 +126,7 @@ impl<'a, 'm> ReduceHelper<'a, 'm> {
         self.completer.refer(member.local_index.get(), member.request.get(), index, SlotState::Released)
     }
 
-    fn give_all(
-        &mut self,
-        index: u32,
-        instance: &Instance,
-        members: &[Member],
-        last: usize,
-    ) -> Result<(), Corrupt> {
+    pub(crate) fn give_all(&mut self, index: u32, instance: &Instance, members: &[Member], last: usize) -> Result<(), Corrupt> {
         if let Some(delivery) = self.inline_result(&members[last])? {
             for member in members {
                 self.complete(member, &delivery, instance)?;

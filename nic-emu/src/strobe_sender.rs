@@ -49,7 +49,8 @@ impl StrobeSender {
             }
         };
         let emds = memory.emds_local();
-        let mut slice = if emds.is_empty() {
+        // With several nodes, a node's slices are the global ones, and what is recorded is those.
+        let mut slice = if emds.is_empty() || memory.node().1 > 1 {
             Self::run_microphases(memory, |_| ())?
         } else {
             Self::run_recorded(memory, SliceIndex(index), &now_ns)?

@@ -225,6 +225,22 @@ pub unsafe fn read_peer(pid: u32, address: u64, to: *mut u8, bytes: usize) -> Re
     Ok(())
 }
 
+/// Writes to another process of the node, as much as asked for: what came from another node.
+pub fn write_peer(pid: u32, address: u64, from: &[u8]) -> Result<(), ChannelError> {
+    let (here, bytes) = (from.as_ptr() as u64, from.len() as u64);
+    let mut written = 0;
+    while written < bytes {
+        match attach(Direction::Write, pid, here + written, address + written, bytes - written)? {
+            Attempt::Moved(some) => written += some,
+            Attempt::Refused => {
+                let source = std::io::Error::from_raw_os_error(libc::EPERM);
+                return Err(ChannelError::System { pid, direction: "write", address, bytes, source });
+            }
+        }
+    }
+    Ok(())
+}
+
 /// One call's view of a transfer.
 struct Job<'a> {
     memory: &'a NicMemory,

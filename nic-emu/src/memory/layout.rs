@@ -4,7 +4,7 @@ use super::{Corrupt, Word, Word64};
 use crate::collective::{INSTANCE_BYTES, MEMBER_BYTES};
 use crate::doorbell::COUNTER_BITS;
 use crate::pool::FreeList;
-use crate::queue::MatchQueues;
+use crate::queue::{MatchQueues, Queue};
 use crate::request::RequestSlot;
 use crate::ring::Cell;
 use crate::slab::{ReturnedSlabs, SLAB_BYTES, SLABS};
@@ -30,6 +30,11 @@ pub const INSTANCES: usize = 1 << 12;
 /// Windows for pipelined copies, one for each sender with a local index below this; the messages of others go by
 /// cross-memory attach.
 pub const WINDOWS: usize = 1 << 9;
+
+/// Contexts whose communicators may span nodes at the same time.
+pub const GROUPS: usize = 1 << 16;
+/// Bytes of what collectives across nodes have put up for this node's ranks to read.
+pub const BOARD_BYTES: usize = 1 << 30;
 
 const PAGE: usize = 4096;
 
@@ -81,6 +86,8 @@ pub struct Header {
     pub pools: Pools,
     /// Who has to be woken when something is posted.
     pub attention: Attention,
+    /// What waits for a global slice; all zeros on one node.
+    pub remote: RemoteState,
     /// The next context that no communicator uses.
     pub next_context: Line<AtomicU32>,
     /// 0, or 1 + the local index of the rank that aborted first, or `u32::MAX` when NIC memory is corrupt.
@@ -93,6 +100,17 @@ pub struct Header {
     pub abort_message: [AtomicU64; ABORT_MESSAGE_BYTES / 8],
     /// A corrupt word's value and limit, when `aborted` says so.
     pub corrupt: [Word64; 2],
+}
+
+/// What the processor keeps for global slices (`crate::global`).
+#[repr(C, align(64))]
+pub struct RemoteState {
+    /// Descriptors in the ranks' outbound queues.
+    pub outbound: Word,
+    /// Collectives that span nodes and at which all local members have arrived, so far.
+    pub arrived: Word,
+    /// Receives matched with messages of other nodes: of each pair, the message, then the receive.
+    pub matches: Queue,
 }
 
 /// Bytes of an abort message that are kept.
@@ -227,6 +245,9 @@ pub struct Layout {
     pub(super) instances: usize,
     pub(super) instance_stride: usize,
     pub(super) windows: usize,
+    pub(super) groups: usize,
+    pub(super) group_stride: usize,
+    pub(super) board: usize,
     pub(super) emds: [usize; 2],
     /// Bytes of the whole mapping.
     pub bytes: usize,
@@ -263,6 +284,11 @@ impl Layout {
         let transfers = region(TRANSFERS * size_of::<Transfer>());
         let instances = region(INSTANCES * instance_stride);
         let windows = region(WINDOWS * WINDOW_BYTES);
+        // What only jobs of several nodes have: every node has a rank, so there are at most so many others.
+        let other_nodes = (job_ranks - local_ranks) as usize;
+        let group_stride = if other_nodes == 0 { 0 } else { (1 + (other_nodes + 1).div_ceil(64)) * 8 };
+        let groups = region(GROUPS * group_stride);
+        let board = region(if other_nodes == 0 { 0 } else { BOARD_BYTES });
         let emds = [region(emds_words[0] * 8), region(emds_words[1] * 8)];
         Ok(Self {
             local_ranks,
@@ -277,6 +303,9 @@ impl Layout {
             instances,
             instance_stride,
             windows,
+            groups,
+            group_stride,
+            board,
             emds,
             bytes: end,
         })
@@ -302,7 +331,7 @@ mod tests {
         #[test]
         fn regions_are_page_aligned_disjoint_and_inside(local in 1u32..600, remote in 0u32..5000, emds in 0usize..100_000) {
             let layout = Layout::new(local, local + remote, [emds, emds / 2]).unwrap();
-            let starts = [layout.control, layout.doorbells, layout.places, layout.ranks, layout.entries, layout.transfers, layout.instances, layout.windows, layout.emds[0], layout.emds[1], layout.bytes];
+            let starts = [layout.control, layout.doorbells, layout.places, layout.ranks, layout.entries, layout.transfers, layout.instances, layout.windows, layout.groups, layout.board, layout.emds[0], layout.emds[1], layout.bytes];
             for pair in starts.windows(2) {
                 prop_assert!(pair[0] <= pair[1] && pair[0] % PAGE == 0);
             }

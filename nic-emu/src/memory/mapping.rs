@@ -1,7 +1,7 @@
 //! The mapping itself: a sparse memfd (or, in the simulator, anonymous memory), and checked access to its regions.
 
 use super::layout::{Control, Header, Layout, LayoutError, MAGIC, RankBlock, checked};
-use super::{Corrupt, ENTRIES, INSTANCES, REQUESTS, TRANSFERS, WINDOWS};
+use super::{BOARD_BYTES, Corrupt, ENTRIES, GROUPS, INSTANCES, REQUESTS, TRANSFERS, WINDOWS};
 use crate::collective::{Instance, Member};
 use crate::doorbell::HeadsWord;
 use crate::request::RequestSlot;
@@ -310,6 +310,47 @@ impl NicMemory {
         let i = checked("window", window, WINDOWS)?;
         // SAFETY: the region holds `WINDOWS` windows and the index was checked, so the sum stays inside the mapping.
         Ok(unsafe { self.base.add(self.layout.windows + i * WINDOW_BYTES) })
+    }
+
+    /// The words of a context's group: its context plus one, then a bit per node. None on one node.
+    #[inline]
+    pub fn group(&self, context: u32) -> &[AtomicU64] {
+        let stride = self.layout.group_stride;
+        // SAFETY: the region holds `GROUPS` groups of this stride.
+        unsafe { self.many(self.layout.groups + (context as usize % GROUPS) * stride, stride / 8) }
+    }
+
+    /// Part of the board region.
+    pub fn board(&self, offset: u64, bytes: u64) -> Result<NonNull<u8>, Corrupt> {
+        let size = if self.layout.group_stride == 0 { 0 } else { BOARD_BYTES as u64 };
+        match offset.checked_add(bytes) {
+            // SAFETY: the region holds `size` bytes and the range was checked.
+            Some(end) if end <= size => Ok(unsafe { self.base.add(self.layout.board + offset as usize) }),
+            _ => Err(Corrupt { what: "end of a range of the board region", value: offset, limit: size }),
+        }
+    }
+
+    /// Node and local index of a rank of the job.
+    #[inline]
+    pub fn place(&self, job_rank: u32) -> Result<(u32, u32), Corrupt> {
+        let i = checked("rank", job_rank, self.layout.job_ranks as usize)?;
+        if self.layout.local_ranks == self.layout.job_ranks {
+            return Ok((self.header().node.get(), job_rank));
+        }
+        let place = self.places()[i].load(Ordering::Relaxed);
+        Ok(((place >> 32) as u32, place as u32))
+    }
+
+    /// Says where a rank of the job is: its node, and its local index there. When NIC memory is made.
+    pub fn set_place(&self, job_rank: u32, node: u32, local_index: u32) {
+        if let Some(place) = self.places().get(job_rank as usize) {
+            place.store((node as u64) << 32 | local_index as u64, Ordering::Relaxed);
+        }
+    }
+
+    /// This node's number in the job, and the number of nodes.
+    pub fn node(&self) -> (u32, u32) {
+        (self.header().node.get(), self.header().nodes.get())
     }
 
     /// The words of the local EMDS ring; none when EMDS is off.

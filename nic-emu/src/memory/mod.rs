@@ -10,6 +10,8 @@
 //!               transfers         messages under way by rendezvous                  320 bytes each
 //!               instances         collectives under way, a member per local rank
 //!               windows           slots for pipelined copies
+//!               groups            nodes of each communicator                       jobs of several nodes only
+//!               board             what collectives brought from other nodes        jobs of several nodes only
 //!               emds              ring of slice records (mds::emds)
 //! ```
 //!
@@ -21,9 +23,9 @@
 mod layout;
 mod mapping;
 
-pub use layout::{ABORT_MESSAGE_BYTES, Control, Header, Layout, LayoutError, RankBlock};
+pub use layout::{ABORT_MESSAGE_BYTES, Control, Header, Layout, LayoutError, RankBlock, RemoteState};
 pub use layout::{
-    COLLECTIVE_RING, ENTRIES, INSTANCES, RECEIVE_RING, REQUESTS, SEND_RING, TRANSFERS, WINDOWS,
+    BOARD_BYTES, COLLECTIVE_RING, ENTRIES, GROUPS, INSTANCES, RECEIVE_RING, REQUESTS, SEND_RING, TRANSFERS, WINDOWS,
 };
 pub use mapping::{MapError, NicMemory};
 

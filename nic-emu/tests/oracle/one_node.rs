@@ -62,7 +62,7 @@ fn run(shape: &Shape) {
         .collect();
     let machine = OneNic { memory, period_ns: shape.period_ns };
     let random = Random::new(shape.seed ^ 0xface);
-    Run { program: &program, shape, machine, ranks, log: Log::default(), random }.complete();
+    Run { program: &program, machine, ranks, log: Log::default(), random }.complete();
 }
 
 fn shape() -> impl Strategy<Value = Shape> {

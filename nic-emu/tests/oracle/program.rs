@@ -101,7 +101,7 @@ impl Program {
         for _ in 0..shape.events {
             let comm = random.below(program.comms.len());
             if random.once_in(4) {
-                program.add_collective(comm, &mut random);
+                program.add_collective(comm, shape.largest, &mut random);
             } else {
                 program.add_message(comm, shape.largest, &mut random, &mut held_back);
             }
@@ -170,7 +170,7 @@ impl Program {
         }
     }
 
-    fn add_collective(&mut self, comm: usize, random: &mut Random) {
+    fn add_collective(&mut self, comm: usize, largest: usize, random: &mut Random) {
         let size = self.comms[comm].members.len();
         let kind = *random.pick(&[
             CollectiveKind::Barrier,
@@ -192,7 +192,8 @@ impl Program {
         let data = match kind {
             CollectiveKind::Barrier => vec![Vec::new(); size],
             CollectiveKind::Broadcast => {
-                let bytes = if random.once_in(4) { 8193 + random.below(200_000) } else { small(random) };
+                let bytes =
+                    if random.once_in(4) { 8193 + random.below(largest.min(200_000)) } else { small(random) };
                 (0..size).map(|i| if i == root { random.bytes(bytes) } else { vec![0; bytes] }).collect()
             }
             CollectiveKind::Board => (0..size)

@@ -1,7 +1,7 @@
 //! Runs a program on a machine: ranks take turns at random; when nothing moves any more, everything that could still
 //! complete is a bug; then what the program is stuck in is cancelled, and it goes on.
 
-use crate::program::{Call, Program, Shape};
+use crate::program::{Call, Program};
 use crate::random::Random;
 use crate::rank::{Outstanding, RankRun};
 use crate::rules::Log;
@@ -33,6 +33,10 @@ pub trait Machine {
     fn step(&mut self, random: &mut Random) -> bool;
     /// The NICs.
     fn memories(&self) -> Vec<Arc<NicMemory>>;
+    /// What they have under way, for a message.
+    fn describe(&self) -> String {
+        String::new()
+    }
 }
 
 /// Rounds in which nothing changes before the program is taken to be stuck.
@@ -40,7 +44,6 @@ const QUIET_ROUNDS: usize = 40;
 
 pub struct Run<'a, M> {
     pub program: &'a Program,
-    pub shape: &'a Shape,
     pub machine: M,
     pub ranks: Vec<RankRun>,
     pub log: Log,
@@ -78,7 +81,9 @@ impl<M: Machine> Run<'_, M> {
     }
 
     fn describe(&self) -> String {
-        self.ranks.iter().filter(|r| !r.is_finished()).map(|r| r.describe() + "\n").collect()
+        let ranks: String =
+            self.ranks.iter().filter(|r| !r.is_finished()).map(|r| r.describe() + "\n").collect();
+        ranks + &self.machine.describe()
     }
 
     /// Every rank has some turns. True if something changed.
@@ -111,7 +116,8 @@ impl<M: Machine> Run<'_, M> {
                             assert!(
                                 message.destination != receive.destination
                                     || !receive.envelope.takes(&message.envelope),
-                                "{receive:?} and {message:?} wait for each other"
+                                "{receive:?} and {message:?} wait for each other\n{}",
+                                self.describe()
                             );
                         }
                     }
@@ -198,19 +204,21 @@ impl<M: Machine> Run<'_, M> {
                     unsafe { self.ranks[i].port().post_send(&send, data.as_ptr(), data.len()) }.unwrap();
                 assert_eq!(posted, Posted::Complete, "rank {i} has lost slabs: only {slab} are left");
             }
-            let mut back = [0; 100];
-            for _ in 0..SLABS {
-                let envelope = Envelope { context, source: i as u32, tag: 99 };
+            let mut back = vec![[0; 100]; SLABS];
+            let envelope = Envelope { context, source: i as u32, tag: 99 };
+            let mut requests: Vec<u32> = Vec::new();
+            for buffer in &mut back {
                 // SAFETY: the buffer outlives the wait for the request.
                 let request =
-                    unsafe { self.ranks[i].port().post_receive(&envelope, back.as_mut_ptr(), 100) }.unwrap();
-                while self.ranks[i].port().test(request).unwrap().is_none() {
-                    set_clock(clock() + self.shape.period_ns);
-                    self.ranks[i].port().progress().unwrap();
-                    self.machine.step(&mut self.random);
-                }
+                    unsafe { self.ranks[i].port().post_receive(&envelope, buffer.as_mut_ptr(), 100) };
+                requests.push(request.unwrap());
             }
-            assert_eq!(back, data);
+            while !requests.is_empty() {
+                self.ranks[i].port().progress().unwrap();
+                self.machine.step(&mut self.random);
+                requests.retain(|&request| self.ranks[i].port().test(request).unwrap().is_none());
+            }
+            assert!(back.iter().all(|buffer| *buffer == data));
         }
         self.until_quiet();
         for memory in self.machine.memories() {

@@ -1,0 +1,192 @@
+//! What a collective across nodes gives this node's members: small results in their request slots, larger ones in NIC memory, where
+//! they read them until they depart.
+
+use super::board_region::{self, BoardRegion, Range};
+use super::error::GlobalError;
+use super::point_to_point::Env;
+use super::rank_memory;
+use crate::collective::{Instance, InstanceState};
+use crate::collective_helper::members;
+use crate::collective_list::{CollectiveList, Contribution, contribution};
+use crate::descriptor::{CollectiveKind, INLINE_BYTES, NO_REQUEST};
+use crate::memory::{BOARD_BYTES, Corrupt, NicMemory};
+use crate::reduce_helper::ReduceHelper;
+use crate::request::{Delivery, SLOT_PAYLOAD_BYTES, SlotState};
+use crate::sync::Ordering;
+
+/// Instances that members still read from, and the ranges of the board region in use.
+#[derive(Debug)]
+pub struct Deliveries {
+    released: Vec<(u32, Option<Range>)>,
+    /// The board region.
+    pub region: BoardRegion,
+}
+
+impl Deliveries {
+    /// None.
+    pub fn new() -> Self {
+        Self { released: Vec::new(), region: BoardRegion::new() }
+    }
+
+    /// True when nobody reads anything.
+    pub fn is_idle(&self) -> bool {
+        self.released.is_empty()
+    }
+
+    /// Members were released from an instance and may still read from it.
+    pub fn watch(&mut self, index: u32, instance: &Instance) {
+        if instance.state.get() != InstanceState::Free as u32 {
+            self.released.push((index, None));
+        }
+    }
+
+    /// Gives the local members what a collective brought; `reserved` is the range that a broadcast was promised.
+    ///
+    /// # Errors
+    /// NIC memory is corrupt, or the region is full.
+    pub fn deliver(
+        &mut self,
+        env: &mut Env<'_, '_>,
+        reserved: Option<Range>,
+        index: u32,
+        bytes: &[u8],
+    ) -> Result<(), GlobalError> {
+        let instance = env.memory.instance(index)?;
+        let members = members(env.memory, index, instance)?;
+        let list = CollectiveList::new(env.memory);
+        let kind = instance.kind.get();
+        if kind == CollectiveKind::Reduce as u32 || kind == CollectiveKind::Allreduce as u32 {
+            let last = members.len() - 1;
+            put_result(env.memory, &members[last], bytes)?;
+            let mut helper = ReduceHelper::new(env.memory, &list, env.completer);
+            if kind == CollectiveKind::Reduce as u32 {
+                helper.give_root(index, instance, members, last)?;
+            } else {
+                helper.give_all(index, instance, members, last)?;
+            }
+            self.watch(index, instance);
+            return Ok(());
+        }
+        let is_small = is_broadcast(instance) && bytes.len() <= INLINE_BYTES;
+        if is_small {
+            reserved.into_iter().for_each(|range| self.region.give_back(range));
+            let mut payload = [0; SLOT_PAYLOAD_BYTES];
+            payload[..bytes.len()].copy_from_slice(bytes);
+            for member in members.iter().filter(|member| member.request.get() != NO_REQUEST) {
+                let status = (instance.root.get(), 0, bytes.len() as u64);
+                let delivery = Delivery::InSlot(payload);
+                env.completer.complete(member.local_index.get(), member.request.get(), status, &delivery)?;
+            }
+            return Ok(list.free(index, instance)?);
+        }
+        let image =
+            if is_broadcast(instance) { board_region::image(&[bytes.to_vec()]) } else { bytes.to_vec() };
+        let range = match reserved {
+            Some(range) => range,
+            None => self
+                .region
+                .take(image.len() as u64)
+                .ok_or(GlobalError::NoRoom { bytes: image.len() as u64, limit: BOARD_BYTES as u64 })?,
+        };
+        board_region::write(env.memory, range, &image)?;
+        instance.board.set(range.offset + 1);
+        let readers = members.iter().filter(|member| member.request.get() != NO_REQUEST);
+        instance.readers.set(readers.clone().count() as u32);
+        instance.state.set(InstanceState::Released as u32);
+        for member in readers {
+            env.completer.refer(
+                member.local_index.get(),
+                member.request.get(),
+                index,
+                SlotState::Released,
+            )?;
+        }
+        self.released.push((index, Some(range)));
+        Ok(())
+    }
+
+    /// Lets the local members of a reduction go whose result is not for this node.
+    ///
+    /// # Errors
+    /// NIC memory is corrupt.
+    pub fn let_go(&mut self, env: &mut Env<'_, '_>, index: u32) -> Result<(), GlobalError> {
+        let instance = env.memory.instance(index)?;
+        for member in members(env.memory, index, instance)? {
+            if member.request.get() != NO_REQUEST {
+                let status = (instance.root.get(), 0, instance.bytes.get());
+                env.completer.complete(
+                    member.local_index.get(),
+                    member.request.get(),
+                    status,
+                    &Delivery::InPlace,
+                )?;
+            }
+        }
+        Ok(CollectiveList::new(env.memory).free(index, instance)?)
+    }
+
+    /// Takes instances off the list that all their readers have departed from.
+    ///
+    /// # Errors
+    /// NIC memory is corrupt.
+    pub fn free_departed(&mut self, env: &mut Env<'_, '_>) -> Result<(), GlobalError> {
+        let mut i = 0;
+        while let Some(&(index, range)) = self.released.get(i) {
+            let instance = env.memory.instance(index)?;
+            if instance.departed.load(Ordering::Acquire) < instance.readers.get() {
+                i += 1;
+                continue;
+            }
+            CollectiveList::new(env.memory).free(index, instance)?;
+            range.into_iter().for_each(|range| self.region.give_back(range));
+            self.released.swap_remove(i);
+        }
+        Ok(())
+    }
+}
+
+/// Whether an instance is a broadcast.
+pub fn is_broadcast(instance: &Instance) -> bool {
+    instance.kind.get() == CollectiveKind::Broadcast as u32
+}
+
+/// A member's contribution.
+///
+/// # Errors
+/// It is not where its descriptor says.
+pub fn bytes_of(memory: &NicMemory, member: &crate::collective::Member) -> Result<Vec<u8>, GlobalError> {
+    Ok(match contribution(memory, member)? {
+        Contribution::Inline(bytes, length) => bytes[..length].to_vec(),
+        // SAFETY: a slab of that length, which is the NIC's until the instance is freed.
+        Contribution::Slab(slab, length) => unsafe { std::slice::from_raw_parts(slab, length) }.to_vec(),
+        Contribution::Memory(address) => {
+            let mut bytes = vec![0; member.bytes.get() as usize];
+            rank_memory::read(memory, member.local_index.get(), address, &mut bytes)?;
+            bytes
+        }
+    })
+}
+
+/// Puts a reduction's result in the place of a member's contribution, which is as long.
+fn put_result(
+    memory: &NicMemory,
+    member: &crate::collective::Member,
+    result: &[u8],
+) -> Result<(), GlobalError> {
+    let wrong = Corrupt { what: "bytes of a result", value: result.len() as u64, limit: member.bytes.get() };
+    match contribution(memory, member)? {
+        Contribution::Inline(mut bytes, length) if length == result.len() => {
+            bytes[..length].copy_from_slice(result);
+            for (word, chunk) in member.payload.iter().zip(bytes.as_chunks::<8>().0) {
+                word.set(u64::from_ne_bytes(*chunk));
+            }
+            Ok(())
+        }
+        Contribution::Slab(slab, length) if length == result.len() => {
+            // SAFETY: the slab has that length and is the NIC's until the instance is freed.
+            unsafe { std::ptr::copy_nonoverlapping(result.as_ptr(), slab, length) };
+            Ok(())
+        }
+        _ => Err(wrong.into()),
+    }
+}

@@ -1,0 +1,83 @@
+//! What ends a job that spans nodes.
+
+use crate::channel::ChannelError;
+use crate::memory::Corrupt;
+use crate::strobe_receiver::SliceError;
+use bcs_core::{FabricError, NodeId};
+
+/// Why global slices cannot go on. All of them end the job.
+#[derive(Debug, thiserror::Error)]
+pub enum GlobalError {
+    /// A node of the job died.
+    #[error("{node} of the job has died: its ranks are lost; start the job again without it")]
+    NodeDied {
+        /// The node's number in the job.
+        node: NodeId,
+    },
+    /// The network failed otherwise.
+    #[error("the job's network failed: {0}")]
+    Fabric(FabricError),
+    /// NIC memory is corrupt, or ranks of this node called different collectives.
+    #[error(transparent)]
+    Slice(#[from] SliceError),
+    /// Bytes of a rank cannot be read or written.
+    #[error(transparent)]
+    Channel(#[from] ChannelError),
+    /// What another node sent makes no sense.
+    #[error(
+        "{node} sent a record that cannot be ({what} {value}): the nodes run different versions, or NIC memory is corrupt"
+    )]
+    Record {
+        /// The sender.
+        node: NodeId,
+        /// What is wrong.
+        what: &'static str,
+        /// Its value.
+        value: u64,
+    },
+    /// A communicator that spans nodes was never registered.
+    #[error("context {context} spans nodes, but its communicator's members were not registered with the NIC")]
+    UnknownGroup {
+        /// The context.
+        context: u32,
+    },
+    /// Members on different nodes called different collectives.
+    #[error(
+        "ranks of {here} and {there} called collectives that do not fit each other (context {context}, collective {sequence})"
+    )]
+    Mismatch {
+        /// This node.
+        here: NodeId,
+        /// The other one.
+        there: NodeId,
+        /// The communicator's context.
+        context: u32,
+        /// Which of its collectives.
+        sequence: u64,
+    },
+    /// Contributions that wait to be read fill the board region.
+    #[error("{bytes} bytes of a collective find no room among {limit}: use smaller contributions")]
+    NoRoom {
+        /// What was to be stored.
+        bytes: u64,
+        /// The region's size.
+        limit: u64,
+    },
+}
+
+impl From<Corrupt> for GlobalError {
+    fn from(corrupt: Corrupt) -> Self {
+        GlobalError::Slice(SliceError::Corrupt(corrupt))
+    }
+}
+
+impl From<FabricError> for GlobalError {
+    fn from(error: FabricError) -> Self {
+        match error {
+            FabricError::NodeDead { node, .. } | FabricError::SelfDead { node, .. } => {
+                GlobalError::NodeDied { node }
+            }
+            other => GlobalError::Fabric(other),
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! Contributions and partial results on their way up the tree of a communicator's nodes.
+//!
+//! Every node waits for all its children, adds what its own members gave, combines what the reduction tree lets it combine
+//! (`crate::arith::reduction_tree`: an order that no placement can change), and sends what is left to its parent. The lead ends up
+//! with the result of a reduction, or with all contributions of a board.
+//!
+//! ```text
+//!  Up   context, collective, what (kind, operation, element), total bytes of the item, offset of this piece,
+//!       item (first rank | log2 of the block's size << 32), end << 63 | node of the root plus one     payload: the piece
+//! ```
+
+use super::error::GlobalError;
+use super::record::{Kind, Record};
+use crate::arith::reduction_tree::ReductionTree;
+use crate::arith::{Arithmetic, ElementType, ReduceOp, combine};
+use bcs_core::NodeId;
+use std::collections::BTreeMap;
+
+const END: u64 = 1 << 63;
+
+/// What a collective is, so that two nodes can tell whether they mean the same: kind, operation and element type.
+pub type Signature = u64;
+
+/// One collective's gathering on one node.
+#[derive(Debug, Default)]
+pub struct Gather {
+    /// Values by first rank, with the base-2 logarithm of the block's size: all that is here and not combined.
+    items: BTreeMap<u32, (u32, Vec<u8>)>,
+    /// Items of which pieces have come, by child.
+    building: BTreeMap<u32, Vec<u8>>,
+    /// Children that have sent everything.
+    pub complete_children: usize,
+    /// The node of the collective's root plus one, once it is known.
+    pub root_node: u32,
+    /// What the children say that it is, and who said so.
+    pub signature: Option<(NodeId, Signature)>,
+}
+
+/// How values are combined.
+#[derive(Clone, Copy, Debug)]
+pub struct Reduction {
+    /// The order.
+    pub tree: ReductionTree,
+    /// The operation.
+    pub op: ReduceOp,
+    /// The elements.
+    pub element: ElementType,
+    /// What computes it.
+    pub arithmetic: Arithmetic,
+}
+
+impl Gather {
+    /// Adds the contribution of a rank of the communicator.
+    pub fn add(&mut self, rank: u32, log2_size: u32, value: Vec<u8>) {
+        self.items.insert(rank, (log2_size, value));
+    }
+
+    /// A record of a child has arrived.
+    ///
+    /// # Errors
+    /// Its pieces do not fit together.
+    pub fn handle_record(&mut self, from: u32, record: &Record) -> Result<(), GlobalError> {
+        let [_, _, signature, total, offset, item, end] = record.words;
+        self.signature = Some((NodeId(from), signature));
+        if end & END != 0 {
+            self.complete_children += 1;
+            self.root_node = self.root_node.max(end as u32);
+            return Ok(());
+        }
+        let building = self.building.entry(from).or_default();
+        if building.len() as u64 != offset || offset + record.payload.len() as u64 > total {
+            return Err(GlobalError::Record {
+                node: NodeId(from),
+                what: "offset of a contribution",
+                value: offset,
+            });
+        }
+        building.extend_from_slice(&record.payload);
+        if building.len() as u64 == total {
+            let value = std::mem::take(building);
+            self.add(item as u32, (item >> 32) as u32, value);
+        }
+        Ok(())
+    }
+
+    /// Combines as far as the tree goes.
+    ///
+    /// # Errors
+    /// Values that cannot be combined.
+    pub fn combine(&mut self, reduction: &Reduction) -> Result<(), GlobalError> {
+        let Reduction { tree, op, element, arithmetic } = *reduction;
+        let mut waiting: Vec<u32> = self.items.keys().copied().collect();
+        while let Some(start) = waiting.pop() {
+            let Some((log2_size, _)) = self.items.get(&start) else { continue };
+            let strange = |value: u64| GlobalError::Record {
+                node: NodeId(self.root_node.saturating_sub(1)),
+                what: "partial result",
+                value,
+            };
+            let block = tree.block(start, *log2_size).ok_or_else(|| strange(start as u64))?;
+            let Some(partner) = tree.partner(block) else { continue };
+            let is_there = self
+                .items
+                .get(&partner.start())
+                .is_some_and(|(size, _)| tree.block(partner.start(), *size) == Some(partner));
+            if !is_there {
+                continue;
+            }
+            let (left, right) =
+                if block.start() < partner.start() { (block, partner) } else { (partner, block) };
+            let Some(joined) = tree.join(left, right) else { continue };
+            let (Some((_, low)), Some((_, mut high))) =
+                (self.items.remove(&left.start()), self.items.remove(&right.start()))
+            else {
+                continue;
+            };
+            combine(op, element, &low, &mut high, arithmetic).map_err(|_| strange(high.len() as u64))?;
+            self.items.insert(joined.start(), (joined.log2_size(), high));
+            waiting.push(joined.start());
+        }
+        Ok(())
+    }
+
+    /// The result of the reduction, when all is combined.
+    pub fn take_result(&mut self, tree: ReductionTree) -> Option<Vec<u8>> {
+        let (log2_size, _) = self.items.get(&0)?;
+        (tree.block(0, *log2_size)? == tree.root()).then(|| self.items.remove(&0))?.map(|(_, value)| value)
+    }
+
+    /// All contributions by rank.
+    pub fn take_all(&mut self) -> Vec<Vec<u8>> {
+        std::mem::take(&mut self.items).into_values().map(|(_, value)| value).collect()
+    }
+
+    /// What goes to the parent.
+    pub fn records(
+        &mut self,
+        context: u32,
+        collective: u64,
+        signature: Signature,
+        payload_bytes: u64,
+    ) -> Vec<Record> {
+        let mut records = Vec::new();
+        for (start, (log2_size, value)) in std::mem::take(&mut self.items) {
+            let item = start as u64 | (log2_size as u64) << 32;
+            let mut offset = 0;
+            loop {
+                let piece = &value[offset..value.len().min(offset + payload_bytes as usize)];
+                let words =
+                    [context as u64, collective, signature, value.len() as u64, offset as u64, item, 0];
+                records.push(Record::new(Kind::Up, 0, &words).with_payload(piece.to_vec()));
+                offset += piece.len();
+                if offset >= value.len() {
+                    break;
+                }
+            }
+        }
+        let end = END | self.root_node as u64;
+        records.push(Record::new(Kind::Up, 0, &[context as u64, collective, signature, 0, 0, 0, end]));
+        records
+    }
+}

@@ -1,0 +1,82 @@
+//! Groups: on which nodes a communicator has members.
+//!
+//! Whoever makes a communicator that spans nodes registers its members before its first collective; every member
+//! on a node writes the same words. Contexts of groups that live at the same time lie within
+//! [`crate::memory::GROUPS`] of each other, and no context is ever used again in a job: so a record never has to be taken back.
+
+use crate::memory::{Corrupt, NicMemory};
+use crate::sync::Ordering;
+use bcs_core::{NodeId, NodeSet};
+
+/// Says that a communicator's collectives have this context, and who its members are, as ranks of the job. Nothing on one
+/// node.
+///
+/// # Errors
+/// A member is no rank of the job.
+pub fn register(
+    memory: &NicMemory,
+    context: u32,
+    members: impl IntoIterator<Item = u32>,
+) -> Result<(), Corrupt> {
+    let words = memory.group(context);
+    let Some((key, bits)) = words.split_first() else { return Ok(()) };
+    let mut nodes = vec![0u64; bits.len()];
+    for rank in members {
+        let (node, _) = memory.place(rank)?;
+        let limit = bits.len() as u64 * 64;
+        let Some(word) = nodes.get_mut(node as usize / 64) else {
+            return Err(Corrupt { what: "node of a rank", value: node as u64, limit });
+        };
+        *word |= 1 << (node % 64);
+    }
+    for (bit, word) in bits.iter().zip(nodes) {
+        bit.store(word, Ordering::Relaxed);
+    }
+    key.store(context as u64 + 1, Ordering::Release);
+    Ok(())
+}
+
+/// The nodes of a registered communicator.
+pub fn nodes(memory: &NicMemory, context: u32) -> Option<NodeSet> {
+    let (key, bits) = memory.group(context).split_first()?;
+    if key.load(Ordering::Acquire) != context as u64 + 1 {
+        return None;
+    }
+    let words: Vec<u64> = bits.iter().map(|bit| bit.load(Ordering::Relaxed)).collect();
+    NodeSet::from_words(0, &words).filter(|nodes| !nodes.is_empty())
+}
+
+/// A communicator's nodes as a tree: the lowest is the lead and the root.
+#[derive(Clone, Debug)]
+pub struct Tree {
+    nodes: Vec<NodeId>,
+    here: usize,
+}
+
+/// Children of a node in the tree of a communicator's nodes.
+pub const FANOUT: usize = 4;
+
+impl Tree {
+    /// The tree over a group's nodes, as one of them sees it; none when it is not in the group.
+    pub fn new(nodes: &NodeSet, here: NodeId) -> Option<Self> {
+        let nodes: Vec<NodeId> = nodes.iter().collect();
+        let here = nodes.iter().position(|node| *node == here)?;
+        Some(Self { nodes, here })
+    }
+
+    /// Whether this node is the lead.
+    pub fn is_lead(&self) -> bool {
+        self.here == 0
+    }
+
+    /// Where this node sends what it has combined.
+    pub fn parent(&self) -> Option<NodeId> {
+        self.nodes.get(self.here.checked_sub(1)? / FANOUT).copied()
+    }
+
+    /// How many nodes send to this one.
+    pub fn children(&self) -> usize {
+        let first = self.here * FANOUT + 1;
+        self.nodes.len().saturating_sub(first).min(FANOUT)
+    }
+}

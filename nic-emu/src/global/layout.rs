@@ -1,0 +1,150 @@
+//! Where everything is in the job's global memory: the same on every node.
+//!
+//! ```text
+//!  0        strobe      the last microstrobe, or "idle"                     written by the SS
+//!  8        progress    slice, microphase and what this node needs next     written by this node
+//!  16       wants       first microphase that this node needs in a slice    written by this node
+//!  64       bells       a word per node: its wish for a slice               on the lead, written by that node
+//!           tails       a word per node: bytes it has written to its link   written by that node
+//!           consumed    a word per node: bytes it has read of ours          written by that node
+//!           links       a ring per node: the records that it sends here     written by that node
+//!           groups      per context: arrived, go, cell, data                collectives
+//! ```
+//!
+//! It is sparse: what no pair of nodes and no communicator uses is never touched.
+
+use bcs_core::{EventId, GlobalAddress, GlobalVariable};
+
+/// Contexts whose collectives have variables of their own: contexts of groups that live at the same time lie within so many
+/// of each other.
+pub const CONTEXTS: u32 = 1 << 16;
+
+/// Bytes of a group's two variables.
+const GROUP_VARIABLES: u64 = 16;
+/// Bytes of a group's cell: what the data after it is.
+pub const CELL_BYTES: u64 = 48;
+
+/// Signalled when a transfer of this node is complete on all its destinations.
+pub const SENT: EventId = EventId(0);
+/// Signalled when something was put here that this node has to look at.
+pub const ARRIVED: EventId = EventId(1);
+/// Events that a node needs.
+pub const EVENTS: u32 = 2;
+
+/// The layout for a job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GlobalLayout {
+    /// Nodes of the job.
+    pub nodes: u32,
+    /// Bytes of the ring of records from one node to another.
+    pub link_bytes: u64,
+    /// Bytes of a collective's data that travel at once.
+    pub data_bytes: u64,
+}
+
+impl GlobalLayout {
+    /// The layout with measured sizes: a ring holds what a slice brings from one node, and a collective's data is a few of
+    /// the network's fragments.
+    pub const fn new(nodes: u32) -> Self {
+        Self::sized(nodes, 256 << 10, 64 << 10)
+    }
+
+    /// A layout with other sizes, rounded up to what can work.
+    pub const fn sized(nodes: u32, link_bytes: u64, data_bytes: u64) -> Self {
+        let link_bytes = if link_bytes < 1024 { 1024 } else { link_bytes.next_multiple_of(64) };
+        let data_bytes = if data_bytes < 64 { 64 } else { data_bytes.next_multiple_of(64) };
+        Self { nodes, link_bytes, data_bytes }
+    }
+
+    /// Bytes of global memory that the job's fabric has to offer.
+    pub const fn memory_bytes(&self) -> u64 {
+        self.groups() + CONTEXTS as u64 * self.group_bytes()
+    }
+
+    /// Bytes of the longest record of a link.
+    pub const fn record_bytes(&self) -> u64 {
+        self.link_bytes / 4
+    }
+
+    const fn bells(&self) -> u64 {
+        64
+    }
+
+    const fn tails(&self) -> u64 {
+        self.bells() + self.nodes as u64 * 8
+    }
+
+    const fn acknowledgements(&self) -> u64 {
+        self.tails() + self.nodes as u64 * 8
+    }
+
+    const fn rings(&self) -> u64 {
+        (self.acknowledgements() + self.nodes as u64 * 8).next_multiple_of(64)
+    }
+
+    const fn groups(&self) -> u64 {
+        self.rings() + self.nodes as u64 * self.link_bytes
+    }
+
+    const fn group_bytes(&self) -> u64 {
+        GROUP_VARIABLES + CELL_BYTES + self.data_bytes
+    }
+
+    const fn group(&self, context: u32) -> u64 {
+        self.groups() + (context % CONTEXTS) as u64 * self.group_bytes()
+    }
+
+    /// The last microstrobe.
+    pub fn strobe(&self) -> GlobalVariable {
+        variable(0)
+    }
+
+    /// What this node has completed.
+    pub fn progress(&self) -> GlobalVariable {
+        variable(8)
+    }
+
+    /// What this node wants.
+    pub fn wants(&self) -> GlobalVariable {
+        variable(16)
+    }
+
+    /// On the lead: what `node` has rung for.
+    pub fn bell(&self, node: u32) -> GlobalVariable {
+        variable(self.bells() + node as u64 * 8)
+    }
+
+    /// Bytes that `node` has written to its link with this node.
+    pub fn tail(&self, node: u32) -> GlobalVariable {
+        variable(self.tails() + node as u64 * 8)
+    }
+
+    /// Bytes of this node's link with `node` that `node` has read.
+    pub fn consumed(&self, node: u32) -> GlobalVariable {
+        variable(self.acknowledgements() + node as u64 * 8)
+    }
+
+    /// The ring of records from `node`.
+    pub fn ring(&self, node: u32) -> GlobalAddress {
+        GlobalAddress(self.rings() + node as u64 * self.link_bytes)
+    }
+
+    /// The collective of this context for which all members on the node have arrived.
+    pub fn arrived(&self, context: u32) -> GlobalVariable {
+        variable(self.group(context))
+    }
+
+    /// The collective of this context that all nodes have reached.
+    pub fn go(&self, context: u32) -> GlobalVariable {
+        variable(self.group(context) + 8)
+    }
+
+    /// The cell of this context; its data follows.
+    pub fn cell(&self, context: u32) -> GlobalAddress {
+        GlobalAddress(self.group(context) + GROUP_VARIABLES)
+    }
+}
+
+fn variable(at: u64) -> GlobalVariable {
+    GlobalVariable::at(GlobalAddress(at)).expect("all regions are multiples of 8")
+}

@@ -1,0 +1,383 @@
+//! Messages between nodes: the BS, BR and DH of a global slice (paper, §4.3).
+//!
+//! - **DEM**: the BS sends each rank's outbound descriptors, in order, to the nodes of their destinations: at most
+//!   [`DESCRIPTORS_A_SLICE`] to one node. An inline message rides in its descriptor.
+//! - **MSM**: the BR matches what has arrived by the same queues and code as local messages, and grants chunks of matched
+//!   messages, oldest first, under a budget for all that comes in here in a slice.
+//! - **P2P**: the DH of the sender's node reads granted chunks from slabs or from ranks' memory and sends them, under a
+//!   budget for all that goes out; what exceeds it is first in the next slice. The receiver's node writes them where they go.
+//!
+//! ```text
+//!  Send       rank: who posted    words: the descriptor's 0..7
+//!  Matched    rank: its sender    request, slab plus one or 0
+//!  Cancelled  rank: its sender    request, slab plus one or 0
+//!  Grant      rank: its sender    request, place (slab plus one, or 0) | last << 63, address, offset, bytes, transfer
+//!  Data                           transfer, offset                                              payload: the bytes
+//! ```
+
+use super::error::GlobalError;
+use super::link::Links;
+use super::rank_memory;
+use super::record::{HEADER_BYTES, Kind, Record};
+use crate::buffer_receiver::{BufferReceiver, Taken, message_of_words};
+use crate::completer::Completer;
+use crate::descriptor::{NO_REQUEST, Payload, PointToPoint};
+use crate::dma_helper::DmaHelper;
+use crate::memory::{Corrupt, NicMemory};
+use crate::request::Delivery;
+use crate::ring::CELL_WORDS;
+use crate::slab::SLAB_BYTES;
+use std::collections::{BTreeMap, VecDeque};
+
+/// Descriptors that one node sends to another in a slice at most.
+pub const DESCRIPTORS_A_SLICE: u32 = 256;
+/// Bytes that come in to a node, and go out of it, in a slice at most.
+pub const BUDGET_BYTES: u64 = 1 << 20;
+
+const LAST: u64 = 1 << 63;
+
+/// A matched message on its way here.
+#[derive(Debug)]
+struct Incoming {
+    origin: u32,
+    node: u32,
+    request: u32,
+    /// The sender's slab plus one, or 0 when its bytes are at `source_address`.
+    place: u64,
+    source_address: u64,
+    destination: u32,
+    destination_request: u32,
+    destination_address: u64,
+    status: (u32, i32, u64),
+    bytes: u64,
+    granted: u64,
+    moved: u64,
+}
+
+/// The messages of a node that go to or come from others.
+#[derive(Debug, Default)]
+pub struct PointToPointEngine {
+    /// Records for the BR, in order of arrival.
+    inbox: VecDeque<(u32, Record)>,
+    incoming: BTreeMap<u64, Incoming>,
+    /// Transfers of which not all is granted, oldest first.
+    to_grant: VecDeque<u64>,
+    /// Grants that the DH has not carried out.
+    grants: VecDeque<(u32, Record)>,
+    last_transfer: u64,
+    granted_in_slice: bool,
+    /// Descriptors sent, and messages matched, since the last look: for EMDS.
+    pub counts: (u64, u64),
+}
+
+/// What all parts of a global slice work with.
+pub struct Env<'a, 'm> {
+    /// NIC memory; the run token is held.
+    pub memory: &'m NicMemory,
+    /// Publishes completions.
+    pub completer: &'a mut Completer<'m>,
+    /// Links to other nodes.
+    pub links: &'a mut Links,
+    /// Bytes of a record's payload at most.
+    pub payload_bytes: u64,
+}
+
+impl PointToPointEngine {
+    /// True when the BR has something to match or to grant.
+    pub fn wants_scheduling(&self, memory: &NicMemory) -> bool {
+        !self.inbox.is_empty() || !self.to_grant.is_empty() || !memory.header().remote.matches.is_empty()
+    }
+
+    /// True when the DHs have something to move for this node: as a sender, or as a receiver that has granted.
+    pub fn wants_transmission(&self) -> bool {
+        !self.grants.is_empty() || self.granted_in_slice
+    }
+
+    /// True when nothing is under way.
+    pub fn is_idle(&self) -> bool {
+        self.inbox.is_empty() && self.incoming.is_empty() && self.grants.is_empty()
+    }
+
+    /// A record has arrived.
+    ///
+    /// # Errors
+    /// It cannot be.
+    pub fn handle_record(
+        &mut self,
+        env: &mut Env<'_, '_>,
+        from: u32,
+        record: Record,
+    ) -> Result<(), GlobalError> {
+        match record.kind {
+            Kind::Send => self.inbox.push_back((from, record)),
+            Kind::Grant => self.grants.push_back((from, record)),
+            Kind::Matched => self.finish_send(env, record.rank, record.words[0] as u32, record.words[1])?,
+            Kind::Cancelled => {
+                let local = local(env.memory, record.rank)?;
+                if record.words[1] != 0 {
+                    env.memory.rank(local)?.returned.give_back((record.words[1] - 1) as u32);
+                }
+                env.completer.complete_cancelled(local, record.words[0] as u32)?;
+            }
+            Kind::Data => self.take_data(env, from, &record)?,
+            Kind::Pad | Kind::Up => return Err(strange(from, "kind", record.kind as u64)),
+        }
+        Ok(())
+    }
+
+    /// Descriptor exchange microphase: sends outbound descriptors.
+    ///
+    /// # Errors
+    /// NIC memory is corrupt.
+    pub fn exchange(&mut self, env: &mut Env<'_, '_>) -> Result<(), GlobalError> {
+        let remote = &env.memory.header().remote;
+        let mut sent: BTreeMap<u32, u32> = BTreeMap::new();
+        for index in 0..env.memory.layout().local_ranks {
+            if remote.outbound.get() == 0 {
+                break;
+            }
+            let rank = env.memory.rank(index)?;
+            let outbound = &rank.queues.outbound;
+            let origin = env.memory.job_rank(index);
+            while let Some((entry, words)) = outbound.find(env.memory, |_| true)? {
+                let (node, _) = env.memory.place(words[3] as u32)?;
+                let count = sent.entry(node).or_default();
+                // What follows in this rank's queue stays behind it: nothing overtakes.
+                if *count == DESCRIPTORS_A_SLICE {
+                    break;
+                }
+                *count += 1;
+                outbound.remove(env.memory, entry)?;
+                remote.outbound.set(remote.outbound.get().wrapping_sub(1));
+                env.links.send(node, &Record::new(Kind::Send, origin, &words[..7]));
+                self.counts.0 += 1;
+            }
+        }
+        Ok(())
+    }
+
+    /// Message scheduling microphase: matches what has arrived, and grants chunks.
+    ///
+    /// # Errors
+    /// NIC memory is corrupt, or a descriptor makes no sense.
+    pub fn schedule(&mut self, env: &mut Env<'_, '_>) -> Result<(), GlobalError> {
+        self.granted_in_slice = false;
+        let mut dma = DmaHelper::new(env.memory);
+        while let Some((from, record)) = self.inbox.pop_front() {
+            let mut words = [0; CELL_WORDS];
+            words[..7].copy_from_slice(&record.words);
+            let mut receiver = BufferReceiver::new(env.memory, env.completer, &mut dma);
+            match PointToPoint::decode(&words) {
+                Some(PointToPoint::Send(_)) => {
+                    if receiver.handle_message(record.rank, &words)? == Taken::NoRoom {
+                        self.inbox.push_front((from, record));
+                        break;
+                    }
+                    self.counts.1 += receiver.matched;
+                }
+                Some(PointToPoint::Cancel { request, destination }) => {
+                    if let Some(payload) = receiver.take_back(record.rank, request, destination)? {
+                        let words = [request as u64, place(payload).0];
+                        env.links.send(from, &Record::new(Kind::Cancelled, record.rank, &words));
+                    }
+                }
+                _ => return Err(strange(from, "descriptor", words[0])),
+            }
+        }
+        self.take_matches(env)?;
+        self.grant(env)
+    }
+
+    fn take_matches(&mut self, env: &mut Env<'_, '_>) -> Result<(), GlobalError> {
+        let matches = &env.memory.header().remote.matches;
+        while let Some((entry, send)) = matches.find(env.memory, |_| true)? {
+            matches.remove(env.memory, entry)?;
+            let Some((entry, receive)) = matches.find(env.memory, |_| true)? else {
+                return Err(Corrupt { what: "half a matched pair", value: send[0], limit: 0 }.into());
+            };
+            matches.remove(env.memory, entry)?;
+            let message = message_of_words(&send)?;
+            let Some(PointToPoint::Receive(posted)) = PointToPoint::decode(&receive) else {
+                return Err(Corrupt { what: "matched receive", value: receive[0], limit: 0 }.into());
+            };
+            let (node, _) = env.memory.place(message.origin)?;
+            let send = &message.send;
+            let status = (send.source, send.tag, send.bytes);
+            let (place, source_address) = place(send.payload);
+            let bytes = send.bytes.min(posted.capacity);
+            let destination = receive[3] as u32;
+            let is_inline = matches!(send.payload, Payload::Inline(_));
+            if is_inline || bytes == 0 {
+                let words = [send.request as u64, place];
+                env.links.send(node, &Record::new(Kind::Matched, message.origin, &words));
+                if !is_inline {
+                    env.completer.complete(destination, posted.request, status, &Delivery::InPlace)?;
+                }
+                continue;
+            }
+            self.last_transfer += 1;
+            self.to_grant.push_back(self.last_transfer);
+            self.incoming.insert(
+                self.last_transfer,
+                Incoming {
+                    origin: message.origin,
+                    node,
+                    request: send.request,
+                    place,
+                    source_address,
+                    destination,
+                    destination_request: posted.request,
+                    destination_address: posted.address,
+                    status,
+                    bytes,
+                    granted: 0,
+                    moved: 0,
+                },
+            );
+        }
+        Ok(())
+    }
+
+    /// Grants chunks, oldest message first, one chunk of each in turn, until the budget is spent.
+    fn grant(&mut self, env: &mut Env<'_, '_>) -> Result<(), GlobalError> {
+        let mut budget = BUDGET_BYTES;
+        let mut again = VecDeque::new();
+        while let Some(id) = self.to_grant.pop_front() {
+            let Some(transfer) = self.incoming.get_mut(&id) else { continue };
+            let bytes = (transfer.bytes - transfer.granted).min(env.payload_bytes).min(budget);
+            if bytes == 0 {
+                again.push_back(id);
+                break;
+            }
+            let last = transfer.granted + bytes == transfer.bytes;
+            let words = [
+                transfer.request as u64,
+                transfer.place | if last { LAST } else { 0 },
+                transfer.source_address,
+                transfer.granted,
+                bytes,
+                id,
+            ];
+            env.links.send(transfer.node, &Record::new(Kind::Grant, transfer.origin, &words));
+            transfer.granted += bytes;
+            budget -= bytes;
+            self.granted_in_slice = true;
+            if !last {
+                self.to_grant.push_back(id);
+            }
+        }
+        while let Some(id) = again.pop_back() {
+            self.to_grant.push_front(id);
+        }
+        Ok(())
+    }
+
+    /// Point-to-point microphase: reads granted chunks and sends them.
+    ///
+    /// # Errors
+    /// A rank's memory cannot be read, or a grant makes no sense.
+    pub fn transmit(&mut self, env: &mut Env<'_, '_>) -> Result<(), GlobalError> {
+        self.granted_in_slice = false;
+        let mut budget = BUDGET_BYTES;
+        while let Some((to, grant)) = self.grants.pop_front() {
+            let [request, place, address, offset, bytes, id, _] = grant.words;
+            if bytes > env.payload_bytes {
+                return Err(strange(to, "bytes of a grant", bytes));
+            }
+            if bytes > budget {
+                self.grants.push_front((to, grant));
+                break;
+            }
+            budget -= bytes;
+            let last = place & LAST != 0;
+            let place = place & !LAST;
+            let index = local(env.memory, grant.rank)?;
+            let mut payload = vec![0; bytes as usize];
+            match place {
+                0 => rank_memory::read(env.memory, index, address + offset, &mut payload)?,
+                slab => {
+                    let from = env.memory.slab(index, (slab - 1) as u32)?;
+                    if offset + bytes > SLAB_BYTES as u64 {
+                        return Err(strange(to, "end of a grant in a slab", offset));
+                    }
+                    // SAFETY: the range lies in the slab, checked, which is the NIC's until it is given back.
+                    unsafe {
+                        std::ptr::copy_nonoverlapping(
+                            from.as_ptr().add(offset as usize),
+                            payload.as_mut_ptr(),
+                            bytes as usize,
+                        )
+                    };
+                }
+            }
+            env.links.send(to, &Record::new(Kind::Data, 0, &[id, offset]).with_payload(payload));
+            if last {
+                self.finish_send(env, grant.rank, request as u32, place)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// All bytes of a message have been read, or none are wanted: its sender is done with it.
+    fn finish_send(
+        &self,
+        env: &mut Env<'_, '_>,
+        rank: u32,
+        request: u32,
+        place: u64,
+    ) -> Result<(), GlobalError> {
+        let index = local(env.memory, rank)?;
+        if place != 0 {
+            env.memory.rank(index)?.returned.give_back((place - 1) as u32);
+        }
+        if request != NO_REQUEST {
+            env.completer.complete(index, request, (0, 0, 0), &Delivery::InPlace)?;
+        }
+        Ok(())
+    }
+
+    fn take_data(&mut self, env: &mut Env<'_, '_>, from: u32, record: &Record) -> Result<(), GlobalError> {
+        let [id, offset, ..] = record.words;
+        let bytes = record.payload.len() as u64;
+        let Some(transfer) = self.incoming.get_mut(&id) else { return Err(strange(from, "transfer", id)) };
+        if offset.checked_add(bytes).is_none_or(|end| end > transfer.granted) {
+            return Err(strange(from, "offset of data", offset));
+        }
+        rank_memory::write(
+            env.memory,
+            transfer.destination,
+            transfer.destination_address + offset,
+            &record.payload,
+        )?;
+        transfer.moved += bytes;
+        if transfer.moved == transfer.bytes {
+            let (destination, request, status) =
+                (transfer.destination, transfer.destination_request, transfer.status);
+            env.completer.complete(destination, request, status, &Delivery::InPlace)?;
+            self.incoming.remove(&id);
+        }
+        Ok(())
+    }
+}
+
+/// Bytes of a payload that fits in a record of this length.
+pub fn payload_bytes(record_bytes: u64) -> u64 {
+    record_bytes - HEADER_BYTES as u64
+}
+
+/// Where a payload is: slab plus one or 0, and its address in the sender's memory.
+fn place(payload: Payload) -> (u64, u64) {
+    match payload {
+        Payload::Inline(_) => (0, 0),
+        Payload::Slab(slab) => (slab as u64 + 1, 0),
+        Payload::Memory(address) => (0, address),
+    }
+}
+
+fn local(memory: &NicMemory, rank: u32) -> Result<u32, Corrupt> {
+    memory.local_index(rank)?.ok_or(Corrupt { what: "rank of this node", value: rank as u64, limit: 0 })
+}
+
+fn strange(from: u32, what: &'static str, value: u64) -> GlobalError {
+    GlobalError::Record { node: bcs_core::NodeId(from), what, value }
+}

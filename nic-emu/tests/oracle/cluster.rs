@@ -1,0 +1,305 @@
+//! Random programs on many simulated nodes: the real NICs of 1 to 32 nodes, 1 to 4 ranks on each, over a network in virtual
+//! time with random delays. The same oracle as on one node.
+
+use crate::program::{Program, Shape};
+use crate::random::Random;
+use crate::rank::RankRun;
+use crate::rules::Log;
+use crate::run::{Machine, Run, clock, set_clock};
+use bcs_core::NodeId;
+use bcs_core::fabric::sim::{Happened, NetworkModel, SimCluster, SimFabric, SimOptions};
+use nic_emu::global::layout::EVENTS;
+use nic_emu::global::{GlobalLayout, GlobalNic, Polled, groups};
+use nic_emu::memory::{FIRST_FREE_CONTEXT, Layout, NicMemory};
+use nic_emu::port::Port;
+use nic_emu::status::Phase;
+use proptest::prelude::*;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+/// What a simulated cluster is made from, beside the program.
+#[derive(Clone, Debug)]
+struct ClusterShape {
+    program: Shape,
+    /// Node by rank.
+    places: Vec<u32>,
+    network: NetworkModel,
+    seed: u64,
+    link_bytes: u64,
+    data_bytes: u64,
+}
+
+impl ClusterShape {
+    fn nodes(&self) -> u32 {
+        self.places.iter().max().map_or(1, |last| last + 1)
+    }
+}
+
+struct Cluster {
+    sim: SimCluster,
+    nics: Vec<GlobalNic<SimFabric>>,
+    memories: Vec<Arc<NicMemory>>,
+    period_ns: u64,
+    /// Slice, microphase and time of every microstrobe, as each node saw it.
+    trace: Vec<(u32, u64, u8, u64)>,
+}
+
+impl Cluster {
+    fn new(shape: &ClusterShape, emds: Option<&mds::EmdsConfig>) -> Self {
+        let nodes = shape.nodes();
+        let layout = GlobalLayout::sized(nodes, shape.link_bytes, shape.data_bytes);
+        let options = SimOptions {
+            memory_bytes: layout.memory_bytes(),
+            events: EVENTS,
+            network: shape.network.clone(),
+            time_limit: Duration::from_secs(1000),
+            ..SimOptions::new(nodes, shape.seed)
+        };
+        let sim = SimCluster::new(options);
+        let memories: Vec<_> = (0..nodes).map(|node| nic_memory(shape, node, nodes, emds)).collect();
+        let nics = (0..nodes)
+            .map(|node| GlobalNic::new(memories[node as usize].clone(), sim.fabric(NodeId(node)), layout))
+            .collect();
+        Self { sim, nics, memories, period_ns: shape.program.period_ns, trace: Vec::new() }
+    }
+
+    /// Polls a node until it has nothing more to do now. True if it had something to do.
+    fn poll(&mut self, node: usize) -> bool {
+        let mut moved_ever = false;
+        for _ in 0..1000 {
+            let before = self.nics[node].now_in();
+            let Polled::Done { moved, .. } = self.nics[node].poll(clock()).expect("the cluster is healthy")
+            else {
+                panic!("nobody else holds the token between steps");
+            };
+            let now = self.nics[node].now_in();
+            if now != before {
+                let microphase = now.1.map_or(u8::MAX, |microphase| microphase as u8);
+                self.trace.push((node as u32, now.0.0, microphase, clock()));
+            }
+            if !moved {
+                return moved_ever;
+            }
+            moved_ever = true;
+        }
+        panic!("node {node} never stops moving");
+    }
+
+    fn happen(&mut self) -> bool {
+        let Some(happened) = self.sim.step() else { return false };
+        set_clock(1 + self.sim.now().as_nanos() as u64);
+        match happened {
+            Happened::On(node) => _ = self.poll(node.0 as usize),
+            Happened::Everywhere => (0..self.nics.len()).for_each(|node| _ = self.poll(node)),
+        }
+        true
+    }
+}
+
+impl Machine for Cluster {
+    fn step(&mut self, random: &mut Random) -> bool {
+        let mut moved = false;
+        for node in 0..self.nics.len() {
+            moved |= self.poll(node);
+        }
+        if self.period_ns == 0 {
+            for _ in 0..1 + random.below(60) {
+                moved |= self.happen();
+            }
+            return moved;
+        }
+        // Fixed slices never rest: what changes is seen in the ranks alone.
+        let until = clock() + 1 + random.next() % (self.period_ns / 4);
+        self.sim.wake_at(Duration::from_nanos(until), NodeId(0));
+        while clock() < until && self.happen() {}
+        set_clock(clock().max(until));
+        false
+    }
+
+    fn memories(&self) -> Vec<Arc<NicMemory>> {
+        self.memories.clone()
+    }
+
+    fn describe(&self) -> String {
+        self.nics.iter().map(|nic| nic.describe() + "\n").collect()
+    }
+}
+
+fn nic_memory(shape: &ClusterShape, node: u32, nodes: u32, emds: Option<&mds::EmdsConfig>) -> Arc<NicMemory> {
+    let here: Vec<u32> = local_ranks(&shape.places, node);
+    let words = emds.map_or([0; 2], |emds| {
+        [
+            mds::EmdsRing::<mds::LocalRecord>::words_needed(emds),
+            mds::EmdsRing::<mds::GlobalRecord>::words_needed(emds),
+        ]
+    });
+    let layout = Layout::new(here.len() as u32, shape.places.len() as u32, words).unwrap();
+    let memory = NicMemory::create_private(layout, node, nodes).unwrap();
+    let header = memory.header();
+    header.slice_period_ns.set(shape.program.period_ns);
+    header.cross_memory.set(shape.program.attach as u32);
+    header.next_context.0.store(FIRST_FREE_CONTEXT, Ordering::Relaxed);
+    for (local, &rank) in here.iter().enumerate() {
+        let status = &memory.rank(local as u32).unwrap().status;
+        status.set_job_rank(rank);
+        status.set_phase(Phase::Attached);
+    }
+    for (rank, &node) in shape.places.iter().enumerate() {
+        let local = local_ranks(&shape.places, node).iter().position(|&r| r == rank as u32).unwrap();
+        memory.set_place(rank as u32, node, local as u32);
+    }
+    if let Some(emds) = emds {
+        mds::EmdsRing::<mds::LocalRecord>::format(memory.emds_local(), emds).unwrap();
+        mds::EmdsRing::<mds::GlobalRecord>::format(memory.emds_global(), emds).unwrap();
+    }
+    Arc::new(memory)
+}
+
+fn local_ranks(places: &[u32], node: u32) -> Vec<u32> {
+    (0..places.len() as u32).filter(|rank| places[*rank as usize] == node).collect()
+}
+
+fn run(shape: &ClusterShape, emds: Option<&mds::EmdsConfig>) -> Cluster {
+    set_clock(1);
+    let program = Program::random(&shape.program);
+    let cluster = Cluster::new(shape, emds);
+    let ranks = (0..shape.places.len())
+        .map(|rank| {
+            let node = shape.places[rank];
+            let memory = cluster.memories[node as usize].clone();
+            let local_index =
+                local_ranks(&shape.places, node).iter().position(|&r| r as usize == rank).unwrap();
+            for comm in &program.comms {
+                groups::register(&memory, comm.context + 1, comm.members.iter().map(|&m| m as u32)).unwrap();
+            }
+            let local = |members: &[usize]| {
+                (0..members.len()).filter(|&m| shape.places[members[m]] == node).collect()
+            };
+            let local = program.comms.iter().map(|comm| local(&comm.members)).collect();
+            let port = Port::open(memory, local_index as u32).unwrap().with_clock(clock);
+            RankRun::new(rank, port, local, program.calls[rank].clone())
+        })
+        .collect();
+    let random = Random::new(shape.program.seed ^ 0xface);
+    let mut run = Run { program: &program, machine: cluster, ranks, log: Log::default(), random };
+    run.complete();
+    for nic in &run.machine.nics {
+        assert!(nic.is_idle(), "something is under way after the end");
+    }
+    run.machine
+}
+
+/// Nodes with 1 to 4 ranks each, in an order that has nothing to do with ranks.
+fn places(nodes: usize, seed: u64) -> Vec<u32> {
+    let mut random = Random::new(seed);
+    let mut places: Vec<u32> = (0..nodes).flat_map(|node| vec![node as u32; 1 + random.below(4)]).collect();
+    random.shuffle(&mut places);
+    places
+}
+
+fn networks() -> impl Strategy<Value = NetworkModel> {
+    let scattered = NetworkModel {
+        jitter: Duration::from_micros(20),
+        delay_spread: Duration::from_micros(40),
+        ..NetworkModel::default()
+    };
+    prop_oneof![2 => Just(NetworkModel::default()), 1 => Just(scattered), 1 => Just(NetworkModel::rough())]
+}
+
+fn shape(
+    nodes: impl Strategy<Value = usize>,
+    events: std::ops::Range<usize>,
+    period_ns: u64,
+) -> impl Strategy<Value = ClusterShape> {
+    let largest = prop_oneof![4 => Just(20_000usize), 1 => Just(100_000)];
+    let sizes = prop_oneof![Just((2048, 1024)), Just((16_384, 4096)), Just((256 << 10, 64 << 10))];
+    (any::<u64>(), nodes, events, networks(), largest, sizes).prop_map(
+        move |(seed, nodes, events, network, largest, (link_bytes, data_bytes))| {
+            let places = places(nodes, seed);
+            let program = Shape { seed, ranks: places.len(), events, period_ns, attach: true, largest };
+            ClusterShape { program, places, network, seed, link_bytes, data_bytes }
+        },
+    )
+}
+
+fn example(seed: u64, nodes: usize) -> ClusterShape {
+    let places = places(nodes, seed);
+    let program =
+        Shape { seed, ranks: places.len(), events: 25, period_ns: 0, attach: true, largest: 20_000 };
+    ClusterShape {
+        program,
+        places,
+        network: NetworkModel::rough(),
+        seed,
+        link_bytes: 16_384,
+        data_bytes: 4096,
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 150, max_shrink_iters: 30, ..ProptestConfig::default() })]
+    #[test]
+    fn random_programs_on_a_few_nodes_keep_the_rules_of_mpi(shape in shape(1usize..6, 1..40, 0)) {
+        run(&shape, None);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 16, max_shrink_iters: 10, ..ProptestConfig::default() })]
+    #[test]
+    fn random_programs_on_many_nodes_keep_the_rules_of_mpi(shape in shape(6usize..33, 1..20, 0)) {
+        run(&shape, None);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 60, max_shrink_iters: 10, ..ProptestConfig::default() })]
+    #[test]
+    fn random_programs_in_fixed_slices_keep_the_rules_of_mpi(shape in shape(1usize..6, 1..25, 500_000)) {
+        run(&shape, None);
+    }
+}
+
+#[test]
+fn the_same_seed_gives_the_same_slices() {
+    let trace = |seed| run(&example(seed, 4), None).trace;
+    assert!(trace(7) == trace(7));
+    assert!(trace(7) != trace(8));
+}
+
+#[test]
+fn the_strobe_sender_records_every_slice_and_its_retries() {
+    let emds = mds::EmdsConfig::default();
+    let cluster = run(&example(3, 5), Some(&emds));
+    let last = cluster.nics[0].now_in().0.0;
+    let global =
+        mds::EmdsRing::<mds::GlobalRecord>::open(cluster.memories[0].emds_global()).unwrap().read().unwrap();
+    assert_eq!(global.slices, (1..=last).collect::<Vec<_>>(), "each slice has a record, in order");
+    let column = |metric| global.column(metric).unwrap();
+    assert!(column(mds::Metric::Usrts).iter().sum::<u64>() > 0, "on a rough network some node is late");
+    let (dem, msm, all) = (column(mds::Metric::Gtdem), column(mds::Metric::Gtmsm), column(mds::Metric::Gtts));
+    for i in 0..all.len() {
+        assert!(dem[i] + msm[i] <= all[i], "microphases lie within their slice");
+        assert!(all[i] > 0, "no slice on several nodes takes no time");
+    }
+    for memory in &cluster.memories {
+        let local = mds::EmdsRing::<mds::LocalRecord>::open(memory.emds_local()).unwrap().read().unwrap();
+        assert!(local.slices.iter().all(|slice| *slice <= last) && local.slices.len() as u64 >= last - 1);
+    }
+}
+
+#[test]
+fn a_dead_node_is_named_to_all_others() {
+    let shape = example(1, 4);
+    let mut cluster = Cluster::new(&shape, None);
+    set_clock(1);
+    cluster.sim.kill(NodeId(2));
+    while cluster.sim.step().is_some() {}
+    for node in [0, 1, 3] {
+        match cluster.nics[node].poll(clock()) {
+            Err(nic_emu::global::GlobalError::NodeDied { node }) => assert_eq!(node, NodeId(2)),
+            _ => panic!("node {node} does not know"),
+        }
+    }
+}
