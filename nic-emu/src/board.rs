@@ -72,14 +72,21 @@ impl<'m> Board<'m> {
     ///
     /// # Safety
     /// `to` must be writable for `bytes` bytes.
-    pub unsafe fn read(&self, member: usize, offset: usize, to: *mut u8, bytes: usize) -> Result<(), ChannelError> {
+    pub unsafe fn read(
+        &self,
+        member: usize,
+        offset: usize,
+        to: *mut u8,
+        bytes: usize,
+    ) -> Result<(), ChannelError> {
         if self.instance.board.get() != 0 {
             let (start, length) = self.entry(member)?;
             if (offset + bytes) as u64 > length {
                 let (value, limit) = ((offset + bytes) as u64, length + 1);
                 return Err(Corrupt { what: "end of a contribution", value, limit }.into());
             }
-            let from = self.memory.board(self.instance.board.get() - 1 + start + offset as u64, bytes as u64)?;
+            let from =
+                self.memory.board(self.instance.board.get() - 1 + start + offset as u64, bytes as u64)?;
             // SAFETY: `from` has `bytes` bytes, which are not written before all have departed; `to` is the caller's promise.
             unsafe { std::ptr::copy_nonoverlapping(from.as_ptr(), to, bytes) };
             return Ok(());

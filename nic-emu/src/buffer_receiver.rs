@@ -5,7 +5,10 @@
 //! with the match; one whose bytes are in the sender's memory becomes a transfer.
 
 use crate::completer::Completer;
-use crate::descriptor::{NO_REQUEST, Payload, PointToPoint, ReceiveDescriptor, SendDescriptor, is_buffered_inline, is_receive, is_send};
+use crate::descriptor::{
+    NO_REQUEST, Payload, PointToPoint, ReceiveDescriptor, SendDescriptor, is_buffered_inline, is_receive,
+    is_send,
+};
 use crate::dma_helper::DmaHelper;
 use crate::doorbell::RingKind;
 use crate::matching::Envelope;
@@ -157,7 +160,11 @@ impl<'a, 'm> BufferReceiver<'a, 'm> {
 
     /// A message for a rank of this node: matches it with the oldest receive that waits, or keeps it until its receive is posted.
     #[inline]
-    pub(crate) fn handle_message(&mut self, origin: u32, words: &[u64; CELL_WORDS]) -> Result<Taken, Corrupt> {
+    pub(crate) fn handle_message(
+        &mut self,
+        origin: u32,
+        words: &[u64; CELL_WORDS],
+    ) -> Result<Taken, Corrupt> {
         let destination = words[3] as u32;
         let Some(local_index) = self.memory.local_index(destination)? else {
             return self.send_out(origin, words);
@@ -332,9 +339,7 @@ impl<'a, 'm> BufferReceiver<'a, 'm> {
     #[cold]
     fn cancel_remote_send(&mut self, sender: u32, request: u32, destination: u32) -> Result<Taken, Corrupt> {
         let outbound = &self.memory.rank(sender)?.queues.outbound;
-        let is_it = |words: &[u64; CELL_WORDS]| {
-            matches!(PointToPoint::decode(words), Some(PointToPoint::Send(send)) if send.request == request)
-        };
+        let is_it = |words: &[u64; CELL_WORDS]| matches!(PointToPoint::decode(words), Some(PointToPoint::Send(send)) if send.request == request);
         let Some((entry, found)) = outbound.find(self.memory, is_it)? else {
             return self.push_outbound(sender, &PointToPoint::Cancel { request, destination }.encode());
         };
@@ -349,7 +354,12 @@ impl<'a, 'm> BufferReceiver<'a, 'm> {
     }
 
     /// Takes back a message of another node's rank, if it still waits here; answers its payload.
-    pub(crate) fn take_back(&mut self, origin: u32, request: u32, destination: u32) -> Result<Option<Payload>, Corrupt> {
+    pub(crate) fn take_back(
+        &mut self,
+        origin: u32,
+        request: u32,
+        destination: u32,
+    ) -> Result<Option<Payload>, Corrupt> {
         let Some(at) = self.memory.local_index(destination)? else { return Ok(None) };
         let unexpected = &self.memory.rank(at)?.queues.unexpected;
         let is_it = |words: &[u64; CELL_WORDS]| words[3] == origin as u64 | (request as u64) << 32;

@@ -86,7 +86,9 @@ impl JobState {
             unexpected: waiting(memory, |queues| queues.unexpected.count(memory)),
             // With several nodes, nobody sees from here what is under way between them.
             under_way: memory.node().1 > 1
-                || BufferSender::has_work(memory) || transfers_move(memory) || header.slice.held_first.get() != NONE,
+                || BufferSender::has_work(memory)
+                || transfers_move(memory)
+                || header.slice.held_first.get() != NONE,
         }
     }
 

@@ -14,42 +14,70 @@ pub mod ring;
 pub mod sync;
 pub mod token;
 
-macro_rules! engine_modules {
-    ($($(#[$doc:meta])* $name:ident),* $(,)?) => { $($(#[$doc])* #[cfg(not(loom))] pub mod $name;)* };
-}
-
-engine_modules!(
-    abort,
-    board,
-    buffer_receiver,
-    buffer_sender,
-    channel,
-    collective,
-    collective_helper,
-    collective_list,
-    completer,
-    descriptor,
-    dma_helper,
-    global,
-    hang,
-    host,
-    matching,
-    memory,
-    microphase,
-    nic_thread,
-    outstanding,
-    policy,
-    pool,
-    port,
-    processor,
-    queue,
-    reduce_helper,
-    request,
-    slab,
-    slice,
-    status,
-    strobe_receiver,
-    strobe_sender,
-    transfer,
-    waiting,
-);
+// Loom sees what is shared without the token: the modules above.
+#[cfg(not(loom))]
+pub mod abort;
+#[cfg(not(loom))]
+pub mod board;
+#[cfg(not(loom))]
+pub mod buffer_receiver;
+#[cfg(not(loom))]
+pub mod buffer_sender;
+#[cfg(not(loom))]
+pub mod channel;
+#[cfg(not(loom))]
+pub mod collective;
+#[cfg(not(loom))]
+pub mod collective_helper;
+#[cfg(not(loom))]
+pub mod collective_list;
+#[cfg(not(loom))]
+pub mod completer;
+#[cfg(not(loom))]
+pub mod descriptor;
+#[cfg(not(loom))]
+pub mod dma_helper;
+#[cfg(not(loom))]
+pub mod global;
+#[cfg(not(loom))]
+pub mod hang;
+#[cfg(not(loom))]
+pub mod host;
+#[cfg(not(loom))]
+pub mod matching;
+#[cfg(not(loom))]
+pub mod memory;
+#[cfg(not(loom))]
+pub mod microphase;
+#[cfg(not(loom))]
+pub mod nic_thread;
+#[cfg(not(loom))]
+pub mod outstanding;
+#[cfg(not(loom))]
+pub mod policy;
+#[cfg(not(loom))]
+pub mod pool;
+#[cfg(not(loom))]
+pub mod port;
+#[cfg(not(loom))]
+pub mod processor;
+#[cfg(not(loom))]
+pub mod queue;
+#[cfg(not(loom))]
+pub mod reduce_helper;
+#[cfg(not(loom))]
+pub mod request;
+#[cfg(not(loom))]
+pub mod slab;
+#[cfg(not(loom))]
+pub mod slice;
+#[cfg(not(loom))]
+pub mod status;
+#[cfg(not(loom))]
+pub mod strobe_receiver;
+#[cfg(not(loom))]
+pub mod strobe_sender;
+#[cfg(not(loom))]
+pub mod transfer;
+#[cfg(not(loom))]
+pub mod waiting;

@@ -221,7 +221,12 @@ impl Port {
 
     /// [`Self::post_send`] of what does not ride in the descriptor, or has to be waited for.
     #[inline(never)]
-    unsafe fn post_long_send(&mut self, send: &Send, data: *const u8, bytes: usize) -> Result<Posted, PortError> {
+    unsafe fn post_long_send(
+        &mut self,
+        send: &Send,
+        data: *const u8,
+        bytes: usize,
+    ) -> Result<Posted, PortError> {
         // SAFETY: the caller's promise.
         let payload = unsafe { self.payload(data, bytes) };
         let buffered = !matches!(payload, Payload::Memory(_)) && !send.synchronous;

@@ -97,7 +97,13 @@ impl<'a, 'm> ReduceHelper<'a, 'm> {
         Ok(())
     }
 
-    pub(crate) fn give_root(&mut self, index: u32, instance: &Instance, members: &[Member], last: usize) -> Result<(), Corrupt> {
+    pub(crate) fn give_root(
+        &mut self,
+        index: u32,
+        instance: &Instance,
+        members: &[Member],
+        last: usize,
+    ) -> Result<(), Corrupt> {
         let root = (instance.root_member.get() as usize).wrapping_sub(1);
         let Some(member) = members.get(root) else {
             return Err(Corrupt {
@@ -126,7 +132,13 @@ impl<'a, 'm> ReduceHelper<'a, 'm> {
         self.completer.refer(member.local_index.get(), member.request.get(), index, SlotState::Released)
     }
 
-    pub(crate) fn give_all(&mut self, index: u32, instance: &Instance, members: &[Member], last: usize) -> Result<(), Corrupt> {
+    pub(crate) fn give_all(
+        &mut self,
+        index: u32,
+        instance: &Instance,
+        members: &[Member],
+        last: usize,
+    ) -> Result<(), Corrupt> {
         if let Some(delivery) = self.inline_result(&members[last])? {
             for member in members {
                 self.complete(member, &delivery, instance)?;

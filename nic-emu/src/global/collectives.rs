@@ -29,9 +29,7 @@ use crate::descriptor::{CollectiveKind, INLINE_BYTES};
 use crate::memory::{BOARD_BYTES, Corrupt, NicMemory};
 use crate::microphase::Microphase;
 use crate::pool::NONE;
-use bcs_core::{
-    Assignment, Comparison, Condition, Fabric, FabricError, GlobalAddress, NodeId, NodeSet,
-};
+use bcs_core::{Assignment, Comparison, Condition, Fabric, FabricError, GlobalAddress, NodeId, NodeSet};
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 

@@ -25,7 +25,8 @@ mod mapping;
 
 pub use layout::{ABORT_MESSAGE_BYTES, Control, Header, Layout, LayoutError, RankBlock, RemoteState};
 pub use layout::{
-    BOARD_BYTES, COLLECTIVE_RING, ENTRIES, GROUPS, INSTANCES, RECEIVE_RING, REQUESTS, SEND_RING, TRANSFERS, WINDOWS,
+    BOARD_BYTES, COLLECTIVE_RING, ENTRIES, GROUPS, INSTANCES, RECEIVE_RING, REQUESTS, SEND_RING, TRANSFERS,
+    WINDOWS,
 };
 pub use mapping::{MapError, NicMemory};
 
