@@ -1,0 +1,213 @@
+//! Waiting: a rank lends its core to the NIC until what it waits for is complete (design §4).
+//!
+//! Polls first, then yields, then sleeps; see [`crate::waiting`].
+
+use super::{Port, PortError};
+use crate::buffer_sender::BufferSender;
+use crate::memory::NicMemory;
+use crate::processor::Lent;
+use crate::status::{Activity, WaitingFor};
+use crate::strobe_receiver::SliceError;
+use crate::sync::Ordering;
+use crate::waiting::{self, Pause, Wait};
+use std::sync::Arc;
+use std::time::Duration;
+
+impl Port {
+    /// One step of whatever there is to do: a transfer of this rank's, or a slice. True if something was done.
+    #[inline]
+    pub fn progress(&mut self) -> Result<bool, PortError> {
+        let moved = self.move_bytes()?;
+        Ok(self.lend()? || moved)
+    }
+
+    /// Lends the core for a slice, if one is wanted.
+    #[inline]
+    pub fn lend(&mut self) -> Result<bool, PortError> {
+        let lent = self.processor().lend(self.clock);
+        self.lent(lent)
+    }
+
+    #[inline]
+    pub(super) fn lent(&self, lent: Result<Lent, SliceError>) -> Result<bool, PortError> {
+        match lent {
+            Ok(Lent::Nothing) => Ok(false),
+            Ok(Lent::Slice(touched)) => {
+                self.wake(&touched);
+                Ok(true)
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Waits until `ready` answers something, lending the core meanwhile. `what` is what a hang report says of this wait.
+    #[inline]
+    pub fn wait<T>(
+        &mut self,
+        what: &WaitingFor,
+        mut ready: impl FnMut(&mut Port) -> Result<Option<T>, PortError>,
+    ) -> Result<T, PortError> {
+        if let Some(done) = ready(self)? {
+            return Ok(done);
+        }
+        let mut waiting = self.begin_wait();
+        let result = loop {
+            match self.wait_step(&mut waiting, what) {
+                Ok(Stepped::Something) => {}
+                Ok(Stepped::Nothing) => {
+                    if waiting.pause() == Pause::MaySleep {
+                        self.sleep();
+                    }
+                }
+                Err(error) => break Err(error),
+            }
+            match ready(self) {
+                Ok(Some(done)) => break Ok(done),
+                Ok(None) => {}
+                Err(error) => break Err(error),
+            }
+        };
+        self.end_wait();
+        result
+    }
+
+    /// Begins a wait that the caller drives itself, because it must let go of its lock between two looks: [`Port::wait_step`],
+    /// then, after [`Stepped::Nothing`], [`Waiting::pause`] without the lock, and so on until what it waits for has come; then
+    /// [`Port::end_wait`]. Where threads wait at the same time, the first begins and the last ends.
+    #[inline]
+    pub fn begin_wait(&mut self) -> Waiting {
+        self.set_activity(Activity::Polling);
+        Waiting { wait: Wait::new(self.waiting), told: false, looks: 0 }
+    }
+
+    /// One step of a wait: progress, and what others are told of it.
+    #[inline]
+    pub fn wait_step(&mut self, waiting: &mut Waiting, what: &WaitingFor) -> Result<Stepped, PortError> {
+        if self.progress_in(waiting)? {
+            waiting.wait.restart();
+            return Ok(Stepped::Something);
+        }
+        if waiting.wait.is_about_to_yield() {
+            if !waiting.told {
+                self.status().set_waiting_for(what);
+                waiting.told = true;
+            }
+            self.status().count_poll();
+            if self.memory.header().aborted.0.load(Ordering::Relaxed) != 0 {
+                return Err(PortError::Aborted);
+            }
+        }
+        Ok(Stepped::Nothing)
+    }
+
+    /// Progress of a rank that waits. It goes for the token at once when it has just posted; later, what it finds posted is mostly
+    /// another rank's, which is about to run it itself: that one is left some time, so that the NIC's state does not go from core to core
+    /// for nothing.
+    #[inline]
+    pub(super) fn progress_in(&mut self, waiting: &mut Waiting) -> Result<bool, PortError> {
+        let moved = self.move_bytes()?;
+        if waiting.looks == 0 {
+            waiting.looks = 1;
+            let lent = self.processor().lend_after_posting(self.clock);
+            return Ok(self.lent(lent)? || moved);
+        }
+        if !self.fixed {
+            if !BufferSender::has_work(&self.memory) {
+                return Ok(moved);
+            }
+            waiting.looks += 1;
+            if waiting.looks <= self.waiting.patience {
+                return Ok(moved);
+            }
+            waiting.looks = 1;
+        }
+        Ok(self.lend()? || moved)
+    }
+
+    /// Ends a wait that was driven by the caller.
+    #[inline]
+    pub fn end_wait(&mut self) {
+        self.set_activity(Activity::Computing);
+    }
+
+    /// Says that threads of this rank call MPI at the same time. Then a rank that waits in one thread may compute in
+    /// another, and its waiting is no evidence of a deadlock.
+    pub fn set_concurrent(&mut self) {
+        self.status().set_concurrent();
+    }
+
+    /// What a thread needs to sleep without the port, when [`Waiting::pause`] says that it may.
+    pub fn sleeper(&self) -> Sleeper {
+        Sleeper {
+            memory: self.memory.clone(),
+            local_index: self.local_index,
+            longest: self.longest_sleep(),
+            must_not: !self.moving.is_empty(),
+        }
+    }
+
+    pub(super) fn longest_sleep(&self) -> Duration {
+        if self.fixed { Duration::from_micros(200) } else { Duration::from_millis(2) }
+    }
+
+    /// Called after posting when the rank goes on computing: sees to it that somebody runs the NIC. `overlap` says that there
+    /// is something for the NIC thread to do meanwhile.
+    #[inline]
+    pub fn nudge(&mut self, overlap: bool) -> Result<(), PortError> {
+        if self.memory.header().attention.sleepers.load(Ordering::Relaxed) != 0 {
+            self.lend()?;
+        }
+        if overlap {
+            waiting::wake_nic_thread(&self.memory);
+        }
+        Ok(())
+    }
+
+    /// Sleeps for a while unless there is something to do. Part of a wait that the caller drives.
+    #[cold]
+    pub fn sleep(&mut self) {
+        self.sleeper().sleep();
+    }
+}
+
+/// A wait that its caller drives; see [`Port::begin_wait`].
+pub struct Waiting {
+    wait: Wait,
+    told: bool,
+    /// Looks that found work since this rank last went for the token; 0 before it has done so for the first time.
+    looks: u32,
+}
+
+impl Waiting {
+    /// Pauses between two looks, without the port.
+    #[inline]
+    pub fn pause(&mut self) -> Pause {
+        self.wait.pause()
+    }
+}
+
+/// What a step of a wait did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stepped {
+    /// Some progress: look again at once.
+    Something,
+    /// Nothing: pause, then look again.
+    Nothing,
+}
+
+/// Sleeping on a rank's wait word, by one thread of the rank at a time.
+pub struct Sleeper {
+    memory: Arc<NicMemory>,
+    local_index: u32,
+    longest: Duration,
+    must_not: bool,
+}
+
+impl Sleeper {
+    /// Sleeps until woken or for a while, unless there is something to do.
+    pub fn sleep(&self) {
+        waiting::sleep(&self.memory, self.local_index, self.longest, || {
+            crate::buffer_sender::BufferSender::has_work(&self.memory) || self.must_not
+        });
+    }
+}

@@ -1,0 +1,139 @@
+//! The transfers that this rank is an end of: each rank moves the bytes of its own first (design §4).
+//!
+//! A transfer is this rank's exactly while one of its requests says so.
+
+use super::{Port, PortError};
+use crate::channel::{self, End, Step};
+use crate::descriptor::PointToPoint;
+use crate::dma_helper;
+use crate::doorbell::RingKind;
+use crate::memory::SEND_RING;
+use crate::request::SlotState;
+use crate::status::STARTED;
+use crate::sync::Ordering;
+use crate::waiting::{self};
+
+/// A transfer that this rank is an end of.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Moving {
+    transfer: u32,
+    request: u32,
+    end: End,
+    asked: u64,
+}
+
+impl Port {
+    /// Moves bytes of this rank's transfers.
+    #[inline]
+    pub(super) fn move_bytes(&mut self) -> Result<bool, PortError> {
+        let started = self.status().transfers_started.load(Ordering::Acquire);
+        if started != self.transfers_seen {
+            self.find_started(started)?;
+        }
+        if self.moving.is_empty() {
+            return Ok(false);
+        }
+        self.advance_transfers()
+    }
+
+    /// Learns which of its requests have become transfers.
+    #[cold]
+    pub(super) fn find_started(&mut self, started: u32) -> Result<(), PortError> {
+        let new = started.wrapping_sub(self.transfers_seen);
+        if new as usize <= STARTED / 2 {
+            for count in 0..new {
+                let transfer = self.status().started(self.transfers_seen.wrapping_add(count));
+                self.start_moving(transfer)?;
+            }
+        } else {
+            // More than the list holds: every moving request names its transfer.
+            for request in self.outstanding.requests() {
+                let slot = self.memory.request(self.local_index, request)?;
+                if slot.state() == SlotState::Moving && !self.moving.iter().any(|m| m.request == request) {
+                    self.start_moving(slot.reference())?;
+                }
+            }
+        }
+        self.transfers_seen = started;
+        Ok(())
+    }
+
+    /// Begins to work at a transfer that this rank was told of, unless that is over: it is this rank's exactly while one of its
+    /// requests says so.
+    pub(super) fn start_moving(&mut self, transfer: u32) -> Result<(), PortError> {
+        let record = self.memory.transfer(transfer)?;
+        let ends = [
+            (End::Source, record.source.get(), record.source_request.get()),
+            (End::Destination, record.destination.get(), record.destination_request.get()),
+        ];
+        for (end, rank, request) in ends {
+            if rank != self.local_index || self.outstanding.purpose(request).is_none() {
+                continue;
+            }
+            let slot = self.memory.request(self.local_index, request)?;
+            let known = self.moving.iter().any(|m| m.request == request);
+            if slot.state() == SlotState::Moving && slot.reference() == transfer && !known {
+                self.moving.push(Moving { transfer, request, end, asked: 0 });
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn advance_transfers(&mut self) -> Result<bool, PortError> {
+        let mut moved = false;
+        let mut i = 0;
+        while i < self.moving.len() {
+            let Moving { transfer, end, asked, .. } = self.moving[i];
+            match channel::advance(&self.memory, transfer, end, &self.channel)? {
+                Step::Progress => {
+                    moved = true;
+                    break;
+                }
+                Step::Blocked => {}
+                Step::PeerNeeded => self.wake_peer(transfer, end)?,
+                Step::Granted => {
+                    let granted = self.memory.transfer(transfer)?.granted.load(Ordering::Acquire);
+                    if granted != asked && !self.fixed {
+                        self.moving[i].asked = granted;
+                        self.reserve(RingKind::Send, SEND_RING)?;
+                        self.post(RingKind::Send, &PointToPoint::Continue { transfer }.encode())?;
+                        moved = true;
+                    }
+                }
+                Step::Finished => {
+                    if let Some(ranks) = dma_helper::finish(&self.memory, transfer)?
+                        && self.processor().somebody_sleeps()
+                    {
+                        ranks.iter().for_each(|&rank| waiting::wake(&self.memory, rank));
+                    }
+                    self.moving.swap_remove(i);
+                    moved = true;
+                    continue;
+                }
+                Step::Over => {
+                    self.moving.swap_remove(i);
+                    continue;
+                }
+            }
+            i += 1;
+        }
+        Ok(moved)
+    }
+
+    /// Leaves a transfer whose request is complete: this end does not touch it any more.
+    pub(super) fn leave(&mut self, transfer: u32, request: u32) -> Result<(), PortError> {
+        self.moving.retain(|m| m.request != request);
+        self.memory.transfer(transfer)?.left.fetch_add(1, Ordering::AcqRel);
+        Ok(())
+    }
+
+    pub(super) fn wake_peer(&self, transfer: u32, end: End) -> Result<(), PortError> {
+        let record = self.memory.transfer(transfer)?;
+        let peer = match end {
+            End::Source => record.destination.get(),
+            End::Destination => record.source.get(),
+        };
+        waiting::wake(&self.memory, peer);
+        Ok(())
+    }
+}

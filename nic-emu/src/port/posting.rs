@@ -1,0 +1,308 @@
+//! Posting: what a rank asks of its NIC, as descriptors in its rings.
+//!
+//! A descriptor is visible to the processor with the doorbell that is rung after it, never before. A full ring makes the poster wait.
+
+use super::{Port, PortError};
+use crate::descriptor::{
+    CollectiveDescriptor, CollectiveKind, INLINE_BYTES, NO_REQUEST, Payload, PointToPoint, ReceiveDescriptor,
+    SendDescriptor, encode_inline,
+};
+use crate::doorbell::RingKind;
+use crate::matching::Envelope;
+use crate::memory::{COLLECTIVE_RING, RECEIVE_RING, REQUESTS, SEND_RING};
+use crate::outstanding::Purpose;
+use crate::ring::{CELL_WORDS, Ring};
+use crate::slab::SLAB_BYTES;
+use crate::sync::Ordering;
+use crate::waiting::{Pause, Wait};
+
+/// A send to be posted.
+#[derive(Clone, Copy, Debug)]
+pub struct Send {
+    /// Context of the communicator.
+    pub context: u32,
+    /// The sender's rank in the communicator.
+    pub source: u32,
+    /// The tag, not negative.
+    pub tag: i32,
+    /// The receiver's rank in the job.
+    pub destination: u32,
+    /// Complete only once matched.
+    pub synchronous: bool,
+}
+
+/// What became of a posted send.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Posted {
+    /// It is buffered: the program may use its buffer again.
+    Complete,
+    /// This request completes it.
+    Request(u32),
+}
+
+/// A collective to be posted.
+#[derive(Clone, Copy, Debug)]
+pub struct Collective {
+    /// What it does.
+    pub kind: CollectiveKind,
+    /// `ReduceOp` and `ElementType` of a reduction.
+    pub operation: (u8, u8),
+    /// Context of the communicator.
+    pub context: u32,
+    /// Rank and size in the communicator.
+    pub comm: (u32, u32),
+    /// The root's rank.
+    pub root: u32,
+    /// Which collective of the communicator.
+    pub sequence: u32,
+    /// Position among the communicator's local members, and their number.
+    pub local: (u16, u16),
+}
+
+impl Port {
+    /// Posts a send of `bytes` bytes at `data`.
+    ///
+    /// # Safety
+    /// `data` must be readable for `bytes` bytes; unless the answer is [`Posted::Complete`], until the request is complete.
+    #[inline(always)]
+    pub unsafe fn post_send(
+        &mut self,
+        send: &Send,
+        data: *const u8,
+        bytes: usize,
+    ) -> Result<Posted, PortError> {
+        self.reserve(RingKind::Send, SEND_RING)?;
+        if bytes <= INLINE_BYTES && !send.synchronous {
+            // SAFETY: the caller's promise; the length was compared.
+            let payload = unsafe { inline_words(data, bytes) };
+            let peers = (send.source, send.destination);
+            self.post(RingKind::Send, &encode_inline(send.context, peers, send.tag, bytes as u64, payload))?;
+            return Ok(Posted::Complete);
+        }
+        // SAFETY: the caller's promise.
+        unsafe { self.post_long_send(send, data, bytes) }
+    }
+
+    /// [`Self::post_send`] of what does not ride in the descriptor, or has to be waited for.
+    #[inline(never)]
+    pub(super) unsafe fn post_long_send(
+        &mut self,
+        send: &Send,
+        data: *const u8,
+        bytes: usize,
+    ) -> Result<Posted, PortError> {
+        // SAFETY: the caller's promise.
+        let payload = unsafe { self.payload(data, bytes) };
+        let buffered = !matches!(payload, Payload::Memory(_)) && !send.synchronous;
+        let request =
+            if buffered { NO_REQUEST } else { self.arm(Purpose::Send { destination: send.destination })? };
+        let descriptor = SendDescriptor {
+            context: send.context,
+            source: send.source,
+            tag: send.tag,
+            bytes: bytes as u64,
+            destination: send.destination,
+            request,
+            synchronous: send.synchronous,
+            payload,
+        };
+        self.post(RingKind::Send, &descriptor.encode())?;
+        Ok(if buffered { Posted::Complete } else { Posted::Request(request) })
+    }
+
+    /// Posts a receive of at most `capacity` bytes at `buffer`; answers its request.
+    ///
+    /// # Safety
+    /// `buffer` must be writable for `capacity` bytes, and nobody else may use it, until the request is complete.
+    #[inline(always)]
+    pub unsafe fn post_receive(
+        &mut self,
+        envelope: &Envelope,
+        buffer: *mut u8,
+        capacity: usize,
+    ) -> Result<u32, PortError> {
+        self.reserve(RingKind::Receive, RECEIVE_RING)?;
+        let request = self.arm(Purpose::Receive { address: buffer as u64, capacity: capacity as u64 })?;
+        let descriptor = ReceiveDescriptor {
+            context: envelope.context,
+            source: envelope.source,
+            tag: envelope.tag,
+            capacity: capacity as u64,
+            request,
+            address: buffer as u64,
+        };
+        self.post(RingKind::Receive, &descriptor.encode())?;
+        Ok(request)
+    }
+
+    /// Posts this rank's arrival at a collective with its contribution; answers its request, or none when `wanted` is
+    /// false and the contribution is buffered: then the rank has nothing to wait for.
+    ///
+    /// # Safety
+    /// `data` must be readable for `bytes` bytes, until the request is complete if the contribution is larger than
+    /// [`SLAB_BYTES`] (then others read it, and the rank has to wait until all have departed).
+    #[inline]
+    pub unsafe fn post_collective(
+        &mut self,
+        collective: &Collective,
+        data: *const u8,
+        bytes: usize,
+        wanted: bool,
+    ) -> Result<Option<u32>, PortError> {
+        self.reserve(RingKind::Collective, COLLECTIVE_RING)?;
+        let contributes =
+            collective.kind != CollectiveKind::Broadcast || collective.comm.0 == collective.root;
+        let payload = if contributes {
+            // SAFETY: the caller's promise.
+            let mut payload = unsafe { self.payload(data, bytes) };
+            while matches!(payload, Payload::Memory(_)) && bytes <= SLAB_BYTES {
+                // All slabs are under way: they come back as others read them.
+                self.lend()?;
+                rustix::thread::sched_yield();
+                // SAFETY: as above.
+                payload = unsafe { self.payload(data, bytes) };
+            }
+            payload
+        } else {
+            Payload::Inline([0; INLINE_BYTES])
+        };
+        let request = if wanted || matches!(payload, Payload::Memory(_)) {
+            self.arm(Purpose::Collective)?
+        } else {
+            NO_REQUEST
+        };
+        let descriptor = CollectiveDescriptor {
+            kind: collective.kind,
+            op: collective.operation.0,
+            element: collective.operation.1,
+            context: collective.context,
+            comm_rank: collective.comm.0,
+            comm_size: collective.comm.1,
+            bytes: bytes as u64,
+            root: collective.root,
+            request,
+            payload,
+            sequence: collective.sequence,
+            local_index: collective.local.0,
+            local_size: collective.local.1,
+        };
+        self.post(RingKind::Collective, &descriptor.encode())?;
+        Ok((request != NO_REQUEST).then_some(request))
+    }
+
+    /// Asks to take a request's descriptor back; the request still completes, cancelled or not.
+    pub fn cancel(&mut self, request: u32) -> Result<(), PortError> {
+        let (ring, size, destination) = match self.outstanding.purpose(request) {
+            Some(Purpose::Send { destination }) => (RingKind::Send, SEND_RING, destination),
+            Some(Purpose::Receive { .. }) => (RingKind::Receive, RECEIVE_RING, 0),
+            _ => return Ok(()),
+        };
+        self.reserve(ring, size)?;
+        self.post(ring, &PointToPoint::Cancel { request, destination }.encode())
+    }
+
+    /// Where a send's or a contribution's bytes go: the descriptor, a slab, or they stay where they are.
+    ///
+    /// # Safety
+    /// `data` must be readable for `bytes` bytes.
+    #[inline]
+    pub(super) unsafe fn payload(&mut self, data: *const u8, bytes: usize) -> Payload {
+        if bytes <= INLINE_BYTES {
+            let mut inline = [0; INLINE_BYTES];
+            // SAFETY: the caller's promise; the length was compared.
+            unsafe { copy_small(data, inline.as_mut_ptr(), bytes) };
+            return Payload::Inline(inline);
+        }
+        if bytes <= SLAB_BYTES
+            && let Ok(block) = self.memory.rank(self.local_index)
+            && let Some(slab) = self.slabs.take(&block.returned)
+            && let Ok(to) = self.memory.slab(self.local_index, slab)
+        {
+            // SAFETY: the slab has SLAB_BYTES and is this rank's until it is posted; `data` is the caller's promise.
+            unsafe { std::ptr::copy_nonoverlapping(data, to.as_ptr(), bytes) };
+            return Payload::Slab(slab);
+        }
+        Payload::Memory(data as u64)
+    }
+
+    #[inline]
+    pub(super) fn arm(&mut self, purpose: Purpose) -> Result<u32, PortError> {
+        let request = self.outstanding.add(purpose).ok_or(PortError::TooManyRequests { limit: REQUESTS })?;
+        self.memory.request(self.local_index, request)?.arm();
+        Ok(request)
+    }
+
+    /// Waits until a ring has a free cell.
+    #[inline]
+    pub(super) fn reserve(&mut self, ring: RingKind, cells: usize) -> Result<(), PortError> {
+        if self.heads.ahead_of(self.taken, ring) < cells as u32 {
+            return Ok(());
+        }
+        self.wait_for_cell(ring, cells)
+    }
+
+    #[cold]
+    pub(super) fn wait_for_cell(&mut self, ring: RingKind, cells: usize) -> Result<(), PortError> {
+        let mut wait = Wait::new(self.waiting);
+        loop {
+            self.taken = self.memory.taken()[self.local_index as usize].read();
+            if self.heads.ahead_of(self.taken, ring) < cells as u32 {
+                return Ok(());
+            }
+            if self.memory.header().aborted.0.load(Ordering::Relaxed) != 0 {
+                return Err(PortError::Aborted);
+            }
+            // There is no wait word for a full ring: whoever empties it is at work, so this wait does not sleep.
+            if self.progress()? || wait.pause() == Pause::MaySleep {
+                wait.restart();
+            }
+        }
+    }
+
+    #[inline]
+    pub(super) fn post(&mut self, kind: RingKind, words: &[u64; CELL_WORDS]) -> Result<(), PortError> {
+        let block = self.memory.rank(self.local_index)?;
+        let ring = match kind {
+            RingKind::Send => Ring::new(&block.send),
+            RingKind::Receive => Ring::new(&block.receive),
+            RingKind::Collective => Ring::new(&block.collective),
+        };
+        ring.cell(self.heads.get(kind)).write(words);
+        self.heads = self.heads.advanced(kind);
+        self.memory.doorbells()[self.local_index as usize].publish(self.heads);
+        Ok(())
+    }
+}
+
+/// A message that rides in a descriptor, as words. Eight bytes, the commonest length by far, do not go through memory: bytes that are
+/// written one way and read another wait for each other.
+///
+/// # Safety
+/// `data` must be readable for `bytes` bytes, which are at most [`INLINE_BYTES`].
+#[inline(always)]
+unsafe fn inline_words(data: *const u8, bytes: usize) -> [u64; INLINE_BYTES / 8] {
+    if bytes == 8 {
+        // SAFETY: the caller's promise.
+        return [unsafe { data.cast::<u64>().read_unaligned() }, 0, 0];
+    }
+    let mut words = [0; INLINE_BYTES / 8];
+    // SAFETY: the caller's promise.
+    unsafe { std::ptr::copy_nonoverlapping(data, words.as_mut_ptr().cast(), bytes) };
+    words
+}
+
+/// Copies a few bytes without a call.
+///
+/// # Safety
+/// Both must be valid for `bytes` bytes and not overlap.
+#[inline(always)]
+pub(super) unsafe fn copy_small(from: *const u8, to: *mut u8, bytes: usize) {
+    // SAFETY: the caller's promise; eight bytes are the commonest length by far.
+    unsafe {
+        if bytes == 8 {
+            to.cast::<[u8; 8]>().write_unaligned(from.cast::<[u8; 8]>().read_unaligned());
+        } else {
+            std::ptr::copy_nonoverlapping(from, to, bytes);
+        }
+    }
+}
