@@ -52,6 +52,11 @@ fn the_environment_is_as_the_standard_says() {
 }
 
 #[test]
+fn what_is_available_at_any_time_needs_no_initialised_mpi() {
+    holds_with("any_time", &[1, 2]);
+}
+
+#[test]
 fn threads_that_wait_do_not_hold_up_others() {
     holds_with("threads", &[1, 2, 4]);
 }

@@ -2,6 +2,7 @@
 
 use crate::edge::{install_panic_hook, object, place, result_string, string};
 use bcs_mpi::constants::*;
+use bcs_mpi::environment::lasting::lasting;
 use bcs_mpi::environment::{self, error_handlers};
 use bcs_mpi::process::{self, LifePhase, end, start};
 use mds::Primitive;
@@ -53,7 +54,7 @@ calls! {
         place(abi_minor, "abi_minor")?.set(MPI_ABI_SUBVERSION)
     }
     call MPI_Abi_get_info(info: *mut MPI_Info) [] {
-        place(info, "info")?.set(environment::info::create_abi()?)
+        place(info, "info")?.set(environment::info::create_abi())
     }
     plain MPI_Wtime() -> f64 {
         environment::wtime()
@@ -80,23 +81,23 @@ calls! {
         result_string(string, "string", MPI_MAX_ERROR_STRING, resultlen, text)?
     }
     call MPI_Add_error_class(errorclass: *mut c_int) [] {
-        place(errorclass, "errorclass")?.set(process::enter()?.codes.add_class())
+        place(errorclass, "errorclass")?.set(lasting().codes.add_class())
     }
     call MPI_Add_error_code(errorclass: c_int, errorcode: *mut c_int) [] {
-        place(errorcode, "errorcode")?.set(process::enter()?.codes.add_code(errorclass)?)
+        place(errorcode, "errorcode")?.set(lasting().codes.add_code(errorclass)?)
     }
     call MPI_Add_error_string(errorcode: c_int, text: *const c_char) [] {
         let text = string(text, "string", MPI_ERR_ARG)?;
-        process::enter()?.codes.set_text(errorcode, Some(text))?
+        lasting().codes.set_text(errorcode, Some(text))?
     }
     call MPI_Remove_error_class(errorclass: c_int) [] {
-        process::enter()?.codes.remove(errorclass, true)?
+        lasting().codes.remove(errorclass, true)?
     }
     call MPI_Remove_error_code(errorcode: c_int) [] {
-        process::enter()?.codes.remove(errorcode, false)?
+        lasting().codes.remove(errorcode, false)?
     }
     call MPI_Remove_error_string(errorcode: c_int) [] {
-        process::enter()?.codes.set_text(errorcode, None)?
+        lasting().codes.set_text(errorcode, None)?
     }
     call MPI_Comm_create_errhandler(
         comm_errhandler_fn: Option<MPI_Comm_errhandler_function>, errhandler: *mut MPI_Errhandler,

@@ -3,6 +3,7 @@
 //! Callbacks run without the library's lock, as they may call MPI.
 
 use crate::constants::*;
+use crate::environment::lasting::lasting;
 use crate::error::{MpiError, MpiResult, Problem};
 use crate::process::{self, Process};
 use std::collections::BTreeMap;
@@ -147,7 +148,7 @@ pub fn get(comm: MPI_Comm, key: c_int) -> MpiResult<Option<*mut c_void>> {
         MPI_WTIME_IS_GLOBAL => of(&YES),
         MPI_APPNUM => process.place.appnum.as_ref().and_then(of),
         MPI_UNIVERSE_SIZE => process.place.universe_size.as_ref().and_then(of),
-        MPI_LASTUSEDCODE => of(&process.codes.last_used),
+        MPI_LASTUSEDCODE => of(&lasting().codes.last_used),
         _ => {
             live_key(&process, "comm_keyval", key)?;
             communicator.attributes.get(key).map(std::ptr::with_exposed_provenance_mut)

@@ -6,6 +6,7 @@
 use super::meeting::{agree, gather_all};
 use super::{Communicator, attributes};
 use crate::constants::*;
+use crate::environment::error_handlers;
 use crate::error::{MpiError, MpiResult, Problem};
 use crate::group::{self, Group};
 use crate::handle::{Kind, Stale};
@@ -54,12 +55,10 @@ fn make(process: &Process, parent: MPI_Comm, group: Group, context: u32) -> MpiR
     }))
 }
 
-fn store(process: &mut Process, communicator: Option<Communicator>) -> MPI_Comm {
-    let Some(communicator) = communicator else { return MPI_COMM_NULL };
-    if let Ok(handler) = process.error_handlers.get_mut(communicator.error_handler.0) {
-        handler.references += 1;
-    }
-    process.communicators.insert(communicator)
+fn store(process: &mut Process, communicator: Option<Communicator>) -> MpiResult<MPI_Comm> {
+    let Some(communicator) = communicator else { return Ok(MPI_COMM_NULL) };
+    error_handlers::retain(communicator.error_handler)?;
+    Ok(process.communicators.insert(communicator))
 }
 
 /// MPI_Comm_dup and MPI_Comm_dup_with_info. Attributes are copied as their keys say, in callbacks that may call MPI.
@@ -75,7 +74,7 @@ pub fn dup(call: Primitive, comm: MPI_Comm) -> MpiResult<MPI_Comm> {
     if let Some(new) = &mut new {
         new.attributes = copied;
     }
-    Ok(store(&mut process, new))
+    store(&mut process, new)
 }
 
 /// The members of one colour, in the order of their keys, then of their ranks; and which of the colours it is.
@@ -138,7 +137,7 @@ fn split_by(
     let parent = &process.communicator(comm)?.group;
     let group = Group::of(members.iter().map(|&rank| parent.job_rank(rank)).collect());
     let new = make(process, comm, group, first + 2 * index)?;
-    Ok(store(process, new))
+    store(process, new)
 }
 
 /// MPI_Comm_split_type: by what the processes share. With MPI_COMM_TYPE_SHARED, the ranks of a node; finer hardware is not told apart.
@@ -195,7 +194,7 @@ pub fn create(comm: MPI_Comm, group: MPI_Group) -> MpiResult<MPI_Comm> {
     // Groups of other members are disjoint, so their first members differ.
     let leader = process.communicator(comm)?.group.member(group.job_rank(0)).unwrap_or(0);
     let new = make(&process, comm, group, first + 2 * leader)?;
-    Ok(store(&mut process, new))
+    store(&mut process, new)
 }
 
 /// MPI_Comm_create_group: only the group's members call it. Its first member tells the others the context, in messages with
@@ -243,7 +242,7 @@ pub fn create_group(comm: MPI_Comm, group: MPI_Group, tag: c_int) -> MpiResult<M
         process.wait(&what, |process| Ok(process.port.test(request)?))?;
     }
     let new = make(&process, comm, group, u32::from_ne_bytes(chosen))?;
-    Ok(store(&mut process, new))
+    store(&mut process, new)
 }
 
 /// MPI_Comm_free. Pending operations of the communicator complete as if it lived.
@@ -262,9 +261,8 @@ pub fn free(comm: &mut MPI_Comm) -> MpiResult {
         Ok(freed) => freed,
         Err(why) => return Err(wrong(*comm, why)),
     };
-    crate::environment::error_handlers::release(&mut process, freed.error_handler);
     *comm = MPI_COMM_NULL;
-    Ok(())
+    error_handlers::release(freed.error_handler)
 }
 
 #[cold]

@@ -2,42 +2,58 @@
 //!
 //! A handler lives as long as a handle of it or a communicator that uses it.
 
+use super::lasting::lasting;
 use crate::constants::*;
 use crate::error::{ErrorHandlerEntry, MpiError, MpiResult, Problem};
 use crate::handle::{Kind, Stale};
-use crate::process::{self, Process};
+use crate::process;
 use std::ffi::c_int;
 
 fn is_predefined(handler: MPI_Errhandler) -> bool {
     matches!(handler, MPI_ERRORS_ARE_FATAL | MPI_ERRORS_RETURN | MPI_ERRORS_ABORT)
 }
 
-fn check(process: &Process, handler: MPI_Errhandler) -> MpiResult {
+/// One handle or object more uses this handler.
+///
+/// # Errors
+/// No such error handler.
+pub(crate) fn retain(handler: MPI_Errhandler) -> MpiResult {
     if is_predefined(handler) {
         return Ok(());
     }
-    let why = match process.error_handlers.get(handler.0) {
-        Ok(_) => return Ok(()),
+    let why = match lasting().error_handlers.get_mut(handler.0) {
+        Ok(entry) => {
+            entry.references += 1;
+            return Ok(());
+        }
         Err(_) if handler == MPI_ERRHANDLER_NULL => Stale::Null,
         Err(why) => why,
     };
     Err(MpiError::handle("errhandler", handler.0, Kind::ErrorHandler, why))
 }
 
-fn retain(process: &mut Process, handler: MPI_Errhandler) {
-    if let Ok(entry) = process.error_handlers.get_mut(handler.0) {
-        entry.references += 1;
-    }
-}
-
 /// One handle or object fewer uses this handler.
-pub(crate) fn release(process: &mut Process, handler: MPI_Errhandler) {
-    let Ok(entry) = process.error_handlers.get_mut(handler.0) else { return };
-    entry.references -= 1;
-    if entry.references == 0 {
-        // It was found above.
-        let _ = process.error_handlers.remove(handler.0);
+///
+/// # Errors
+/// No such error handler.
+pub(crate) fn release(handler: MPI_Errhandler) -> MpiResult {
+    if is_predefined(handler) {
+        return Ok(());
     }
+    let handlers = &mut lasting().error_handlers;
+    let why = match handlers.get_mut(handler.0) {
+        Ok(entry) => {
+            entry.references -= 1;
+            if entry.references == 0 {
+                // It was found above.
+                let _ = handlers.remove(handler.0);
+            }
+            return Ok(());
+        }
+        Err(_) if handler == MPI_ERRHANDLER_NULL => Stale::Null,
+        Err(why) => why,
+    };
+    Err(MpiError::handle("errhandler", handler.0, Kind::ErrorHandler, why))
 }
 
 /// MPI_Comm_create_errhandler.
@@ -45,13 +61,12 @@ pub(crate) fn release(process: &mut Process, handler: MPI_Errhandler) {
 /// # Errors
 /// No function.
 pub fn create(function: Option<MPI_Comm_errhandler_function>) -> MpiResult<MPI_Errhandler> {
-    let mut process = process::enter()?;
     let Some(function) = function else {
         let allowed = "it has to be a function";
         return Err(MpiError::argument(MPI_ERR_ARG, "comm_errhandler_fn", "NULL", allowed));
     };
     let entry = ErrorHandlerEntry { function, references: 1 };
-    Ok(MPI_Errhandler(process.error_handlers.insert(entry)))
+    Ok(MPI_Errhandler(lasting().error_handlers.insert(entry)))
 }
 
 /// MPI_Comm_set_errhandler.
@@ -60,14 +75,11 @@ pub fn create(function: Option<MPI_Comm_errhandler_function>) -> MpiResult<MPI_E
 /// No such communicator or error handler.
 pub fn set(comm: MPI_Comm, handler: MPI_Errhandler) -> MpiResult {
     let mut process = process::enter()?;
-    process.communicator(comm)?;
-    check(&process, handler)?;
-    retain(&mut process, handler);
     let communicator = process.communicator_mut(comm)?;
+    retain(handler)?;
     let old = std::mem::replace(&mut communicator.error_handler, handler);
     communicator.error_handler_was_set = true;
-    release(&mut process, old);
-    Ok(())
+    release(old)
 }
 
 /// MPI_Comm_get_errhandler: a handle to be freed.
@@ -75,9 +87,8 @@ pub fn set(comm: MPI_Comm, handler: MPI_Errhandler) -> MpiResult {
 /// # Errors
 /// No such communicator.
 pub fn get(comm: MPI_Comm) -> MpiResult<MPI_Errhandler> {
-    let mut process = process::enter()?;
-    let handler = process.communicator(comm)?.error_handler;
-    retain(&mut process, handler);
+    let handler = process::enter()?.communicator(comm)?.error_handler;
+    retain(handler)?;
     Ok(handler)
 }
 
@@ -86,9 +97,7 @@ pub fn get(comm: MPI_Comm) -> MpiResult<MPI_Errhandler> {
 /// # Errors
 /// No such error handler.
 pub fn free(handler: &mut MPI_Errhandler) -> MpiResult {
-    let mut process = process::enter()?;
-    check(&process, *handler)?;
-    release(&mut process, *handler);
+    release(*handler)?;
     *handler = MPI_ERRHANDLER_NULL;
     Ok(())
 }
@@ -98,9 +107,8 @@ pub fn free(handler: &mut MPI_Errhandler) -> MpiResult {
 /// # Errors
 /// No such communicator, or no such code.
 pub fn call(comm: MPI_Comm, code: c_int) -> MpiResult<MpiError> {
-    let process = process::enter()?;
-    process.communicator(comm)?;
-    let class = process.codes.class(code)?;
-    let text = process.codes.text(code)?;
+    process::enter()?.communicator(comm)?;
+    let codes = &lasting().codes;
+    let (class, text) = (codes.class(code)?, codes.text(code)?);
     Ok(MpiError::new(Problem::Raised { code, class, text }).of(comm))
 }

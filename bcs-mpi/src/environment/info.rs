@@ -1,9 +1,9 @@
 //! Info objects: hints, keys with values (MPI-5.0, chapter 10).
 
+use super::lasting::{Lasting, lasting};
 use crate::constants::*;
 use crate::error::{MpiError, MpiResult};
 use crate::handle::{Kind, Stale};
-use crate::process::{self, Process};
 use std::ffi::c_int;
 
 /// Keys with values, in the order in which they were set.
@@ -12,8 +12,8 @@ pub struct Info {
     pairs: Vec<(String, String)>,
 }
 
-fn find(process: &Process, info: MPI_Info) -> MpiResult<&Info> {
-    let why = match process.infos.get(info.0) {
+fn find(lasting: &Lasting, info: MPI_Info) -> MpiResult<&Info> {
+    let why = match lasting.infos.get(info.0) {
         Ok(found) => return Ok(found),
         Err(_) if info == MPI_INFO_NULL => Stale::Null,
         Err(why) => why,
@@ -57,37 +57,28 @@ pub fn check(info: MPI_Info) -> MpiResult {
     if matches!(info, MPI_INFO_NULL | MPI_INFO_ENV) {
         return Ok(());
     }
-    find(&*process::enter()?, info).map(|_| ())
+    find(&lasting(), info).map(|_| ())
 }
 
 /// MPI_Info_create.
-///
-/// # Errors
-/// Before MPI_Init and after MPI_Finalize.
-pub fn create() -> MpiResult<MPI_Info> {
-    Ok(MPI_Info(process::enter()?.infos.insert(Info::default())))
+pub fn create() -> MPI_Info {
+    MPI_Info(lasting().infos.insert(Info::default()))
 }
 
 /// MPI_Info_create_env.
-///
-/// # Errors
-/// Before MPI_Init and after MPI_Finalize.
-pub fn create_env() -> MpiResult<MPI_Info> {
-    Ok(MPI_Info(process::enter()?.infos.insert(environment())))
+pub fn create_env() -> MPI_Info {
+    MPI_Info(lasting().infos.insert(environment()))
 }
 
 /// MPI_Abi_get_info: what of the ABI an implementation chooses, as sizes in bytes.
-///
-/// # Errors
-/// Before MPI_Init and after MPI_Finalize.
-pub fn create_abi() -> MpiResult<MPI_Info> {
+pub fn create_abi() -> MPI_Info {
     let sizes = [
         ("mpi_aint_size", size_of::<MPI_Aint>()),
         ("mpi_count_size", size_of::<MPI_Count>()),
         ("mpi_offset_size", size_of::<MPI_Offset>()),
     ];
     let pairs = sizes.iter().map(|(key, size)| ((*key).to_owned(), size.to_string())).collect();
-    Ok(MPI_Info(process::enter()?.infos.insert(Info { pairs })))
+    MPI_Info(lasting().infos.insert(Info { pairs }))
 }
 
 /// MPI_Info_dup.
@@ -95,9 +86,9 @@ pub fn create_abi() -> MpiResult<MPI_Info> {
 /// # Errors
 /// No such info object.
 pub fn dup(info: MPI_Info) -> MpiResult<MPI_Info> {
-    let mut process = process::enter()?;
-    let copy = if info == MPI_INFO_ENV { environment() } else { find(&process, info)?.clone() };
-    Ok(MPI_Info(process.infos.insert(copy)))
+    let mut lasting = lasting();
+    let copy = if info == MPI_INFO_ENV { environment() } else { find(&lasting, info)?.clone() };
+    Ok(MPI_Info(lasting.infos.insert(copy)))
 }
 
 /// MPI_Info_free.
@@ -105,10 +96,10 @@ pub fn dup(info: MPI_Info) -> MpiResult<MPI_Info> {
 /// # Errors
 /// No such info object.
 pub fn free(info: &mut MPI_Info) -> MpiResult {
-    let mut process = process::enter()?;
-    find(&process, *info)?;
+    let mut lasting = lasting();
+    find(&lasting, *info)?;
     // It was found above.
-    let _ = process.infos.remove(info.0);
+    let _ = lasting.infos.remove(info.0);
     *info = MPI_INFO_NULL;
     Ok(())
 }
@@ -118,8 +109,8 @@ pub fn free(info: &mut MPI_Info) -> MpiResult {
 /// # Errors
 /// No such info object, or a key or value that is too long.
 pub fn set(info: MPI_Info, key: String, value: String) -> MpiResult {
-    let mut process = process::enter()?;
-    find(&process, info)?;
+    let mut lasting = lasting();
+    find(&lasting, info)?;
     checked_key(&key)?;
     if value.len() >= MPI_MAX_INFO_VAL as usize {
         let allowed = format!("it must have at most {} bytes", MPI_MAX_INFO_VAL - 1);
@@ -130,7 +121,7 @@ pub fn set(info: MPI_Info, key: String, value: String) -> MpiResult {
             allowed,
         ));
     }
-    if let Ok(found) = process.infos.get_mut(info.0) {
+    if let Ok(found) = lasting.infos.get_mut(info.0) {
         match found.pairs.iter_mut().find(|(of, _)| *of == key) {
             Some((_, old)) => *old = value,
             None => found.pairs.push((key, value)),
@@ -144,10 +135,10 @@ pub fn set(info: MPI_Info, key: String, value: String) -> MpiResult {
 /// # Errors
 /// No such info object or key.
 pub fn delete(info: MPI_Info, key: &str) -> MpiResult {
-    let mut process = process::enter()?;
-    find(&process, info)?;
+    let mut lasting = lasting();
+    find(&lasting, info)?;
     checked_key(key)?;
-    if let Ok(found) = process.infos.get_mut(info.0)
+    if let Ok(found) = lasting.infos.get_mut(info.0)
         && let Some(at) = found.pairs.iter().position(|(of, _)| of == key)
     {
         found.pairs.remove(at);
@@ -161,9 +152,9 @@ pub fn delete(info: MPI_Info, key: &str) -> MpiResult {
 /// # Errors
 /// No such info object, or a key that is too long.
 pub fn get(info: MPI_Info, key: &str) -> MpiResult<Option<String>> {
-    let process = process::enter()?;
+    let lasting = lasting();
     let value = |of: &Info| of.pairs.iter().find(|(name, _)| name == key).map(|(_, value)| value.clone());
-    let found = if info == MPI_INFO_ENV { value(&environment()) } else { value(find(&process, info)?) };
+    let found = if info == MPI_INFO_ENV { value(&environment()) } else { value(find(&lasting, info)?) };
     checked_key(key)?;
     Ok(found)
 }
@@ -173,9 +164,9 @@ pub fn get(info: MPI_Info, key: &str) -> MpiResult<Option<String>> {
 /// # Errors
 /// No such info object.
 pub fn count(info: MPI_Info) -> MpiResult<c_int> {
-    let process = process::enter()?;
+    let lasting = lasting();
     let pairs =
-        if info == MPI_INFO_ENV { environment().pairs.len() } else { find(&process, info)?.pairs.len() };
+        if info == MPI_INFO_ENV { environment().pairs.len() } else { find(&lasting, info)?.pairs.len() };
     Ok(pairs as c_int)
 }
 
@@ -184,9 +175,9 @@ pub fn count(info: MPI_Info) -> MpiResult<c_int> {
 /// # Errors
 /// No such info object, or fewer keys than that.
 pub fn nth_key(info: MPI_Info, n: c_int) -> MpiResult<String> {
-    let process = process::enter()?;
+    let lasting = lasting();
     let own = environment;
-    let pairs = if info == MPI_INFO_ENV { own().pairs } else { find(&process, info)?.pairs.clone() };
+    let pairs = if info == MPI_INFO_ENV { own().pairs } else { find(&lasting, info)?.pairs.clone() };
     match usize::try_from(n).ok().and_then(|n| pairs.get(n)) {
         Some((key, _)) => Ok(key.clone()),
         None => {

@@ -2,6 +2,7 @@
 //!
 //! Predefined handles are their own numbers; others are the index of their object above those.
 
+use super::lasting::lasting;
 use crate::handle::FIRST_INT;
 use crate::process;
 use std::ffi::c_int;
@@ -28,16 +29,20 @@ pub fn of_handle(of: Of, handle: usize) -> c_int {
     if handle < FIRST_INT as usize {
         return handle as c_int;
     }
-    let Ok(mut process) = process::enter() else { return -1 };
-    match of {
-        Of::Communicator => process.communicators.table().to_int(handle),
-        Of::Group => process.groups.to_int(handle),
-        Of::Request => process.requests.to_int(handle),
-        Of::ErrorHandler => process.error_handlers.to_int(handle),
-        Of::Info => process.infos.to_int(handle),
+    let found = match of {
+        Of::ErrorHandler => lasting().error_handlers.to_int(handle),
+        Of::Info => lasting().infos.to_int(handle),
         Of::Predefined => return -1,
-    }
-    .unwrap_or(-1)
+        Of::Communicator | Of::Group | Of::Request => {
+            let Ok(mut process) = process::enter() else { return -1 };
+            match of {
+                Of::Communicator => process.communicators.table().to_int(handle),
+                Of::Group => process.groups.to_int(handle),
+                _ => process.requests.to_int(handle),
+            }
+        }
+    };
+    found.unwrap_or(-1)
 }
 
 /// The handle of an integer; the null handle when it is none's.
@@ -45,14 +50,18 @@ pub fn to_handle(of: Of, int: c_int, null: usize) -> usize {
     if (0..FIRST_INT).contains(&int) {
         return int as usize;
     }
-    let Ok(process) = process::enter() else { return null };
-    match of {
-        Of::Communicator => process.communicators.table().from_int(int),
-        Of::Group => process.groups.from_int(int),
-        Of::Request => process.requests.table().from_int(int),
-        Of::ErrorHandler => process.error_handlers.from_int(int),
-        Of::Info => process.infos.from_int(int),
+    let found = match of {
+        Of::ErrorHandler => lasting().error_handlers.from_int(int),
+        Of::Info => lasting().infos.from_int(int),
         Of::Predefined => None,
-    }
-    .unwrap_or(null)
+        Of::Communicator | Of::Group | Of::Request => {
+            let Ok(process) = process::enter() else { return null };
+            match of {
+                Of::Communicator => process.communicators.table().from_int(int),
+                Of::Group => process.groups.from_int(int),
+                _ => process.requests.table().from_int(int),
+            }
+        }
+    };
+    found.unwrap_or(null)
 }

@@ -3,11 +3,13 @@
 pub mod error_handlers;
 pub mod info;
 pub mod integers;
+pub mod lasting;
 
 use crate::communicator::Communicator;
 use crate::constants::*;
-use crate::error::{CodeTable, MpiError, MpiResult, Problem};
+use crate::error::{MpiError, MpiResult, Problem};
 use crate::process::{self, end};
+use lasting::lasting;
 use nic_emu::port::now_ns;
 use std::ffi::{c_int, c_void};
 
@@ -51,26 +53,20 @@ pub fn abort(comm: MPI_Comm, code: c_int) -> MpiResult {
     end::abort_job(code, &format!("MPI_Abort({title}, {code})"))
 }
 
-/// MPI_Error_class, which may be called before MPI_Init and after MPI_Finalize too.
+/// MPI_Error_class.
 ///
 /// # Errors
 /// No such code.
 pub fn error_class(code: c_int) -> MpiResult<c_int> {
-    match process::enter() {
-        Ok(process) => process.codes.class(code),
-        Err(_) => CodeTable::default().class(code),
-    }
+    lasting().codes.class(code)
 }
 
-/// MPI_Error_string, which may be called before MPI_Init and after MPI_Finalize too.
+/// MPI_Error_string.
 ///
 /// # Errors
 /// No such code.
 pub fn error_string(code: c_int) -> MpiResult<String> {
-    match process::enter() {
-        Ok(process) => process.codes.text(code),
-        Err(_) => CodeTable::default().text(code),
-    }
+    lasting().codes.text(code)
 }
 
 /// The boundary that memory of MPI_Alloc_mem has: a cache line, which suits every type.

@@ -5,6 +5,7 @@
 
 use super::{MpiError, Problem};
 use crate::constants::*;
+use crate::environment::lasting::lasting;
 use crate::process::{self, end};
 use std::ffi::c_int;
 
@@ -48,8 +49,8 @@ pub fn raise(call: &'static str, error: MpiError, comm: Option<MPI_Comm>) -> c_i
 }
 
 fn decide(error: &MpiError, message: &str, comm: Option<MPI_Comm>) -> Action {
-    let Ok(mut process) = process::enter() else { return Action::EndJob(error.class()) };
-    let code = process.codes.code(error.problem(), message);
+    let Ok(process) = process::enter() else { return Action::EndJob(error.class()) };
+    let code = lasting().codes.code(error.problem(), message);
     let comm = comm.filter(|comm| process.communicators.get(*comm).is_ok()).unwrap_or_else(|| {
         let chosen = process.communicators.get(MPI_COMM_SELF).is_ok_and(|own| own.error_handler_was_set);
         if chosen { MPI_COMM_SELF } else { MPI_COMM_WORLD }
@@ -58,7 +59,7 @@ fn decide(error: &MpiError, message: &str, comm: Option<MPI_Comm>) -> Action {
     match handler {
         MPI_ERRORS_RETURN => Action::Return(code),
         MPI_ERRORS_ARE_FATAL | MPI_ERRORS_ABORT => Action::EndJob(error.class()),
-        user => match process.error_handlers.get(user.0) {
+        user => match lasting().error_handlers.get(user.0) {
             Ok(entry) => Action::Call(entry.function, comm, code),
             Err(_) => Action::EndJob(error.class()),
         },

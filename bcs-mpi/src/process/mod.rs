@@ -12,8 +12,7 @@ pub mod start;
 mod wait;
 
 use crate::communicator::Communicators;
-use crate::environment::info::Info;
-use crate::error::{CodeTable, ErrorHandlerEntry, MpiError, MpiResult, Problem};
+use crate::error::{MpiError, MpiResult, Problem};
 use crate::group::Group;
 use crate::handle::Table;
 use crate::point_to_point::attached_buffer::AttachedBuffer;
@@ -38,12 +37,6 @@ pub struct Process {
     pub groups: Table<Group>,
     /// Requests.
     pub requests: Requests,
-    /// Error handlers of the program.
-    pub error_handlers: Table<ErrorHandlerEntry>,
-    /// Error codes.
-    pub codes: CodeTable,
-    /// Info objects.
-    pub infos: Table<Info>,
     /// The buffer of buffered sends.
     pub attached: AttachedBuffer,
     /// Working memory of collectives.

@@ -4,7 +4,7 @@ use super::end::{EXIT, Exit};
 use super::{LIBRARY, LifePhase, Process, launch, monitor};
 use crate::communicator::Communicators;
 use crate::constants::*;
-use crate::error::{CodeTable, MpiError, MpiResult, Problem};
+use crate::error::{MpiError, MpiResult, Problem};
 use crate::handle::{Kind, Table};
 use crate::point_to_point::attached_buffer::AttachedBuffer;
 use crate::request::Requests;
@@ -69,9 +69,6 @@ fn start(call: Primitive, level: c_int, entered_ns: u64) -> MpiResult {
         communicators: Communicators::of_job(place.rank, place.size, port.local_index() as u16),
         groups: Table::new(Kind::Group),
         requests: Requests::new(),
-        error_handlers: Table::new(Kind::ErrorHandler),
-        infos: Table::new(Kind::Info),
-        codes: CodeTable::default(),
         attached: AttachedBuffer::default(),
         scratch: Vec::new(),
         waiters: 0,

@@ -5,6 +5,7 @@
 
 use super::{Finished, Status, poll};
 use crate::constants::*;
+use crate::environment::lasting::lasting;
 use crate::error::{MpiError, MpiResult, Problem};
 use crate::process::{self, Guard, Process};
 use mds::Primitive;
@@ -59,28 +60,16 @@ impl Failures {
 
     /// A completion: its status, and its error's code once there is an error.
     #[inline]
-    fn note(
-        &mut self,
-        process: &mut Process,
-        finished: Finished,
-        position: usize,
-        statuses: Statuses,
-    ) -> MpiResult {
+    fn note(&mut self, finished: Finished, position: usize, statuses: Statuses) -> MpiResult {
         statuses.set(position, &finished.status);
         match finished.error {
             None if self.failed == 0 => Ok(()),
-            error => self.note_error(process, error, position, statuses),
+            error => self.note_error(error, position, statuses),
         }
     }
 
     #[cold]
-    fn note_error(
-        &mut self,
-        process: &mut Process,
-        error: Option<MpiError>,
-        position: usize,
-        statuses: Statuses,
-    ) -> MpiResult {
+    fn note_error(&mut self, error: Option<MpiError>, position: usize, statuses: Statuses) -> MpiResult {
         let Some(error) = error else {
             statuses.set_error(position, MPI_SUCCESS);
             return Ok(());
@@ -93,7 +82,7 @@ impl Failures {
         }
         self.failed += 1;
         let message = format!("{}: {error}", self.call);
-        statuses.set_error(position, process.codes.code(error.problem(), &message));
+        statuses.set_error(position, lasting().codes.code(error.problem(), &message));
         self.comm = self.comm.or(error.comm());
         Ok(())
     }
@@ -196,7 +185,7 @@ pub fn wait_all(requests: &mut [MPI_Request], statuses: Statuses) -> MpiResult {
             }
         };
         *request = MPI_REQUEST_NULL;
-        failures.note(&mut process, finished, i, statuses)?;
+        failures.note(finished, i, statuses)?;
     }
     failures.result(count)
 }
@@ -228,7 +217,7 @@ pub fn test_all(requests: &mut [MPI_Request], flag: &mut bool, statuses: Statuse
     for (i, request) in requests.iter_mut().enumerate() {
         let finished = if *request == MPI_REQUEST_NULL { None } else { poll(&mut process, *request)? };
         *request = MPI_REQUEST_NULL;
-        failures.note(&mut process, finished.unwrap_or(Finished::well(Status::EMPTY)), i, statuses)?;
+        failures.note(finished.unwrap_or(Finished::well(Status::EMPTY)), i, statuses)?;
     }
     failures.result(count)
 }
@@ -338,7 +327,7 @@ fn poll_some(
         {
             *request = MPI_REQUEST_NULL;
             indices[found] = i as c_int;
-            failures.note(process, finished, found, statuses)?;
+            failures.note(finished, found, statuses)?;
             found += 1;
         }
     }
