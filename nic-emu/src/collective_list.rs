@@ -82,6 +82,10 @@ impl<'m> CollectiveList<'m> {
         }
         let arrived = instance.arrived.get() + 1;
         instance.arrived.set(arrived);
+        if arrived == instance.expected.get() {
+            let gathering = &self.memory.control().gathering;
+            gathering.set(gathering.get().wrapping_sub(1));
+        }
         if instance.spans_nodes() && arrived == instance.expected.get() {
             let seen = &self.memory.header().remote.arrived;
             seen.set(seen.get().wrapping_add(1));
@@ -101,12 +105,7 @@ impl<'m> CollectiveList<'m> {
             {
                 return Ok(Some(at - 1));
             }
-            if instance.state.get() == InstanceState::Released as u32
-                && !instance.spans_nodes()
-                && instance.departed.load(Ordering::Acquire) >= instance.readers.get()
-            {
-                self.free(at - 1, instance)?;
-            }
+            self.free_if_departed(at - 1, instance)?;
             at = next;
         }
         let free_link = |free| Ok(self.memory.instance(free)?.next.get());
@@ -140,7 +139,33 @@ impl<'m> CollectiveList<'m> {
         }
         first.set(index + 1);
         header.slice.collectives.set(header.slice.collectives.get() + 1);
+        let gathering = &self.memory.control().gathering;
+        gathering.set(gathering.get().wrapping_add(1));
         Ok(Some(index))
+    }
+
+    /// Takes all instances off the list that nobody reads any more.
+    #[inline]
+    pub fn free_departed(&self) -> Result<(), Corrupt> {
+        let mut at = self.memory.header().pools.active_instances[0].get();
+        while at != NONE {
+            let instance = self.memory.instance(at - 1)?;
+            let next = instance.next.get();
+            self.free_if_departed(at - 1, instance)?;
+            at = next;
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn free_if_departed(&self, index: u32, instance: &Instance) -> Result<(), Corrupt> {
+        if instance.state.get() == InstanceState::Released as u32
+            && !instance.spans_nodes()
+            && instance.departed.load(Ordering::Acquire) >= instance.readers.get()
+        {
+            self.free(index, instance)?;
+        }
+        Ok(())
     }
 
     /// Takes an instance off the list: nobody reads it any more. Slabs of contributions go back to their owners.

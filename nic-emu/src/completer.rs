@@ -87,6 +87,19 @@ impl<'m> Completer<'m> {
         self.publish(local_index, request, SlotState::Done, kind)
     }
 
+    /// Completes a member's part of a collective with a result that fits in its slot.
+    #[inline]
+    pub(crate) fn complete_collective(
+        &mut self,
+        local_index: u32,
+        request: u32,
+        result: &[u8; SLOT_PAYLOAD_BYTES],
+    ) -> Result<(), Corrupt> {
+        let slot = self.memory.request(local_index, request)?;
+        let kind = slot.write_delivery(&Delivery::InSlot(*result));
+        self.publish(local_index, request, SlotState::Done, kind)
+    }
+
     /// Completes a request that was taken back.
     pub fn complete_cancelled(&mut self, local_index: u32, request: u32) -> Result<(), Corrupt> {
         self.memory.request(local_index, request)?.write_status(0, 0, 0);

@@ -226,6 +226,18 @@ pub(crate) const fn is_receive(words: &[u64; CELL_WORDS]) -> bool {
     words[0] as u8 == RECEIVE
 }
 
+/// True when two collective descriptors are arrivals at the same collective, and say the same of it: what it is, its root, sequence number and local
+/// members, and its bytes.
+#[inline]
+pub(crate) const fn is_of_same_collective(a: &[u64; CELL_WORDS], b: &[u64; CELL_WORDS]) -> bool {
+    a[0] == b[0]
+        && a[1] >> 32 == b[1] >> 32
+        && a[2] == b[2]
+        && low(a[3]) == low(b[3])
+        && low(a[7]) == low(b[7])
+        && a[7] >> 48 == b[7] >> 48
+}
+
 /// True for a send whose bytes ride in it and whose sender waits for nothing: matching it is all there is to do.
 #[inline]
 pub(crate) const fn is_buffered_inline(words: &[u64; CELL_WORDS]) -> bool {

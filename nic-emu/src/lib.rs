@@ -28,6 +28,8 @@ pub mod channel;
 #[cfg(not(loom))]
 pub mod collective;
 #[cfg(not(loom))]
+mod collective_at_once;
+#[cfg(not(loom))]
 pub mod collective_helper;
 #[cfg(not(loom))]
 pub mod collective_list;
@@ -59,6 +61,8 @@ pub mod policy;
 pub mod pool;
 #[cfg(not(loom))]
 pub mod port;
+#[cfg(not(loom))]
+mod prefetch;
 #[cfg(not(loom))]
 pub mod processor;
 #[cfg(not(loom))]

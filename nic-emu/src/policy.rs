@@ -12,6 +12,15 @@ pub const RANKS_A_SLICE: usize = 256;
 /// (80 µs and more of copying for 0.2 µs of scheduling), small enough that a grant is a known amount of work.
 pub const ELASTIC_GRANT_BYTES: u64 = 4 << 20;
 
+/// Looks at its own request alone that a rank takes after it has arrived at a collective, while every rank has a core: some 6 µs.
+pub const MEETING_POLLS: u32 = 400;
+
+/// Looks at its own request between two looks at what others have posted.
+pub const MEETING_POLLS_A_LOOK: u32 = 32;
+
+/// Times that a rank that has arrived at a collective gives its core away before it waits as for anything else, where ranks share cores.
+pub const MEETING_YIELDS: u32 = 16;
+
 /// Bytes a node moves in a nanosecond, for the budget of a fixed slice: 8 GB/s.
 const BYTES_A_NANOSECOND: u64 = 8;
 

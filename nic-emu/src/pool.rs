@@ -18,7 +18,6 @@ pub struct FreeList {
     touched: Word,
     /// Entries in use.
     used: Word,
-    _pad: Word,
 }
 
 impl FreeList {

@@ -90,6 +90,12 @@ impl RequestSlot {
         self.state.store(SlotState::Pending as u64, Ordering::Relaxed);
     }
 
+    /// Fetches the slot's line, to be written soon.
+    #[inline]
+    pub(crate) fn prefetch(&self) {
+        crate::prefetch::to_write(self);
+    }
+
     /// True while nothing has happened: what a rank that polls sees nearly always.
     #[inline]
     pub(crate) fn is_pending(&self) -> bool {

@@ -7,6 +7,7 @@ use arrayvec::ArrayVec;
 
 use crate::buffer_receiver::BufferReceiver;
 use crate::buffer_sender::{BufferSender, Exchange};
+use crate::collective_at_once::AtOnce;
 use crate::collective_helper::CollectiveHelper;
 use crate::collective_list::{Arrival, CollectiveList};
 use crate::completer::Completer;
@@ -61,6 +62,7 @@ pub struct StrobeReceiver<'m> {
     pub completer: Completer<'m>,
     dma: DmaHelper<'m>,
     list: CollectiveList<'m>,
+    at_once: AtOnce,
     arrivals: ArrayVec<u32, COLLECTIVES_A_SLICE>,
     /// What has been done so far.
     pub counts: SliceCounts,
@@ -78,6 +80,7 @@ impl<'m> StrobeReceiver<'m> {
             completer: Completer::new(memory, fixed),
             dma: DmaHelper::new(memory),
             list: CollectiveList::new(memory),
+            at_once: AtOnce::default(),
             arrivals: ArrayVec::new(),
             counts: SliceCounts::default(),
         }
@@ -91,10 +94,12 @@ impl<'m> StrobeReceiver<'m> {
             Microphase::MessageScheduling => self.schedule_messages(),
             Microphase::PointToPoint => Ok(self.dma.run(self.fixed, &mut self.completer)?),
             Microphase::BarrierAndBroadcast => {
+                self.at_once.release(&mut self.completer)?;
                 let mut helper = CollectiveHelper::new(self.memory, &self.list, &mut self.completer);
                 Ok(self.arrivals.iter().try_for_each(|&instance| helper.run(instance))?)
             }
             Microphase::Reduce => {
+                self.at_once.reduce(self.memory, &mut self.completer)?;
                 let mut helper = ReduceHelper::new(self.memory, &self.list, &mut self.completer);
                 Ok(self.arrivals.iter().try_for_each(|&instance| helper.run(instance))?)
             }
@@ -108,7 +113,9 @@ impl<'m> StrobeReceiver<'m> {
             Microphase::DescriptorExchange => false,
             Microphase::MessageScheduling => self.exchange.is_empty(),
             Microphase::PointToPoint => self.memory.header().slice.transfers.get() == 0,
-            Microphase::BarrierAndBroadcast | Microphase::Reduce => self.arrivals.is_empty(),
+            Microphase::BarrierAndBroadcast | Microphase::Reduce => {
+                self.arrivals.is_empty() && self.at_once.is_empty()
+            }
         }
     }
 
@@ -132,6 +139,12 @@ impl<'m> StrobeReceiver<'m> {
             rank.sent = receiver.take_sends(rank)?;
         }
         self.counts.matched += receiver.matched;
+        let at_once = self.at_once.take(self.memory, &mut self.exchange)?;
+        if at_once != 0 {
+            self.counts.collective_descriptors += at_once as u64;
+            // The list does so itself when a collective is added to it, which this one is not.
+            self.list.free_departed()?;
+        }
         for i in 0..self.exchange.len() {
             let rank = self.exchange[i];
             let collectives = self.take_collectives(rank.local_index, rank.taken, rank.heads)?;
@@ -144,7 +157,7 @@ impl<'m> StrobeReceiver<'m> {
                 .advanced_by(RingKind::Collective, collectives);
             self.memory.taken()[rank.local_index as usize].publish(taken);
         }
-        self.counts.collectives = self.arrivals.len() as u64;
+        self.counts.collectives = (self.arrivals.len() + self.at_once.len()) as u64;
         Ok(())
     }
 

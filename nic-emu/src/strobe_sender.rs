@@ -57,7 +57,10 @@ impl StrobeSender {
         };
         if period != 0 || slice.counts != SliceCounts::default() {
             memory.control().slice.set(index);
-            header.slice.matched.set(header.slice.matched.get().wrapping_add(slice.counts.matched));
+            if slice.counts.matched != 0 {
+                // A line that goes from core to core only when there is something to count.
+                header.slice.matched.set(header.slice.matched.get().wrapping_add(slice.counts.matched));
+            }
         } else {
             slice.counts = SliceCounts::default();
         }

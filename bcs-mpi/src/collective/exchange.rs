@@ -98,9 +98,16 @@ unsafe fn board(process: &mut Guard, call: &Call, own: Contribution, pieces: &[P
     // With large contributions everybody stays until all have read, and learns whether they could.
     let wanted = large || !pieces.is_empty();
     // SAFETY: the caller's promise; this function returns only after everybody has read.
-    let request = unsafe { arrive(process, call.comm, &arrival, own.data, own.bytes, wanted)? };
-    let Some(request) = request else { return Ok(Taken::All) };
-    let Release::Instance(instance) = released(process, &what, request)? else { return Ok(Taken::All) };
+    let waiter = unsafe { arrive(process, call.comm, &arrival, own.data, own.bytes, wanted)? };
+    let Some(waiter) = waiter else { return Ok(Taken::All) };
+    let instance = match released(process, &what, waiter)? {
+        Release::Instance(instance) => instance,
+        Release::Result(payload) => {
+            // SAFETY: the caller's promise.
+            unsafe { take_whole(&payload, own.bytes, pieces) };
+            return Ok(Taken::All);
+        }
+    };
     let memory = process.port.memory().clone();
     let board = Board::new(&memory, instance).map_err(PortError::from)?;
     let mut taken = Taken::All;
@@ -125,6 +132,19 @@ unsafe fn board(process: &mut Guard, call: &Call, own: Contribution, pieces: &[P
         }
     }
     Ok(taken)
+}
+
+/// Takes pieces from a small board that came whole: the contributions, `each` bytes long, one after the other.
+///
+/// # Safety
+/// Every piece's place must be writable.
+unsafe fn take_whole(payload: &[u8], each: usize, pieces: &[Piece]) {
+    for piece in pieces {
+        let there = each.saturating_sub(piece.offset).min(piece.bytes);
+        let from = payload.get(piece.member as usize * each + piece.offset..).unwrap_or(&[]);
+        // SAFETY: the caller's promise; no more is copied than there is.
+        unsafe { std::ptr::copy_nonoverlapping(from.as_ptr(), piece.to, there.min(from.len())) };
+    }
 }
 
 fn is_refusal(error: &std::io::Error) -> bool {

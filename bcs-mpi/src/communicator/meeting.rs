@@ -10,7 +10,7 @@ use crate::process::{Guard, Process};
 use mds::Primitive;
 use nic_emu::board::Board;
 use nic_emu::descriptor::CollectiveKind;
-use nic_emu::port::{Collective, Release};
+use nic_emu::port::{Awaits, Collective, PortError, Release};
 use nic_emu::status::{NOBODY, WaitingFor};
 
 /// What a member reaches.
@@ -30,8 +30,15 @@ impl Default for Arrival {
     }
 }
 
-/// Posts this rank's arrival at the next collective of the communicator; answers the NIC's request, or none as
-/// [`nic_emu::port::Port::post_collective`] does.
+/// A member that has arrived and waits for its release.
+#[derive(Clone, Copy, Debug)]
+pub struct Waiter {
+    request: u32,
+    awaits: Awaits,
+}
+
+/// Posts this rank's arrival at the next collective of the communicator; answers what it waits with, or none when it has nothing to wait
+/// for ([`nic_emu::port::Port::post_collective`]).
 ///
 /// # Safety
 /// `data` must be readable for `bytes` bytes, and stay so as [`nic_emu::port::Port::post_collective`] says.
@@ -46,7 +53,7 @@ pub unsafe fn arrive(
     data: *const u8,
     bytes: usize,
     wanted: bool,
-) -> MpiResult<Option<u32>> {
+) -> MpiResult<Option<Waiter>> {
     let communicator = process.communicator_mut(comm)?;
     let collective = Collective {
         kind: arrival.kind,
@@ -58,8 +65,26 @@ pub unsafe fn arrive(
         local: communicator.local,
     };
     communicator.sequence = communicator.sequence.wrapping_add(1);
+    let (local, size) = (collective.local.1 as u32, collective.comm.1);
+    let awaits = match arrival.kind {
+        // Where members are on other nodes, nobody here knows when it is worth running a slice.
+        _ if local != size => Awaits::Members(0),
+        CollectiveKind::Broadcast if collective.comm.0 != arrival.root => {
+            let root = communicator.job_rank(arrival.root);
+            let root = process.port.memory().local_index(root).map_err(PortError::from)?;
+            root.map_or(Awaits::Members(0), Awaits::Rank)
+        }
+        _ => Awaits::Members(local),
+    };
     // SAFETY: the caller's promise.
-    Ok(unsafe { process.port.post_collective(&collective, data, bytes, wanted)? })
+    let request = unsafe { process.port.post_collective(&collective, data, bytes, wanted)? };
+    match request {
+        Some(request) => Ok(Some(Waiter { request, awaits })),
+        None => {
+            process.port.pass(awaits)?;
+            Ok(None)
+        }
+    }
 }
 
 /// What a hang report says of a member that waits in a collective.
@@ -87,7 +112,12 @@ pub fn waiting_in(
 /// # Errors
 /// The NIC fails.
 #[inline]
-pub fn released(process: &mut Guard, what: &WaitingFor, request: u32) -> MpiResult<Release> {
+pub fn released(process: &mut Guard, what: &WaitingFor, waiter: Waiter) -> MpiResult<Release> {
+    let Waiter { request, awaits } = waiter;
+    let shared = process.is_shared();
+    if let Some(release) = process.port.meet(request, awaits, shared)? {
+        return Ok(release);
+    }
     process.wait(what, |process| Ok(process.port.test_collective(request)?))
 }
 
@@ -104,8 +134,8 @@ pub fn meet(
 ) -> MpiResult<Option<Release>> {
     let what = waiting_in(process.communicator(comm)?, call, None, data.len());
     // SAFETY: a slice is readable, and borrowed until the release.
-    let request = unsafe { arrive(process, comm, arrival, data.as_ptr(), data.len(), true)? };
-    request.map(|request| released(process, &what, request)).transpose()
+    let waiter = unsafe { arrive(process, comm, arrival, data.as_ptr(), data.len(), true)? };
+    waiter.map(|waiter| released(process, &what, waiter)).transpose()
 }
 
 /// The small contributions of all members, by rank: what communicators are made by.
@@ -122,7 +152,16 @@ pub fn gather_all<const BYTES: usize>(
         return Ok(vec![own]);
     }
     let released = meet(process, call, comm, &Arrival::default(), &own)?;
-    let Some(Release::Instance(instance)) = released else { return Ok(vec![own]) };
+    let instance = match released {
+        Some(Release::Instance(instance)) => instance,
+        // A small board comes whole.
+        Some(Release::Result(payload)) => {
+            let size = process.communicator(comm)?.size as usize;
+            let part = |member: usize| payload[member * BYTES..][..BYTES].try_into().expect("BYTES long");
+            return Ok((0..size).map(part).collect());
+        }
+        None => return Ok(vec![own]),
+    };
     let board = Board::new(process.port.memory(), instance)?;
     let mut all = vec![[0; BYTES]; board.len()];
     for (member, bytes) in all.iter_mut().enumerate() {

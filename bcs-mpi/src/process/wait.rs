@@ -18,6 +18,12 @@ static WOKEN: Condvar = Condvar::new();
 const LONGEST: Duration = Duration::from_millis(2);
 
 impl Guard {
+    /// Whether other threads of the process may be waiting for this one to let go of the lock.
+    #[inline]
+    pub fn is_shared(&self) -> bool {
+        self.lock.is_some()
+    }
+
     /// Waits until `ready` answers something; `what` is what a hang report says of this wait.
     ///
     /// # Errors

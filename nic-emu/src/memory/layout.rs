@@ -166,6 +166,8 @@ pub struct Control {
     pub slice: Word64,
     /// Free list of queued descriptors.
     pub entries: FreeList,
+    /// Collectives at which some members have been taken note of, and not all.
+    pub gathering: Word,
 }
 
 const _: () = assert!(size_of::<Control>() == 32, "with the taken words of four ranks it fills a cache line");
@@ -173,17 +175,15 @@ const _: () = assert!(size_of::<Control>() == 32, "with the taken words of four 
 /// Free lists; processor only.
 #[repr(C, align(64))]
 pub struct Pools {
-    _pad1: FreeList,
     /// Of transfers.
     pub transfers: FreeList,
     /// Of collective instances.
     pub instances: FreeList,
-    _pad0: FreeList,
     /// First and last transfer under way.
     pub active_transfers: [Word; 2],
     /// First instance under way.
     pub active_instances: [Word; 2],
-    _pad: [u64; 6],
+    _pad: [u64; 11],
 }
 
 const _: () = assert!(size_of::<SliceState>() == 128 && size_of::<Pools>() == 128);

@@ -6,11 +6,13 @@
 
 mod completing;
 mod lending;
+mod meeting;
 mod moving;
 mod posting;
 
 pub use completing::{Outcome, Release};
 pub use lending::{Sleeper, Stepped, Waiting};
+pub use meeting::Awaits;
 pub use posting::{Collective, Posted, Send};
 
 use crate::channel::{self, ChannelError};

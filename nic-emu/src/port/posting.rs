@@ -149,6 +149,7 @@ impl Port {
         bytes: usize,
         wanted: bool,
     ) -> Result<Option<u32>, PortError> {
+        self.approach();
         self.reserve(RingKind::Collective, COLLECTIVE_RING)?;
         let contributes =
             collective.kind != CollectiveKind::Broadcast || collective.comm.0 == collective.root;

@@ -343,7 +343,11 @@ fn check_release(
     };
     match release {
         Release::Result(bytes) => {
-            assert!(call.kind != CollectiveKind::Board, "a board's members read it");
+            if call.kind == CollectiveKind::Board {
+                // A small board comes whole.
+                let all = call.data.concat();
+                assert!(bytes[..all.len()] == all, "contributions as {me} gets them");
+            }
             if let Some(expected) = expected {
                 assert!(bytes[..expected.len()] == expected, "{:?}: result of rank {me}", call.kind);
             }

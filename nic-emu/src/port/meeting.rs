@@ -1,0 +1,91 @@
+//! Meeting: what a rank does between its arrival at a collective and its release.
+//!
+//! Who is not the last to arrive can change nothing by running a slice: it would take descriptors that a later slice has to add to. So a
+//! rank that has arrived looks whether what is posted may complete the collective. If so it runs a slice at once; if not it is patient, looks at its
+//! own request alone (a line that nobody writes before the end), and leaves the NIC's lines to the last one. Patience is short:
+//! then it waits as for anything else ([`Port::wait_step`]).
+
+use super::{Port, PortError, Release};
+use crate::doorbell::RingKind;
+use crate::policy;
+use crate::prefetch;
+use crate::sync::Ordering;
+
+/// What has to be posted before a collective can let a member go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Awaits {
+    /// As many members as this.
+    Members(u32),
+    /// This rank of the node.
+    Rank(u32),
+}
+
+impl Port {
+    /// Fetches what an arrival writes: lines that other ranks wrote last.
+    #[inline]
+    pub(super) fn approach(&self) {
+        prefetch::to_write(&self.memory.doorbells()[self.local_index as usize]);
+        prefetch::to_write(self.memory.control());
+    }
+
+    /// Whether a slice that runs now may complete a collective that awaits this.
+    #[inline]
+    fn may_complete(&self, awaits: Awaits) -> bool {
+        let memory = &self.memory;
+        if memory.control().gathering.get() != 0 {
+            return true;
+        }
+        let posted = |(doorbell, taken): (&crate::doorbell::HeadsWord, &crate::doorbell::HeadsWord)| {
+            doorbell.peek().ahead_of(taken.peek(), RingKind::Collective) != 0
+        };
+        let mut words = memory.doorbells().iter().zip(memory.taken());
+        match awaits {
+            Awaits::Members(members) => words.filter(|&words| posted(words)).count() >= members as usize,
+            Awaits::Rank(rank) => words.nth(rank as usize).is_some_and(posted),
+        }
+    }
+
+    /// After an arrival that the rank does not wait for: runs a slice if others wait for just this.
+    #[inline]
+    pub fn pass(&mut self, awaits: Awaits) -> Result<(), PortError> {
+        if !self.fixed && self.may_complete(awaits) {
+            let lent = self.processor().lend_after_posting(self.clock);
+            self.lent(lent)?;
+        }
+        Ok(())
+    }
+
+    /// After an arrival: waits a little for the release. None when it has not come: then wait as for anything else. `shared` says that other
+    /// threads of the process wait for the port.
+    #[inline]
+    pub fn meet(&mut self, request: u32, awaits: Awaits, shared: bool) -> Result<Option<Release>, PortError> {
+        self.pass(awaits)?;
+        if self.fixed || shared || !self.moving.is_empty() {
+            return self.test_collective(request);
+        }
+        let slot = self.memory.request(self.local_index, request)?;
+        let started = &self.status().transfers_started;
+        let crowded = self.waiting.polls == 0;
+        let looks = if crowded { policy::MEETING_YIELDS } else { policy::MEETING_POLLS };
+        for look in 1..=looks {
+            if !slot.is_pending() {
+                break;
+            }
+            if crowded {
+                rustix::thread::sched_yield();
+            } else {
+                std::hint::spin_loop();
+            }
+            if (crowded || look % policy::MEETING_POLLS_A_LOOK == 0) && slot.is_pending() {
+                if self.may_complete(awaits) {
+                    let lent = self.processor().lend(self.clock);
+                    self.lent(lent)?;
+                }
+                if started.load(Ordering::Relaxed) != self.transfers_seen {
+                    break;
+                }
+            }
+        }
+        self.test_collective(request)
+    }
+}
