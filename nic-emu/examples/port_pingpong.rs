@@ -45,6 +45,8 @@ fn barrier(port: &mut Port, ranks: u32, sequence: &mut u32) {
         context: 3,
         comm: (rank, ranks),
         root: 0,
+        call: mds::Primitive::Barrier.index() as u8,
+        most_bytes: 0,
         sequence: *sequence,
         local: (rank as u16, ranks as u16),
     };

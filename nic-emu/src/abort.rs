@@ -5,6 +5,23 @@ use crate::sync::Ordering;
 
 /// Says that a rank ends the job. Only the first to say so is heard; answers whether it was.
 pub fn say(memory: &NicMemory, local_index: u32, code: i32, message: &str) -> bool {
+    publish(memory, local_index + 1, code, message)
+}
+
+/// Says that the NIC ends the job, whoever ran it at that moment, because the ranks ask for what cannot be done. Only the first is heard.
+pub fn say_of_nic(memory: &NicMemory, message: &str) {
+    publish(memory, BY_NIC, 0, message);
+}
+
+/// What the NIC said when it ended the job, if it did.
+pub fn said_by_nic(memory: &NicMemory) -> Option<String> {
+    (memory.header().aborted.0.load(Ordering::Acquire) == BY_NIC).then(|| read(memory).1)
+}
+
+/// In the word that tells who aborted first: the NIC itself.
+const BY_NIC: u32 = u32::MAX - 1;
+
+fn publish(memory: &NicMemory, who: u32, code: i32, message: &str) -> bool {
     let header = memory.header();
     // Code and message first: who sees the abort sees them. A second aborter overwrites them only while the first one has not
     // published, and then one of the two is the first.
@@ -19,7 +36,7 @@ pub fn say(memory: &NicMemory, local_index: u32, code: i32, message: &str) -> bo
         padded[..chunk.len()].copy_from_slice(chunk);
         word.store(u64::from_ne_bytes(padded), Ordering::Relaxed);
     }
-    header.aborted.0.compare_exchange(0, local_index + 1, Ordering::AcqRel, Ordering::Acquire).is_ok()
+    header.aborted.0.compare_exchange(0, who, Ordering::AcqRel, Ordering::Acquire).is_ok()
 }
 
 /// The launcher ends the job: ranks that wait see it and leave.

@@ -40,7 +40,7 @@ pub struct Instance {
     pub expected: Word,
     /// Members that have arrived.
     pub arrived: Word,
-    /// Bytes of a contribution.
+    /// Bytes of a contribution; for a board the most of any member.
     pub bytes: Word64,
     /// Position of the root among the local members plus one; 0 until it arrives.
     pub root_member: Word,
@@ -52,7 +52,8 @@ pub struct Instance {
     pub next: Word,
     /// The previous one, plus one.
     pub previous: Word,
-    _pad0: [u32; 1],
+    /// The call that the members make, as `mds::Primitive` numbers it.
+    pub call: Word,
 
     /// Members that have read what they need and left.
     pub departed: AtomicU32,

@@ -2,10 +2,10 @@
 //!
 //! A flag per node says "all local members are here"; it is set by the arrival that makes it so. Members are told apart
 //! by their position among the communicator's local members, and an arrival that does not fit the collective that
-//! others have begun (another call, root, operation or size) is found here, where all descriptors meet.
+//! others have begun (another call, root, operation or size) is found here, where all descriptors meet; `crate::mismatch` says what differs.
 
 use crate::collective::{Instance, InstanceState, Member};
-use crate::descriptor::{CollectiveDescriptor, CollectiveKind, Payload};
+use crate::descriptor::{CollectiveDescriptor, Payload};
 use crate::memory::{Corrupt, INSTANCES, NicMemory};
 use crate::pool::NONE;
 use crate::slab::SLAB_BYTES;
@@ -44,8 +44,8 @@ impl<'m> CollectiveList<'m> {
             && instance.operation.get() == operation(descriptor)
             && instance.root.get() == descriptor.root
             && instance.expected.get() == descriptor.local_size as u32
-            && (descriptor.kind != CollectiveKind::Allreduce && descriptor.kind != CollectiveKind::Reduce
-                || instance.bytes.get() == descriptor.bytes);
+            && instance.call.get() == descriptor.call as u32
+            && instance.bytes.get() == descriptor.agreed_bytes;
         let Some(member) = members.get(descriptor.local_index as usize) else {
             return Err(Corrupt {
                 what: "member of a collective",
@@ -119,7 +119,8 @@ impl<'m> CollectiveList<'m> {
         instance.root.set(descriptor.root);
         instance.expected.set(descriptor.local_size as u32);
         instance.arrived.set(0);
-        instance.bytes.set(descriptor.bytes);
+        instance.bytes.set(descriptor.agreed_bytes);
+        instance.call.set(descriptor.call as u32);
         instance.comm_size.set(descriptor.comm_size);
         instance.board.set(0);
         instance.root_member.set(0);
@@ -197,7 +198,8 @@ impl<'m> CollectiveList<'m> {
     }
 }
 
-fn operation(descriptor: &CollectiveDescriptor) -> u32 {
+/// Operation and element type of a descriptor, as [`Instance::operation`] has them.
+pub(crate) fn operation(descriptor: &CollectiveDescriptor) -> u32 {
     descriptor.op as u32 | (descriptor.element as u32) << 8
 }
 

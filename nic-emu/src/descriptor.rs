@@ -180,6 +180,10 @@ pub struct CollectiveDescriptor {
     pub comm_size: u32,
     /// Bytes of this member's contribution (of the message, for a broadcast).
     pub bytes: u64,
+    /// What all members have to agree on: `bytes`, and for a board the most that any of them contributes, below [`AGREED_LIMIT`].
+    pub agreed_bytes: u64,
+    /// The call that the program made, as `mds::Primitive` numbers it: all members have to make the same.
+    pub call: u8,
     /// The root's rank in the communicator; 0 where there is none.
     pub root: u32,
     /// The poster's request slot.
@@ -193,6 +197,9 @@ pub struct CollectiveDescriptor {
     /// Members of the communicator on this node.
     pub local_size: u16,
 }
+
+/// Above what [`CollectiveDescriptor::agreed_bytes`] may be: it shares a word with the length of what rides in the descriptor.
+pub const AGREED_LIMIT: u64 = 1 << 56;
 
 const SEND: u8 = 1;
 const RECEIVE: u8 = 2;
@@ -357,13 +364,23 @@ impl CollectiveDescriptor {
     /// The descriptor as a ring cell's words.
     #[inline]
     pub fn encode(&self) -> [u64; CELL_WORDS] {
-        let (place, payload) = self.payload.encode();
-        let meta =
-            self.kind as u32 | (self.op as u32) << 8 | (self.element as u32) << 16 | (place as u32) << 24;
+        let (place, mut payload) = self.payload.encode();
+        let mut bytes = self.bytes;
+        if self.kind == CollectiveKind::Board {
+            match self.payload {
+                Payload::Inline(_) => bytes |= self.agreed_bytes << 8,
+                Payload::Slab(_) | Payload::Memory(_) => payload[2] = self.agreed_bytes,
+            }
+        }
+        let meta = self.kind as u32
+            | (place as u32) << 4
+            | (self.op as u32) << 8
+            | (self.element as u32) << 16
+            | (self.call as u32) << 24;
         [
             pair(meta, self.context),
             pair(self.comm_rank, self.comm_size),
-            self.bytes,
+            bytes,
             pair(self.root, self.request),
             payload[0],
             payload[1],
@@ -376,17 +393,26 @@ impl CollectiveDescriptor {
     #[inline]
     pub fn decode(words: &[u64; CELL_WORDS]) -> Option<Self> {
         let meta = low(words[0]);
+        let kind = CollectiveKind::from_wire(meta as u8 & 0xf)?;
+        let payload = Payload::decode((meta >> 4) as u8 & 0xf, [words[4], words[5], words[6]])?;
+        let (bytes, agreed_bytes) = match (kind, &payload) {
+            (CollectiveKind::Board, Payload::Inline(_)) => (words[2] & 0xff, words[2] >> 8),
+            (CollectiveKind::Board, _) => (words[2], words[6]),
+            _ => (words[2], words[2]),
+        };
         Some(CollectiveDescriptor {
-            kind: CollectiveKind::from_wire(meta as u8)?,
+            kind,
+            call: (meta >> 24) as u8,
             op: (meta >> 8) as u8,
             element: (meta >> 16) as u8,
             context: high(words[0]),
             comm_rank: low(words[1]),
             comm_size: high(words[1]),
-            bytes: words[2],
+            bytes,
+            agreed_bytes,
             root: low(words[3]),
             request: high(words[3]),
-            payload: Payload::decode((meta >> 24) as u8, [words[4], words[5], words[6]])?,
+            payload,
             sequence: low(words[7]),
             local_index: high(words[7]) as u16,
             local_size: (high(words[7]) >> 16) as u16,
@@ -430,10 +456,15 @@ mod tests {
         }
 
         #[test]
-        fn a_collective_survives_its_cell(kind in 1u8..=5, op: u8, element: u8, numbers: [u32; 7], bytes: u64, local: (u16, u16), payload in payload()) {
+        fn a_collective_survives_its_cell(kind in 1u8..=5, (call, op, element) in any::<(u8, u8, u8)>(), numbers: [u32; 7], mut bytes in any::<u64>(), agreed in 0..AGREED_LIMIT, local: (u16, u16), payload in payload()) {
             let [context, comm_rank, comm_size, root, request, sequence, _] = numbers;
             let kind = CollectiveKind::from_wire(kind).unwrap();
-            let descriptor = CollectiveDescriptor { kind, op, element, context, comm_rank, comm_size, bytes, root, request, payload, sequence, local_index: local.0, local_size: local.1 };
+            let is_board = kind == CollectiveKind::Board;
+            if is_board && matches!(payload, Payload::Inline(_)) {
+                bytes %= INLINE_BYTES as u64 + 1;
+            }
+            let agreed_bytes = if is_board { agreed } else { bytes };
+            let descriptor = CollectiveDescriptor { kind, call, agreed_bytes, op, element, context, comm_rank, comm_size, bytes, root, request, payload, sequence, local_index: local.0, local_size: local.1 };
             prop_assert_eq!(CollectiveDescriptor::decode(&descriptor.encode()), Some(descriptor));
         }
 

@@ -208,7 +208,7 @@ impl HangReport {
 }
 
 /// The communicator of a context, as the report names it.
-fn communicator(context: u32) -> String {
+pub(crate) fn communicator(context: u32) -> String {
     match context & !1 {
         WORLD_CONTEXT => "MPI_COMM_WORLD".into(),
         SELF_CONTEXT => "MPI_COMM_SELF".into(),
@@ -240,7 +240,7 @@ fn describe(waits_for: &WaitingFor) -> String {
 }
 
 /// "0, 2-5"
-fn ranks_text(ranks: &[u32]) -> String {
+pub(crate) fn ranks_text(ranks: &[u32]) -> String {
     let mut text = String::new();
     let mut i = 0;
     while i < ranks.len() {

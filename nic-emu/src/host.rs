@@ -163,9 +163,11 @@ impl NicHost {
         self.alarm.as_fd()
     }
 
-    /// What the NIC thread has found: a deadlock, corrupt memory, a mismatched collective. It ends the job.
+    /// What the NIC has found: a deadlock, corrupt memory, a mismatched collective. It ends the job. A mismatch may have been found by a
+    /// rank that lent its core, which leaves then: ask when the alarm rings, and when a rank has ended.
     pub fn finding(&self) -> Option<Finding> {
-        self.thread.as_ref().and_then(NicThread::finding)
+        let told = crate::abort::said_by_nic(&self.memory).map(Finding::Told);
+        told.or_else(|| self.thread.as_ref().and_then(NicThread::finding))
     }
 
     /// The deadlock that was found, if one was.

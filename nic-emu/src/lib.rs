@@ -52,6 +52,8 @@ pub mod memory;
 #[cfg(not(loom))]
 pub mod microphase;
 #[cfg(not(loom))]
+pub mod mismatch;
+#[cfg(not(loom))]
 pub mod nic_thread;
 #[cfg(not(loom))]
 pub mod outstanding;

@@ -35,8 +35,10 @@ const BOUNCE_BYTES: usize = 256 << 10;
 pub enum Finding {
     /// All ranks wait, and nothing pending can match.
     Deadlock(HangReport),
-    /// A slice failed: corrupt memory, or a mismatched collective.
+    /// A slice failed: NIC memory is corrupt.
     Slice(SliceError),
+    /// The ranks ask for what cannot be done, as mismatched collectives: what the NIC says of it, in lines.
+    Told(String),
 }
 
 struct Shared {

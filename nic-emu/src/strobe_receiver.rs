@@ -16,6 +16,7 @@ use crate::dma_helper::DmaHelper;
 use crate::doorbell::{Heads, RingKind};
 use crate::memory::{Corrupt, NicMemory};
 use crate::microphase::Microphase;
+use crate::mismatch;
 use crate::reduce_helper::ReduceHelper;
 use crate::ring::Ring;
 
@@ -30,7 +31,7 @@ pub enum SliceError {
     Corrupt(#[from] Corrupt),
     /// Members of a communicator called different collectives.
     #[error(
-        "rank {rank} called a collective that does not fit what other members of its communicator called"
+        "rank {rank} of this node called a collective that does not fit what other members of its communicator called"
     )]
     Mismatch {
         /// Local index of the rank.
@@ -188,6 +189,7 @@ impl<'m> StrobeReceiver<'m> {
                 }
                 Arrival::NoRoom => return Ok(i),
                 Arrival::Mismatch(instance) => {
+                    mismatch::tell(self.memory, local_index, &descriptor, instance);
                     return Err(SliceError::Mismatch { rank: local_index, instance });
                 }
             }

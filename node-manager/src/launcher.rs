@@ -395,7 +395,10 @@ impl<'a> Launcher<'a> {
 
     /// What the end of a rank means for its job.
     fn judge(&self, number: u32, exit: Exit) -> Verdict {
-        // Ranks that wait leave when one aborts, and may be gone before it is.
+        // Ranks that wait leave when one aborts or the NIC ends the job, and may be gone before who found it is.
+        if let Some(report) = self.nic.finding() {
+            return Verdict::Stuck { report };
+        }
         if let Some(Abort { rank, code, message }) = self.nic.abort() {
             return Verdict::Aborted { rank: self.rank_name(rank), code, message };
         }

@@ -88,6 +88,7 @@ impl JobNic {
                 "deadlock: every rank that is in MPI waits, and nothing that is pending can ever match\n{report}"
             ),
             Finding::Slice(error) => format!("the NIC of the job had to stop: {error}"),
+            Finding::Told(text) => text,
         })
     }
 

@@ -13,7 +13,7 @@ use std::time::Duration;
 pub const STATUS_USAGE: u8 = 1;
 /// The time limit of `--timeout` struck.
 pub const STATUS_TIMEOUT: u8 = 124;
-/// The runtime ended the job: a deadlock, damaged NIC memory, a rank gone without `MPI_Finalize`.
+/// The runtime ended the job: a deadlock, mismatched collectives, damaged NIC memory, a rank gone without `MPI_Finalize`.
 pub const STATUS_RUNTIME: u8 = 125;
 /// The program exists but cannot be executed.
 pub const STATUS_NOT_EXECUTABLE: u8 = 126;
@@ -33,7 +33,7 @@ pub const EXIT_STATUSES: &[(&str, &str)] = &[
     ("124", "The time limit of --timeout struck."),
     (
         "125",
-        "The runtime ended the job: all ranks were deadlocked, NIC memory was damaged, or a rank left without MPI_Finalize.",
+        "The runtime ended the job: all ranks were deadlocked or called collectives that do not fit, NIC memory was damaged, or a rank left without MPI_Finalize.",
     ),
     ("126", "The program exists but cannot be executed."),
     ("127", "The program was not found."),

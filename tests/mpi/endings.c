@@ -1,6 +1,39 @@
 /* How jobs end, by the first argument. */
 #include "check.h"
 
+/* A collective of which rank 1 calls something else than the others. */
+static void mismatch(const char *how)
+{
+    static int sent[200000], received[200000];
+    MPI_Comm comm = MPI_COMM_WORLD;
+    int odd = rank == 1;
+    if (!strcmp(how, "call")) {
+        if (odd)
+            MPI_Bcast(sent, 1, MPI_INT, 0, comm);
+        else
+            MPI_Barrier(comm);
+    } else if (!strcmp(how, "root"))
+        MPI_Gather(sent, 1, MPI_INT, received, 1, MPI_INT, odd, comm);
+    else if (!strcmp(how, "operation"))
+        MPI_Allreduce(sent, received, 1, MPI_INT, odd ? MPI_MAX : MPI_SUM, comm);
+    else if (!strcmp(how, "type"))
+        MPI_Reduce(sent, received, 1, odd ? MPI_FLOAT : MPI_INT, MPI_SUM, 0, comm);
+    else if (!strcmp(how, "count"))
+        MPI_Bcast(sent, odd ? 2 : 1, MPI_INT, 0, comm);
+    else if (!strcmp(how, "block"))
+        MPI_Gather(sent, odd ? 2 : 1, MPI_INT, received, 1, MPI_INT, 0, comm);
+    else if (!strcmp(how, "kind"))
+        (odd ? MPI_Exscan : MPI_Scan)(sent, received, 1, MPI_INT, MPI_SUM, comm);
+    else if (!strcmp(how, "large"))
+        MPI_Allreduce(sent, received, odd ? 200000 : 100000, MPI_INT, MPI_SUM, comm);
+    else if (!strcmp(how, "large_bcast"))
+        MPI_Bcast(sent, odd ? 200000 : 100000, MPI_INT, 0, comm);
+    else if (!strcmp(how, "missing") && odd) {
+        MPI_Finalize();
+        exit(0);
+    }
+}
+
 int main(int argc, char **argv)
 {
     int value = 0, many[10];
@@ -29,6 +62,7 @@ int main(int argc, char **argv)
             MPI_Recv(many, 10, MPI_INT, 0, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
         MPI_Barrier(dup);
     }
+    mismatch(how);
     if (!strcmp(how, "unwaited")) { /* a freed send of a large message is finished by MPI_Finalize */
         static unsigned char bytes[1000000];
         MPI_Request request;

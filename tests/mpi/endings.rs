@@ -74,3 +74,30 @@ fn what_was_freed_under_way_is_finished_before_the_end() {
     let ended = end(2, "unwaited");
     assert!(ended.is_well(), "{ended:#?}");
 }
+
+/// What differs between rank 1 and the others, and the two sides as the message has to tell them. Calls with large vectors take other ways
+/// through the NIC than small ones.
+const MISMATCHES: &[(&str, &str, &str)] = &[
+    ("call", "MPI_Bcast, root 0, 4 bytes", "MPI_Barrier"),
+    ("root", "MPI_Gather, root 1, 4 bytes", "MPI_Gather, root 0, 4 bytes"),
+    ("operation", "MPI_Allreduce, MPI_MAX of i32, 4 bytes", "MPI_Allreduce, MPI_SUM of i32, 4 bytes"),
+    ("type", "MPI_Reduce, root 0, MPI_SUM of f32, 4 bytes", "MPI_Reduce, root 0, MPI_SUM of i32, 4 bytes"),
+    ("count", "MPI_Bcast, root 0, 8 bytes", "MPI_Bcast, root 0, 4 bytes"),
+    ("block", "MPI_Gather, root 0, 8 bytes", "MPI_Gather, root 0, 4 bytes"),
+    ("kind", "MPI_Exscan, MPI_SUM of i32, 4 bytes", "MPI_Scan, MPI_SUM of i32, 4 bytes"),
+    ("large", "MPI_Allreduce, MPI_SUM of i32, 800000 bytes", "MPI_Allreduce, MPI_SUM of i32, 400000 bytes"),
+    ("large_bcast", "MPI_Bcast, root 0, 800000 bytes", "MPI_Bcast, root 0, 400000 bytes"),
+    ("missing", "MPI_Finalize", "MPI_Barrier"),
+];
+
+#[test]
+fn collectives_that_do_not_fit_are_told_with_both_sides() {
+    for (what, of_one, of_others) in MISMATCHES {
+        let ended = end(3, what);
+        let finding = ended.finding.as_ref().unwrap_or_else(|| panic!("{what}: {ended:#?}"));
+        assert!(finding.starts_with("collective calls of MPI_COMM_WORLD that do not fit"), "{finding}");
+        assert!(finding.contains(&format!("\n  rank 1: {of_one}")), "{what}: {finding}");
+        let others = finding.lines().find(|line| line.ends_with(&format!(": {of_others}")));
+        assert!(others.is_some_and(|line| line.contains('0') || line.contains('2')), "{what}: {finding}");
+    }
+}

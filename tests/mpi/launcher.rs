@@ -130,6 +130,7 @@ pub fn launch<S: AsRef<OsStr>>(job: &Job, program: &Path, arguments: &[S]) -> En
     let finding = host.finding().map(|finding| match finding {
         Finding::Deadlock(report) => report.to_string(),
         Finding::Slice(error) => error.to_string(),
+        Finding::Told(text) => text,
     });
     host.stop();
     Ended { codes, stdout, stderr, abort, finding, timed_out }

@@ -51,7 +51,7 @@ pub unsafe fn allgather(
     }
     let most_bytes = receive.blocks.iter().map(|block| block.bytes).max().unwrap_or(0);
     if most_bytes > 0 && size > 1 {
-        let call = Call { primitive, comm, root: None, most_bytes };
+        let call = Call { primitive, comm, root: None, most_bytes, operation: (0, 0) };
         let pieces: Vec<Piece> = others(rank, size)
             .map(|member| {
                 let block = &receive.blocks[member as usize];

@@ -74,7 +74,7 @@ pub unsafe fn alltoall(
             .filter(|piece| piece.bytes > 0)
             .collect();
         if most_bytes > 0 {
-            let call = Call { primitive, comm, root: None, most_bytes };
+            let call = Call { primitive, comm, root: None, most_bytes, operation: (0, 0) };
             let contribution = Contribution { data: outgoing.data, bytes: outgoing.bytes };
             // SAFETY: as above.
             unsafe { exchange(&mut process, &call, contribution, &pieces)? };
@@ -101,7 +101,7 @@ fn tell_offsets(
     let pieces: Vec<Piece> = others(rank, size)
         .map(|member| Piece { member, offset: rank as usize * 8, bytes: 8, to: places[member as usize] })
         .collect();
-    let call = Call { primitive, comm, root: None, most_bytes: table.len() };
+    let call = Call { primitive, comm, root: None, most_bytes: table.len(), operation: (0, 0) };
     // SAFETY: the table and the offsets live until the exchange is over; each offset has eight bytes.
     unsafe { exchange(process, &call, Contribution { data: table.as_ptr(), bytes: table.len() }, &pieces)? };
     Ok(offsets.into_iter().map(|offset| u64::from_ne_bytes(offset) as usize).collect())

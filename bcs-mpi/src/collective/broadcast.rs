@@ -76,10 +76,10 @@ pub(super) unsafe fn from_root(
     if bytes <= SLAB_BYTES {
         let arrival = Arrival { kind: CollectiveKind::Broadcast, root, ..Arrival::default() };
         // SAFETY: the caller's promise; up to a slab nothing is read after this.
-        unsafe { arrive(process, comm, &arrival, data, bytes, false)? };
+        unsafe { arrive(process, primitive, comm, &arrival, data, bytes, false)? };
         return Ok(());
     }
-    let call = Call { primitive, comm, root: Some(root), most_bytes: bytes };
+    let call = Call { primitive, comm, root: Some(root), most_bytes: bytes, operation: (0, 0) };
     // SAFETY: the caller's promise.
     unsafe { exchange(process, &call, Contribution { data, bytes }, &[]) }
 }
@@ -98,7 +98,7 @@ pub(super) unsafe fn to_member(
     message: usize,
 ) -> MpiResult<()> {
     if message > SLAB_BYTES {
-        let call = Call { primitive, comm, root: Some(root), most_bytes: message };
+        let call = Call { primitive, comm, root: Some(root), most_bytes: message, operation: (0, 0) };
         let piece = Piece { member: root, offset, bytes, to };
         // SAFETY: the caller's promise.
         return unsafe { exchange(process, &call, Contribution::NOTHING, &[piece]) };
@@ -106,7 +106,7 @@ pub(super) unsafe fn to_member(
     let arrival = Arrival { kind: CollectiveKind::Broadcast, root, ..Arrival::default() };
     let what = waiting_in(process.communicator(comm)?, primitive, Some(root), bytes);
     // SAFETY: a member that is not the root contributes nothing.
-    let request = unsafe { arrive(process, comm, &arrival, std::ptr::null(), message, true)? };
+    let request = unsafe { arrive(process, primitive, comm, &arrival, std::ptr::null(), message, true)? };
     let Some(request) = request else { return Ok(()) };
     match released(process, &what, request)? {
         Release::Result(payload) => {

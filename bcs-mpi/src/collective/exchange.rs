@@ -52,6 +52,8 @@ pub struct Call {
     pub root: Option<u32>,
     /// No contribution of any member has more bytes than this. All members must say the same.
     pub most_bytes: usize,
+    /// `ReduceOp` and `ElementType` of a reduction, which all members have to agree on; none where nothing is combined.
+    pub operation: (u8, u8),
 }
 
 /// Puts up a contribution and takes pieces of others'.
@@ -94,11 +96,17 @@ enum Taken {
 unsafe fn board(process: &mut Guard, call: &Call, own: Contribution, pieces: &[Piece]) -> MpiResult<Taken> {
     let large = call.most_bytes > SLAB_BYTES;
     let what = waiting_in(process.communicator(call.comm)?, call.primitive, call.root, own.bytes);
-    let arrival = Arrival { root: call.root.unwrap_or(0), ..Arrival::default() };
+    let arrival = Arrival {
+        operation: call.operation,
+        root: call.root.unwrap_or(0),
+        most_bytes: call.most_bytes,
+        ..Arrival::default()
+    };
     // With large contributions everybody stays until all have read, and learns whether they could.
     let wanted = large || !pieces.is_empty();
     // SAFETY: the caller's promise; this function returns only after everybody has read.
-    let waiter = unsafe { arrive(process, call.comm, &arrival, own.data, own.bytes, wanted)? };
+    let waiter =
+        unsafe { arrive(process, call.primitive, call.comm, &arrival, own.data, own.bytes, wanted)? };
     let Some(waiter) = waiter else { return Ok(Taken::All) };
     let instance = match released(process, &what, waiter)? {
         Release::Instance(instance) => instance,

@@ -42,7 +42,7 @@ pub struct All<P> {
 /// The NIC fails.
 pub(super) fn most(process: &mut Guard, call: Primitive, comm: MPI_Comm, own: usize) -> MpiResult<usize> {
     let operation = (ReduceOp::Max as u8, ElementType::U64 as u8);
-    let arrival = Arrival { kind: CollectiveKind::Allreduce, operation, root: 0 };
+    let arrival = Arrival { kind: CollectiveKind::Allreduce, operation, ..Arrival::default() };
     match meet(process, call, comm, &arrival, &(own as u64).to_ne_bytes())? {
         Some(Release::Result(payload)) => {
             Ok(u64::from_ne_bytes(payload[..8].try_into().expect("eight bytes")) as usize)
@@ -77,7 +77,7 @@ pub unsafe fn gather(
         if most_bytes == 0 {
             return Ok(());
         }
-        let call = Call { primitive, comm, root: Some(root), most_bytes };
+        let call = Call { primitive, comm, root: Some(root), most_bytes, operation: (0, 0) };
         let contribution = Contribution { data: outgoing.data, bytes: outgoing.bytes };
         // SAFETY: as above; `outgoing` lives until the exchange is over.
         return unsafe { exchange(&mut process, &call, contribution, &[]) };
@@ -99,7 +99,7 @@ pub unsafe fn gather(
     let room = receive.blocks.iter().map(|block| block.bytes).max().unwrap_or(0);
     let most_bytes = if is_vector && size > 1 { most(&mut process, primitive, comm, room)? } else { room };
     if most_bytes > 0 && size > 1 {
-        let call = Call { primitive, comm, root: Some(root), most_bytes };
+        let call = Call { primitive, comm, root: Some(root), most_bytes, operation: (0, 0) };
         let pieces: Vec<Piece> = others(rank, size)
             .map(|member| {
                 let block = &receive.blocks[member as usize];

@@ -140,10 +140,10 @@ unsafe fn on_nic(
     bytes: usize,
 ) -> MpiResult<()> {
     let kind = if root.is_some() { CollectiveKind::Reduce } else { CollectiveKind::Allreduce };
-    let arrival = Arrival { kind, operation, root: root.unwrap_or(0) };
+    let arrival = Arrival { kind, operation, root: root.unwrap_or(0), ..Arrival::default() };
     let what = waiting_in(process.communicator(comm)?, call, root, bytes);
     // SAFETY: the caller's promise; up to a slab nothing is read after this.
-    let request = unsafe { arrive(process, comm, &arrival, data, bytes, !to.is_null())? };
+    let request = unsafe { arrive(process, call, comm, &arrival, data, bytes, !to.is_null())? };
     let Some(request) = request else { return Ok(()) };
     match released(process, &what, request)? {
         // SAFETY: `to` is the caller's promise; a payload holds any result that comes in one.
@@ -185,7 +185,7 @@ unsafe fn by_blocks(
     let (rank, size) = (communicator.rank, communicator.size);
     let elements = bytes / operand.extent;
     let (start, count) = block_of(rank, size, elements);
-    let call = Call { primitive, comm, root, most_bytes: bytes };
+    let call = Call { primitive, comm, root, most_bytes: bytes, operation: (0, 0) };
     let own = Contribution { data, bytes };
     let mut elsewhere = Vec::new();
     let block = if to.is_null() {

@@ -69,7 +69,7 @@ pub unsafe fn reduce_scatter(
     if bytes == 0 {
         return Ok(());
     }
-    let call = Call { primitive, comm, root: None, most_bytes: bytes };
+    let call = Call { primitive, comm, root: None, most_bytes: bytes, operation: (0, 0) };
     let own = Contribution { data: data.cast(), bytes };
     let mut result = vec![0; share];
     let offset = before as usize * operand.extent;

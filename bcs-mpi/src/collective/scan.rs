@@ -51,7 +51,7 @@ pub unsafe fn scan(
         ScanKind::Inclusive => (Primitive::Scan, 0..rank + 1),
         ScanKind::Exclusive => (Primitive::Exscan, 0..rank),
     };
-    let call = Call { primitive, comm, root: None, most_bytes: bytes };
+    let call = Call { primitive, comm, root: None, most_bytes: bytes, operation: (0, 0) };
     let own = Contribution { data: data.cast(), bytes };
     let mut result = vec![0; if members.is_empty() { 0 } else { bytes }];
     // SAFETY: the caller's promise.

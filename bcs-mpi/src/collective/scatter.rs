@@ -94,7 +94,7 @@ unsafe fn give_blocks(
     if most_bytes == 0 {
         return Ok(());
     }
-    let call = Call { primitive, comm, root: Some(root), most_bytes };
+    let call = Call { primitive, comm, root: Some(root), most_bytes, operation: (0, 0) };
     // SAFETY: the caller's promise.
     unsafe { exchange(process, &call, Contribution { data: send.data, bytes: send.bytes }, &[]) }
 }
@@ -116,7 +116,7 @@ unsafe fn take_block(
     if most_bytes == 0 {
         return Ok(());
     }
-    let call = Call { primitive, comm, root: Some(root), most_bytes };
+    let call = Call { primitive, comm, root: Some(root), most_bytes, operation: (0, 0) };
     let offset = u64::from_ne_bytes(offset) as usize;
     let piece = Piece { member: root, offset, bytes: incoming.bytes, to: incoming.data };
     let pieces = if incoming.bytes > 0 { std::slice::from_ref(&piece) } else { &[] };

@@ -30,6 +30,7 @@ pub(super) unsafe fn combine_members(
     members: Range<u32>,
     result: &mut [u8],
 ) -> MpiResult<()> {
+    let call = Call { operation: operand.on_nic().unwrap_or((0, 0)), ..*call };
     let bytes = result.len();
     let count = members.len();
     // One piece of memory for all vectors, kept from call to call: large fresh ones cost more in page faults than the combining.
@@ -44,7 +45,7 @@ pub(super) unsafe fn combine_members(
         members.clone().zip(places).map(|(member, to)| Piece { member, offset, bytes, to }).collect()
     };
     // SAFETY: the caller's promise; each place has as many bytes as its piece.
-    let combined = unsafe { exchange(process, call, own, &pieces) }.and_then(|()| {
+    let combined = unsafe { exchange(process, &call, own, &pieces) }.and_then(|()| {
         let Some(ranks) = NonZeroU32::new(count as u32).filter(|_| bytes > 0) else { return Ok(()) };
         let software = process.port.memory().header().arithmetic.get() == 1;
         let arithmetic = if software { Arithmetic::SoftFloat } else { Arithmetic::Native };

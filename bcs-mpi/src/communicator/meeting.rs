@@ -22,11 +22,13 @@ pub struct Arrival {
     pub operation: (u8, u8),
     /// The root's rank; 0 where there is none.
     pub root: u32,
+    /// For a board: the most that any member contributes, about which all say the same.
+    pub most_bytes: usize,
 }
 
 impl Default for Arrival {
     fn default() -> Self {
-        Self { kind: CollectiveKind::Board, operation: (0, 0), root: 0 }
+        Self { kind: CollectiveKind::Board, operation: (0, 0), root: 0, most_bytes: 0 }
     }
 }
 
@@ -37,7 +39,7 @@ pub struct Waiter {
     awaits: Awaits,
 }
 
-/// Posts this rank's arrival at the next collective of the communicator; answers what it waits with, or none when it has nothing to wait
+/// Posts this rank's arrival at the next collective of the communicator, which it reaches in `call`; answers what it waits with, or none when it has nothing to wait
 /// for ([`nic_emu::port::Port::post_collective`]).
 ///
 /// # Safety
@@ -48,6 +50,7 @@ pub struct Waiter {
 #[inline]
 pub unsafe fn arrive(
     process: &mut Process,
+    call: Primitive,
     comm: MPI_Comm,
     arrival: &Arrival,
     data: *const u8,
@@ -61,6 +64,8 @@ pub unsafe fn arrive(
         context: communicator.context + 1,
         comm: (communicator.rank, communicator.size),
         root: arrival.root,
+        call: call.index() as u8,
+        most_bytes: arrival.most_bytes as u64,
         sequence: communicator.sequence,
         local: communicator.local,
     };
@@ -134,7 +139,7 @@ pub fn meet(
 ) -> MpiResult<Option<Release>> {
     let what = waiting_in(process.communicator(comm)?, call, None, data.len());
     // SAFETY: a slice is readable, and borrowed until the release.
-    let waiter = unsafe { arrive(process, comm, arrival, data.as_ptr(), data.len(), true)? };
+    let waiter = unsafe { arrive(process, call, comm, arrival, data.as_ptr(), data.len(), true)? };
     waiter.map(|waiter| released(process, &what, waiter)).transpose()
 }
 

@@ -16,6 +16,7 @@ use crate::constants::MPI_Comm;
 use crate::handle::{Kind, Stale};
 use nic_emu::channel::ChannelError;
 use nic_emu::port::PortError;
+use nic_emu::strobe_receiver::SliceError;
 use std::ffi::c_int;
 use std::fmt;
 
@@ -103,6 +104,8 @@ impl From<PortError> for MpiError {
         }
         Self::new(match error {
             PortError::Aborted => Problem::JobEnds,
+            // Whoever ran the slice has found it; what the NIC said of it is what the user has to read.
+            PortError::Slice(SliceError::Mismatch { .. }) => Problem::JobEnds,
             error @ PortError::TooManyRequests { .. } => Problem::Exhausted(error.to_string()),
             error => Problem::Nic(error.to_string()),
         })

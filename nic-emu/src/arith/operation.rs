@@ -56,6 +56,26 @@ impl ReduceOp {
         Self::Replace,
         Self::NoOp,
     ];
+
+    /// Its name in the MPI standard.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Max => "MPI_MAX",
+            Self::Min => "MPI_MIN",
+            Self::Sum => "MPI_SUM",
+            Self::Prod => "MPI_PROD",
+            Self::Land => "MPI_LAND",
+            Self::Band => "MPI_BAND",
+            Self::Lor => "MPI_LOR",
+            Self::Bor => "MPI_BOR",
+            Self::Lxor => "MPI_LXOR",
+            Self::Bxor => "MPI_BXOR",
+            Self::Minloc => "MPI_MINLOC",
+            Self::Maxloc => "MPI_MAXLOC",
+            Self::Replace => "MPI_REPLACE",
+            Self::NoOp => "MPI_NO_OP",
+        }
+    }
 }
 
 impl TryFrom<u8> for ReduceOp {

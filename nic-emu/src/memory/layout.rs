@@ -90,7 +90,7 @@ pub struct Header {
     pub remote: RemoteState,
     /// The next context that no communicator uses.
     pub next_context: Line<AtomicU32>,
-    /// 0, or 1 + the local index of the rank that aborted first, or `u32::MAX` when NIC memory is corrupt.
+    /// 0, or 1 + the local index of the rank that aborted first, or what `crate::abort` has for the NIC and the launcher.
     pub aborted: Line<AtomicU32>,
     /// The abort's exit code.
     pub abort_code: Word,

@@ -4,8 +4,8 @@
 
 use super::{Port, PortError};
 use crate::descriptor::{
-    CollectiveDescriptor, CollectiveKind, INLINE_BYTES, NO_REQUEST, Payload, PointToPoint, ReceiveDescriptor,
-    SendDescriptor, encode_inline,
+    AGREED_LIMIT, CollectiveDescriptor, CollectiveKind, INLINE_BYTES, NO_REQUEST, Payload, PointToPoint,
+    ReceiveDescriptor, SendDescriptor, encode_inline,
 };
 use crate::doorbell::RingKind;
 use crate::matching::Envelope;
@@ -53,6 +53,10 @@ pub struct Collective {
     pub comm: (u32, u32),
     /// The root's rank.
     pub root: u32,
+    /// The call that the program made, as `mds::Primitive` numbers it.
+    pub call: u8,
+    /// For a board: the most that any member contributes. All members have to say the same.
+    pub most_bytes: u64,
     /// Which collective of the communicator.
     pub sequence: u32,
     /// Position among the communicator's local members, and their number.
@@ -174,6 +178,11 @@ impl Port {
         };
         let descriptor = CollectiveDescriptor {
             kind: collective.kind,
+            call: collective.call,
+            agreed_bytes: match collective.kind {
+                CollectiveKind::Board => collective.most_bytes.min(AGREED_LIMIT - 1),
+                _ => bytes as u64,
+            },
             op: collective.operation.0,
             element: collective.operation.1,
             context: collective.context,

@@ -296,6 +296,8 @@ impl RankRun {
             context: program.comms[comm].context + 1,
             comm: (me as u32, members.len() as u32),
             root: call.root as u32,
+            call: 0,
+            most_bytes: 0,
             sequence: index as u32,
             local: (local.iter().position(|&m| m == me).unwrap() as u16, local.len() as u16),
         };
