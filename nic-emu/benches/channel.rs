@@ -12,10 +12,11 @@
 //! its number. Methods take turns, batch by batch, so that what else runs on the machine meets all of
 //! them; printed are the best batch and the lower quartile. Each core writes and reads what a pair of ranks would.
 
-use nic_emu::channel::{End, Policy, Step, advance, copy_in, copy_out};
+use nic_emu::channel::{End, Policy, Step, Stores, advance, copy_in, copy_out};
 use nic_emu::memory::{Layout, NicMemory};
 use nic_emu::status::{Activity, Phase};
 use nic_emu::transfer::{Pair, WINDOW_DATA_BYTES};
+use std::cell::RefCell;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 const SIZES: [usize; 6] = [16 << 10, 32 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20];
@@ -60,6 +61,7 @@ struct Rank<'a> {
     memory: &'a NicMemory,
     me: u32,
     buffers: [[u64; 2]; 2],
+    stores: RefCell<Stores>,
 }
 
 impl Rank<'_> {
@@ -99,7 +101,7 @@ impl Rank<'_> {
         }
         let end = if self.me == from { End::Source } else { End::Destination };
         loop {
-            match advance(self.memory, from, end, &method.policy) {
+            match advance(self.memory, from, end, &method.policy, &mut self.stores.borrow_mut()) {
                 Ok(Step::Finished | Step::Over) => return,
                 Ok(_) => {}
                 Err(error) => panic!("{error}"),
@@ -163,7 +165,7 @@ fn main() {
     while memory.rank(1 - me).expect("a rank").status.pid() == 0 {
         std::hint::spin_loop();
     }
-    let rank = Rank { memory: &memory, me, buffers: addresses };
+    let rank = Rank { memory: &memory, me, buffers: addresses, stores: RefCell::default() };
     if std::env::args().any(|argument| argument == "lines") {
         lines(&rank);
     } else {

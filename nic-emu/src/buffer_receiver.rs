@@ -268,7 +268,7 @@ impl<'a, 'm> BufferReceiver<'a, 'm> {
             let message = message_of_words(&found)?;
             unexpected.remove(self.memory, entry)?;
             if let Payload::Slab(slab) = message.send.payload {
-                self.memory.rank(local_index)?.returned.give_back(slab);
+                self.memory.rank(local_index)?.returned.give_back(slab, message.send.bytes);
             }
             self.completer.complete_cancelled(local_index, request)?;
         }
@@ -346,8 +346,9 @@ impl<'a, 'm> BufferReceiver<'a, 'm> {
         outbound.remove(self.memory, entry)?;
         let count = &self.memory.header().remote.outbound;
         count.set(count.get().wrapping_sub(1));
-        if let Payload::Slab(slab) = message_of_words(&found)?.send.payload {
-            self.memory.rank(sender)?.returned.give_back(slab);
+        let send = message_of_words(&found)?.send;
+        if let Payload::Slab(slab) = send.payload {
+            self.memory.rank(sender)?.returned.give_back(slab, send.bytes);
         }
         self.completer.complete_cancelled(sender, request)?;
         Ok(Taken::Yes)

@@ -186,7 +186,7 @@ impl<'m> CollectiveList<'m> {
                 self.memory
                     .rank(member.local_index.get())?
                     .returned
-                    .give_back(member.payload[0].get() as u32);
+                    .give_back(member.payload[0].get() as u32, SLAB_BYTES as u64);
             }
         }
         instance.state.set(InstanceState::Free as u32);

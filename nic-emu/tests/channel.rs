@@ -4,11 +4,12 @@
 //! The second process is a fork of the test, with NIC memory mapped before: as in a job, where the ranks are other
 //! processes than the launcher.
 
-use nic_emu::channel::{ChannelError, End, Policy, Step, advance, advance_from_outside};
+use nic_emu::channel::{self, ChannelError, End, Policy, Step, Stores, advance_from_outside};
 use nic_emu::dma_helper::finish;
 use nic_emu::memory::{Layout, NicMemory};
 use nic_emu::status::{Activity, Phase};
 use nic_emu::transfer::{Pair, REPORTED, Transfer};
+use std::cell::RefCell;
 use std::sync::atomic::Ordering;
 
 const SOURCE: u32 = 0;
@@ -21,6 +22,15 @@ const OK: i32 = 0;
 /// The sizes that matter to how messages are cut, and their neighbours.
 const SIZES: [usize; 11] =
     [0, 1, 63, 8_193, 16_384, 65_537, 262_144, 524_289, 1 << 20, (1 << 20) + 4_097, (9 << 20) + 1];
+
+thread_local! {
+    /// What each end has learnt of its stores.
+    static STORES: RefCell<Stores> = RefCell::default();
+}
+
+fn advance(memory: &NicMemory, transfer: u32, end: End, policy: &Policy) -> Result<Step, ChannelError> {
+    STORES.with_borrow_mut(|stores| channel::advance(memory, transfer, end, policy, stores))
+}
 
 fn nic_memory(cross_memory: bool) -> NicMemory {
     let memory = NicMemory::create(Layout::new(2, 2, [0; 2]).unwrap(), 0, 1).unwrap();

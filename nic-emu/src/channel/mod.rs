@@ -13,11 +13,13 @@ mod copy;
 mod cross_memory;
 mod pace;
 mod policy;
+mod stores;
 mod window;
 
 pub use copy::{copy_in, copy_out};
 pub use policy::Policy;
 use policy::window_trial_bytes;
+pub use stores::Stores;
 
 use crate::memory::{Corrupt, NicMemory};
 use crate::status::{Activity, Phase};
@@ -120,7 +122,13 @@ pub enum ChannelError {
 /// Moves a piece of a message, by the end that waits in MPI: bounded work, at most some 100 µs.
 ///
 /// The caller is that end and has not left the transfer, as its buffer's address is used in this process.
-pub fn advance(memory: &NicMemory, transfer: u32, end: End, policy: &Policy) -> Result<Step, ChannelError> {
+pub fn advance(
+    memory: &NicMemory,
+    transfer: u32,
+    end: End,
+    policy: &Policy,
+    stores: &mut Stores,
+) -> Result<Step, ChannelError> {
     let index = transfer;
     let transfer = memory.transfer(index)?;
     let Some(pinned) = transfer.pin(end.into()) else { return Ok(Step::Blocked) };
@@ -133,7 +141,7 @@ pub fn advance(memory: &NicMemory, transfer: u32, end: End, policy: &Policy) -> 
     let job = Job { memory, index, transfer, pinned, policy };
     let step = match end {
         _ if transfer.source.get() == transfer.destination.get() => job.copy_own()?,
-        End::Source => job.send()?,
+        End::Source => job.send(stores)?,
         End::Destination => job.receive()?,
     };
     let idle = &job.pinned.side().idle;
@@ -252,7 +260,7 @@ struct Job<'a> {
 
 impl Job<'_> {
     /// The sender's piece of work.
-    fn send(&self) -> Result<Step, ChannelError> {
+    fn send(&self, stores: &mut Stores) -> Result<Step, ChannelError> {
         let peer = self.activity(self.transfer.destination.get())?;
         let window = self.transfer.window.get();
         let together = self.together(peer);
@@ -268,7 +276,8 @@ impl Job<'_> {
             }
             if most > 0 {
                 let filling = Filling::lock(self.memory, window - 1, self.index, self.policy)?;
-                return filling.map_or(Ok(Step::Blocked), |filling| self.fill_window(&filling, peer, most));
+                return filling
+                    .map_or(Ok(Step::Blocked), |filling| self.fill_window(&filling, peer, most, stores));
             }
         }
         self.attach_or_wait(Direction::Write, self.transfer.destination.get(), peer)
@@ -316,7 +325,13 @@ impl Job<'_> {
         self.attach_or_wait(Direction::Read, self.transfer.source.get(), peer)
     }
 
-    fn fill_window(&self, filling: &Filling<'_>, peer: Activity, most: u64) -> Result<Step, ChannelError> {
+    fn fill_window(
+        &self,
+        filling: &Filling<'_>,
+        peer: Activity,
+        most: u64,
+        stores: &mut Stores,
+    ) -> Result<Step, ChannelError> {
         let mut done = 0;
         let mut patience = 0;
         while done < most {
@@ -327,7 +342,7 @@ impl Job<'_> {
                 };
                 // SAFETY: the place was answered for this length, this side is pinned by its own process, and the range was
                 // claimed within the message.
-                unsafe { filling.fill(place, range) };
+                unsafe { filling.fill(place, range, stores) };
                 done += range.bytes;
                 patience = 0;
             } else if patience < self.policy.patience && peer == Activity::Polling {

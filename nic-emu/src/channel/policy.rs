@@ -32,6 +32,23 @@ pub(super) const ATTACH_TRIAL_MESSAGES: u32 = 2048;
 /// The window is timed again once in so many messages that go by attach, with [`window_trial_bytes`] of the message.
 pub(super) const WINDOW_TRIAL_MESSAGES: u32 = 64;
 
+/// Bytes of a copy into NIC memory that is timed, at least: shorter ones say more of the clock than of the stores.
+pub(super) const TIMED_BYTES: usize = 1 << 10;
+/// Of copies shorter than this only some are timed: reading the clock twice would cost a tenth of them.
+pub(super) const ALWAYS_TIMED_BYTES: usize = 4 << 10;
+/// Copies through the caches of which the first bytes of one are streamed, to time that.
+pub(super) const STREAMING_TRIAL_COPIES: u32 = 256;
+/// Copies past the caches of which the first bytes of one go through them, to time that.
+pub(super) const THROUGH_CACHES_TRIAL_COPIES: u32 = 32;
+
+/// Whether to stream what a sender copies, by what it has timed; `now` says what it does.
+#[inline]
+pub(super) fn streams_instead(through_caches: u64, past_them: u64, now: bool) -> bool {
+    let known = through_caches != 0 && past_them != 0;
+    // A reader takes lines from a near cache sooner than from memory: streaming has to be faster by far.
+    known && if now { 2 * through_caches > 3 * past_them } else { through_caches > 2 * past_them }
+}
+
 /// Bytes of a trial of the window: enough chunks that the first one, which waits for more than its lines, does not tell
 /// alone; few enough that it costs no more than a message or two where the window is slowest.
 #[inline]

@@ -16,6 +16,7 @@ use super::ChannelError;
 use super::copy;
 use super::pace::{Pace, ticks};
 use super::policy::Policy;
+use super::stores::Stores;
 use crate::memory::{Corrupt, NicMemory, TRANSFERS, Word, Word64};
 use crate::sync::{AtomicU32, Ordering};
 use crate::transfer::{
@@ -137,7 +138,7 @@ impl<'a> Filling<'a> {
     /// # Safety
     /// The caller pins the source side, and `range` of the message at `source_address` is in this process's memory.
     #[inline]
-    pub(super) unsafe fn fill(&self, first: usize, range: Range) {
+    pub(super) unsafe fn fill(&self, first: usize, range: Range, stores: &mut Stores) {
         let side = self.transfer.side(Worker::Source);
         let sequence = side.slots.load(Ordering::Relaxed).wrapping_add(1);
         let count = (range.bytes as usize).div_ceil(UNIT_BYTES);
@@ -145,7 +146,7 @@ impl<'a> Filling<'a> {
         let from = self.transfer.source_address.get().wrapping_add(range.offset) as *const u8;
         // SAFETY: `room` answered units inside the window that no receiver reads any more; the source is the caller's
         // promise.
-        unsafe { copy::copy_in(from, self.data.as_ptr().add(first * UNIT_BYTES), range.bytes as usize) };
+        unsafe { stores.copy_in(from, self.data.as_ptr().add(first * UNIT_BYTES), range.bytes as usize) };
         for unit in &self.header.tenants[first..first + count] {
             unit.set(tenant(self.index, sequence));
         }

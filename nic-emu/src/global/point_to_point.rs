@@ -115,7 +115,10 @@ impl PointToPointEngine {
             Kind::Cancelled => {
                 let local = local(env.memory, record.rank)?;
                 if record.words[1] != 0 {
-                    env.memory.rank(local)?.returned.give_back((record.words[1] - 1) as u32);
+                    env.memory
+                        .rank(local)?
+                        .returned
+                        .give_back((record.words[1] - 1) as u32, SLAB_BYTES as u64);
                 }
                 env.completer.complete_cancelled(local, record.words[0] as u32)?;
             }
@@ -328,7 +331,7 @@ impl PointToPointEngine {
     ) -> Result<(), GlobalError> {
         let index = local(env.memory, rank)?;
         if place != 0 {
-            env.memory.rank(index)?.returned.give_back((place - 1) as u32);
+            env.memory.rank(index)?.returned.give_back((place - 1) as u32, SLAB_BYTES as u64);
         }
         if request != NO_REQUEST {
             env.completer.complete(index, request, (0, 0, 0), &Delivery::InPlace)?;

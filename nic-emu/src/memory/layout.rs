@@ -7,7 +7,7 @@ use crate::pool::FreeList;
 use crate::queue::{MatchQueues, Queue};
 use crate::request::RequestSlot;
 use crate::ring::Cell;
-use crate::slab::{ReturnedSlabs, SLAB_BYTES, SLABS};
+use crate::slab::{Filled, ReturnedSlabs, SLAB_BYTES, SLABS};
 use crate::status::RankStatus;
 use crate::sync::{AtomicU32, AtomicU64};
 use crate::token::RunToken;
@@ -204,6 +204,8 @@ pub struct RankBlock {
     pub receive: [Cell; RECEIVE_RING],
     /// Collective ring.
     pub collective: [Cell; COLLECTIVE_RING],
+    /// How far the runs are filled that begin with each slab.
+    pub filled: [Filled; SLABS],
     /// Slabs.
     pub slabs: [[AtomicU64; SLAB_BYTES / 8]; SLABS],
     /// Request slots.

@@ -6,7 +6,7 @@ use crate::collective::{Instance, Member};
 use crate::doorbell::HeadsWord;
 use crate::request::RequestSlot;
 use crate::ring::Cell;
-use crate::slab::{SLAB_BYTES, SLABS};
+use crate::slab::{BUFFERED_BYTES, Filled, SLAB_BYTES, SLABS};
 use crate::sync::{AtomicU64, Ordering};
 use crate::token::RunToken;
 use crate::transfer::{Transfer, WINDOW_BYTES};
@@ -268,6 +268,23 @@ impl NicMemory {
     pub fn slab(&self, local_index: u32, slab: u32) -> Result<NonNull<u8>, Corrupt> {
         let i = checked("slab", slab, SLABS)?;
         Ok(NonNull::from(&self.rank(local_index)?.slabs[i]).cast())
+    }
+
+    /// The first byte of the slabs of a local rank that a payload of so many bytes lies in.
+    #[inline]
+    pub fn run(&self, local_index: u32, first: u32, bytes: u64) -> Result<NonNull<u8>, Corrupt> {
+        checked("end of a payload in its slabs", bytes.min(u32::MAX as u64) as u32, BUFFERED_BYTES + 1)?;
+        let slabs = bytes.div_ceil(SLAB_BYTES as u64).max(1) as usize;
+        let first = checked("first slab of a payload", first, SLABS + 1 - slabs)?;
+        // SAFETY: the slabs lie one behind the other, and those of the run were checked to be among them.
+        Ok(unsafe { NonNull::from(&self.rank(local_index)?.slabs).cast::<u8>().add(first * SLAB_BYTES) })
+    }
+
+    /// How far the run that begins with a slab is filled.
+    #[inline]
+    pub fn filled(&self, local_index: u32, first: u32) -> Result<&Filled, Corrupt> {
+        let i = checked("slab", first, SLABS)?;
+        Ok(&self.rank(local_index)?.filled[i])
     }
 
     /// A queued descriptor.

@@ -7,7 +7,6 @@ use super::{Port, PortError};
 use crate::matching::Envelope;
 use crate::outstanding::Purpose;
 use crate::request::{Delivery, SLOT_PAYLOAD_BYTES, SlotState};
-use crate::slab::SLAB_BYTES;
 use crate::sync::Ordering;
 
 /// How a request ended.
@@ -60,6 +59,11 @@ impl Port {
             return Ok(None);
         }
         let completion = slot.completion();
+        if let Delivery::InSlab { owner, slab } = completion.delivery
+            && !self.drain(request, owner, slab, completion.bytes)?
+        {
+            return Ok(None);
+        }
         let purpose = self.outstanding.take(request);
         match completion.delivery {
             Delivery::InPlace => {}
@@ -72,15 +76,7 @@ impl Port {
                     unsafe { copy_small(payload.as_ptr(), address as *mut u8, bytes.min(payload.len())) };
                 }
             }
-            Delivery::InSlab { owner, slab } => {
-                let from = self.memory.slab(owner, slab)?;
-                if let Some(Purpose::Receive { address, capacity }) = purpose {
-                    let bytes = completion.bytes.min(capacity).min(SLAB_BYTES as u64) as usize;
-                    // SAFETY: the slab has SLAB_BYTES and is ours to read until it is given back; the buffer as above.
-                    unsafe { std::ptr::copy_nonoverlapping(from.as_ptr(), address as *mut u8, bytes) };
-                }
-                self.memory.rank(owner)?.returned.give_back(slab);
-            }
+            Delivery::InSlab { .. } => {}
         }
         Ok(Some(Outcome {
             source: completion.source,

@@ -142,7 +142,7 @@ impl Port {
             memory: self.memory.clone(),
             local_index: self.local_index,
             longest: self.longest_sleep(),
-            must_not: !self.moving.is_empty(),
+            must_not: !self.moving.is_empty() || !self.draining.is_empty(),
         }
     }
 

@@ -4,6 +4,7 @@
 //! `test` the request until it is complete, with [`Port::progress`] or [`Port::wait`] in between; every request that was posted
 //! must be taken by `test` once.
 
+mod buffering;
 mod completing;
 mod lending;
 mod meeting;
@@ -15,7 +16,7 @@ pub use lending::{Sleeper, Stepped, Waiting};
 pub use meeting::Awaits;
 pub use posting::{Collective, Posted, Send};
 
-use crate::channel::{self, ChannelError};
+use crate::channel::{self, ChannelError, Stores};
 use crate::completer::Touched;
 use crate::doorbell::Heads;
 use crate::memory::{Corrupt, MapError, NicMemory};
@@ -27,6 +28,7 @@ use crate::strobe_receiver::SliceError;
 use crate::sync::Ordering;
 use crate::token::Holder;
 use crate::waiting::{self, WaitPolicy};
+use buffering::Draining;
 use moving::Moving;
 use rustix::fd::OwnedFd;
 use std::sync::Arc;
@@ -73,6 +75,8 @@ pub struct Port {
     outstanding: Outstanding,
     transfers_seen: u32,
     moving: Vec<Moving>,
+    draining: Vec<Draining>,
+    stores: Stores,
     channel: channel::Policy,
     waiting: WaitPolicy,
     fixed: bool,
@@ -103,6 +107,8 @@ impl Port {
             outstanding: Outstanding::default(),
             transfers_seen,
             moving: Vec::new(),
+            draining: Vec::new(),
+            stores: Stores::default(),
             channel: channel::Policy::measured(memory.layout().local_ranks, memory.header().cores.get()),
             waiting: WaitPolicy::for_node(&memory),
             fixed: memory.header().slice_period_ns.get() != 0,

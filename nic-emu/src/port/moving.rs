@@ -84,7 +84,7 @@ impl Port {
         let mut i = 0;
         while i < self.moving.len() {
             let Moving { transfer, end, asked, .. } = self.moving[i];
-            match channel::advance(&self.memory, transfer, end, &self.channel)? {
+            match channel::advance(&self.memory, transfer, end, &self.channel, &mut self.stores)? {
                 Step::Progress => {
                     moved = true;
                     break;

@@ -12,7 +12,7 @@ use crate::matching::Envelope;
 use crate::memory::{COLLECTIVE_RING, RECEIVE_RING, REQUESTS, SEND_RING};
 use crate::outstanding::Purpose;
 use crate::ring::{CELL_WORDS, Ring};
-use crate::slab::SLAB_BYTES;
+use crate::slab::{PIPELINED_BYTES, SLAB_BYTES};
 use crate::sync::Ordering;
 use crate::waiting::{Pause, Wait};
 
@@ -95,8 +95,12 @@ impl Port {
         data: *const u8,
         bytes: usize,
     ) -> Result<Posted, PortError> {
-        // SAFETY: the caller's promise.
-        let payload = unsafe { self.payload(data, bytes) };
+        let run = self.run_for(send.destination, bytes)?;
+        let payload = match run {
+            Some(first) => Payload::Slab(first),
+            // SAFETY: the caller's promise.
+            None => unsafe { self.payload(data, bytes) },
+        };
         let buffered = !matches!(payload, Payload::Memory(_)) && !send.synchronous;
         let request =
             if buffered { NO_REQUEST } else { self.arm(Purpose::Send { destination: send.destination })? };
@@ -111,6 +115,10 @@ impl Port {
             payload,
         };
         self.post(RingKind::Send, &descriptor.encode())?;
+        if let Some(first) = run {
+            // SAFETY: the caller's promise.
+            unsafe { self.fill_run(first, data, bytes)? };
+        }
         Ok(if buffered { Posted::Complete } else { Posted::Request(request) })
     }
 
@@ -225,11 +233,14 @@ impl Port {
         }
         if bytes <= SLAB_BYTES
             && let Ok(block) = self.memory.rank(self.local_index)
-            && let Some(slab) = self.slabs.take(&block.returned)
+            && let Some(slab) = self.slabs.take(bytes, &block.returned)
             && let Ok(to) = self.memory.slab(self.local_index, slab)
         {
             // SAFETY: the slab has SLAB_BYTES and is this rank's until it is posted; `data` is the caller's promise.
-            unsafe { std::ptr::copy_nonoverlapping(data, to.as_ptr(), bytes) };
+            unsafe { self.stores.copy_in(data, to.as_ptr(), bytes) };
+            if bytes >= PIPELINED_BYTES {
+                block.filled[slab as usize].publish(bytes as u32);
+            }
             return Payload::Slab(slab);
         }
         Payload::Memory(data as u64)

@@ -1,0 +1,129 @@
+//! Buffering: a message's bytes in slabs of the sender, so that its send is complete when it is posted, whoever computes.
+//!
+//! A short message is in its slab before the descriptor is posted. A longer one is posted first and filled then, so that the
+//! receiver's match and its copies run while the sender still fills: both cores at work, and no handshake between them. The
+//! sender has filled all of it when its call returns, so nobody waits for a sender that computes.
+//!
+//! With fixed slices messages of more than a slab are not buffered: their bytes count in the slices' budget ([`crate::dma_helper`]).
+
+use super::{Port, PortError};
+use crate::channel;
+use crate::memory::Corrupt;
+use crate::outstanding::Purpose;
+use crate::slab::{BUFFERED_BYTES, PIPELINED_BYTES};
+
+/// A receive whose bytes are being copied out of slabs that its sender still fills.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Draining {
+    request: u32,
+    copied: u64,
+}
+
+impl Port {
+    /// Slabs for a message that is posted before it is in them; none when it is too short or too long for that, goes to another node, or
+    /// finds no room.
+    #[inline]
+    pub(super) fn run_for(&mut self, destination: u32, bytes: usize) -> Result<Option<u32>, PortError> {
+        if !(PIPELINED_BYTES..=BUFFERED_BYTES).contains(&bytes)
+            || self.fixed
+            || self.memory.local_index(destination)?.is_none()
+        {
+            return Ok(None);
+        }
+        let block = self.memory.rank(self.local_index)?;
+        let first = self.slabs.take(bytes, &block.returned);
+        if let Some(first) = first {
+            self.memory.filled(self.local_index, first)?.begin();
+        }
+        Ok(first)
+    }
+
+    /// Fills slabs that were posted.
+    ///
+    /// # Safety
+    /// `data` must be readable for `bytes` bytes.
+    #[inline]
+    pub(super) unsafe fn fill_run(
+        &mut self,
+        first: u32,
+        data: *const u8,
+        bytes: usize,
+    ) -> Result<(), PortError> {
+        let to = self.memory.run(self.local_index, first, bytes as u64)?;
+        let mut filled = 0;
+        while filled < bytes {
+            let left = bytes - filled;
+            let chunk =
+                self.channel.chunk_bytes(filled as u64, left as u64) << self.stores.are_streaming() as u32;
+            let chunk = (chunk as usize).min(left);
+            // SAFETY: the chunk lies in the message, which the caller vouches for, and in the run, which is this rank's until it is
+            // given back, after all of it was published.
+            unsafe { self.stores.copy_in(data.add(filled), to.as_ptr().add(filled), chunk) };
+            filled += chunk;
+            self.memory.filled(self.local_index, first)?.publish(filled as u32);
+        }
+        Ok(())
+    }
+
+    /// Copies a message out of the slabs of its sender, as far as it is there; true when it is whole, and the slabs are given back.
+    pub(super) fn drain(
+        &mut self,
+        request: u32,
+        owner: u32,
+        first: u32,
+        bytes: u64,
+    ) -> Result<bool, PortError> {
+        let from = self.memory.run(owner, first, bytes)?;
+        let to = match self.outstanding.purpose(request) {
+            Some(Purpose::Receive { address, capacity }) => Some((address as *mut u8, bytes.min(capacity))),
+            _ => None,
+        };
+        // SAFETY (of every use): `post_receive`'s caller vouches for the buffer until the request is complete; the run has room for
+        // `bytes` bytes, and what is published in it is ours to read until it is given back.
+        let copy = |start: u64, end: u64| {
+            if let Some((to, wanted)) = to
+                && start < end.min(wanted)
+            {
+                let length = (end.min(wanted) - start) as usize;
+                // SAFETY: see above.
+                unsafe {
+                    channel::copy_out(from.as_ptr().add(start as usize), to.add(start as usize), length)
+                };
+            }
+        };
+        if bytes < PIPELINED_BYTES as u64 {
+            copy(0, bytes);
+        } else {
+            let progress = self.memory.filled(owner, first)?;
+            let known = self.draining.iter().position(|d| d.request == request);
+            let mut copied = known.map_or(0, |at| self.draining[at].copied);
+            let mut patience = 0;
+            while copied < bytes {
+                let filled = progress.bytes() as u64;
+                if filled > bytes {
+                    let (value, limit) = (filled, bytes + 1);
+                    return Err(Corrupt { what: "bytes of a message that are there", value, limit }.into());
+                }
+                if filled > copied {
+                    copy(copied, filled);
+                    copied = filled;
+                    patience = 0;
+                } else if patience < self.channel.patience {
+                    patience += 1;
+                    std::hint::spin_loop();
+                } else {
+                    match known {
+                        Some(at) => self.draining[at].copied = copied,
+                        None => self.draining.push(Draining { request, copied }),
+                    }
+                    return Ok(false);
+                }
+            }
+            if let Some(at) = known {
+                self.draining.swap_remove(at);
+            }
+        }
+        self.memory.rank(owner)?.returned.give_back(first, bytes);
+        Ok(true)
+    }
+}

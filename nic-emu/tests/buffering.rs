@@ -1,0 +1,148 @@
+//! Buffered messages: a send of up to 64 KB is complete when it is posted, and its bytes arrive whole, also while they are
+//! still being filled in by another core.
+
+use nic_emu::arith::Arithmetic;
+use nic_emu::host::{NicConfig, NicHost};
+use nic_emu::matching::Envelope;
+use nic_emu::memory::NicMemory;
+use nic_emu::port::{Outcome, Port, PortError, Posted, Send};
+use nic_emu::slab::{BUFFERED_BYTES, SLAB_BYTES, SLABS};
+use nic_emu::slice::SlicePolicy;
+use nic_emu::status::WaitingFor;
+use std::sync::Arc;
+
+const WAIT: WaitingFor =
+    WaitingFor { call: 0, context: 2, peer: 0, tag: 0, bytes: 0, requests: 1, peer_in_job: 0, sends: false };
+const ENVELOPE: Envelope = Envelope { context: 2, source: 0, tag: 1 };
+
+fn ports(slice: SlicePolicy) -> (Arc<NicMemory>, Port, Port) {
+    let config = NicConfig {
+        job: bcs_core::JobId(1),
+        ranks: 2,
+        slice,
+        arithmetic: Arithmetic::Native,
+        cross_memory: false,
+        emds: None,
+        nic_core: None,
+    };
+    let host = NicHost::create(&config).unwrap();
+    let memory = host.memory().clone();
+    (memory.clone(), Port::open(memory.clone(), 0).unwrap(), Port::open(memory, 1).unwrap())
+}
+
+fn send(port: &mut Port, data: &[u8], synchronous: bool) -> Posted {
+    let send = Send { context: 2, source: 0, tag: 1, destination: 1, synchronous };
+    // SAFETY: what is not buffered is waited for by the callers, whose data lives longer.
+    unsafe { port.post_send(&send, data.as_ptr(), data.len()) }.unwrap()
+}
+
+fn post_receive(port: &mut Port, buffer: &mut [u8]) -> u32 {
+    // SAFETY: the callers' buffers live until the request is complete.
+    unsafe { port.post_receive(&ENVELOPE, buffer.as_mut_ptr(), buffer.len()) }.unwrap()
+}
+
+fn message(bytes: usize, salt: usize) -> Vec<u8> {
+    (0..bytes).map(|i| (i * 7 + i / 251 + salt) as u8).collect()
+}
+
+/// What one test of the receiver's request answers, after slices have run.
+fn look(port: &mut Port, request: u32) -> Result<Option<Outcome>, PortError> {
+    while port.lend()? {}
+    port.test(request)
+}
+
+#[test]
+fn messages_of_all_lengths_arrive_whole_while_both_ends_work() {
+    let (_memory, mut sender, mut receiver) = ports(SlicePolicy::Elastic);
+    let lengths: Vec<usize> =
+        (0..3_000usize).map(|i| (i * 7_919 + i * i * 13) % (BUFFERED_BYTES + 5_000)).collect();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let sent: Vec<_> = lengths.iter().enumerate().map(|(i, &bytes)| message(bytes, i)).collect();
+            for (i, data) in sent.iter().enumerate() {
+                if let Posted::Request(request) = send(&mut sender, data, i % 50 == 0) {
+                    sender.wait(&WAIT, |port| port.test(request)).unwrap();
+                }
+            }
+        });
+        for (i, &bytes) in lengths.iter().enumerate() {
+            // Some receives are too short.
+            let capacity = if i % 7 == 3 { bytes / 2 } else { bytes };
+            let mut buffer = vec![0xaa; capacity + 8];
+            let request = post_receive(&mut receiver, &mut buffer[..capacity]);
+            let outcome = receiver.wait(&WAIT, |port| port.test(request)).unwrap();
+            assert_eq!((outcome.bytes, outcome.cancelled), (bytes as u64, false));
+            assert!(buffer[..capacity] == message(bytes, i)[..capacity], "message {i} of {bytes} bytes");
+            assert!(buffer[capacity..] == [0xaa; 8], "nothing is written behind message {i}");
+        }
+    });
+}
+
+#[test]
+fn a_send_is_complete_though_nobody_receives_it_until_the_slabs_are_used_up() {
+    let (_memory, mut sender, mut receiver) = ports(SlicePolicy::Elastic);
+    let data = message(BUFFERED_BYTES, 1);
+    let room = SLABS * SLAB_BYTES / BUFFERED_BYTES;
+    for _ in 0..room {
+        assert_eq!(send(&mut sender, &data, false), Posted::Complete);
+    }
+    assert!(matches!(send(&mut sender, &data, false), Posted::Request(_)), "memory is bounded");
+    for _ in 0..room {
+        let mut buffer = vec![0; BUFFERED_BYTES];
+        let request = post_receive(&mut receiver, &mut buffer);
+        assert_eq!(look(&mut receiver, request).unwrap().unwrap().bytes, BUFFERED_BYTES as u64);
+        assert!(buffer == data);
+    }
+    assert_eq!(send(&mut sender, &data, false), Posted::Complete, "what was received makes room");
+}
+
+#[test]
+fn a_receiver_that_is_ahead_of_its_sender_takes_what_is_there_and_waits_for_the_rest() {
+    let (memory, mut sender, mut receiver) = ports(SlicePolicy::Elastic);
+    let data = message(16_384, 5);
+    send(&mut sender, &data, false);
+    // As if the sender's core had been taken away in the middle.
+    let filled = memory.filled(0, 0).unwrap();
+    filled.publish(4_096);
+    let mut buffer = vec![0; 16_384];
+    let request = post_receive(&mut receiver, &mut buffer);
+    assert_eq!(look(&mut receiver, request).unwrap(), None);
+    assert!(buffer[..4_096] == data[..4_096] && buffer[4_096..].iter().all(|&byte| byte == 0));
+    filled.publish(10_000);
+    assert_eq!(look(&mut receiver, request).unwrap(), None);
+    filled.publish(16_384);
+    assert_eq!(look(&mut receiver, request).unwrap().unwrap().bytes, 16_384);
+    assert!(buffer == data);
+}
+
+#[test]
+fn a_length_that_no_healthy_sender_publishes_is_an_error() {
+    let (memory, mut sender, mut receiver) = ports(SlicePolicy::Elastic);
+    send(&mut sender, &message(16_384, 5), false);
+    memory.filled(0, 0).unwrap().publish(16_385);
+    let mut buffer = vec![0; 16_384];
+    let request = post_receive(&mut receiver, &mut buffer);
+    let error = look(&mut receiver, request).unwrap_err().to_string();
+    assert!(error.contains("bytes of a message that are there"), "{error}");
+}
+
+#[test]
+fn with_fixed_slices_what_is_longer_than_a_slab_stays_in_the_budget() {
+    let (_memory, mut sender, _receiver) = ports("500us".parse().unwrap());
+    assert_eq!(send(&mut sender, &message(SLAB_BYTES, 1), false), Posted::Complete);
+    assert!(matches!(send(&mut sender, &message(SLAB_BYTES + 1, 1), false), Posted::Request(_)));
+}
+
+#[test]
+fn a_buffered_send_that_waits_for_its_match_can_be_taken_back() {
+    let (_memory, mut sender, _receiver) = ports(SlicePolicy::Elastic);
+    let data = message(BUFFERED_BYTES, 1);
+    for _ in 0..2 * SLABS * SLAB_BYTES / BUFFERED_BYTES {
+        let Posted::Request(request) = send(&mut sender, &data, true) else {
+            panic!("a synchronous send waits")
+        };
+        sender.cancel(request).unwrap();
+        assert!(look(&mut sender, request).unwrap().unwrap().cancelled);
+    }
+    assert_eq!(send(&mut sender, &data, false), Posted::Complete, "its slabs came back each time");
+}
