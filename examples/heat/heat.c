@@ -10,6 +10,7 @@
  * solution is the start times a known factor to the n; every cell must have it to 1e-11. With --verify it
  * must also be bit-identical to the solution of rank 0 alone. Exit status: 0 verified, 1 wrong answer, 2 bad
  * deck or command line. */
+#include "../common/command_line.h"
 #include "../common/deck.h"
 #include "../common/grid.h"
 
@@ -28,11 +29,6 @@ struct deck {
     double diffusion; /* time step times diffusivity over cell width squared */
 };
 
-struct command_line {
-    const char *deck;
-    int verify, columns, rows;
-};
-
 /* A rank's block with one layer of ghosts: (nx + 2) * (ny + 2), cell (x, y) at (y + 1) * (nx + 2) + x + 1. */
 struct plate {
     struct grid *grid;
@@ -47,33 +43,7 @@ struct answer {
     double seconds;
 };
 
-static int usage(void)
-{
-    fprintf(stderr, "usage: heat DECK [--verify] [--grid COLUMNSxROWS]\n");
-    return -1;
-}
-
-static int read_command_line(struct command_line *c, int argc, char **argv, int speaks)
-{
-    *c = (struct command_line){0};
-    for (int i = 1; i < argc; i++) {
-        const char *value = i + 1 < argc ? argv[i + 1] : "";
-        if (strcmp(argv[i], "--verify") == 0) {
-            c->verify = 1;
-        } else if (strcmp(argv[i], "--grid") == 0 && grid_parse(value, &c->columns, &c->rows) == 0) {
-            i++;
-        } else if (argv[i][0] == '-' || c->deck) {
-            if (speaks)
-                fprintf(stderr, "heat: cannot use '%s %s'\n", argv[i], value);
-            return speaks ? usage() : -1;
-        } else {
-            c->deck = argv[i];
-        }
-    }
-    return c->deck ? 0 : speaks ? usage() : -1;
-}
-
-static int read_deck(struct deck *d, const char *path, int speaks)
+static int read_deck(struct deck *d, const struct command_line *c)
 {
     *d = (struct deck){.report = 100, .waves_x = 1, .waves_y = 1, .diffusion = 0.2};
     struct deck_key keys[] = {
@@ -85,13 +55,10 @@ static int read_deck(struct deck *d, const char *path, int speaks)
         {.name = "waves_y", .kind = DECK_INT, .into = &d->waves_y, .least = 1, .most = 32768},
         {.name = "diffusion", .kind = DECK_REAL, .into = &d->diffusion, .least = 1e-6, .most = 0.25},
     };
-    if (deck_read(MPI_COMM_WORLD, "heat", path, keys, (int)(sizeof(keys) / sizeof(keys[0]))))
+    if (deck_read(MPI_COMM_WORLD, "heat", c->deck, keys, (int)(sizeof(keys) / sizeof(keys[0]))))
         return -1;
-    if (d->waves_x > d->nx || d->waves_y > d->ny) {
-        if (speaks)
-            fprintf(stderr, "heat: %s: 'waves_x' and 'waves_y' must not exceed 'nx' and 'ny'\n", path);
-        return -1;
-    }
+    if (d->waves_x > d->nx || d->waves_y > d->ny)
+        return command_line_refuse(c, "'waves_x' and 'waves_y' must not exceed 'nx' and 'ny'");
     return 0;
 }
 
@@ -265,14 +232,14 @@ static int same_as_serial(const struct deck *d, const struct answer *a)
 
 int main(int argc, char **argv)
 {
-    struct command_line c;
+    struct command_line c = {.program = "heat"};
     struct deck d;
     struct grid g;
     int rank = 0, ranks = 0, good = 0;
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-    if (read_command_line(&c, argc, argv, rank == 0) || read_deck(&d, c.deck, rank == 0) ||
+    if (command_line_read(&c, MPI_COMM_WORLD, argc, argv) || read_deck(&d, &c) ||
         grid_create(&g, MPI_COMM_WORLD, "heat", d.nx, d.ny, 1, c.columns, c.rows)) {
         MPI_Finalize();
         return 2;

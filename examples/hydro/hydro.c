@@ -9,6 +9,7 @@
  * the field has the deck's checksum, or the bits of the serial solution (rank 0 solves it; --verify forces
  * this); and it stays within the deck's tolerance of the exact solution. Exit status: 0 verified, 1 wrong
  * answer, 2 bad deck or command line. */
+#include "../common/command_line.h"
 #include "../common/deck.h"
 #include "../common/grid.h"
 #include "euler.h"
@@ -36,11 +37,6 @@ struct deck {
     int has_checksum;
 };
 
-struct command_line {
-    const char *deck;
-    int verify, columns, rows;
-};
-
 /* Sums over the domain: mass, momentum x, momentum y, energy. */
 struct totals {
     double value[FIELDS];
@@ -55,39 +51,6 @@ struct answer {
     int physical; /* density and pressure stayed positive */
     double seconds;
 };
-
-static int usage(void)
-{
-    fprintf(stderr, "usage: hydro DECK [--verify] [--grid COLUMNSxROWS]\n");
-    return -1;
-}
-
-static int read_command_line(struct command_line *c, int argc, char **argv, int speaks)
-{
-    *c = (struct command_line){0};
-    for (int i = 1; i < argc; i++) {
-        const char *value = i + 1 < argc ? argv[i + 1] : "";
-        if (strcmp(argv[i], "--verify") == 0) {
-            c->verify = 1;
-        } else if (strcmp(argv[i], "--grid") == 0 && grid_parse(value, &c->columns, &c->rows) == 0) {
-            i++;
-        } else if (argv[i][0] == '-' || c->deck) {
-            if (speaks)
-                fprintf(stderr, "hydro: cannot use '%s %s'\n", argv[i], value);
-            return speaks ? usage() : -1;
-        } else {
-            c->deck = argv[i];
-        }
-    }
-    return c->deck ? 0 : speaks ? usage() : -1;
-}
-
-static int refuse(const struct command_line *c, int speaks, const char *what)
-{
-    if (speaks)
-        fprintf(stderr, "hydro: %s: %s\n", c->deck, what);
-    return -1;
-}
 
 static double centre_distance(const struct deck *d, int x, int y)
 {
@@ -111,7 +74,7 @@ static double blast_pressure(const struct deck *d)
     return (d->gamma - 1) * d->energy / ((double)blast_cells(d) * (d->width / d->nx) * (d->height / d->ny));
 }
 
-static int read_deck(struct deck *d, const struct command_line *c, int speaks)
+static int read_deck(struct deck *d, const struct command_line *c)
 {
     *d = (struct deck){.steps = 1000000,
                        .boundary_x = REFLECT,
@@ -160,19 +123,19 @@ static int read_deck(struct deck *d, const struct command_line *c, int speaks)
         return -1;
     d->has_checksum = keys[count - 1].line > 0;
     if (d->problem == SOD && (d->left.count != 1 || d->right.count != 1))
-        return refuse(c, speaks,
+        return command_line_refuse(c,
                       "problem sod wants one 'left' and one 'right' (density, velocity, pressure)");
     if (d->problem == SOD && (d->left.value[0][0] <= 0 || d->left.value[0][2] <= 0 ||
                               d->right.value[0][0] <= 0 || d->right.value[0][2] <= 0))
-        return refuse(c, speaks, "'left' and 'right' want a density and a pressure above 0");
+        return command_line_refuse(c, "'left' and 'right' want a density and a pressure above 0");
     if (d->problem == SOD && d->boundary_x != REFLECT)
-        return refuse(c, speaks, "problem sod wants 'boundary_x reflect'");
+        return command_line_refuse(c, "problem sod wants 'boundary_x reflect'");
     if (d->problem == SEDOV && d->gamma != 1.4)
-        return refuse(c, speaks, "problem sedov knows its exact solution for 'gamma 1.4' only");
+        return command_line_refuse(c, "problem sedov knows its exact solution for 'gamma 1.4' only");
     if (d->problem == SEDOV && blast_cells(d) == 0)
-        return refuse(c, speaks, "problem sedov wants a 'radius' that holds the centre of a cell");
+        return command_line_refuse(c, "problem sedov wants a 'radius' that holds the centre of a cell");
     if (d->problem == SEDOV && d->left.count + d->right.count > 0)
-        return refuse(c, speaks, "'left' and 'right' belong to problem sod");
+        return command_line_refuse(c, "'left' and 'right' belong to problem sod");
     return 0;
 }
 
@@ -385,14 +348,14 @@ static int verdict(const struct deck *d, const struct answer *a, int verify)
 
 int main(int argc, char **argv)
 {
-    struct command_line c;
+    struct command_line c = {.program = "hydro"};
     struct deck d;
     struct grid g;
     int rank = 0, ranks = 0, good = 0;
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-    if (read_command_line(&c, argc, argv, rank == 0) || read_deck(&d, &c, rank == 0) ||
+    if (command_line_read(&c, MPI_COMM_WORLD, argc, argv) || read_deck(&d, &c) ||
         grid_create(&g, MPI_COMM_WORLD, "hydro", d.nx, d.ny, 2 * GHOSTS, c.columns, c.rows)) {
         MPI_Finalize();
         return 2;

@@ -9,6 +9,7 @@
  * The answer is verified: the flux must have the deck's checksum, or be bit-identical to the serial solution
  * (rank 0 solves it; --verify forces this); and particles must be balanced to 1e-11. Exit status: 0 verified,
  * 1 wrong answer, 2 bad deck or command line. */
+#include "../common/command_line.h"
 #include "../common/deck.h"
 #include "../common/grid.h"
 #include "transport.h"
@@ -35,11 +36,6 @@ struct deck {
     int has_checksum;
 };
 
-struct command_line {
-    const char *deck;
-    int verify, variant, columns, rows;
-};
-
 struct answer {
     double *flux; /* the whole, on rank 0 */
     int iterations;
@@ -49,44 +45,7 @@ struct answer {
     double seconds;
 };
 
-static int usage(void)
-{
-    fprintf(stderr, "usage: sweep DECK [--verify] [--variant blocking|nonblocking] [--grid COLUMNSxROWS]\n");
-    return -1;
-}
-
-static int read_command_line(struct command_line *c, int argc, char **argv, int speaks)
-{
-    *c = (struct command_line){.variant = -1};
-    for (int i = 1; i < argc; i++) {
-        const char *value = i + 1 < argc ? argv[i + 1] : "";
-        if (strcmp(argv[i], "--verify") == 0) {
-            c->verify = 1;
-        } else if (strcmp(argv[i], "--variant") == 0 &&
-                   (strcmp(value, VARIANTS[BLOCKING]) == 0 || strcmp(value, VARIANTS[NONBLOCKING]) == 0)) {
-            c->variant = strcmp(value, VARIANTS[BLOCKING]) == 0 ? BLOCKING : NONBLOCKING;
-            i++;
-        } else if (strcmp(argv[i], "--grid") == 0 && grid_parse(value, &c->columns, &c->rows) == 0) {
-            i++;
-        } else if (argv[i][0] == '-' || c->deck) {
-            if (speaks)
-                fprintf(stderr, "sweep: cannot use '%s %s'\n", argv[i], value);
-            return speaks ? usage() : -1;
-        } else {
-            c->deck = argv[i];
-        }
-    }
-    return c->deck ? 0 : speaks ? usage() : -1;
-}
-
-static int refuse(const struct command_line *c, int speaks, const char *what)
-{
-    if (speaks)
-        fprintf(stderr, "sweep: %s: %s\n", c->deck, what);
-    return -1;
-}
-
-static int read_deck(struct deck *d, const struct command_line *c, int speaks)
+static int read_deck(struct deck *d, const struct command_line *c)
 {
     *d = (struct deck){.dx = 1,
                        .dy = 1,
@@ -135,20 +94,20 @@ static int read_deck(struct deck *d, const struct command_line *c, int speaks)
         return -1;
     d->has_checksum = keys[count - 1].line > 0;
     if (quadrature_create(&q, d->order))
-        return refuse(c, speaks, "'sn' must be one of 4, 6, 8, 12, 16");
+        return command_line_refuse(c, "'sn' must be one of 4, 6, 8, 12, 16");
     if (d->planes_a_stage > d->nz)
-        return refuse(c, speaks, "'mk' must not exceed 'nz'");
+        return command_line_refuse(c, "'mk' must not exceed 'nz'");
     if (d->angles_a_stage > q.angles)
-        return refuse(c, speaks, "'mmi' must not exceed the angles of an octant, sn * (sn + 2) / 8");
+        return command_line_refuse(c, "'mmi' must not exceed the angles of an octant, sn * (sn + 2) / 8");
     if (d->sigma_scatter > d->sigma_total)
-        return refuse(c, speaks, "'sigma_scatter' must not exceed 'sigma_total'");
+        return command_line_refuse(c, "'sigma_scatter' must not exceed 'sigma_total'");
     for (int r = 0; r < d->regions.count; r++)
         if (d->regions.value[r][7] > d->regions.value[r][6] || d->regions.value[r][6] <= 0)
-            return refuse(c, speaks,
+            return command_line_refuse(c,
                           "'region' (x0 x1 y0 y1 z0 z1 sigma_total sigma_scatter source) wants "
                           "0 < sigma_total and sigma_scatter <= sigma_total");
-    if (c->variant >= 0)
-        d->variant = c->variant;
+    if (c->choice >= 0)
+        d->variant = c->choice;
     return 0;
 }
 
@@ -323,14 +282,14 @@ static int verdict(const struct deck *d, const struct answer *a, int verify)
 
 int main(int argc, char **argv)
 {
-    struct command_line c;
+    struct command_line c = {.program = "sweep", .option = "--variant", .choices = VARIANTS};
     struct deck d;
     struct grid g;
     int rank = 0, ranks = 0, good = 0;
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-    if (read_command_line(&c, argc, argv, rank == 0) || read_deck(&d, &c, rank == 0) ||
+    if (command_line_read(&c, MPI_COMM_WORLD, argc, argv) || read_deck(&d, &c) ||
         grid_create(&g, MPI_COMM_WORLD, "sweep", d.nx, d.ny, 1, c.columns, c.rows)) {
         MPI_Finalize();
         return 2;
