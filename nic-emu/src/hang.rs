@@ -216,6 +216,19 @@ pub(crate) fn communicator(context: u32) -> String {
     }
 }
 
+/// "1 byte", "2 bytes"
+fn counted(number: u64, noun: &str) -> String {
+    format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
+}
+
+/// What a rank, or several, are doing.
+#[derive(PartialEq, Eq)]
+enum Doing {
+    Is(&'static str),
+    Waits(String),
+    Computes,
+}
+
 /// "in MPI_Recv from 0, tag 7, 8 bytes, MPI_COMM_WORLD"
 fn describe(waits_for: &WaitingFor) -> String {
     let call = Primitive::ALL.get(waits_for.call as usize).map_or("MPI", |p| p.name());
@@ -231,7 +244,7 @@ fn describe(waits_for: &WaitingFor) -> String {
     if waits_for.peer != NOBODY {
         text +=
             &if waits_for.tag == ANY_TAG { ", any tag".into() } else { format!(", tag {}", waits_for.tag) };
-        text += &format!(", {} bytes", waits_for.bytes);
+        text += &format!(", {}", counted(waits_for.bytes, "byte"));
     }
     if waits_for.context != u32::MAX {
         text += &format!(", {}", communicator(waits_for.context));
@@ -264,28 +277,29 @@ pub(crate) fn ranks_text(ranks: &[u32]) -> String {
 impl fmt::Display for HangReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // Ranks that do the same are one line, so that the odd one out stands alone.
-        let mut groups: Vec<(String, Vec<u32>)> = Vec::new();
+        let mut groups: Vec<(Doing, Vec<u32>)> = Vec::new();
         for rank in &self.state.ranks {
-            let text = match rank.phase {
-                Phase::NotAttached => "not in MPI (before MPI_Init, or no MPI program)".into(),
-                Phase::Finalized => "finished: left MPI_Finalize".into(),
-                Phase::Exited => "exited".into(),
-                Phase::Attached if rank.waits_in_mpi() => format!("waits {}", describe(&rank.waits_for)),
-                Phase::Attached => "computes".into(),
+            let doing = match rank.phase {
+                Phase::NotAttached => Doing::Is("not in MPI (before MPI_Init, or no MPI program)"),
+                Phase::Finalized => Doing::Is("finished: left MPI_Finalize"),
+                Phase::Exited => Doing::Is("exited"),
+                Phase::Attached if rank.waits_in_mpi() => Doing::Waits(describe(&rank.waits_for)),
+                Phase::Attached => Doing::Computes,
             };
-            match groups.iter_mut().find(|(known, _)| *known == text) {
+            match groups.iter_mut().find(|(known, _)| *known == doing) {
                 Some((_, ranks)) => ranks.push(rank.rank),
-                None => groups.push((text, vec![rank.rank])),
+                None => groups.push((doing, vec![rank.rank])),
             }
         }
         groups.sort_by_key(|(_, ranks)| ranks.len());
-        for (text, ranks) in &groups {
-            writeln!(
-                f,
-                "  {} {}: {text}",
-                if ranks.len() == 1 { "rank" } else { "ranks" },
-                ranks_text(ranks)
-            )?;
+        for (doing, ranks) in &groups {
+            let (noun, ending) = if ranks.len() == 1 { ("rank", "s") } else { ("ranks", "") };
+            write!(f, "  {noun} {}: ", ranks_text(ranks))?;
+            match doing {
+                Doing::Is(text) => writeln!(f, "{text}")?,
+                Doing::Waits(what) => writeln!(f, "wait{ending} {what}")?,
+                Doing::Computes => writeln!(f, "compute{ending}")?,
+            }
         }
         if let Some(cycle) = self.cycle() {
             let path: Vec<String> = cycle.iter().chain(&cycle[..1]).map(u32::to_string).collect();
@@ -294,8 +308,9 @@ impl fmt::Display for HangReport {
         if self.state.unexpected > 0 || self.state.posted > 0 {
             writeln!(
                 f,
-                "  pending: {} receives without a message, {} messages without a receive",
-                self.state.posted, self.state.unexpected
+                "  pending: {} without a message, {} without a receive",
+                counted(self.state.posted.into(), "receive"),
+                counted(self.state.unexpected.into(), "message")
             )?;
         }
         write!(f, "  at slice {}", self.state.slice)
@@ -335,12 +350,38 @@ mod tests {
     }
 
     #[test]
+    fn one_of_a_thing_is_singular_and_several_are_plural() {
+        let mut single = rank(0, Primitive::Recv, 1, 7);
+        single.waits_for.bytes = 1;
+        let busy = |rank| RankState { rank, activity: Activity::Computing, ..single };
+        let mut state = report(vec![single, busy(1)]).state().clone();
+        let text = HangReport::new(state.clone()).to_string();
+        for line in [
+            "  rank 0: waits in MPI_Recv from 1, tag 7, 1 byte, MPI_COMM_WORLD\n",
+            "  rank 1: computes\n",
+            "  pending: 1 receive without a message, 0 messages without a receive\n",
+        ] {
+            assert!(text.contains(line), "{text}");
+        }
+        state.ranks = vec![single, RankState { rank: 3, ..single }, busy(1), busy(2)];
+        (state.posted, state.unexpected) = (2, 1);
+        let text = HangReport::new(state).to_string();
+        for line in [
+            "  ranks 0, 3: wait in MPI_Recv from 1, tag 7, 1 byte, MPI_COMM_WORLD\n",
+            "  ranks 1, 2: compute\n",
+            "  pending: 2 receives without a message, 1 message without a receive\n",
+        ] {
+            assert!(text.contains(line), "{text}");
+        }
+    }
+
+    #[test]
     fn the_odd_one_out_stands_first_and_the_others_are_one_line() {
         let mut ranks: Vec<_> = [0, 2, 3].map(|i| rank(i, Primitive::Barrier, NOBODY, 0)).into();
         ranks.push(rank(1, Primitive::Recv, 0, 7));
         let text = report(ranks).to_string();
         let first = text.lines().next().unwrap();
         assert!(first.contains("rank 1: waits in MPI_Recv from 0"), "{text}");
-        assert!(text.contains("ranks 0, 2, 3: waits in MPI_Barrier, MPI_COMM_WORLD"), "{text}");
+        assert!(text.contains("ranks 0, 2, 3: wait in MPI_Barrier, MPI_COMM_WORLD"), "{text}");
     }
 }

@@ -66,7 +66,7 @@ fn a_cycle_of_receives_is_reported() {
 fn the_odd_one_out_is_reported() {
     let report = end(4, "odd").finding.expect("a deadlock");
     assert!(report.contains("rank 1: waits in MPI_Recv from 0, tag 3"), "{report}");
-    assert!(report.contains("ranks 0, 2, 3: waits in MPI_Barrier"), "{report}");
+    assert!(report.contains("ranks 0, 2, 3: wait in MPI_Barrier"), "{report}");
 }
 
 #[test]
