@@ -159,17 +159,24 @@ pub enum SliceLength {
 }
 
 impl SliceLength {
-    /// The shortest fixed slice.
+    /// The shortest fixed slice: what a slice's work and a wake-up take on a busy node.
     pub const SHORTEST: Duration = Duration::from_micros(20);
     /// The longest fixed slice.
     pub const LONGEST: Duration = Duration::from_secs(1);
+    /// The period in nanoseconds; 0 for elastic slices.
+    pub const fn period_ns(self) -> u64 {
+        match self {
+            Self::Elastic => 0,
+            Self::Fixed(period) => period.as_nanos() as u64,
+        }
+    }
 }
 
 impl FromStr for SliceLength {
     type Err = UnitError;
 
     fn from_str(text: &str) -> Result<Self, UnitError> {
-        const WANTED: &str = "a slice; say elastic, or a length from 20us to 1s such as 500us";
+        const WANTED: &str = "elastic or a length from 20us to 1s such as 500us";
         let fail = |why| UnitError { text: text.to_owned(), wanted: WANTED, why };
         if text.trim() == "elastic" {
             return Ok(Self::Elastic);
@@ -234,7 +241,7 @@ mod tests {
         let refused = |text: &str| text.parse::<SliceLength>().unwrap_err().to_string();
         assert_eq!(
             refused("500"),
-            "'500' is not a slice; say elastic, or a length from 20us to 1s such as 500us: it has no unit"
+            "'500' is not elastic or a length from 20us to 1s such as 500us: it has no unit"
         );
         for (text, why) in [
             ("1us", "it is too short"),

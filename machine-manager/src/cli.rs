@@ -6,9 +6,9 @@
 //! [`crate::spelling`].
 
 use crate::value::{self, CrossMemory};
+use bcs_core::SliceLength;
 use clap::{Args, CommandFactory, Parser, Subcommand};
 use nic_emu::arith::Arithmetic;
-use nic_emu::slice::SlicePolicy;
 use node_manager::StdinTo;
 use node_manager::verdict::EXIT_STATUSES;
 use std::ffi::OsString;
@@ -85,7 +85,7 @@ pub struct JobOptions {
     pub genv: Vec<(OsString, OsString)>,
     /// How time slices are cut: as soon as there is work, or one each period (500us, 2ms).
     #[arg(long, value_name = "elastic|LENGTH", default_value = "elastic", value_parser = value::slice, help_heading = "NIC")]
-    pub slice: SlicePolicy,
+    pub slice: SliceLength,
     /// Give this core to the NIC for good.
     #[arg(long, value_name = "CORE", value_parser = value::core, help_heading = "NIC")]
     pub nic_core: Option<usize>,

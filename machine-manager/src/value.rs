@@ -1,9 +1,9 @@
 //! What the values of options mean. Each function reads one, and says in a few words what it wants if
 //! it cannot.
 
-use bcs_core::Rank;
+use bcs_core::units::UnitError;
+use bcs_core::{Rank, SliceLength};
 use nic_emu::arith::Arithmetic;
-use nic_emu::slice::{SliceError, SlicePolicy};
 use node_manager::StdinTo;
 use node_manager::job::MAX_RANKS_PER_NODE;
 use std::ffi::OsString;
@@ -56,11 +56,9 @@ pub fn seconds(text: &str) -> Result<Duration, String> {
 }
 
 /// How time slices are cut.
-pub fn slice(text: &str) -> Result<SlicePolicy, String> {
-    text.parse().map_err(|error: SliceError| {
-        // The option and the value are named around what we say.
-        error.to_string().split_once(": ").map_or_else(|| error.to_string(), |(_, why)| why.to_owned())
-    })
+pub fn slice(text: &str) -> Result<SliceLength, String> {
+    // The option and the value are named around what we say.
+    text.parse().map_err(|error: UnitError| format!("{}; give {}", error.why, error.wanted))
 }
 
 /// A core of this machine.
@@ -124,8 +122,8 @@ mod tests {
 
     #[test]
     fn slice_lengths_are_refused_in_words_that_help() {
-        assert_eq!(slice("elastic"), Ok(SlicePolicy::Elastic));
-        assert_eq!(slice("500us"), Ok(SlicePolicy::Fixed(Duration::from_micros(500))));
+        assert_eq!(slice("elastic"), Ok(SliceLength::Elastic));
+        assert_eq!(slice("500us"), Ok(SliceLength::Fixed(Duration::from_micros(500))));
         for bad in ["", "500", "us", "-1ms", "0us", "2s", "1e99s", "500 parsecs"] {
             assert!(
                 slice(bad).is_err_and(|words| words.contains("500us") && !words.contains("invalid")),

@@ -2,12 +2,12 @@
 //! `cargo run --release -p nic-emu --example port_pingpong [RANKS]`; with `one`, both ranks are in one thread: what a message costs in
 //! instructions, without the cache lines that cross (run it under `valgrind --tool=callgrind`).
 
+use bcs_core::SliceLength;
 use nic_emu::arith::Arithmetic;
 use nic_emu::descriptor::CollectiveKind;
 use nic_emu::host::{NicConfig, NicHost};
 use nic_emu::matching::Envelope;
 use nic_emu::port::{Collective, Outcome, Port, Posted, Send, now_ns};
-use nic_emu::slice::SlicePolicy;
 use nic_emu::status::WaitingFor;
 
 const WAIT: WaitingFor =
@@ -161,7 +161,7 @@ fn main() {
     let config = NicConfig {
         job: bcs_core::JobId(1),
         ranks,
-        slice: SlicePolicy::Elastic,
+        slice: SliceLength::Elastic,
         arithmetic: Arithmetic::Native,
         cross_memory: true,
         emds: None,

@@ -7,10 +7,9 @@ use crate::arith::Arithmetic;
 use crate::hang::{HangReport, JobState};
 use crate::memory::{Layout, MapError, NicMemory};
 use crate::nic_thread::{Finding, NicThread};
-use crate::slice::SlicePolicy;
 use crate::status::Phase;
 use crate::sync::Ordering;
-use bcs_core::{JobId, Rank, SliceIndex};
+use bcs_core::{JobId, Rank, SliceIndex, SliceLength};
 use mds::{EmdsConfig, EmdsRing, GlobalRecord, LocalRecord};
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -24,7 +23,7 @@ pub struct NicConfig {
     /// Its ranks, all on this node.
     pub ranks: u32,
     /// Slices.
-    pub slice: SlicePolicy,
+    pub slice: SliceLength,
     /// Arithmetic of the Reduce Helper.
     pub arithmetic: Arithmetic,
     /// Whether cross-memory attach may be used.

@@ -76,8 +76,6 @@ pub mod request;
 #[cfg(not(loom))]
 pub mod slab;
 #[cfg(not(loom))]
-pub mod slice;
-#[cfg(not(loom))]
 pub mod status;
 #[cfg(not(loom))]
 pub mod strobe_receiver;

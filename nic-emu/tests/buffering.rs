@@ -1,13 +1,13 @@
 //! Buffered messages: a send of up to 64 KB is complete when it is posted, and its bytes arrive whole, also while they are
 //! still being filled in by another core.
 
+use bcs_core::SliceLength;
 use nic_emu::arith::Arithmetic;
 use nic_emu::host::{NicConfig, NicHost};
 use nic_emu::matching::Envelope;
 use nic_emu::memory::NicMemory;
 use nic_emu::port::{Outcome, Port, PortError, Posted, Send};
 use nic_emu::slab::{BUFFERED_BYTES, SLAB_BYTES, SLABS};
-use nic_emu::slice::SlicePolicy;
 use nic_emu::status::WaitingFor;
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ const WAIT: WaitingFor =
     WaitingFor { call: 0, context: 2, peer: 0, tag: 0, bytes: 0, requests: 1, peer_in_job: 0, sends: false };
 const ENVELOPE: Envelope = Envelope { context: 2, source: 0, tag: 1 };
 
-fn ports(slice: SlicePolicy) -> (Arc<NicMemory>, Port, Port) {
+fn ports(slice: SliceLength) -> (Arc<NicMemory>, Port, Port) {
     let config = NicConfig {
         job: bcs_core::JobId(1),
         ranks: 2,
@@ -53,7 +53,7 @@ fn look(port: &mut Port, request: u32) -> Result<Option<Outcome>, PortError> {
 
 #[test]
 fn messages_of_all_lengths_arrive_whole_while_both_ends_work() {
-    let (_memory, mut sender, mut receiver) = ports(SlicePolicy::Elastic);
+    let (_memory, mut sender, mut receiver) = ports(SliceLength::Elastic);
     let lengths: Vec<usize> =
         (0..3_000usize).map(|i| (i * 7_919 + i * i * 13) % (BUFFERED_BYTES + 5_000)).collect();
     std::thread::scope(|scope| {
@@ -80,7 +80,7 @@ fn messages_of_all_lengths_arrive_whole_while_both_ends_work() {
 
 #[test]
 fn a_send_is_complete_though_nobody_receives_it_until_the_slabs_are_used_up() {
-    let (_memory, mut sender, mut receiver) = ports(SlicePolicy::Elastic);
+    let (_memory, mut sender, mut receiver) = ports(SliceLength::Elastic);
     let data = message(BUFFERED_BYTES, 1);
     let room = SLABS * SLAB_BYTES / BUFFERED_BYTES;
     for _ in 0..room {
@@ -98,7 +98,7 @@ fn a_send_is_complete_though_nobody_receives_it_until_the_slabs_are_used_up() {
 
 #[test]
 fn a_receiver_that_is_ahead_of_its_sender_takes_what_is_there_and_waits_for_the_rest() {
-    let (memory, mut sender, mut receiver) = ports(SlicePolicy::Elastic);
+    let (memory, mut sender, mut receiver) = ports(SliceLength::Elastic);
     let data = message(16_384, 5);
     send(&mut sender, &data, false);
     // As if the sender's core had been taken away in the middle.
@@ -117,7 +117,7 @@ fn a_receiver_that_is_ahead_of_its_sender_takes_what_is_there_and_waits_for_the_
 
 #[test]
 fn a_length_that_no_healthy_sender_publishes_is_an_error() {
-    let (memory, mut sender, mut receiver) = ports(SlicePolicy::Elastic);
+    let (memory, mut sender, mut receiver) = ports(SliceLength::Elastic);
     send(&mut sender, &message(16_384, 5), false);
     memory.filled(0, 0).unwrap().publish(16_385);
     let mut buffer = vec![0; 16_384];
@@ -135,7 +135,7 @@ fn with_fixed_slices_what_is_longer_than_a_slab_stays_in_the_budget() {
 
 #[test]
 fn a_buffered_send_that_waits_for_its_match_can_be_taken_back() {
-    let (_memory, mut sender, _receiver) = ports(SlicePolicy::Elastic);
+    let (_memory, mut sender, _receiver) = ports(SliceLength::Elastic);
     let data = message(BUFFERED_BYTES, 1);
     for _ in 0..2 * SLABS * SLAB_BYTES / BUFFERED_BYTES {
         let Posted::Request(request) = send(&mut sender, &data, true) else {

@@ -4,10 +4,9 @@
 //! through: the first application has the lowest ranks. A description holds no descriptor and no
 //! process, so that it can be queued, sent and kept.
 
-use bcs_core::{JobId, Rank};
+use bcs_core::{JobId, Rank, SliceLength};
 use mds::EmdsConfig;
 use nic_emu::arith::Arithmetic;
-use nic_emu::slice::SlicePolicy;
 use std::ffi::OsString;
 use std::ops::Range;
 use std::path::PathBuf;
@@ -70,7 +69,7 @@ pub enum StdinTo {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NicSettings {
     /// How time slices are cut (paper, §4.2).
-    pub slice: SlicePolicy,
+    pub slice: SliceLength,
     /// What computes the reductions (paper, §4.4).
     pub arithmetic: Arithmetic,
     /// Whether messages may be copied from process to process by the kernel.
@@ -81,7 +80,7 @@ pub struct NicSettings {
 
 impl Default for NicSettings {
     fn default() -> Self {
-        Self { slice: SlicePolicy::Elastic, arithmetic: Arithmetic::Native, cross_memory: true, core: None }
+        Self { slice: SliceLength::Elastic, arithmetic: Arithmetic::Native, cross_memory: true, core: None }
     }
 }
 

@@ -3,11 +3,10 @@
 //! It does what every launcher of ours has to: NIC memory inherited, the environment set, the NIC thread started after the processes, the
 //! job ended when a rank fails, a deadlock is found or time is up, and whoever is left killed.
 
-use bcs_core::{JobId, Rank};
+use bcs_core::{JobId, Rank, SliceLength};
 use nic_emu::arith::Arithmetic;
 use nic_emu::host::{NicConfig, NicHost, RankPhase};
 use nic_emu::nic_thread::Finding;
-use nic_emu::slice::SlicePolicy;
 use std::ffi::OsStr;
 use std::io::Read;
 use std::os::fd::AsRawFd;
@@ -19,7 +18,7 @@ use std::time::{Duration, Instant};
 /// How a job is to be run.
 pub struct Job {
     pub ranks: u32,
-    pub slice: SlicePolicy,
+    pub slice: SliceLength,
     pub cross_memory: bool,
     pub environment: Vec<(String, String)>,
     pub limit: Duration,
@@ -31,7 +30,7 @@ impl Job {
     pub fn of(ranks: u32) -> Self {
         Self {
             ranks,
-            slice: SlicePolicy::Elastic,
+            slice: SliceLength::Elastic,
             cross_memory: true,
             environment: Vec::new(),
             limit: Duration::from_secs(60),

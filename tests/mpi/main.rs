@@ -9,8 +9,8 @@ mod launcher;
 mod programs;
 mod start;
 
+use bcs_core::SliceLength;
 use launcher::{Job, launch};
-use nic_emu::slice::SlicePolicy;
 use std::time::Duration;
 
 /// Runs a program that checks itself, and says what went wrong.
@@ -27,7 +27,7 @@ fn holds_with(name: &str, ranks: &[u32]) {
 fn every_send_mode_brings_every_size_byte_for_byte() {
     holds_with("send_modes", &[1, 2, 5]);
     holds("send_modes", &Job { cross_memory: false, ..Job::of(2) });
-    let slice = SlicePolicy::Fixed(Duration::from_micros(200));
+    let slice = SliceLength::Fixed(Duration::from_micros(200));
     holds("send_modes", &Job { slice, ..Job::of(2) });
 }
 
