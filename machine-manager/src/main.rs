@@ -4,6 +4,7 @@ use bcs_core::JobId;
 use clap::Parser;
 use clap::error::ErrorKind;
 use machine_manager::cli::{Storm, Verb};
+use machine_manager::installation::LIBRARY_DIRECTORY;
 use machine_manager::request::{self, Place, RequestError};
 use machine_manager::{MachineManager, installation, manual};
 use node_manager::verdict::STATUS_USAGE;
@@ -41,11 +42,18 @@ fn run(name: &str, called: &str, arguments: &[OsString]) -> u8 {
             return error.status();
         }
     };
+    let library_directory = match installation::library_directory(std::env::var_os(LIBRARY_DIRECTORY)) {
+        Ok(directory) => directory,
+        Err(error) => {
+            say(name, &error.to_string());
+            return STATUS_USAGE;
+        }
+    };
     let place = Place {
         host: machine.host(),
         job: JobId(std::process::id().into()),
         run: run_name(machine.host()),
-        library_directory: installation::library_directory(),
+        library_directory,
     };
     let job = match request::job(called, arguments, place) {
         Ok(job) => job,

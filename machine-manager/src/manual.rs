@@ -1,6 +1,7 @@
 //! The man page and the shell completions, made from the declaration of the command line.
 
 use crate::cli::{Run, Storm};
+use crate::installation::LIBRARY_DIRECTORY;
 use clap::CommandFactory;
 use clap_mangen::Man;
 use clap_mangen::roff::{Roff, bold, roman};
@@ -19,6 +20,11 @@ const ENVIRONMENT: &[(&str, &str)] = &[
     (environment::NIC_FD, "The file descriptor of the NIC memory."),
     (environment::LAUNCHER, "The process id of the program launcher."),
 ];
+
+const OWN_ENVIRONMENT: &[(&str, &str)] = &[(
+    LIBRARY_DIRECTORY,
+    "The directory of the MPI library that the ranks are to use, where it is not the installation's.",
+)];
 
 const SIGNALS: &str = "SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1 and SIGUSR2 are passed on to every rank. A second SIGINT kills the job. \
     SIGTSTP stops the ranks and storm, and SIGCONT lets them go on. When a rank fails, the others get SIGTERM, and SIGKILL 0.3 seconds later. \
@@ -70,6 +76,7 @@ pub fn manual_page(out: &mut dyn Write) -> io::Result<()> {
     list(&mut tail, "EXIT STATUS", &mut EXIT_STATUSES.iter().copied());
     tail.control("SH", ["SIGNALS"]);
     tail.text([roman(SIGNALS)]);
+    list(&mut tail, "ENVIRONMENT", &mut OWN_ENVIRONMENT.iter().copied());
     list(&mut tail, "ENVIRONMENT OF THE RANKS", &mut ENVIRONMENT.iter().copied());
     list(&mut tail, "EXAMPLES", &mut EXAMPLES.iter().copied());
     tail.control("SH", ["SEE ALSO"]);

@@ -147,6 +147,26 @@ fn missing_library_of_ours_is_told() {
 }
 
 #[test]
+fn library_is_taken_from_the_installation_or_from_where_the_environment_says_and_nowhere_else() {
+    let build = tempfile::tempdir().unwrap();
+    copy_storm(build.path());
+    library(build.path(), 3);
+    std::fs::copy(build.path().join("libmpi_abi.so.1"), build.path().join("libmpi_abi.so")).unwrap();
+    let show = || {
+        let mut command = Command::new(build.path().join("storm"));
+        command.env_remove("LD_LIBRARY_PATH").env_remove("LD_PRELOAD");
+        command.args(["run", "-n", "1", "sh", "-c", "echo $LD_LIBRARY_PATH,$LD_PRELOAD"]);
+        command
+    };
+    assert_eq!(run(&mut show()).succeeds().stdout, ",\n", "a library beside storm is no installation");
+    let named = tempfile::tempdir().unwrap();
+    run(show().env("BCS_LIBRARY_DIR", named.path())).fails_with(1, &["BCS_LIBRARY_DIR", "libmpi_abi.so.1"]);
+    library(named.path(), 4);
+    let ran = run(show().env("BCS_LIBRARY_DIR", named.path()));
+    assert_eq!(ran.succeeds().stdout, format!("{},\n", named.path().display()));
+}
+
+#[test]
 fn recording_is_asked_for_by_option_or_by_environment() {
     let place = tempfile::tempdir().unwrap();
     let here = place.path().canonicalize().unwrap();

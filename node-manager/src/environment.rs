@@ -5,7 +5,7 @@
 //! a process that does not exist.
 
 use crate::job::{Application, Job};
-use crate::program::{BUILT_LIBRARY_NAME, LIBRARY_NAME, LibraryNeed};
+use crate::program::{LIBRARY_NAME, LibraryNeed};
 use std::ffi::{CString, OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
@@ -111,12 +111,8 @@ pub fn add_job(
     }
     if let Some(directory) = &job.library_directory {
         put_first(variables, "LD_LIBRARY_PATH", directory);
-        // A build directory holds the library under the name that the build gives it, which a
-        // program cannot ask for; preloaded, it answers to its soname.
-        let (installed, built) = (directory.join(LIBRARY_NAME), directory.join(BUILT_LIBRARY_NAME));
-        if *need == LibraryNeed::Preload || (!installed.exists() && built.exists()) {
-            let library = if installed.exists() { installed } else { built };
-            put_first(variables, "LD_PRELOAD", &library);
+        if *need == LibraryNeed::Preload {
+            put_first(variables, "LD_PRELOAD", &directory.join(LIBRARY_NAME));
         }
     }
 }
@@ -211,10 +207,8 @@ mod tests {
         let variables = composed(&inherited, &job, &LibraryNeed::Preload);
         assert_eq!(get(&variables, "LD_PRELOAD").unwrap(), &*format!("{here}/{LIBRARY_NAME}:/tool.so"));
 
-        std::fs::rename(directory.path().join(LIBRARY_NAME), directory.path().join(BUILT_LIBRARY_NAME))
-            .unwrap();
         let variables = composed(&[], &job, &LibraryNeed::SearchPath);
         assert_eq!(get(&variables, "LD_LIBRARY_PATH").unwrap(), &*here);
-        assert_eq!(get(&variables, "LD_PRELOAD").unwrap(), &*format!("{here}/{BUILT_LIBRARY_NAME}"));
+        assert_eq!(get(&variables, "LD_PRELOAD"), None, "programs that the job starts are left alone");
     }
 }

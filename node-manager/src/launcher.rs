@@ -248,7 +248,7 @@ impl<'a> Launcher<'a> {
             )),
             (LibraryNeed::SearchPath | LibraryNeed::Preload, None) => Some(format!(
                 "{program} needs {LIBRARY_NAME}, and there is none beside this storm (in ../lib), so it will not find \
-                 its other ranks; use an installed storm, or build the library too"
+                 its other ranks; use an installed storm, or name the library's directory in BCS_LIBRARY_DIR"
             )),
             (LibraryNeed::SearchPath | LibraryNeed::Preload | LibraryNeed::None, _) => None,
         }

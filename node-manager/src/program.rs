@@ -19,9 +19,6 @@ use thiserror::Error;
 /// The name under which programs of the MPI standard ABI ask for their library.
 pub const LIBRARY_NAME: &str = "libmpi_abi.so.1";
 
-/// The name that the build gives the same library in its own directory.
-pub const BUILT_LIBRARY_NAME: &str = "libmpi_abi.so";
-
 /// Where programs are looked for when `PATH` is not set, as in the C library.
 const DEFAULT_PATH: &str = "/bin:/usr/bin";
 
