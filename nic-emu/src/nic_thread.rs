@@ -3,6 +3,10 @@
 //! Ranks that wait run the NIC themselves. The NIC thread is for when they do not: it ticks at the slice period while the job has work that nobody runs,
 //! so that ranks that compute get their overlap; moves bytes whose both ends compute; looks for deadlocks; and sleeps when there is nothing
 //! to do.
+//!
+//! With fixed slices it is awake for every beat on which a slice is planned, and sleeps while the NIC rests ([`crate::strobe_sender`]). Where a
+//! rank polls on a core of its own, that rank starts the slice, and the NIC thread comes later, so as not to take the core away from it
+//! at the very moment.
 
 use crate::buffer_sender::BufferSender;
 use crate::channel::{self, Policy, Step};
@@ -14,6 +18,7 @@ use crate::port::now_ns;
 use crate::processor::{Lent, Processor};
 use crate::status::Activity;
 use crate::strobe_receiver::SliceError;
+use crate::strobe_sender::StrobeSender;
 use crate::token::Holder;
 use crate::transfer::MOVING;
 use crate::{dma_helper, waiting};
@@ -25,6 +30,11 @@ use std::time::Duration;
 
 /// Period of the ticks with elastic slices while there is work.
 const ELASTIC_TICK: Duration = Duration::from_micros(500);
+/// With fixed slices: how long after the beat the thread looks when some rank polls, which then has run the slice; at most a
+/// quarter of the period.
+const GRACE_NS: u64 = 100_000;
+/// Sleep to a far beat in pieces of this length, so that the end of the job need not wait for the beat.
+const LONGEST_PIECE_NS: u64 = 20_000_000;
 /// How long the thread sleeps when there is no work: also how often it looks for a deadlock.
 const IDLE_SLEEP: Duration = Duration::from_millis(100);
 /// Bytes moved from outside in one piece.
@@ -111,6 +121,10 @@ impl<'a> Ticker<'a> {
 
     fn run(mut self) {
         let period = self.memory.header().slice_period_ns.get();
+        if period != 0 {
+            // A beat is to be met within microseconds. Refused: beats are as late as the system's timers are.
+            let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
+        }
         let mut last_check = now_ns();
         while !self.shared.stop.load(Ordering::Acquire) {
             match self.tick() {
@@ -133,16 +147,33 @@ impl<'a> Ticker<'a> {
             std::thread::yield_now();
         } else if period != 0 {
             let next = self.memory.header().slice.next_ns.get();
-            std::thread::sleep(Duration::from_nanos(next.saturating_sub(now).clamp(1_000, period)));
+            if next == 0 {
+                let ready =
+                    || StrobeSender::is_wanted(self.memory, now_ns) || !StrobeSender::rests(self.memory);
+                return waiting::nic_thread_sleep(self.memory, IDLE_SLEEP, ready);
+            }
+            let grace = if self.some_rank_polls() { GRACE_NS.min(period / 4) } else { 0 };
+            // After a beat that was not served, because somebody else has the token: soon again.
+            let left = (next + grace).saturating_sub(now).clamp(5_000, LONGEST_PIECE_NS);
+            std::thread::sleep(Duration::from_nanos(left));
         } else if self.has_work() {
             std::thread::sleep(ELASTIC_TICK);
         } else {
-            waiting::nic_thread_sleep(self.memory, IDLE_SLEEP);
+            waiting::nic_thread_sleep(self.memory, IDLE_SLEEP, || self.has_work());
             if !self.shared.stop.load(Ordering::Acquire) {
                 // Woken by a rank that goes on computing: give those it talks to a slice's time to do it themselves.
                 std::thread::sleep(ELASTIC_TICK);
             }
         }
+    }
+
+    /// True when some rank waits in MPI on a core that it need not share.
+    fn some_rank_polls(&self) -> bool {
+        let ranks = self.memory.layout().local_ranks;
+        ranks <= self.memory.header().cores.get()
+            && (0..ranks)
+                .filter_map(|rank| self.memory.rank(rank).ok())
+                .any(|block| block.status.activity() == Activity::Polling)
     }
 
     fn has_work(&self) -> bool {

@@ -16,6 +16,8 @@ use crate::token::Holder;
 pub enum Lent {
     /// Nothing to do, or somebody else does it.
     Nothing,
+    /// With fixed slices: the NIC rested, and its next slice has been set; the NIC thread is to be woken for it.
+    BeatSet,
     /// A slice was run; these ranks may have to be woken.
     Slice(Touched),
 }
@@ -38,7 +40,7 @@ impl<'m> Processor<'m> {
     pub fn lend(&self, now_ns: impl Fn() -> u64) -> Result<Lent, SliceError> {
         let fixed = self.memory.header().slice_period_ns.get() != 0;
         let wanted = if fixed {
-            StrobeSender::is_due(self.memory, &now_ns)
+            StrobeSender::is_wanted(self.memory, &now_ns)
         } else {
             BufferSender::has_work(self.memory)
         };
@@ -64,8 +66,10 @@ impl<'m> Processor<'m> {
     fn run(&self, fixed: bool, now_ns: impl Fn() -> u64) -> Result<Lent, SliceError> {
         // Another holder may have run the slice that was due between looking and taking.
         if fixed && !StrobeSender::is_due(self.memory, &now_ns) {
-            self.memory.token().release();
-            return Ok(Lent::Nothing);
+            let set = StrobeSender::end_rest(self.memory, &now_ns);
+            // Orders the beat against the look at whether the NIC thread sleeps.
+            self.memory.token().release_and_fence();
+            return Ok(if set { Lent::BeatSet } else { Lent::Nothing });
         }
         let slice = StrobeSender::run(self.memory, now_ns);
         let Ok(slice) = slice else {

@@ -2,9 +2,15 @@
 //!
 //! On one node the node set is {self}: a microstrobe is a call of the node's Strobe Receiver, "all nodes are done" is its return, and a
 //! microphase in which this node has no work is one that all nodes agree to skip.
+//!
+//! Fixed slices start on the beat: a multiple of the period on the driver's clock. A slice that leaves nothing to do lets the NIC *rest*:
+//! no slice runs at the beats that follow, and so nobody has to be awake for them. Who finds something posted while the NIC rests
+//! sets the next beat; what was posted between two beats is eligible at the second of them, as if the NIC had never rested.
 
+use crate::buffer_sender::BufferSender;
 use crate::memory::NicMemory;
 use crate::microphase::Microphase;
+use crate::pool::NONE;
 use crate::status::Activity;
 use crate::strobe_receiver::{SliceCounts, SliceError, StrobeReceiver};
 use bcs_core::SliceIndex;
@@ -24,10 +30,52 @@ pub struct Slice {
 pub struct StrobeSender;
 
 impl StrobeSender {
-    /// With fixed slices: true when the next slice is due. Elastic slices are always due.
+    /// With fixed slices: true when the next slice is due; false while the NIC rests. Elastic slices are always due.
     #[inline]
     pub fn is_due(memory: &NicMemory, now_ns: impl Fn() -> u64) -> bool {
-        memory.header().slice_period_ns.get() == 0 || now_ns() >= memory.header().slice.next_ns.get()
+        memory.header().slice_period_ns.get() == 0
+            || match memory.header().slice.next_ns.get() {
+                0 => false,
+                next => now_ns() >= next,
+            }
+    }
+
+    /// With fixed slices: true when there is something for the holder of the token to do: a slice that is due, or a rest to end.
+    #[inline]
+    pub fn is_wanted(memory: &NicMemory, now_ns: impl Fn() -> u64) -> bool {
+        if Self::rests(memory) { Self::has_work(memory) } else { Self::is_due(memory, now_ns) }
+    }
+
+    /// With fixed slices: true while no slice is planned, as there is nothing to do.
+    #[inline]
+    pub fn rests(memory: &NicMemory) -> bool {
+        memory.header().slice.next_ns.get() == 0
+    }
+
+    /// With fixed slices, ends a rest if there is work again: the next slice starts on the next beat. True if it did. The caller
+    /// holds the run token.
+    pub fn end_rest(memory: &NicMemory, now_ns: impl Fn() -> u64) -> bool {
+        let header = memory.header();
+        let ends = Self::rests(memory) && Self::has_work(memory);
+        if ends {
+            let period = header.slice_period_ns.get();
+            header.slice.next_ns.set((now_ns() / period + 1) * period);
+        }
+        ends
+    }
+
+    /// Something that a fixed slice would deal with: descriptors, bytes under way, completions that are held back.
+    fn has_work(memory: &NicMemory) -> bool {
+        let slice = &memory.header().slice;
+        slice.held_first.get() != NONE || slice.transfers.get() != 0 || BufferSender::has_work(memory)
+    }
+
+    /// After a fixed slice: rests if it left nothing to do. Not while EMDS records, which is to see every slice, and not with several
+    /// nodes, whose Strobe Sender keeps the beat for all.
+    fn rest_if_idle(memory: &NicMemory) {
+        if memory.emds_local().is_empty() && memory.node().1 <= 1 && !Self::has_work(memory) {
+            memory.header().slice.next_ns.set(0);
+        }
     }
 
     /// Runs one slice. The caller holds the run token; `now_ns` reads its monotonic clock, and is called only with fixed
@@ -40,12 +88,15 @@ impl StrobeSender {
         let index = match period {
             0 => previous + 1,
             _ => {
-                let now = now_ns();
-                let due = header.slice.next_ns.get();
                 // Slices are numbered by the beat, also while nobody ran the NIC.
-                let missed = if due == 0 { 0 } else { now.saturating_sub(due) / period };
-                header.slice.next_ns.set((now / period + 1) * period);
-                previous + 1 + missed
+                let beat = now_ns() / period;
+                let passed = match header.slice.beat.get() {
+                    0 => 1,
+                    last => beat.saturating_sub(last).max(1),
+                };
+                header.slice.beat.set(beat);
+                header.slice.next_ns.set((beat + 1) * period);
+                previous + passed
             }
         };
         let emds = memory.emds_local();
@@ -55,6 +106,9 @@ impl StrobeSender {
         } else {
             Self::run_recorded(memory, SliceIndex(index), &now_ns)?
         };
+        if period != 0 {
+            Self::rest_if_idle(memory);
+        }
         if period != 0 || slice.counts != SliceCounts::default() {
             memory.control().slice.set(index);
             if slice.counts.matched != 0 {

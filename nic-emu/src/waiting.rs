@@ -129,13 +129,18 @@ pub fn wake_touched(memory: &NicMemory, touched: &Touched) {
     }
 }
 
-/// Lets the NIC thread sleep until somebody posts what nobody else would run, or `longest` has passed.
-pub fn nic_thread_sleep(memory: &NicMemory, longest: Duration) {
+/// Lets the NIC thread sleep until somebody posts what nobody else would run, or `longest` has passed. `ready` is looked at once more after
+/// the NIC thread has said that it sleeps.
+pub fn nic_thread_sleep(memory: &NicMemory, longest: Duration, ready: impl FnOnce() -> bool) {
     let word = &memory.header().attention.nic_thread_sleeps;
     word.store(1, Ordering::SeqCst);
-    let timeout =
-        rustix::time::Timespec { tv_sec: longest.as_secs() as i64, tv_nsec: longest.subsec_nanos() as _ };
-    let _ = futex::wait(word, futex::Flags::empty(), 1, Some(&timeout));
+    fence(Ordering::SeqCst);
+    if !ready() {
+        let timeout =
+            rustix::time::Timespec { tv_sec: longest.as_secs() as i64, tv_nsec: longest.subsec_nanos() as _ };
+        // Woken, interrupted, or timed out: the caller looks again in every case.
+        let _ = futex::wait(word, futex::Flags::empty(), 1, Some(&timeout));
+    }
     word.store(0, Ordering::Relaxed);
 }
 

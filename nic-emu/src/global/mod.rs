@@ -206,7 +206,10 @@ impl<F: Fabric> GlobalNic<F> {
     ) -> Result<bool, GlobalError> {
         let clock = || now_ns;
         let wanted = match fixed {
-            true => crate::strobe_sender::StrobeSender::is_due(memory, clock),
+            true => {
+                crate::strobe_sender::StrobeSender::end_rest(memory, clock);
+                crate::strobe_sender::StrobeSender::is_due(memory, clock)
+            }
             false => BufferSender::has_work(memory),
         };
         if !wanted {

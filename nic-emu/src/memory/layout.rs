@@ -135,7 +135,7 @@ pub struct SliceState {
     _pad2: Word64,
     /// When the slice that ran last started, in nanoseconds of the driver's clock.
     pub started_ns: Word64,
-    /// Fixed slices: when the next one starts.
+    /// Fixed slices: when the next one starts; 0 while the NIC rests, which is until somebody posts.
     pub next_ns: Word64,
     /// Descriptors taken since the job began.
     pub descriptors: Word64,
@@ -153,7 +153,9 @@ pub struct SliceState {
     pub held_first: Word,
     /// Last of that list.
     pub held_last: Word,
-    _pad: [u64; 7],
+    /// Fixed slices: the beat of the slice that ran last, in periods of the driver's clock.
+    pub beat: Word64,
+    _pad: [u64; 6],
 }
 
 /// What every holder of the run token touches, in the line that the token is in: who takes the token has it all. The taken

@@ -8,10 +8,14 @@ use crate::memory::NicMemory;
 use crate::processor::Lent;
 use crate::status::{Activity, WaitingFor};
 use crate::strobe_receiver::SliceError;
+use crate::strobe_sender::StrobeSender;
 use crate::sync::Ordering;
 use crate::waiting::{self, Pause, Wait};
 use std::sync::Arc;
 use std::time::Duration;
+
+/// How long a rank sleeps without being woken: what a missed wake-up can cost.
+const LONGEST_SLEEP: Duration = Duration::from_millis(2);
 
 impl Port {
     /// One step of whatever there is to do: a transfer of this rank's, or a slice. True if something was done.
@@ -32,6 +36,10 @@ impl Port {
     pub(super) fn lent(&self, lent: Result<Lent, SliceError>) -> Result<bool, PortError> {
         match lent {
             Ok(Lent::Nothing) => Ok(false),
+            Ok(Lent::BeatSet) => {
+                waiting::wake_nic_thread(&self.memory);
+                Ok(false)
+            }
             Ok(Lent::Slice(touched)) => {
                 self.wake(&touched);
                 Ok(true)
@@ -141,20 +149,18 @@ impl Port {
         Sleeper {
             memory: self.memory.clone(),
             local_index: self.local_index,
-            longest: self.longest_sleep(),
             must_not: !self.moving.is_empty() || !self.draining.is_empty(),
+            clock: self.clock,
         }
-    }
-
-    pub(super) fn longest_sleep(&self) -> Duration {
-        if self.fixed { Duration::from_micros(200) } else { Duration::from_millis(2) }
     }
 
     /// Called after posting when the rank goes on computing: sees to it that somebody runs the NIC. `overlap` says that there
     /// is something for the NIC thread to do meanwhile.
     #[inline]
     pub fn nudge(&mut self, overlap: bool) -> Result<(), PortError> {
-        if self.memory.header().attention.sleepers.load(Ordering::Relaxed) != 0 {
+        // Ranks that sleep run no slice; and with fixed slices nobody plans one while the NIC rests.
+        let rests = self.fixed && StrobeSender::rests(&self.memory);
+        if rests || self.memory.header().attention.sleepers.load(Ordering::Relaxed) != 0 {
             self.lend()?;
         }
         if overlap {
@@ -199,15 +205,21 @@ pub enum Stepped {
 pub struct Sleeper {
     memory: Arc<NicMemory>,
     local_index: u32,
-    longest: Duration,
     must_not: bool,
+    clock: fn() -> u64,
 }
 
 impl Sleeper {
     /// Sleeps until woken or for a while, unless there is something to do.
     pub fn sleep(&self) {
-        waiting::sleep(&self.memory, self.local_index, self.longest, || {
-            crate::buffer_sender::BufferSender::has_work(&self.memory) || self.must_not
+        let fixed = self.memory.header().slice_period_ns.get() != 0;
+        waiting::sleep(&self.memory, self.local_index, LONGEST_SLEEP, || {
+            self.must_not
+                || if fixed {
+                    StrobeSender::is_wanted(&self.memory, self.clock)
+                } else {
+                    BufferSender::has_work(&self.memory)
+                }
         });
     }
 }
