@@ -41,6 +41,8 @@ pub trait Machine {
 
 /// Rounds in which nothing changes before the program is taken to be stuck.
 const QUIET_ROUNDS: usize = 40;
+/// The same with fixed slices, of which a round is a small part: a large broadcast goes chunk by chunk, and a lossy network repeats.
+const QUIET_ROUNDS_FIXED: usize = 320;
 
 pub struct Run<'a, M> {
     pub program: &'a Program,
@@ -60,6 +62,11 @@ impl<M: Machine> Run<'_, M> {
         self.check_nothing_is_left();
     }
 
+    fn patience(&self) -> usize {
+        let elastic = self.machine.memories().iter().all(|memory| memory.header().slice_period_ns.get() == 0);
+        if elastic { QUIET_ROUNDS } else { QUIET_ROUNDS_FIXED }
+    }
+
     fn until_finished(&mut self) {
         let mut quiet = 0;
         while !self.ranks.iter().all(RankRun::is_finished) {
@@ -68,7 +75,7 @@ impl<M: Machine> Run<'_, M> {
                 continue;
             }
             quiet += 1;
-            if quiet > QUIET_ROUNDS {
+            if quiet > self.patience() {
                 self.check_stuck();
                 let cancelled =
                     self.ranks.iter_mut().map(RankRun::cancel_all).filter(|&cancelled| cancelled).count();
@@ -182,7 +189,7 @@ impl<M: Machine> Run<'_, M> {
 
     fn until_quiet(&mut self) {
         let mut quiet = 0;
-        while quiet < QUIET_ROUNDS {
+        while quiet < self.patience() {
             quiet = if self.round() { 0 } else { quiet + 1 };
         }
     }
