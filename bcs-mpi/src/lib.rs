@@ -6,12 +6,14 @@
 //! - [`error`], [`handle`]: what went wrong, and how objects are named to programs;
 //! - [`process`]: this process as a rank of its job: its NIC port, its objects, the lock around them, the start and the end;
 //! - [`api`]: the BCS API, the few calls that everything maps on;
+//! - [`attributes`]: what libraries keep with objects of all kinds;
 //! - the chapters of the standard: [`point_to_point`], [`request`], [`datatype`], [`collective`], [`group`],
 //!   [`communicator`], [`environment`].
 //!
 //! The C edge (`bcs-mpi/abi`) is a table over the functions of the last layer, which are named after the MPI calls.
 
 pub mod api;
+pub mod attributes;
 pub mod collective;
 pub mod communicator;
 pub mod constants;

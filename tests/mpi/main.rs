@@ -70,3 +70,14 @@ fn a_tool_may_stand_between_program_and_library() {
 fn the_bcs_api_serves_programs_in_c() {
     holds_with("bcs", &[1, 2, 5]);
 }
+
+#[test]
+fn datatypes_are_what_their_constructors_say() {
+    holds_with("datatypes", &[1, 2]);
+}
+
+#[test]
+fn messages_go_from_one_datatype_to_another_that_matches() {
+    holds_with("derived_messages", &[1, 2, 3]);
+    holds("derived_messages", &Job { cross_memory: false, ..Job::of(2) });
+}

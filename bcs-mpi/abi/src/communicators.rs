@@ -1,7 +1,8 @@
 //! Chapter 7: communicators and caching; chapter 16: the old names of caching.
 
 use crate::edge::{object, place, result_string, string};
-use bcs_mpi::communicator::{self, attributes, create};
+use bcs_mpi::attributes;
+use bcs_mpi::communicator::{self, create};
 use bcs_mpi::constants::*;
 use mds::Primitive;
 use std::ffi::{c_char, c_int, c_void};
@@ -62,10 +63,10 @@ calls! {
         comm_copy_attr_fn: usize, comm_delete_attr_fn: usize, comm_keyval: *mut c_int, extra_state: *mut c_void,
     ) [] {
         place(comm_keyval, "comm_keyval")?
-            .set(attributes::create_keyval(comm_copy_attr_fn, comm_delete_attr_fn, extra_state)?)
+            .set(attributes::create_keyval::<MPI_Comm>(comm_copy_attr_fn, comm_delete_attr_fn, extra_state)?)
     }
     call MPI_Comm_free_keyval(comm_keyval: *mut c_int) [] {
-        attributes::free_keyval(object(comm_keyval, "comm_keyval")?)?
+        attributes::free_keyval::<MPI_Comm>(object(comm_keyval, "comm_keyval")?)?
     }
     call MPI_Comm_set_attr(comm: MPI_Comm, comm_keyval: c_int, attribute_val: *mut c_void) [on comm] {
         attributes::set(comm, comm_keyval, attribute_val)?
@@ -82,10 +83,10 @@ calls! {
         attributes::delete(comm, comm_keyval)?
     }
     call MPI_Keyval_create(copy_fn: usize, delete_fn: usize, keyval: *mut c_int, extra_state: *mut c_void) [] {
-        place(keyval, "keyval")?.set(attributes::create_keyval(copy_fn, delete_fn, extra_state)?)
+        place(keyval, "keyval")?.set(attributes::create_keyval::<MPI_Comm>(copy_fn, delete_fn, extra_state)?)
     }
     call MPI_Keyval_free(keyval: *mut c_int) [] {
-        attributes::free_keyval(object(keyval, "keyval")?)?
+        attributes::free_keyval::<MPI_Comm>(object(keyval, "keyval")?)?
     }
     call MPI_Attr_put(comm: MPI_Comm, keyval: c_int, attribute_val: *mut c_void) [on comm] {
         attributes::set(comm, keyval, attribute_val)?

@@ -153,6 +153,93 @@ fn no_array(count: c_int, [array, length]: [&'static str; 2]) -> MpiError {
     MpiError::argument(MPI_ERR_ARG, array, "NULL", format!("it has to have {count} elements"))
 }
 
+/// A number of one of the types that differ between a call and its twin.
+pub trait Number: Copy {
+    /// Its value.
+    fn wide(self) -> i64;
+}
+
+impl Number for c_int {
+    #[inline(always)]
+    fn wide(self) -> i64 {
+        self.into()
+    }
+}
+
+impl Number for MPI_Count {
+    #[inline(always)]
+    fn wide(self) -> i64 {
+        self
+    }
+}
+
+impl Number for MPI_Aint {
+    #[inline(always)]
+    fn wide(self) -> i64 {
+        self as i64
+    }
+}
+
+/// Whether a call with counts of this type is the one with large counts.
+pub const fn is_large<COUNT>() -> bool {
+    size_of::<COUNT>() > size_of::<c_int>()
+}
+
+/// An array of the program that is only read, of a length that may be large.
+///
+/// # Safety
+/// `at` must be null or have `count` initialised elements that nobody changes during the call.
+///
+/// # Errors
+/// A negative count, or no array for something.
+pub unsafe fn read_only<'a, T>(at: *const T, count: i64, names: [&'static str; 2]) -> MpiResult<&'a [T]> {
+    match usize::try_from(count) {
+        Ok(0) => Ok(&[]),
+        // SAFETY: the caller's promise.
+        Ok(count) if !at.is_null() => Ok(unsafe { std::slice::from_raw_parts(at, count) }),
+        Ok(_) => {
+            let allowed = format!("it has to have {count} elements");
+            Err(MpiError::argument(MPI_ERR_ARG, names[0], "NULL", allowed))
+        }
+        Err(_) => Err(MpiError::argument(MPI_ERR_COUNT, names[1], count, "it must not be negative")),
+    }
+}
+
+/// The numbers of such an array.
+///
+/// # Safety
+/// As [`read_only`].
+///
+/// # Errors
+/// As [`read_only`].
+pub unsafe fn numbers<T: Number>(
+    at: *const T,
+    count: i64,
+    names: [&'static str; 2],
+) -> MpiResult<Box<[i64]>> {
+    // SAFETY: the caller's promise.
+    Ok(unsafe { read_only(at, count, names)? }.iter().map(|number| number.wide()).collect())
+}
+
+/// Stores as many values as an array has to take.
+///
+/// # Safety
+/// `to` must be null or have room for them.
+///
+/// # Errors
+/// No array for something.
+pub unsafe fn store_all<T: Copy>(values: &[T], to: *mut T, argument: &'static str) -> MpiResult {
+    if values.is_empty() {
+        return Ok(());
+    }
+    if to.is_null() {
+        return Err(no_place(argument));
+    }
+    // SAFETY: the caller's promise.
+    unsafe { std::ptr::copy_nonoverlapping(values.as_ptr(), to, values.len()) };
+    Ok(())
+}
+
 /// A string of the program.
 ///
 /// # Safety
@@ -213,14 +300,14 @@ pub fn narrow<T: TryFrom<u64> + From<i16>>(value: Option<u64>) -> T {
 /// The bytes that a call moves, for MMDS; 0 where its arguments are wrong.
 #[inline]
 pub fn moved(count: impl Into<i64>, datatype: MPI_Datatype) -> u64 {
-    let size = bcs_mpi::datatype::buffer::checked_size("datatype", datatype).unwrap_or(0);
-    u64::try_from(count.into()).unwrap_or(0).saturating_mul(size as u64)
+    let size = bcs_mpi::datatype::size_or_zero(datatype);
+    u64::try_from(count.into()).unwrap_or(0).saturating_mul(size)
 }
 
 /// A count of either width.
 #[inline(always)]
-pub fn wide(count: impl Into<i64>) -> i64 {
-    count.into()
+pub fn wide(count: impl Number) -> i64 {
+    count.wide()
 }
 
 /// Has a panic, which would be a fault of this library, end the job with a message.

@@ -13,6 +13,7 @@ mod environment;
 mod groups;
 mod handles;
 mod info;
+mod packing;
 mod point_to_point;
 mod requests;
 mod status;

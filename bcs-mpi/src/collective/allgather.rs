@@ -1,9 +1,10 @@
 //! MPI_Allgather and MPI_Allgatherv (MPI-5.0, §6.7): every member takes every block from the board. One exchange.
 
-use super::buffers::{Blocks, ReceiveBlocks, copy_own, truncated};
+use super::buffers::{Blocks, ReceiveBlocks, copy_own, element_at, stride, truncated};
 use super::exchange::{Call, Contribution, Piece, exchange};
 use super::gather::{All, Own, others};
 use crate::constants::*;
+use crate::datatype::Datatypes;
 use crate::datatype::buffer::{Outgoing, RECEIVE_NAMES, SEND_NAMES};
 use crate::error::MpiResult;
 use crate::process;
@@ -27,17 +28,25 @@ pub unsafe fn allgather(
     let communicator = process.communicator(comm)?;
     let (rank, size) = (communicator.rank, communicator.size);
     // SAFETY: the caller's promise.
-    let receive =
-        unsafe { ReceiveBlocks::new(&RECEIVE_NAMES, all.buffer, &all.blocks, size as usize, all.datatype)? };
+    let receive = unsafe {
+        ReceiveBlocks::new(
+            &process.datatypes,
+            &RECEIVE_NAMES,
+            all.buffer,
+            &all.blocks,
+            size as usize,
+            all.datatype,
+        )?
+    };
     let mine = &receive.blocks[rank as usize];
     let in_place = own.buffer == MPI_IN_PLACE.cast_const();
     let outgoing = if in_place {
-        let (buffer, count) = place_of(all, rank)?;
+        let (buffer, count) = place_of(&process.datatypes, all, rank);
         // SAFETY: as above: the block of this member lies in its receive buffer.
-        unsafe { Outgoing::new(&RECEIVE_NAMES, buffer, count, all.datatype)? }
+        unsafe { Outgoing::new(&process.datatypes, &RECEIVE_NAMES, buffer, count, all.datatype)? }
     } else {
         // SAFETY: the caller's promise.
-        unsafe { Outgoing::new(&SEND_NAMES, own.buffer, own.count, own.datatype)? }
+        unsafe { Outgoing::new(&process.datatypes, &SEND_NAMES, own.buffer, own.count, own.datatype)? }
     };
     if outgoing.bytes > mine.bytes {
         return Err(truncated(outgoing.bytes, mine.bytes, rank));
@@ -69,8 +78,8 @@ pub unsafe fn allgather(
 }
 
 /// Where a member's block lies in the receive buffer, and its elements.
-fn place_of(all: &All<*mut c_void>, rank: u32) -> MpiResult<(*const c_void, i64)> {
-    let extent = super::buffers::extent(RECEIVE_NAMES[2], all.datatype)?;
+fn place_of(datatypes: &Datatypes, all: &All<*mut c_void>, rank: u32) -> (*const c_void, i64) {
+    let extent = stride(datatypes, all.datatype);
     let (count, at) = match all.blocks {
         Blocks::Equal(count) => (count, count.saturating_mul(rank as i64)),
         // SAFETY: `ReceiveBlocks::new` has read the same arrays.
@@ -78,6 +87,5 @@ fn place_of(all: &All<*mut c_void>, rank: u32) -> MpiResult<(*const c_void, i64)
             (counts.at(rank as usize), displacements.at(rank as usize))
         },
     };
-    let block = all.buffer.cast::<u8>().wrapping_offset(at as isize * extent as isize);
-    Ok((block.cast_const().cast(), count))
+    (element_at(all.buffer.cast_const().cast(), at, extent).cast(), count)
 }

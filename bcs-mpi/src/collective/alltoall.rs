@@ -29,16 +29,34 @@ pub unsafe fn alltoall(
     let (rank, size) = (communicator.rank, communicator.size);
     // SAFETY: the caller's promise.
     let incoming = unsafe {
-        ReceiveBlocks::new(&RECEIVE_NAMES, receive.buffer, &receive.blocks, size as usize, receive.datatype)?
+        ReceiveBlocks::new(
+            &process.datatypes,
+            &RECEIVE_NAMES,
+            receive.buffer,
+            &receive.blocks,
+            size as usize,
+            receive.datatype,
+        )?
     };
     let in_place = send.buffer == MPI_IN_PLACE.cast_const();
     let mut outgoing = if in_place {
         let (buffer, blocks, datatype) = (receive.buffer.cast_const(), &receive.blocks, receive.datatype);
         // SAFETY: as above.
-        unsafe { SendBlocks::new(&RECEIVE_NAMES, buffer, blocks, size as usize, datatype)? }
+        unsafe {
+            SendBlocks::new(&process.datatypes, &RECEIVE_NAMES, buffer, blocks, size as usize, datatype)?
+        }
     } else {
         // SAFETY: as above.
-        unsafe { SendBlocks::new(&SEND_NAMES, send.buffer, &send.blocks, size as usize, send.datatype)? }
+        unsafe {
+            SendBlocks::new(
+                &process.datatypes,
+                &SEND_NAMES,
+                send.buffer,
+                &send.blocks,
+                size as usize,
+                send.datatype,
+            )?
+        }
     };
     let copy: Vec<u8>;
     if in_place {

@@ -35,7 +35,7 @@ pub unsafe fn bcast(
     let (root, rank, size) = (communicator.root(root)?, communicator.rank, communicator.size);
     if rank == root {
         // SAFETY: the caller's promise.
-        let outgoing = unsafe { Outgoing::new(&NAMES, buffer, count, datatype)? };
+        let outgoing = unsafe { Outgoing::new(&process.datatypes, &NAMES, buffer, count, datatype)? };
         if size == 1 || outgoing.bytes == 0 {
             return Ok(());
         }
@@ -45,7 +45,7 @@ pub unsafe fn bcast(
         };
     }
     // SAFETY: the caller's promise.
-    let incoming = unsafe { Incoming::new(&NAMES, buffer, count, datatype)? };
+    let incoming = unsafe { Incoming::new(&process.datatypes, &NAMES, buffer, count, datatype)? };
     if incoming.bytes == 0 {
         return Ok(());
     }

@@ -4,6 +4,7 @@
 //! unpacked at the end; offsets within a contribution are those of the packed bytes.
 
 use crate::constants::*;
+use crate::datatype::Datatypes;
 use crate::datatype::buffer::{Incoming, Names, Outgoing, contiguous_bytes};
 use crate::error::{MpiError, MpiResult, Problem};
 use std::ffi::{c_int, c_void};
@@ -76,15 +77,27 @@ impl Blocks {
     }
 }
 
-/// Bytes from one element to the next.
+/// Bytes from one element to the next, and whether elements have no bytes between them and begin at their address.
 ///
 /// # Errors
-/// The handle names no datatype.
-pub fn extent(argument: &'static str, datatype: MPI_Datatype) -> MpiResult<usize> {
-    match contiguous_bytes(datatype) {
-        Some(bytes) => Ok(bytes),
-        None => Ok(crate::datatype::layout(argument, datatype)?.extent),
+/// The handle names no datatype that is committed.
+fn extent(datatypes: &Datatypes, argument: &'static str, datatype: MPI_Datatype) -> MpiResult<(isize, bool)> {
+    if let Some(bytes) = contiguous_bytes(datatype) {
+        return Ok((bytes as isize, true));
     }
+    let of = datatypes.committed(argument, datatype)?;
+    let together = of.layout(1).as_block() == Some(0) && of.size() == of.extent();
+    Ok((of.extent() as isize, together))
+}
+
+/// Bytes from one element to the next, for a datatype that has been checked; 0 for any other.
+pub fn stride(datatypes: &Datatypes, datatype: MPI_Datatype) -> isize {
+    extent(datatypes, "datatype", datatype).map_or(0, |(extent, _)| extent)
+}
+
+/// The address of an element; one that is no address is none of the program's, and is not used.
+pub fn element_at(buffer: *const u8, index: i64, extent: isize) -> *const u8 {
+    buffer.wrapping_offset((index as isize).wrapping_mul(extent))
 }
 
 /// All blocks that a member sends, as one contribution.
@@ -107,29 +120,30 @@ impl SendBlocks {
     /// # Errors
     /// A null buffer for something, a count or a datatype that cannot be.
     pub unsafe fn new(
+        datatypes: &Datatypes,
         names: &Names,
         buffer: *const c_void,
         blocks: &Blocks,
         members: usize,
         datatype: MPI_Datatype,
     ) -> MpiResult<Self> {
-        let extent = extent(names[2], datatype)?;
+        let (extent, in_place) = extent(datatypes, names[2], datatype)?;
         // SAFETY: the caller's promise.
         let list = unsafe { blocks.read(members, names)? };
         let mut end = 0;
         let mut packed = Vec::new();
-        let in_place = contiguous_bytes(datatype).is_some();
         let mut made = Vec::with_capacity(members);
         let first = list.iter().filter(|(count, _)| *count > 0).map(|(_, at)| *at).min().unwrap_or(0);
         for &(count, at) in &list {
-            let block = buffer.cast::<u8>().wrapping_offset(at as isize * extent as isize);
-            let start = if buffer.is_null() { std::ptr::null() } else { block.cast::<c_void>() };
+            let start = element_at(buffer.cast(), at, extent).cast::<c_void>();
+            let start = if buffer.is_null() && in_place { std::ptr::null() } else { start };
             // SAFETY: the caller's promise.
-            let outgoing = unsafe { Outgoing::new(names, start, count, datatype)? };
+            let outgoing = unsafe { Outgoing::new(datatypes, names, start, count, datatype)? };
             let offset = if in_place {
-                ((at - first) as usize).wrapping_mul(extent)
+                ((at - first) as usize).wrapping_mul(extent as usize)
             } else {
-                packed.extend_from_slice(outgoing.packed.as_deref().unwrap_or(&[]));
+                // SAFETY: the message is readable.
+                packed.extend_from_slice(unsafe { outgoing.as_bytes() });
                 packed.len() - outgoing.bytes
             };
             if outgoing.bytes > 0 {
@@ -137,11 +151,7 @@ impl SendBlocks {
             }
             made.push(if outgoing.bytes > 0 { (offset, outgoing.bytes) } else { (0, 0) });
         }
-        let data = if in_place {
-            buffer.cast::<u8>().wrapping_offset(first as isize * extent as isize)
-        } else {
-            packed.as_ptr()
-        };
+        let data = if in_place { element_at(buffer.cast(), first, extent) } else { packed.as_ptr() };
         Ok(Self { data, bytes: end, blocks: made, _packed: packed })
     }
 }
@@ -161,21 +171,22 @@ impl ReceiveBlocks {
     /// # Errors
     /// A null buffer for something, a count or a datatype that cannot be.
     pub unsafe fn new(
+        datatypes: &Datatypes,
         names: &Names,
         buffer: *mut c_void,
         blocks: &Blocks,
         members: usize,
         datatype: MPI_Datatype,
     ) -> MpiResult<Self> {
-        let extent = extent(names[2], datatype)?;
+        let (extent, in_place) = extent(datatypes, names[2], datatype)?;
         // SAFETY: the caller's promise.
         let list = unsafe { blocks.read(members, names)? };
         let mut made = Vec::with_capacity(members);
         for (count, at) in list {
-            let block = buffer.cast::<u8>().wrapping_offset(at as isize * extent as isize);
-            let start = if buffer.is_null() { std::ptr::null_mut() } else { block.cast::<c_void>() };
+            let start = element_at(buffer.cast_const().cast(), at, extent).cast_mut().cast::<c_void>();
+            let start = if buffer.is_null() && in_place { std::ptr::null_mut() } else { start };
             // SAFETY: the caller's promise.
-            made.push(unsafe { Incoming::new(names, start, count, datatype)? });
+            made.push(unsafe { Incoming::new(datatypes, names, start, count, datatype)? });
         }
         Ok(Self { blocks: made })
     }

@@ -71,7 +71,8 @@ pub unsafe fn gather(
     let is_vector = matches!(all.blocks, Blocks::Vector(..));
     if rank != root {
         // SAFETY: the caller's promise.
-        let outgoing = unsafe { Outgoing::new(&SEND_NAMES, own.buffer, own.count, own.datatype)? };
+        let outgoing =
+            unsafe { Outgoing::new(&process.datatypes, &SEND_NAMES, own.buffer, own.count, own.datatype)? };
         let most_bytes =
             if is_vector { most(&mut process, primitive, comm, outgoing.bytes)? } else { outgoing.bytes };
         if most_bytes == 0 {
@@ -83,12 +84,24 @@ pub unsafe fn gather(
         return unsafe { exchange(&mut process, &call, contribution, &[]) };
     }
     // SAFETY: the caller's promise.
-    let receive =
-        unsafe { ReceiveBlocks::new(&RECEIVE_NAMES, all.buffer, &all.blocks, size as usize, all.datatype)? };
+    let mut receive = unsafe {
+        ReceiveBlocks::new(
+            &process.datatypes,
+            &RECEIVE_NAMES,
+            all.buffer,
+            &all.blocks,
+            size as usize,
+            all.datatype,
+        )?
+    };
     let in_place = own.buffer == MPI_IN_PLACE.cast_const();
-    if !in_place {
+    if in_place {
+        // The root's block is where it goes.
+        receive.blocks[rank as usize].staged = None;
+    } else {
         // SAFETY: as above.
-        let outgoing = unsafe { Outgoing::new(&SEND_NAMES, own.buffer, own.count, own.datatype)? };
+        let outgoing =
+            unsafe { Outgoing::new(&process.datatypes, &SEND_NAMES, own.buffer, own.count, own.datatype)? };
         let mine = &receive.blocks[rank as usize];
         if outgoing.bytes > mine.bytes {
             return Err(truncated(outgoing.bytes, mine.bytes, rank));

@@ -4,6 +4,7 @@
 
 use super::extended::{Extended, ExtendedType};
 use crate::constants::*;
+use crate::datatype::Datatypes;
 use crate::error::{MpiError, MpiResult, Problem};
 use nic_emu::arith::{self, Arithmetic, ElementType, ReduceOp};
 use std::sync::LazyLock;
@@ -116,23 +117,33 @@ fn wrong(class: i32, argument: &'static str, value: String, allowed: String) -> 
     MpiError::new(Problem::Argument { class, argument, value, allowed })
 }
 
+/// The predefined datatype that another handle names: that of a kind of Fortran.
+#[cold]
+fn named(datatypes: &Datatypes, datatype: MPI_Datatype) -> MpiResult<&'static Datatype> {
+    datatypes.committed("datatype", datatype)?.as_predefined().ok_or_else(|| {
+        let allowed =
+            "predefined operations take predefined datatypes only (MPI-5.0, section 6.9.2)".to_owned();
+        wrong(MPI_ERR_OP, "datatype", format!("{:#x}, a derived datatype", datatype.0), allowed)
+    })
+}
+
 impl Operand {
     /// The operand that a call's `op` and `datatype` say.
     ///
     /// # Errors
     /// No such operation or datatype, or one that does not go with the other.
     #[inline]
-    pub fn new(op: MPI_Op, datatype: MPI_Datatype) -> MpiResult<Self> {
-        let Some(known) = predefined_datatype(datatype).filter(|known| known.class != Class::Null) else {
-            let allowed = "a reduction takes a predefined datatype".to_owned();
-            return Err(wrong(MPI_ERR_TYPE, "datatype", format!("{:#x}", datatype.0), allowed));
+    pub fn new(datatypes: &Datatypes, op: MPI_Op, datatype: MPI_Datatype) -> MpiResult<Self> {
+        let known = match predefined_datatype(datatype) {
+            Some(known) if known.class != Class::Null => known,
+            _ => named(datatypes, datatype)?,
         };
         let Some(operation) = predefined_operation(op) else {
             let allowed = "it has to be an operation such as MPI_SUM".to_owned();
             return Err(wrong(MPI_ERR_OP, "op", format!("{:#x}", op.0), allowed));
         };
         let accumulates_only = op == MPI_REPLACE || op == MPI_NO_OP;
-        let element = ELEMENTS[datatype.0.wrapping_sub(MPI_DATATYPE_NULL.0) & 0xff];
+        let element = ELEMENTS[known.handle.0.wrapping_sub(MPI_DATATYPE_NULL.0) & 0xff];
         match (reduce_op(op), element) {
             (Some(op), Some(element)) if operation.classes.contains(known.class) && !accumulates_only => {
                 Ok(Self { op, element, extent: known.extent })
@@ -182,7 +193,7 @@ mod tests {
                     && operation.handle != MPI_REPLACE
                     && operation.handle != MPI_NO_OP
                     && element_of(datatype).is_some();
-                let made = Operand::new(operation.handle, datatype.handle);
+                let made = Operand::new(&Datatypes::new(), operation.handle, datatype.handle);
                 assert_eq!(made.is_ok(), allowed, "{} on {}", operation.name, datatype.name);
                 if let Ok(Operand { op, element: Element::Nic(element), .. }) = made {
                     assert!(arith::supports(op, element), "{} on {}", operation.name, datatype.name);

@@ -62,7 +62,7 @@ pub unsafe fn allreduce(
 ) -> MpiResult<()> {
     let mut process = process::enter()?;
     let size = process.communicator(comm)?.size;
-    let operand = Operand::new(op, datatype)?;
+    let operand = Operand::new(&process.datatypes, op, datatype)?;
     let bytes = vector_bytes(&RECEIVE_NAMES, recvbuf, count, operand.extent)?;
     let data = if sendbuf == MPI_IN_PLACE.cast_const() { recvbuf.cast_const() } else { sendbuf };
     vector_bytes(&SEND_NAMES, data, count, operand.extent)?;
@@ -101,7 +101,7 @@ pub unsafe fn reduce(
     let mut process = process::enter()?;
     let communicator = process.communicator(comm)?;
     let (root, rank, size) = (communicator.root(root)?, communicator.rank, communicator.size);
-    let operand = Operand::new(op, datatype)?;
+    let operand = Operand::new(&process.datatypes, op, datatype)?;
     let in_place = rank == root && sendbuf == MPI_IN_PLACE.cast_const();
     let data = if in_place { recvbuf.cast_const() } else { sendbuf };
     let bytes = vector_bytes(&SEND_NAMES, data, count, operand.extent)?;

@@ -44,7 +44,7 @@ pub unsafe fn reduce_scatter(
     let mut process = process::enter()?;
     let communicator = process.communicator(comm)?;
     let (rank, size) = (communicator.rank, communicator.size);
-    let operand = Operand::new(op, datatype)?;
+    let operand = Operand::new(&process.datatypes, op, datatype)?;
     let (primitive, counts): (_, Vec<i64>) = match *shares {
         Shares::Equal(count) => (Primitive::ReduceScatterBlock, vec![count; size as usize]),
         Shares::Each(Numbers::Small(array)) if !array.is_null() => {

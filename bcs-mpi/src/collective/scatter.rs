@@ -32,11 +32,21 @@ pub unsafe fn scatter(
     let is_vector = matches!(all.blocks, Blocks::Vector(..));
     if rank == root {
         // SAFETY: the caller's promise.
-        let send =
-            unsafe { SendBlocks::new(&SEND_NAMES, all.buffer, &all.blocks, size as usize, all.datatype)? };
+        let send = unsafe {
+            SendBlocks::new(
+                &process.datatypes,
+                &SEND_NAMES,
+                all.buffer,
+                &all.blocks,
+                size as usize,
+                all.datatype,
+            )?
+        };
         if own.buffer != MPI_IN_PLACE {
             // SAFETY: as above.
-            let incoming = unsafe { Incoming::new(&RECEIVE_NAMES, own.buffer, own.count, own.datatype)? };
+            let incoming = unsafe {
+                Incoming::new(&process.datatypes, &RECEIVE_NAMES, own.buffer, own.count, own.datatype)?
+            };
             let (offset, bytes) = send.blocks[rank as usize];
             if bytes > incoming.bytes {
                 return Err(truncated(bytes, incoming.bytes, root));
@@ -62,7 +72,8 @@ pub unsafe fn scatter(
         return unsafe { from_root(&mut process, primitive, comm, root, send.data, send.bytes) };
     }
     // SAFETY: the caller's promise.
-    let incoming = unsafe { Incoming::new(&RECEIVE_NAMES, own.buffer, own.count, own.datatype)? };
+    let incoming =
+        unsafe { Incoming::new(&process.datatypes, &RECEIVE_NAMES, own.buffer, own.count, own.datatype)? };
     if is_vector {
         // SAFETY: as above.
         unsafe { take_block(&mut process, primitive, comm, root, &incoming)? };

@@ -3,8 +3,9 @@
 //! Contexts are agreed on over the parent. MPI_Comm_split costs two meetings: colours and keys to all, then one number;
 //! the others cost one.
 
+use super::Communicator;
 use super::meeting::{agree, gather_all};
-use super::{Communicator, attributes};
+use crate::attributes::{self, Attributes};
 use crate::constants::*;
 use crate::environment::error_handlers;
 use crate::error::{MpiError, MpiResult, Problem};
@@ -51,7 +52,7 @@ fn make(process: &Process, parent: MPI_Comm, group: Group, context: u32) -> MpiR
         error_handler_was_set: parent.error_handler_was_set,
         local,
         sequence: 0,
-        attributes: attributes::Attributes::default(),
+        attributes: Attributes::default(),
     }))
 }
 

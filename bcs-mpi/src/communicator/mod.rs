@@ -4,18 +4,18 @@
 //! collective of a communicator has a number that its members count alike. Contexts come from a counter in NIC memory and are
 //! not used twice.
 
-pub mod attributes;
+mod attributes;
 pub mod create;
 pub mod meeting;
 
 pub use meeting::{Arrival, arrive, meet, released};
 
+use crate::attributes::{Attributes, Keys};
 use crate::constants::*;
 use crate::error::{MpiError, MpiResult, Problem};
 use crate::group::Group;
 use crate::handle::{Kind, Stale, Table};
 use crate::process::{self, Process};
-use attributes::Attributes;
 use nic_emu::hang::{SELF_CONTEXT, WORLD_CONTEXT};
 use std::ffi::c_int;
 
@@ -111,7 +111,7 @@ pub struct Communicators {
     own: Communicator,
     table: Table<Communicator>,
     /// Attribute keys.
-    pub keys: attributes::Keys,
+    pub keys: Keys,
 }
 
 impl Communicators {
@@ -135,7 +135,7 @@ impl Communicators {
             world: make(WORLD_CONTEXT, all, "MPI_COMM_WORLD", rank, (local_index, size as u16)),
             own: make(SELF_CONTEXT, alone, "MPI_COMM_SELF", 0, (0, 1)),
             table: Table::new(Kind::Communicator),
-            keys: attributes::Keys::default(),
+            keys: Keys::of_kind(0),
         }
     }
 

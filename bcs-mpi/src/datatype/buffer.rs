@@ -1,6 +1,11 @@
 //! Buffers of messages: address, count and datatype of a call, checked, and seen as bytes.
+//!
+//! What lies in one block, whatever its datatype is called, goes from and to where it is. Anything else is packed once by a
+//! [`Cursor`](super::Cursor) of its [`Layout`]. An operation keeps the layout, not the datatype's handle, which may be freed meanwhile.
 
-use super::{layout, wrong};
+use super::cursor::Layout;
+use super::table::Datatypes;
+use super::typemap::Type;
 use crate::constants::*;
 use crate::error::{MpiError, MpiResult, Problem};
 use std::ffi::c_void;
@@ -62,6 +67,55 @@ fn total(names: &Names, count: i64, element: usize) -> MpiResult<usize> {
     }
 }
 
+/// Addresses below this are no program's: with a null buffer (MPI_BOTTOM) a datatype's displacements have to lead above it.
+const FIRST_ADDRESS: i64 = 0x1000;
+
+/// Checks a count of elements of any type; answers their bytes.
+///
+/// # Errors
+/// A negative count, or one that memory cannot hold.
+pub fn check_count(argument: &'static str, of: &Type, count: i64) -> MpiResult<usize> {
+    if count < 0 || of.span(count).is_err() || of.size().checked_mul(count).is_none() {
+        return Err(wrong_count(argument, count));
+    }
+    Ok((of.size() * count) as usize)
+}
+
+/// Checks the address of a buffer of `count` elements, which [`check_count`] has found well. Null is MPI_BOTTOM: good for a type that is made of
+/// addresses.
+///
+/// # Errors
+/// A null buffer for something.
+pub fn check_address(
+    argument: &'static str,
+    address: *const c_void,
+    of: &Type,
+    count: i64,
+    action: &'static str,
+) -> MpiResult {
+    match of.span(count) {
+        Ok(Some((first, _))) if address.is_null() && first < FIRST_ADDRESS => {
+            Err(null(argument, (of.size() * count) as usize, action))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The layout of a buffer whose type is no contiguous predefined one, and its bytes.
+fn layout(
+    datatypes: &Datatypes,
+    names: &Names,
+    buffer: *const c_void,
+    count: i64,
+    datatype: MPI_Datatype,
+    action: &'static str,
+) -> MpiResult<(Layout, usize)> {
+    let of = datatypes.committed(names[2], datatype)?;
+    let bytes = check_count(names[1], of, count)?;
+    check_address(names[0], buffer, of, count, action)?;
+    Ok((of.layout(count), bytes))
+}
+
 /// A message to be sent: its bytes, where they are.
 pub struct Outgoing {
     /// The first byte.
@@ -82,6 +136,7 @@ impl Outgoing {
     /// A null buffer for something, a count or a datatype that cannot be.
     #[inline(always)]
     pub unsafe fn new(
+        datatypes: &Datatypes,
         names: &Names,
         buffer: *const c_void,
         count: i64,
@@ -89,7 +144,7 @@ impl Outgoing {
     ) -> MpiResult<Self> {
         let Some(element) = contiguous_bytes(datatype) else {
             // SAFETY: the caller's promise.
-            return unsafe { Self::packed(names, buffer, count, datatype) };
+            return unsafe { Self::of_layout(datatypes, names, buffer, count, datatype) };
         };
         let bytes = total(names, count, element)?;
         if buffer.is_null() && bytes != 0 {
@@ -98,23 +153,33 @@ impl Outgoing {
         Ok(Self { data: buffer.cast(), bytes, packed: None })
     }
 
-    #[cold]
-    unsafe fn packed(
+    /// Its bytes.
+    ///
+    /// # Safety
+    /// The buffer must still be readable.
+    pub unsafe fn as_bytes(&self) -> &[u8] {
+        if self.bytes == 0 {
+            return &[];
+        }
+        // SAFETY: the promise of `new`, and the caller's.
+        unsafe { std::slice::from_raw_parts(self.data, self.bytes) }
+    }
+
+    #[inline(never)]
+    unsafe fn of_layout(
+        datatypes: &Datatypes,
         names: &Names,
         buffer: *const c_void,
         count: i64,
         datatype: MPI_Datatype,
     ) -> MpiResult<Self> {
-        let layout = layout(names[2], datatype)?;
-        let bytes = total(names, count, layout.size)?;
-        total(names, count, layout.extent)?;
-        if buffer.is_null() && bytes != 0 {
-            return Err(null(names[0], bytes, "sent"));
+        let (layout, bytes) = layout(datatypes, names, buffer, count, datatype, "sent")?;
+        let buffer = buffer.cast::<u8>();
+        if let Some(offset) = layout.as_block() {
+            return Ok(Self { data: buffer.wrapping_offset(offset), bytes, packed: None });
         }
-        let mut message = Vec::new();
-        // SAFETY: the caller's promise; with a null buffer there are no elements with bytes.
-        unsafe { layout.pack(buffer.cast(), if bytes == 0 { 0 } else { count as usize }, &mut message) };
-        let packed = message.into_boxed_slice();
+        // SAFETY: the caller's promise.
+        let packed = unsafe { layout.pack(buffer) }.into_boxed_slice();
         Ok(Self { data: packed.as_ptr(), bytes, packed: Some(packed) })
     }
 }
@@ -133,7 +198,7 @@ pub struct Incoming {
 pub struct Staged {
     message: Box<[u8]>,
     buffer: *mut u8,
-    datatype: MPI_Datatype,
+    layout: Layout,
 }
 
 impl Incoming {
@@ -146,13 +211,14 @@ impl Incoming {
     /// A null buffer for something, a count or a datatype that cannot be.
     #[inline(always)]
     pub unsafe fn new(
+        datatypes: &Datatypes,
         names: &Names,
         buffer: *mut c_void,
         count: i64,
         datatype: MPI_Datatype,
     ) -> MpiResult<Self> {
         let Some(element) = contiguous_bytes(datatype) else {
-            return Self::staged(names, buffer, count, datatype);
+            return Self::of_layout(datatypes, names, buffer, count, datatype);
         };
         let bytes = total(names, count, element)?;
         if buffer.is_null() && bytes != 0 {
@@ -161,17 +227,22 @@ impl Incoming {
         Ok(Self { data: buffer.cast(), bytes, staged: None })
     }
 
-    #[cold]
-    fn staged(names: &Names, buffer: *mut c_void, count: i64, datatype: MPI_Datatype) -> MpiResult<Self> {
-        let layout = layout(names[2], datatype)?;
-        let bytes = total(names, count, layout.size)?;
-        total(names, count, layout.extent)?;
-        if buffer.is_null() && bytes != 0 {
-            return Err(null(names[0], bytes, "received"));
+    #[inline(never)]
+    fn of_layout(
+        datatypes: &Datatypes,
+        names: &Names,
+        buffer: *mut c_void,
+        count: i64,
+        datatype: MPI_Datatype,
+    ) -> MpiResult<Self> {
+        let (layout, bytes) = layout(datatypes, names, buffer, count, datatype, "received")?;
+        let buffer = buffer.cast::<u8>();
+        if let Some(offset) = layout.as_block() {
+            return Ok(Self { data: buffer.wrapping_offset(offset), bytes, staged: None });
         }
         let mut message = vec![0; bytes].into_boxed_slice();
         let data = message.as_mut_ptr();
-        Ok(Self { data, bytes, staged: Some(Box::new(Staged { message, buffer: buffer.cast(), datatype })) })
+        Ok(Self { data, bytes, staged: Some(Box::new(Staged { message, buffer, layout })) })
     }
 }
 
@@ -181,21 +252,7 @@ impl Staged {
     /// # Safety
     /// The buffer of the receive must still be writable.
     pub unsafe fn unpack(&self, bytes: usize) {
-        if let Ok(layout) = layout("datatype", self.datatype) {
-            // SAFETY: the buffer has room for `message`'s elements, by the promise of `Incoming::new`, and still is one.
-            unsafe { layout.unpack(&self.message[..bytes.min(self.message.len())], self.buffer) };
-        }
-    }
-}
-
-/// Checks a datatype argument where no buffer goes with it.
-///
-/// # Errors
-/// The handle names none.
-#[inline]
-pub fn checked_size(argument: &'static str, datatype: MPI_Datatype) -> MpiResult<usize> {
-    match contiguous_bytes(datatype) {
-        Some(bytes) => Ok(bytes),
-        None => layout(argument, datatype).map(|layout| layout.size).map_err(|_| wrong(argument, datatype)),
+        // SAFETY: the buffer has room for `message`'s elements, by the promise of `Incoming::new`, and still is one.
+        unsafe { self.layout.unpack(&self.message[..bytes.min(self.message.len())], self.buffer) };
     }
 }

@@ -12,6 +12,8 @@ use std::ffi::c_int;
 pub enum Of {
     /// Communicators.
     Communicator,
+    /// Datatypes.
+    Datatype,
     /// Groups.
     Group,
     /// Requests.
@@ -33,10 +35,11 @@ pub fn of_handle(of: Of, handle: usize) -> c_int {
         Of::ErrorHandler => lasting().error_handlers.to_int(handle),
         Of::Info => lasting().infos.to_int(handle),
         Of::Predefined => return -1,
-        Of::Communicator | Of::Group | Of::Request => {
+        Of::Communicator | Of::Datatype | Of::Group | Of::Request => {
             let Ok(mut process) = process::enter() else { return -1 };
             match of {
                 Of::Communicator => process.communicators.table().to_int(handle),
+                Of::Datatype => process.datatypes.to_int(handle),
                 Of::Group => process.groups.to_int(handle),
                 _ => process.requests.to_int(handle),
             }
@@ -54,10 +57,11 @@ pub fn to_handle(of: Of, int: c_int, null: usize) -> usize {
         Of::ErrorHandler => lasting().error_handlers.from_int(int),
         Of::Info => lasting().infos.from_int(int),
         Of::Predefined => None,
-        Of::Communicator | Of::Group | Of::Request => {
+        Of::Communicator | Of::Datatype | Of::Group | Of::Request => {
             let Ok(process) = process::enter() else { return null };
             match of {
                 Of::Communicator => process.communicators.table().from_int(int),
+                Of::Datatype => process.datatypes.from_int(int),
                 Of::Group => process.groups.from_int(int),
                 _ => process.requests.table().from_int(int),
             }

@@ -119,6 +119,11 @@ pub enum Problem {
         /// Bytes free.
         free: usize,
     },
+    /// A datatype that would not fit in an address space.
+    #[error(
+        "the datatype would have more bytes, or reach further, than 64 bits can count; use smaller counts, displacements or extents"
+    )]
+    TypeTooLarge,
     /// Some other argument.
     #[error("argument '{argument}' is {value}, but {allowed}")]
     Argument {
@@ -210,7 +215,7 @@ impl Problem {
             Problem::Tag { .. } => MPI_ERR_TAG,
             Problem::Count { .. } => MPI_ERR_COUNT,
             Problem::NullBuffer { .. } | Problem::NoBufferSpace { .. } => MPI_ERR_BUFFER,
-            Problem::NullResult { .. } => MPI_ERR_ARG,
+            Problem::NullResult { .. } | Problem::TypeTooLarge => MPI_ERR_ARG,
             Problem::Handle { kind, .. } => match kind {
                 Kind::Communicator => MPI_ERR_COMM,
                 Kind::Group => MPI_ERR_GROUP,

@@ -31,7 +31,8 @@ pub unsafe fn recv(
 ) -> MpiResult {
     let mut process = process::enter()?;
     // SAFETY: the caller's promise.
-    let buffer = unsafe { Incoming::new(const { &NAMES as &Names }, buf, count, datatype)? };
+    let buffer =
+        unsafe { Incoming::new(&process.datatypes, const { &NAMES as &Names }, buf, count, datatype)? };
     let Some((envelope, peer)) = envelope(process.communicator(comm)?, source, "tag", tag)? else {
         // SAFETY: the caller's promise.
         unsafe { Status::PROC_NULL.store(status) };
@@ -70,7 +71,8 @@ pub unsafe fn irecv(
 ) -> MpiResult<MPI_Request> {
     let mut process = process::enter()?;
     // SAFETY: the caller's promise.
-    let buffer = unsafe { Incoming::new(const { &NAMES as &Names }, buf, count, datatype)? };
+    let buffer =
+        unsafe { Incoming::new(&process.datatypes, const { &NAMES as &Names }, buf, count, datatype)? };
     let Some((envelope, peer_in_job)) = envelope(process.communicator(comm)?, source, "tag", tag)? else {
         return Ok(complete(&mut process, comm, Status::PROC_NULL));
     };

@@ -97,7 +97,8 @@ pub unsafe fn send(
 ) -> MpiResult {
     let mut process = process::enter()?;
     // SAFETY: the caller's promise.
-    let message = unsafe { Outgoing::new(const { &NAMES as &Names }, buf, count, datatype)? };
+    let message =
+        unsafe { Outgoing::new(&process.datatypes, const { &NAMES as &Names }, buf, count, datatype)? };
     let Some((send, peer)) = describe(&process, &PEER_NAMES, dest, tag, comm, mode)? else { return Ok(()) };
     if mode == SendMode::Buffered {
         // SAFETY: the message is readable.
@@ -127,7 +128,8 @@ pub unsafe fn isend(
 ) -> MpiResult<MPI_Request> {
     let mut process = process::enter()?;
     // SAFETY: the caller's promise.
-    let message = unsafe { Outgoing::new(const { &NAMES as &Names }, buf, count, datatype)? };
+    let message =
+        unsafe { Outgoing::new(&process.datatypes, const { &NAMES as &Names }, buf, count, datatype)? };
     let Some((send, peer)) = describe(&process, &PEER_NAMES, dest, tag, comm, mode)? else {
         return Ok(BUFFERED);
     };

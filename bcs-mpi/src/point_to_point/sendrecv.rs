@@ -107,9 +107,11 @@ pub unsafe fn sendrecv(
 ) -> MpiResult {
     let mut process = process::enter()?;
     // SAFETY: the caller's promise.
-    let message = unsafe { Outgoing::new(&SEND_NAMES, outgoing.0, outgoing.1, outgoing.2)? };
+    let message =
+        unsafe { Outgoing::new(&process.datatypes, &SEND_NAMES, outgoing.0, outgoing.1, outgoing.2)? };
     // SAFETY: the caller's promise.
-    let buffer = unsafe { Incoming::new(&RECEIVE_NAMES, incoming.0, incoming.1, incoming.2)? };
+    let buffer =
+        unsafe { Incoming::new(&process.datatypes, &RECEIVE_NAMES, incoming.0, incoming.1, incoming.2)? };
     let halves = check(&process, peers, comm)?;
     // SAFETY: the caller's promise.
     unsafe {
@@ -134,9 +136,9 @@ pub unsafe fn sendrecv_replace(
 ) -> MpiResult {
     let mut process = process::enter()?;
     // SAFETY: the caller's promise.
-    let message = unsafe { Outgoing::new(&NAMES, buf, count, datatype)? };
+    let message = unsafe { Outgoing::new(&process.datatypes, &NAMES, buf, count, datatype)? };
     // SAFETY: the caller's promise.
-    let buffer = unsafe { Incoming::new(&NAMES, buf, count, datatype)? };
+    let buffer = unsafe { Incoming::new(&process.datatypes, &NAMES, buf, count, datatype)? };
     let halves = check(&process, peers, comm)?;
     let mut copy = Vec::new();
     // A packed message is a copy already.

@@ -12,6 +12,7 @@ pub mod start;
 mod wait;
 
 use crate::communicator::Communicators;
+use crate::datatype::Datatypes;
 use crate::error::{MpiError, MpiResult, Problem};
 use crate::group::Group;
 use crate::handle::Table;
@@ -33,6 +34,8 @@ pub struct Process {
     pub place: Place,
     /// Communicators.
     pub communicators: Communicators,
+    /// Datatypes.
+    pub datatypes: Datatypes,
     /// Groups.
     pub groups: Table<Group>,
     /// Requests.

@@ -4,6 +4,7 @@ use super::end::{EXIT, Exit};
 use super::{LIBRARY, LifePhase, Process, launch, monitor};
 use crate::communicator::Communicators;
 use crate::constants::*;
+use crate::datatype::Datatypes;
 use crate::error::{MpiError, MpiResult, Problem};
 use crate::handle::{Kind, Table};
 use crate::point_to_point::attached_buffer::AttachedBuffer;
@@ -67,6 +68,7 @@ fn start(call: Primitive, level: c_int, entered_ns: u64) -> MpiResult {
     monitor::start(&mds, &place, concurrent, (0, 1), call, entered_ns);
     let process = Process {
         communicators: Communicators::of_job(place.rank, place.size, port.local_index() as u16),
+        datatypes: Datatypes::new(),
         groups: Table::new(Kind::Group),
         requests: Requests::new(),
         attached: AttachedBuffer::default(),

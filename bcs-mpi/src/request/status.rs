@@ -3,7 +3,7 @@
 //! In `MPI_internal`: the bytes received in words 0 and 1, and whether it was cancelled in word 2.
 
 use crate::constants::*;
-use crate::datatype;
+use crate::datatype::{Measure, contiguous_bytes};
 use crate::error::{MpiError, MpiResult};
 use crate::process;
 use nic_emu::port::Outcome;
@@ -86,8 +86,11 @@ fn bytes_of(status: &MPI_Status) -> u64 {
 /// No such datatype.
 #[inline]
 pub fn count(status: &MPI_Status, datatype: MPI_Datatype) -> MpiResult<Option<u64>> {
-    process::enter()?;
-    let size = datatype::buffer::checked_size("datatype", datatype)? as u64;
+    let process = process::enter()?;
+    let size = match contiguous_bytes(datatype) {
+        Some(bytes) => bytes as u64,
+        None => process.datatypes.committed("datatype", datatype)?.size() as u64,
+    };
     let bytes = bytes_of(status);
     Ok(match size {
         _ if bytes == UNDEFINED_BYTES => None,
@@ -96,52 +99,36 @@ pub fn count(status: &MPI_Status, datatype: MPI_Datatype) -> MpiResult<Option<u6
     })
 }
 
-/// MPI_Get_elements: basic elements received, those of a part of a pair too.
+/// MPI_Get_elements: basic elements received, those of a part of the last one too.
 ///
 /// # Errors
 /// No such datatype.
 pub fn elements(status: &MPI_Status, datatype: MPI_Datatype) -> MpiResult<Option<u64>> {
-    process::enter()?;
-    let known = datatype::predefined("datatype", datatype)?;
-    let bytes = bytes_of(status);
-    if known.class != Class::Pair {
-        return count(status, datatype);
-    }
-    let layout = datatype::layout("datatype", datatype)?;
-    // A contiguous pair is one block of two elements: a value and an index, half and half unless the index is an int.
-    let value = match layout.blocks[..] {
-        [value, _] => value.bytes as u64,
-        _ => layout.size as u64 / 2,
-    };
-    let (whole, rest) = (bytes / layout.size as u64, bytes % layout.size as u64);
-    Ok(match rest {
-        _ if bytes == UNDEFINED_BYTES => None,
-        0 => Some(2 * whole),
-        rest if rest == value => Some(2 * whole + 1),
-        _ => None,
-    })
+    let process = process::enter()?;
+    let of = process.datatypes.committed("datatype", datatype)?;
+    let bytes = i64::try_from(bytes_of(status)).ok();
+    Ok(bytes.and_then(|bytes| of.convert(bytes, Measure::Bytes)).map(|basics| basics as u64))
 }
 
 /// MPI_Status_set_elements.
 ///
 /// # Errors
-/// No such datatype, or a count that is neither MPI_UNDEFINED nor positive or 0.
+/// No such datatype, or a count that is neither MPI_UNDEFINED nor 0 or more, or more than the datatype can have.
 pub fn set_elements(status: &mut MPI_Status, datatype: MPI_Datatype, count: i64) -> MpiResult {
-    process::enter()?;
-    let known = datatype::predefined("datatype", datatype)?;
+    let process = process::enter()?;
+    let of = process.datatypes.committed("datatype", datatype)?;
     let bytes = if count == MPI_UNDEFINED as i64 {
         UNDEFINED_BYTES
+    } else if count < 0 {
+        let allowed = "it must be 0 or more, or MPI_UNDEFINED";
+        return Err(MpiError::argument(MPI_ERR_COUNT, "count", count, allowed));
     } else {
-        let Ok(count) = u64::try_from(count) else {
-            let allowed = "it must be 0 or more, or MPI_UNDEFINED";
-            return Err(MpiError::argument(MPI_ERR_COUNT, "count", count, allowed));
-        };
-        if known.class == Class::Pair {
-            let layout = datatype::layout("datatype", datatype)?;
-            let value = if layout.blocks.len() == 2 { layout.blocks[0].bytes } else { layout.size / 2 };
-            count / 2 * layout.size as u64 + count % 2 * value as u64
-        } else {
-            count.saturating_mul(known.size as u64)
+        match of.convert(count, Measure::Basics) {
+            Some(bytes) => bytes as u64,
+            None => {
+                let allowed = "so many elements of the datatype cannot be";
+                return Err(MpiError::argument(MPI_ERR_COUNT, "count", count, allowed));
+            }
         }
     };
     status.MPI_internal[0] = bytes as c_int;

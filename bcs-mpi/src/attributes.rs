@@ -1,0 +1,275 @@
+//! Attributes: what libraries keep with an object (MPI-5.0, §7.7): with a communicator or a datatype, by keys of its kind.
+//!
+//! Callbacks run without the library's lock, as they may call MPI.
+
+use crate::constants::*;
+use crate::error::{MpiError, MpiResult, Problem};
+use crate::process::{self, Process};
+use std::collections::BTreeMap;
+use std::ffi::{c_int, c_void};
+
+/// A kind of object that has attributes, by its handle.
+pub trait Attributed: Copy {
+    /// What the argument with a key is called in the standard.
+    const KEYVAL: &'static str;
+    /// The call that makes keys.
+    const MAKER: &'static str;
+
+    /// The attributes of an object.
+    ///
+    /// # Errors
+    /// The handle names none.
+    fn attributes(self, process: &Process) -> MpiResult<&Attributes>;
+
+    /// The same, to be changed.
+    ///
+    /// # Errors
+    /// The handle names none.
+    fn attributes_mut(self, process: &mut Process) -> MpiResult<&mut Attributes>;
+
+    /// The keys of this kind.
+    fn keys(process: &Process) -> &Keys;
+
+    /// The same, to be changed.
+    fn keys_mut(process: &mut Process) -> &mut Keys;
+
+    /// The address of a predefined attribute's value; none where the key is no predefined one, none in it where it has no value.
+    fn predefined(process: &Process, key: c_int) -> Option<Option<*mut c_void>>;
+}
+
+/// Attribute values by key, in the order in which they were set.
+#[derive(Debug, Default)]
+pub struct Attributes {
+    values: Vec<(c_int, usize)>,
+}
+
+impl Attributes {
+    /// None.
+    pub const NONE: Self = Self { values: Vec::new() };
+
+    fn get(&self, key: c_int) -> Option<usize> {
+        self.values.iter().find(|(of, _)| *of == key).map(|(_, value)| *value)
+    }
+}
+
+/// A key: what happens to its attributes.
+#[derive(Clone, Copy, Debug)]
+struct Key {
+    copy: usize,
+    delete: usize,
+    extra_state: usize,
+    /// Attributes with it, and 1 while the program has not freed it.
+    references: u32,
+    freed: bool,
+}
+
+/// The attribute keys of a kind of object.
+#[derive(Debug)]
+pub struct Keys {
+    keys: BTreeMap<c_int, Key>,
+    next: c_int,
+}
+
+/// Above all predefined keys.
+const FIRST_KEY: c_int = 0x1000;
+/// Kinds of objects with attributes: a key of one kind is none of another.
+const KINDS: c_int = 3;
+
+impl Keys {
+    /// No keys yet, of the kind with this number.
+    pub const fn of_kind(kind: c_int) -> Self {
+        assert!(kind < KINDS, "no such kind");
+        Self { keys: BTreeMap::new(), next: FIRST_KEY + kind }
+    }
+
+    fn release(&mut self, key: c_int) {
+        if let Some(found) = self.keys.get_mut(&key) {
+            found.references -= 1;
+            if found.references == 0 {
+                self.keys.remove(&key);
+            }
+        }
+    }
+}
+
+#[cold]
+fn wrong_key<H: Attributed>(value: c_int) -> MpiError {
+    let allowed = format!("it must be a key that {} made and nobody freed", H::MAKER);
+    MpiError::argument(MPI_ERR_KEYVAL, H::KEYVAL, value, allowed)
+}
+
+fn live_key<H: Attributed>(process: &Process, key: c_int) -> MpiResult<Key> {
+    match H::keys(process).keys.get(&key) {
+        Some(found) if !found.freed => Ok(*found),
+        _ => Err(wrong_key::<H>(key)),
+    }
+}
+
+/// MPI_Comm_create_keyval and its kin. The callbacks are addresses; 0 and, for the copy, 1 are the predefined ones.
+///
+/// # Errors
+/// Before MPI_Init and after MPI_Finalize.
+pub fn create_keyval<H: Attributed>(
+    copy: usize,
+    delete: usize,
+    extra_state: *mut c_void,
+) -> MpiResult<c_int> {
+    let mut process = process::enter()?;
+    let keys = H::keys_mut(&mut process);
+    let key = keys.next;
+    keys.next += KINDS;
+    let extra_state = extra_state.expose_provenance();
+    keys.keys.insert(key, Key { copy, delete, extra_state, references: 1, freed: false });
+    Ok(key)
+}
+
+/// MPI_Comm_free_keyval and its kin: attributes with the key stay.
+///
+/// # Errors
+/// No such key.
+pub fn free_keyval<H: Attributed>(key: &mut c_int) -> MpiResult {
+    let mut process = process::enter()?;
+    live_key::<H>(&process, *key)?;
+    let keys = H::keys_mut(&mut process);
+    if let Some(found) = keys.keys.get_mut(key) {
+        found.freed = true;
+    }
+    keys.release(*key);
+    *key = MPI_KEYVAL_INVALID;
+    Ok(())
+}
+
+/// MPI_Comm_set_attr and its kin. A value that is replaced is deleted first.
+///
+/// # Errors
+/// No such object or key, or the delete callback refuses.
+pub fn set<H: Attributed>(object: H, key: c_int, value: *mut c_void) -> MpiResult {
+    let old = {
+        let process = process::enter()?;
+        let old = object.attributes(&process)?.get(key);
+        live_key::<H>(&process, key)?;
+        old
+    };
+    if old.is_some() {
+        delete(object, key)?;
+    }
+    let mut process = process::enter()?;
+    object.attributes_mut(&mut process)?.values.push((key, value.expose_provenance()));
+    if let Some(found) = H::keys_mut(&mut process).keys.get_mut(&key) {
+        found.references += 1;
+    }
+    Ok(())
+}
+
+/// MPI_Comm_get_attr and its kin: the value, or none. Predefined values are addresses of integers.
+///
+/// # Errors
+/// No such object or key.
+pub fn get<H: Attributed>(object: H, key: c_int) -> MpiResult<Option<*mut c_void>> {
+    let process = process::enter()?;
+    let attributes = object.attributes(&process)?;
+    if let Some(value) = H::predefined(&process, key) {
+        return Ok(value);
+    }
+    live_key::<H>(&process, key)?;
+    Ok(attributes.get(key).map(std::ptr::with_exposed_provenance_mut))
+}
+
+/// MPI_Comm_delete_attr and its kin.
+///
+/// # Errors
+/// No such object, key or attribute, or the delete callback refuses.
+pub fn delete<H: Attributed>(object: H, key: c_int) -> MpiResult {
+    let (value, found) = {
+        let process = process::enter()?;
+        let value = object.attributes(&process)?.get(key);
+        match (value, H::keys(&process).keys.get(&key).copied()) {
+            (Some(value), Some(found)) => (value, found),
+            _ => return Err(wrong_key::<H>(key)),
+        }
+    };
+    call_delete(object, key, value, &found)?;
+    let mut process = process::enter()?;
+    object.attributes_mut(&mut process)?.values.retain(|(of, _)| *of != key);
+    H::keys_mut(&mut process).release(key);
+    Ok(())
+}
+
+fn call_delete<H: Attributed>(object: H, key: c_int, value: usize, of: &Key) -> MpiResult {
+    type Function<H> = unsafe extern "C" fn(H, c_int, *mut c_void, *mut c_void) -> c_int;
+    if of.delete == MPI_COMM_NULL_DELETE_FN {
+        return Ok(());
+    }
+    // SAFETY: the program gave this address as a delete callback of this kind of object when it made the key; a handle is passed as its number.
+    let function: Function<H> =
+        unsafe { std::mem::transmute::<*const (), _>(std::ptr::with_exposed_provenance(of.delete)) };
+    let (value, extra) =
+        (std::ptr::with_exposed_provenance_mut(value), std::ptr::with_exposed_provenance_mut(of.extra_state));
+    // SAFETY: as above; no guard is held.
+    match unsafe { function(object, key, value, extra) } {
+        MPI_SUCCESS => Ok(()),
+        code => Err(MpiError::new(Problem::Code(code))),
+    }
+}
+
+/// Deletes all attributes of an object, the last one set first.
+///
+/// # Errors
+/// No such object, or a delete callback refuses.
+pub fn delete_all<H: Attributed>(object: H) -> MpiResult {
+    loop {
+        let last = object.attributes(&*process::enter()?)?.values.last().copied();
+        let Some((key, _)) = last else { return Ok(()) };
+        delete(object, key)?;
+    }
+}
+
+/// What a duplicate of the object has.
+///
+/// # Errors
+/// No such object, or a copy callback refuses.
+pub fn copy_all<H: Attributed>(object: H) -> MpiResult<Attributes> {
+    let values: Vec<(c_int, usize, Key)> = {
+        let process = process::enter()?;
+        let keys = &H::keys(&process).keys;
+        let values = &object.attributes(&process)?.values;
+        values.iter().filter_map(|(key, value)| Some((*key, *value, *keys.get(key)?))).collect()
+    };
+    let mut copied = Attributes::default();
+    for (key, value, of) in values {
+        if let Some(new) = call_copy(object, key, value, &of)? {
+            copied.values.push((key, new));
+            if let Some(found) = H::keys_mut(&mut *process::enter()?).keys.get_mut(&key) {
+                found.references += 1;
+            }
+        }
+    }
+    Ok(copied)
+}
+
+fn call_copy<H: Attributed>(object: H, key: c_int, value: usize, of: &Key) -> MpiResult<Option<usize>> {
+    type Function<H> =
+        unsafe extern "C" fn(H, c_int, *mut c_void, *mut c_void, *mut c_void, *mut c_int) -> c_int;
+    match of.copy {
+        MPI_COMM_NULL_COPY_FN => return Ok(None),
+        MPI_COMM_DUP_FN => return Ok(Some(value)),
+        _ => {}
+    }
+    // SAFETY: the program gave this address as a copy callback of this kind of object when it made the key; a handle is passed as its number.
+    let function: Function<H> =
+        unsafe { std::mem::transmute::<*const (), _>(std::ptr::with_exposed_provenance(of.copy)) };
+    let (value, extra) =
+        (std::ptr::with_exposed_provenance_mut(value), std::ptr::with_exposed_provenance_mut(of.extra_state));
+    let (mut new, mut flag) = (std::ptr::null_mut::<c_void>(), 0);
+    // SAFETY: as above; the result goes to `new`, the way callbacks store a pointer; no guard is held.
+    match unsafe { function(object, key, extra, value, (&raw mut new).cast(), &mut flag) } {
+        MPI_SUCCESS => Ok((flag != 0).then(|| new.expose_provenance())),
+        code => Err(MpiError::new(Problem::Code(code))),
+    }
+}
+
+const _: () = {
+    // The predefined callbacks are the same numbers for every kind.
+    assert!(MPI_COMM_NULL_COPY_FN == MPI_TYPE_NULL_COPY_FN && MPI_COMM_DUP_FN == MPI_TYPE_DUP_FN);
+    assert!(MPI_COMM_NULL_DELETE_FN == MPI_TYPE_NULL_DELETE_FN);
+};

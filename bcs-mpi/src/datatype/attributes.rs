@@ -1,0 +1,33 @@
+//! Attributes of datatypes (MPI-5.0, §7.7.4). The rules are those of all objects: [`crate::attributes`].
+
+use crate::attributes::{Attributed, Attributes, Keys};
+use crate::constants::*;
+use crate::error::MpiResult;
+use crate::process::Process;
+use std::ffi::{c_int, c_void};
+
+impl Attributed for MPI_Datatype {
+    const KEYVAL: &'static str = "type_keyval";
+    const MAKER: &'static str = "MPI_Type_create_keyval";
+
+    fn attributes(self, process: &Process) -> MpiResult<&Attributes> {
+        static NONE: Attributes = Attributes::NONE;
+        Ok(process.datatypes.labels("datatype", self)?.map_or(&NONE, |labels| &labels.attributes))
+    }
+
+    fn attributes_mut(self, process: &mut Process) -> MpiResult<&mut Attributes> {
+        Ok(&mut process.datatypes.labels_mut("datatype", self)?.attributes)
+    }
+
+    fn keys(process: &Process) -> &Keys {
+        &process.datatypes.keys
+    }
+
+    fn keys_mut(process: &mut Process) -> &mut Keys {
+        &mut process.datatypes.keys
+    }
+
+    fn predefined(_process: &Process, _key: c_int) -> Option<Option<*mut c_void>> {
+        None
+    }
+}

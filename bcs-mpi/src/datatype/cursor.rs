@@ -1,0 +1,415 @@
+//! Cursors: moving a message's bytes between where its datatype has them and one packed stream, from any byte of the stream on.
+//!
+//! A [`Layout`] is a loop program over all elements of a message. A [`Cursor`] is a place in its packed stream. It is what a channel
+//! pulls chunks from: [`Cursor::pack`] fills the next slot of a window and [`Cursor::unpack`] empties one, each going on where the last ended;
+//! [`Cursor::seek`] goes to any byte by division and search, so that several movers may work on parts of one message, each with a
+//! cursor of its own. [`copy`] moves from one memory to another with two cursors and nothing in between.
+
+use super::flat::{Body, Leaf, Node};
+use super::strided::{Blocks, Way, copy_across, move_equal, move_regular, move_varied};
+
+/// Where the bytes of a message lie, relative to its buffer's address.
+#[derive(Clone, Debug)]
+pub struct Layout {
+    root: Option<Node>,
+}
+
+impl Layout {
+    /// `count` elements of a datatype with this program, an extent apart. The caller has checked that no offset overflows.
+    #[inline]
+    pub fn new(element: Option<&Node>, count: i64, extent: i64) -> Self {
+        Self { root: element.filter(|_| count > 0).map(|node| node.clone().repeated(count, extent)) }
+    }
+
+    /// Bytes of data.
+    #[inline]
+    pub fn bytes(&self) -> usize {
+        self.root.as_ref().map_or(0, |node| node.bytes() as usize)
+    }
+
+    /// Where the data lies when it is one block (an empty message is one).
+    #[inline]
+    pub fn as_block(&self) -> Option<isize> {
+        match &self.root {
+            None => Some(0),
+            Some(node) => node.as_block().map(|(offset, _)| offset as isize),
+        }
+    }
+
+    /// A cursor at the first byte.
+    #[inline]
+    pub fn cursor(&self) -> Cursor<'_> {
+        Cursor::new(self)
+    }
+
+    /// Packs all of it.
+    ///
+    /// # Safety
+    /// `memory` must be readable wherever the layout has bytes.
+    pub unsafe fn pack(&self, memory: *const u8) -> Vec<u8> {
+        let mut packed = Vec::with_capacity(self.bytes());
+        // SAFETY: the caller's promise; the room is there, and all of it is written.
+        unsafe {
+            self.cursor().pack_raw(memory, packed.as_mut_ptr(), self.bytes());
+            packed.set_len(self.bytes());
+        }
+        packed
+    }
+
+    /// Unpacks as much as there is, and as there is room for.
+    ///
+    /// # Safety
+    /// `memory` must be writable wherever the layout has the packed bytes.
+    pub unsafe fn unpack(&self, packed: &[u8], memory: *mut u8) {
+        // SAFETY: the caller's promise.
+        unsafe { self.cursor().unpack(packed, memory) };
+    }
+}
+
+/// A loop or a sequence that a cursor is in: where it is in it, and what is added to offsets below.
+#[derive(Clone, Copy, Debug)]
+struct Frame<'a> {
+    node: &'a Node,
+    base: i64,
+    index: i64,
+}
+
+/// A place in the packed stream of a message. Offsets are relative to the buffer's address.
+#[derive(Clone, Debug)]
+pub struct Cursor<'a> {
+    root: Option<&'a Node>,
+    position: i64,
+    end: i64,
+    frames: Vec<Frame<'a>>,
+    /// The leaf that the cursor is in, and what is added to its offsets; of no meaning at the end.
+    leaf: &'a Leaf,
+    base: i64,
+    /// Iteration, block in it, and byte of that. A block that is over is never pointed at, except at the end.
+    iteration: i64,
+    block: usize,
+    byte: i64,
+}
+
+/// What a cursor without bytes is in.
+static NOTHING: Leaf = Leaf { offset: 0, count: 0, stride: 0, block: 0, bytes: 0, body: Body::One };
+
+impl<'a> Cursor<'a> {
+    fn new(layout: &'a Layout) -> Self {
+        let root = layout.root.as_ref();
+        let depth = root.map_or(0, Node::depth);
+        let mut cursor = Self {
+            root,
+            position: 0,
+            end: layout.bytes() as i64,
+            frames: Vec::with_capacity(depth),
+            leaf: &NOTHING,
+            base: 0,
+            iteration: 0,
+            block: 0,
+            byte: 0,
+        };
+        if let Some(root) = root {
+            cursor.descend(root, 0, 0);
+        }
+        cursor
+    }
+
+    /// Bytes before it.
+    #[inline]
+    pub fn position(&self) -> usize {
+        self.position as usize
+    }
+
+    /// Bytes after it.
+    #[inline]
+    pub fn remaining(&self) -> usize {
+        (self.end - self.position) as usize
+    }
+
+    /// Goes to a byte of the packed stream, its end at most.
+    pub fn seek(&mut self, position: usize) {
+        let position = (position as u64).min(self.end as u64) as i64;
+        self.position = position;
+        if position == self.end {
+            return;
+        }
+        if let Some(root) = self.root {
+            self.frames.clear();
+            self.descend(root, 0, position);
+        }
+    }
+
+    /// Goes down to byte `at` of a node that has it.
+    fn descend(&mut self, mut node: &'a Node, mut base: i64, mut at: i64) {
+        loop {
+            match node {
+                Node::Leaf(leaf) => {
+                    self.leaf = leaf;
+                    self.base = base.wrapping_add(leaf.offset);
+                    self.iteration = at / leaf.bytes;
+                    let at = at % leaf.bytes;
+                    (self.block, self.byte) = match &leaf.body {
+                        Body::One => (0, at),
+                        Body::Equal(_) => ((at / leaf.block) as usize, at % leaf.block),
+                        Body::Varied(pieces) => {
+                            let block = pieces.partition_point(|piece| piece.at <= at) - 1;
+                            (block, at - pieces[block].at)
+                        }
+                    };
+                    return;
+                }
+                Node::Loop(of) => {
+                    let index = at / of.bytes;
+                    let base_in = base.wrapping_add(of.offset);
+                    self.frames.push(Frame { node, base: base_in, index });
+                    base = base_in.wrapping_add(index.wrapping_mul(of.stride));
+                    at %= of.bytes;
+                    node = &of.body;
+                }
+                Node::Sequence(of) => {
+                    let index = of.entries.partition_point(|entry| entry.at <= at) - 1;
+                    let base_in = base.wrapping_add(of.offset);
+                    self.frames.push(Frame { node, base: base_in, index: index as i64 });
+                    base = base_in;
+                    at -= of.entries[index].at;
+                    node = &of.entries[index].node;
+                }
+            }
+        }
+    }
+
+    /// Goes from the end of a leaf to the next one; at the end of all stays.
+    fn next_leaf(&mut self) {
+        while let Some(frame) = self.frames.last_mut() {
+            frame.index += 1;
+            let next = match frame.node {
+                Node::Loop(of) if frame.index < of.count => {
+                    Some((&*of.body, frame.base.wrapping_add(frame.index.wrapping_mul(of.stride))))
+                }
+                Node::Sequence(of) if (frame.index as usize) < of.entries.len() => {
+                    Some((&of.entries[frame.index as usize].node, frame.base))
+                }
+                _ => None,
+            };
+            match next {
+                Some((node, base)) => return self.descend(node, base, 0),
+                None => self.frames.pop(),
+            };
+        }
+    }
+
+    /// The block that the cursor is in: its offset and bytes in one iteration.
+    #[inline]
+    fn whole_block(&self) -> (i64, i64) {
+        let start = self.base.wrapping_add(self.iteration.wrapping_mul(self.leaf.stride));
+        match &self.leaf.body {
+            Body::One => (start, self.leaf.block),
+            Body::Equal(offsets) => (start.wrapping_add(offsets[self.block]), self.leaf.block),
+            Body::Varied(pieces) => (start.wrapping_add(pieces[self.block].offset), pieces[self.block].bytes),
+        }
+    }
+
+    /// The bytes from here to the end of their block: offset and number; none at the end.
+    #[inline]
+    pub fn block(&self) -> Option<(isize, usize)> {
+        if self.position == self.end {
+            return None;
+        }
+        let (offset, bytes) = self.whole_block();
+        Some((offset.wrapping_add(self.byte) as isize, (bytes - self.byte) as usize))
+    }
+
+    /// Goes on by bytes of the block that the cursor is in.
+    #[inline]
+    fn pass(&mut self, bytes: i64, of_block: i64) {
+        self.position += bytes;
+        self.byte += bytes;
+        if self.byte == of_block {
+            self.byte = 0;
+            self.block += 1;
+            let blocks = match &self.leaf.body {
+                Body::One => 1,
+                Body::Equal(offsets) => offsets.len(),
+                Body::Varied(pieces) => pieces.len(),
+            };
+            if self.block == blocks {
+                self.block = 0;
+                self.pass_iterations(1);
+            }
+        }
+    }
+
+    #[inline]
+    fn pass_iterations(&mut self, count: i64) {
+        self.iteration += count;
+        if self.iteration == self.leaf.count {
+            self.next_leaf();
+        }
+    }
+
+    /// Goes on by up to `most` bytes of the block that the cursor is in; answers where they are and how many.
+    #[inline]
+    fn take_block(&mut self, most: usize) -> Option<(isize, usize)> {
+        let (offset, bytes) = self.block()?;
+        let taken = bytes.min(most);
+        self.pass(taken as i64, bytes as i64 + self.byte);
+        Some((offset, taken))
+    }
+
+    /// Moves the next bytes, `bytes` at most; answers how many.
+    #[inline]
+    unsafe fn run(&mut self, way: Way, memory: *mut u8, mut packed: *mut u8, bytes: usize) -> usize {
+        let bytes = bytes.min(self.remaining()) as i64;
+        let goal = self.position + bytes;
+        while self.position < goal {
+            let left = goal - self.position;
+            let leaf = self.leaf;
+            if self.byte == 0 && self.block == 0 && left >= leaf.bytes {
+                let count = (leaf.count - self.iteration).min(left / leaf.bytes);
+                let start = self.base.wrapping_add(self.iteration.wrapping_mul(leaf.stride));
+                let at = memory.wrapping_offset(start as isize);
+                // SAFETY: the caller's promise for the bytes of these iterations.
+                unsafe { iterations(way, at, packed, leaf, count) };
+                self.position += count * leaf.bytes;
+                packed = packed.wrapping_add((count * leaf.bytes) as usize);
+                self.pass_iterations(count);
+                continue;
+            }
+            let Some((offset, taken)) = self.take_block(left as usize) else { break };
+            let at = memory.wrapping_offset(offset);
+            // SAFETY: the caller's promise for this block.
+            unsafe {
+                move_regular(way, at, packed, &Blocks { count: 1, stride: 0, block: taken });
+            }
+            packed = packed.wrapping_add(taken);
+        }
+        bytes as usize
+    }
+
+    /// Packs the next bytes, as many as fit; answers how many.
+    ///
+    /// # Safety
+    /// `memory` must be readable wherever the layout has these bytes.
+    #[inline]
+    pub unsafe fn pack(&mut self, memory: *const u8, to: &mut [u8]) -> usize {
+        // SAFETY: the caller's promise; the slice is writable.
+        unsafe { self.pack_raw(memory, to.as_mut_ptr(), to.len()) }
+    }
+
+    /// The same to memory that need not be initialised.
+    ///
+    /// # Safety
+    /// As [`Self::pack`], and `to` must be writable for `room` bytes.
+    #[inline]
+    pub unsafe fn pack_raw(&mut self, memory: *const u8, to: *mut u8, room: usize) -> usize {
+        // SAFETY: the caller's promise; packing only reads `memory`.
+        unsafe { self.run(Way::Pack, memory.cast_mut(), to, room) }
+    }
+
+    /// Unpacks the next bytes, as many as there are and as have room; answers how many.
+    ///
+    /// # Safety
+    /// `memory` must be writable wherever the layout has these bytes.
+    #[inline]
+    pub unsafe fn unpack(&mut self, from: &[u8], memory: *mut u8) -> usize {
+        // SAFETY: the caller's promise.
+        unsafe { self.unpack_raw(from.as_ptr(), from.len(), memory) }
+    }
+
+    /// The same from an address.
+    ///
+    /// # Safety
+    /// As [`Self::unpack`], and `from` must be readable for `bytes` bytes.
+    #[inline]
+    pub unsafe fn unpack_raw(&mut self, from: *const u8, bytes: usize, memory: *mut u8) -> usize {
+        // SAFETY: the caller's promise; unpacking only reads `from`.
+        unsafe { self.run(Way::Unpack, memory, from.cast_mut(), bytes) }
+    }
+
+    /// Blocks of equal length and distance from here on, when the cursor is at the first byte of one: offset and blocks.
+    fn regular(&self) -> Option<(isize, Blocks)> {
+        let leaf = self.leaf;
+        if self.position == self.end || self.byte != 0 || !matches!(leaf.body, Body::One) {
+            return None;
+        }
+        let start = self.base.wrapping_add(self.iteration.wrapping_mul(leaf.stride));
+        let count = (leaf.count - self.iteration) as usize;
+        Some((start as isize, Blocks { count, stride: leaf.stride as isize, block: leaf.block as usize }))
+    }
+
+    /// Goes on by whole blocks of those that [`Self::regular`] answers.
+    fn pass_regular(&mut self, count: usize) {
+        self.position += count as i64 * self.leaf.bytes;
+        self.pass_iterations(count as i64);
+    }
+}
+
+/// Moves whole iterations of a leaf.
+#[inline]
+unsafe fn iterations(way: Way, memory: *mut u8, packed: *mut u8, leaf: &Leaf, count: i64) {
+    let stride = leaf.stride as isize;
+    let place = |i: usize| {
+        let at = memory.wrapping_offset((i as isize).wrapping_mul(stride));
+        (at, packed.wrapping_add(i * leaf.bytes as usize))
+    };
+    // SAFETY: the caller's promise.
+    unsafe {
+        match &leaf.body {
+            Body::One => {
+                let blocks = Blocks { count: count as usize, stride, block: leaf.block as usize };
+                move_regular(way, memory, packed, &blocks);
+            }
+            Body::Equal(offsets) => {
+                for (at, packed) in (0..count as usize).map(place) {
+                    move_equal(way, at, packed, leaf.block as usize, offsets);
+                }
+            }
+            Body::Varied(pieces) => {
+                for (at, packed) in (0..count as usize).map(place) {
+                    move_varied(way, at, packed, pieces);
+                }
+            }
+        }
+    }
+}
+
+/// Copies from one memory to another, as far as both go; answers the bytes. Nothing is staged: the larger block of the two sides is the
+/// packed stream of the other.
+///
+/// # Safety
+/// `source` must be readable and `target` writable wherever their layouts have bytes; the two must not overlap.
+pub unsafe fn copy(from: &Layout, source: *const u8, to: &Layout, target: *mut u8) -> usize {
+    let (mut reader, mut writer) = (from.cursor(), to.cursor());
+    let all = reader.remaining().min(writer.remaining());
+    while reader.position() < all {
+        let left = all - reader.position();
+        let (Some((read_at, there)), Some((write_at, room))) = (reader.block(), writer.block()) else {
+            break;
+        };
+        if there == room
+            && there <= left
+            && let (Some((_, read)), Some((_, write))) = (reader.regular(), writer.regular())
+        {
+            let count = read.count.min(write.count).min(left / there);
+            let strides = (read.stride, write.stride);
+            // SAFETY: the caller's promise for these blocks.
+            unsafe {
+                let (from, to) = (source.wrapping_offset(read_at), target.wrapping_offset(write_at));
+                copy_across(from, to, there, strides, count);
+            }
+            reader.pass_regular(count);
+            writer.pass_regular(count);
+            continue;
+        }
+        if there >= room {
+            let Some((offset, bytes)) = reader.take_block(left) else { break };
+            // SAFETY: the caller's promise; the block is readable.
+            unsafe { writer.unpack_raw(source.wrapping_offset(offset), bytes, target) };
+        } else {
+            let Some((offset, bytes)) = writer.take_block(left) else { break };
+            // SAFETY: the caller's promise; the block is writable.
+            unsafe { reader.pack_raw(source, target.wrapping_offset(offset), bytes) };
+        }
+    }
+    all
+}

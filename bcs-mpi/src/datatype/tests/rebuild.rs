@@ -1,0 +1,109 @@
+//! A type made anew from what MPI_Type_get_contents tells of it, argument by argument as the table of §5.1.13 has them.
+
+use crate::constants::*;
+use crate::datatype::constructor::Constructor as C;
+use crate::datatype::darray::Darray;
+use crate::datatype::envelope::Contents;
+use crate::datatype::subarray::Subarray;
+use crate::datatype::typemap::Type;
+use std::sync::Arc;
+
+/// Takes arguments from the front of an array.
+struct Taker<'a>(&'a [i64]);
+
+impl Taker<'_> {
+    fn one(&mut self) -> i64 {
+        self.many(1)[0]
+    }
+
+    fn many(&mut self, count: usize) -> Box<[i64]> {
+        let (head, rest) = self.0.split_at(count);
+        self.0 = rest;
+        head.into()
+    }
+
+    fn ints(&mut self, count: usize) -> Box<[i32]> {
+        self.many(count).iter().map(|value| i32::try_from(*value).unwrap()).collect()
+    }
+}
+
+/// The same type.
+pub fn rebuilt(of: &Arc<Type>) -> Arc<Type> {
+    let contents = Contents::of(of);
+    if contents.combiner == MPI_COMBINER_NAMED {
+        return of.clone();
+    }
+    let large = of.is_large();
+    let integers: Vec<i64> = contents.integers.iter().map(|value| i64::from(*value)).collect();
+    let addresses: Vec<i64> = contents.addresses.iter().map(|value| *value as i64).collect();
+    // With large counts, counts and addresses come from one array in the order of the arguments.
+    let (mut integer, mut address) = (Taker(&integers), Taker(&addresses));
+    let mut large_count = Taker(&contents.counts);
+    let mut types = contents.types.iter().map(rebuilt);
+    let mut component = || types.next().unwrap();
+    macro_rules! count {
+        () => {
+            if large { &mut large_count } else { &mut integer }
+        };
+    }
+    macro_rules! bytes {
+        () => {
+            if large { &mut large_count } else { &mut address }
+        };
+    }
+    let constructor = match contents.combiner {
+        MPI_COMBINER_DUP => C::Dup(component()),
+        MPI_COMBINER_CONTIGUOUS => C::Contiguous { count: count!().one(), of: component() },
+        MPI_COMBINER_VECTOR => {
+            let (count, blocklength, stride) = (count!().one(), count!().one(), count!().one());
+            C::Vector { count, blocklength, stride, of: component() }
+        }
+        MPI_COMBINER_HVECTOR => {
+            let (count, blocklength, stride) = (count!().one(), count!().one(), bytes!().one());
+            C::Hvector { count, blocklength, stride, of: component() }
+        }
+        MPI_COMBINER_INDEXED => {
+            let n = count!().one() as usize;
+            let (blocklengths, displacements) = (count!().many(n), count!().many(n));
+            C::Indexed { blocklengths, displacements, of: component() }
+        }
+        MPI_COMBINER_HINDEXED => {
+            let n = count!().one() as usize;
+            let (blocklengths, displacements) = (count!().many(n), bytes!().many(n));
+            C::Hindexed { blocklengths, displacements, of: component() }
+        }
+        MPI_COMBINER_INDEXED_BLOCK => {
+            let (n, blocklength) = (count!().one() as usize, count!().one());
+            C::IndexedBlock { blocklength, displacements: count!().many(n), of: component() }
+        }
+        MPI_COMBINER_HINDEXED_BLOCK => {
+            let (n, blocklength) = (count!().one() as usize, count!().one());
+            C::HindexedBlock { blocklength, displacements: bytes!().many(n), of: component() }
+        }
+        MPI_COMBINER_STRUCT => {
+            let n = count!().one() as usize;
+            let (blocklengths, displacements) = (count!().many(n), bytes!().many(n));
+            C::Struct { blocklengths, displacements, types: (0..n).map(|_| component()).collect() }
+        }
+        MPI_COMBINER_SUBARRAY => {
+            let n = integer.one() as usize;
+            let (sizes, subsizes, starts) = (count!().many(n), count!().many(n), count!().many(n));
+            let fortran = integer.one() == i64::from(MPI_ORDER_FORTRAN);
+            C::Subarray(Subarray { sizes, subsizes, starts, fortran, of: component() })
+        }
+        MPI_COMBINER_DARRAY => {
+            let (size, rank, n) = (integer.one() as i32, integer.one() as i32, integer.one() as usize);
+            let gsizes = count!().many(n);
+            let (distribs, dargs, psizes) = (integer.ints(n), integer.ints(n), integer.ints(n));
+            let fortran = integer.one() == i64::from(MPI_ORDER_FORTRAN);
+            C::Darray(Darray { size, rank, gsizes, distribs, dargs, psizes, fortran, of: component() })
+        }
+        MPI_COMBINER_RESIZED => {
+            let (lb, extent) = (bytes!().one(), bytes!().one());
+            C::Resized { lb, extent, of: component() }
+        }
+        other => panic!("combiner {other}"),
+    };
+    assert!(integer.0.is_empty() && address.0.is_empty() && large_count.0.is_empty(), "{contents:?}");
+    Type::new(constructor, large).unwrap()
+}
