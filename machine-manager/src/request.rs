@@ -57,6 +57,14 @@ pub enum RequestError {
         /// What the kernel said.
         error: std::io::Error,
     },
+    /// None of the ranks that are to be recorded exists.
+    #[error("--mmds {ranks}: the job has ranks 0 to {last}, of which that names none")]
+    MmdsRanks {
+        /// Which.
+        ranks: String,
+        /// The last that exists.
+        last: u32,
+    },
     /// The rank that is to read the standard input does not exist.
     #[error("--stdin {rank}: the job has ranks 0 to {last}; give one of them, all or none")]
     StdinRank {
@@ -124,7 +132,7 @@ pub fn job(called: &str, arguments: &[OsString], place: Place<'_>) -> Result<Job
             cross_memory: options.cross_memory == CrossMemory::Auto,
             core: options.nic_core,
         },
-        recording: recording(options.mmds, options.emds, options.trace_dir)?,
+        recording: recording(options.mmds, options.emds, options.trace_dir, ranks as u32)?,
         library_directory: place.library_directory,
     })
 }
@@ -232,6 +240,7 @@ fn recording(
     mmds: Option<String>,
     emds: Option<String>,
     trace_dir: Option<PathBuf>,
+    job_ranks: u32,
 ) -> Result<Recording, RequestError> {
     let set = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
     let lookup = |name: &'static str| match name {
@@ -253,6 +262,12 @@ fn recording(
             reason: format!("\"{}\": {}; accepted: {}", error.value, error.reason, error.accepted),
         }
     })?;
+    // A variable of the environment is for many jobs, an option for this one.
+    if let (Some(ranks), Some(recorded)) = (&mmds, &config.mmds)
+        && !(0..job_ranks).any(|rank| recorded.ranks.contains(rank))
+    {
+        return Err(RequestError::MmdsRanks { ranks: ranks.clone(), last: job_ranks - 1 });
+    }
     let is_on = config.mmds.is_some() || config.emds.is_some();
     // Ranks may run in other directories, and all of them write to one.
     let trace_directory = is_on.then(|| absolute(trace_dir.as_deref().unwrap_or(&config.trace_dir)));
@@ -328,6 +343,7 @@ mod tests {
             ("-host n8 a", "unknown host \"n8\""),
             ("--hostfile /no/such/file a", "/no/such/file"),
             ("-n 2 --stdin 2 a", "ranks 0 to 1"),
+            ("-n 2 --mmds=4-9 a", "--mmds 4-9: the job has ranks 0 to 1"),
             ("--timeout soon a", "soon"),
             ("--mmds=some a", "--mmds"),
             ("--emds 9:1 a", "--emds"),

@@ -217,7 +217,7 @@ pub(crate) fn communicator(context: u32) -> String {
 }
 
 /// "1 byte", "2 bytes"
-fn counted(number: u64, noun: &str) -> String {
+pub(crate) fn counted(number: u64, noun: &str) -> String {
     format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
 }
 
@@ -229,17 +229,24 @@ enum Doing {
     Computes,
 }
 
-/// "in MPI_Recv from 0, tag 7, 8 bytes, MPI_COMM_WORLD"
-fn describe(waits_for: &WaitingFor) -> String {
+/// "in MPI_Recv from 0, tag 7, 8 bytes, MPI_COMM_WORLD"; of several ranks together, without the peer that each has of its own.
+fn describe(waits_for: &WaitingFor, together: bool) -> String {
     let call = Primitive::ALL.get(waits_for.call as usize).map_or("MPI", |p| p.name());
     let mut text = format!("in {call}");
     if waits_for.requests > 1 {
         text += &format!(" for {} requests, first", waits_for.requests);
     }
+    let direction = if waits_for.sends { "to" } else { "from" };
     match waits_for.peer {
         NOBODY => {}
         ANY_SOURCE => text += " from any source",
-        peer => text += &format!(" {} {peer}", if waits_for.sends { "to" } else { "from" }),
+        _ if together => text += &format!(" {direction} one rank each"),
+        peer => text += &format!(" {direction} {peer}"),
+    }
+    // Ranks of this report are those of the job; a peer is named as the call names it.
+    let elsewhere = waits_for.peer_in_job < NOBODY && waits_for.peer_in_job != waits_for.peer;
+    if elsewhere && !together {
+        text += &format!(" (rank {} of the job)", waits_for.peer_in_job);
     }
     if waits_for.peer != NOBODY {
         text +=
@@ -251,6 +258,35 @@ fn describe(waits_for: &WaitingFor) -> String {
     }
     text
 }
+
+impl RankState {
+    fn doing(&self, together: bool) -> Doing {
+        match self.phase {
+            Phase::NotAttached => Doing::Is("not in MPI (before MPI_Init, or no MPI program)"),
+            Phase::Finalized => Doing::Is("finished: left MPI_Finalize"),
+            Phase::Exited => Doing::Is("exited"),
+            Phase::Attached if self.waits_in_mpi() => Doing::Waits(describe(&self.waits_for, together)),
+            Phase::Attached => Doing::Computes,
+        }
+    }
+}
+
+/// Ranks that do the same, in one group each: the smallest group, where the odd one out is, first.
+fn groups(ranks: &[RankState], together: bool) -> Vec<(Doing, Vec<u32>)> {
+    let mut groups: Vec<(Doing, Vec<u32>)> = Vec::new();
+    for rank in ranks {
+        let doing = rank.doing(together);
+        match groups.iter_mut().find(|(known, _)| *known == doing) {
+            Some((_, ranks)) => ranks.push(rank.rank),
+            None => groups.push((doing, vec![rank.rank])),
+        }
+    }
+    groups.sort_by_key(|(_, ranks)| ranks.len());
+    groups
+}
+
+/// Lines of a report at most; with more, ranks that wait in the same call for different peers stand together.
+const MOST_LINES: usize = 32;
 
 /// "0, 2-5"
 pub(crate) fn ranks_text(ranks: &[u32]) -> String {
@@ -276,23 +312,11 @@ pub(crate) fn ranks_text(ranks: &[u32]) -> String {
 
 impl fmt::Display for HangReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Ranks that do the same are one line, so that the odd one out stands alone.
-        let mut groups: Vec<(Doing, Vec<u32>)> = Vec::new();
-        for rank in &self.state.ranks {
-            let doing = match rank.phase {
-                Phase::NotAttached => Doing::Is("not in MPI (before MPI_Init, or no MPI program)"),
-                Phase::Finalized => Doing::Is("finished: left MPI_Finalize"),
-                Phase::Exited => Doing::Is("exited"),
-                Phase::Attached if rank.waits_in_mpi() => Doing::Waits(describe(&rank.waits_for)),
-                Phase::Attached => Doing::Computes,
-            };
-            match groups.iter_mut().find(|(known, _)| *known == doing) {
-                Some((_, ranks)) => ranks.push(rank.rank),
-                None => groups.push((doing, vec![rank.rank])),
-            }
+        let mut lines = groups(&self.state.ranks, false);
+        if lines.len() > MOST_LINES {
+            lines = groups(&self.state.ranks, true);
         }
-        groups.sort_by_key(|(_, ranks)| ranks.len());
-        for (doing, ranks) in &groups {
+        for (doing, ranks) in lines.iter().take(MOST_LINES) {
             let (noun, ending) = if ranks.len() == 1 { ("rank", "s") } else { ("ranks", "") };
             write!(f, "  {noun} {}: ", ranks_text(ranks))?;
             match doing {
@@ -301,9 +325,17 @@ impl fmt::Display for HangReport {
                 Doing::Computes => writeln!(f, "compute{ending}")?,
             }
         }
+        let more: usize = lines.iter().skip(MOST_LINES).map(|(_, ranks)| ranks.len()).sum();
+        if more > 0 {
+            writeln!(f, "  and {more} ranks more, each in a call of its own")?;
+        }
         if let Some(cycle) = self.cycle() {
-            let path: Vec<String> = cycle.iter().chain(&cycle[..1]).map(u32::to_string).collect();
-            writeln!(f, "  cycle: {} (each waits for the next)", path.join(" -> "))?;
+            let path: Vec<String> =
+                cycle.iter().take(MOST_LINES).chain(&cycle[..1]).map(u32::to_string).collect();
+            let (last, path) =
+                path.split_last().map_or(("", &path[..]), |(last, path)| (last.as_str(), path));
+            let gap = if cycle.len() > MOST_LINES { "... -> " } else { "" };
+            writeln!(f, "  cycle: {} -> {gap}{last} (each waits for the next)", path.join(" -> "))?;
         }
         if self.state.unexpected > 0 || self.state.posted > 0 {
             writeln!(
@@ -383,5 +415,29 @@ mod tests {
         let first = text.lines().next().unwrap();
         assert!(first.contains("rank 1: waits in MPI_Recv from 0"), "{text}");
         assert!(text.contains("ranks 0, 2, 3: wait in MPI_Barrier, MPI_COMM_WORLD"), "{text}");
+    }
+
+    #[test]
+    fn a_peer_of_another_communicator_is_named_as_the_call_names_it_and_as_the_report_does() {
+        let mut odd = rank(3, Primitive::Recv, 0, 7);
+        odd.waits_for.context = 18;
+        odd.waits_for.peer_in_job = 2;
+        let text = report(vec![odd]).to_string();
+        assert!(
+            text.contains("waits in MPI_Recv from 0 (rank 2 of the job), tag 7, 8 bytes, communicator 18"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn a_report_of_a_thousand_ranks_fits_a_screen() {
+        let text =
+            report((0..1000).map(|i| rank(i, Primitive::Recv, (i + 1) % 1000, 7)).collect()).to_string();
+        assert!(text.contains("ranks 0-999: wait in MPI_Recv from one rank each, tag 7, 8 bytes"), "{text}");
+        assert!(text.contains(" -> 31 -> ... -> 0 (each waits for the next)"), "{text}");
+        let each_its_own = (0..1000).map(|i| rank(i, Primitive::Recv, 0, i as i32)).collect();
+        let text = report(each_its_own).to_string();
+        assert!(text.contains("and 968 ranks more"), "{text}");
+        assert!(text.lines().count() < 40 && text.len() < 8000, "{text}");
     }
 }

@@ -8,10 +8,13 @@ use crate::abort;
 use crate::arith::{ElementType, ReduceOp};
 use crate::collective_list::operation;
 use crate::descriptor::{CollectiveDescriptor, CollectiveKind};
-use crate::hang::{communicator, ranks_text};
+use crate::hang::{communicator, counted, ranks_text};
 use crate::memory::NicMemory;
 use mds::Primitive;
 use std::fmt;
+
+/// Ranks of a side that are listed by number: what is said has to fit in NIC memory.
+const MOST_LISTED: usize = 48;
 
 /// What one side called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,7 +73,11 @@ fn describe(
     );
     for (ranks, called) in &sides {
         let noun = if ranks.len() == 1 { "rank" } else { "ranks" };
-        text += &format!("\n  {noun} {}: {called}", ranks_text(ranks));
+        let listed = match ranks.get(..MOST_LISTED).filter(|first| first.len() < ranks.len()) {
+            Some(first) => format!("{} and {} more", ranks_text(first), ranks.len() - first.len()),
+            None => ranks_text(ranks),
+        };
+        text += &format!("\n  {noun} {listed}: {called}");
     }
     Some(text)
 }
@@ -92,7 +99,7 @@ impl fmt::Display for Called {
         }
         // What communicators are made by is the library's own.
         if self.bytes > 0 && !call.is_some_and(|call| call.name().starts_with("MPI_Comm_")) {
-            write!(f, ", {} bytes", self.bytes)?;
+            write!(f, ", {}", counted(self.bytes, "byte"))?;
         }
         Ok(())
     }
@@ -122,7 +129,7 @@ mod tests {
         );
         assert_eq!(
             called(Primitive::Allreduce, CollectiveKind::Allreduce, (0, 0), 1),
-            "MPI_Allreduce, MPI_MAX of i8, 1 bytes"
+            "MPI_Allreduce, MPI_MAX of i8, 1 byte"
         );
         assert_eq!(
             called(Primitive::Bcast, CollectiveKind::Broadcast, (0, 0), 40),
