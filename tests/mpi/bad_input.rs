@@ -43,6 +43,40 @@ fn every_wrong_argument_is_told_and_harms_nobody() {
     assert_eq!(ended.stdout.matches("unharmed").count(), 2, "{}", ended.stdout);
 }
 
+/// Messages of `bad_types.c`; the ones that have to be exact.
+const EXPECTED_OF_TYPES: &[&str] = &[
+    "MPI_ERR_COUNT: MPI_Type_contiguous: argument 'count' is -1, but it must not be negative",
+    "MPI_ERR_TYPE: MPI_Type_contiguous: argument 'oldtype' is MPI_DATATYPE_NULL (0x200), which is the null handle; it has to be a datatype",
+    "which is the handle of one that was freed; it has to be a datatype",
+    "MPI_ERR_TYPE: MPI_Type_contiguous: argument 'oldtype' is 0x123456789, which is no handle of one; it has to be a datatype",
+    "MPI_ERR_ARG: MPI_Type_contiguous_c: the datatype would have more bytes, or reach further, than 64 bits can count",
+    "MPI_ERR_ARG: MPI_Type_indexed: argument 'array_of_blocklengths' is -1 at index 1, but it must not be negative",
+    "MPI_ERR_ARG: MPI_Type_indexed: argument 'array_of_blocklengths' is NULL, but it has to have 4 elements",
+    "MPI_ERR_TYPE: MPI_Type_create_struct: argument 'array_of_types' is MPI_DATATYPE_NULL (0x200)",
+    "MPI_ERR_ARG: MPI_Type_create_subarray: argument 'array_of_starts' is 2 at index 0, but it must be 0 to 1",
+    "MPI_ERR_ARG: MPI_Type_create_darray: argument 'size' is 5, but the grid of array_of_psizes has 4 processes",
+    "MPI_ERR_ARG: MPI_Type_create_darray: argument 'array_of_dargs' is 2 at index 0, but 2 blocks of it must have room for the 5 elements",
+    "MPI_ERR_TYPE: MPI_Type_free: argument 'datatype' is MPI_INT, but predefined datatypes are not freed",
+    "MPI_ERR_TYPE: MPI_Type_get_contents: argument 'datatype' is MPI_INT, but predefined datatypes have no contents",
+    "MPI_ERR_ARG: MPI_Type_get_contents: argument 'max_integers' is 2, but the type has 3",
+    "MPI_ERR_KEYVAL: MPI_Type_set_attr: argument 'type_keyval' is 77, but it must be a key that MPI_Type_create_keyval made",
+    "a datatype that is not committed, but MPI_Type_commit has to be called before it is used",
+    "MPI_ERR_BUFFER: MPI_Send: argument 'buf' is NULL, but 8 bytes are to be sent",
+    "MPI_ERR_COUNT: MPI_Send_c: argument 'count' is 1152921504606846976, but so many elements are more than memory can be",
+    "MPI_ERR_TRUNCATE: MPI_Pack: argument 'outsize' is 7, but 8 bytes are needed from position 0",
+    "MPI_ERR_ARG: MPI_Pack_external_size: argument 'datarep' is \"native\", but the only one is \"external32\"",
+];
+
+#[test]
+fn every_wrong_argument_about_datatypes_is_told() {
+    let ended = launch(&Job::of(2), &compiled("bad_types"), &[] as &[&str]);
+    assert!(ended.is_well(), "{ended:#?}");
+    for text in EXPECTED_OF_TYPES {
+        assert!(ended.stdout.contains(text), "no \"{text}\" in\n{}", ended.stdout);
+    }
+    assert_eq!(ended.stdout.matches("unharmed").count(), 2, "{}", ended.stdout);
+}
+
 #[test]
 fn a_singleton_tells_wrong_arguments_too() {
     let ended =

@@ -81,3 +81,9 @@ fn messages_go_from_one_datatype_to_another_that_matches() {
     holds_with("derived_messages", &[1, 2, 3]);
     holds("derived_messages", &Job { cross_memory: false, ..Job::of(2) });
 }
+
+#[test]
+fn collectives_take_derived_datatypes() {
+    holds_with("derived_collectives", &[1, 2, 4]);
+    holds("derived_collectives", &Job { cross_memory: false, ..Job::of(3) });
+}

@@ -1,6 +1,6 @@
 //! MPI_Allgather and MPI_Allgatherv (MPI-5.0, §6.7): every member takes every block from the board. One exchange.
 
-use super::buffers::{Blocks, ReceiveBlocks, copy_own, element_at, stride, truncated};
+use super::buffers::{Blocks, ReceiveBlocks, element_at, place_own, stride, truncated};
 use super::exchange::{Call, Contribution, Piece, exchange};
 use super::gather::{All, Own, others};
 use crate::constants::*;
@@ -28,7 +28,7 @@ pub unsafe fn allgather(
     let communicator = process.communicator(comm)?;
     let (rank, size) = (communicator.rank, communicator.size);
     // SAFETY: the caller's promise.
-    let receive = unsafe {
+    let mut receive = unsafe {
         ReceiveBlocks::new(
             &process.datatypes,
             &RECEIVE_NAMES,
@@ -38,7 +38,7 @@ pub unsafe fn allgather(
             all.datatype,
         )?
     };
-    let mine = &receive.blocks[rank as usize];
+    let mine = &mut receive.blocks[rank as usize];
     let in_place = own.buffer == MPI_IN_PLACE.cast_const();
     let outgoing = if in_place {
         let (buffer, count) = place_of(&process.datatypes, all, rank);
@@ -51,12 +51,12 @@ pub unsafe fn allgather(
     if outgoing.bytes > mine.bytes {
         return Err(truncated(outgoing.bytes, mine.bytes, rank));
     }
-    if !in_place {
+    if in_place {
+        // This member's block is where it goes.
+        mine.staged = None;
+    } else {
         // SAFETY: as above.
-        unsafe { copy_own(outgoing.data, outgoing.bytes, mine) };
-    } else if mine.staged.is_some() {
-        // SAFETY: what was packed from this block goes back to it when all are unpacked.
-        unsafe { std::ptr::copy_nonoverlapping(outgoing.data, mine.data, outgoing.bytes) };
+        unsafe { place_own(outgoing.data, outgoing.bytes, mine) };
     }
     let most_bytes = receive.blocks.iter().map(|block| block.bytes).max().unwrap_or(0);
     if most_bytes > 0 && size > 1 {

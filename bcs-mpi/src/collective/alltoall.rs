@@ -1,7 +1,7 @@
 //! MPI_Alltoall and MPI_Alltoallv (MPI-5.0, §6.8): every member puts up all its blocks and takes its own block from each. One exchange; the v
 //! form begins with one in which members tell where blocks lie in their contributions.
 
-use super::buffers::{Blocks, ReceiveBlocks, SendBlocks, copy_own, truncated};
+use super::buffers::{Blocks, ReceiveBlocks, SendBlocks, place_own, truncated};
 use super::exchange::{Call, Contribution, Piece, exchange};
 use super::gather::{All, most, others};
 use crate::constants::*;
@@ -28,7 +28,7 @@ pub unsafe fn alltoall(
     let communicator = process.communicator(comm)?;
     let (rank, size) = (communicator.rank, communicator.size);
     // SAFETY: the caller's promise.
-    let incoming = unsafe {
+    let mut incoming = unsafe {
         ReceiveBlocks::new(
             &process.datatypes,
             &RECEIVE_NAMES,
@@ -66,12 +66,17 @@ pub unsafe fn alltoall(
         outgoing.data = copy.as_ptr();
     }
     let (offset, bytes) = outgoing.blocks[rank as usize];
-    let mine = &incoming.blocks[rank as usize];
+    let mine = &mut incoming.blocks[rank as usize];
     if bytes > mine.bytes {
         return Err(truncated(bytes, mine.bytes, rank));
     }
-    // SAFETY: as above.
-    unsafe { copy_own(outgoing.data.wrapping_add(offset), bytes, mine) };
+    if in_place {
+        // This member's block is where it goes.
+        mine.staged = None;
+    } else {
+        // SAFETY: as above.
+        unsafe { place_own(outgoing.data.wrapping_add(offset), bytes, mine) };
+    }
     if size > 1 {
         let offsets = match receive.blocks {
             Blocks::Vector(..) => tell_offsets(&mut process, primitive, comm, &outgoing)?,

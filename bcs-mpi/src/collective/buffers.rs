@@ -205,12 +205,15 @@ impl ReceiveBlocks {
     }
 }
 
-/// Copies a block from this process's send buffer to its receive buffer.
+/// Puts a block of this process's own where it goes: bytes that lie together, packed or not. The block needs no unpacking after that.
 ///
 /// # Safety
 /// Both must be valid for their bytes.
-pub unsafe fn copy_own(from: *const u8, sent: usize, to: &Incoming) {
-    if sent > 0 && from != to.data {
+pub unsafe fn place_own(from: *const u8, sent: usize, to: &mut Incoming) {
+    if let Some(staged) = to.staged.take() {
+        // SAFETY: the caller's promise.
+        unsafe { staged.fill_from(from, sent) };
+    } else if sent > 0 && from != to.data {
         // SAFETY: the caller's promise; a program that passes overlapping buffers gets what it gets, without harm to others.
         unsafe { std::ptr::copy(from, to.data, sent.min(to.bytes)) };
     }

@@ -1,11 +1,11 @@
 //! MPI_Gather and MPI_Gatherv (MPI-5.0, §6.5): the root takes every member's block from the board. One exchange; with small blocks only
 //! the root waits.
 
-use super::buffers::{Blocks, ReceiveBlocks, copy_own, truncated};
+use super::buffers::{Blocks, ReceiveBlocks, truncated};
 use super::exchange::{Call, Contribution, Piece, exchange};
 use crate::communicator::meeting::{Arrival, meet};
 use crate::constants::*;
-use crate::datatype::buffer::{Outgoing, RECEIVE_NAMES, SEND_NAMES};
+use crate::datatype::buffer::{Outgoing, RECEIVE_NAMES, SEND_NAMES, copy_to, layout_of};
 use crate::error::MpiResult;
 use crate::process::{self, Guard};
 use mds::Primitive;
@@ -95,19 +95,18 @@ pub unsafe fn gather(
         )?
     };
     let in_place = own.buffer == MPI_IN_PLACE.cast_const();
+    let mine = &mut receive.blocks[rank as usize];
     if in_place {
         // The root's block is where it goes.
-        receive.blocks[rank as usize].staged = None;
+        mine.staged = None;
     } else {
-        // SAFETY: as above.
-        let outgoing =
-            unsafe { Outgoing::new(&process.datatypes, &SEND_NAMES, own.buffer, own.count, own.datatype)? };
-        let mine = &receive.blocks[rank as usize];
-        if outgoing.bytes > mine.bytes {
-            return Err(truncated(outgoing.bytes, mine.bytes, rank));
+        let (datatypes, buffer) = (&process.datatypes, own.buffer);
+        let (layout, bytes) = layout_of(datatypes, &SEND_NAMES, buffer, own.count, own.datatype, "sent")?;
+        if bytes > mine.bytes {
+            return Err(truncated(bytes, mine.bytes, rank));
         }
         // SAFETY: as above.
-        unsafe { copy_own(outgoing.data, outgoing.bytes, mine) };
+        unsafe { copy_to(&layout, buffer.cast(), mine) };
     }
     let room = receive.blocks.iter().map(|block| block.bytes).max().unwrap_or(0);
     let most_bytes = if is_vector && size > 1 { most(&mut process, primitive, comm, room)? } else { room };

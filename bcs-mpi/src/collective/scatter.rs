@@ -2,7 +2,7 @@
 //! takes a part.
 
 use super::broadcast::{from_root, to_member};
-use super::buffers::{Blocks, SendBlocks, copy_own, truncated};
+use super::buffers::{Blocks, SendBlocks, place_own, truncated};
 use super::exchange::{Call, Contribution, Piece, exchange};
 use super::gather::{All, Own, most};
 use crate::constants::*;
@@ -44,7 +44,7 @@ pub unsafe fn scatter(
         };
         if own.buffer != MPI_IN_PLACE {
             // SAFETY: as above.
-            let incoming = unsafe {
+            let mut incoming = unsafe {
                 Incoming::new(&process.datatypes, &RECEIVE_NAMES, own.buffer, own.count, own.datatype)?
             };
             let (offset, bytes) = send.blocks[rank as usize];
@@ -52,11 +52,7 @@ pub unsafe fn scatter(
                 return Err(truncated(bytes, incoming.bytes, root));
             }
             // SAFETY: as above.
-            unsafe { copy_own(send.data.wrapping_add(offset), bytes, &incoming) };
-            if let Some(staged) = &incoming.staged {
-                // SAFETY: as above.
-                unsafe { staged.unpack(bytes) };
-            }
+            unsafe { place_own(send.data.wrapping_add(offset), bytes, &mut incoming) };
         }
         if size == 1 {
             return Ok(());

@@ -3,7 +3,7 @@
 //! What lies in one block, whatever its datatype is called, goes from and to where it is. Anything else is packed once by a
 //! [`Cursor`](super::Cursor) of its [`Layout`]. An operation keeps the layout, not the datatype's handle, which may be freed meanwhile.
 
-use super::cursor::Layout;
+use super::cursor::{Layout, copy};
 use super::table::Datatypes;
 use super::typemap::Type;
 use crate::constants::*;
@@ -101,8 +101,11 @@ pub fn check_address(
     }
 }
 
-/// The layout of a buffer whose type is no contiguous predefined one, and its bytes.
-fn layout(
+/// The layout of a buffer of any type, and its bytes; `action` is what is to be done with it.
+///
+/// # Errors
+/// A null buffer for something, a count or a datatype that cannot be.
+pub fn layout_of(
     datatypes: &Datatypes,
     names: &Names,
     buffer: *const c_void,
@@ -173,7 +176,7 @@ impl Outgoing {
         count: i64,
         datatype: MPI_Datatype,
     ) -> MpiResult<Self> {
-        let (layout, bytes) = layout(datatypes, names, buffer, count, datatype, "sent")?;
+        let (layout, bytes) = layout_of(datatypes, names, buffer, count, datatype, "sent")?;
         let buffer = buffer.cast::<u8>();
         if let Some(offset) = layout.as_block() {
             return Ok(Self { data: buffer.wrapping_offset(offset), bytes, packed: None });
@@ -235,7 +238,7 @@ impl Incoming {
         count: i64,
         datatype: MPI_Datatype,
     ) -> MpiResult<Self> {
-        let (layout, bytes) = layout(datatypes, names, buffer, count, datatype, "received")?;
+        let (layout, bytes) = layout_of(datatypes, names, buffer, count, datatype, "received")?;
         let buffer = buffer.cast::<u8>();
         if let Some(offset) = layout.as_block() {
             return Ok(Self { data: buffer.wrapping_offset(offset), bytes, staged: None });
@@ -246,7 +249,37 @@ impl Incoming {
     }
 }
 
+/// Copies a message within this process, from where one type has it to where another wants it, without anything in between. The buffer needs
+/// no unpacking after that.
+///
+/// # Safety
+/// `from` must be readable where the layout has bytes, the buffer of `to` still be writable.
+pub unsafe fn copy_to(layout: &Layout, from: *const u8, to: &mut Incoming) {
+    match (to.staged.take(), layout.as_block()) {
+        // SAFETY: the caller's promise.
+        (Some(staged), _) => _ = unsafe { copy(layout, from, &staged.layout, staged.buffer) },
+        (None, Some(offset)) => {
+            let from = from.wrapping_offset(offset);
+            if from != to.data && layout.bytes() > 0 {
+                // SAFETY: as above; a program that passes overlapping buffers gets what it gets, without harm to others.
+                unsafe { std::ptr::copy(from, to.data, layout.bytes().min(to.bytes)) };
+            }
+        }
+        // SAFETY: as above.
+        (None, None) => _ = unsafe { layout.cursor().pack_raw(from, to.data, to.bytes) },
+    }
+}
+
 impl Staged {
+    /// Puts packed bytes from elsewhere where the program wants them.
+    ///
+    /// # Safety
+    /// `from` must be readable for `bytes` bytes, and the buffer of the receive still be writable.
+    pub unsafe fn fill_from(&self, from: *const u8, bytes: usize) {
+        // SAFETY: the caller's promise, and that of `Incoming::new`.
+        unsafe { self.layout.cursor().unpack_raw(from, bytes, self.buffer) };
+    }
+
     /// Puts the first `bytes` bytes where the program wants them.
     ///
     /// # Safety
