@@ -146,6 +146,7 @@ impl<'a, R: EmdsRecord> EmdsRing<'a, R> {
     ///
     /// # Errors
     /// Memory that holds no ring of this type, or one whose header was overwritten.
+    #[inline]
     pub fn open(words: &'a [AtomicU64]) -> Result<Self, RingError> {
         if words.len() < HEADER_WORDS + 1 {
             return Err(RingError::TooSmall { words: words.len(), needed: HEADER_WORDS + 1 });
@@ -172,7 +173,11 @@ impl<'a, R: EmdsRecord> EmdsRing<'a, R> {
         }
         let width = metrics.len() + 1;
         let capacity = get(CAPACITY);
-        if capacity > ((words.len() - HEADER_WORDS) / width) as u64 {
+        // No division: a ring is opened every slice.
+        let fits = |rows: u64| {
+            rows.checked_mul(width as u64).is_some_and(|used| used <= (words.len() - HEADER_WORDS) as u64)
+        };
+        if !fits(capacity) {
             return Err(corrupt("the number of rows", capacity));
         }
         let span = range.last.0 - range.first.0;
@@ -194,6 +199,7 @@ impl<'a, R: EmdsRecord> EmdsRing<'a, R> {
         }
     }
 
+    #[inline]
     fn append(&self, record: &R) {
         let row = self.words[RECORDED].load(Relaxed);
         if row >= self.capacity {
@@ -205,6 +211,11 @@ impl<'a, R: EmdsRecord> EmdsRing<'a, R> {
         let row_words = &self.words[HEADER_WORDS + row as usize * self.width..][..self.width];
         row_words[0].store(record.slice().0, Relaxed);
         let values = record.values();
+        if self.metrics == R::METRIC_SET {
+            row_words[1..].iter().zip(values.as_ref()).for_each(|(word, value)| word.store(*value, Relaxed));
+            self.words[RECORDED].store(row + 1, Release);
+            return;
+        }
         let selected = R::METRICS.iter().zip(values.as_ref()).filter(|(m, _)| self.metrics.contains(**m));
         for (word, (_, value)) in row_words[1..].iter().zip(selected) {
             word.store(*value, Relaxed);
