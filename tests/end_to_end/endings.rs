@@ -1,4 +1,6 @@
 //! However a job ends, the user reads why, and nothing of it is left.
+//!
+//! `BCS_TEST_KILLS=200 scripts/test end-to-end` kills more often than the 30 times of a plain run.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -45,6 +47,28 @@ int main(int argc, char **argv) {
         MPI_Sendrecv(out, round % 2 ? count : 1, MPI_INT, (rank + 1) % ranks, 0, in, count, MPI_INT,
                      (rank + ranks - 1) % ranks, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
         MPI_Allreduce(&one, &sum, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+    }
+}"#;
+
+/// Megabytes round the ring without blocking, while sums, broadcasts and exchanges of all with all go on, until somebody ends it.
+const LARGE: &str = r#"
+#include <mpi.h>
+#include <stdlib.h>
+int main(int argc, char **argv) {
+    int rank, ranks, count = 1 << 20, part = 1 << 12;
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    int *out = calloc(count, sizeof *out), *in = calloc(count, sizeof *in);
+    double *mine = calloc(count, sizeof *mine), *sums = calloc(count, sizeof *sums);
+    for (int round = 0;; round++) {
+        MPI_Request requests[2];
+        MPI_Irecv(in, count, MPI_INT, (rank + ranks - 1) % ranks, 0, MPI_COMM_WORLD, &requests[0]);
+        MPI_Isend(out, count, MPI_INT, (rank + 1) % ranks, 0, MPI_COMM_WORLD, &requests[1]);
+        MPI_Allreduce(mine, sums, round % 2 ? part : 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+        MPI_Bcast(mine, part * 8, MPI_DOUBLE, round % ranks, MPI_COMM_WORLD);
+        MPI_Alltoall(mine, part, MPI_DOUBLE, sums, part, MPI_DOUBLE, MPI_COMM_WORLD);
+        MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
     }
 }"#;
 
@@ -159,17 +183,20 @@ fn shared_memory() -> BTreeSet<std::ffi::OsString> {
     std::fs::read_dir("/dev/shm").unwrap().filter_map(|entry| Some(entry.ok()?.file_name())).collect()
 }
 
-#[test]
-fn kill_9_in_the_middle_of_messages_leaves_no_process_and_no_shared_memory() {
-    let compiled = Compiled::new(BUSY);
+/// How often each of the tests below kills: `BCS_TEST_KILLS`, else 30.
+fn kills() -> usize {
+    std::env::var("BCS_TEST_KILLS").map_or(30, |text| text.parse().expect("BCS_TEST_KILLS is a number"))
+}
+
+/// Kills a random process of a job of `ranks` ranks at a random moment, in turn a storm, a launcher and a rank.
+fn kill_in_the_middle(program: &Compiled, ranks: &str, modes: &[&str], mut state: u64) {
     let before = shared_memory();
-    let mut state = 0x2545_F491_4F6C_DD1D_u64;
-    for round in 0..30 {
+    for round in 0..kills() {
         state ^= state << 13;
         state ^= state >> 7;
         state ^= state << 17;
-        let mode = ["", "--cross-memory off", "--slice 500us"][(state >> 8) as usize % 3];
-        let running = start(mpiexec(mode).args(["-n", "3"]).arg(compiled.program()));
+        let mode = modes[(state >> 8) as usize % modes.len()];
+        let running = start(mpiexec(mode).args(["-n", ranks]).arg(program.program()));
         std::thread::sleep(Duration::from_micros(state % 60_000));
         let pid = loop {
             match victim(&running, round % 3, (state >> 20) as usize) {
@@ -181,6 +208,21 @@ fn kill_9_in_the_middle_of_messages_leaves_no_process_and_no_shared_memory() {
         // Waiting also checks that no process is left.
         let ended = running.wait();
         assert_eq!(ended.code(), 137, "round {round}, {mode}: {ended:?}");
+        for words in [&[][..], &["program launcher", "SIGKILL"], &["rank ", "SIGKILL"]][round % 3] {
+            ended.says(words);
+        }
     }
     assert_eq!(shared_memory(), before);
+}
+
+#[test]
+fn kill_9_in_the_middle_of_messages_leaves_no_process_and_no_shared_memory() {
+    let modes = ["", "--cross-memory off", "--slice 500us"];
+    kill_in_the_middle(&Compiled::new(BUSY), "3", &modes, 0x2545_F491_4F6C_DD1D);
+}
+
+#[test]
+fn kill_9_of_one_of_many_ranks_in_large_messages_and_collectives_leaves_nothing() {
+    let modes = ["", "--slice 500us", "--cross-memory off", "--slice 200us --cross-memory off"];
+    kill_in_the_middle(&Compiled::new(LARGE), "8", &modes, 0x9E37_79B9_7F4A_7C15);
 }
