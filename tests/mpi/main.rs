@@ -32,6 +32,14 @@ fn every_send_mode_brings_every_size_byte_for_byte() {
 }
 
 #[test]
+fn collectives_bring_every_block_where_it_belongs() {
+    holds_with("collectives", &[1, 2, 3, 8]);
+    holds("collectives", &Job { cross_memory: false, ..Job::of(3) });
+    let slice = SliceLength::Fixed(Duration::from_micros(200));
+    holds("collectives", &Job { slice, ..Job::of(2) });
+}
+
+#[test]
 fn messages_arrive_in_order_however_many_wait() {
     holds_with("ordering", &[2, 3]);
 }
