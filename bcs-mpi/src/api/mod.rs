@@ -18,7 +18,7 @@ mod test;
 
 pub use probe::bcs_probe;
 pub use receive::{Received, bcs_recv};
-pub use send::bcs_send;
+pub use send::{bcs_send, bcs_send_filled};
 pub use test::bcs_test;
 
 /// Whether a call waits for what it starts or looks at.

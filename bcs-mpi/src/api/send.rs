@@ -51,3 +51,21 @@ pub unsafe fn bcs_send(
         }
     }
 }
+
+/// Sends `bytes` bytes that `fill` writes to where they ride, piece by piece in order, if the message can be buffered: then it is complete.
+/// Otherwise nothing was sent, and the answer is false.
+///
+/// # Errors
+/// The NIC fails.
+pub fn bcs_send_filled(
+    process: &mut Guard,
+    send: &Send,
+    bytes: usize,
+    fill: impl FnMut(*mut u8, usize),
+) -> MpiResult<bool> {
+    let posted = process.port.post_filled_send(send, bytes, fill)?;
+    if posted {
+        process.port.nudge(false)?;
+    }
+    Ok(posted)
+}

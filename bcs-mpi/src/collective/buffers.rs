@@ -138,12 +138,12 @@ impl SendBlocks {
             let start = element_at(buffer.cast(), at, extent).cast::<c_void>();
             let start = if buffer.is_null() && in_place { std::ptr::null() } else { start };
             // SAFETY: the caller's promise.
-            let outgoing = unsafe { Outgoing::new(datatypes, names, start, count, datatype)? };
+            let outgoing = unsafe { Outgoing::as_it_lies(datatypes, names, start, count, datatype)? };
             let offset = if in_place {
                 ((at - first) as usize).wrapping_mul(extent as usize)
             } else {
                 // SAFETY: the message is readable.
-                packed.extend_from_slice(unsafe { outgoing.as_bytes() });
+                unsafe { outgoing.append_to(&mut packed) };
                 packed.len() - outgoing.bytes
             };
             if outgoing.bytes > 0 {

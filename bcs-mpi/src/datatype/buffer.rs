@@ -127,10 +127,30 @@ pub struct Outgoing {
     pub bytes: usize,
     /// Where they were packed, if they were.
     pub packed: Option<Box<[u8]>>,
+    /// How they lie, if they do not lie together and were not packed yet; then there is no first byte.
+    pub scattered: Option<Box<Scattered>>,
+}
+
+/// The bytes of a message that do not lie together.
+pub struct Scattered {
+    buffer: *const u8,
+    layout: Layout,
+}
+
+impl Scattered {
+    /// Calls `send` with a function that writes the message piece by piece, in order: each time so many bytes to an address.
+    ///
+    /// # Safety
+    /// The buffer must still be readable, and what is written to writable.
+    pub unsafe fn fill<R>(&self, send: impl FnOnce(&mut dyn FnMut(*mut u8, usize)) -> R) -> R {
+        let mut cursor = self.layout.cursor();
+        // SAFETY: the promise of `Outgoing::as_it_lies`, and the caller's.
+        send(&mut |to, bytes| _ = unsafe { cursor.pack_raw(self.buffer, to, bytes) })
+    }
 }
 
 impl Outgoing {
-    /// The message that a call's arguments describe.
+    /// The message that a call's arguments describe, in one piece: packed if need be.
     ///
     /// # Safety
     /// `buffer` must be readable for `count` elements, unless it is null.
@@ -145,31 +165,85 @@ impl Outgoing {
         count: i64,
         datatype: MPI_Datatype,
     ) -> MpiResult<Self> {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let mut message = Self::as_it_lies(datatypes, names, buffer, count, datatype)?;
+            message.put_together();
+            Ok(message)
+        }
+    }
+
+    /// The message that a call's arguments describe, as it lies in memory: perhaps scattered.
+    ///
+    /// # Safety
+    /// `buffer` must be readable for `count` elements, unless it is null.
+    ///
+    /// # Errors
+    /// A null buffer for something, a count or a datatype that cannot be.
+    #[inline(always)]
+    pub unsafe fn as_it_lies(
+        datatypes: &Datatypes,
+        names: &Names,
+        buffer: *const c_void,
+        count: i64,
+        datatype: MPI_Datatype,
+    ) -> MpiResult<Self> {
         let Some(element) = contiguous_bytes(datatype) else {
-            // SAFETY: the caller's promise.
-            return unsafe { Self::of_layout(datatypes, names, buffer, count, datatype) };
+            return Self::of_layout(datatypes, names, buffer, count, datatype);
         };
         let bytes = total(names, count, element)?;
         if buffer.is_null() && bytes != 0 {
             return Err(null(names[0], bytes, "sent"));
         }
-        Ok(Self { data: buffer.cast(), bytes, packed: None })
+        Ok(Self { data: buffer.cast(), bytes, packed: None, scattered: None })
     }
 
-    /// Its bytes.
+    /// Packs the message if it is scattered.
     ///
     /// # Safety
     /// The buffer must still be readable.
-    pub unsafe fn as_bytes(&self) -> &[u8] {
-        if self.bytes == 0 {
+    #[inline(always)]
+    pub unsafe fn put_together(&mut self) {
+        if let Some(scattered) = self.scattered.take() {
+            // SAFETY: the caller's promise.
+            let packed = unsafe { scattered.layout.pack(scattered.buffer) }.into_boxed_slice();
+            self.data = packed.as_ptr();
+            self.packed = Some(packed);
+        }
+    }
+
+    /// Its bytes, of a message in one piece.
+    ///
+    /// # Safety
+    /// The buffer must still be readable.
+    unsafe fn as_bytes(&self) -> &[u8] {
+        if self.bytes == 0 || self.data.is_null() {
             return &[];
         }
         // SAFETY: the promise of `new`, and the caller's.
         unsafe { std::slice::from_raw_parts(self.data, self.bytes) }
     }
 
+    /// Appends its bytes.
+    ///
+    /// # Safety
+    /// The buffer must still be readable.
+    pub unsafe fn append_to(&self, packed: &mut Vec<u8>) {
+        let Some(scattered) = &self.scattered else {
+            // SAFETY: the caller's promise.
+            return packed.extend_from_slice(unsafe { self.as_bytes() });
+        };
+        packed.reserve(self.bytes);
+        // SAFETY: the caller's promise; the room is there, and all of it is written.
+        unsafe {
+            let to = packed.as_mut_ptr().add(packed.len());
+            scattered.fill(|fill| fill(to, self.bytes));
+            packed.set_len(packed.len() + self.bytes);
+        }
+    }
+
     #[inline(never)]
-    unsafe fn of_layout(
+    fn of_layout(
         datatypes: &Datatypes,
         names: &Names,
         buffer: *const c_void,
@@ -179,11 +253,10 @@ impl Outgoing {
         let (layout, bytes) = layout_of(datatypes, names, buffer, count, datatype, "sent")?;
         let buffer = buffer.cast::<u8>();
         if let Some(offset) = layout.as_block() {
-            return Ok(Self { data: buffer.wrapping_offset(offset), bytes, packed: None });
+            return Ok(Self { data: buffer.wrapping_offset(offset), bytes, packed: None, scattered: None });
         }
-        // SAFETY: the caller's promise.
-        let packed = unsafe { layout.pack(buffer) }.into_boxed_slice();
-        Ok(Self { data: packed.as_ptr(), bytes, packed: Some(packed) })
+        let scattered = Some(Box::new(Scattered { buffer, layout }));
+        Ok(Self { data: std::ptr::null(), bytes, packed: None, scattered })
     }
 }
 

@@ -3,7 +3,7 @@
 //! A ready send is a standard one. Small messages are buffered by the NIC, so they are complete when they are posted.
 
 use super::send_tag;
-use crate::api::{Mode, bcs_send};
+use crate::api::{Mode, bcs_send, bcs_send_filled};
 use crate::constants::*;
 use crate::datatype::Outgoing;
 use crate::datatype::buffer::{NAMES, Names};
@@ -78,6 +78,31 @@ pub(super) fn describe(
     Ok(Some((send, peer)))
 }
 
+/// Sends a scattered message straight from where it lies, if it can be buffered; else packs it, and answers false.
+///
+/// # Safety
+/// The message must be readable.
+#[inline(never)]
+unsafe fn send_scattered(
+    process: &mut Guard,
+    mode: SendMode,
+    send: &Send,
+    message: &mut Outgoing,
+) -> MpiResult<bool> {
+    if mode != SendMode::Buffered
+        && let Some(scattered) = &message.scattered
+    {
+        let bytes = message.bytes;
+        // SAFETY: the caller's promise; the NIC gives places that are writable.
+        if unsafe { scattered.fill(|fill| bcs_send_filled(process, send, bytes, fill))? } {
+            return Ok(true);
+        }
+    }
+    // SAFETY: the caller's promise.
+    unsafe { message.put_together() };
+    Ok(false)
+}
+
 /// MPI_Send, MPI_Bsend, MPI_Ssend, MPI_Rsend.
 ///
 /// # Safety
@@ -97,9 +122,14 @@ pub unsafe fn send(
 ) -> MpiResult {
     let mut process = process::enter()?;
     // SAFETY: the caller's promise.
-    let message =
-        unsafe { Outgoing::new(&process.datatypes, const { &NAMES as &Names }, buf, count, datatype)? };
+    let mut message = unsafe {
+        Outgoing::as_it_lies(&process.datatypes, const { &NAMES as &Names }, buf, count, datatype)?
+    };
     let Some((send, peer)) = describe(&process, &PEER_NAMES, dest, tag, comm, mode)? else { return Ok(()) };
+    // SAFETY: as above.
+    if message.scattered.is_some() && unsafe { send_scattered(&mut process, mode, &send, &mut message)? } {
+        return Ok(());
+    }
     if mode == SendMode::Buffered {
         // SAFETY: the message is readable.
         return unsafe { super::attached_buffer::send(&mut process, &send, message.data, message.bytes) };
@@ -128,11 +158,16 @@ pub unsafe fn isend(
 ) -> MpiResult<MPI_Request> {
     let mut process = process::enter()?;
     // SAFETY: the caller's promise.
-    let message =
-        unsafe { Outgoing::new(&process.datatypes, const { &NAMES as &Names }, buf, count, datatype)? };
+    let mut message = unsafe {
+        Outgoing::as_it_lies(&process.datatypes, const { &NAMES as &Names }, buf, count, datatype)?
+    };
     let Some((send, peer)) = describe(&process, &PEER_NAMES, dest, tag, comm, mode)? else {
         return Ok(BUFFERED);
     };
+    // SAFETY: as above.
+    if message.scattered.is_some() && unsafe { send_scattered(&mut process, mode, &send, &mut message)? } {
+        return Ok(BUFFERED);
+    }
     if mode == SendMode::Buffered {
         // SAFETY: the message is readable.
         unsafe { super::attached_buffer::send(&mut process, &send, message.data, message.bytes)? };

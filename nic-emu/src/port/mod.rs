@@ -6,6 +6,7 @@
 
 mod buffering;
 mod completing;
+mod filling;
 mod lending;
 mod meeting;
 mod moving;

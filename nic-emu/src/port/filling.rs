@@ -1,0 +1,67 @@
+//! Sends of messages that do not lie in one piece: their bytes are written straight to where they ride, in order and piece by piece, and
+//! nowhere before.
+
+use super::{Port, PortError, Send};
+use crate::descriptor::{INLINE_BYTES, NO_REQUEST, Payload, SendDescriptor, encode_inline};
+use crate::doorbell::RingKind;
+use crate::memory::SEND_RING;
+use crate::slab::{PIPELINED_BYTES, SLAB_BYTES};
+
+impl Port {
+    /// Posts a send of `bytes` bytes that `fill` writes: it is called for one piece after the other, with the place and the length of each,
+    /// and has to write all of it. False when the message cannot be buffered (too long, no room, or it has to be waited for): then
+    /// nothing was posted, and it has to be given to [`Self::post_send`] in one piece.
+    pub fn post_filled_send(
+        &mut self,
+        send: &Send,
+        bytes: usize,
+        mut fill: impl FnMut(*mut u8, usize),
+    ) -> Result<bool, PortError> {
+        if send.synchronous {
+            return Ok(false);
+        }
+        self.reserve(RingKind::Send, SEND_RING)?;
+        if bytes <= INLINE_BYTES {
+            let mut words = [0u64; INLINE_BYTES / 8];
+            fill(words.as_mut_ptr().cast(), bytes);
+            let peers = (send.source, send.destination);
+            self.post(RingKind::Send, &encode_inline(send.context, peers, send.tag, bytes as u64, words))?;
+            return Ok(true);
+        }
+        let descriptor = |slab| SendDescriptor {
+            context: send.context,
+            source: send.source,
+            tag: send.tag,
+            bytes: bytes as u64,
+            destination: send.destination,
+            request: NO_REQUEST,
+            synchronous: false,
+            payload: Payload::Slab(slab),
+        };
+        if let Some(first) = self.run_for(send.destination, bytes)? {
+            self.post(RingKind::Send, &descriptor(first).encode())?;
+            let to = self.memory.run(self.local_index, first, bytes as u64)?;
+            let mut filled = 0;
+            while filled < bytes {
+                let left = bytes - filled;
+                let chunk = (self.channel.chunk_bytes(filled as u64, left as u64) as usize).min(left);
+                // SAFETY: the chunk lies in the run, which has room for the message.
+                fill(unsafe { to.as_ptr().add(filled) }, chunk);
+                filled += chunk;
+                self.memory.filled(self.local_index, first)?.publish(filled as u32);
+            }
+            return Ok(true);
+        }
+        if bytes > SLAB_BYTES {
+            return Ok(false);
+        }
+        let block = self.memory.rank(self.local_index)?;
+        let Some(slab) = self.slabs.take(bytes, &block.returned) else { return Ok(false) };
+        fill(self.memory.slab(self.local_index, slab)?.as_ptr(), bytes);
+        if bytes >= PIPELINED_BYTES {
+            block.filled[slab as usize].publish(bytes as u32);
+        }
+        self.post(RingKind::Send, &descriptor(slab).encode())?;
+        Ok(true)
+    }
+}
