@@ -203,6 +203,11 @@ impl NicHost {
         SliceIndex(self.memory.control().slice.get())
     }
 
+    /// Whether a rank was refused another one's memory, although cross-memory attach may be used.
+    pub fn cross_memory_refused(&self) -> bool {
+        self.config.cross_memory && self.memory.header().cross_memory.get() == 0
+    }
+
     /// Ends the NIC thread.
     pub fn stop(&mut self) {
         if let Some(thread) = self.thread.take() {

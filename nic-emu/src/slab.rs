@@ -126,6 +126,13 @@ impl SlabAllocator {
         }
         None
     }
+
+    /// Whether a slab that this rank has taken was given back.
+    #[inline]
+    pub fn has_back(&self, slab: u32, returned: &ReturnedSlabs) -> bool {
+        let word = slab as usize / 64 % WORDS;
+        (self.free[word] | returned.0[word].load(Ordering::Relaxed)) >> (slab % 64) & 1 != 0
+    }
 }
 
 /// Where in a word of free slabs a run of so many begins.
@@ -167,7 +174,9 @@ mod tests {
                     Some(at) if !out.is_empty() => {
                         let (first, bytes) = out.swap_remove(at as usize % out.len());
                         prop_assert!(run(first, bytes).all(|slab| used.remove(&slab)));
+                        prop_assert!(!slabs.has_back(first, &returned));
                         prop_assert!(returned.give_back(first, bytes as u64));
+                        prop_assert!(slabs.has_back(first, &returned));
                     }
                     Some(_) => {}
                 }

@@ -464,10 +464,12 @@ impl<'a> Launcher<'a> {
         if let Some(output) = &mut self.output {
             output.finish(&self.watch, self.storm.as_fd());
         }
-        if let Some(why) = self.nic.cross_memory_refusal().filter(|_| self.nic.is_used()) {
+        if let Some(why) = self.nic.cross_memory_refusal() {
             self.storm.send(&Notice::Remark(format!(
-                "the kernel refuses to copy messages from process to process, so they went through NIC memory, which \
-                 takes longer for large ones ({why}); --cross-memory off ends this remark"
+                "the system refuses cross-memory attach ({why}), so large messages went through windows in NIC memory: \
+                 slower where one end computes or ranks share cores, and for large collectives; an administrator can \
+                 allow it (sysctl kernel.yama.ptrace_scope=1; for a container, the capability SYS_PTRACE or a seccomp \
+                 profile with process_vm_readv and process_vm_writev); --cross-memory off ends this remark"
             )));
         }
         if let Err(error) = self.nic.dump(self.prepared.job, self.prepared.host) {

@@ -115,14 +115,15 @@ impl JobNic {
         })
     }
 
-    /// Whether the NIC has had anything to do: many programs never call MPI.
-    pub fn is_used(&self) -> bool {
-        self.host.slices().0 > 0
-    }
-
-    /// Why messages were not copied from process to process although they might have been, if so.
+    /// Why messages were not copied from process to process although they might have been, if so: the kernel refuses it to the
+    /// launcher, or refused it to a rank. None for a job that had no use for it: a single rank, or no call of MPI.
     pub fn cross_memory_refusal(&self) -> Option<&str> {
-        self.cross_memory_refusal.as_deref()
+        if self.ranks < 2 || self.host.slices().0 == 0 {
+            return None;
+        }
+        let refused_later =
+            || self.host.cross_memory_refused().then_some("process_vm_readv is refused to a rank");
+        self.cross_memory_refusal.as_deref().or_else(refused_later)
     }
 
     /// Ends the recording of slices and writes it to the job's trace directory.

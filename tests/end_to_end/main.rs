@@ -11,6 +11,7 @@ mod bad_input;
 mod endings;
 mod installation;
 mod monitoring;
+mod refusal;
 mod run;
 mod sizes;
 mod standard_abi;

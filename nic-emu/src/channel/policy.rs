@@ -19,6 +19,7 @@
 //! of both ends 4.6 µs as before. So which one is used is learnt while messages go (`pace`).
 
 use crate::memory::NicMemory;
+use crate::slab::{SLAB_BYTES, SLABS};
 use crate::transfer::{CLAIM_BYTES, SLOT_BYTES, WINDOW_DATA_BYTES};
 
 /// The smallest chunk of a message for the window, and the unit of cutting for cross-memory attach: a page.
@@ -32,21 +33,37 @@ pub(super) const ATTACH_TRIAL_MESSAGES: u32 = 2048;
 /// The window is timed again once in so many messages that go by attach, with [`window_trial_bytes`] of the message.
 pub(super) const WINDOW_TRIAL_MESSAGES: u32 = 64;
 
-/// Bytes of a copy into NIC memory that is timed, at least: shorter ones say more of the clock than of the stores.
-pub(super) const TIMED_BYTES: usize = 1 << 10;
-/// Of copies shorter than this only some are timed: reading the clock twice would cost a tenth of them.
-pub(super) const ALWAYS_TIMED_BYTES: usize = 4 << 10;
-/// Copies through the caches of which the first bytes of one are streamed, to time that.
-pub(super) const STREAMING_TRIAL_COPIES: u32 = 256;
-/// Copies past the caches of which the first bytes of one go through them, to time that.
+/// Bytes of a copy into NIC memory that is timed, at least: shorter ones say more of the clock, the store buffer and the
+/// wait for streaming stores to be out than of the pace of the stores.
+pub(super) const TIMED_BYTES: usize = 4 << 10;
+/// Bytes of a trial of stores through the caches, at most.
+pub(super) const TRIAL_BYTES: usize = 8 << 10;
+/// Copies past the caches of which the first bytes of one go through them, to time that: two microseconds in 32 messages.
 pub(super) const THROUGH_CACHES_TRIAL_COPIES: u32 = 32;
+/// Bytes that are stored through the caches before streaming is attempted for the first time: once round a rank's slabs, as
+/// pages that are touched for the first time tell nothing.
+pub(super) const FIRST_ATTEMPT_BYTES: usize = SLABS * SLAB_BYTES;
+/// The last bytes of an attempt to stream, by which it is judged.
+pub(super) const ATTEMPT_JUDGED_BYTES: usize = 256 << 10;
+/// Bytes that an attempt streams: once round the slabs and the ones by which it is judged. Between near cores that costs some 0.1 ms.
+pub(super) const ATTEMPT_BYTES: usize = SLABS * SLAB_BYTES + ATTEMPT_JUDGED_BYTES;
 
-/// Whether to stream what a sender copies, by what it has timed; `now` says what it does.
+/// Copies through the caches after which a quarter of what was learnt of streaming is forgotten.
+pub(super) const FORGETTING_COPIES: u32 = 256;
+
+/// Ticks by which a reader takes 64 KB later from memory than from a near cache: some 3 µs.
+pub(super) const FROM_MEMORY_TICKS: u64 = 7_000;
+
+/// Whether to attempt to stream, by what 64 KB took either way.
 #[inline]
-pub(super) fn streams_instead(through_caches: u64, past_them: u64, now: bool) -> bool {
-    let known = through_caches != 0 && past_them != 0;
-    // A reader takes lines from a near cache sooner than from memory: streaming has to be faster by far.
-    known && if now { 2 * through_caches > 3 * past_them } else { through_caches > 2 * past_them }
+pub(super) fn is_worth_streaming(through_caches: u64, past_them: u64) -> bool {
+    through_caches > 2 * past_them && through_caches > past_them + FROM_MEMORY_TICKS
+}
+
+/// Whether to go on streaming, which has to be faster for more than the sender.
+#[inline]
+pub(super) fn stays_streaming(through_caches: u64, past_them: u64) -> bool {
+    2 * through_caches > 3 * past_them && through_caches > past_them + FROM_MEMORY_TICKS
 }
 
 /// Bytes of a trial of the window: enough chunks that the first one, which waits for more than its lines, does not tell

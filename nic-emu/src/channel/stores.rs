@@ -3,19 +3,26 @@
 //! Between cores of one L3 storing through the caches is four times as fast, as the reader takes the lines from there. Between cores
 //! that are far from each other it is four times as slow: every line that the reader has held must be taken from it first,
 //! one round trip each, while streaming stores do not ask for the line. Which one it is changes while a job runs, where the
-//! host of a virtual machine moves its cores about. So each rank times what it does and, now and then, what it does not do. Nobody
-//! else needs to know: a reader reads either.
+//! host of a virtual machine moves its cores about. So each rank times what it does and, now and then, what it does not do. Nobody else needs to know: a reader reads either.
 
 use super::copy;
 use super::pace::ticks;
-use super::policy::{ALWAYS_TIMED_BYTES, TIMED_BYTES, streams_instead};
-use super::policy::{STREAMING_TRIAL_COPIES, THROUGH_CACHES_TRIAL_COPIES};
+use super::policy::{
+    ATTEMPT_BYTES, ATTEMPT_JUDGED_BYTES, FIRST_ATTEMPT_BYTES, FORGETTING_COPIES, FROM_MEMORY_TICKS,
+    THROUGH_CACHES_TRIAL_COPIES,
+};
+use super::policy::{TIMED_BYTES, TRIAL_BYTES, is_worth_streaming, stays_streaming};
 
 /// What a rank has learnt of its stores.
 #[derive(Debug, Default)]
 pub struct Stores {
     streaming: bool,
+    /// Copies that were long enough to be timed.
     copies: u32,
+    /// Bytes of these copies before streaming was tried for the first time.
+    before: usize,
+    /// Bytes that are still to be streamed before it is judged; 0 when no attempt is under way.
+    attempt: usize,
     /// Ticks in which 64 KB are stored through the caches, and past them; 0 when not known.
     ticks: [u64; 2],
 }
@@ -27,53 +34,48 @@ impl Stores {
         self.streaming
     }
 
+    /// Whether it copies past the caches as what has been found to be faster, and not to find out.
+    #[inline]
+    pub fn are_settled_on_streaming(&self) -> bool {
+        self.streaming && self.attempt == 0
+    }
+
     /// Copies into NIC memory for another core. Whatever is published after that with a release store is seen with the bytes.
     ///
     /// # Safety
     /// `from` is readable and `to` writable for `bytes` bytes, and they do not overlap.
     #[inline]
     pub unsafe fn copy_in(&mut self, from: *const u8, to: *mut u8, bytes: usize) {
-        self.copies = self.copies.wrapping_add(1);
-        if bytes < TIMED_BYTES || bytes < ALWAYS_TIMED_BYTES && !self.copies.is_multiple_of(4) {
+        if bytes < TIMED_BYTES {
             // SAFETY: the caller's promise.
-            return unsafe {
-                if self.streaming { copy::stream_in(from, to, bytes) } else { copy::copy_in(from, to, bytes) }
-            };
+            return unsafe { store(self.streaming, from, to, bytes) };
         }
-        let trial = self.copies.is_multiple_of(if self.streaming {
-            THROUGH_CACHES_TRIAL_COPIES
-        } else {
-            STREAMING_TRIAL_COPIES
-        });
+        let trial = self.is_trial();
         // A trial costs little even where it is slow: the rest goes the way that is known to be faster.
-        let first = if trial { TIMED_BYTES } else { bytes };
+        let first = if trial { bytes.min(TRIAL_BYTES) } else { bytes };
+        let streaming = self.streaming && !trial;
+        let started = ticks();
         // SAFETY: the caller's promise; the two parts are those of the whole.
-        unsafe {
-            self.timed(self.streaming != trial, from, to, first);
-            if first < bytes {
-                self.timed(self.streaming, from.add(first), to.add(first), bytes - first);
-            }
-        }
-        if trial {
-            self.streaming = streams_instead(self.ticks[0], self.ticks[1], self.streaming);
-        }
+        unsafe { store(streaming, from, to, first) };
+        let taken = ticks().saturating_sub(started);
+        let (from, to) = (from.wrapping_add(first), to.wrapping_add(first));
+        // SAFETY: as above.
+        unsafe { store(self.streaming, from, to, bytes - first) };
+        self.note(streaming, taken, first);
     }
 
-    /// # Safety
-    /// As [`Self::copy_in`].
+    /// Whether the next copy goes through the caches although others do not.
     #[inline]
-    unsafe fn timed(&mut self, streaming: bool, from: *const u8, to: *mut u8, bytes: usize) {
-        let started = ticks();
-        // SAFETY: the caller's promise.
-        unsafe { if streaming { copy::stream_in(from, to, bytes) } else { copy::copy_in(from, to, bytes) } }
-        self.note(streaming, ticks().saturating_sub(started), bytes);
+    fn is_trial(&mut self) -> bool {
+        self.copies = self.copies.wrapping_add(1);
+        self.streaming && self.attempt == 0 && self.copies.is_multiple_of(THROUGH_CACHES_TRIAL_COPIES)
     }
 
     /// Moves an estimate towards a sample: half of the way down, as nothing makes a copy faster than it can be; upwards by a
-    /// quarter at most, as much makes it slower once.
+    /// quarter at most, as much makes it slower once. Then decides.
     #[inline]
     fn note(&mut self, streaming: bool, ticks: u64, bytes: usize) {
-        if ticks == 0 || bytes < TIMED_BYTES {
+        if ticks == 0 {
             return;
         }
         let sample = ((ticks << 16) / bytes as u64).max(1);
@@ -83,10 +85,34 @@ impl Stores {
             old if sample < old => (old + sample) / 2,
             old => old + (sample - old).min(old) / 4,
         };
-        if !streaming && !self.streaming && self.ticks[1] != 0 {
-            self.streaming = streams_instead(self.ticks[0], self.ticks[1], false);
+        let [through_caches, past_them] = self.ticks;
+        if self.streaming {
+            self.attempt = self.attempt.saturating_sub(bytes);
+            if self.attempt > ATTEMPT_JUDGED_BYTES {
+                self.ticks[1] = 0;
+            } else if self.attempt == 0 {
+                self.streaming = stays_streaming(through_caches, past_them);
+            }
+        } else if past_them == 0 {
+            self.before += bytes;
+            self.streaming = self.before >= FIRST_ATTEMPT_BYTES;
+            self.attempt = ATTEMPT_BYTES;
+        } else if is_worth_streaming(through_caches, past_them) {
+            self.streaming = true;
+            self.attempt = ATTEMPT_BYTES;
+        } else if self.copies.is_multiple_of(FORGETTING_COPIES) && past_them > FROM_MEMORY_TICKS {
+            // An attempt may have met a bad moment. No further than what can be: near cores would attempt it for ever.
+            self.ticks[1] -= past_them / 4;
         }
     }
+}
+
+/// # Safety
+/// As [`Stores::copy_in`].
+#[inline]
+unsafe fn store(streaming: bool, from: *const u8, to: *mut u8, bytes: usize) {
+    // SAFETY: the caller's promise.
+    unsafe { if streaming { copy::stream_in(from, to, bytes) } else { copy::copy_in(from, to, bytes) } }
 }
 
 #[cfg(test)]
@@ -97,16 +123,12 @@ mod tests {
     fn learn(stores: &mut Stores, copies: u32, through_caches: u64, past_them: u64) -> u32 {
         let mut streamed = 0;
         for _ in 0..copies {
-            stores.copies += 1;
-            let period = if stores.streaming { THROUGH_CACHES_TRIAL_COPIES } else { STREAMING_TRIAL_COPIES };
-            let trial = stores.copies.is_multiple_of(period);
-            let streaming = stores.streaming != trial;
+            let streaming = !stores.is_trial() && stores.streaming;
             streamed += streaming as u32;
-            let ticks = if streaming { past_them } else { through_caches };
+            // Lines that were stored through the caches before are slow to stream.
+            let slow = if stores.attempt > ATTEMPT_BYTES / 2 { through_caches } else { 0 };
+            let ticks = if streaming { past_them + slow } else { through_caches };
             stores.note(streaming, ticks / 8, 8 << 10);
-            if trial {
-                stores.streaming = streams_instead(stores.ticks[0], stores.ticks[1], stores.streaming);
-            }
         }
         streamed
     }
@@ -114,10 +136,20 @@ mod tests {
     #[test]
     fn the_faster_stores_are_found_and_found_again_when_the_machine_changes() {
         let mut stores = Stores::default();
-        assert!(learn(&mut stores, 10_000, 5_000, 14_000) < 100);
-        assert!(learn(&mut stores, 10_000, 80_000, 15_000) > 9_500);
-        assert!(learn(&mut stores, 10_000, 5_000, 14_000) < 1_000);
-        assert!(!stores.streaming);
+        assert!(learn(&mut stores, 10_000, 5_000, 14_000) < 700);
+        assert!(learn(&mut stores, 10_000, 50_000, 8_000) > 9_500);
+        assert!(learn(&mut stores, 10_000, 5_000, 14_000) < 700);
+        assert!(!stores.are_streaming());
+        // Of messages of 4 KB: the sender alone would stream.
+        assert!(learn(&mut stores, 10_000, 8_600, 2_500) < 700);
+    }
+
+    #[test]
+    fn an_attempt_at_a_bad_moment_is_repeated() {
+        let mut stores = Stores::default();
+        learn(&mut stores, 600, 50_000, 60_000);
+        assert!(!stores.are_streaming());
+        assert!(learn(&mut stores, 10_000, 50_000, 8_000) > 5_000);
     }
 
     #[test]
@@ -127,15 +159,23 @@ mod tests {
         for _ in 0..50 {
             stores.note(false, 50_000_000, 8 << 10);
             learn(&mut stores, 20, 5_000, 14_000);
-            assert!(!stores.streaming);
+            assert!(!stores.are_streaming());
         }
+    }
+
+    #[test]
+    fn without_a_counter_stores_go_through_the_caches() {
+        let mut stores = Stores::default();
+        learn(&mut stores, 1_000, 0, 0);
+        assert!(!stores.are_streaming());
     }
 
     #[test]
     fn bytes_arrive_whatever_is_being_tried() {
         let mut stores = Stores::default();
         let from: Vec<u8> = (0..70_000u32).map(|i| (i * 7 + i / 251) as u8).collect();
-        for round in 0..2 * STREAMING_TRIAL_COPIES as usize {
+        for round in 0..640_usize {
+            stores.streaming = round % 3 == 0;
             let bytes = if round % 2 == 0 { round * 31 % 70_000 } else { round % 10_000 };
             let mut to = vec![0xaau8; bytes + 64];
             // SAFETY: both are long enough.

@@ -10,7 +10,11 @@ use super::{Port, PortError};
 use crate::channel;
 use crate::memory::Corrupt;
 use crate::outstanding::Purpose;
-use crate::slab::{BUFFERED_BYTES, PIPELINED_BYTES};
+use crate::slab::{BUFFERED_BYTES, PIPELINED_BYTES, SLAB_BYTES};
+
+/// Bytes up to which a message is buffered also while the one before it is not received yet and stores go past the caches: of longer
+/// ones one behind the other, memory would see every byte twice, which takes longer than cross-memory attach by both ends.
+const STREAMED_BYTES: usize = 32 << 10;
 
 /// A receive whose bytes are being copied out of slabs that its sender still fills.
 #[derive(Clone, Copy, Debug)]
@@ -30,9 +34,16 @@ impl Port {
         {
             return Ok(None);
         }
-        let block = self.memory.rank(self.local_index)?;
-        let first = self.slabs.take(bytes, &block.returned);
+        let returned = &self.memory.rank(self.local_index)?.returned;
+        if bytes > STREAMED_BYTES
+            && self.stores.are_settled_on_streaming()
+            && !self.slabs.has_back(self.last_run, returned)
+        {
+            return Ok(None);
+        }
+        let first = self.slabs.take(bytes, returned);
         if let Some(first) = first {
+            self.last_run = first;
             self.memory.filled(self.local_index, first)?.begin();
         }
         Ok(first)
@@ -53,8 +64,8 @@ impl Port {
         let mut filled = 0;
         while filled < bytes {
             let left = bytes - filled;
-            let chunk =
-                self.channel.chunk_bytes(filled as u64, left as u64) << self.stores.are_streaming() as u32;
+            let longer = self.stores.are_streaming() && bytes > 2 * SLAB_BYTES;
+            let chunk = self.channel.chunk_bytes(filled as u64, left as u64) << longer as u32;
             let chunk = (chunk as usize).min(left);
             // SAFETY: the chunk lies in the message, which the caller vouches for, and in the run, which is this rank's until it is
             // given back, after all of it was published.

@@ -73,6 +73,8 @@ pub struct Port {
     /// The taken word as last read: at least so many cells are free.
     taken: Heads,
     slabs: SlabAllocator,
+    /// The first slab of the message that was buffered last.
+    last_run: u32,
     outstanding: Outstanding,
     transfers_seen: u32,
     moving: Vec<Moving>,
@@ -105,6 +107,7 @@ impl Port {
             heads,
             taken: memory.taken()[local_index as usize].read(),
             slabs: SlabAllocator::new(),
+            last_run: 0,
             outstanding: Outstanding::default(),
             transfers_seen,
             moving: Vec::new(),
