@@ -46,6 +46,8 @@ pub mod hang;
 #[cfg(not(loom))]
 pub mod host;
 #[cfg(not(loom))]
+pub mod lane;
+#[cfg(not(loom))]
 pub mod matching;
 #[cfg(not(loom))]
 pub mod memory;

@@ -1,5 +1,6 @@
 //! How much a slice schedules, and how ranks wait: the NIC's policies, in one place.
 
+use crate::lane::LANE_CHUNK_BYTES;
 use crate::memory::NicMemory;
 
 /// Descriptors of one rank that a slice takes at most; more wait for the next.
@@ -18,8 +19,40 @@ pub const MEETING_POLLS: u32 = 400;
 /// Looks at its own request between two looks at what others have posted.
 pub const MEETING_POLLS_A_LOOK: u32 = 32;
 
+/// The same when a slice is wanted that somebody else kept it from running.
+pub const MEETING_POLLS_A_RETRY: u32 = 4;
+
 /// Times that a rank that has arrived at a collective gives its core away before it waits as for anything else, where ranks share cores.
 pub const MEETING_YIELDS: u32 = 16;
+
+/// Looks at lanes that a member of a large collective takes, with a core of its own, before it waits as for anything else.
+pub const STREAM_POLLS: u32 = 200;
+
+/// Members of a collective whose large contributions go through lanes, at most: each round looks at all of them.
+const STREAM_MEMBERS: u32 = 1024;
+
+/// Whether contributions of this many bytes may go through lanes.
+pub fn streams(members: u32) -> bool {
+    members <= STREAM_MEMBERS
+}
+
+/// A rank that takes longer to fill its lane has its contributions read by cross-memory attach: 8 GB/s. Between near cores a lane takes 30 ns a
+/// KB, between far ones 400, where attach takes 75 of what the reader's cache already has.
+pub const SLOW_LANE_NS_A_KB: u64 = 125;
+
+/// While lanes are slow, one of so many large collectives tries them again: cores change their places.
+pub const LANE_TRIAL_COLLECTIVES: u32 = 64;
+
+/// Whether the root of a large reduction combines everything itself: where more hands would not be quicker than the way of their results.
+pub fn root_combines(crowded: bool, members: u32) -> bool {
+    members <= if crowded { 4 } else { 2 }
+}
+
+/// Bytes of a round of a large collective: so many rounds that filling and draining overlap, each long enough that telling of it costs little.
+pub fn stream_chunk_bytes(crowded: bool, most_bytes: usize) -> usize {
+    let (least, most) = if crowded { (64 << 10, LANE_CHUNK_BYTES) } else { (8 << 10, 64 << 10) };
+    (most_bytes / 8).next_multiple_of(4096).clamp(least, most)
+}
 
 /// Bytes a node moves in a nanosecond, for the budget of a fixed slice: 8 GB/s.
 const BYTES_A_NANOSECOND: u64 = 8;

@@ -133,6 +133,23 @@ impl SlabAllocator {
         let word = slab as usize / 64 % WORDS;
         (self.free[word] | returned.0[word].load(Ordering::Relaxed)) >> (slab % 64) & 1 != 0
     }
+
+    /// A free slab for a contribution to a collective: the first one. All members read it, each from pages that it has to have mapped
+    /// and at hand, so the same few slabs serve.
+    #[inline]
+    pub fn take_first(&mut self, returned: &ReturnedSlabs) -> Option<u32> {
+        for (word, (free, returned)) in self.free.iter_mut().zip(&returned.0).enumerate() {
+            if returned.load(Ordering::Relaxed) != 0 {
+                *free |= returned.swap(0, Ordering::Acquire);
+            }
+            if *free != 0 {
+                let first = free.trailing_zeros();
+                *free &= *free - 1;
+                return Some(word as u32 * 64 + first);
+            }
+        }
+        None
+    }
 }
 
 /// Where in a word of free slabs a run of so many begins.
@@ -162,8 +179,12 @@ mod tests {
             let mut used = HashSet::new();
             let run = |first: u32, bytes: usize| first..first + bytes.div_ceil(SLAB_BYTES).max(1) as u32;
             for (step, bytes) in steps {
+                let take = |slabs: &mut SlabAllocator| match bytes {
+                    0..=100 => slabs.take_first(&returned),
+                    _ => slabs.take(bytes, &returned),
+                };
                 match step {
-                    None => match slabs.take(bytes, &returned) {
+                    None => match take(&mut slabs) {
                         Some(first) => {
                             prop_assert!(run(first, bytes).end as usize <= SLABS);
                             prop_assert!(run(first, bytes).all(|slab| used.insert(slab)));

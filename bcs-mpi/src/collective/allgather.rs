@@ -1,7 +1,7 @@
 //! MPI_Allgather and MPI_Allgatherv (MPI-5.0, §6.7): every member takes every block from the board. One exchange.
 
 use super::buffers::{Blocks, ReceiveBlocks, element_at, place_own, stride, truncated};
-use super::exchange::{Call, Contribution, Piece, exchange};
+use super::exchange::{Call, Contribution, Flow, Piece, exchange};
 use super::gather::{All, Own, others};
 use crate::constants::*;
 use crate::datatype::Datatypes;
@@ -60,7 +60,7 @@ pub unsafe fn allgather(
     }
     let most_bytes = receive.blocks.iter().map(|block| block.bytes).max().unwrap_or(0);
     if most_bytes > 0 && size > 1 {
-        let call = Call { primitive, comm, root: None, most_bytes, operation: (0, 0) };
+        let call = Call { primitive, comm, root: None, flow: Flow::Between, most_bytes, operation: (0, 0) };
         let pieces: Vec<Piece> = others(rank, size)
             .map(|member| {
                 let block = &receive.blocks[member as usize];

@@ -2,7 +2,7 @@
 //! form begins with one in which members tell where blocks lie in their contributions.
 
 use super::buffers::{Blocks, ReceiveBlocks, SendBlocks, place_own, truncated};
-use super::exchange::{Call, Contribution, Piece, exchange};
+use super::exchange::{Call, Contribution, Flow, Piece, exchange, exchange_but};
 use super::gather::{All, most, others};
 use crate::constants::*;
 use crate::datatype::buffer::{RECEIVE_NAMES, SEND_NAMES};
@@ -97,10 +97,16 @@ pub unsafe fn alltoall(
             .filter(|piece| piece.bytes > 0)
             .collect();
         if most_bytes > 0 {
-            let call = Call { primitive, comm, root: None, most_bytes, operation: (0, 0) };
+            let call =
+                Call { primitive, comm, root: None, flow: Flow::Between, most_bytes, operation: (0, 0) };
             let contribution = Contribution { data: outgoing.data, bytes: outgoing.bytes };
+            // In the v form the blocks for several members may be the same bytes.
+            let skip = match receive.blocks {
+                Blocks::Vector(..) => 0..0,
+                Blocks::Equal(_) => offset..offset + bytes,
+            };
             // SAFETY: as above.
-            unsafe { exchange(&mut process, &call, contribution, &pieces)? };
+            unsafe { exchange_but(&mut process, &call, contribution, skip, &pieces)? };
         }
     }
     // SAFETY: as above.
@@ -124,7 +130,8 @@ fn tell_offsets(
     let pieces: Vec<Piece> = others(rank, size)
         .map(|member| Piece { member, offset: rank as usize * 8, bytes: 8, to: places[member as usize] })
         .collect();
-    let call = Call { primitive, comm, root: None, most_bytes: table.len(), operation: (0, 0) };
+    let call =
+        Call { primitive, comm, root: None, flow: Flow::Between, most_bytes: table.len(), operation: (0, 0) };
     // SAFETY: the table and the offsets live until the exchange is over; each offset has eight bytes.
     unsafe { exchange(process, &call, Contribution { data: table.as_ptr(), bytes: table.len() }, &pieces)? };
     Ok(offsets.into_iter().map(|offset| u64::from_ne_bytes(offset) as usize).collect())

@@ -3,7 +3,7 @@
 //! Up to a slab, by the NIC's Collective Helper: the root's bytes are buffered and it goes on; each member gets them as soon as it and the
 //! root are there. Larger messages by an exchange in which all read from the root at once.
 
-use super::exchange::{Call, Contribution, Piece, exchange};
+use super::exchange::{Call, Contribution, Flow, Piece, exchange};
 use crate::communicator::meeting::{Arrival, arrive, released, waiting_in};
 use crate::constants::*;
 use crate::datatype::buffer::{Incoming, NAMES, Outgoing};
@@ -79,7 +79,14 @@ pub(super) unsafe fn from_root(
         unsafe { arrive(process, primitive, comm, &arrival, data, bytes, false)? };
         return Ok(());
     }
-    let call = Call { primitive, comm, root: Some(root), most_bytes: bytes, operation: (0, 0) };
+    let call = Call {
+        primitive,
+        comm,
+        root: Some(root),
+        flow: Flow::FromRoot,
+        most_bytes: bytes,
+        operation: (0, 0),
+    };
     // SAFETY: the caller's promise.
     unsafe { exchange(process, &call, Contribution { data, bytes }, &[]) }
 }
@@ -98,7 +105,14 @@ pub(super) unsafe fn to_member(
     message: usize,
 ) -> MpiResult<()> {
     if message > SLAB_BYTES {
-        let call = Call { primitive, comm, root: Some(root), most_bytes: message, operation: (0, 0) };
+        let call = Call {
+            primitive,
+            comm,
+            root: Some(root),
+            flow: Flow::FromRoot,
+            most_bytes: message,
+            operation: (0, 0),
+        };
         let piece = Piece { member: root, offset, bytes, to };
         // SAFETY: the caller's promise.
         return unsafe { exchange(process, &call, Contribution::NOTHING, &[piece]) };

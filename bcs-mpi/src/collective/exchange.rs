@@ -4,15 +4,18 @@
 //! read by cross-memory attach, each reader at once, all cores at work; then a member waits until the others have read from it. Where
 //! cross-memory attach is refused, large contributions go through NIC memory in rounds.
 
+use super::stream::{self, Brought};
 use crate::communicator::meeting::{Arrival, arrive, released, waiting_in};
 use crate::constants::MPI_Comm;
 use crate::error::MpiResult;
 use crate::process::Guard;
 use mds::Primitive;
 use nic_emu::board::Board;
-use nic_emu::channel::ChannelError;
+
+use nic_emu::channel::{ChannelError, copy_out};
 use nic_emu::port::{PortError, Release};
 use nic_emu::slab::SLAB_BYTES;
+use std::ops::Range;
 
 /// A member's contribution: bytes of this process.
 #[derive(Clone, Copy, Debug)]
@@ -41,6 +44,18 @@ pub struct Piece {
     pub to: *mut u8,
 }
 
+/// Who gives to whom in an exchange.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Flow {
+    /// Every member to all others.
+    #[default]
+    Between,
+    /// The root to all others.
+    FromRoot,
+    /// All others to the root.
+    ToRoot,
+}
+
 /// What one exchange is about.
 #[derive(Clone, Copy, Debug)]
 pub struct Call {
@@ -50,6 +65,8 @@ pub struct Call {
     pub comm: MPI_Comm,
     /// The root, where there is one.
     pub root: Option<u32>,
+    /// Who gives to whom.
+    pub flow: Flow,
     /// No contribution of any member has more bytes than this. All members must say the same.
     pub most_bytes: usize,
     /// `ReduceOp` and `ElementType` of a reduction, which all members have to agree on; none where nothing is combined.
@@ -69,6 +86,47 @@ pub unsafe fn exchange(
     own: Contribution,
     pieces: &[Piece],
 ) -> MpiResult<()> {
+    // SAFETY: the caller's promise.
+    unsafe { exchange_but(process, call, own, 0..0, pieces) }
+}
+
+/// The same, where the bytes in `skip` of this member's contribution matter to nobody else.
+///
+/// # Safety
+/// As [`exchange`].
+///
+/// # Errors
+/// As [`exchange`].
+pub unsafe fn exchange_but(
+    process: &mut Guard,
+    call: &Call,
+    own: Contribution,
+    skip: Range<usize>,
+    pieces: &[Piece],
+) -> MpiResult<()> {
+    while stream::applies(process, call)? {
+        let Some(key) = stream::agree(process, call)? else {
+            // SAFETY: the caller's promise.
+            match unsafe { board(process, call, own, pieces) }? {
+                Taken::All => return Ok(()),
+                // Then nobody prefers attach any more.
+                Taken::Refused => continue,
+            }
+        };
+        let take = |start: usize, bytes: usize, brought: &[Brought<'_>]| {
+            for piece in pieces {
+                let Some(part) = part(piece, start, start + bytes) else { continue };
+                let from = brought.iter().find(|(member, _)| *member == part.member);
+                let Some((_, from)) = from else { continue };
+                let there = from.len().saturating_sub(part.offset).min(part.bytes);
+                // SAFETY: the caller's promise; so many bytes were brought.
+                unsafe { copy_out(from.as_ptr().wrapping_add(part.offset), part.to, there) };
+            }
+            Ok(())
+        };
+        // SAFETY: the caller's promise.
+        return unsafe { stream::stream(process, call, key, own, skip, 1, take) };
+    }
     let attach = process.port.memory().header().cross_memory.get() != 0;
     if call.most_bytes <= SLAB_BYTES || attach {
         // SAFETY: the caller's promise.
@@ -85,15 +143,43 @@ pub unsafe fn exchange(
 
 /// What came of taking pieces.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Taken {
+pub(super) enum Taken {
     /// They are all there.
     All,
     /// The system refuses cross-memory attach.
     Refused,
 }
 
-/// One board.
+/// One board, of which pieces are taken.
 unsafe fn board(process: &mut Guard, call: &Call, own: Contribution, pieces: &[Piece]) -> MpiResult<Taken> {
+    let whole = |payload: &[u8]| {
+        // SAFETY: the caller's promise.
+        unsafe { take_whole(payload, own.bytes, pieces) };
+        Ok(())
+    };
+    let take = |board: &Board<'_>| {
+        for piece in pieces {
+            // SAFETY: the caller's promise.
+            unsafe { board.read(piece.member as usize, piece.offset, piece.to, piece.bytes)? };
+        }
+        Ok(Ok(()))
+    };
+    // SAFETY: the caller's promise.
+    unsafe { board_with(process, call, own, !pieces.is_empty(), whole, take) }
+}
+
+/// One board, of which `take` takes what it needs, or `whole` from one that came whole; `takes` says that there is something.
+///
+/// # Safety
+/// `own` must be readable.
+pub(super) unsafe fn board_with(
+    process: &mut Guard,
+    call: &Call,
+    own: Contribution,
+    takes: bool,
+    whole: impl FnOnce(&[u8]) -> MpiResult<()>,
+    take: impl FnOnce(&Board<'_>) -> Result<MpiResult<()>, ChannelError>,
+) -> MpiResult<Taken> {
     let large = call.most_bytes > SLAB_BYTES;
     let what = waiting_in(process.communicator(call.comm)?, call.primitive, call.root, own.bytes);
     let arrival = Arrival {
@@ -103,33 +189,25 @@ unsafe fn board(process: &mut Guard, call: &Call, own: Contribution, pieces: &[P
         ..Arrival::default()
     };
     // With large contributions everybody stays until all have read, and learns whether they could.
-    let wanted = large || !pieces.is_empty();
+    let wanted = large || takes;
     // SAFETY: the caller's promise; this function returns only after everybody has read.
     let waiter =
         unsafe { arrive(process, call.primitive, call.comm, &arrival, own.data, own.bytes, wanted)? };
     let Some(waiter) = waiter else { return Ok(Taken::All) };
     let instance = match released(process, &what, waiter)? {
         Release::Instance(instance) => instance,
-        Release::Result(payload) => {
-            // SAFETY: the caller's promise.
-            unsafe { take_whole(&payload, own.bytes, pieces) };
-            return Ok(Taken::All);
-        }
+        Release::Result(payload) => return whole(&payload).map(|()| Taken::All),
     };
     let memory = process.port.memory().clone();
     let board = Board::new(&memory, instance).map_err(PortError::from)?;
     let mut taken = Taken::All;
-    for piece in pieces {
-        // SAFETY: the caller's promise.
-        match unsafe { board.read(piece.member as usize, piece.offset, piece.to, piece.bytes) } {
-            Ok(()) => {}
-            Err(ChannelError::System { source, .. }) if is_refusal(&source) => {
-                memory.header().cross_memory.set(0);
-                taken = Taken::Refused;
-                break;
-            }
-            Err(error) => return Err(PortError::from(error).into()),
+    match take(&board) {
+        Ok(done) => done?,
+        Err(ChannelError::System { source, .. }) if is_refusal(&source) => {
+            memory.header().cross_memory.set(0);
+            taken = Taken::Refused;
         }
+        Err(error) => return Err(PortError::from(error).into()),
     }
     let departure = board.depart(instance);
     if large {

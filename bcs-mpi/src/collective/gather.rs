@@ -2,7 +2,7 @@
 //! the root waits.
 
 use super::buffers::{Blocks, ReceiveBlocks, truncated};
-use super::exchange::{Call, Contribution, Piece, exchange};
+use super::exchange::{Call, Contribution, Flow, Piece, exchange};
 use crate::communicator::meeting::{Arrival, meet};
 use crate::constants::*;
 use crate::datatype::buffer::{Outgoing, RECEIVE_NAMES, SEND_NAMES, copy_to, layout_of};
@@ -78,7 +78,8 @@ pub unsafe fn gather(
         if most_bytes == 0 {
             return Ok(());
         }
-        let call = Call { primitive, comm, root: Some(root), most_bytes, operation: (0, 0) };
+        let call =
+            Call { primitive, comm, root: Some(root), flow: Flow::ToRoot, most_bytes, operation: (0, 0) };
         let contribution = Contribution { data: outgoing.data, bytes: outgoing.bytes };
         // SAFETY: as above; `outgoing` lives until the exchange is over.
         return unsafe { exchange(&mut process, &call, contribution, &[]) };
@@ -111,7 +112,8 @@ pub unsafe fn gather(
     let room = receive.blocks.iter().map(|block| block.bytes).max().unwrap_or(0);
     let most_bytes = if is_vector && size > 1 { most(&mut process, primitive, comm, room)? } else { room };
     if most_bytes > 0 && size > 1 {
-        let call = Call { primitive, comm, root: Some(root), most_bytes, operation: (0, 0) };
+        let call =
+            Call { primitive, comm, root: Some(root), flow: Flow::ToRoot, most_bytes, operation: (0, 0) };
         let pieces: Vec<Piece> = others(rank, size)
             .map(|member| {
                 let block = &receive.blocks[member as usize];

@@ -18,6 +18,7 @@ pub mod reduce;
 pub mod reduce_scatter;
 pub mod scan;
 pub mod scatter;
+mod stream;
 mod tree;
 
 pub use allgather::allgather;

@@ -4,7 +4,7 @@
 //! vectors by all members at once: member i combines block i of all contributions, in the order of the same tree, then the blocks are
 //! exchanged (two exchanges). So the bits of a result depend on ranks and operands alone.
 
-use super::exchange::{Call, Contribution, Piece, exchange};
+use super::exchange::{Call, Contribution, Flow, Piece, exchange};
 use super::operand::Operand;
 use super::tree::combine_members;
 use crate::communicator::meeting::{Arrival, arrive, released, waiting_in};
@@ -15,6 +15,7 @@ use crate::process::{self, Guard};
 use mds::Primitive;
 use nic_emu::board::Board;
 use nic_emu::descriptor::CollectiveKind;
+use nic_emu::policy;
 use nic_emu::port::{PortError, Release};
 use nic_emu::slab::SLAB_BYTES;
 use std::ffi::{c_int, c_void};
@@ -183,9 +184,21 @@ unsafe fn by_blocks(
 ) -> MpiResult<()> {
     let communicator = process.communicator(comm)?;
     let (rank, size) = (communicator.rank, communicator.size);
+    if let Some(at) = root.filter(|_| policy::root_combines(process.port.is_crowded(), size)) {
+        let call = Call { primitive, comm, root, flow: Flow::ToRoot, most_bytes: bytes, operation: (0, 0) };
+        let own = Contribution { data, bytes };
+        let (members, result): (_, &mut [u8]) = if rank == at {
+            // SAFETY: the caller's promise: the root's place for the result has so many bytes.
+            (0..size, unsafe { std::slice::from_raw_parts_mut(to, bytes) })
+        } else {
+            (0..0, &mut [])
+        };
+        // SAFETY: the caller's promise.
+        return unsafe { combine_members(process, &call, operand, own, 0, members, result) };
+    }
     let elements = bytes / operand.extent;
     let (start, count) = block_of(rank, size, elements);
-    let call = Call { primitive, comm, root, most_bytes: bytes, operation: (0, 0) };
+    let call = Call { primitive, comm, root, flow: Flow::Between, most_bytes: bytes, operation: (0, 0) };
     let own = Contribution { data, bytes };
     let mut elsewhere = Vec::new();
     let block = if to.is_null() {
@@ -199,7 +212,8 @@ unsafe fn by_blocks(
     // SAFETY: the caller's promise.
     unsafe { combine_members(process, &call, operand, own, start * operand.extent, 0..size, block)? };
     let most = block_of(0, size, elements).1 * operand.extent;
-    let call = Call { most_bytes: most, ..call };
+    let flow = if root.is_some() { Flow::ToRoot } else { Flow::Between };
+    let call = Call { most_bytes: most, flow, ..call };
     let own = Contribution { data: block.as_ptr(), bytes: block.len() };
     let pieces: Vec<Piece> = if to.is_null() {
         Vec::new()

@@ -2,7 +2,7 @@
 //! order of the reduction tree. One exchange.
 
 use super::buffers::Numbers;
-use super::exchange::{Call, Contribution};
+use super::exchange::{Call, Contribution, Flow};
 use super::operand::Operand;
 use super::reduce::vector_bytes;
 use super::tree::combine_members;
@@ -69,7 +69,8 @@ pub unsafe fn reduce_scatter(
     if bytes == 0 {
         return Ok(());
     }
-    let call = Call { primitive, comm, root: None, most_bytes: bytes, operation: (0, 0) };
+    let call =
+        Call { primitive, comm, root: None, flow: Flow::Between, most_bytes: bytes, operation: (0, 0) };
     let own = Contribution { data: data.cast(), bytes };
     let mut result = vec![0; share];
     let offset = before as usize * operand.extent;

@@ -1,7 +1,7 @@
 //! MPI_Scan and MPI_Exscan (MPI-5.0, §6.11): every member combines the contributions up to its own, in the order of the
 //! reduction tree over as many ranks. One exchange.
 
-use super::exchange::{Call, Contribution};
+use super::exchange::{Call, Contribution, Flow};
 use super::operand::Operand;
 use super::reduce::vector_bytes;
 use super::tree::combine_members;
@@ -51,7 +51,8 @@ pub unsafe fn scan(
         ScanKind::Inclusive => (Primitive::Scan, 0..rank + 1),
         ScanKind::Exclusive => (Primitive::Exscan, 0..rank),
     };
-    let call = Call { primitive, comm, root: None, most_bytes: bytes, operation: (0, 0) };
+    let call =
+        Call { primitive, comm, root: None, flow: Flow::Between, most_bytes: bytes, operation: (0, 0) };
     let own = Contribution { data: data.cast(), bytes };
     let mut result = vec![0; if members.is_empty() { 0 } else { bytes }];
     // SAFETY: the caller's promise.

@@ -3,7 +3,7 @@
 
 use super::broadcast::{from_root, to_member};
 use super::buffers::{Blocks, SendBlocks, place_own, truncated};
-use super::exchange::{Call, Contribution, Piece, exchange};
+use super::exchange::{Call, Contribution, Flow, Piece, exchange};
 use super::gather::{All, Own, most};
 use crate::constants::*;
 use crate::datatype::buffer::{Incoming, RECEIVE_NAMES, SEND_NAMES};
@@ -101,7 +101,8 @@ unsafe fn give_blocks(
     if most_bytes == 0 {
         return Ok(());
     }
-    let call = Call { primitive, comm, root: Some(root), most_bytes, operation: (0, 0) };
+    let call =
+        Call { primitive, comm, root: Some(root), flow: Flow::FromRoot, most_bytes, operation: (0, 0) };
     // SAFETY: the caller's promise.
     unsafe { exchange(process, &call, Contribution { data: send.data, bytes: send.bytes }, &[]) }
 }
@@ -123,7 +124,8 @@ unsafe fn take_block(
     if most_bytes == 0 {
         return Ok(());
     }
-    let call = Call { primitive, comm, root: Some(root), most_bytes, operation: (0, 0) };
+    let call =
+        Call { primitive, comm, root: Some(root), flow: Flow::FromRoot, most_bytes, operation: (0, 0) };
     let offset = u64::from_ne_bytes(offset) as usize;
     let piece = Piece { member: root, offset, bytes: incoming.bytes, to: incoming.data };
     let pieces = if incoming.bytes > 0 { std::slice::from_ref(&piece) } else { &[] };

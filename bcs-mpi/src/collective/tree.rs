@@ -1,12 +1,14 @@
 //! Combining contributions of several members at one of them, in the order of the reduction tree (design §4,
 //! "Arithmetic"): what blocks of reductions and scans have in common.
 
-use super::exchange::{Call, Contribution, Piece, exchange};
+use super::exchange::{Call, Contribution, Piece, Taken, board_with, exchange};
 use super::operand::Operand;
-use crate::error::MpiResult;
+use super::stream::{self, Brought, stream};
+use crate::error::{MpiError, MpiResult, Problem};
 use crate::process::Guard;
 use nic_emu::arith::Arithmetic;
 use nic_emu::arith::reduction_tree::ReductionTree;
+use nic_emu::board::Board;
 use std::num::NonZeroU32;
 use std::ops::Range;
 
@@ -31,6 +33,10 @@ pub(super) unsafe fn combine_members(
     result: &mut [u8],
 ) -> MpiResult<()> {
     let call = Call { operation: operand.on_nic().unwrap_or((0, 0)), ..*call };
+    if stream::applies(process, &call)? {
+        // SAFETY: the caller's promise.
+        return unsafe { combine_large(process, &call, operand, own, offset, members, result) };
+    }
     let bytes = result.len();
     let count = members.len();
     // One piece of memory for all vectors, kept from call to call: large fresh ones cost more in page faults than the combining.
@@ -60,4 +66,155 @@ pub(super) unsafe fn combine_members(
     scratch.truncate(SCRATCH_BYTES);
     process.scratch = scratch;
     combined
+}
+
+/// Bytes that are combined at once where contributions are read by cross-memory attach: what a cache holds of several members.
+const PART_BYTES: usize = 96 << 10;
+
+/// Combines part by part, as contributions come.
+struct Combiner<'a> {
+    operand: &'a Operand,
+    arithmetic: Arithmetic,
+    own: Contribution,
+    rank: u32,
+    members: Range<u32>,
+    /// Where in the contributions the result begins.
+    offset: usize,
+    result: &'a mut [u8],
+    scratch: Vec<u8>,
+}
+
+impl Combiner<'_> {
+    /// Combines what lies between these bytes of the contributions; `fetch` fills a place with another member's part.
+    fn part<E>(
+        &mut self,
+        part: Range<usize>,
+        mut fetch: impl FnMut(u32, &mut [u8]) -> Result<(), E>,
+    ) -> Result<MpiResult<()>, E> {
+        let (count, bytes) = (self.members.len(), part.len());
+        let Some(ranks) = NonZeroU32::new(count as u32).filter(|_| bytes > 0) else { return Ok(Ok(())) };
+        if self.scratch.len() < count * bytes {
+            self.scratch.resize(count * bytes, 0);
+        }
+        let own = self.own.data.wrapping_add(part.start);
+        let result = self.result[part.start - self.offset..part.end - self.offset].as_mut_ptr();
+        let own_place = self.members.clone().position(|member| member == self.rank);
+        // The last member's place is that of the result, unless that would overwrite this member's own part before its turn.
+        let apart = own.addr().abs_diff(result.addr()) >= bytes;
+        let in_result = apart || own_place.is_none() || own_place == Some(count - 1);
+        // A left operand is only read: this member's own part is used where it lies.
+        let in_own = own_place.filter(|place| place % 2 == 0 && place + 1 < count);
+        let scratch = self.scratch.as_mut_ptr();
+        let place_of = |place: usize| match place {
+            place if Some(place) == in_own => own.cast_mut(),
+            place if in_result && place == count - 1 => result,
+            place => scratch.wrapping_add(place * bytes),
+        };
+        for (place, member) in self.members.clone().enumerate() {
+            let to = place_of(place);
+            if member == self.rank {
+                if to.cast_const() != own {
+                    // SAFETY: the own part is readable (the promise of who made this) and apart from its place, which has so many bytes.
+                    unsafe { std::ptr::copy_nonoverlapping(own, to, bytes) };
+                }
+            } else {
+                // SAFETY: as above; nobody else refers to this place now.
+                fetch(member, unsafe { std::slice::from_raw_parts_mut(to, bytes) })?;
+            }
+        }
+        for step in ReductionTree::new(ranks).steps(0..ranks.get()) {
+            // SAFETY: the two places are different ones, of `bytes` bytes each, and the right one is never the own part, which is not
+            // written.
+            let (left, right) = unsafe {
+                (
+                    std::slice::from_raw_parts(place_of(step.left as usize).cast_const(), bytes),
+                    std::slice::from_raw_parts_mut(place_of(step.right as usize), bytes),
+                )
+            };
+            if let Err(error) = self.operand.combine(left, right, self.arithmetic) {
+                return Ok(Err(error));
+            }
+        }
+        if !in_result {
+            // SAFETY: the result is apart from the scratch memory.
+            unsafe { std::ptr::copy_nonoverlapping(place_of(count - 1), result, bytes) };
+        }
+        Ok(Ok(()))
+    }
+}
+
+/// The same for large contributions of members on one node: combined part by part, while a part is in a cache. The result may lie where this
+/// member's own contribution does.
+///
+/// # Safety
+/// As [`combine_members`].
+unsafe fn combine_large(
+    process: &mut Guard,
+    call: &Call,
+    operand: &Operand,
+    own: Contribution,
+    offset: usize,
+    members: Range<u32>,
+    result: &mut [u8],
+) -> MpiResult<()> {
+    let rank = process.communicator(call.comm)?.rank;
+    let software = process.port.memory().header().arithmetic.get() == 1;
+    let arithmetic = if software { Arithmetic::SoftFloat } else { Arithmetic::Native };
+    let end = offset + result.len();
+    // What this member combines itself the others do not, unless all combine the same (a scan).
+    let skip = if result.len() < own.bytes { offset..end } else { 0..0 };
+    let takes = !result.is_empty() && !members.is_empty();
+    let scratch = std::mem::take(&mut process.scratch);
+    let mut combiner = Combiner { operand, arithmetic, own, rank, members, offset, result, scratch };
+    let done = loop {
+        if let Some(key) = stream::agree(process, call)? {
+            let take = |start: usize, most: usize, brought: &[Brought<'_>]| {
+                let part = start.max(offset)..(start + most).min(end);
+                if part.is_empty() {
+                    return Ok(());
+                }
+                let fetch = |member: u32, place: &mut [u8]| {
+                    let from = brought.iter().find(|(from, _)| *from == member);
+                    let bytes = from.and_then(|(_, bytes)| bytes.get(part.start - start..part.end - start));
+                    place.copy_from_slice(bytes.ok_or_else(|| missing(member))?);
+                    Ok::<(), MpiError>(())
+                };
+                combiner.part(part.clone(), fetch)?
+            };
+            // SAFETY: the caller's promise.
+            break unsafe { stream(process, call, key, own, skip, operand.extent, take) };
+        }
+        let take = |board: &Board<'_>| {
+            let each = (PART_BYTES - PART_BYTES % operand.extent).max(operand.extent);
+            for start in (offset..end).step_by(each) {
+                let part = start..(start + each).min(end);
+                let fetch = |member: u32, place: &mut [u8]| {
+                    // SAFETY: the place has so many bytes.
+                    unsafe { board.read(member as usize, start, place.as_mut_ptr(), place.len()) }
+                };
+                if let Err(error) = combiner.part(part, fetch)? {
+                    return Ok(Err(error));
+                }
+            }
+            Ok(Ok(()))
+        };
+        // SAFETY: the caller's promise. Large contributions never come whole.
+        match unsafe { board_with(process, call, own, takes, |_| Ok(()), take) } {
+            Ok(Taken::All) => break Ok(()),
+            // Then nobody prefers attach any more.
+            Ok(Taken::Refused) => {}
+            Err(error) => break Err(error),
+        }
+    };
+    let mut scratch = combiner.scratch;
+    scratch.truncate(SCRATCH_BYTES);
+    process.scratch = scratch;
+    done
+}
+
+#[cold]
+fn missing(member: u32) -> MpiError {
+    MpiError::new(Problem::Nic(format!(
+        "rank {member} gave fewer elements to a reduction than others: pass the same count everywhere"
+    )))
 }

@@ -329,6 +329,14 @@ impl NicMemory {
         Ok(unsafe { self.base.add(self.layout.windows + i * WINDOW_BYTES) })
     }
 
+    /// The first byte of a rank's lane; it has [`crate::lane::LANE_BYTES`].
+    #[inline]
+    pub fn lane(&self, local_index: u32) -> Result<NonNull<u8>, Corrupt> {
+        let i = checked("local rank", local_index, self.layout.local_ranks as usize)?;
+        // SAFETY: the region holds a lane per local rank and the index was checked.
+        Ok(unsafe { self.base.add(self.layout.lanes + i * crate::lane::LANE_BYTES) })
+    }
+
     /// The words of a context's group: its context plus one, then a bit per node. None on one node.
     #[inline]
     pub fn group(&self, context: u32) -> &[AtomicU64] {

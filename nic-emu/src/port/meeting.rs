@@ -9,7 +9,7 @@ use super::{Port, PortError, Release};
 use crate::doorbell::RingKind;
 use crate::policy;
 use crate::prefetch;
-use crate::sync::Ordering;
+use crate::sync::{Ordering, fence};
 
 /// What has to be posted before a collective can let a member go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,27 +45,34 @@ impl Port {
         }
     }
 
-    /// After an arrival that the rank does not wait for: runs a slice if others wait for just this.
+    /// After an arrival that the rank does not wait for: runs a slice if others wait for just this. False when one is wanted and somebody else
+    /// holds the token, with a slice that may have begun before the arrival.
     #[inline]
-    pub fn pass(&mut self, awaits: Awaits) -> Result<(), PortError> {
-        if !self.fixed && self.may_complete(awaits) {
-            let lent = self.processor().lend_after_posting(self.clock);
-            self.lent(lent)?;
+    pub fn pass(&mut self, awaits: Awaits) -> Result<bool, PortError> {
+        if self.fixed {
+            return Ok(true);
         }
-        Ok(())
+        // The arrival before the look: of members that arrive at the same time, one at least sees all.
+        fence(Ordering::SeqCst);
+        if !self.may_complete(awaits) {
+            return Ok(true);
+        }
+        let lent = self.processor().lend_after_posting(self.clock);
+        self.lent(lent)
     }
 
     /// After an arrival: waits a little for the release. None when it has not come: then wait as for anything else. `shared` says that other
     /// threads of the process wait for the port.
     #[inline]
     pub fn meet(&mut self, request: u32, awaits: Awaits, shared: bool) -> Result<Option<Release>, PortError> {
-        self.pass(awaits)?;
+        let passed = self.pass(awaits)?;
         if self.fixed || shared || !self.moving.is_empty() {
             return self.test_collective(request);
         }
         let slot = self.memory.request(self.local_index, request)?;
         let started = &self.status().transfers_started;
         let crowded = self.waiting.polls == 0;
+        let between = if passed { policy::MEETING_POLLS_A_LOOK } else { policy::MEETING_POLLS_A_RETRY };
         let looks = if crowded { policy::MEETING_YIELDS } else { policy::MEETING_POLLS };
         for look in 1..=looks {
             if !slot.is_pending() {
@@ -76,7 +83,7 @@ impl Port {
             } else {
                 std::hint::spin_loop();
             }
-            if (crowded || look % policy::MEETING_POLLS_A_LOOK == 0) && slot.is_pending() {
+            if (crowded || look % between == 0) && slot.is_pending() {
                 if self.may_complete(awaits) {
                     let lent = self.processor().lend(self.clock);
                     self.lent(lent)?;

@@ -7,6 +7,7 @@
 mod buffering;
 mod completing;
 mod filling;
+mod laning;
 mod lending;
 mod meeting;
 mod moving;
@@ -20,6 +21,7 @@ pub use posting::{Collective, Posted, Send};
 use crate::channel::{self, ChannelError, Stores};
 use crate::completer::Touched;
 use crate::doorbell::Heads;
+use crate::lane::{LaneReader, LaneWriter};
 use crate::memory::{Corrupt, MapError, NicMemory};
 use crate::outstanding::Outstanding;
 use crate::processor::Processor;
@@ -30,6 +32,7 @@ use crate::sync::Ordering;
 use crate::token::Holder;
 use crate::waiting::{self, WaitPolicy};
 use buffering::Draining;
+use laning::LanePace;
 use moving::Moving;
 use rustix::fd::OwnedFd;
 use std::sync::Arc;
@@ -75,6 +78,10 @@ pub struct Port {
     slabs: SlabAllocator,
     /// The first slab of the message that was buffered last.
     last_run: u32,
+    lane: LaneWriter,
+    lane_pace: LanePace,
+    /// By local rank: where its lane is read next.
+    lane_readers: Vec<LaneReader>,
     outstanding: Outstanding,
     transfers_seen: u32,
     moving: Vec<Moving>,
@@ -108,6 +115,9 @@ impl Port {
             taken: memory.taken()[local_index as usize].read(),
             slabs: SlabAllocator::new(),
             last_run: 0,
+            lane: LaneWriter::default(),
+            lane_pace: LanePace::default(),
+            lane_readers: vec![LaneReader::default(); memory.layout().local_ranks as usize],
             outstanding: Outstanding::default(),
             transfers_seen,
             moving: Vec::new(),

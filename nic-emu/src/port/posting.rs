@@ -12,7 +12,7 @@ use crate::matching::Envelope;
 use crate::memory::{COLLECTIVE_RING, RECEIVE_RING, REQUESTS, SEND_RING};
 use crate::outstanding::Purpose;
 use crate::ring::{CELL_WORDS, Ring};
-use crate::slab::{PIPELINED_BYTES, SLAB_BYTES};
+use crate::slab::{PIPELINED_BYTES, ReturnedSlabs, SLAB_BYTES, SlabAllocator};
 use crate::sync::Ordering;
 use crate::waiting::{Pause, Wait};
 
@@ -99,7 +99,7 @@ impl Port {
         let payload = match run {
             Some(first) => Payload::Slab(first),
             // SAFETY: the caller's promise.
-            None => unsafe { self.payload(data, bytes) },
+            None => unsafe { self.payload(data, bytes, |slabs, returned| slabs.take(bytes, returned)) },
         };
         let buffered = !matches!(payload, Payload::Memory(_)) && !send.synchronous;
         let request =
@@ -167,13 +167,13 @@ impl Port {
             collective.kind != CollectiveKind::Broadcast || collective.comm.0 == collective.root;
         let payload = if contributes {
             // SAFETY: the caller's promise.
-            let mut payload = unsafe { self.payload(data, bytes) };
+            let mut payload = unsafe { self.payload(data, bytes, SlabAllocator::take_first) };
             while matches!(payload, Payload::Memory(_)) && bytes <= SLAB_BYTES {
                 // All slabs are under way: they come back as others read them.
                 self.lend()?;
                 rustix::thread::sched_yield();
                 // SAFETY: as above.
-                payload = unsafe { self.payload(data, bytes) };
+                payload = unsafe { self.payload(data, bytes, SlabAllocator::take_first) };
             }
             payload
         } else {
@@ -224,7 +224,12 @@ impl Port {
     /// # Safety
     /// `data` must be readable for `bytes` bytes.
     #[inline]
-    pub(super) unsafe fn payload(&mut self, data: *const u8, bytes: usize) -> Payload {
+    pub(super) unsafe fn payload(
+        &mut self,
+        data: *const u8,
+        bytes: usize,
+        take: impl FnOnce(&mut SlabAllocator, &ReturnedSlabs) -> Option<u32>,
+    ) -> Payload {
         if bytes <= INLINE_BYTES {
             let mut inline = [0; INLINE_BYTES];
             // SAFETY: the caller's promise; the length was compared.
@@ -233,7 +238,7 @@ impl Port {
         }
         if bytes <= SLAB_BYTES
             && let Ok(block) = self.memory.rank(self.local_index)
-            && let Some(slab) = self.slabs.take(bytes, &block.returned)
+            && let Some(slab) = take(&mut self.slabs, &block.returned)
             && let Ok(to) = self.memory.slab(self.local_index, slab)
         {
             // SAFETY: the slab has SLAB_BYTES and is this rank's until it is posted; `data` is the caller's promise.
