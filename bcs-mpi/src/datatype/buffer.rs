@@ -9,6 +9,7 @@ use super::typemap::Type;
 use crate::constants::*;
 use crate::error::{MpiError, MpiResult, Problem};
 use std::ffi::c_void;
+use std::mem::MaybeUninit;
 
 /// Bytes of one element of every predefined datatype whose elements are contiguous, by handle; 0 for the others.
 static CONTIGUOUS: [u8; 256] = {
@@ -272,7 +273,7 @@ pub struct Incoming {
 
 /// A message that is received packed and then unpacked.
 pub struct Staged {
-    message: Box<[u8]>,
+    message: Box<[MaybeUninit<u8>]>,
     buffer: *mut u8,
     layout: Layout,
 }
@@ -316,8 +317,8 @@ impl Incoming {
         if let Some(offset) = layout.as_block() {
             return Ok(Self { data: buffer.wrapping_offset(offset), bytes, staged: None });
         }
-        let mut message = vec![0; bytes].into_boxed_slice();
-        let data = message.as_mut_ptr();
+        let mut message = Box::new_uninit_slice(bytes);
+        let data = message.as_mut_ptr().cast();
         Ok(Self { data, bytes, staged: Some(Box::new(Staged { message, buffer, layout })) })
     }
 }
@@ -353,12 +354,12 @@ impl Staged {
         unsafe { self.layout.cursor().unpack_raw(from, bytes, self.buffer) };
     }
 
-    /// Puts the first `bytes` bytes where the program wants them.
+    /// Puts the first `bytes` bytes, which have arrived, where the program wants them.
     ///
     /// # Safety
     /// The buffer of the receive must still be writable.
     pub unsafe fn unpack(&self, bytes: usize) {
-        // SAFETY: the buffer has room for `message`'s elements, by the promise of `Incoming::new`, and still is one.
-        unsafe { self.layout.unpack(&self.message[..bytes.min(self.message.len())], self.buffer) };
+        // SAFETY: the buffer has room for `message`'s elements, by the promise of `Incoming::new`, and still is one; the bytes arrived.
+        unsafe { self.fill_from(self.message.as_ptr().cast(), bytes.min(self.message.len())) };
     }
 }

@@ -275,6 +275,12 @@ impl<'a> Cursor<'a> {
                 self.pass_iterations(count);
                 continue;
             }
+            // SAFETY: the caller's promise for these blocks.
+            let listed = unsafe { self.run_list(way, memory, packed, left) };
+            if listed > 0 {
+                packed = packed.wrapping_add(listed);
+                continue;
+            }
             let Some((offset, taken)) = self.take_block(left as usize) else { break };
             let at = memory.wrapping_offset(offset);
             // SAFETY: the caller's promise for this block.
@@ -282,6 +288,42 @@ impl<'a> Cursor<'a> {
                 move_regular(way, at, packed, &Blocks { count: 1, stride: 0, block: taken });
             }
             packed = packed.wrapping_add(taken);
+        }
+        bytes as usize
+    }
+
+    /// Moves whole blocks of a list, up to its end and `left` bytes; answers the bytes, 0 where no whole block is next.
+    #[inline]
+    unsafe fn run_list(&mut self, way: Way, memory: *mut u8, packed: *mut u8, left: i64) -> usize {
+        if self.byte != 0 {
+            return 0;
+        }
+        let leaf = self.leaf;
+        let start = self.base.wrapping_add(self.iteration.wrapping_mul(leaf.stride));
+        let at = memory.wrapping_offset(start as isize);
+        let (blocks, all, bytes) = match &leaf.body {
+            Body::One => return 0,
+            Body::Equal(offsets) => {
+                let rest = &offsets[self.block..];
+                let rest = &rest[..rest.len().min((left / leaf.block) as usize)];
+                // SAFETY: the caller's promise.
+                unsafe { move_equal(way, at, packed, leaf.block as usize, rest) };
+                (rest.len(), offsets.len(), rest.len() as i64 * leaf.block)
+            }
+            Body::Varied(pieces) => {
+                let rest = &pieces[self.block..];
+                let begin = rest[0].at;
+                let rest = &rest[..rest.partition_point(|piece| piece.at + piece.bytes - begin <= left)];
+                // SAFETY: the caller's promise.
+                unsafe { move_varied(way, at, packed, rest) };
+                (rest.len(), pieces.len(), rest.last().map_or(0, |last| last.at + last.bytes - begin))
+            }
+        };
+        self.position += bytes;
+        self.block += blocks;
+        if self.block == all {
+            self.block = 0;
+            self.pass_iterations(1);
         }
         bytes as usize
     }

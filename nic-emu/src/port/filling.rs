@@ -1,11 +1,18 @@
 //! Sends of messages that do not lie in one piece: their bytes are written straight to where they ride, in order and piece by piece, and
 //! nowhere before.
+//!
+//! Longer ones come by way of a chunk that stays in the nearest cache: single small stores to lines that the receiver has in its cache cost
+//! several times what one sweep over them does, which can also go past the caches ([`crate::channel::Stores`]).
 
 use super::{Port, PortError, Send};
 use crate::descriptor::{INLINE_BYTES, NO_REQUEST, Payload, SendDescriptor, encode_inline};
 use crate::doorbell::RingKind;
 use crate::memory::SEND_RING;
 use crate::slab::{PIPELINED_BYTES, SLAB_BYTES};
+use std::mem::MaybeUninit;
+
+/// Bytes that are gathered before they are stored in one sweep.
+const GATHERED_BYTES: usize = 4 << 10;
 
 impl Port {
     /// Posts a send of `bytes` bytes that `fill` writes: it is called for one piece after the other, with the place and the length of each,
@@ -41,13 +48,17 @@ impl Port {
         if let Some(first) = self.run_for(send.destination, bytes)? {
             self.post(RingKind::Send, &descriptor(first).encode())?;
             let to = self.memory.run(self.local_index, first, bytes as u64)?;
+            let mut chunk = [MaybeUninit::<u8>::uninit(); GATHERED_BYTES];
             let mut filled = 0;
             while filled < bytes {
                 let left = bytes - filled;
-                let chunk = (self.channel.chunk_bytes(filled as u64, left as u64) as usize).min(left);
-                // SAFETY: the chunk lies in the run, which has room for the message.
-                fill(unsafe { to.as_ptr().add(filled) }, chunk);
-                filled += chunk;
+                let now = (self.channel.chunk_bytes(filled as u64, left as u64) as usize)
+                    .min(left)
+                    .min(chunk.len());
+                fill(chunk.as_mut_ptr().cast(), now);
+                // SAFETY: the chunk has so many bytes, which were written; they lie in the run, which has room for the message.
+                unsafe { self.stores.copy_in(chunk.as_ptr().cast(), to.as_ptr().add(filled), now) };
+                filled += now;
                 self.memory.filled(self.local_index, first)?.publish(filled as u32);
             }
             return Ok(true);
