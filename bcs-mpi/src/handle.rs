@@ -64,9 +64,23 @@ impl fmt::Display for Stale {
 
 const GENERATION_BITS: u32 = 24;
 const GENERATION_MASK: u32 = (1 << GENERATION_BITS) - 1;
+const _: () =
+    assert!(GENERATION_BITS == nic_emu::outstanding::GENERATION_BITS, "the NIC's requests have handles too");
 
-const fn pack(kind: Kind, generation: u32, index: u32) -> usize {
+/// The handle of an object.
+#[inline(always)]
+pub(crate) const fn pack(kind: Kind, generation: u32, index: u32) -> usize {
     (kind as usize) << 56 | (generation as usize) << 32 | index as usize
+}
+
+/// Index and generation of a handle of this kind; none if it is of another.
+#[inline(always)]
+pub(crate) const fn unpack(kind: Kind, handle: usize) -> Option<(u32, u32)> {
+    if handle >> 56 == kind as usize {
+        Some((handle as u32, (handle >> 32) as u32 & GENERATION_MASK))
+    } else {
+        None
+    }
 }
 
 struct Slot<T> {
@@ -77,6 +91,8 @@ struct Slot<T> {
 /// The objects of one kind. Slots freed last are used first: they are the ones in a cache.
 pub struct Table<T> {
     kind: Kind,
+    /// The number of the first slot.
+    first: u32,
     slots: Vec<Slot<T>>,
     free: Vec<u32>,
 }
@@ -84,30 +100,30 @@ pub struct Table<T> {
 impl<T> Table<T> {
     /// An empty table.
     pub const fn new(kind: Kind) -> Self {
-        Self { kind, slots: Vec::new(), free: Vec::new() }
+        Self::from_index(kind, 0)
+    }
+
+    /// An empty table that counts from `first`: smaller numbers of this kind are somebody else's.
+    pub const fn from_index(kind: Kind, first: u32) -> Self {
+        Self { kind, first, slots: Vec::new(), free: Vec::new() }
+    }
+
+    /// The place of a number that this table may have given out.
+    #[inline]
+    const fn place(&self, index: u32) -> usize {
+        index.wrapping_sub(self.first) as usize
     }
 
     /// Adds an object; answers its handle.
     #[inline]
     pub fn insert(&mut self, value: T) -> usize {
-        self.insert_with(|| value)
-    }
-
-    /// Adds an object that is made where it is to stay; answers its handle. On the way through the stack an object of some words costs more
-    /// than all else: it is written there in pieces and read as a whole.
-    #[inline(always)]
-    pub fn insert_with(&mut self, make: impl FnOnce() -> T) -> usize {
-        let index = match self.free.pop() {
-            Some(index) => index,
+        let place = match self.free.pop() {
+            Some(place) => place,
             None => self.grow(),
         };
-        let slot = &mut self.slots[index as usize];
-        let handle = pack(self.kind, slot.generation, index);
-        debug_assert!(slot.value.is_none());
-        // Nothing between making and writing may panic, or the object needs a place on the stack to be dropped from.
-        // SAFETY: a place of this type; it holds none (free slots do), so nothing is lost.
-        unsafe { (&raw mut slot.value).write(Some(make())) };
-        handle
+        let slot = &mut self.slots[place as usize];
+        slot.value = Some(value);
+        pack(self.kind, slot.generation, self.first + place)
     }
 
     #[cold]
@@ -117,18 +133,18 @@ impl<T> Table<T> {
         self.slots.len() as u32 - 1
     }
 
-    /// The index of a live handle.
+    /// The place of a live handle.
     ///
     /// # Errors
     /// [`Stale`] for every other number.
     #[inline]
-    pub fn index(&self, handle: usize) -> Result<usize, Stale> {
-        let index = handle as u32 as usize;
-        match self.slots.get(index) {
+    fn index(&self, handle: usize) -> Result<usize, Stale> {
+        let place = self.place(handle as u32);
+        match self.slots.get(place) {
             Some(slot)
-                if handle == pack(self.kind, slot.generation, index as u32) && slot.value.is_some() =>
+                if handle == pack(self.kind, slot.generation, handle as u32) && slot.value.is_some() =>
             {
-                Ok(index)
+                Ok(place)
             }
             _ => Err(self.why(handle)),
         }
@@ -136,12 +152,9 @@ impl<T> Table<T> {
 
     #[cold]
     fn why(&self, handle: usize) -> Stale {
-        let index = handle as u32;
-        let of_kind = handle >> 56 == self.kind as usize;
-        match self.slots.get(index as usize) {
-            Some(slot) if of_kind && (handle >> 32) as u32 & GENERATION_MASK <= slot.generation => {
-                Stale::Freed
-            }
+        let Some((index, generation)) = unpack(self.kind, handle) else { return Stale::Foreign };
+        match self.slots.get(self.place(index)) {
+            Some(slot) if generation <= slot.generation => Stale::Freed,
             _ => Stale::Foreign,
         }
     }
@@ -185,25 +198,6 @@ impl<T> Table<T> {
         pack(kind, GENERATION_MASK, u32::MAX)
     }
 
-    /// Looks at an object and removes it if `look` finds that it has ended: one look-up for both.
-    ///
-    /// # Errors
-    /// [`Stale`] when the handle names none.
-    #[inline]
-    pub fn take_if<R>(
-        &mut self,
-        handle: usize,
-        look: impl FnOnce(&mut T) -> Option<R>,
-    ) -> Result<Option<R>, Stale> {
-        let index = self.index(handle)?;
-        let slot = &mut self.slots[index];
-        let Some(found) = slot.value.as_mut().and_then(look) else { return Ok(None) };
-        slot.value = None;
-        slot.generation = (slot.generation + 1) & GENERATION_MASK;
-        self.free.push(index as u32);
-        Ok(Some(found))
-    }
-
     /// Objects in the table.
     pub fn len(&self) -> usize {
         self.slots.len() - self.free.len()
@@ -219,13 +213,13 @@ impl<T> Table<T> {
     /// # Errors
     /// [`Stale`] when it names no object.
     pub fn to_int(&self, handle: usize) -> Result<i32, Stale> {
-        Ok(self.index(handle)? as i32 + FIRST_INT)
+        Ok(self.index(handle)? as i32 + self.first as i32 + FIRST_INT)
     }
 
     /// The handle of an `int` that [`Self::to_int`] gave; none when no object has it now.
     pub fn from_int(&self, int: i32) -> Option<usize> {
         let index = u32::try_from(int.checked_sub(FIRST_INT)?).ok()?;
-        let slot = self.slots.get(index as usize)?;
+        let slot = self.slots.get(self.place(index))?;
         slot.value.is_some().then(|| pack(self.kind, slot.generation, index))
     }
 }
@@ -261,6 +255,17 @@ mod tests {
         for made_up in [0, 1, 0x101, 42, usize::MAX, group + 1, group | 1 << 40] {
             assert_eq!(groups.get(made_up), Err(Stale::Foreign), "{made_up:#x}");
         }
+    }
+
+    #[test]
+    fn tables_of_one_kind_that_share_its_numbers_do_not_know_each_others_handles() {
+        let (mut low, mut high) = (Table::new(Kind::Request), Table::from_index(Kind::Request, 1 << 20));
+        let (first, second) = (low.insert("a"), high.insert("b"));
+        assert_eq!((low.get(first), high.get(second)), (Ok(&"a"), Ok(&"b")));
+        assert_eq!((low.get(second), high.get(first)), (Err(Stale::Foreign), Err(Stale::Foreign)));
+        assert_eq!(high.to_int(second), Ok(FIRST_INT + (1 << 20)));
+        assert_eq!(high.from_int(high.to_int(second).unwrap()), Some(second));
+        assert_eq!(high.from_int(FIRST_INT), None);
     }
 
     #[test]

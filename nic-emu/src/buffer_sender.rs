@@ -36,18 +36,35 @@ impl BufferSender {
     /// it reads doorbells and taken words, and nothing else.
     #[inline]
     pub fn has_work(memory: &NicMemory) -> bool {
-        memory.doorbells().iter().zip(memory.taken()).any(|(doorbell, taken)| doorbell.peek() != taken.peek())
+        memory.doorbells().zip(memory.taken()).any(|(doorbell, taken)| doorbell.peek() != taken.peek())
     }
 
     /// Descriptor exchange microphase: which descriptors this slice schedules. `first` is the rank to begin with,
     /// so that with very many ranks none is always last.
     #[inline]
     pub fn exchange(memory: &NicMemory, first: u32, exchange: &mut Exchange) {
-        let (doorbells, taken) = (memory.doorbells(), memory.taken());
-        let ranks = doorbells.len();
-        let first = if ranks > RANKS_A_SLICE { first as usize % ranks } else { 0 };
+        let ranks = memory.layout().local_ranks as usize;
+        if ranks <= RANKS_A_SLICE {
+            for (i, (doorbell, taken)) in memory.doorbells().zip(memory.taken()).enumerate() {
+                let (heads, taken) = (doorbell.read(), taken.peek());
+                if heads != taken {
+                    let eligible = Eligible { local_index: i as u32, taken, heads, received: 0, sent: 0 };
+                    // There is room for all ranks.
+                    let _ = exchange.try_push(eligible);
+                }
+            }
+            return;
+        }
+        Self::exchange_some(memory, first as usize % ranks, exchange);
+    }
+
+    /// [`Self::exchange`] with more ranks than one slice takes.
+    #[cold]
+    fn exchange_some(memory: &NicMemory, first: usize, exchange: &mut Exchange) {
+        let ranks = memory.layout().local_ranks as usize;
         for i in (first..ranks).chain(0..first) {
-            let (heads, taken) = (doorbells[i].read(), taken[i].peek());
+            let Ok(doorbell) = memory.doorbell(i as u32) else { return };
+            let (heads, taken) = (doorbell.read(), memory.taken()[i].peek());
             if heads != taken {
                 let eligible = Eligible { local_index: i as u32, taken, heads, received: 0, sent: 0 };
                 if exchange.try_push(eligible).is_err() {

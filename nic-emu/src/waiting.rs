@@ -19,6 +19,8 @@ pub struct WaitPolicy {
     pub yields: u32,
     /// Looks that find another rank's work before this one runs it.
     pub patience: u32,
+    /// Looks at the awaited request alone between two looks at everything.
+    pub watches: u32,
 }
 
 impl WaitPolicy {
@@ -27,9 +29,9 @@ impl WaitPolicy {
         let ranks = memory.layout().local_ranks;
         let cores = memory.header().cores.get().max(1);
         if ranks > cores {
-            Self { polls: 0, yields: 2_000, patience: 0 }
+            Self { polls: 0, yields: 2_000, patience: 0, watches: 0 }
         } else {
-            Self { polls: 400, yields: 20_000, patience: 12 }
+            Self { polls: 100, yields: 20_000, patience: 3, watches: 40 }
         }
     }
 }

@@ -1,12 +1,12 @@
 //! bcs_recv: blocking and non-blocking receive.
 
 use super::{BcsRequest, Mode};
+use crate::constants::MPI_Comm;
 use crate::error::MpiResult;
 use crate::process::Guard;
 use mds::Primitive;
 use nic_emu::matching::Envelope;
 use nic_emu::port::Outcome;
-use nic_emu::status::WaitingFor;
 
 /// A receive that was started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,7 +17,7 @@ pub enum Received {
     Request(BcsRequest),
 }
 
-/// Receives at most `bytes` bytes to `data`. `peer_in_job` is the source's rank in the job, or `NOBODY`.
+/// Receives at most `bytes` bytes to `data`, for `comm`. `peer_in_job` is the source's rank in the job, or `NOBODY`.
 ///
 /// # Safety
 /// `data` must be writable for `bytes` bytes, and used by nobody else, until the receive is complete.
@@ -29,25 +29,17 @@ pub unsafe fn bcs_recv(
     process: &mut Guard,
     call: Primitive,
     envelope: &Envelope,
-    peer_in_job: u32,
+    (peer_in_job, comm): (u32, MPI_Comm),
     data: *mut u8,
     bytes: usize,
     mode: Mode,
 ) -> MpiResult<Received> {
     // SAFETY: the caller's promise.
-    let request = unsafe { process.port.post_receive(envelope, data, bytes)? };
+    let request =
+        unsafe { process.port.post_receive_of(envelope, (peer_in_job, comm.0 as u64), data, bytes)? };
     if mode == Mode::NonBlocking {
         return Ok(Received::Request(BcsRequest(request)));
     }
-    let what = WaitingFor {
-        call: call.index() as u32,
-        context: envelope.context,
-        peer: envelope.source,
-        tag: envelope.tag,
-        bytes: bytes as u64,
-        requests: 1,
-        peer_in_job,
-        sends: false,
-    };
-    Ok(Received::Complete(process.wait(&what, |process| Ok(process.port.test(request)?))?))
+    let outcome = process.wait_for(request, (call, 1), |process| Ok(process.port.test(request)?))?;
+    Ok(Received::Complete(outcome))
 }

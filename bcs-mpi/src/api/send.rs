@@ -1,13 +1,13 @@
 //! bcs_send: blocking and non-blocking send.
 
 use super::{BcsRequest, Mode};
+use crate::constants::MPI_Comm;
 use crate::error::MpiResult;
 use crate::process::Guard;
 use mds::Primitive;
 use nic_emu::port::{Posted, Send};
-use nic_emu::status::WaitingFor;
 
-/// Sends `bytes` bytes at `data`. `peer` is the destination's rank in the communicator. Answers the request of a
+/// Sends `bytes` bytes at `data`, for `comm`. `peer` is the destination's rank in the communicator. Answers the request of a
 /// non-blocking send that is not complete yet.
 ///
 /// # Safety
@@ -20,7 +20,7 @@ pub unsafe fn bcs_send(
     process: &mut Guard,
     call: Primitive,
     send: &Send,
-    peer: u32,
+    (peer, comm): (u32, MPI_Comm),
     data: *const u8,
     bytes: usize,
     mode: Mode,
@@ -31,22 +31,13 @@ pub unsafe fn bcs_send(
             process.port.nudge(false)?;
             Ok(None)
         }
-        Posted::Request(request) if mode == Mode::NonBlocking => {
-            process.port.nudge(true)?;
-            Ok(Some(BcsRequest(request)))
-        }
         Posted::Request(request) => {
-            let what = WaitingFor {
-                call: call.index() as u32,
-                context: send.context,
-                peer,
-                tag: send.tag,
-                bytes: bytes as u64,
-                requests: 1,
-                peer_in_job: send.destination,
-                sends: true,
-            };
-            process.wait(&what, |process| Ok(process.port.test(request)?))?;
+            process.port.label(request, (peer, send.destination), comm.0 as u64);
+            if mode == Mode::NonBlocking {
+                process.port.nudge(true)?;
+                return Ok(Some(BcsRequest(request)));
+            }
+            process.wait_for(request, (call, 1), |process| Ok(process.port.test(request)?))?;
             Ok(None)
         }
     }

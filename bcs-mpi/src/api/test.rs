@@ -3,22 +3,23 @@
 use super::{BcsRequest, Mode};
 use crate::error::MpiResult;
 use crate::process::Guard;
+use mds::Primitive;
 use nic_emu::port::Outcome;
-use nic_emu::status::WaitingFor;
 
-/// How a request ended, if it did; a blocking test waits for it, and `what` is what a hang report says then.
+/// How a request ended, if it did; a blocking test waits for it, in `call`.
 ///
 /// # Errors
 /// The NIC fails.
 #[inline]
 pub fn bcs_test(
     process: &mut Guard,
+    call: Primitive,
     request: BcsRequest,
-    what: &WaitingFor,
     mode: Mode,
 ) -> MpiResult<Option<Outcome>> {
     if mode == Mode::Blocking {
-        return Ok(Some(process.wait(what, |process| Ok(process.port.test(request.0)?))?));
+        let ended = process.wait_for(request.0, (call, 1), |process| Ok(process.port.test(request.0)?))?;
+        return Ok(Some(ended));
     }
     if let Some(outcome) = process.port.test(request.0)? {
         return Ok(Some(outcome));

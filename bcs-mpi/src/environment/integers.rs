@@ -5,6 +5,7 @@
 use super::lasting::lasting;
 use crate::handle::FIRST_INT;
 use crate::process;
+use crate::request;
 use std::ffi::c_int;
 
 /// What kind of object a handle is of.
@@ -41,7 +42,7 @@ pub fn of_handle(of: Of, handle: usize) -> c_int {
                 Of::Communicator => process.communicators.table().to_int(handle),
                 Of::Datatype => process.datatypes.to_int(handle),
                 Of::Group => process.groups.to_int(handle),
-                _ => process.requests.to_int(handle),
+                _ => request::to_int(&mut process, handle),
             }
         }
     };
@@ -63,7 +64,7 @@ pub fn to_handle(of: Of, int: c_int, null: usize) -> usize {
                 Of::Communicator => process.communicators.table().from_int(int),
                 Of::Datatype => process.datatypes.from_int(int),
                 Of::Group => process.groups.from_int(int),
-                _ => process.requests.table().from_int(int),
+                _ => request::from_int(&process, int),
             }
         }
     };

@@ -8,7 +8,7 @@ use crate::datatype::Incoming;
 use crate::datatype::buffer::{NAMES, Names};
 use crate::error::MpiResult;
 use crate::process;
-use crate::request::{Finished, Request, State, Status};
+use crate::request::{Finished, State, Status};
 use mds::Primitive;
 use std::ffi::{c_int, c_void};
 
@@ -40,7 +40,15 @@ pub unsafe fn recv(
     };
     // SAFETY: the buffer is writable until the receive is complete, which it is when the call returns.
     let received = unsafe {
-        bcs_recv(&mut process, Primitive::Recv, &envelope, peer, buffer.data, buffer.bytes, Mode::Blocking)?
+        bcs_recv(
+            &mut process,
+            Primitive::Recv,
+            &envelope,
+            (peer, comm),
+            buffer.data,
+            buffer.bytes,
+            Mode::Blocking,
+        )?
     };
     let Received::Complete(outcome) = received else { return Ok(()) };
     let finished = Finished::received(&outcome, buffer.bytes as u64);
@@ -82,20 +90,15 @@ pub unsafe fn irecv(
             &mut process,
             Primitive::Irecv,
             &envelope,
-            peer_in_job,
+            (peer_in_job, comm),
             buffer.data,
             buffer.bytes,
             Mode::NonBlocking,
         )?
     };
     let Received::Request(request) = received else { return Ok(MPI_REQUEST_NULL) };
-    Ok(process.requests.insert(|| Request {
-        state: State::Receive(request.0, buffer.staged),
-        comm,
-        context: envelope.context,
-        peer: envelope.source,
-        peer_in_job,
-        tag: envelope.tag,
-        bytes: buffer.bytes as u64,
-    }))
+    Ok(match buffer.staged {
+        None => process.plain_request(request.0),
+        Some(staged) => process.requests.insert(State::Receive(request.0, staged), comm),
+    })
 }

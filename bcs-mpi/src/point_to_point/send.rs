@@ -9,10 +9,9 @@ use crate::datatype::Outgoing;
 use crate::datatype::buffer::{NAMES, Names};
 use crate::error::MpiResult;
 use crate::process::{self, Guard, Process};
-use crate::request::{BUFFERED, Finished, Request, State, Status};
+use crate::request::{BUFFERED, Finished, State, Status};
 use mds::Primitive;
 use nic_emu::port::Send;
-use nic_emu::status::NOBODY;
 use std::ffi::{c_int, c_void};
 
 /// When a send is complete.
@@ -135,7 +134,9 @@ pub unsafe fn send(
         return unsafe { super::attached_buffer::send(&mut process, &send, message.data, message.bytes) };
     }
     // SAFETY: the message is readable until the send is complete, which it is when the call returns.
-    unsafe { bcs_send(&mut process, mode.call(), &send, peer, message.data, message.bytes, Mode::Blocking)? };
+    unsafe {
+        bcs_send(&mut process, mode.call(), &send, (peer, comm), message.data, message.bytes, Mode::Blocking)?
+    };
     Ok(())
 }
 
@@ -179,7 +180,7 @@ pub unsafe fn isend(
             &mut process,
             mode.immediate_call(),
             &send,
-            peer,
+            (peer, comm),
             message.data,
             message.bytes,
             Mode::NonBlocking,
@@ -187,28 +188,14 @@ pub unsafe fn isend(
     };
     Ok(match posted {
         None => BUFFERED,
-        Some(request) => process.requests.insert(|| Request {
-            state: State::Send(request.0, message.packed),
-            comm,
-            context: send.context,
-            peer,
-            peer_in_job: send.destination,
-            tag: send.tag,
-            bytes: message.bytes as u64,
-        }),
+        Some(request) => match message.packed {
+            None => process.plain_request(request.0),
+            Some(packed) => process.requests.insert(State::Send(request.0, packed), comm),
+        },
     })
 }
 
 /// A request that was complete when it was made.
-#[inline]
 pub(super) fn complete(process: &mut Guard, comm: MPI_Comm, status: Status) -> MPI_Request {
-    process.requests.insert(|| Request {
-        state: State::Complete(Finished::well(status)),
-        comm,
-        context: u32::MAX,
-        peer: NOBODY,
-        peer_in_job: NOBODY,
-        tag: 0,
-        bytes: 0,
-    })
+    process.requests.insert(State::Complete(Finished::well(status)), comm)
 }

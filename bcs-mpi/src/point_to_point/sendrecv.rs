@@ -12,7 +12,6 @@ use crate::request::{Finished, Status};
 use mds::Primitive;
 use nic_emu::matching::Envelope;
 use nic_emu::port::Send;
-use nic_emu::status::WaitingFor;
 use std::ffi::{c_int, c_void};
 
 /// The peers of a call: destination and its tag, source and its tag.
@@ -44,39 +43,30 @@ fn check(process: &Guard, peers: &Peers, comm: MPI_Comm) -> MpiResult<Halves> {
 /// Runs both halves to their ends.
 unsafe fn exchange(
     process: &mut Guard,
-    call: Primitive,
+    (call, comm): (Primitive, MPI_Comm),
     halves: &Halves,
     outgoing: (*const u8, usize),
     incoming: &Incoming,
     status: *mut MPI_Status,
 ) -> MpiResult {
-    let mut pending: Option<(BcsRequest, WaitingFor)> = None;
+    let mut pending: Option<BcsRequest> = None;
     if let Some((envelope, peer)) = &halves.receive {
         // SAFETY: the caller's buffer, for as long as the call.
         let received = unsafe {
-            bcs_recv(process, call, envelope, *peer, incoming.data, incoming.bytes, Mode::NonBlocking)?
+            let (data, bytes) = (incoming.data, incoming.bytes);
+            bcs_recv(process, call, envelope, (*peer, comm), data, bytes, Mode::NonBlocking)?
         };
         if let Received::Request(request) = received {
-            let what = WaitingFor {
-                call: call.index() as u32,
-                context: envelope.context,
-                peer: envelope.source,
-                tag: envelope.tag,
-                bytes: incoming.bytes as u64,
-                requests: 1,
-                peer_in_job: *peer,
-                sends: false,
-            };
-            pending = Some((request, what));
+            pending = Some(request);
         }
     }
     if let Some((send, peer)) = &halves.send {
         // SAFETY: as above. It blocks, and the receive makes progress meanwhile.
-        unsafe { bcs_send(process, call, send, *peer, outgoing.0, outgoing.1, Mode::Blocking)? };
+        unsafe { bcs_send(process, call, send, (*peer, comm), outgoing.0, outgoing.1, Mode::Blocking)? };
     }
     let finished = match pending {
         None => Finished::well(Status::PROC_NULL),
-        Some((request, what)) => match bcs_test(process, request, &what, Mode::Blocking)? {
+        Some(request) => match bcs_test(process, call, request, Mode::Blocking)? {
             Some(outcome) => Finished::received(&outcome, incoming.bytes as u64),
             None => return Ok(()),
         },
@@ -115,7 +105,14 @@ pub unsafe fn sendrecv(
     let halves = check(&process, peers, comm)?;
     // SAFETY: the caller's promise.
     unsafe {
-        exchange(&mut process, Primitive::Sendrecv, &halves, (message.data, message.bytes), &buffer, status)
+        exchange(
+            &mut process,
+            (Primitive::Sendrecv, comm),
+            &halves,
+            (message.data, message.bytes),
+            &buffer,
+            status,
+        )
     }
 }
 
@@ -151,6 +148,13 @@ pub unsafe fn sendrecv_replace(
     };
     // SAFETY: the caller's promise; the copy lives as long as the call.
     unsafe {
-        exchange(&mut process, Primitive::SendrecvReplace, &halves, (data, message.bytes), &buffer, status)
+        exchange(
+            &mut process,
+            (Primitive::SendrecvReplace, comm),
+            &halves,
+            (data, message.bytes),
+            &buffer,
+            status,
+        )
     }
 }

@@ -5,7 +5,8 @@
 
 use super::{Guard, Process, lock};
 use crate::error::{MpiError, MpiResult};
-use nic_emu::port::{PortError, Stepped, Waiting};
+use mds::Primitive;
+use nic_emu::port::{Port, PortError, Stepped, Waiting};
 use nic_emu::status::WaitingFor;
 use nic_emu::waiting::Pause;
 use std::sync::{Condvar, Mutex, PoisonError};
@@ -37,10 +38,39 @@ impl Guard {
         if let Some(done) = ready(self)? {
             return Ok(done);
         }
+        self.wait_watching(None, |_| *what, ready)
+    }
+
+    /// Waits as [`Self::wait`] until this request of the NIC, which `ready` looks at and takes, is complete; `call` waits for it, and for
+    /// `requests` in all.
+    ///
+    /// # Errors
+    /// As [`Self::wait`].
+    #[inline]
+    pub fn wait_for<T>(
+        &mut self,
+        request: u32,
+        (call, requests): (Primitive, usize),
+        mut ready: impl FnMut(&mut Process) -> MpiResult<Option<T>>,
+    ) -> MpiResult<T> {
+        if let Some(done) = ready(self)? {
+            return Ok(done);
+        }
+        let what = |port: &Port| port.waiting_for(request, call.index() as u32, requests as u32);
+        self.wait_watching(Some(request), what, ready)
+    }
+
+    #[inline]
+    fn wait_watching<T>(
+        &mut self,
+        request: Option<u32>,
+        what: impl Fn(&Port) -> WaitingFor,
+        mut ready: impl FnMut(&mut Process) -> MpiResult<Option<T>>,
+    ) -> MpiResult<T> {
         self.waiters += 1;
-        let mut waiting = self.port.begin_wait();
+        let mut waiting = self.port.begin_wait(request);
         let result = loop {
-            match self.port.wait_step(&mut waiting, what) {
+            match self.port.wait_step(&mut waiting, &what) {
                 Ok(Stepped::Something) => {}
                 Ok(Stepped::Nothing) => self.pause(&mut waiting),
                 Err(error) => break Err(waiting_failed(error)),

@@ -3,7 +3,7 @@
 //! Calls that complete one request answer its error; those that complete several put codes into the statuses and answer
 //! `MPI_ERR_IN_STATUS`. `MPI_ERROR` of a status is written in that case only.
 
-use super::{Finished, Status, poll};
+use super::{BUFFERED, Finished, Status, poll, take_received};
 use crate::constants::*;
 use crate::environment::lasting::lasting;
 use crate::error::{MpiError, MpiResult, Problem};
@@ -120,8 +120,8 @@ pub unsafe fn wait(request: &mut MPI_Request, status: *mut MPI_Status) -> MpiRes
         unsafe { Status::EMPTY.store(status) };
         return Ok(());
     }
-    let finished = match poll(&mut process, handle)? {
-        Some(finished) => finished,
+    let finished = match take_received(&mut process, handle) {
+        Some(status) => Finished::well(status),
         None => wait_for(&mut process, Primitive::Wait, handle, 1)?,
     };
     *request = MPI_REQUEST_NULL;
@@ -130,10 +130,17 @@ pub unsafe fn wait(request: &mut MPI_Request, status: *mut MPI_Status) -> MpiRes
     ended(finished)
 }
 
-#[inline]
 fn wait_for(process: &mut Guard, call: Primitive, handle: MPI_Request, count: usize) -> MpiResult<Finished> {
-    let what = process.requests.waiting_for(call, handle, count)?;
-    process.wait(&what, |process| poll(process, handle))
+    if let Some(finished) = poll(process, handle)? {
+        return Ok(finished);
+    }
+    match process.awaited(handle)? {
+        Some(nic) => process.wait_for(nic, (call, count), |process| poll(process, handle)),
+        None => {
+            let what = process.waiting_for(call, handle, count)?;
+            process.wait(&what, |process| poll(process, handle))
+        }
+    }
 }
 
 /// MPI_Test.
@@ -176,18 +183,36 @@ pub fn wait_all(requests: &mut [MPI_Request], statuses: Statuses) -> MpiResult {
     let mut failures = Failures::of(Primitive::Waitall);
     let count = requests.len();
     for (i, request) in requests.iter_mut().enumerate() {
-        let finished = if *request == MPI_REQUEST_NULL {
-            Finished::well(Status::EMPTY)
-        } else {
-            match poll(&mut process, *request)? {
-                Some(finished) => finished,
-                None => wait_for(&mut process, Primitive::Waitall, *request, count - i)?,
+        let handle = std::mem::replace(request, MPI_REQUEST_NULL);
+        // Without a failure so far, the commonest ends have nothing to tell but their status.
+        if failures.failed == 0 {
+            if handle == BUFFERED {
+                statuses.set(i, &Status::EMPTY);
+                continue;
             }
-        };
-        *request = MPI_REQUEST_NULL;
-        failures.note(finished, i, statuses)?;
+            if let Some(status) = take_received(&mut process, handle) {
+                statuses.set(i, &status);
+                continue;
+            }
+        }
+        match wait_one(&mut process, handle, count - i) {
+            Ok(finished) => failures.note(finished, i, statuses)?,
+            Err(error) => {
+                *request = handle;
+                return Err(error);
+            }
+        }
     }
     failures.result(count)
+}
+
+/// Waits for one of `count` requests of MPI_Waitall.
+#[inline(never)]
+fn wait_one(process: &mut Guard, handle: MPI_Request, count: usize) -> MpiResult<Finished> {
+    if handle == MPI_REQUEST_NULL {
+        return Ok(Finished::well(Status::EMPTY));
+    }
+    wait_for(process, Primitive::Waitall, handle, count)
 }
 
 /// MPI_Testall: all or none.
@@ -267,7 +292,7 @@ pub unsafe fn wait_any(
     let (i, finished) = match poll_any(&mut process, requests)? {
         Some(found) => found,
         None => {
-            let what = process.requests.waiting_for(Primitive::Waitany, one, live(requests))?;
+            let what = process.waiting_for(Primitive::Waitany, one, live(requests))?;
             process.wait(&what, |process| poll_any(process, requests))?
         }
     };
@@ -351,7 +376,7 @@ pub fn wait_some(
     let found = match poll_some(&mut process, requests, indices, statuses, &mut failures)? {
         Some(found) => found,
         None => {
-            let what = process.requests.waiting_for(Primitive::Waitsome, one, live(requests))?;
+            let what = process.waiting_for(Primitive::Waitsome, one, live(requests))?;
             process.wait(&what, |process| poll_some(process, requests, indices, statuses, &mut failures))?
         }
     };

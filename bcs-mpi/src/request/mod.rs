@@ -1,7 +1,8 @@
 //! Requests: operations that may be under way (MPI-5.0, §3.7).
 //!
-//! A request is a slot in a table until it completes; [`Requests`] turns what the NIC says of it into a [`Finished`]. The calls of the
-//! wait and test families are in [`complete`].
+//! A plain request, of a send from where its bytes are or a receive to where they go, is the NIC's request and nothing more: its handle names
+//! the NIC's slot. What takes more (a message that is packed or unpacked, an operation of several steps) is a [`Request`] in a
+//! table, whose numbers begin after those of the slots. The calls of the wait and test families are in [`complete`].
 
 pub mod complete;
 pub mod status;
@@ -11,10 +12,13 @@ pub use status::Status;
 use crate::constants::*;
 use crate::datatype::buffer::Staged;
 use crate::error::{MpiError, MpiResult, Problem};
-use crate::handle::{Kind, Stale, Table};
+use crate::handle::{FIRST_INT, Kind, Stale, Table, pack, unpack};
 use crate::process::{self, Guard, Process};
 use mds::Primitive;
-use nic_emu::port::{Outcome, Port, PortError};
+use nic_emu::descriptor::NO_REQUEST;
+use nic_emu::memory::REQUESTS;
+use nic_emu::outstanding::About;
+use nic_emu::port::{Outcome, Port};
 use nic_emu::status::WaitingFor;
 
 /// An operation that is more than one descriptor: it is asked to go on until it is complete.
@@ -26,34 +30,34 @@ pub trait Operation {
     fn advance(&mut self, process: &mut Process) -> MpiResult<Option<Status>>;
 }
 
-/// What a request waits for.
+/// What a request that is more than a slot of the NIC waits for.
 pub enum State {
     /// Nothing: it completed when it was posted, or its end was seen before.
     Complete(Finished),
-    /// A send, by the NIC's request; its bytes, where they were packed.
-    Send(u32, Option<Box<[u8]>>),
-    /// A receive, by the NIC's request; where it is unpacked from, if it is.
-    Receive(u32, Option<Box<Staged>>),
+    /// A send, by the NIC's request, and its bytes, packed.
+    Send(u32, Box<[u8]>),
+    /// A receive, by the NIC's request, and where it is unpacked from.
+    Receive(u32, Box<Staged>),
     /// Something larger.
     Operation(Box<dyn Operation>),
 }
 
-/// An operation that may be under way.
+impl State {
+    /// The NIC's request, where there is one.
+    fn nic(&self) -> Option<u32> {
+        match self {
+            State::Send(nic, _) | State::Receive(nic, _) => Some(*nic),
+            State::Complete(_) | State::Operation(_) => None,
+        }
+    }
+}
+
+/// An operation that may be under way and is more than a slot of the NIC.
 pub struct Request {
     /// What it waits for.
     pub state: State,
     /// Its communicator.
     pub comm: MPI_Comm,
-    /// What a hang report says of it: context, peer, tag and size.
-    pub context: u32,
-    /// The peer's rank in the communicator.
-    pub peer: u32,
-    /// The peer's rank in the job.
-    pub peer_in_job: u32,
-    /// The tag.
-    pub tag: i32,
-    /// Bytes sent, or room of a receive.
-    pub bytes: u64,
 }
 
 /// How an operation ended.
@@ -70,6 +74,11 @@ impl Finished {
     #[inline]
     pub const fn well(status: Status) -> Self {
         Self { status, error: None }
+    }
+
+    /// The end of a send.
+    pub fn sent(outcome: &Outcome) -> Self {
+        Self::well(Status { cancelled: outcome.cancelled, ..Status::EMPTY })
     }
 
     /// The end of a receive with this much room.
@@ -93,11 +102,13 @@ fn truncated(outcome: &Outcome, room: u64) -> MpiError {
 /// The request of every send that was complete when it was posted: it has nothing to tell, so one serves for all.
 pub const BUFFERED: MPI_Request = MPI_Request(Table::<Request>::shared(Kind::Request));
 
-/// The requests of this process.
+/// The requests of this process that are more than slots of the NIC.
 pub struct Requests {
     table: Table<Request>,
     /// Freed while under way (MPI_Request_free): they complete all the same.
     abandoned: Vec<Request>,
+    /// Plain ones among them, by the NIC's request.
+    abandoned_plain: Vec<u32>,
 }
 
 impl Default for Requests {
@@ -109,55 +120,84 @@ impl Default for Requests {
 impl Requests {
     /// None.
     pub const fn new() -> Self {
-        Self { table: Table::new(Kind::Request), abandoned: Vec::new() }
+        let table = Table::from_index(Kind::Request, REQUESTS as u32);
+        Self { table, abandoned: Vec::new(), abandoned_plain: Vec::new() }
     }
 
     /// The handle of a new request.
+    pub fn insert(&mut self, state: State, comm: MPI_Comm) -> MPI_Request {
+        MPI_Request(self.table.insert(Request { state, comm }))
+    }
+}
+
+impl Process {
+    /// The handle of a plain request: of an operation that the NIC alone carries out.
     #[inline(always)]
-    pub fn insert(&mut self, make: impl FnOnce() -> Request) -> MPI_Request {
-        MPI_Request(self.table.insert_with(make))
+    pub fn plain_request(&mut self, nic: u32) -> MPI_Request {
+        MPI_Request(pack(Kind::Request, self.port.name(nic), nic))
     }
 
-    /// The handles themselves, for conversions.
-    pub fn table(&self) -> &Table<Request> {
-        &self.table
+    /// The NIC's request of a plain request's handle; none for every other handle.
+    #[inline(always)]
+    fn plain(&self, handle: MPI_Request) -> Option<u32> {
+        let (nic, generation) = unpack(Kind::Request, handle.0)?;
+        self.port.is_named(nic, generation).then_some(nic)
     }
 
-    /// The handle as an `int`; that of a buffered send becomes one of its own, as an `int` names a slot.
-    ///
-    /// # Errors
-    /// [`Stale`] when it names no request.
-    pub fn to_int(&mut self, handle: usize) -> Result<i32, Stale> {
-        if handle != BUFFERED.0 {
-            return self.table.to_int(handle);
+    /// The request of a handle that is not plain.
+    fn request(&mut self, handle: MPI_Request) -> MpiResult<&mut Request> {
+        if handle == MPI_REQUEST_NULL {
+            return Err(wrong(handle, Stale::Null));
         }
-        let own = self.insert(|| Request {
-            state: State::Complete(Finished::well(Status::EMPTY)),
-            comm: MPI_COMM_WORLD,
-            context: u32::MAX,
-            peer: nic_emu::status::NOBODY,
-            peer_in_job: nic_emu::status::NOBODY,
-            tag: 0,
-            bytes: 0,
-        });
-        self.table.to_int(own.0)
+        if let Some((nic, generation)) = unpack(Kind::Request, handle.0)
+            && self.port.was_named(nic, generation)
+        {
+            return Err(wrong(handle, Stale::Freed));
+        }
+        self.requests.table.get_mut(handle.0).map_err(|why| wrong(handle, why))
+    }
+
+    /// The NIC's request that a handle's operation waits for; none where it waits for more.
+    fn awaited(&mut self, handle: MPI_Request) -> MpiResult<Option<u32>> {
+        match self.plain(handle) {
+            Some(nic) => Ok(Some(nic)),
+            None => Ok(self.request(handle)?.state.nic()),
+        }
     }
 
     /// What a hang report says of a call that waits for this request and `count - 1` others.
     #[cold]
-    fn waiting_for(&self, call: Primitive, handle: MPI_Request, count: usize) -> MpiResult<WaitingFor> {
-        let request = self.table.get(handle.0).map_err(|why| wrong(handle, why))?;
-        Ok(WaitingFor {
-            call: call.index() as u32,
-            context: request.context,
-            peer: request.peer,
-            tag: request.tag,
-            bytes: request.bytes,
-            requests: count as u32,
-            peer_in_job: request.peer_in_job,
-            sends: matches!(request.state, State::Send(..)),
-        })
+    fn waiting_for(&mut self, call: Primitive, handle: MPI_Request, count: usize) -> MpiResult<WaitingFor> {
+        let (call, requests) = (call.index() as u32, count as u32);
+        // An operation of several steps has no peer of its own.
+        let nic = self.awaited(handle)?.unwrap_or(NO_REQUEST);
+        Ok(self.port.waiting_for(nic, call, requests))
     }
+}
+
+/// A request as an `int`; that of a buffered send becomes one of its own, as an `int` names one.
+///
+/// # Errors
+/// [`Stale`] when it names no request.
+pub fn to_int(process: &mut Process, handle: usize) -> Result<i32, Stale> {
+    if let Some(nic) = process.plain(MPI_Request(handle)) {
+        return Ok(nic as i32 + FIRST_INT);
+    }
+    if handle != BUFFERED.0 {
+        return process.requests.table.to_int(handle);
+    }
+    let done = State::Complete(Finished::well(Status::EMPTY));
+    let own = process.requests.insert(done, MPI_COMM_WORLD);
+    process.requests.table.to_int(own.0)
+}
+
+/// The handle of an `int` that [`to_int`] gave; none when no request has it now.
+pub fn from_int(process: &Process, int: i32) -> Option<usize> {
+    let index = u32::try_from(int.checked_sub(FIRST_INT)?).ok()?;
+    if (index as usize) < REQUESTS {
+        return process.port.name_of(index).map(|generation| pack(Kind::Request, generation, index));
+    }
+    process.requests.table.from_int(int)
 }
 
 #[cold]
@@ -165,53 +205,57 @@ fn wrong(handle: MPI_Request, why: Stale) -> MpiError {
     MpiError::handle("request", handle.0, Kind::Request, why)
 }
 
+/// How a plain request ended.
+fn plain_end(outcome: &Outcome, about: &About, sends: bool) -> Finished {
+    if sends {
+        return Finished::sent(outcome);
+    }
+    let mut finished = Finished::received(outcome, about.bytes);
+    finished.error = finished.error.map(|error| error.of(MPI_Comm(about.owner as usize)));
+    finished
+}
+
 /// Looks at what the NIC says of a request's state.
-#[inline]
-fn look(port: &mut Port, state: &mut State, room: u64) -> MpiResult<Option<Finished>> {
+fn look(port: &mut Port, state: &mut State) -> MpiResult<Option<Finished>> {
     match state {
         State::Complete(finished) => Ok(Some(std::mem::replace(finished, Finished::well(Status::EMPTY)))),
-        State::Send(nic, _) => Ok(port
-            .test(*nic)?
-            .map(|outcome| Finished::well(Status { cancelled: outcome.cancelled, ..Status::EMPTY }))),
+        State::Send(nic, _) => Ok(port.test(*nic)?.as_ref().map(Finished::sent)),
         State::Receive(nic, staged) => {
+            let room = port.about(*nic).map_or(0, |about| about.bytes);
             let Some(outcome) = port.test(*nic)? else { return Ok(None) };
             let finished = Finished::received(&outcome, room);
-            if let Some(staged) = staged {
-                // SAFETY: the request is complete only now, so its buffer is still the library's to write.
-                unsafe { staged.unpack(finished.status.bytes as usize) };
-            }
+            // SAFETY: the request is complete only now, so its buffer is still the library's to write.
+            unsafe { staged.unpack(finished.status.bytes as usize) };
             Ok(Some(finished))
         }
         State::Operation(_) => Ok(None),
     }
 }
 
-/// Looks whether a request is complete; its handle stays.
-#[inline]
+/// Looks whether a request is complete; its handle stays, with nothing to tell any more if it is not plain.
 fn look_at(process: &mut Process, handle: MPI_Request) -> MpiResult<Option<Finished>> {
     if handle == BUFFERED {
         return Ok(Some(Finished::well(Status::EMPTY)));
     }
-    let Process { port, requests, .. } = process;
-    let request = match requests.table.get_mut(handle.0) {
-        Ok(request) => request,
-        Err(why) => return Err(wrong(handle, why)),
-    };
+    if let Some(nic) = process.plain(handle) {
+        let Some(outcome) = process.port.look(nic)? else { return Ok(None) };
+        let about = process.port.about(nic).copied().unwrap_or(About::NOTHING);
+        return Ok(Some(plain_end(&outcome, &about, process.port.is_send(nic))));
+    }
+    let request = process.request(handle)?;
     if matches!(request.state, State::Operation(_)) {
         return advance(process, handle);
     }
-    let finished = look(port, &mut request.state, request.bytes)?;
-    Ok(finished.map(|mut finished| {
-        if let Some(error) = finished.error.take() {
-            finished.error = Some(error.of(request.comm));
-        }
-        finished
-    }))
+    let comm = request.comm;
+    let Process { port, requests, .. } = process;
+    let Ok(request) = requests.table.get_mut(handle.0) else { return Ok(None) };
+    let finished = look(port, &mut request.state)?;
+    Ok(finished.map(|finished| Finished { error: finished.error.map(|error| error.of(comm)), ..finished }))
 }
 
 #[cold]
 fn advance(process: &mut Process, handle: MPI_Request) -> MpiResult<Option<Finished>> {
-    let request = process.requests.table.get_mut(handle.0).map_err(|why| wrong(handle, why))?;
+    let request = process.request(handle)?;
     let comm = request.comm;
     let idle = State::Complete(Finished::well(Status::EMPTY));
     let State::Operation(mut operation) = std::mem::replace(&mut request.state, idle) else {
@@ -233,69 +277,46 @@ fn advance(process: &mut Process, handle: MPI_Request) -> MpiResult<Option<Finis
     }
 }
 
-/// Looks whether a request is complete; takes it if it is.
+/// Takes a request that is complete in the commonest way: a plain receive of a small message that fits.
 #[inline(always)]
-pub fn poll(process: &mut Process, handle: MPI_Request) -> MpiResult<Option<Finished>> {
-    if handle == BUFFERED {
-        return Ok(Some(Finished::well(Status::EMPTY)));
-    }
-    let Process { port, requests, .. } = process;
-    // The commonest request: a receive whose bytes go where the program wants them.
-    let mut failed = None;
-    let received = requests.table.take_if(handle.0, |request| {
-        let State::Receive(nic, None) = request.state else { return None };
-        match port.test(nic) {
-            Ok(outcome) => outcome.map(|outcome| {
-                let mut finished = Finished::received(&outcome, request.bytes);
-                if let Some(error) = finished.error.take() {
-                    finished.error = Some(error.of(request.comm));
-                }
-                finished
-            }),
-            Err(error) => {
-                failed = Some(error);
-                None
-            }
-        }
-    });
-    match received {
-        Ok(Some(finished)) => return Ok(Some(finished)),
-        Ok(None) if failed.is_none() => {}
-        _ => return poll_failed(handle, received.err(), failed),
-    }
-    poll_other(process, handle)
+pub fn take_received(process: &mut Process, handle: MPI_Request) -> Option<Status> {
+    let nic = process.plain(handle)?;
+    process.port.take_received(nic).map(Status::from)
 }
 
-#[cold]
-fn poll_failed(
-    handle: MPI_Request,
-    why: Option<Stale>,
-    port: Option<PortError>,
-) -> MpiResult<Option<Finished>> {
-    match (why, port) {
-        (Some(why), _) => Err(wrong(handle, why)),
-        (None, Some(error)) => Err(error.into()),
-        (None, None) => Ok(None),
+/// Looks whether a request is complete; takes it if it is.
+#[inline]
+pub fn poll(process: &mut Process, handle: MPI_Request) -> MpiResult<Option<Finished>> {
+    match take_received(process, handle) {
+        Some(status) => Ok(Some(Finished::well(status))),
+        None => poll_other(process, handle),
     }
 }
 
 #[inline(never)]
 fn poll_other(process: &mut Process, handle: MPI_Request) -> MpiResult<Option<Finished>> {
-    let finished = look_at(process, handle)?;
-    if finished.is_some() {
-        // It was found above.
-        let _ = process.requests.table.remove(handle.0);
+    let Some(finished) = look_at(process, handle)? else { return Ok(None) };
+    match process.plain(handle) {
+        Some(nic) => process.port.take(nic),
+        // It was found above, or it is that of buffered sends, which stays.
+        None => drop(process.requests.table.remove(handle.0)),
     }
-    Ok(finished)
+    Ok(Some(finished))
 }
 
 /// Whether a request is complete; it stays as it is.
 fn is_complete(process: &mut Process, handle: MPI_Request) -> MpiResult<bool> {
     let Some(finished) = look_at(process, handle)? else { return Ok(false) };
+    keep(process, handle, finished);
+    Ok(true)
+}
+
+/// Puts back what a look at a complete request found, to be found again.
+fn keep(process: &mut Process, handle: MPI_Request, finished: Finished) {
+    // A plain one is not in the table: the NIC's slot says it again.
     if let Ok(request) = process.requests.table.get_mut(handle.0) {
         request.state = State::Complete(finished);
     }
-    Ok(true)
 }
 
 /// MPI_Request_free: the operation goes on, without a handle.
@@ -304,13 +325,18 @@ fn is_complete(process: &mut Process, handle: MPI_Request) -> MpiResult<bool> {
 /// No such request.
 pub fn free(handle: &mut MPI_Request) -> MpiResult {
     let mut process = process::enter()?;
-    if *handle == MPI_REQUEST_NULL {
-        return Err(wrong(*handle, Stale::Null));
-    }
-    if poll(&mut process, *handle)?.is_none()
-        && let Ok(request) = process.requests.table.remove(handle.0)
-    {
-        process.requests.abandoned.push(request);
+    if poll(&mut process, *handle)?.is_none() {
+        match process.plain(*handle) {
+            Some(nic) => {
+                process.port.drop_name(nic);
+                process.requests.abandoned_plain.push(nic);
+            }
+            None => {
+                if let Ok(request) = process.requests.table.remove(handle.0) {
+                    process.requests.abandoned.push(request);
+                }
+            }
+        }
         reap(&mut process)?;
         process.port.nudge(true)?;
     }
@@ -327,7 +353,7 @@ fn reap(process: &mut Process) -> MpiResult<bool> {
             State::Operation(operation) => {
                 operation.advance(process).map(|status| status.map(Finished::well))
             }
-            state => look(&mut process.port, state, request.bytes),
+            state => look(&mut process.port, state),
         };
         match looked {
             Ok(finished) => finished.is_none(),
@@ -337,8 +363,16 @@ fn reap(process: &mut Process) -> MpiResult<bool> {
             }
         }
     });
-    let all = abandoned.is_empty();
-    process.requests.abandoned.append(&mut abandoned);
+    let Process { port, requests, .. } = process;
+    requests.abandoned_plain.retain(|&nic| match port.test(nic) {
+        Ok(outcome) => outcome.is_none(),
+        Err(error) => {
+            result = Err(error.into());
+            false
+        }
+    });
+    let all = abandoned.is_empty() && requests.abandoned_plain.is_empty();
+    requests.abandoned.append(&mut abandoned);
     result.map(|()| all)
 }
 
@@ -368,20 +402,13 @@ pub fn complete_abandoned(process: &mut Guard, call: Primitive) -> MpiResult {
 /// No such request.
 pub fn cancel(handle: MPI_Request) -> MpiResult {
     let mut process = process::enter()?;
-    let Process { port, requests, .. } = &mut *process;
-    let why = match requests.table.get(handle.0) {
-        Ok(request) => {
-            if let State::Send(nic, _) | State::Receive(nic, _) = request.state {
-                port.cancel(nic)?;
-            }
-            return Ok(());
-        }
-        // It is complete already: there is nothing to take back.
-        Err(_) if handle == BUFFERED => return Ok(()),
-        Err(_) if handle == MPI_REQUEST_NULL => Stale::Null,
-        Err(why) => why,
-    };
-    Err(wrong(handle, why))
+    // That of a buffered send is complete already: there is nothing to take back.
+    if handle != BUFFERED
+        && let Some(nic) = process.awaited(handle)?
+    {
+        process.port.cancel(nic)?;
+    }
+    Ok(())
 }
 
 /// MPI_Request_get_status: looks, and leaves the request as it is. A null request has the empty status.
@@ -400,8 +427,6 @@ pub fn get_status(handle: MPI_Request) -> MpiResult<Option<Status>> {
     }
     let Some(finished) = found else { return Ok(None) };
     let status = finished.status;
-    if let Ok(request) = process.requests.table.get_mut(handle.0) {
-        request.state = State::Complete(finished);
-    }
+    keep(&mut process, handle, finished);
     Ok(Some(status))
 }

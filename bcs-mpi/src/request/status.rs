@@ -6,7 +6,7 @@ use crate::constants::*;
 use crate::datatype::{Measure, contiguous_bytes};
 use crate::error::{MpiError, MpiResult};
 use crate::process;
-use nic_emu::port::Outcome;
+use nic_emu::port::{Outcome, Received};
 use std::ffi::c_int;
 
 /// "No such number of elements" in the byte words: set by MPI_Status_set_elements with MPI_UNDEFINED.
@@ -23,6 +23,14 @@ pub struct Status {
     pub bytes: u64,
     /// It was cancelled.
     pub cancelled: bool,
+}
+
+impl From<Received> for Status {
+    #[inline(always)]
+    fn from(received: Received) -> Self {
+        let Received { source, tag, bytes } = received;
+        Self { source: source as c_int, tag, bytes, cancelled: false }
+    }
 }
 
 impl Status {

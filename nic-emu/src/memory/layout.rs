@@ -32,6 +32,10 @@ pub const INSTANCES: usize = 1 << 12;
 /// cross-memory attach.
 pub const WINDOWS: usize = 1 << 9;
 
+/// With so many ranks on a node or fewer, every doorbell has a cache line to itself: ranks that post at the same time do not take a line from
+/// each other. With more, who looks for work reads fewer lines.
+pub const LONE_DOORBELLS: usize = 8;
+
 /// Contexts whose communicators may span nodes at the same time.
 pub const GROUPS: usize = 1 << 16;
 /// Bytes of what collectives across nodes have put up for this node's ranks to read.
@@ -243,6 +247,8 @@ pub struct Layout {
     pub emds_words: [usize; 2],
     pub(super) control: usize,
     pub(super) doorbells: usize,
+    /// Bytes from one doorbell to the next.
+    pub(super) doorbell_stride: usize,
     pub(super) places: usize,
     pub(super) ranks: usize,
     pub(super) entries: usize,
@@ -283,7 +289,8 @@ impl Layout {
         let local = local_ranks as usize;
         let instance_stride = INSTANCE_BYTES + local * MEMBER_BYTES;
         let control = region(size_of::<Control>() + local * 8);
-        let doorbells = region(local * 8);
+        let doorbell_stride = if local <= LONE_DOORBELLS { 64 } else { 8 };
+        let doorbells = region(local * doorbell_stride);
         let places = region(job_ranks as usize * 8);
         let ranks = region(local * size_of::<RankBlock>());
         let entries = region(ENTRIES * size_of::<Cell>());
@@ -303,6 +310,7 @@ impl Layout {
             emds_words,
             control,
             doorbells,
+            doorbell_stride,
             places,
             ranks,
             entries,

@@ -214,11 +214,20 @@ impl NicMemory {
         unsafe { self.many(self.layout.control + size_of::<Control>(), self.layout.local_ranks as usize) }
     }
 
-    /// The doorbells of the ranks.
+    /// The doorbells of the ranks, in the order of their local indices.
     #[inline]
-    pub fn doorbells(&self) -> &[HeadsWord] {
-        // SAFETY: the region holds one word per local rank.
-        unsafe { self.many(self.layout.doorbells, self.layout.local_ranks as usize) }
+    pub fn doorbells(&self) -> impl ExactSizeIterator<Item = &HeadsWord> {
+        let (first, stride) = (self.layout.doorbells, self.layout.doorbell_stride);
+        // SAFETY: the region holds a word at this distance for every local rank.
+        (0..self.layout.local_ranks as usize).map(move |i| unsafe { self.at(first + i * stride) })
+    }
+
+    /// The doorbell of a local rank.
+    #[inline]
+    pub fn doorbell(&self, local_index: u32) -> Result<&HeadsWord, Corrupt> {
+        let i = checked("local rank", local_index, self.layout.local_ranks as usize)?;
+        // SAFETY: as above, and the index was checked.
+        Ok(unsafe { self.at(self.layout.doorbells + i * self.layout.doorbell_stride) })
     }
 
     /// Node (high half) and local index (low half) of every rank of the job.

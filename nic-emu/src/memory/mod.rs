@@ -3,7 +3,7 @@
 //! ```text
 //!  offset 0     Header            identity, slice state, abort record, pools        (1 page)
 //!               control           run token, slice, free entries; taken words       32 bytes, 8 a rank
-//!               doorbells         a doorbell per rank                               8 bytes each
+//!               doorbells         a doorbell per rank                               8 bytes each, or a line
 //!               places            node and local index of every rank of the job     8 bytes each
 //!               rank blocks       status, queues, rings, request slots, slabs       one per local rank
 //!               entries           queued descriptors (unexpected, posted)           64 bytes each

@@ -9,7 +9,6 @@
 use super::{Port, PortError};
 use crate::channel;
 use crate::memory::Corrupt;
-use crate::outstanding::Purpose;
 use crate::slab::{BUFFERED_BYTES, PIPELINED_BYTES, SLAB_BYTES};
 
 /// Bytes up to which a message is buffered also while the one before it is not received yet and stores go past the caches: of longer
@@ -85,10 +84,7 @@ impl Port {
         bytes: u64,
     ) -> Result<bool, PortError> {
         let from = self.memory.run(owner, first, bytes)?;
-        let to = match self.outstanding.purpose(request) {
-            Some(Purpose::Receive { address, capacity }) => Some((address as *mut u8, bytes.min(capacity))),
-            _ => None,
-        };
+        let to = self.outstanding.place(request).map(|(address, room)| (address as *mut u8, bytes.min(room)));
         // SAFETY (of every use): `post_receive`'s caller vouches for the buffer until the request is complete; the run has room for
         // `bytes` bytes, and what is published in it is ours to read until it is given back.
         let copy = |start: u64, end: u64| {

@@ -5,8 +5,7 @@
 use super::posting::copy_small;
 use super::{Port, PortError};
 use crate::matching::Envelope;
-use crate::outstanding::Purpose;
-use crate::request::{Delivery, SLOT_PAYLOAD_BYTES, SlotState};
+use crate::request::{Completion, Delivery, SLOT_PAYLOAD_BYTES, SlotState};
 use crate::sync::Ordering;
 
 /// How a request ended.
@@ -31,52 +30,69 @@ pub enum Release {
     Instance(u32),
 }
 
+/// A receive that is complete, its message no longer than its buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Received {
+    /// The sender's rank in the communicator.
+    pub source: u32,
+    /// The tag.
+    pub tag: i32,
+    /// Length of the message.
+    pub bytes: u64,
+}
+
 impl Port {
     /// Looks whether a request is complete; takes it if it is, with the bytes in their place.
     #[inline]
     pub fn test(&mut self, request: u32) -> Result<Option<Outcome>, PortError> {
-        let slot = self.memory.request(self.local_index, request)?;
-        if slot.is_pending() {
+        if self.slot(request)?.is_pending() {
             return Ok(None);
         }
-        if let Some((source, tag, bytes, payload)) = slot.inline_completion() {
-            if let Some(Purpose::Receive { address, capacity }) = self.outstanding.take(request) {
-                let length = bytes.min(capacity).min(SLOT_PAYLOAD_BYTES as u64) as usize;
-                // SAFETY: `post_receive`'s caller vouches for the buffer until now; the slot's payload has SLOT_PAYLOAD_BYTES, and
-                // the processor is done with the slot.
-                unsafe { copy_small(payload, address as *mut u8, length) };
-            }
+        if let Some(Received { source, tag, bytes }) = self.take_received(request) {
             return Ok(Some(Outcome { source, tag, bytes, cancelled: false }));
         }
         self.test_other(request)
     }
 
+    /// Takes a receive that is complete in the commonest way of all: a message that came in its descriptor, and fits. None if it is not, or
+    /// not yet: then [`Self::test`] says more.
+    #[inline(always)]
+    pub fn take_received(&mut self, request: u32) -> Option<Received> {
+        let (source, tag, bytes, payload) = self.slot(request).ok()?.inline_completion()?;
+        let about = self.outstanding.plain(request)?;
+        let (address, room) = (about.address as *mut u8, about.bytes);
+        if bytes > room || bytes > SLOT_PAYLOAD_BYTES as u64 {
+            return None;
+        }
+        // SAFETY: `post_receive`'s caller vouches for the buffer until now; the slot's payload has SLOT_PAYLOAD_BYTES, and the
+        // processor is done with the slot.
+        unsafe { copy_small(payload, address, bytes as usize) };
+        self.outstanding.take(request);
+        Some(Received { source, tag, bytes })
+    }
+
     /// [`Self::test`] for all but the commonest end.
     #[inline(never)]
     pub(super) fn test_other(&mut self, request: u32) -> Result<Option<Outcome>, PortError> {
-        let slot = self.memory.request(self.local_index, request)?;
+        let outcome = self.look(request)?;
+        if outcome.is_some() {
+            self.outstanding.take(request);
+        }
+        Ok(outcome)
+    }
+
+    /// Looks whether a request is complete, with the bytes in their place if it is; it is still to be taken by [`Self::test`].
+    pub fn look(&mut self, request: u32) -> Result<Option<Outcome>, PortError> {
+        let slot = self.slot(request)?;
         if !matches!(slot.state(), SlotState::Done | SlotState::Cancelled) {
             return Ok(None);
         }
         let completion = slot.completion();
-        if let Delivery::InSlab { owner, slab } = completion.delivery
-            && !self.drain(request, owner, slab, completion.bytes)?
-        {
-            return Ok(None);
-        }
-        let purpose = self.outstanding.take(request);
-        match completion.delivery {
-            Delivery::InPlace => {}
-            Delivery::ByTransfer(transfer) => self.leave(transfer, request)?,
-            Delivery::InSlot(payload) => {
-                if let Some(Purpose::Receive { address, capacity }) = purpose {
-                    let bytes = completion.bytes.min(capacity) as usize;
-                    // SAFETY: `post_receive`'s caller vouches for the buffer until now; a slot's payload is at least as long
-                    // as any inline message.
-                    unsafe { copy_small(payload.as_ptr(), address as *mut u8, bytes.min(payload.len())) };
-                }
+        if !self.outstanding.has_landed(request) {
+            if !self.land(request, &completion)? {
+                return Ok(None);
             }
-            Delivery::InSlab { .. } => {}
+            self.outstanding.set_landed(request);
         }
         Ok(Some(Outcome {
             source: completion.source,
@@ -86,10 +102,34 @@ impl Port {
         }))
     }
 
+    /// Takes a request that [`Self::look`] found complete.
+    pub fn take(&mut self, request: u32) {
+        self.outstanding.take(request);
+    }
+
+    /// Puts a complete request's bytes in their place, as far as they are there, and gives back what carried them; false while some are
+    /// to come.
+    fn land(&mut self, request: u32, completion: &Completion) -> Result<bool, PortError> {
+        match completion.delivery {
+            Delivery::InPlace => {}
+            Delivery::ByTransfer(transfer) => self.leave(transfer, request)?,
+            Delivery::InSlot(payload) => {
+                if let Some((address, room)) = self.outstanding.place(request) {
+                    let bytes = completion.bytes.min(room) as usize;
+                    // SAFETY: `post_receive`'s caller vouches for the buffer until now; a slot's payload is at least as long
+                    // as any inline message.
+                    unsafe { copy_small(payload.as_ptr(), address as *mut u8, bytes.min(payload.len())) };
+                }
+            }
+            Delivery::InSlab { owner, slab } => return self.drain(request, owner, slab, completion.bytes),
+        }
+        Ok(true)
+    }
+
     /// Looks at a collective's request: complete with a small result, released to read from the instance, or neither.
     #[inline]
     pub fn test_collective(&mut self, request: u32) -> Result<Option<Release>, PortError> {
-        let slot = self.memory.request(self.local_index, request)?;
+        let slot = self.slot(request)?;
         match slot.state() {
             SlotState::Done => {
                 let payload = slot.payload();

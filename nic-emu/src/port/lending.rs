@@ -4,6 +4,8 @@
 
 use super::{Port, PortError};
 use crate::buffer_sender::BufferSender;
+use crate::descriptor::NO_REQUEST;
+use crate::doorbell::RingKind;
 use crate::memory::NicMemory;
 use crate::processor::Lent;
 use crate::status::{Activity, WaitingFor};
@@ -16,6 +18,9 @@ use std::time::Duration;
 
 /// How long a rank sleeps without being woken: what a missed wake-up can cost.
 const LONGEST_SLEEP: Duration = Duration::from_millis(2);
+
+/// Sends since a rank last waited that are a stream: it leaves them to their receivers for a while.
+const STREAM: u32 = 8;
 
 impl Port {
     /// One step of whatever there is to do: a transfer of this rank's, or a slice. True if something was done.
@@ -53,14 +58,35 @@ impl Port {
     pub fn wait<T>(
         &mut self,
         what: &WaitingFor,
+        ready: impl FnMut(&mut Port) -> Result<Option<T>, PortError>,
+    ) -> Result<T, PortError> {
+        self.wait_watching(None, what, ready)
+    }
+
+    /// Waits as [`Self::wait`] for this request, which `ready` takes: between looks at everything else it is looked at alone.
+    #[inline]
+    pub fn wait_for<T>(
+        &mut self,
+        request: u32,
+        what: &WaitingFor,
+        ready: impl FnMut(&mut Port) -> Result<Option<T>, PortError>,
+    ) -> Result<T, PortError> {
+        self.wait_watching(Some(request), what, ready)
+    }
+
+    #[inline]
+    fn wait_watching<T>(
+        &mut self,
+        request: Option<u32>,
+        what: &WaitingFor,
         mut ready: impl FnMut(&mut Port) -> Result<Option<T>, PortError>,
     ) -> Result<T, PortError> {
         if let Some(done) = ready(self)? {
             return Ok(done);
         }
-        let mut waiting = self.begin_wait();
+        let mut waiting = self.begin_wait(request);
         let result = loop {
-            match self.wait_step(&mut waiting, what) {
+            match self.wait_step(&mut waiting, |_| *what) {
                 Ok(Stepped::Something) => {}
                 Ok(Stepped::Nothing) => {
                     if waiting.pause() == Pause::MaySleep {
@@ -81,50 +107,102 @@ impl Port {
 
     /// Begins a wait that the caller drives itself, because it must let go of its lock between two looks: [`Port::wait_step`],
     /// then, after [`Stepped::Nothing`], [`Waiting::pause`] without the lock, and so on until what it waits for has come; then
-    /// [`Port::end_wait`]. Where threads wait at the same time, the first begins and the last ends.
+    /// [`Port::end_wait`]. Where threads wait at the same time, the first begins and the last ends. `request` is what is waited for, if that
+    /// is one request: then a step ends as soon as that is no more pending.
     #[inline]
-    pub fn begin_wait(&mut self) -> Waiting {
+    pub fn begin_wait(&mut self, request: Option<u32>) -> Waiting {
         self.set_activity(Activity::Polling);
-        Waiting { wait: Wait::new(self.waiting), told: false, looks: 0 }
+        Waiting {
+            wait: Wait::new(self.waiting),
+            request: request.unwrap_or(NO_REQUEST),
+            told: false,
+            unscheduled: false,
+            looks: 0,
+        }
     }
 
     /// One step of a wait: progress, and what others are told of it.
     #[inline]
-    pub fn wait_step(&mut self, waiting: &mut Waiting, what: &WaitingFor) -> Result<Stepped, PortError> {
+    pub fn wait_step(
+        &mut self,
+        waiting: &mut Waiting,
+        what: impl FnOnce(&Port) -> WaitingFor,
+    ) -> Result<Stepped, PortError> {
         if self.progress_in(waiting)? {
             waiting.wait.restart();
             return Ok(Stepped::Something);
         }
         if waiting.wait.is_about_to_yield() {
-            if !waiting.told {
-                self.status().set_waiting_for(what);
-                waiting.told = true;
-            }
-            self.status().count_poll();
-            if self.memory.header().aborted.0.load(Ordering::Relaxed) != 0 {
-                return Err(PortError::Aborted);
-            }
+            self.tell(waiting, what)?;
+        } else if !waiting.unscheduled && self.watch(waiting.request) {
+            return Ok(Stepped::Something);
         }
         Ok(Stepped::Nothing)
     }
 
+    /// Looks at one request alone for a while: a line that nobody writes before it is complete, whereas looking for work takes lines from
+    /// those who are at work. True once it is not pending any more.
+    #[inline]
+    fn watch(&self, request: u32) -> bool {
+        if !self.moving.is_empty() {
+            return false;
+        }
+        let Some(slot) = self.block().requests.get(request as usize) else { return false };
+        // One that is not pending any more, and has just been looked at in vain, waits for something else.
+        let pending = slot.is_pending();
+        for _ in 0..self.waiting.watches {
+            if !slot.is_pending() {
+                return pending;
+            }
+            std::hint::spin_loop();
+        }
+        false
+    }
+
+    #[cold]
+    fn tell(
+        &mut self,
+        waiting: &mut Waiting,
+        what: impl FnOnce(&Port) -> WaitingFor,
+    ) -> Result<(), PortError> {
+        if !waiting.told {
+            self.status().set_waiting_for(&what(self));
+            waiting.told = true;
+        }
+        self.status().count_poll();
+        if self.memory.header().aborted.0.load(Ordering::Relaxed) != 0 {
+            return Err(PortError::Aborted);
+        }
+        Ok(())
+    }
+
     /// Progress of a rank that waits. It goes for the token at once when it has just posted; later, what it finds posted is mostly
     /// another rank's, which is about to run it itself: that one is left some time, so that the NIC's state does not go from core to core
-    /// for nothing.
+    /// for nothing. So it is with a stream of sends, whose receiver has all that a slice needs but the descriptors themselves.
     #[inline]
     pub(super) fn progress_in(&mut self, waiting: &mut Waiting) -> Result<bool, PortError> {
         let moved = self.move_bytes()?;
         if waiting.looks == 0 {
             waiting.looks = 1;
+            let sends = self.heads.ahead_of(self.offered, RingKind::Send);
+            self.offered = self.heads;
+            if sends > STREAM && self.waiting.patience > 0 && !self.fixed {
+                return Ok(moved);
+            }
             let lent = self.processor().lend_after_posting(self.clock);
-            return Ok(self.lent(lent)? || moved);
+            let lent = self.lent(lent)?;
+            waiting.unscheduled = !lent;
+            return Ok(lent || moved);
         }
         if !self.fixed {
             if !BufferSender::has_work(&self.memory) {
+                waiting.unscheduled = false;
                 return Ok(moved);
             }
+            // Nobody else is about to run what this rank has posted itself.
+            waiting.unscheduled &= self.memory.taken()[self.local_index as usize].peek() != self.heads;
             waiting.looks += 1;
-            if waiting.looks <= self.waiting.patience {
+            if waiting.looks <= self.waiting.patience && !waiting.unscheduled {
                 return Ok(moved);
             }
             waiting.looks = 1;
@@ -179,7 +257,11 @@ impl Port {
 /// A wait that its caller drives; see [`Port::begin_wait`].
 pub struct Waiting {
     wait: Wait,
+    /// What is waited for, if it is one request; else [`NO_REQUEST`].
+    request: u32,
     told: bool,
+    /// What this rank has posted may still be in its rings.
+    unscheduled: bool,
     /// Looks that found work since this rank last went for the token; 0 before it has done so for the first time.
     looks: u32,
 }

@@ -24,7 +24,7 @@ impl Port {
     /// Fetches what an arrival writes: lines that other ranks wrote last.
     #[inline]
     pub(super) fn approach(&self) {
-        prefetch::to_write(&self.memory.doorbells()[self.local_index as usize]);
+        prefetch::to_write(self.doorbell());
         prefetch::to_write(self.memory.control());
     }
 
@@ -38,7 +38,7 @@ impl Port {
         let posted = |(doorbell, taken): (&crate::doorbell::HeadsWord, &crate::doorbell::HeadsWord)| {
             doorbell.peek().ahead_of(taken.peek(), RingKind::Collective) != 0
         };
-        let mut words = memory.doorbells().iter().zip(memory.taken());
+        let mut words = memory.doorbells().zip(memory.taken());
         match awaits {
             Awaits::Members(members) => words.filter(|&words| posted(words)).count() >= members as usize,
             Awaits::Rank(rank) => words.nth(rank as usize).is_some_and(posted),

@@ -13,20 +13,21 @@ mod meeting;
 mod moving;
 mod posting;
 
-pub use completing::{Outcome, Release};
+pub use completing::{Outcome, Received, Release};
 pub use lending::{Sleeper, Stepped, Waiting};
 pub use meeting::Awaits;
 pub use posting::{Collective, Posted, Send};
 
 use crate::channel::{self, ChannelError, Stores};
 use crate::completer::Touched;
-use crate::doorbell::Heads;
+use crate::doorbell::{Heads, HeadsWord};
 use crate::lane::{LaneReader, LaneWriter};
-use crate::memory::{Corrupt, MapError, NicMemory};
-use crate::outstanding::Outstanding;
+use crate::memory::{Corrupt, MapError, NicMemory, REQUESTS, RankBlock};
+use crate::outstanding::{About, Outstanding, Purpose};
 use crate::processor::Processor;
+use crate::request::RequestSlot;
 use crate::slab::SlabAllocator;
-use crate::status::{Activity, Phase};
+use crate::status::{Activity, Phase, WaitingFor};
 use crate::strobe_receiver::SliceError;
 use crate::sync::Ordering;
 use crate::token::Holder;
@@ -35,6 +36,7 @@ use buffering::Draining;
 use laning::LanePace;
 use moving::Moving;
 use rustix::fd::OwnedFd;
+use std::ptr::NonNull;
 use std::sync::Arc;
 
 /// Why a port cannot go on. All of them end the job; none is the program's fault alone.
@@ -71,10 +73,15 @@ impl From<Corrupt> for PortError {
 /// A rank's port.
 pub struct Port {
     memory: Arc<NicMemory>,
+    /// This rank's block and doorbell, in `memory`.
+    block: NonNull<RankBlock>,
+    doorbell: NonNull<HeadsWord>,
     local_index: u32,
     heads: Heads,
     /// The taken word as last read: at least so many cells are free.
     taken: Heads,
+    /// The heads when this rank last went for the token, or refrained from it.
+    offered: Heads,
     slabs: SlabAllocator,
     /// The first slab of the message that was buffered last.
     last_run: u32,
@@ -93,6 +100,9 @@ pub struct Port {
     clock: fn() -> u64,
 }
 
+// SAFETY: `block` and `doorbell` point into `memory`, which may go from thread to thread.
+unsafe impl std::marker::Send for Port {}
+
 impl Port {
     /// The port of a rank in the NIC memory behind this descriptor.
     pub fn attach(fd: OwnedFd, local_index: u32) -> Result<Self, PortError> {
@@ -108,10 +118,14 @@ impl Port {
         block.status.set_pid(std::process::id());
         block.status.set_phase(Phase::Attached);
         let transfers_seen = block.status.transfers_started.load(Ordering::Acquire);
-        let heads = memory.doorbells()[local_index as usize].read();
+        let doorbell = memory.doorbell(local_index)?;
+        let heads = doorbell.read();
         Ok(Self {
+            block: NonNull::from(block),
+            doorbell: NonNull::from(doorbell),
             local_index,
             heads,
+            offered: heads,
             taken: memory.taken()[local_index as usize].read(),
             slabs: SlabAllocator::new(),
             last_run: 0,
@@ -148,9 +162,7 @@ impl Port {
 
     /// Enters [`Phase::Finalized`].
     pub fn finalize(&self) {
-        if let Ok(block) = self.memory.rank(self.local_index) {
-            block.status.set_phase(Phase::Finalized);
-        }
+        self.status().set_phase(Phase::Finalized);
     }
 
     /// The processor, as this rank runs it.
@@ -159,9 +171,94 @@ impl Port {
         Processor::new(&self.memory, Holder::rank(self.local_index))
     }
 
+    /// This rank's block.
+    #[inline(always)]
+    fn block(&self) -> &RankBlock {
+        // SAFETY: it is in `memory`, which stays mapped as long as this port.
+        unsafe { self.block.as_ref() }
+    }
+
+    /// This rank's doorbell.
+    #[inline(always)]
+    fn doorbell(&self) -> &HeadsWord {
+        // SAFETY: as above.
+        unsafe { self.doorbell.as_ref() }
+    }
+
+    /// A request slot of this rank.
+    #[inline(always)]
+    fn slot(&self, request: u32) -> Result<&RequestSlot, PortError> {
+        match self.block().requests.get(request as usize) {
+            Some(slot) => Ok(slot),
+            None => Err(no_slot(request)),
+        }
+    }
+
     #[inline]
     fn status(&self) -> &crate::status::RankStatus {
-        &self.memory.rank(self.local_index).expect("checked when the port was opened").status
+        &self.block().status
+    }
+
+    /// Says who a request's peer is, in the communicator and in the job (or `NOBODY`), and whose request it is: what
+    /// [`Self::about`] answers, and hang reports say.
+    #[inline(always)]
+    pub fn label(&mut self, request: u32, peer: (u32, u32), owner: u64) {
+        self.outstanding.label(request, peer, owner);
+    }
+
+    /// What is known of an outstanding request.
+    #[inline]
+    pub fn about(&self, request: u32) -> Option<&About> {
+        self.outstanding.about(request)
+    }
+
+    /// Names an outstanding request: answers the generation (of [`crate::outstanding::GENERATION_BITS`] bits) that goes with its number.
+    /// The name is good until the request is taken.
+    #[inline(always)]
+    pub fn name(&mut self, request: u32) -> u32 {
+        self.outstanding.name(request)
+    }
+
+    /// Whether this is the name of an outstanding request.
+    #[inline(always)]
+    pub fn is_named(&self, request: u32, generation: u32) -> bool {
+        self.outstanding.is_named(request, generation)
+    }
+
+    /// The name of an outstanding request, if it has one.
+    pub fn name_of(&self, request: u32) -> Option<u32> {
+        self.outstanding.name_of(request)
+    }
+
+    /// Whether this once was the name of a request, and is no more.
+    pub fn was_named(&self, request: u32, generation: u32) -> bool {
+        self.outstanding.was_named(request, generation)
+    }
+
+    /// Drops a request's name: the request goes on without one.
+    pub fn drop_name(&mut self, request: u32) {
+        self.outstanding.drop_name(request);
+    }
+
+    /// Whether an outstanding request is that of a send.
+    #[inline]
+    pub fn is_send(&self, request: u32) -> bool {
+        self.outstanding.purpose(request) == Some(Purpose::Send)
+    }
+
+    /// What a hang report says of a call that waits for this request, and for `requests` in all.
+    pub fn waiting_for(&self, request: u32, call: u32, requests: u32) -> WaitingFor {
+        let about = self.outstanding.about(request).copied().unwrap_or(About::NOTHING);
+        WaitingFor {
+            call,
+            context: about.context,
+            peer: about.peer,
+            tag: about.tag,
+            bytes: about.bytes,
+            requests,
+            peer_in_job: about.peer_in_job,
+            sends: self.is_send(request),
+        }
     }
 
     #[inline]
@@ -172,6 +269,11 @@ impl Port {
     fn wake(&self, touched: &Touched) {
         waiting::wake_touched(&self.memory, touched);
     }
+}
+
+#[cold]
+fn no_slot(request: u32) -> PortError {
+    Corrupt { what: "request slot", value: request as u64, limit: REQUESTS as u64 }.into()
 }
 
 /// Lets the other ranks of the job read and write this process's buffers where the system allows that to ancestors only (Yama,

@@ -10,9 +10,10 @@ use crate::descriptor::{
 use crate::doorbell::RingKind;
 use crate::matching::Envelope;
 use crate::memory::{COLLECTIVE_RING, RECEIVE_RING, REQUESTS, SEND_RING};
-use crate::outstanding::Purpose;
+use crate::outstanding::{About, Purpose};
 use crate::ring::{CELL_WORDS, Ring};
 use crate::slab::{PIPELINED_BYTES, ReturnedSlabs, SLAB_BYTES, SlabAllocator};
+use crate::status::NOBODY;
 use crate::sync::Ordering;
 use crate::waiting::{Pause, Wait};
 
@@ -102,8 +103,14 @@ impl Port {
             None => unsafe { self.payload(data, bytes, |slabs, returned| slabs.take(bytes, returned)) },
         };
         let buffered = !matches!(payload, Payload::Memory(_)) && !send.synchronous;
-        let request =
-            if buffered { NO_REQUEST } else { self.arm(Purpose::Send { destination: send.destination })? };
+        let request = if buffered {
+            NO_REQUEST
+        } else {
+            let (context, tag) = (send.context, send.tag);
+            let about =
+                About { context, tag, peer_in_job: send.destination, bytes: bytes as u64, ..About::NOTHING };
+            self.arm(Purpose::Send, about)?
+        };
         let descriptor = SendDescriptor {
             context: send.context,
             source: send.source,
@@ -126,15 +133,40 @@ impl Port {
     ///
     /// # Safety
     /// `buffer` must be writable for `capacity` bytes, and nobody else may use it, until the request is complete.
-    #[inline(always)]
+    #[inline]
     pub unsafe fn post_receive(
         &mut self,
         envelope: &Envelope,
         buffer: *mut u8,
         capacity: usize,
     ) -> Result<u32, PortError> {
+        // SAFETY: the caller's promise.
+        unsafe { self.post_receive_of(envelope, (NOBODY, 0), buffer, capacity) }
+    }
+
+    /// [`Self::post_receive`] with the source's rank in the job (or `NOBODY`) and a word that says whose request it is.
+    ///
+    /// # Safety
+    /// As [`Self::post_receive`].
+    #[inline(always)]
+    pub unsafe fn post_receive_of(
+        &mut self,
+        envelope: &Envelope,
+        (peer_in_job, owner): (u32, u64),
+        buffer: *mut u8,
+        capacity: usize,
+    ) -> Result<u32, PortError> {
         self.reserve(RingKind::Receive, RECEIVE_RING)?;
-        let request = self.arm(Purpose::Receive { address: buffer as u64, capacity: capacity as u64 })?;
+        let about = About {
+            context: envelope.context,
+            peer: envelope.source,
+            peer_in_job,
+            tag: envelope.tag,
+            bytes: capacity as u64,
+            address: buffer as u64,
+            owner,
+        };
+        let request = self.arm(Purpose::Receive, about)?;
         let descriptor = ReceiveDescriptor {
             context: envelope.context,
             source: envelope.source,
@@ -180,7 +212,7 @@ impl Port {
             Payload::Inline([0; INLINE_BYTES])
         };
         let request = if wanted || matches!(payload, Payload::Memory(_)) {
-            self.arm(Purpose::Collective)?
+            self.arm(Purpose::Collective, About::NOTHING)?
         } else {
             NO_REQUEST
         };
@@ -210,9 +242,10 @@ impl Port {
 
     /// Asks to take a request's descriptor back; the request still completes, cancelled or not.
     pub fn cancel(&mut self, request: u32) -> Result<(), PortError> {
+        let Some(about) = self.outstanding.about(request) else { return Ok(()) };
         let (ring, size, destination) = match self.outstanding.purpose(request) {
-            Some(Purpose::Send { destination }) => (RingKind::Send, SEND_RING, destination),
-            Some(Purpose::Receive { .. }) => (RingKind::Receive, RECEIVE_RING, 0),
+            Some(Purpose::Send) => (RingKind::Send, SEND_RING, about.peer_in_job),
+            Some(Purpose::Receive) => (RingKind::Receive, RECEIVE_RING, 0),
             _ => return Ok(()),
         };
         self.reserve(ring, size)?;
@@ -251,10 +284,12 @@ impl Port {
         Payload::Memory(data as u64)
     }
 
-    #[inline]
-    pub(super) fn arm(&mut self, purpose: Purpose) -> Result<u32, PortError> {
-        let request = self.outstanding.add(purpose).ok_or(PortError::TooManyRequests { limit: REQUESTS })?;
-        self.memory.request(self.local_index, request)?.arm();
+    #[inline(always)]
+    pub(super) fn arm(&mut self, purpose: Purpose, about: About) -> Result<u32, PortError> {
+        let Some(request) = self.outstanding.add(purpose, about) else {
+            return Err(PortError::TooManyRequests { limit: REQUESTS });
+        };
+        self.slot(request)?.arm();
         Ok(request)
     }
 
@@ -287,7 +322,7 @@ impl Port {
 
     #[inline]
     pub(super) fn post(&mut self, kind: RingKind, words: &[u64; CELL_WORDS]) -> Result<(), PortError> {
-        let block = self.memory.rank(self.local_index)?;
+        let block = self.block();
         let ring = match kind {
             RingKind::Send => Ring::new(&block.send),
             RingKind::Receive => Ring::new(&block.receive),
@@ -295,7 +330,7 @@ impl Port {
         };
         ring.cell(self.heads.get(kind)).write(words);
         self.heads = self.heads.advanced(kind);
-        self.memory.doorbells()[self.local_index as usize].publish(self.heads);
+        self.doorbell().publish(self.heads);
         Ok(())
     }
 }
