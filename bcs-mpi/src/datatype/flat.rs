@@ -119,6 +119,41 @@ impl Leaf {
         self.count == 1 && matches!(self.body, Body::One)
     }
 
+    /// Blocks in an iteration.
+    #[inline]
+    pub fn blocks(&self) -> usize {
+        match &self.body {
+            Body::One => 1,
+            Body::Equal(offsets) => offsets.len(),
+            Body::Varied(pieces) => pieces.len(),
+        }
+    }
+
+    /// A block of an iteration.
+    #[inline]
+    pub fn piece(&self, index: usize) -> Piece {
+        match &self.body {
+            Body::One => Piece { at: 0, offset: 0, bytes: self.block },
+            Body::Equal(offsets) => {
+                Piece { at: index as i64 * self.block, offset: offsets[index], bytes: self.block }
+            }
+            Body::Varied(pieces) => pieces[index],
+        }
+    }
+
+    /// Whether it is easily seen that no two blocks of all iterations overlap: they go upwards, and an iteration ends before the next begins.
+    pub fn is_apart(&self) -> bool {
+        let (first, mut end) = (self.piece(0).offset, i64::MIN);
+        for i in 0..self.blocks() {
+            let piece = self.piece(i);
+            if piece.offset < end {
+                return false;
+            }
+            end = piece.offset.saturating_add(piece.bytes);
+        }
+        end.saturating_sub(first) as u64 <= self.stride.unsigned_abs()
+    }
+
     fn has_shape_of(&self, other: &Self) -> bool {
         let same_body = match (&self.body, &other.body) {
             (Body::One, Body::One) => true,

@@ -44,6 +44,8 @@ struct kernel {
 
 extern const struct kernel point_to_point_kernels[];
 extern const int point_to_point_kernel_count;
+extern const struct kernel datatype_kernels[];
+extern const int datatype_kernel_count;
 extern const struct kernel collective_kernels[];
 extern const int collective_kernel_count;
 

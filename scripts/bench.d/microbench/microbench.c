@@ -52,6 +52,9 @@ static const struct kernel *kernel_named(const char *name)
     for (int i = 0; i < point_to_point_kernel_count; i++)
         if (strcmp(point_to_point_kernels[i].name, name) == 0)
             return &point_to_point_kernels[i];
+    for (int i = 0; i < datatype_kernel_count; i++)
+        if (strcmp(datatype_kernels[i].name, name) == 0)
+            return &datatype_kernels[i];
     for (int i = 0; i < collective_kernel_count; i++)
         if (strcmp(collective_kernels[i].name, name) == 0)
             return &collective_kernels[i];
@@ -62,6 +65,8 @@ static void print_kernels(FILE *to)
 {
     for (int i = 0; i < point_to_point_kernel_count; i++)
         fprintf(to, "  %-10s %s\n", point_to_point_kernels[i].name, point_to_point_kernels[i].what);
+    for (int i = 0; i < datatype_kernel_count; i++)
+        fprintf(to, "  %-10s %s\n", datatype_kernels[i].name, datatype_kernels[i].what);
     for (int i = 0; i < collective_kernel_count; i++)
         fprintf(to, "  %-10s %s\n", collective_kernels[i].name, collective_kernels[i].what);
     fprintf(to, "  %-10s MPI_Init and MPI_Finalize, nothing else (time it from outside)\n", "empty");

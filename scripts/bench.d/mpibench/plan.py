@@ -8,6 +8,9 @@ KERNELS = (
     "latency",
     "rate",
     "bandwidth",
+    "vector",
+    "indexed",
+    "struct",
     "barrier",
     "allreduce",
     "bcast",
@@ -79,6 +82,11 @@ def _point_to_point(quick: bool) -> list[Case]:
     ]
 
 
+def _datatypes(quick: bool) -> list[Case]:
+    sizes = "64K" if quick else "512,64K,1M"
+    return [_micro(kernel, 2, sizes, quick) for kernel in ("vector", "indexed", "struct")]
+
+
 def _collectives(quick: bool) -> list[Case]:
     cases = []
     for ranks in (2, 16) if quick else (2, 4, 8, 16, 32):
@@ -107,11 +115,8 @@ def _codes(quick: bool) -> list[Case]:
 def make_plan(quick: bool, only: list[str] | None, rounds: int | None) -> Plan:
     """The cases to run, those of `only` if it is given."""
     wanted = only or list(KERNELS)
-    cases = [
-        c
-        for c in _point_to_point(quick) + _collectives(quick) + _start_up(quick) + _codes(quick)
-        if c.kernel in wanted
-    ]
+    cases = _point_to_point(quick) + _datatypes(quick) + _collectives(quick) + _start_up(quick) + _codes(quick)
+    cases = [c for c in cases if c.kernel in wanted]
     if "modes" not in wanted:
         mode_rounds = 0
     elif rounds:

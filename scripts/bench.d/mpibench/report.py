@@ -46,6 +46,15 @@ def commit(repository: Path) -> str:
         return "unknown"
 
 
+SIZED = {"latency", "rate", "bandwidth", "vector", "indexed", "struct"} | {
+    "allreduce",
+    "bcast",
+    "reduce",
+    "alltoall",
+}
+"""Kernels whose rows are told apart by their size."""
+
+
 def size_name(size: int) -> str:
     for unit, power in (("MB", 20), ("KB", 10)):
         if size and size % (1 << power) == 0:
@@ -54,8 +63,7 @@ def size_name(size: int) -> str:
 
 
 def row_name(row: Row) -> str:
-    sized = row.kernel in ("latency", "rate", "bandwidth", "allreduce", "bcast", "reduce", "alltoall")
-    return row.kernel + (f" {size_name(row.bytes)}" if sized else "")
+    return row.kernel + (f" {size_name(row.bytes)}" if row.kernel in SIZED else "")
 
 
 def figure(value: float | None) -> str:
