@@ -109,7 +109,8 @@ pub(super) unsafe fn stream(
     let chunk = (chunk - chunk % granule).max(granule);
     let rounds = call.most_bytes.div_ceil(chunk);
     let mut given = if readers == 0 { rounds } else { 0 };
-    let mut taken = if sources.is_empty() { rounds } else { 0 };
+    // A member alone takes too: what it has itself.
+    let mut taken = if takes { 0 } else { rounds };
     let mut chunks: Vec<Chunk<'_>> = Vec::with_capacity(sources.len());
     while given < rounds || taken < rounds {
         let mut moved = false;

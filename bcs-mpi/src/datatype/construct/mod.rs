@@ -1,4 +1,4 @@
-//! The constructor calls (MPI-5.0, §5.1.2 to §5.1.7, §5.1.10): their arguments are checked, and become a [`Constructor`].
+//! The constructor calls (MPI-5.0, §5.1.2 to §5.1.7, §5.1.10): their arguments are checked, and become a `Constructor`.
 //!
 //! `large` says that the call was the one with large counts (NAME_c): what MPI_Type_get_contents answers depends on it.
 
