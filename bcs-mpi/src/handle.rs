@@ -24,6 +24,10 @@ pub enum Kind {
     Operation = 6,
     /// A set of hints.
     Info = 7,
+    /// A session.
+    Session = 8,
+    /// A matched message.
+    Message = 9,
 }
 
 impl Kind {
@@ -37,6 +41,8 @@ impl Kind {
             Kind::ErrorHandler => "an error handler",
             Kind::Operation => "an operation",
             Kind::Info => "an info object",
+            Kind::Session => "a session",
+            Kind::Message => "a matched message",
         }
     }
 }

@@ -7,7 +7,8 @@
 //! plain NAME(arguments) -> type { body }       a function that cannot fail
 //! ```
 //!
-//! Options: `time PRIMITIVE(bytes)` has MMDS time the call; `on comm` names the communicator whose error handler is asked.
+//! Options: `time PRIMITIVE(bytes)` has MMDS time the call; `on comm` names the communicator (or session, window, file)
+//! whose error handler is asked.
 //!
 //! Unwinding does not cross the edge: `extern "C"` functions abort instead, and the hook that [`install_panic_hook`] sets has
 //! ended the job with a message before.
@@ -48,7 +49,7 @@ macro_rules! define_call {
             $(::bcs_mpi::process::monitor::leave(timed, || $bytes);)?
             match result {
                 Ok(()) => ::bcs_mpi::constants::MPI_SUCCESS,
-                Err(error) => ::bcs_mpi::error::raise(stringify!($name), error, None$(.or(Some($comm)))?),
+                Err(error) => ::bcs_mpi::error::raise(stringify!($name), error, None$(.or(Some($comm.into())))?),
             }
         }}
     };

@@ -99,21 +99,6 @@ calls! {
     call MPI_Remove_error_string(errorcode: c_int) [] {
         lasting().codes.set_text(errorcode, None)?
     }
-    call MPI_Comm_create_errhandler(
-        comm_errhandler_fn: Option<MPI_Comm_errhandler_function>, errhandler: *mut MPI_Errhandler,
-    ) [] {
-        place(errhandler, "errhandler")?.set(error_handlers::create(comm_errhandler_fn)?)
-    }
-    call MPI_Comm_set_errhandler(comm: MPI_Comm, errhandler: MPI_Errhandler) [on comm] {
-        error_handlers::set(comm, errhandler)?
-    }
-    call MPI_Comm_get_errhandler(comm: MPI_Comm, errhandler: *mut MPI_Errhandler) [on comm] {
-        place(errhandler, "errhandler")?.set(error_handlers::get(comm)?)
-    }
-    call MPI_Comm_call_errhandler(comm: MPI_Comm, errorcode: c_int) [on comm] {
-        let error = error_handlers::call(comm, errorcode)?;
-        bcs_mpi::error::raise("MPI_Comm_call_errhandler", error, Some(comm))
-    }
     call MPI_Errhandler_free(errhandler: *mut MPI_Errhandler) [] {
         error_handlers::free(object(errhandler, "errhandler")?)?
     }

@@ -1,10 +1,11 @@
-//! Error handlers of communicators: made, set, asked for, called, freed (MPI-5.0, §9.3).
+//! Error handlers of communicators, sessions, windows and files: made, set, asked for, called, freed (MPI-5.0, §9.3).
 //!
-//! A handler lives as long as a handle of it or a communicator that uses it.
+//! A handler lives as long as a handle of it or an object that uses it. Of files there is MPI_FILE_NULL, whose handler hears of files that are not
+//! open; a window has none before there are windows.
 
-use super::lasting::lasting;
+use super::lasting::{Lasting, lasting};
 use crate::constants::*;
-use crate::error::{ErrorHandlerEntry, MpiError, MpiResult, Problem};
+use crate::error::{ErrorHandlerEntry, HandlerFunction, MpiError, MpiResult, Owner, Problem};
 use crate::handle::{Kind, Stale};
 use crate::process;
 use std::ffi::c_int;
@@ -13,23 +14,41 @@ fn is_predefined(handler: MPI_Errhandler) -> bool {
     matches!(handler, MPI_ERRORS_ARE_FATAL | MPI_ERRORS_RETURN | MPI_ERRORS_ABORT)
 }
 
+fn entry(lasting: &mut Lasting, handler: MPI_Errhandler) -> MpiResult<&mut ErrorHandlerEntry> {
+    let null = handler == MPI_ERRHANDLER_NULL;
+    lasting.error_handlers.get_mut(handler.0).map_err(|why| {
+        MpiError::handle("errhandler", handler.0, Kind::ErrorHandler, if null { Stale::Null } else { why })
+    })
+}
+
 /// One handle or object more uses this handler.
 ///
 /// # Errors
 /// No such error handler.
 pub(crate) fn retain(handler: MPI_Errhandler) -> MpiResult {
+    if !is_predefined(handler) {
+        entry(&mut lasting(), handler)?.references += 1;
+    }
+    Ok(())
+}
+
+/// One object more, of this kind, uses this handler.
+///
+/// # Errors
+/// No such error handler, or one for objects of another kind.
+fn retain_for(owner: Owner, handler: MPI_Errhandler) -> MpiResult {
     if is_predefined(handler) {
         return Ok(());
     }
-    let why = match lasting().error_handlers.get_mut(handler.0) {
-        Ok(entry) => {
-            entry.references += 1;
-            return Ok(());
-        }
-        Err(_) if handler == MPI_ERRHANDLER_NULL => Stale::Null,
-        Err(why) => why,
-    };
-    Err(MpiError::handle("errhandler", handler.0, Kind::ErrorHandler, why))
+    let mut lasting = lasting();
+    let entry = entry(&mut lasting, handler)?;
+    if !entry.function.suits(owner) {
+        let value = format!("{:#x}, which was made for objects of another kind", handler.0);
+        let allowed = "it has to come from the call for this kind";
+        return Err(MpiError::argument(MPI_ERR_ERRHANDLER, "errhandler", value, allowed));
+    }
+    entry.references += 1;
+    Ok(())
 }
 
 /// One handle or object fewer uses this handler.
@@ -40,54 +59,83 @@ pub(crate) fn release(handler: MPI_Errhandler) -> MpiResult {
     if is_predefined(handler) {
         return Ok(());
     }
-    let handlers = &mut lasting().error_handlers;
-    let why = match handlers.get_mut(handler.0) {
-        Ok(entry) => {
-            entry.references -= 1;
-            if entry.references == 0 {
-                // It was found above.
-                let _ = handlers.remove(handler.0);
-            }
-            return Ok(());
-        }
-        Err(_) if handler == MPI_ERRHANDLER_NULL => Stale::Null,
-        Err(why) => why,
-    };
-    Err(MpiError::handle("errhandler", handler.0, Kind::ErrorHandler, why))
+    let mut lasting = lasting();
+    let entry = entry(&mut lasting, handler)?;
+    entry.references -= 1;
+    if entry.references == 0 {
+        // It was found above.
+        let _ = lasting.error_handlers.remove(handler.0);
+    }
+    Ok(())
 }
 
-/// MPI_Comm_create_errhandler.
+/// MPI_Comm_create_errhandler and its kin, which have no function where the program gave none.
 ///
 /// # Errors
 /// No function.
-pub fn create(function: Option<MPI_Comm_errhandler_function>) -> MpiResult<MPI_Errhandler> {
+pub fn create(function: Option<HandlerFunction>, argument: &'static str) -> MpiResult<MPI_Errhandler> {
     let Some(function) = function else {
-        let allowed = "it has to be a function";
-        return Err(MpiError::argument(MPI_ERR_ARG, "comm_errhandler_fn", "NULL", allowed));
+        return Err(MpiError::argument(MPI_ERR_ARG, argument, "NULL", "it has to be a function"));
     };
     let entry = ErrorHandlerEntry { function, references: 1 };
     Ok(MPI_Errhandler(lasting().error_handlers.insert(entry)))
 }
 
-/// MPI_Comm_set_errhandler.
+/// No such window, or file: none is ever open.
+fn no_object(owner: Owner) -> MpiError {
+    match owner {
+        Owner::Window(window) => {
+            let value =
+                if window == MPI_WIN_NULL { "MPI_WIN_NULL".into() } else { format!("{:#x}", window.0) };
+            MpiError::argument(MPI_ERR_WIN, "win", value, "it has to be a window")
+        }
+        Owner::File(file) => MpiError::argument(
+            MPI_ERR_FILE,
+            "file",
+            format!("{:#x}", file.0),
+            "it has to be a file or MPI_FILE_NULL",
+        ),
+        Owner::Communicator(_) | Owner::Session(_) => MpiError::new(Problem::Unsupported),
+    }
+}
+
+/// MPI_Comm_set_errhandler and its kin.
 ///
 /// # Errors
-/// No such communicator or error handler.
-pub fn set(comm: MPI_Comm, handler: MPI_Errhandler) -> MpiResult {
-    let mut process = process::enter()?;
-    let communicator = process.communicator_mut(comm)?;
-    retain(handler)?;
-    let old = std::mem::replace(&mut communicator.error_handler, handler);
-    communicator.error_handler_was_set = true;
+/// No such object or error handler.
+pub fn set(owner: Owner, handler: MPI_Errhandler) -> MpiResult {
+    let old = match owner {
+        Owner::Communicator(comm) => {
+            let mut process = process::enter()?;
+            let communicator = process.communicator_mut(comm)?;
+            retain_for(owner, handler)?;
+            communicator.error_handler_was_set = true;
+            std::mem::replace(&mut communicator.error_handler, handler)
+        }
+        Owner::File(MPI_FILE_NULL) => {
+            retain_for(owner, handler)?;
+            std::mem::replace(&mut lasting().files_error_handler, handler)
+        }
+        owner => return Err(no_object(owner)),
+    };
     release(old)
 }
 
-/// MPI_Comm_get_errhandler: a handle to be freed.
+/// The handler of an object, as it is.
+fn of(owner: Owner) -> MpiResult<MPI_Errhandler> {
+    match owner {
+        Owner::Communicator(comm) => Ok(process::enter()?.communicator(comm)?.error_handler),
+        Owner::File(MPI_FILE_NULL) => Ok(lasting().files_error_handler),
+        owner => Err(no_object(owner)),
+    }
+}
+
+/// MPI_Comm_get_errhandler and its kin: a handle to be freed.
 ///
 /// # Errors
-/// No such communicator.
-pub fn get(comm: MPI_Comm) -> MpiResult<MPI_Errhandler> {
-    let handler = process::enter()?.communicator(comm)?.error_handler;
+/// No such object.
+pub fn get(owner: Owner) -> MpiResult<MPI_Errhandler> {
+    let handler = of(owner)?;
     retain(handler)?;
     Ok(handler)
 }
@@ -102,13 +150,17 @@ pub fn free(handler: &mut MPI_Errhandler) -> MpiResult {
     Ok(())
 }
 
-/// MPI_Comm_call_errhandler: answers the error that the communicator's handler is to be told of.
+/// MPI_Comm_call_errhandler and its kin: hands the error to the object's handler, which may not come back.
 ///
 /// # Errors
-/// No such communicator, or no such code.
-pub fn call(comm: MPI_Comm, code: c_int) -> MpiResult<MpiError> {
-    process::enter()?.communicator(comm)?;
-    let codes = &lasting().codes;
-    let (class, text) = (codes.class(code)?, codes.text(code)?);
-    Ok(MpiError::new(Problem::Raised { code, class, text }).of(comm))
+/// No such object, or no such code.
+pub fn call(name: &'static str, owner: Owner, code: c_int) -> MpiResult {
+    of(owner)?;
+    let error = {
+        let codes = &lasting().codes;
+        let (class, text) = (codes.class(code)?, codes.text(code)?);
+        MpiError::new(Problem::Raised { code, class, text })
+    };
+    crate::error::raise(name, error, Some(owner));
+    Ok(())
 }

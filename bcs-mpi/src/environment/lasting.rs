@@ -5,6 +5,7 @@
 //! program runs.
 
 use super::info::Info;
+use crate::constants::{MPI_ERRORS_RETURN, MPI_Errhandler};
 use crate::error::{CodeTable, ErrorHandlerEntry};
 use crate::handle::{Kind, Table};
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
@@ -15,6 +16,8 @@ pub struct Lasting {
     pub infos: Table<Info>,
     /// Error handlers of the program.
     pub error_handlers: Table<ErrorHandlerEntry>,
+    /// The handler of MPI_FILE_NULL: of the errors of all files that are not open.
+    pub files_error_handler: MPI_Errhandler,
     /// Error codes.
     pub codes: CodeTable,
 }
@@ -25,6 +28,7 @@ pub fn lasting() -> MutexGuard<'static, Lasting> {
         Mutex::new(Lasting {
             infos: Table::new(Kind::Info),
             error_handlers: Table::new(Kind::ErrorHandler),
+            files_error_handler: MPI_ERRORS_RETURN,
             codes: CodeTable::default(),
         })
     });

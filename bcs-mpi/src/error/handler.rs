@@ -3,17 +3,65 @@
 //! Errors of calls without an object go to the handler of MPI_COMM_SELF, as the standard says since 4.0; while the program has
 //! not set that one, to MPI_COMM_WORLD's, as older programs expect.
 
-use super::{MpiError, Problem};
+use super::{MpiError, Owner, Problem};
 use crate::constants::*;
 use crate::environment::lasting::lasting;
 use crate::process::{self, end};
 use std::ffi::c_int;
 
+/// The function of an error handler, by the kind of object that it is for.
+#[derive(Clone, Copy, Debug)]
+pub enum HandlerFunction {
+    /// Of MPI_Comm_create_errhandler.
+    Communicator(MPI_Comm_errhandler_function),
+    /// Of MPI_Session_create_errhandler.
+    Session(MPI_Session_errhandler_function),
+    /// Of MPI_Win_create_errhandler.
+    Window(MPI_Win_errhandler_function),
+    /// Of MPI_File_create_errhandler.
+    File(MPI_File_errhandler_function),
+}
+
+impl HandlerFunction {
+    /// Whether it is for objects of this kind.
+    pub fn suits(&self, owner: Owner) -> bool {
+        matches!(
+            (self, owner),
+            (HandlerFunction::Communicator(_), Owner::Communicator(_))
+                | (HandlerFunction::Session(_), Owner::Session(_))
+                | (HandlerFunction::Window(_), Owner::Window(_))
+                | (HandlerFunction::File(_), Owner::File(_))
+        )
+    }
+
+    /// Calls it.
+    ///
+    /// # Safety
+    /// It is what the program gave as an error handler, and this thread holds no lock of the library: it may call MPI.
+    unsafe fn call(self, owner: Owner, mut code: c_int) {
+        let code = &raw mut code;
+        // SAFETY: the caller's promise. Further arguments of the variadic functions are the implementation's to define: there are none.
+        unsafe {
+            match (self, owner) {
+                (HandlerFunction::Communicator(function), Owner::Communicator(mut comm)) => {
+                    function(&mut comm, code)
+                }
+                (HandlerFunction::Session(function), Owner::Session(mut session)) => {
+                    function(&mut session, code)
+                }
+                (HandlerFunction::Window(function), Owner::Window(mut window)) => function(&mut window, code),
+                (HandlerFunction::File(function), Owner::File(mut file)) => function(&mut file, code),
+                _ => {}
+            }
+        }
+    }
+}
+
 /// An error handler of a program. Handles of it, and objects that use it, are counted together.
 #[derive(Debug)]
 pub struct ErrorHandlerEntry {
     /// The function.
-    pub function: MPI_Comm_errhandler_function,
+    pub function: HandlerFunction,
     /// Handles and objects.
     pub references: u32,
 }
@@ -21,47 +69,64 @@ pub struct ErrorHandlerEntry {
 /// What is to be done with an error, decided under the lock and done without it: a handler may call MPI.
 enum Action {
     Return(c_int),
-    Call(MPI_Comm_errhandler_function, MPI_Comm, c_int),
+    Call(HandlerFunction, Owner, c_int),
     EndJob(c_int),
 }
 
 /// Hands an error of `call` to its error handler; answers the code that the call returns. Does not come back when the handler
 /// ends the job.
 #[cold]
-pub fn raise(call: &'static str, error: MpiError, comm: Option<MPI_Comm>) -> c_int {
+pub fn raise(call: &'static str, error: MpiError, owner: Option<Owner>) -> c_int {
     let message = format!("{call}: {error}");
     match error.problem() {
         Problem::JobEnds => end::leave(),
         problem if problem.ends_job() => end::abort_job(problem.class(), &message),
         _ => {}
     }
-    match decide(&error, &message, error.comm().or(comm)) {
+    match decide(&error, &message, error.owner().or(owner)) {
         Action::Return(code) => code,
         Action::EndJob(code) => end::abort_job(code, &message),
-        Action::Call(function, mut comm, mut code) => {
-            let returned = code;
-            // SAFETY: the program gave this function as an error handler; the lock is not held, as it may call MPI. Further
-            // arguments of the variadic function are the implementation's to define: there are none.
-            unsafe { function(&mut comm, &mut code) };
-            returned
+        Action::Call(function, owner, code) => {
+            // SAFETY: the program gave this function as an error handler; no lock is held.
+            unsafe { function.call(owner, code) };
+            code
         }
     }
 }
 
-fn decide(error: &MpiError, message: &str, comm: Option<MPI_Comm>) -> Action {
-    let Ok(process) = process::enter() else { return Action::EndJob(error.class()) };
-    let code = lasting().codes.code(error.problem(), message);
-    let comm = comm.filter(|comm| process.communicators.get(*comm).is_ok()).unwrap_or_else(|| {
-        let chosen = process.communicators.get(MPI_COMM_SELF).is_ok_and(|own| own.error_handler_was_set);
-        if chosen { MPI_COMM_SELF } else { MPI_COMM_WORLD }
-    });
-    let handler = process.communicators.get(comm).map_or(MPI_ERRORS_ARE_FATAL, |c| c.error_handler);
+fn decide(error: &MpiError, message: &str, owner: Option<Owner>) -> Action {
+    let (owner, handler) = handler_of(owner);
+    let mut lasting = lasting();
+    let code = lasting.codes.code(error.problem(), message);
     match handler {
         MPI_ERRORS_RETURN => Action::Return(code),
         MPI_ERRORS_ARE_FATAL | MPI_ERRORS_ABORT => Action::EndJob(error.class()),
-        user => match lasting().error_handlers.get(user.0) {
-            Ok(entry) => Action::Call(entry.function, comm, code),
+        user => match lasting.error_handlers.get(user.0) {
+            Ok(entry) => Action::Call(entry.function, owner, code),
             Err(_) => Action::EndJob(error.class()),
         },
     }
+}
+
+/// The object whose handler is asked, and the handler.
+fn handler_of(owner: Option<Owner>) -> (Owner, MPI_Errhandler) {
+    let found = match owner {
+        Some(Owner::File(_)) => Some(lasting().files_error_handler),
+        _ => None,
+    };
+    if let (Some(owner), Some(handler)) = (owner, found) {
+        return (owner, handler);
+    }
+    // Where there is no object, or none that exists.
+    let none = Owner::Communicator(MPI_COMM_SELF);
+    let Ok(process) = process::enter() else { return (none, MPI_ERRORS_ARE_FATAL) };
+    if let Some(Owner::Communicator(comm)) = owner
+        && let Ok(communicator) = process.communicators.get(comm)
+    {
+        return (Owner::Communicator(comm), communicator.error_handler);
+    }
+    let chosen = process.communicators.get(MPI_COMM_SELF).is_ok_and(|own| own.error_handler_was_set);
+    let comm = if chosen { MPI_COMM_SELF } else { MPI_COMM_WORLD };
+    let handler = process.communicators.get(comm).map_or(MPI_ERRORS_ARE_FATAL, |c| c.error_handler);
+    (Owner::Communicator(comm), handler)
 }

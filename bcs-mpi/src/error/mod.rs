@@ -6,13 +6,14 @@
 
 pub mod codes;
 pub mod handler;
+mod owner;
 mod problem;
 
 pub use codes::CodeTable;
-pub use handler::{ErrorHandlerEntry, raise};
+pub use handler::{ErrorHandlerEntry, HandlerFunction, raise};
+pub use owner::Owner;
 pub use problem::Problem;
 
-use crate::constants::MPI_Comm;
 use crate::handle::{Kind, Stale};
 use nic_emu::channel::ChannelError;
 use nic_emu::port::PortError;
@@ -28,7 +29,13 @@ pub struct MpiError(Box<Detail>);
 struct Detail {
     problem: Problem,
     /// Whose error handler is asked, where the call's arguments do not say.
-    comm: Option<MPI_Comm>,
+    owner: Option<Owner>,
+}
+
+/// The error of a function of the standard that the library does not have.
+#[cold]
+pub fn unsupported() -> MpiError {
+    MpiError::new(Problem::Unsupported)
 }
 
 /// What every call answers.
@@ -38,7 +45,7 @@ impl MpiError {
     /// An error.
     #[cold]
     pub fn new(problem: Problem) -> Self {
-        Self(Box::new(Detail { problem, comm: None }))
+        Self(Box::new(Detail { problem, owner: None }))
     }
 
     /// A handle that names no object.
@@ -58,10 +65,10 @@ impl MpiError {
         Self::new(Problem::Argument { class, argument, value: value.to_string(), allowed: allowed.into() })
     }
 
-    /// The same error, of an operation of this communicator.
+    /// The same error, of an operation of this communicator, session, window or file.
     #[cold]
-    pub fn of(mut self, comm: MPI_Comm) -> Self {
-        self.0.comm.get_or_insert(comm);
+    pub fn of(mut self, owner: impl Into<Owner>) -> Self {
+        self.0.owner.get_or_insert(owner.into());
         self
     }
 
@@ -75,9 +82,9 @@ impl MpiError {
         self.0.problem.class()
     }
 
-    /// The communicator it belongs to, if the error knows.
-    pub fn comm(&self) -> Option<MPI_Comm> {
-        self.0.comm
+    /// The object it belongs to, if the error knows.
+    pub fn owner(&self) -> Option<Owner> {
+        self.0.owner
     }
 }
 

@@ -144,6 +144,9 @@ pub enum Problem {
         /// Requests.
         count: usize,
     },
+    /// A function of the standard that the library does not have.
+    #[error("this library does not have this function yet; see docs/conformance.md for what it has")]
+    Unsupported,
     /// The NIC has no room.
     #[error("{0}")]
     Exhausted(String),
@@ -197,6 +200,8 @@ fn null_name(kind: Kind, why: Stale) -> (&'static str, &'static str) {
         Kind::ErrorHandler => "MPI_ERRHANDLER_NULL (",
         Kind::Operation => "MPI_OP_NULL (",
         Kind::Info => "MPI_INFO_NULL (",
+        Kind::Session => "MPI_SESSION_NULL (",
+        Kind::Message => "MPI_MESSAGE_NULL (",
     };
     (before, ")")
 }
@@ -224,10 +229,14 @@ impl Problem {
                 Kind::ErrorHandler => MPI_ERR_ERRHANDLER,
                 Kind::Operation => MPI_ERR_OP,
                 Kind::Info => MPI_ERR_INFO,
+                Kind::Session => MPI_ERR_SESSION,
+                // The standard has no class for messages; they are half of a request.
+                Kind::Message => MPI_ERR_REQUEST,
             },
             Problem::Truncated { .. } => MPI_ERR_TRUNCATE,
             Problem::Argument { class, .. } => *class,
             Problem::InStatus { .. } => MPI_ERR_IN_STATUS,
+            Problem::Unsupported => MPI_ERR_UNSUPPORTED_OPERATION,
             Problem::Exhausted(_) => MPI_ERR_NO_MEM,
             Problem::Raised { class, .. } => *class,
             Problem::Code(code) => *code,

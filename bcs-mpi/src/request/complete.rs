@@ -6,7 +6,7 @@
 use super::{BUFFERED, Finished, Status, poll, take_received};
 use crate::constants::*;
 use crate::environment::lasting::lasting;
-use crate::error::{MpiError, MpiResult, Problem};
+use crate::error::{MpiError, MpiResult, Owner, Problem};
 use crate::process::{self, Guard, Process};
 use mds::Primitive;
 use std::ffi::c_int;
@@ -50,12 +50,12 @@ struct Failures {
     call: Primitive,
     failed: usize,
     /// The communicator of the first: its error handler is asked.
-    comm: Option<MPI_Comm>,
+    owner: Option<Owner>,
 }
 
 impl Failures {
     fn of(call: Primitive) -> Self {
-        Self { call, failed: 0, comm: None }
+        Self { call, failed: 0, owner: None }
     }
 
     /// A completion: its status, and its error's code once there is an error.
@@ -83,7 +83,7 @@ impl Failures {
         self.failed += 1;
         let message = format!("{}: {error}", self.call);
         statuses.set_error(position, lasting().codes.code(error.problem(), &message));
-        self.comm = self.comm.or(error.comm());
+        self.owner = self.owner.or(error.owner());
         Ok(())
     }
 
@@ -92,8 +92,8 @@ impl Failures {
             return Ok(());
         }
         let error = MpiError::new(Problem::InStatus { failed: self.failed, count });
-        Err(match self.comm {
-            Some(comm) => error.of(comm),
+        Err(match self.owner {
+            Some(owner) => error.of(owner),
             None => error,
         })
     }

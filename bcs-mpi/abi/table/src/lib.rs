@@ -6,6 +6,7 @@
 //!
 //! - `bcs-mpi/include/mpi.h` ([`header::render`]),
 //! - the Rust constants in `bcs-mpi/src/constants/` ([`constants::render`]),
+//! - the functions that `libmpi_abi.so.1` does not have yet ([`unsupported::render`], when it is built),
 //! - the list of symbols that `libmpi_abi.so.1` exports ([`Tables::exported_symbols`]).
 //!
 //! The generated files are committed; `mpi-abi-table write` makes them anew and a test fails when they are stale.
@@ -14,6 +15,7 @@
 pub mod constants;
 pub mod header;
 pub mod table;
+pub mod unsupported;
 
 pub use table::{Function, TableError, Tables};
 

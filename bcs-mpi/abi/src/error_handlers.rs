@@ -1,0 +1,49 @@
+//! Chapter 9: error handlers, of objects of four kinds.
+
+use crate::edge::place;
+use bcs_mpi::constants::*;
+use bcs_mpi::environment::error_handlers;
+use bcs_mpi::error::{HandlerFunction, Owner};
+use std::ffi::c_int;
+
+calls! {
+    call MPI_Comm_create_errhandler(function: Option<MPI_Comm_errhandler_function>, errhandler: *mut MPI_Errhandler) [] {
+        let function = function.map(HandlerFunction::Communicator);
+        place(errhandler, "errhandler")?.set(error_handlers::create(function, "comm_errhandler_fn")?)
+    }
+    call MPI_Comm_set_errhandler(comm: MPI_Comm, errhandler: MPI_Errhandler) [on comm] {
+        error_handlers::set(Owner::Communicator(comm), errhandler)?
+    }
+    call MPI_Comm_get_errhandler(comm: MPI_Comm, errhandler: *mut MPI_Errhandler) [on comm] {
+        place(errhandler, "errhandler")?.set(error_handlers::get(Owner::Communicator(comm))?)
+    }
+    call MPI_Comm_call_errhandler(comm: MPI_Comm, errorcode: c_int) [on comm] {
+        error_handlers::call("MPI_Comm_call_errhandler", Owner::Communicator(comm), errorcode)?
+    }
+    call MPI_Win_create_errhandler(function: Option<MPI_Win_errhandler_function>, errhandler: *mut MPI_Errhandler) [] {
+        let function = function.map(HandlerFunction::Window);
+        place(errhandler, "errhandler")?.set(error_handlers::create(function, "win_errhandler_fn")?)
+    }
+    call MPI_Win_set_errhandler(win: MPI_Win, errhandler: MPI_Errhandler) [on win] {
+        error_handlers::set(Owner::Window(win), errhandler)?
+    }
+    call MPI_Win_get_errhandler(win: MPI_Win, errhandler: *mut MPI_Errhandler) [on win] {
+        place(errhandler, "errhandler")?.set(error_handlers::get(Owner::Window(win))?)
+    }
+    call MPI_Win_call_errhandler(win: MPI_Win, errorcode: c_int) [on win] {
+        error_handlers::call("MPI_Win_call_errhandler", Owner::Window(win), errorcode)?
+    }
+    call MPI_File_create_errhandler(function: Option<MPI_File_errhandler_function>, errhandler: *mut MPI_Errhandler) [] {
+        let function = function.map(HandlerFunction::File);
+        place(errhandler, "errhandler")?.set(error_handlers::create(function, "file_errhandler_fn")?)
+    }
+    call MPI_File_set_errhandler(file: MPI_File, errhandler: MPI_Errhandler) [on file] {
+        error_handlers::set(Owner::File(file), errhandler)?
+    }
+    call MPI_File_get_errhandler(file: MPI_File, errhandler: *mut MPI_Errhandler) [on file] {
+        place(errhandler, "errhandler")?.set(error_handlers::get(Owner::File(file))?)
+    }
+    call MPI_File_call_errhandler(file: MPI_File, errorcode: c_int) [on file] {
+        error_handlers::call("MPI_File_call_errhandler", Owner::File(file), errorcode)?
+    }
+}

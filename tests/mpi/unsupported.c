@@ -1,0 +1,107 @@
+/* What the library does not have: told by its error class, through the right error handler, under the name of the call. */
+#include "check.h"
+#include <stdarg.h>
+
+static int handled, last;
+
+static void comm_handler(MPI_Comm *comm, int *code, ...)
+{
+    (void)comm;
+    handled++;
+    last = *code;
+}
+
+static void file_handler(MPI_File *file, int *code, ...)
+{
+    CHECK(*file == MPI_FILE_NULL);
+    handled += 100;
+    last = *code;
+}
+
+static void names(int code, const char *call)
+{
+    char text[MPI_MAX_ERROR_STRING];
+    int length;
+    CHECK_INT(class_of(code), MPI_ERR_UNSUPPORTED_OPERATION);
+    MPI_Error_string(code, text, &length);
+    CHECK(strstr(text, call));
+}
+
+static void handlers(void)
+{
+    MPI_Errhandler of_comm, of_file, of_window, got;
+    MPI_Comm_create_errhandler(comm_handler, &of_comm);
+    MPI_File_create_errhandler(file_handler, &of_file);
+    MPI_Win_create_errhandler((MPI_Win_errhandler_function *)0, &of_window); /* an error, which is returned below */
+    MPI_Win win = MPI_WIN_NULL;
+    MPI_File file = MPI_FILE_NULL;
+    int number = 0;
+    /* The communicator's own handler, not MPI_COMM_WORLD's. */
+    MPI_Comm dup;
+    MPI_Comm_dup(MPI_COMM_WORLD, &dup);
+    MPI_Comm_set_errhandler(dup, of_comm);
+    names(MPI_Win_create(&number, 4, 1, MPI_INFO_NULL, dup, &win), "MPI_Win_create");
+    CHECK_INT(handled, 1);
+    names(last, "MPI_Win_create");
+    names(MPI_Win_fence(0, MPI_WIN_NULL), "MPI_Win_fence");
+    names(MPI_Publish_name("a", MPI_INFO_NULL, "b"), "MPI_Publish_name");
+    CHECK_INT(handled, 1);
+    MPI_Comm_free(&dup);
+    /* Files that are not open return errors unless the program says otherwise. */
+    MPI_File_get_errhandler(MPI_FILE_NULL, &got);
+    CHECK(got == MPI_ERRORS_RETURN);
+    names(MPI_File_open(MPI_COMM_SELF, "x", MPI_MODE_RDONLY, MPI_INFO_NULL, &file), "MPI_File_open");
+    MPI_File_set_errhandler(MPI_FILE_NULL, of_file);
+    MPI_Errhandler_free(&of_file);
+    names(MPI_File_delete("x", MPI_INFO_NULL), "MPI_File_delete");
+    CHECK_INT(handled, 101);
+    MPI_File_call_errhandler(MPI_FILE_NULL, MPI_ERR_IO);
+    CHECK_INT(handled, 201);
+    CHECK_INT(class_of(last), MPI_ERR_IO);
+    MPI_File_set_errhandler(MPI_FILE_NULL, MPI_ERRORS_RETURN);
+    /* A handler is for one kind of object. */
+    CHECK_INT(class_of(MPI_File_set_errhandler(MPI_FILE_NULL, of_comm)), MPI_ERR_ERRHANDLER);
+    CHECK_INT(class_of(MPI_Win_set_errhandler(MPI_WIN_NULL, MPI_ERRORS_RETURN)), MPI_ERR_WIN);
+    MPI_Errhandler_free(&of_comm);
+}
+
+static void tools(void)
+{
+    int provided, number = 7, index;
+    MPI_T_pvar_session session, none = MPI_T_PVAR_SESSION_NULL;
+    CHECK_INT(MPI_T_cvar_get_num(&number), MPI_T_ERR_NOT_INITIALIZED);
+    CHECK_INT(MPI_T_cvar_get_index("x", &index), MPI_T_ERR_NOT_INITIALIZED);
+    CHECK_INT(MPI_T_finalize(), MPI_T_ERR_NOT_INITIALIZED);
+    CHECK_INT(MPI_T_init_thread(MPI_THREAD_MULTIPLE, &provided), MPI_SUCCESS);
+    CHECK_INT(provided, MPI_THREAD_MULTIPLE);
+    CHECK_INT(MPI_T_init_thread(MPI_THREAD_SINGLE, &provided), MPI_SUCCESS);
+    int (*counts[])(int *) = {MPI_T_cvar_get_num, MPI_T_pvar_get_num, MPI_T_category_get_num, MPI_T_event_get_num,
+                              MPI_T_source_get_num};
+    for (int i = 0; i < 5; i++) {
+        number = 7;
+        CHECK_INT(counts[i](&number), MPI_SUCCESS);
+        CHECK_INT(number, 0);
+    }
+    CHECK_INT(MPI_T_cvar_get_index("x", &index), MPI_T_ERR_INVALID_NAME);
+    CHECK_INT(MPI_T_category_get_cvars(0, 1, &index), MPI_T_ERR_INVALID_INDEX);
+    CHECK_INT(MPI_T_pvar_session_create(&session), MPI_SUCCESS);
+    MPI_T_pvar_handle handle;
+    CHECK_INT(MPI_T_pvar_handle_alloc(session, 0, 0, &handle, &number), MPI_T_ERR_INVALID_INDEX);
+    CHECK_INT(MPI_T_pvar_session_free(&session), MPI_SUCCESS);
+    CHECK(session == MPI_T_PVAR_SESSION_NULL);
+    CHECK_INT(MPI_T_pvar_session_free(&none), MPI_T_ERR_INVALID_SESSION);
+    CHECK_INT(MPI_T_finalize(), MPI_SUCCESS);
+    CHECK_INT(MPI_T_finalize(), MPI_SUCCESS);
+    CHECK_INT(MPI_T_finalize(), MPI_T_ERR_NOT_INITIALIZED);
+}
+
+int main(int argc, char **argv)
+{
+    tools();
+    start(&argc, &argv);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+    handlers();
+    MPI_Finalize();
+    return 0;
+}
