@@ -50,6 +50,12 @@ fn requests_complete_once_and_say_what_happened() {
 }
 
 #[test]
+fn persistent_and_generalized_requests_live_as_the_standard_says() {
+    holds_with("persistent", &[1, 2, 5]);
+    holds("persistent", &Job { cross_memory: false, ..Job::of(2) });
+}
+
+#[test]
 fn communicators_keep_their_messages_and_attributes_apart() {
     holds_with("communicators", &[1, 2, 5]);
 }

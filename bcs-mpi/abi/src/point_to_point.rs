@@ -3,6 +3,7 @@
 use crate::edge::{moved, object, place, wide};
 use bcs_mpi::constants::*;
 use bcs_mpi::point_to_point::attached_buffer;
+use bcs_mpi::point_to_point::persistent::{recv_init, send_init};
 use bcs_mpi::point_to_point::{self as p2p, Peers, SendMode};
 use mds::Primitive;
 use std::ffi::{c_int, c_void};
@@ -63,6 +64,40 @@ calls! {
         request: *mut MPI_Request,
     ) [time Irecv(moved(count, datatype)) on comm] {
         place(request, "request")?.set(p2p::irecv(buf, wide(count), datatype, source, tag, comm)?)
+    }
+    twin MPI_Send_init(
+        buf: *const c_void, count: COUNT, datatype: MPI_Datatype, dest: c_int, tag: c_int, comm: MPI_Comm,
+        request: *mut MPI_Request,
+    ) [on comm] {
+        let request = place(request, "request")?;
+        request.set(send_init(SendMode::Standard, buf, wide(count), datatype, dest, tag, comm)?)
+    }
+    twin MPI_Bsend_init(
+        buf: *const c_void, count: COUNT, datatype: MPI_Datatype, dest: c_int, tag: c_int, comm: MPI_Comm,
+        request: *mut MPI_Request,
+    ) [on comm] {
+        let request = place(request, "request")?;
+        request.set(send_init(SendMode::Buffered, buf, wide(count), datatype, dest, tag, comm)?)
+    }
+    twin MPI_Ssend_init(
+        buf: *const c_void, count: COUNT, datatype: MPI_Datatype, dest: c_int, tag: c_int, comm: MPI_Comm,
+        request: *mut MPI_Request,
+    ) [on comm] {
+        let request = place(request, "request")?;
+        request.set(send_init(SendMode::Synchronous, buf, wide(count), datatype, dest, tag, comm)?)
+    }
+    twin MPI_Rsend_init(
+        buf: *const c_void, count: COUNT, datatype: MPI_Datatype, dest: c_int, tag: c_int, comm: MPI_Comm,
+        request: *mut MPI_Request,
+    ) [on comm] {
+        let request = place(request, "request")?;
+        request.set(send_init(SendMode::Ready, buf, wide(count), datatype, dest, tag, comm)?)
+    }
+    twin MPI_Recv_init(
+        buf: *mut c_void, count: COUNT, datatype: MPI_Datatype, source: c_int, tag: c_int, comm: MPI_Comm,
+        request: *mut MPI_Request,
+    ) [on comm] {
+        place(request, "request")?.set(recv_init(buf, wide(count), datatype, source, tag, comm)?)
     }
     twin MPI_Sendrecv(
         sendbuf: *const c_void, sendcount: COUNT, sendtype: MPI_Datatype, dest: c_int, sendtag: c_int,

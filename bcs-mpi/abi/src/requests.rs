@@ -1,10 +1,11 @@
-//! Chapter 3: completing requests.
+//! Chapter 3: completing requests, persistent ones; chapter 13: generalized requests.
 
-use crate::edge::{array, object, place};
+use crate::edge::{array, object, place, read_only};
 use bcs_mpi::constants::*;
 use bcs_mpi::request::complete::{self, Statuses};
-use bcs_mpi::request::{self};
-use std::ffi::c_int;
+use bcs_mpi::request::generalized::{self, Callbacks};
+use bcs_mpi::request::{self, get_status, persistent};
+use std::ffi::{c_int, c_void};
 
 const REQUESTS: [&str; 2] = ["array_of_requests", "count"];
 const SOME_REQUESTS: [&str; 2] = ["array_of_requests", "incount"];
@@ -85,10 +86,55 @@ calls! {
     call MPI_Request_get_status(request: MPI_Request, flag: *mut c_int, status: *mut MPI_Status)
     [time RequestGetStatus(0)] {
         let flag = place(flag, "flag")?;
-        let found = request::get_status(request)?;
+        let found = get_status::get_status(request)?;
         flag.set(found.is_some().into());
         if let Some(found) = found {
             found.store(status);
         }
+    }
+    call MPI_Request_get_status_any(
+        count: c_int, array_of_requests: *const MPI_Request, indx: *mut c_int, flag: *mut c_int, status: *mut MPI_Status,
+    ) [] {
+        let requests = read_only(array_of_requests, count.into(), REQUESTS)?;
+        let (place, flag) = (place(indx, "index")?, place(flag, "flag")?);
+        let found = get_status::get_status_any(requests)?;
+        flag.set(found.is_some().into());
+        place.set(index(found.and_then(|(index, _)| index)));
+        if let Some((_, found)) = found {
+            found.store(status);
+        }
+    }
+    call MPI_Request_get_status_all(
+        count: c_int, array_of_requests: *const MPI_Request, flag: *mut c_int, array_of_statuses: *mut MPI_Status,
+    ) [] {
+        let requests = read_only(array_of_requests, count.into(), REQUESTS)?;
+        let flag = place(flag, "flag")?;
+        flag.set(get_status::get_status_all(requests, Statuses::new(array_of_statuses))?.into())
+    }
+    call MPI_Request_get_status_some(
+        incount: c_int, array_of_requests: *const MPI_Request, outcount: *mut c_int, array_of_indices: *mut c_int,
+        array_of_statuses: *mut MPI_Status,
+    ) [] {
+        let requests = read_only(array_of_requests, incount.into(), SOME_REQUESTS)?;
+        let (indices, outcount) = (array(array_of_indices, incount, INDICES)?, place(outcount, "outcount")?);
+        let found = get_status::get_status_some(requests, indices, Statuses::new(array_of_statuses))?;
+        outcount.set(index(found))
+    }
+
+    call MPI_Start(request: *mut MPI_Request) [time Start(0)] {
+        persistent::start(std::slice::from_ref(object(request, "request")?))?
+    }
+    call MPI_Startall(count: c_int, array_of_requests: *mut MPI_Request) [time Startall(0)] {
+        persistent::start(array(array_of_requests, count, REQUESTS)?)?
+    }
+    call MPI_Grequest_start(
+        query: Option<MPI_Grequest_query_function>, free: Option<MPI_Grequest_free_function>,
+        cancel: Option<MPI_Grequest_cancel_function>, extra_state: *mut c_void, request: *mut MPI_Request,
+    ) [] {
+        let request = place(request, "request")?;
+        request.set(generalized::start(Callbacks { query, free, cancel, extra_state })?)
+    }
+    call MPI_Grequest_complete(request: MPI_Request) [] {
+        generalized::complete(request)?
     }
 }

@@ -213,6 +213,16 @@ impl Outgoing {
         }
     }
 
+    /// The message packed anew, if it is scattered; it stays so.
+    ///
+    /// # Safety
+    /// The buffer must still be readable.
+    pub unsafe fn packed_copy(&self) -> Option<Box<[u8]>> {
+        let scattered = self.scattered.as_ref()?;
+        // SAFETY: the caller's promise.
+        Some(unsafe { scattered.layout.pack(scattered.buffer) }.into_boxed_slice())
+    }
+
     /// Its bytes, of a message in one piece.
     ///
     /// # Safety

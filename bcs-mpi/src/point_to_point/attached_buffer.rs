@@ -74,7 +74,7 @@ impl AttachedBuffer {
 ///
 /// # Errors
 /// No buffer is attached, or the message does not fit.
-pub(super) unsafe fn send(process: &mut Guard, send: &Send, data: *const u8, bytes: usize) -> MpiResult {
+pub(super) unsafe fn send(process: &mut Process, send: &Send, data: *const u8, bytes: usize) -> MpiResult {
     let wanted = bytes.saturating_add(MPI_BSEND_OVERHEAD as usize);
     let automatic = process.attached.is_automatic();
     let (address, size) = process.attached.attached.unwrap_or((0, 0));
@@ -85,7 +85,7 @@ pub(super) unsafe fn send(process: &mut Guard, send: &Send, data: *const u8, byt
             free: process.attached.free(size),
         }));
     }
-    let Process { port, attached, .. } = &mut **process;
+    let Process { port, attached, .. } = process;
     if bytes <= INLINE_BYTES {
         // SAFETY: the caller's promise; the NIC copies these few bytes when they are posted.
         unsafe { port.post_send(send, data, bytes)? };

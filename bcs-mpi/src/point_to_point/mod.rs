@@ -4,6 +4,7 @@
 //! before anything is posted.
 
 pub mod attached_buffer;
+pub mod persistent;
 mod probe;
 mod receive;
 mod send;

@@ -99,6 +99,6 @@ pub unsafe fn irecv(
     let Received::Request(request) = received else { return Ok(MPI_REQUEST_NULL) };
     Ok(match buffer.staged {
         None => process.plain_request(request.0),
-        Some(staged) => process.requests.insert(State::Receive(request.0, staged), comm),
+        Some(staged) => process.requests.insert(State::Receive(request.0, Some(staged)), comm),
     })
 }

@@ -3,7 +3,7 @@
 //! Calls that complete one request answer its error; those that complete several put codes into the statuses and answer
 //! `MPI_ERR_IN_STATUS`. `MPI_ERROR` of a status is written in that case only.
 
-use super::{BUFFERED, Finished, Status, poll, take_received};
+use super::{BUFFERED, Finished, Status, is_idle, poll, take_received};
 use crate::constants::*;
 use crate::environment::lasting::lasting;
 use crate::error::{MpiError, MpiResult, Owner, Problem};
@@ -30,7 +30,7 @@ impl Statuses {
     }
 
     #[inline]
-    fn set(self, index: usize, status: &Status) {
+    pub(super) fn set(self, index: usize, status: &Status) {
         // SAFETY: the promise of `new`; `index` is less than the number of requests.
         unsafe { status.store(self.at(index)) };
     }
@@ -99,9 +99,26 @@ impl Failures {
     }
 }
 
+/// The end of a call that completes one request: stores the status, and answers the error. The guard goes first, as a generalized request
+/// has functions of the program called.
+///
+/// # Safety
+/// `status` must be MPI_STATUS_IGNORE or writable.
 #[inline]
-fn ended(finished: Finished) -> MpiResult {
+unsafe fn conclude(process: Guard, finished: Finished, status: *mut MPI_Status) -> MpiResult {
+    drop(process);
+    let finished = if finished.generalized.is_some() { finished.conclude() } else { finished };
+    // SAFETY: the caller's promise.
+    unsafe { finished.status.store(status) };
     finished.error.map_or(Ok(()), Err)
+}
+
+/// The same in the middle of a call: answers the guard again.
+#[cold]
+fn conclude_between(process: Guard, finished: Finished) -> MpiResult<(Guard, Finished)> {
+    drop(process);
+    let finished = finished.conclude();
+    Ok((process::enter()?, finished))
 }
 
 /// MPI_Wait.
@@ -121,24 +138,30 @@ pub unsafe fn wait(request: &mut MPI_Request, status: *mut MPI_Status) -> MpiRes
         return Ok(());
     }
     let finished = match take_received(&mut process, handle) {
-        Some(status) => Finished::well(status),
-        None => wait_for(&mut process, Primitive::Wait, handle, 1)?,
+        Some(status) => {
+            *request = MPI_REQUEST_NULL;
+            Finished::well(status)
+        }
+        None => wait_for(&mut process, Primitive::Wait, request, 1)?,
     };
-    *request = MPI_REQUEST_NULL;
     // SAFETY: the caller's promise.
-    unsafe { finished.status.store(status) };
-    ended(finished)
+    unsafe { conclude(process, finished, status) }
 }
 
-fn wait_for(process: &mut Guard, call: Primitive, handle: MPI_Request, count: usize) -> MpiResult<Finished> {
-    if let Some(finished) = poll(process, handle)? {
+fn wait_for(
+    process: &mut Guard,
+    call: Primitive,
+    request: &mut MPI_Request,
+    count: usize,
+) -> MpiResult<Finished> {
+    if let Some(finished) = poll(process, request)? {
         return Ok(finished);
     }
-    match process.awaited(handle)? {
-        Some(nic) => process.wait_for(nic, (call, count), |process| poll(process, handle)),
+    match process.awaited(*request)? {
+        Some(nic) => process.wait_for(nic, (call, count), |process| poll(process, request)),
         None => {
-            let what = process.waiting_for(call, handle, count)?;
-            process.wait(&what, |process| poll(process, handle))
+            let what = process.waiting_for(call, *request, count)?;
+            process.wait(&what, |process| poll(process, request))
         }
     }
 }
@@ -160,17 +183,15 @@ pub unsafe fn test(request: &mut MPI_Request, flag: &mut bool, status: *mut MPI_
         unsafe { Status::EMPTY.store(status) };
         return Ok(());
     }
-    let mut found = poll(&mut process, handle)?;
+    let mut found = poll(&mut process, request)?;
     if found.is_none() {
         process.port.progress()?;
-        found = poll(&mut process, handle)?;
+        found = poll(&mut process, request)?;
     }
     *flag = found.is_some();
     let Some(finished) = found else { return Ok(()) };
-    *request = MPI_REQUEST_NULL;
     // SAFETY: the caller's promise.
-    unsafe { finished.status.store(status) };
-    ended(finished)
+    unsafe { conclude(process, finished, status) }
 }
 
 /// MPI_Waitall.
@@ -183,36 +204,36 @@ pub fn wait_all(requests: &mut [MPI_Request], statuses: Statuses) -> MpiResult {
     let mut failures = Failures::of(Primitive::Waitall);
     let count = requests.len();
     for (i, request) in requests.iter_mut().enumerate() {
-        let handle = std::mem::replace(request, MPI_REQUEST_NULL);
+        let handle = *request;
         // Without a failure so far, the commonest ends have nothing to tell but their status.
         if failures.failed == 0 {
             if handle == BUFFERED {
+                *request = MPI_REQUEST_NULL;
                 statuses.set(i, &Status::EMPTY);
                 continue;
             }
             if let Some(status) = take_received(&mut process, handle) {
+                *request = MPI_REQUEST_NULL;
                 statuses.set(i, &status);
                 continue;
             }
         }
-        match wait_one(&mut process, handle, count - i) {
-            Ok(finished) => failures.note(finished, i, statuses)?,
-            Err(error) => {
-                *request = handle;
-                return Err(error);
-            }
+        let mut finished = wait_one(&mut process, request, count - i)?;
+        if finished.generalized.is_some() {
+            (process, finished) = conclude_between(process, finished)?;
         }
+        failures.note(finished, i, statuses)?;
     }
     failures.result(count)
 }
 
 /// Waits for one of `count` requests of MPI_Waitall.
 #[inline(never)]
-fn wait_one(process: &mut Guard, handle: MPI_Request, count: usize) -> MpiResult<Finished> {
-    if handle == MPI_REQUEST_NULL {
+fn wait_one(process: &mut Guard, request: &mut MPI_Request, count: usize) -> MpiResult<Finished> {
+    if *request == MPI_REQUEST_NULL {
         return Ok(Finished::well(Status::EMPTY));
     }
-    wait_for(process, Primitive::Waitall, handle, count)
+    wait_for(process, Primitive::Waitall, request, count)
 }
 
 /// MPI_Testall: all or none.
@@ -240,9 +261,12 @@ pub fn test_all(requests: &mut [MPI_Request], flag: &mut bool, statuses: Statuse
     let mut failures = Failures::of(Primitive::Testall);
     let count = requests.len();
     for (i, request) in requests.iter_mut().enumerate() {
-        let finished = if *request == MPI_REQUEST_NULL { None } else { poll(&mut process, *request)? };
-        *request = MPI_REQUEST_NULL;
-        failures.note(finished.unwrap_or(Finished::well(Status::EMPTY)), i, statuses)?;
+        let finished = if *request == MPI_REQUEST_NULL { None } else { poll(&mut process, request)? };
+        let mut finished = finished.unwrap_or(Finished::well(Status::EMPTY));
+        if finished.generalized.is_some() {
+            (process, finished) = conclude_between(process, finished)?;
+        }
+        failures.note(finished, i, statuses)?;
     }
     failures.result(count)
 }
@@ -251,19 +275,18 @@ pub fn test_all(requests: &mut [MPI_Request], flag: &mut bool, statuses: Statuse
 #[inline]
 fn poll_any(process: &mut Process, requests: &mut [MPI_Request]) -> MpiResult<Option<(usize, Finished)>> {
     for (i, request) in requests.iter_mut().enumerate() {
-        if *request != MPI_REQUEST_NULL
-            && let Some(finished) = poll(process, *request)?
+        if !is_idle(process, *request)
+            && let Some(finished) = poll(process, request)?
         {
-            *request = MPI_REQUEST_NULL;
             return Ok(Some((i, finished)));
         }
     }
     Ok(None)
 }
 
-/// The first request that is not null: what a hang report names.
-fn first(requests: &[MPI_Request]) -> Option<MPI_Request> {
-    requests.iter().copied().find(|request| *request != MPI_REQUEST_NULL)
+/// The first request that has something under way: what a hang report names.
+fn first(process: &mut Process, requests: &[MPI_Request]) -> Option<MPI_Request> {
+    requests.iter().copied().find(|request| !is_idle(process, *request))
 }
 
 fn live(requests: &[MPI_Request]) -> usize {
@@ -284,7 +307,7 @@ pub unsafe fn wait_any(
 ) -> MpiResult {
     let mut process = process::enter()?;
     *index = None;
-    let Some(one) = first(requests) else {
+    let Some(one) = first(&mut process, requests) else {
         // SAFETY: the caller's promise.
         unsafe { Status::EMPTY.store(status) };
         return Ok(());
@@ -298,8 +321,7 @@ pub unsafe fn wait_any(
     };
     *index = Some(i);
     // SAFETY: the caller's promise.
-    unsafe { finished.status.store(status) };
-    ended(finished)
+    unsafe { conclude(process, finished, status) }
 }
 
 /// MPI_Testany: whether one completed (or all are null), and its index.
@@ -317,7 +339,7 @@ pub unsafe fn test_any(
 ) -> MpiResult {
     let mut process = process::enter()?;
     (*flag, *index) = (true, None);
-    if first(requests).is_none() {
+    if first(&mut process, requests).is_none() {
         // SAFETY: the caller's promise.
         unsafe { Status::EMPTY.store(status) };
         return Ok(());
@@ -333,30 +355,51 @@ pub unsafe fn test_any(
     };
     *index = Some(i);
     // SAFETY: the caller's promise.
-    unsafe { finished.status.store(status) };
-    ended(finished)
+    unsafe { conclude(process, finished, status) }
 }
 
-/// All complete requests of several, taken; their number, or none when no more is complete.
+/// All complete requests of several, taken, the generalized ones among them with their positions to be concluded without the guard; their number, or none when no more is complete.
 fn poll_some(
     process: &mut Process,
     requests: &mut [MPI_Request],
     indices: &mut [c_int],
     statuses: Statuses,
     failures: &mut Failures,
+    generalized: &mut Vec<(usize, Finished)>,
 ) -> MpiResult<Option<usize>> {
     let mut found = 0;
     for (i, request) in requests.iter_mut().enumerate() {
-        if *request != MPI_REQUEST_NULL
-            && let Some(finished) = poll(process, *request)?
+        if !is_idle(process, *request)
+            && let Some(finished) = poll(process, request)?
         {
-            *request = MPI_REQUEST_NULL;
             indices[found] = i as c_int;
-            failures.note(finished, found, statuses)?;
+            if finished.generalized.is_some() {
+                generalized.push((found, finished));
+            } else {
+                failures.note(finished, found, statuses)?;
+            }
             found += 1;
         }
     }
     Ok((found > 0).then_some(found))
+}
+
+/// The end of a call that completes some requests, without the guard.
+fn conclude_some(
+    mut failures: Failures,
+    generalized: Vec<(usize, Finished)>,
+    found: usize,
+    statuses: Statuses,
+) -> MpiResult {
+    for (position, finished) in generalized {
+        let first = failures.failed == 0;
+        failures.note(finished.conclude(), position, statuses)?;
+        if first && failures.failed > 0 {
+            // Those after it ended well, before there was an error to tell apart.
+            (position + 1..found).for_each(|after| statuses.set_error(after, MPI_SUCCESS));
+        }
+    }
+    failures.result(found)
 }
 
 /// MPI_Waitsome: how many completed; none when all are null. `indices` has as many elements as `requests`.
@@ -371,17 +414,22 @@ pub fn wait_some(
 ) -> MpiResult {
     let mut process = process::enter()?;
     *completed = None;
-    let Some(one) = first(requests) else { return Ok(()) };
-    let mut failures = Failures::of(Primitive::Waitsome);
-    let found = match poll_some(&mut process, requests, indices, statuses, &mut failures)? {
+    let count = live(requests);
+    let Some(one) = first(&mut process, requests) else { return Ok(()) };
+    let (mut failures, mut generalized) = (Failures::of(Primitive::Waitsome), Vec::new());
+    let mut poll = |process: &mut Process| {
+        poll_some(process, requests, indices, statuses, &mut failures, &mut generalized)
+    };
+    let found = match poll(&mut process)? {
         Some(found) => found,
         None => {
-            let what = process.waiting_for(Primitive::Waitsome, one, live(requests))?;
-            process.wait(&what, |process| poll_some(process, requests, indices, statuses, &mut failures))?
+            let what = process.waiting_for(Primitive::Waitsome, one, count)?;
+            process.wait(&what, poll)?
         }
     };
     *completed = Some(found);
-    failures.result(found)
+    drop(process);
+    conclude_some(failures, generalized, found, statuses)
 }
 
 /// MPI_Testsome: how many completed, perhaps 0; none when all are null.
@@ -396,16 +444,20 @@ pub fn test_some(
 ) -> MpiResult {
     let mut process = process::enter()?;
     *completed = None;
-    if first(requests).is_none() {
+    if first(&mut process, requests).is_none() {
         return Ok(());
     }
-    let mut failures = Failures::of(Primitive::Testsome);
-    let mut found = poll_some(&mut process, requests, indices, statuses, &mut failures)?;
+    let (mut failures, mut generalized) = (Failures::of(Primitive::Testsome), Vec::new());
+    let mut poll = |process: &mut Process| {
+        poll_some(process, requests, indices, statuses, &mut failures, &mut generalized)
+    };
+    let mut found = poll(&mut process)?;
     if found.is_none() {
         process.port.progress()?;
-        found = poll_some(&mut process, requests, indices, statuses, &mut failures)?;
+        found = poll(&mut process)?;
     }
     let found = found.unwrap_or(0);
     *completed = Some(found);
-    failures.result(found)
+    drop(process);
+    conclude_some(failures, generalized, found, statuses)
 }

@@ -5,6 +5,9 @@
 //! table, whose numbers begin after those of the slots. The calls of the wait and test families are in [`complete`].
 
 pub mod complete;
+pub mod generalized;
+pub mod get_status;
+pub mod persistent;
 pub mod status;
 
 pub use status::Status;
@@ -14,12 +17,14 @@ use crate::datatype::buffer::Staged;
 use crate::error::{MpiError, MpiResult, Problem};
 use crate::handle::{FIRST_INT, Kind, Stale, Table, pack, unpack};
 use crate::process::{self, Guard, Process};
+use generalized::{Callbacks, Generalized};
 use mds::Primitive;
 use nic_emu::descriptor::NO_REQUEST;
 use nic_emu::memory::REQUESTS;
 use nic_emu::outstanding::About;
-use nic_emu::port::{Outcome, Port};
+use nic_emu::port::Outcome;
 use nic_emu::status::WaitingFor;
+use persistent::Persistent;
 
 /// An operation that is more than one descriptor: it is asked to go on until it is complete.
 pub trait Operation {
@@ -36,10 +41,14 @@ pub enum State {
     Complete(Finished),
     /// A send, by the NIC's request, and its bytes, packed.
     Send(u32, Box<[u8]>),
-    /// A receive, by the NIC's request, and where it is unpacked from.
-    Receive(u32, Box<Staged>),
+    /// A receive, by the NIC's request, and where it is unpacked from, if it must be.
+    Receive(u32, Option<Box<Staged>>),
     /// Something larger.
     Operation(Box<dyn Operation>),
+    /// An operation that is started many times.
+    Persistent(Box<Persistent>),
+    /// An operation of the program.
+    Generalized(Box<Generalized>),
 }
 
 impl State {
@@ -47,8 +56,14 @@ impl State {
     fn nic(&self) -> Option<u32> {
         match self {
             State::Send(nic, _) | State::Receive(nic, _) => Some(*nic),
-            State::Complete(_) | State::Operation(_) => None,
+            State::Persistent(persistent) => persistent.active.as_ref().and_then(State::nic),
+            State::Complete(_) | State::Operation(_) | State::Generalized(_) => None,
         }
+    }
+
+    /// Of an operation that is complete and has nothing to tell.
+    pub const fn nothing() -> Self {
+        State::Complete(Finished::well(Status::EMPTY))
     }
 }
 
@@ -67,13 +82,33 @@ pub struct Finished {
     pub status: Status,
     /// What went wrong, if something did.
     pub error: Option<MpiError>,
+    /// Of a generalized request: what is to be called, without the lock, for its status.
+    pub generalized: Option<Box<Callbacks>>,
 }
 
 impl Finished {
     /// An operation that ended well.
     #[inline]
     pub const fn well(status: Status) -> Self {
-        Self { status, error: None }
+        Self { status, error: None, generalized: None }
+    }
+
+    /// An operation that failed.
+    #[cold]
+    pub fn failed(error: MpiError) -> Self {
+        Self { error: Some(error), ..Self::well(Status::EMPTY) }
+    }
+
+    /// Calls the functions of a generalized request that is gone: its status is theirs to say. The caller holds no guard.
+    #[cold]
+    fn conclude(mut self) -> Self {
+        if let Some(callbacks) = self.generalized.take() {
+            let (status, queried) = callbacks.query();
+            let freed = callbacks.free();
+            self.status = status;
+            self.error = queried.and(freed).err();
+        }
+        self
     }
 
     /// The end of a send.
@@ -85,7 +120,8 @@ impl Finished {
     #[inline]
     pub fn received(outcome: &Outcome, room: u64) -> Self {
         let status = Status::received(outcome, room);
-        Self { status, error: if outcome.bytes > room { Some(truncated(outcome, room)) } else { None } }
+        let error = if outcome.bytes > room { Some(truncated(outcome, room)) } else { None };
+        Self { status, error, generalized: None }
     }
 }
 
@@ -127,6 +163,11 @@ impl Requests {
     /// The handle of a new request.
     pub fn insert(&mut self, state: State, comm: MPI_Comm) -> MPI_Request {
         MPI_Request(self.table.insert(Request { state, comm }))
+    }
+
+    /// Takes a request out, if there is one.
+    fn remove(&mut self, handle: MPI_Request) -> Option<Request> {
+        self.table.remove(handle.0).ok()
     }
 }
 
@@ -215,20 +256,35 @@ fn plain_end(outcome: &Outcome, about: &About, sends: bool) -> Finished {
     finished
 }
 
-/// Looks at what the NIC says of a request's state.
-fn look(port: &mut Port, state: &mut State) -> MpiResult<Option<Finished>> {
+/// Looks whether what a request waits for is complete; after that it has nothing to tell any more.
+fn look(process: &mut Process, state: &mut State) -> MpiResult<Option<Finished>> {
     match state {
         State::Complete(finished) => Ok(Some(std::mem::replace(finished, Finished::well(Status::EMPTY)))),
-        State::Send(nic, _) => Ok(port.test(*nic)?.as_ref().map(Finished::sent)),
+        State::Send(nic, _) => Ok(process.port.test(*nic)?.as_ref().map(Finished::sent)),
         State::Receive(nic, staged) => {
-            let room = port.about(*nic).map_or(0, |about| about.bytes);
-            let Some(outcome) = port.test(*nic)? else { return Ok(None) };
+            let room = process.port.about(*nic).map_or(0, |about| about.bytes);
+            let Some(outcome) = process.port.test(*nic)? else { return Ok(None) };
             let finished = Finished::received(&outcome, room);
-            // SAFETY: the request is complete only now, so its buffer is still the library's to write.
-            unsafe { staged.unpack(finished.status.bytes as usize) };
+            if let Some(staged) = staged {
+                // SAFETY: the request is complete only now, so its buffer is still the library's to write.
+                unsafe { staged.unpack(finished.status.bytes as usize) };
+            }
             Ok(Some(finished))
         }
-        State::Operation(_) => Ok(None),
+        State::Operation(operation) => match operation.advance(process) {
+            Ok(status) => Ok(status.map(Finished::well)),
+            Err(error) if error.problem().ends_job() => Err(error),
+            Err(error) => Ok(Some(Finished::failed(error))),
+        },
+        State::Persistent(persistent) => match &mut persistent.active {
+            Some(active) => look(process, active),
+            None => Ok(Some(Finished::well(Status::EMPTY))),
+        },
+        State::Generalized(generalized) => {
+            let callbacks = generalized.complete.then(|| Box::new(generalized.callbacks));
+            Ok(callbacks
+                .map(|callbacks| Finished { generalized: Some(callbacks), ..Finished::well(Status::EMPTY) }))
+        }
     }
 }
 
@@ -242,39 +298,13 @@ fn look_at(process: &mut Process, handle: MPI_Request) -> MpiResult<Option<Finis
         let about = process.port.about(nic).copied().unwrap_or(About::NOTHING);
         return Ok(Some(plain_end(&outcome, &about, process.port.is_send(nic))));
     }
-    let request = process.request(handle)?;
-    if matches!(request.state, State::Operation(_)) {
-        return advance(process, handle);
-    }
-    let comm = request.comm;
-    let Process { port, requests, .. } = process;
-    let Ok(request) = requests.table.get_mut(handle.0) else { return Ok(None) };
-    let finished = look(port, &mut request.state)?;
-    Ok(finished.map(|finished| Finished { error: finished.error.map(|error| error.of(comm)), ..finished }))
-}
-
-#[cold]
-fn advance(process: &mut Process, handle: MPI_Request) -> MpiResult<Option<Finished>> {
-    let request = process.request(handle)?;
-    let comm = request.comm;
-    let idle = State::Complete(Finished::well(Status::EMPTY));
-    let State::Operation(mut operation) = std::mem::replace(&mut request.state, idle) else {
-        return Ok(None);
-    };
-    let advanced = operation.advance(process);
-    match advanced {
-        Ok(Some(status)) => Ok(Some(Finished::well(status))),
-        Err(error) if !error.problem().ends_job() => {
-            Ok(Some(Finished { status: Status::EMPTY, error: Some(error.of(comm)) }))
-        }
-        Err(error) => Err(error),
-        Ok(None) => {
-            if let Ok(request) = process.requests.table.get_mut(handle.0) {
-                request.state = State::Operation(operation);
-            }
-            Ok(None)
-        }
-    }
+    let Request { state, comm } = process.request(handle)?;
+    let comm = *comm;
+    // An operation works on the process, so it is out of the table meanwhile; the handle's slot is kept.
+    let mut state = std::mem::replace(state, State::nothing());
+    let looked = look(process, &mut state);
+    process.request(handle)?.state = state;
+    Ok(looked?.map(|finished| Finished { error: finished.error.map(|error| error.of(comm)), ..finished }))
 }
 
 /// Takes a request that is complete in the commonest way: a plain receive of a small message that fits.
@@ -284,24 +314,45 @@ pub fn take_received(process: &mut Process, handle: MPI_Request) -> Option<Statu
     process.port.take_received(nic).map(Status::from)
 }
 
-/// Looks whether a request is complete; takes it if it is.
+/// Looks whether a request is complete; if it is, takes it, and the handle is null unless it is of a persistent one.
 #[inline]
-pub fn poll(process: &mut Process, handle: MPI_Request) -> MpiResult<Option<Finished>> {
-    match take_received(process, handle) {
-        Some(status) => Ok(Some(Finished::well(status))),
+pub fn poll(process: &mut Process, handle: &mut MPI_Request) -> MpiResult<Option<Finished>> {
+    match take_received(process, *handle) {
+        Some(status) => {
+            *handle = MPI_REQUEST_NULL;
+            Ok(Some(Finished::well(status)))
+        }
         None => poll_other(process, handle),
     }
 }
 
 #[inline(never)]
-fn poll_other(process: &mut Process, handle: MPI_Request) -> MpiResult<Option<Finished>> {
-    let Some(finished) = look_at(process, handle)? else { return Ok(None) };
-    match process.plain(handle) {
-        Some(nic) => process.port.take(nic),
-        // It was found above, or it is that of buffered sends, which stays.
-        None => drop(process.requests.table.remove(handle.0)),
+fn poll_other(process: &mut Process, handle: &mut MPI_Request) -> MpiResult<Option<Finished>> {
+    let Some(finished) = look_at(process, *handle)? else { return Ok(None) };
+    if let Some(nic) = process.plain(*handle) {
+        process.port.take(nic);
+    } else if *handle != BUFFERED {
+        let request = process.request(*handle)?;
+        if let State::Persistent(persistent) = &mut request.state {
+            persistent.end();
+            return Ok(Some(finished));
+        }
+        process.requests.remove(*handle);
     }
+    *handle = MPI_REQUEST_NULL;
     Ok(Some(finished))
+}
+
+/// Whether a request has nothing under way: it is null, or persistent and inactive.
+#[inline(always)]
+fn is_idle(process: &mut Process, handle: MPI_Request) -> bool {
+    handle == MPI_REQUEST_NULL || (process.plain(handle).is_none() && is_inactive(process, handle))
+}
+
+#[inline(never)]
+fn is_inactive(process: &mut Process, handle: MPI_Request) -> bool {
+    let request = process.requests.table.get(handle.0);
+    request.is_ok_and(|request| matches!(&request.state, State::Persistent(p) if p.active.is_none()))
 }
 
 /// Whether a request is complete; it stays as it is.
@@ -314,33 +365,55 @@ fn is_complete(process: &mut Process, handle: MPI_Request) -> MpiResult<bool> {
 /// Puts back what a look at a complete request found, to be found again.
 fn keep(process: &mut Process, handle: MPI_Request, finished: Finished) {
     // A plain one is not in the table: the NIC's slot says it again.
-    if let Ok(request) = process.requests.table.get_mut(handle.0) {
-        request.state = State::Complete(finished);
+    let Ok(request) = process.requests.table.get_mut(handle.0) else { return };
+    match &mut request.state {
+        // It says it again by itself.
+        State::Generalized(_) => {}
+        State::Persistent(persistent) => {
+            if persistent.active.is_some() {
+                // What it holds to be used again is taken back first.
+                persistent.end();
+                persistent.active = Some(State::Complete(finished));
+            }
+        }
+        state => *state = State::Complete(finished),
     }
 }
 
 /// MPI_Request_free: the operation goes on, without a handle.
 ///
 /// # Errors
-/// No such request.
+/// No such request; what a generalized request's free function answers.
 pub fn free(handle: &mut MPI_Request) -> MpiResult {
     let mut process = process::enter()?;
-    if poll(&mut process, *handle)?.is_none() {
-        match process.plain(*handle) {
-            Some(nic) => {
-                process.port.drop_name(nic);
-                process.requests.abandoned_plain.push(nic);
-            }
-            None => {
-                if let Ok(request) = process.requests.table.remove(handle.0) {
-                    process.requests.abandoned.push(request);
-                }
-            }
-        }
-        reap(&mut process)?;
-        process.port.nudge(true)?;
+    let freed = std::mem::replace(handle, MPI_REQUEST_NULL);
+    if freed == BUFFERED {
+        return Ok(());
     }
-    *handle = MPI_REQUEST_NULL;
+    if let Some(nic) = process.plain(freed) {
+        process.port.drop_name(nic);
+        process.requests.abandoned_plain.push(nic);
+    } else {
+        let request = process.request(freed).inspect_err(|_| *handle = freed)?;
+        if let State::Generalized(generalized) = &mut request.state {
+            generalized.freed = true;
+            if !generalized.complete {
+                return Ok(());
+            }
+            let callbacks = generalized.callbacks;
+            process.requests.remove(freed);
+            drop(process);
+            return callbacks.free();
+        }
+        let Some(Request { state, comm }) = process.requests.remove(freed) else { return Ok(()) };
+        let under_way = match state {
+            State::Persistent(persistent) => persistent.active,
+            state => Some(state),
+        };
+        process.requests.abandoned.extend(under_way.map(|state| Request { state, comm }));
+    }
+    reap(&mut process)?;
+    process.port.nudge(true)?;
     Ok(())
 }
 
@@ -348,19 +421,11 @@ pub fn free(handle: &mut MPI_Request) -> MpiResult {
 fn reap(process: &mut Process) -> MpiResult<bool> {
     let mut abandoned = std::mem::take(&mut process.requests.abandoned);
     let mut result = Ok(());
-    abandoned.retain_mut(|request| {
-        let looked = match &mut request.state {
-            State::Operation(operation) => {
-                operation.advance(process).map(|status| status.map(Finished::well))
-            }
-            state => look(&mut process.port, state),
-        };
-        match looked {
-            Ok(finished) => finished.is_none(),
-            Err(error) => {
-                result = Err(error);
-                false
-            }
+    abandoned.retain_mut(|request| match look(process, &mut request.state) {
+        Ok(finished) => finished.is_none(),
+        Err(error) => {
+            result = Err(error);
+            false
         }
     });
     let Process { port, requests, .. } = process;
@@ -399,34 +464,27 @@ pub fn complete_abandoned(process: &mut Guard, call: Primitive) -> MpiResult {
 /// MPI_Cancel: asks for the operation to be taken back; it still has to be completed.
 ///
 /// # Errors
-/// No such request.
+/// No such request, or none that is active; what a generalized request's cancel function answers.
 pub fn cancel(handle: MPI_Request) -> MpiResult {
     let mut process = process::enter()?;
     // That of a buffered send is complete already: there is nothing to take back.
-    if handle != BUFFERED
-        && let Some(nic) = process.awaited(handle)?
-    {
-        process.port.cancel(nic)?;
+    if handle == BUFFERED {
+        return Ok(());
     }
-    Ok(())
-}
-
-/// MPI_Request_get_status: looks, and leaves the request as it is. A null request has the empty status.
-///
-/// # Errors
-/// No such request.
-pub fn get_status(handle: MPI_Request) -> MpiResult<Option<Status>> {
-    let mut process = process::enter()?;
-    if handle == MPI_REQUEST_NULL {
-        return Ok(Some(Status::EMPTY));
+    if let Some(nic) = process.awaited(handle)? {
+        return Ok(process.port.cancel(nic)?);
     }
-    let mut found = look_at(&mut process, handle)?;
-    if found.is_none() {
-        process.port.progress()?;
-        found = look_at(&mut process, handle)?;
+    let Request { state, comm } = process.request(handle)?;
+    match state {
+        State::Generalized(generalized) => {
+            let (callbacks, complete) = (generalized.callbacks, generalized.complete);
+            drop(process);
+            callbacks.cancel(complete)
+        }
+        State::Persistent(persistent) if persistent.active.is_none() => {
+            let allowed = "it has to be active: start it with MPI_Start";
+            Err(MpiError::argument(MPI_ERR_REQUEST, "request", "inactive", allowed).of(*comm))
+        }
+        _ => Ok(()),
     }
-    let Some(finished) = found else { return Ok(None) };
-    let status = finished.status;
-    keep(&mut process, handle, finished);
-    Ok(Some(status))
 }

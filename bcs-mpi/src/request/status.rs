@@ -50,6 +50,16 @@ impl Status {
         }
     }
 
+    /// The status that a program's function has filled.
+    pub fn of(status: &MPI_Status) -> Self {
+        Self {
+            source: status.MPI_SOURCE,
+            tag: status.MPI_TAG,
+            bytes: bytes_of(status),
+            cancelled: is_cancelled(status),
+        }
+    }
+
     /// Writes the status where the program wants it, `MPI_ERROR` untouched.
     ///
     /// # Safety

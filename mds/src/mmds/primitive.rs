@@ -68,6 +68,8 @@ primitives! {
     Improbe            "MPI_Improbe"              immediate plain
     Mrecv              "MPI_Mrecv"                blocking  sized
     Imrecv             "MPI_Imrecv"               immediate sized
+    Start              "MPI_Start"                immediate plain
+    Startall           "MPI_Startall"             immediate plain
     Wait               "MPI_Wait"                 blocking  plain
     Waitany            "MPI_Waitany"              blocking  plain
     Waitsome           "MPI_Waitsome"             blocking  plain

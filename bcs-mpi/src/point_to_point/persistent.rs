@@ -1,0 +1,124 @@
+//! Persistent sends and receives (MPI-5.0, §3.9): their arguments are checked and bound here, once; what is left of a start is one descriptor.
+//!
+//! The datatype's layout and the communicator's context are kept, so both may be freed while the request lives.
+
+use super::send::{PEER_NAMES, SendMode, describe};
+use super::{attached_buffer, envelope};
+use crate::constants::*;
+use crate::datatype::buffer::{NAMES, Staged};
+use crate::datatype::{Incoming, Outgoing};
+use crate::error::MpiResult;
+use crate::process::{self, Process};
+use crate::request::persistent::{self, Starter};
+use crate::request::{Finished, State, Status};
+use nic_emu::matching::Envelope;
+use nic_emu::port::{Posted, Send};
+use std::ffi::{c_int, c_void};
+
+/// A send, bound.
+struct PersistentSend {
+    mode: SendMode,
+    message: Outgoing,
+    /// The descriptor, and the destination's rank in the communicator; none for MPI_PROC_NULL.
+    to: Option<(Send, u32)>,
+    comm: MPI_Comm,
+}
+
+impl Starter for PersistentSend {
+    fn start(&mut self, process: &mut Process) -> MpiResult<State> {
+        let Some((send, peer)) = &self.to else { return Ok(State::nothing()) };
+        // SAFETY: the program keeps its buffer as long as the request is active.
+        let packed = unsafe { self.message.packed_copy() };
+        let data = packed.as_ref().map_or(self.message.data, |packed| packed.as_ptr());
+        if self.mode == SendMode::Buffered {
+            // SAFETY: the message is readable.
+            unsafe { attached_buffer::send(process, send, data, self.message.bytes)? };
+            return Ok(State::nothing());
+        }
+        // SAFETY: the message is readable until the request is complete: the program's buffer, or what the request keeps.
+        match unsafe { process.port.post_send(send, data, self.message.bytes)? } {
+            Posted::Complete => Ok(State::nothing()),
+            Posted::Request(nic) => {
+                process.port.label(nic, (*peer, send.destination), self.comm.0 as u64);
+                Ok(State::Send(nic, packed.unwrap_or_default()))
+            }
+        }
+    }
+}
+
+/// MPI_Send_init, MPI_Bsend_init, MPI_Ssend_init, MPI_Rsend_init.
+///
+/// # Safety
+/// `buf` must be readable for `count` elements, unless it is null, while the request is active.
+///
+/// # Errors
+/// Wrong arguments.
+pub unsafe fn send_init(
+    mode: SendMode,
+    buf: *const c_void,
+    count: i64,
+    datatype: MPI_Datatype,
+    dest: c_int,
+    tag: c_int,
+    comm: MPI_Comm,
+) -> MpiResult<MPI_Request> {
+    let mut process = process::enter()?;
+    // SAFETY: the caller's promise; nothing is read before the request is started.
+    let message = unsafe { Outgoing::as_it_lies(&process.datatypes, &NAMES, buf, count, datatype)? };
+    let to = describe(&process, &PEER_NAMES, dest, tag, comm, mode)?;
+    let starter = Box::new(PersistentSend { mode, message, to, comm });
+    Ok(persistent::create(&mut process, starter, comm))
+}
+
+/// A receive, bound.
+struct PersistentReceive {
+    data: *mut u8,
+    bytes: usize,
+    /// Where it is unpacked from, if it must be: with the operation while that is under way.
+    staged: Option<Box<Staged>>,
+    /// What it matches, and the source's rank in the job; none for MPI_PROC_NULL.
+    from: Option<(Envelope, u32)>,
+    comm: MPI_Comm,
+}
+
+impl Starter for PersistentReceive {
+    fn start(&mut self, process: &mut Process) -> MpiResult<State> {
+        let Some((envelope, peer_in_job)) = &self.from else {
+            return Ok(State::Complete(Finished::well(Status::PROC_NULL)));
+        };
+        let peer = (*peer_in_job, self.comm.0 as u64);
+        // SAFETY: the program leaves its buffer alone while the request is active, and the request keeps a staged one.
+        let nic = unsafe { process.port.post_receive_of(envelope, peer, self.data, self.bytes)? };
+        Ok(State::Receive(nic, self.staged.take()))
+    }
+
+    fn take_back(&mut self, state: State) {
+        if let State::Receive(_, staged) = state {
+            self.staged = staged;
+        }
+    }
+}
+
+/// MPI_Recv_init.
+///
+/// # Safety
+/// `buf` must be writable for `count` elements, unless it is null, and used by nobody else, while the request is active.
+///
+/// # Errors
+/// Wrong arguments.
+pub unsafe fn recv_init(
+    buf: *mut c_void,
+    count: i64,
+    datatype: MPI_Datatype,
+    source: c_int,
+    tag: c_int,
+    comm: MPI_Comm,
+) -> MpiResult<MPI_Request> {
+    let mut process = process::enter()?;
+    // SAFETY: the caller's promise.
+    let buffer = unsafe { Incoming::new(&process.datatypes, &NAMES, buf, count, datatype)? };
+    let from = envelope(process.communicator(comm)?, source, "tag", tag)?;
+    let starter =
+        PersistentReceive { data: buffer.data, bytes: buffer.bytes, staged: buffer.staged, from, comm };
+    Ok(persistent::create(&mut process, Box::new(starter), comm))
+}
