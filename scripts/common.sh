@@ -14,6 +14,7 @@ have() {
   case $1 in
     cc) command -v cc > /dev/null && echo '#include <stdio.h>' | cc -E - > /dev/null 2>&1 ;;
     venv) python3 -c 'import ensurepip, venv' > /dev/null 2>&1 ;;
+    python-headers) [ -f "$(python3 -c 'import sysconfig; print(sysconfig.get_path("include"))')/Python.h" ] ;;
     *) command -v "$1" > /dev/null ;;
   esac
 }
@@ -28,6 +29,7 @@ need() {
       cc) packages+=(gcc libc6-dev) ;;
       c++) packages+=(g++) ;;
       venv) packages+=(python3-venv) ;;
+      python-headers) packages+=(python3-dev) ;;
       *) packages+=("$tool") ;;
     esac
   done

@@ -1,0 +1,1 @@
+"""mpi4py's own test suite on an installed BCS-MPI."""
