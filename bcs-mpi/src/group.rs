@@ -66,6 +66,19 @@ impl Group {
         }
     }
 
+    /// Its first so many members.
+    pub fn first(&self, size: u32) -> Self {
+        match self {
+            Group::Range { first, .. } => Group::Range { first: *first, size },
+            Group::List(ranks) => Group::of(ranks[..size as usize].to_vec()),
+        }
+    }
+
+    /// These of its members, in this order.
+    pub fn choose(&self, members: &[u32]) -> Self {
+        Group::of(members.iter().map(|&member| self.job_rank(member)).collect())
+    }
+
     /// Members by rank in the job, for many look-ups.
     fn index(&self) -> HashMap<u32, u32> {
         (0..self.size()).map(|member| (self.job_rank(member), member)).collect()

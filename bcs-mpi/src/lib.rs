@@ -8,7 +8,7 @@
 //! - [`api`]: the BCS API, the few calls that everything maps on;
 //! - [`attributes`]: what libraries keep with objects of all kinds;
 //! - the chapters of the standard: [`point_to_point`], [`request`], [`datatype`], [`collective`], [`group`],
-//!   [`communicator`], [`environment`].
+//!   [`communicator`], [`topology`], [`environment`].
 //!
 //! The C edge (`bcs-mpi/abi`) is a table over the functions of the last layer, which are named after the MPI calls.
 
@@ -25,6 +25,7 @@ pub mod handle;
 pub mod point_to_point;
 pub mod process;
 pub mod request;
+pub mod topology;
 
 pub use error::{MpiError, MpiResult};
 pub use process::Guard;

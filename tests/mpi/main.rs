@@ -61,6 +61,11 @@ fn communicators_keep_their_messages_and_attributes_apart() {
 }
 
 #[test]
+fn topologies_name_the_neighbours_that_the_standard_names() {
+    holds_with("topologies", &[1, 2, 4, 7]);
+}
+
+#[test]
 fn the_environment_is_as_the_standard_says() {
     holds_with("environment", &[1, 2]);
 }

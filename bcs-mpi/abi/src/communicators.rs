@@ -2,7 +2,8 @@
 
 use crate::edge::{object, place, result_string, string};
 use bcs_mpi::attributes;
-use bcs_mpi::communicator::{self, create};
+use bcs_mpi::communicator::idup::idup;
+use bcs_mpi::communicator::{self, create, hints};
 use bcs_mpi::constants::*;
 use mds::Primitive;
 use std::ffi::{c_char, c_int, c_void};
@@ -24,13 +25,32 @@ calls! {
         place(group, "group")?.set(communicator::group(comm)?)
     }
     call MPI_Comm_dup(comm: MPI_Comm, newcomm: *mut MPI_Comm) [time CommDup(0) on comm] {
-        place(newcomm, "newcomm")?.set(create::dup(Primitive::CommDup, comm)?)
+        place(newcomm, "newcomm")?.set(create::dup(Primitive::CommDup, comm, MPI_INFO_NULL)?)
     }
     call MPI_Comm_dup_with_info(comm: MPI_Comm, info: MPI_Info, newcomm: *mut MPI_Comm)
     [time CommDupWithInfo(0) on comm] {
         let newcomm = place(newcomm, "newcomm")?;
-        bcs_mpi::environment::info::check(info)?;
-        newcomm.set(create::dup(Primitive::CommDupWithInfo, comm)?)
+        newcomm.set(create::dup(Primitive::CommDupWithInfo, comm, info)?)
+    }
+    call MPI_Comm_idup(comm: MPI_Comm, newcomm: *mut MPI_Comm, request: *mut MPI_Request)
+    [time CommIdup(0) on comm] {
+        let (newcomm, request) = (place(newcomm, "newcomm")?, place(request, "request")?);
+        let (new, started) = idup(Primitive::CommIdup, comm, MPI_INFO_NULL)?;
+        newcomm.set(new);
+        request.set(started)
+    }
+    call MPI_Comm_idup_with_info(comm: MPI_Comm, info: MPI_Info, newcomm: *mut MPI_Comm, request: *mut MPI_Request)
+    [time CommIdupWithInfo(0) on comm] {
+        let (newcomm, request) = (place(newcomm, "newcomm")?, place(request, "request")?);
+        let (new, started) = idup(Primitive::CommIdupWithInfo, comm, info)?;
+        newcomm.set(new);
+        request.set(started)
+    }
+    call MPI_Comm_set_info(comm: MPI_Comm, info: MPI_Info) [on comm] {
+        hints::set_info(comm, info)?
+    }
+    call MPI_Comm_get_info(comm: MPI_Comm, info_used: *mut MPI_Info) [on comm] {
+        place(info_used, "info_used")?.set(hints::get_info(comm)?)
     }
     call MPI_Comm_split(comm: MPI_Comm, color: c_int, key: c_int, newcomm: *mut MPI_Comm) [time CommSplit(0) on comm] {
         place(newcomm, "newcomm")?.set(create::split(Primitive::CommSplit, comm, color, key)?)
@@ -38,8 +58,7 @@ calls! {
     call MPI_Comm_split_type(comm: MPI_Comm, split_type: c_int, key: c_int, info: MPI_Info, newcomm: *mut MPI_Comm)
     [time CommSplitType(0) on comm] {
         let newcomm = place(newcomm, "newcomm")?;
-        bcs_mpi::environment::info::check(info)?;
-        newcomm.set(create::split_type(comm, split_type, key)?)
+        newcomm.set(create::split_type(comm, split_type, key, info)?)
     }
     call MPI_Comm_create(comm: MPI_Comm, group: MPI_Group, newcomm: *mut MPI_Comm) [time CommCreate(0) on comm] {
         place(newcomm, "newcomm")?.set(create::create(comm, group)?)

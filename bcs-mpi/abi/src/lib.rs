@@ -19,4 +19,5 @@ mod point_to_point;
 mod requests;
 mod status;
 mod tools;
+mod topologies;
 mod unsupported;

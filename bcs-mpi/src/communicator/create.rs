@@ -4,6 +4,7 @@
 //! the others cost one.
 
 use super::Communicator;
+use super::hints::Hints;
 use super::meeting::{agree, gather_all};
 use crate::attributes::{self, Attributes};
 use crate::constants::*;
@@ -12,6 +13,7 @@ use crate::error::{MpiError, MpiResult, Problem};
 use crate::group::{self, Group};
 use crate::handle::{Kind, Stale};
 use crate::process::{self, Guard, Process};
+use crate::topology::Topology;
 use mds::Primitive;
 use nic_emu::matching::Envelope;
 use nic_emu::port::{Posted, Send};
@@ -20,7 +22,7 @@ use std::ffi::c_int;
 use std::sync::atomic::Ordering;
 
 /// Takes contexts for `count` communicators.
-fn take_contexts(process: &mut Process, count: u32) -> MpiResult<u32> {
+pub(super) fn take_contexts(process: &mut Process, count: u32) -> MpiResult<u32> {
     let next = &process.port.memory().header().next_context.0;
     let first = next.fetch_add(2 * count, Ordering::Relaxed);
     if first > u32::MAX - (1 << 28) {
@@ -30,8 +32,24 @@ fn take_contexts(process: &mut Process, count: u32) -> MpiResult<u32> {
     Ok(first)
 }
 
+/// What a new communicator has beside its group and its parent's error handler.
+#[derive(Default)]
+pub struct Kin {
+    /// Attributes.
+    pub attributes: Attributes,
+    /// Its topology.
+    pub topology: Option<Topology>,
+    /// Hints.
+    pub hints: Hints,
+}
+
 /// A communicator of this group, in which this process has a rank.
-fn make(process: &Process, parent: MPI_Comm, group: Group, context: u32) -> MpiResult<Option<Communicator>> {
+pub(super) fn make(
+    process: &Process,
+    parent: MPI_Comm,
+    group: Group,
+    context: u32,
+) -> MpiResult<Option<Communicator>> {
     let Some(rank) = group.member(process.place.rank) else { return Ok(None) };
     let memory = process.port.memory();
     let mut local = (0, 0);
@@ -53,29 +71,56 @@ fn make(process: &Process, parent: MPI_Comm, group: Group, context: u32) -> MpiR
         local,
         sequence: 0,
         attributes: Attributes::default(),
+        topology: None,
+        hints: Hints::default(),
     }))
 }
 
-fn store(process: &mut Process, communicator: Option<Communicator>) -> MpiResult<MPI_Comm> {
+/// A communicator of part of another's members. All of them call it at once; `parts` says how many communicators they make together, and
+/// which of them this process's is.
+///
+/// # Errors
+/// No such communicator, or the NIC fails.
+pub(crate) fn with_topology(
+    process: &mut Guard,
+    call: Primitive,
+    comm: MPI_Comm,
+    parts: (u32, u32),
+    group: Group,
+    kin: Kin,
+) -> MpiResult<MPI_Comm> {
+    let first = agree(process, call, comm, |process| take_contexts(process, parts.0))?;
+    let mut new = make(process, comm, group, first + 2 * parts.1)?;
+    if let Some(new) = &mut new {
+        (new.attributes, new.topology, new.hints) = (kin.attributes, kin.topology, kin.hints);
+    }
+    store(process, new)
+}
+
+pub(super) fn store(process: &mut Process, communicator: Option<Communicator>) -> MpiResult<MPI_Comm> {
     let Some(communicator) = communicator else { return Ok(MPI_COMM_NULL) };
     error_handlers::retain(communicator.error_handler)?;
     Ok(process.communicators.insert(communicator))
 }
 
-/// MPI_Comm_dup and MPI_Comm_dup_with_info. Attributes are copied as their keys say, in callbacks that may call MPI.
+/// What a duplicate of a communicator has: attributes as their keys say, in callbacks that may call MPI, and the topology. Hints are those of the argument
+/// `info`, none without one (since MPI-4.0 those of the old communicator do not go with it).
+pub(super) fn kin_of(comm: MPI_Comm, info: MPI_Info) -> MpiResult<Kin> {
+    let hints = Hints::of(info)?;
+    let attributes = attributes::copy_all(comm)?;
+    let topology = process::enter()?.communicator(comm)?.topology.clone();
+    Ok(Kin { attributes, topology, hints })
+}
+
+/// MPI_Comm_dup and, with hints, MPI_Comm_dup_with_info.
 ///
 /// # Errors
-/// No such communicator, or a copy callback refuses.
-pub fn dup(call: Primitive, comm: MPI_Comm) -> MpiResult<MPI_Comm> {
-    let copied = attributes::copy_all(comm)?;
+/// No such communicator or info object, or a copy callback refuses.
+pub fn dup(call: Primitive, comm: MPI_Comm, info: MPI_Info) -> MpiResult<MPI_Comm> {
+    let kin = kin_of(comm, info)?;
     let mut process = process::enter()?;
     let group = process.communicator(comm)?.group.clone();
-    let context = agree(&mut process, call, comm, |process| take_contexts(process, 1))?;
-    let mut new = make(&process, comm, group, context)?;
-    if let Some(new) = &mut new {
-        new.attributes = copied;
-    }
-    store(&mut process, new)
+    with_topology(&mut process, call, comm, (1, 0), group, kin)
 }
 
 /// The members of one colour, in the order of their keys, then of their ranks; and which of the colours it is.
@@ -141,26 +186,51 @@ fn split_by(
     store(process, new)
 }
 
-/// MPI_Comm_split_type: by what the processes share. With MPI_COMM_TYPE_SHARED, the ranks of a node; finer hardware is not told apart.
+/// What the members of a new communicator share, by the hints of a split that is guided; none where they name nothing that this library tells apart.
+fn guided(
+    process: &Process,
+    comm: MPI_Comm,
+    split_type: c_int,
+    hints: &[(String, String)],
+) -> MpiResult<c_int> {
+    let value = |key: &str| hints.iter().find(|(of, _)| of == key).map(|(_, value)| value.as_str());
+    if value("mpi_hw_resource_type") == Some("mpi_shared_memory") {
+        return Ok(0);
+    }
+    Ok(match value("mpi_pset_name").filter(|_| split_type == MPI_COMM_TYPE_RESOURCE_GUIDED) {
+        Some("mpi://WORLD") => 0,
+        Some("mpi://SELF") => process.communicator(comm)?.rank as c_int,
+        _ => MPI_UNDEFINED,
+    })
+}
+
+/// MPI_Comm_split_type: by what the processes share. MPI_COMM_TYPE_SHARED is the ranks of a node; MPI_COMM_TYPE_HW_GUIDED knows the resource `mpi_shared_memory`,
+/// MPI_COMM_TYPE_RESOURCE_GUIDED also the process sets `mpi://WORLD` and `mpi://SELF`. Hardware below the node is not told apart, so MPI_COMM_TYPE_HW_UNGUIDED,
+/// which wants less than all, gives MPI_COMM_NULL.
 ///
 /// # Errors
-/// No such communicator, or no such type.
-pub fn split_type(comm: MPI_Comm, split_type: c_int, key: c_int) -> MpiResult<MPI_Comm> {
+/// No such communicator or info object, or no such type.
+pub fn split_type(comm: MPI_Comm, split_type: c_int, key: c_int, info: MPI_Info) -> MpiResult<MPI_Comm> {
     let call = Primitive::CommSplitType;
     let mut process = process::enter()?;
     process.communicator(comm)?;
+    let pairs = crate::environment::info::pairs(info)?;
     let colour = match split_type {
         MPI_COMM_TYPE_SHARED => 0,
-        MPI_UNDEFINED
-        | MPI_COMM_TYPE_HW_GUIDED
-        | MPI_COMM_TYPE_HW_UNGUIDED
-        | MPI_COMM_TYPE_RESOURCE_GUIDED => MPI_UNDEFINED,
+        MPI_COMM_TYPE_HW_GUIDED | MPI_COMM_TYPE_RESOURCE_GUIDED => {
+            guided(&process, comm, split_type, &pairs)?
+        }
+        MPI_UNDEFINED | MPI_COMM_TYPE_HW_UNGUIDED => MPI_UNDEFINED,
         _ => {
             let allowed = "it must be MPI_COMM_TYPE_SHARED, another MPI_COMM_TYPE_*, or MPI_UNDEFINED";
             return Err(MpiError::argument(MPI_ERR_ARG, "split_type", split_type, allowed));
         }
     };
-    split_by(&mut process, call, comm, colour, key)
+    let new = split_by(&mut process, call, comm, colour, key)?;
+    if new != MPI_COMM_NULL {
+        process.communicator_mut(new)?.hints = Hints::of(info)?;
+    }
+    Ok(new)
 }
 
 /// The group of an argument whose members are all in the communicator.

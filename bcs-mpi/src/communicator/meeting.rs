@@ -39,6 +39,13 @@ pub struct Waiter {
     awaits: Awaits,
 }
 
+impl Waiter {
+    /// The NIC's request, for who asks for the release without waiting.
+    pub(super) fn request(&self) -> u32 {
+        self.request
+    }
+}
+
 /// Posts this rank's arrival at the next collective of the communicator, which it reaches in `call`; answers what it waits with, or none when it has nothing to wait
 /// for ([`nic_emu::port::Port::post_collective`]).
 ///

@@ -6,6 +6,8 @@
 
 mod attributes;
 pub mod create;
+pub mod hints;
+pub mod idup;
 pub mod meeting;
 
 pub use meeting::{Arrival, arrive, meet, released};
@@ -16,6 +18,8 @@ use crate::error::{MpiError, MpiResult, Problem};
 use crate::group::Group;
 use crate::handle::{Kind, Stale, Table};
 use crate::process::{self, Process};
+use crate::topology::Topology;
+use hints::Hints;
 use nic_emu::hang::{SELF_CONTEXT, WORLD_CONTEXT};
 use std::ffi::c_int;
 
@@ -42,6 +46,10 @@ pub struct Communicator {
     pub sequence: u32,
     /// Attributes.
     pub attributes: Attributes,
+    /// Its topology, if it has one.
+    pub topology: Option<Topology>,
+    /// The hints that the program gave.
+    pub hints: Hints,
 }
 
 impl Communicator {
@@ -128,6 +136,8 @@ impl Communicators {
             local,
             sequence: 0,
             attributes: Attributes::default(),
+            topology: None,
+            hints: Hints::default(),
         };
         let all = Group::Range { first: 0, size };
         let alone = Group::Range { first: rank, size: 1 };
@@ -204,6 +214,16 @@ impl Process {
             Ok(communicator) => Ok(communicator),
             Err(why) => Err(wrong_communicator("comm", handle, why)),
         }
+    }
+}
+
+impl Process {
+    /// The communicator of an argument of this name, which has to be an intracommunicator.
+    ///
+    /// # Errors
+    /// It names none.
+    pub fn intracommunicator(&self, argument: &'static str, handle: MPI_Comm) -> MpiResult<&Communicator> {
+        self.communicators.get(handle).map_err(|why| wrong_communicator(argument, handle, why))
     }
 }
 

@@ -60,6 +60,23 @@ pub fn check(info: MPI_Info) -> MpiResult {
     find(&lasting(), info).map(|_| ())
 }
 
+/// The keys and values of an info object; none of MPI_INFO_NULL.
+///
+/// # Errors
+/// No such info object.
+pub(crate) fn pairs(info: MPI_Info) -> MpiResult<Vec<(String, String)>> {
+    match info {
+        MPI_INFO_NULL => Ok(Vec::new()),
+        MPI_INFO_ENV => Ok(environment().pairs),
+        _ => Ok(find(&lasting(), info)?.pairs.clone()),
+    }
+}
+
+/// A new info object with these keys and values.
+pub(crate) fn of_pairs(pairs: Vec<(String, String)>) -> MPI_Info {
+    MPI_Info(lasting().infos.insert(Info { pairs }))
+}
+
 /// MPI_Info_create.
 pub fn create() -> MPI_Info {
     MPI_Info(lasting().infos.insert(Info::default()))

@@ -104,6 +104,17 @@ primitives! {
     CommSplit          "MPI_Comm_split"           blocking  plain
     CommSplitType      "MPI_Comm_split_type"      blocking  plain
     CommFree           "MPI_Comm_free"            blocking  plain
+    CommIdup           "MPI_Comm_idup"            immediate plain
+    CommIdupWithInfo   "MPI_Comm_idup_with_info"  immediate plain
+    CommCreateFromGroup "MPI_Comm_create_from_group" blocking plain
+    IntercommCreate    "MPI_Intercomm_create"     blocking  plain
+    IntercommCreateFromGroups "MPI_Intercomm_create_from_groups" blocking plain
+    IntercommMerge     "MPI_Intercomm_merge"      blocking  plain
+    CartCreate         "MPI_Cart_create"          blocking  plain
+    CartSub            "MPI_Cart_sub"             blocking  plain
+    GraphCreate        "MPI_Graph_create"         blocking  plain
+    DistGraphCreate    "MPI_Dist_graph_create"    blocking  plain
+    DistGraphCreateAdjacent "MPI_Dist_graph_create_adjacent" blocking plain
 }
 
 impl Primitive {

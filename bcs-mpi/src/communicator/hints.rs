@@ -1,0 +1,97 @@
+//! Hints of communicators (MPI-5.0, §7.4.4): what the program promises, kept and reported back.
+//!
+//! The library needs none of the promises, and takes them all: messages match as they would without them.
+
+use crate::constants::*;
+use crate::environment::info;
+use crate::error::MpiResult;
+use crate::process;
+
+/// The standard's assertions, which are "true" or "false".
+const ASSERTIONS: [&str; 5] = [
+    "mpi_assert_no_any_tag",
+    "mpi_assert_no_any_source",
+    "mpi_assert_exact_length",
+    "mpi_assert_allow_overtaking",
+    "mpi_assert_strict_persistent_collective_ordering",
+];
+
+/// Which assertions hold.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Hints {
+    holds: [bool; ASSERTIONS.len()],
+}
+
+impl Hints {
+    /// Takes over the hints of an info object; keys that are none, and values that are neither "true" nor "false", are ignored, as the
+    /// standard says.
+    fn update(&mut self, pairs: &[(String, String)]) {
+        for (holds, name) in self.holds.iter_mut().zip(ASSERTIONS) {
+            match pairs.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str()) {
+                Some("true") => *holds = true,
+                Some("false") => *holds = false,
+                _ => {}
+            }
+        }
+    }
+
+    /// The hints of an info object, or of MPI_INFO_NULL.
+    ///
+    /// # Errors
+    /// No such info object.
+    pub fn of(info: MPI_Info) -> MpiResult<Self> {
+        let mut hints = Self::default();
+        hints.update(&info::pairs(info)?);
+        Ok(hints)
+    }
+
+    /// All of them, with their values.
+    fn pairs(&self) -> Vec<(String, String)> {
+        ASSERTIONS
+            .iter()
+            .zip(self.holds)
+            .map(|(name, holds)| ((*name).to_owned(), holds.to_string()))
+            .collect()
+    }
+}
+
+/// MPI_Comm_set_info: what `info` does not name stays.
+///
+/// # Errors
+/// No such communicator or info object.
+pub fn set_info(comm: MPI_Comm, info: MPI_Info) -> MpiResult {
+    let mut process = process::enter()?;
+    let communicator = process.communicator_mut(comm)?;
+    communicator.hints.update(&info::pairs(info)?);
+    Ok(())
+}
+
+/// MPI_Comm_get_info: a new info object with all hints of the communicator, defaults too.
+///
+/// # Errors
+/// No such communicator.
+pub fn get_info(comm: MPI_Comm) -> MpiResult<MPI_Info> {
+    Ok(info::of_pairs(process::enter()?.communicator(comm)?.hints.pairs()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hints_keep_what_is_said_and_ignore_what_is_none() {
+        let pair = |key: &str, value: &str| (key.to_owned(), value.to_owned());
+        let mut hints = Hints::default();
+        hints.update(&[
+            pair("mpi_assert_no_any_tag", "true"),
+            pair("colour", "true"),
+            pair(ASSERTIONS[2], "yes"),
+        ]);
+        hints.update(&[pair(ASSERTIONS[1], "true")]);
+        let said: Vec<_> =
+            hints.pairs().into_iter().filter(|(_, value)| value == "true").map(|(key, _)| key).collect();
+        assert_eq!(said, ASSERTIONS[..2]);
+        hints.update(&[pair("mpi_assert_no_any_tag", "false")]);
+        assert_eq!(hints.pairs()[0], pair("mpi_assert_no_any_tag", "false"));
+    }
+}

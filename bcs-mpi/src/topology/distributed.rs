@@ -1,0 +1,185 @@
+//! Distributed graph topologies, of which every process knows its own edges (MPI-5.0, §8.5.4, §8.5.5).
+//!
+//! MPI_Dist_graph_create sends every edge to both its ends, in one exchange of counts and one of edges. A process's edges are then in the order of the ranks that
+//! gave them, and of each rank's in the order in which it gave them.
+
+use super::{Topology, wrong_topology};
+use crate::collective::alltoall;
+use crate::collective::buffers::{Blocks, Numbers};
+use crate::collective::gather::All;
+use crate::communicator::create::{self, Kin};
+use crate::constants::*;
+use crate::error::{MpiError, MpiResult};
+use crate::process;
+use mds::Primitive;
+use std::ffi::c_int;
+use std::sync::Arc;
+
+/// Weights of the edges that come in, and of those that go out.
+pub type Weights = (Box<[c_int]>, Box<[c_int]>);
+
+/// The edges of one process.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Neighbourhood {
+    /// Where edges come from.
+    pub sources: Box<[u32]>,
+    /// Where edges lead to.
+    pub destinations: Box<[u32]>,
+    /// The weights of both, where the graph has weights.
+    pub weights: Option<Weights>,
+}
+
+/// Checks the ranks and the weights of edges.
+fn checked(size: u32, argument: &'static str, ranks: &[c_int]) -> MpiResult<Box<[u32]>> {
+    ranks
+        .iter()
+        .map(|&rank| match u32::try_from(rank) {
+            Ok(rank) if rank < size => Ok(rank),
+            _ => {
+                let allowed = format!("the communicator has ranks 0..{}", size - 1);
+                Err(MpiError::argument(MPI_ERR_RANK, argument, rank, allowed))
+            }
+        })
+        .collect()
+}
+
+fn checked_weights(argument: &'static str, weights: Option<&[c_int]>) -> MpiResult {
+    match weights.and_then(|weights| weights.iter().find(|&&weight| weight < 0)) {
+        Some(weight) => {
+            Err(MpiError::argument(MPI_ERR_ARG, argument, weight, "weights must not be negative"))
+        }
+        None => Ok(()),
+    }
+}
+
+/// Edges at one side of a process: the other ends, and the weights unless the graph has none.
+pub type Side<'a> = (&'a [c_int], Option<&'a [c_int]>);
+
+/// MPI_Dist_graph_create_adjacent.
+///
+/// # Errors
+/// No such intracommunicator, a rank out of range, negative weights, or weights at one side only.
+pub fn create_adjacent(comm: MPI_Comm, sources: Side<'_>, destinations: Side<'_>) -> MpiResult<MPI_Comm> {
+    let mut process = process::enter()?;
+    let size = process.intracommunicator("comm_old", comm)?.size;
+    let from = checked(size, "sources", sources.0)?;
+    let to = checked(size, "destinations", destinations.0)?;
+    checked_weights("sourceweights", sources.1)?;
+    checked_weights("destweights", destinations.1)?;
+    let weights = match (sources.1, destinations.1) {
+        (Some(sources), Some(destinations)) => Some((sources.into(), destinations.into())),
+        (None, None) => None,
+        _ => {
+            let (argument, allowed) =
+                ("destweights", "MPI_UNWEIGHTED stands for all weights of a graph or for none");
+            return Err(MpiError::argument(
+                MPI_ERR_ARG,
+                argument,
+                "of another kind than 'sourceweights'",
+                allowed,
+            ));
+        }
+    };
+    let own = Neighbourhood { sources: from, destinations: to, weights };
+    let group = process.communicator(comm)?.group.clone();
+    let kin = Kin { topology: Some(Topology::Distributed(Arc::new(own))), ..Kin::default() };
+    create::with_topology(&mut process, Primitive::DistGraphCreateAdjacent, comm, (1, 0), group, kin)
+}
+
+/// Numbers of an edge on its way to one of its ends: whether that is where it leads to, the other end, its weight.
+const NUMBERS: usize = 3;
+
+/// MPI_Dist_graph_create: `degrees[i]` edges lead from `sources[i]`, to the next so many `destinations`.
+///
+/// # Errors
+/// No such intracommunicator, a rank out of range, or a negative degree or weight.
+pub fn create(
+    comm: MPI_Comm,
+    sources: &[c_int],
+    degrees: &[c_int],
+    destinations: &[c_int],
+    weights: Option<&[c_int]>,
+) -> MpiResult<MPI_Comm> {
+    let size = process::enter()?.intracommunicator("comm_old", comm)?.size;
+    let from = checked(size, "sources", sources)?;
+    let to = checked(size, "destinations", destinations)?;
+    checked_weights("weights", weights)?;
+    let starts =
+        from.iter().zip(degrees).flat_map(|(&from, &degree)| std::iter::repeat_n(from, degree as usize));
+    let mut outgoing: Vec<(u32, [c_int; NUMBERS])> = Vec::with_capacity(2 * to.len());
+    for (i, (start, &end)) in starts.zip(&to).enumerate() {
+        let weight = weights.map_or(0, |weights| weights[i]);
+        outgoing.push((start, [0, end as c_int, weight]));
+        outgoing.push((end, [1, start as c_int, weight]));
+    }
+    // Stable: a rank's edges stay in their order.
+    outgoing.sort_by_key(|(rank, _)| *rank);
+    let incoming = bring(comm, size, &outgoing)?;
+    let side = |side: c_int| incoming.iter().filter(move |edge| edge[0] == side);
+    let ranks = |at: c_int| -> Box<[u32]> { side(at).map(|edge| edge[1] as u32).collect() };
+    let weights_at = |at: c_int| -> Box<[c_int]> { side(at).map(|edge| edge[2]).collect() };
+    let own = Neighbourhood {
+        sources: ranks(1),
+        destinations: ranks(0),
+        weights: weights.map(|_| (weights_at(1), weights_at(0))),
+    };
+    let mut process = process::enter()?;
+    let group = process.communicator(comm)?.group.clone();
+    let kin = Kin { topology: Some(Topology::Distributed(Arc::new(own))), ..Kin::default() };
+    create::with_topology(&mut process, Primitive::DistGraphCreate, comm, (1, 0), group, kin)
+}
+
+/// Brings edges, sorted by rank, to their ranks.
+fn bring(
+    comm: MPI_Comm,
+    size: u32,
+    outgoing: &[(u32, [c_int; NUMBERS])],
+) -> MpiResult<Vec<[c_int; NUMBERS]>> {
+    let size = size as usize;
+    let mut send_counts = vec![0_i64; size];
+    outgoing.iter().for_each(|(rank, _)| send_counts[*rank as usize] += NUMBERS as i64);
+    let mut receive_counts = vec![0_i64; size];
+    let each = Blocks::Equal(1);
+    let send = All { buffer: send_counts.as_ptr().cast(), blocks: each, datatype: MPI_INT64_T };
+    let receive = All { buffer: receive_counts.as_mut_ptr().cast(), blocks: each, datatype: MPI_INT64_T };
+    // SAFETY: both have a number for every member.
+    unsafe { alltoall(Primitive::DistGraphCreate, &send, &receive, comm)? };
+    let (send_starts, _) = starts(&send_counts);
+    let (receive_starts, total) = starts(&receive_counts);
+    let numbers: Vec<c_int> = outgoing.iter().flat_map(|(_, edge)| *edge).collect();
+    let mut edges = vec![[0; NUMBERS]; total / NUMBERS];
+    let vector = |counts: &[i64], starts: &[i64]| {
+        Blocks::Vector(Numbers::Large(counts.as_ptr()), Numbers::Large(starts.as_ptr()))
+    };
+    let blocks = vector(&send_counts, &send_starts);
+    let send = All { buffer: numbers.as_ptr().cast(), blocks, datatype: MPI_INT };
+    let blocks = vector(&receive_counts, &receive_starts);
+    let receive = All { buffer: edges.as_mut_ptr().cast(), blocks, datatype: MPI_INT };
+    // SAFETY: the buffers have what counts and displacements say, which have a number for every member.
+    unsafe { alltoall(Primitive::DistGraphCreate, &send, &receive, comm)? };
+    Ok(edges)
+}
+
+/// Where blocks of these counts begin, one after the other, and where the last one ends.
+fn starts(counts: &[i64]) -> (Vec<i64>, usize) {
+    let mut next = 0;
+    let mut starts = Vec::with_capacity(counts.len());
+    for count in counts {
+        starts.push(next);
+        next += count;
+    }
+    (starts, next as usize)
+}
+
+/// This process's edges: MPI_Dist_graph_neighbors_count and MPI_Dist_graph_neighbors.
+///
+/// # Errors
+/// No such communicator, or one without a distributed graph.
+pub fn get(comm: MPI_Comm) -> MpiResult<Arc<Neighbourhood>> {
+    let process = process::enter()?;
+    let communicator = process.communicator(comm)?;
+    match &communicator.topology {
+        Some(Topology::Distributed(own)) => Ok(own.clone()),
+        _ => Err(wrong_topology(communicator, "a distributed graph topology")),
+    }
+}

@@ -1,0 +1,162 @@
+//! The mathematics of Cartesian grids (MPI-5.0, §8.5): ranks go by rows, the last coordinate fastest.
+
+/// A Cartesian grid.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Grid {
+    /// Positions in each dimension, each 1 or more; their product is at most `i32::MAX`.
+    pub dims: Box<[u32]>,
+    /// Whether a dimension is a ring.
+    pub periods: Box<[bool]>,
+}
+
+impl Grid {
+    /// Positions.
+    pub fn size(&self) -> u32 {
+        self.dims.iter().product()
+    }
+
+    /// The coordinates of a rank that is less than [`Self::size`].
+    pub fn coordinates(&self, rank: u32) -> Vec<u32> {
+        let mut rest = rank;
+        let mut coordinates: Vec<u32> = self
+            .dims
+            .iter()
+            .rev()
+            .map(|&dim| {
+                let coordinate = rest % dim;
+                rest /= dim;
+                coordinate
+            })
+            .collect();
+        coordinates.reverse();
+        coordinates
+    }
+
+    /// A coordinate of a dimension, brought into range where the dimension is a ring; none where it is outside.
+    pub fn wrap(&self, dimension: usize, coordinate: i64) -> Option<u32> {
+        let dim = self.dims[dimension] as i64;
+        if self.periods[dimension] {
+            return Some(coordinate.rem_euclid(dim) as u32);
+        }
+        (0..dim).contains(&coordinate).then_some(coordinate as u32)
+    }
+
+    /// The rank at coordinates that are in range.
+    pub fn rank(&self, coordinates: &[u32]) -> u32 {
+        self.dims.iter().zip(coordinates).fold(0, |rank, (dim, coordinate)| rank * dim + coordinate)
+    }
+
+    /// The rank so many steps away in a dimension; none beyond the border.
+    pub fn neighbour(&self, rank: u32, dimension: usize, steps: i64) -> Option<u32> {
+        let stride: u32 = self.dims[dimension + 1..].iter().product();
+        let coordinate = rank / stride % self.dims[dimension];
+        let there = self.wrap(dimension, coordinate as i64 + steps)?;
+        Some(rank - coordinate * stride + there * stride)
+    }
+
+    /// The grid of the dimensions that remain, which of those grids this rank is in, how many there are, and the ranks of its members.
+    pub fn part(&self, rank: u32, remain: &[bool]) -> Part {
+        let own = self.coordinates(rank);
+        let dimensions = || 0..self.dims.len();
+        let pick = |keep: bool| -> Vec<usize> { dimensions().filter(|&d| remain[d] == keep).collect() };
+        let (kept, dropped) = (pick(true), pick(false));
+        let grid = Grid {
+            dims: kept.iter().map(|&d| self.dims[d]).collect(),
+            periods: kept.iter().map(|&d| self.periods[d]).collect(),
+        };
+        let index = dropped.iter().fold(0, |index, &d| index * self.dims[d] + own[d]);
+        let parts = dropped.iter().map(|&d| self.dims[d]).product();
+        let mut there = own;
+        let members = (0..grid.size())
+            .map(|member| {
+                for (&d, coordinate) in kept.iter().zip(grid.coordinates(member)) {
+                    there[d] = coordinate;
+                }
+                self.rank(&there)
+            })
+            .collect();
+        Part { grid, index, parts, members }
+    }
+}
+
+/// One of the grids that a grid falls into when dimensions are dropped.
+#[derive(Debug)]
+pub struct Part {
+    /// The dimensions that remain.
+    pub grid: Grid,
+    /// Which of the parts it is.
+    pub index: u32,
+    /// How many parts there are.
+    pub parts: u32,
+    /// The ranks of its members in the whole grid, in their order in the part.
+    pub members: Vec<u32>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn grids() -> impl Strategy<Value = Grid> {
+        proptest::collection::vec((1u32..5, any::<bool>()), 0..5).prop_map(|dims| Grid {
+            dims: dims.iter().map(|(dim, _)| *dim).collect(),
+            periods: dims.iter().map(|(_, ring)| *ring).collect(),
+        })
+    }
+
+    /// All coordinates in the order of their ranks, by counting.
+    fn all(grid: &Grid) -> Vec<Vec<u32>> {
+        grid.dims.iter().fold(vec![Vec::new()], |sofar, &dim| {
+            sofar.iter().flat_map(|c| (0..dim).map(move |i| [c.as_slice(), &[i]].concat())).collect()
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn ranks_count_the_coordinates_by_rows(grid in grids()) {
+            let all = all(&grid);
+            prop_assert_eq!(all.len() as u32, grid.size());
+            for (rank, coordinates) in all.iter().enumerate() {
+                prop_assert_eq!(&grid.coordinates(rank as u32), coordinates);
+                prop_assert_eq!(grid.rank(coordinates), rank as u32);
+            }
+        }
+
+        #[test]
+        fn neighbours_are_so_many_steps_away(grid in grids(), steps in -9i64..9) {
+            let all = all(&grid);
+            for (rank, own) in all.iter().enumerate() {
+                for d in 0..grid.dims.len() {
+                    let mut there: Vec<i64> = own.iter().map(|&c| c as i64).collect();
+                    there[d] += steps;
+                    while grid.periods[d] && there[d] < 0 {
+                        there[d] += grid.dims[d] as i64;
+                    }
+                    while grid.periods[d] && there[d] >= grid.dims[d] as i64 {
+                        there[d] -= grid.dims[d] as i64;
+                    }
+                    let expected = all.iter().position(|c| c.iter().map(|&c| c as i64).eq(there.iter().copied()));
+                    prop_assert_eq!(grid.neighbour(rank as u32, d, steps), expected.map(|at| at as u32));
+                }
+            }
+        }
+
+        #[test]
+        fn parts_hold_every_rank_once_and_agree_about_it(grid in grids(), keep in proptest::collection::vec(any::<bool>(), 5)) {
+            let all = all(&grid);
+            let keep = &keep[..grid.dims.len()];
+            for (rank, own) in all.iter().enumerate() {
+                let part = grid.part(rank as u32, keep);
+                let same = |other: &Vec<u32>| (0..keep.len()).all(|d| keep[d] || other[d] == own[d]);
+                let expected: Vec<u32> = (0..all.len()).filter(|&r| same(&all[r])).map(|r| r as u32).collect();
+                prop_assert_eq!(&part.members, &expected);
+                prop_assert_eq!(part.grid.size() as usize, expected.len());
+                prop_assert!(part.index < part.parts);
+                prop_assert_eq!(part.parts * part.grid.size(), grid.size());
+                for &member in &expected {
+                    prop_assert_eq!(grid.part(member, keep).index, part.index);
+                }
+            }
+        }
+    }
+}
