@@ -12,7 +12,7 @@ use crate::descriptor::{
 use crate::dma_helper::DmaHelper;
 use crate::doorbell::RingKind;
 use crate::matching::Envelope;
-use crate::memory::{Corrupt, ENTRIES, NicMemory, RankBlock};
+use crate::memory::{Corrupt, ENTRIES, FIRST_MATCHED_CONTEXT, NicMemory, RankBlock};
 use crate::request::{Delivery, SLOT_PAYLOAD_BYTES};
 use crate::ring::{CELL_WORDS, Ring};
 
@@ -263,8 +263,9 @@ impl<'a, 'm> BufferReceiver<'a, 'm> {
             return self.cancel_remote_send(local_index, request, destination);
         };
         let unexpected = &self.memory.rank(at)?.queues.unexpected;
-        let is_it = |words: &[u64; CELL_WORDS]| words[3] == origin as u64 | (request as u64) << 32;
-        if let Some((entry, found)) = unexpected.find(self.memory, is_it)? {
+        if let Some((entry, found)) =
+            unexpected.find(self.memory, |words| is_unmatched(words, origin, request))?
+        {
             let message = message_of_words(&found)?;
             unexpected.remove(self.memory, entry)?;
             if let Payload::Slab(slab) = message.send.payload {
@@ -363,11 +364,20 @@ impl<'a, 'm> BufferReceiver<'a, 'm> {
     ) -> Result<Option<Payload>, Corrupt> {
         let Some(at) = self.memory.local_index(destination)? else { return Ok(None) };
         let unexpected = &self.memory.rank(at)?.queues.unexpected;
-        let is_it = |words: &[u64; CELL_WORDS]| words[3] == origin as u64 | (request as u64) << 32;
-        let Some((entry, found)) = unexpected.find(self.memory, is_it)? else { return Ok(None) };
+        let Some((entry, found)) =
+            unexpected.find(self.memory, |words| is_unmatched(words, origin, request))?
+        else {
+            return Ok(None);
+        };
         unexpected.remove(self.memory, entry)?;
         Ok(Some(message_of_words(&found)?.send.payload))
     }
+}
+
+/// Whether this is the message of that send, and no matched probe has taken it: then it cannot be taken back.
+fn is_unmatched(words: &[u64; CELL_WORDS], origin: u32, request: u32) -> bool {
+    words[3] == origin as u64 | (request as u64) << 32
+        && Envelope::of_words(words[0], words[1]).context < FIRST_MATCHED_CONTEXT
 }
 
 /// More eligible entries than a ring has cells is corruption.
@@ -399,4 +409,21 @@ pub fn probe(memory: &NicMemory, local_index: u32, envelope: &Envelope) -> Resul
         Some((_, words)) => Ok(Some(message_of_words(&words)?)),
         None => Ok(None),
     }
+}
+
+/// Takes the oldest unexpected message of a rank that a receive with this envelope would take, so that from now on only a receive in the
+/// context `matched`, a context of its own, takes it: what a matched probe does. The message stays in the queue, with its payload. The
+/// caller holds the run token, so no receive comes between.
+pub fn take_matched(
+    memory: &NicMemory,
+    local_index: u32,
+    envelope: &Envelope,
+    matched: u32,
+) -> Result<Option<Message>, Corrupt> {
+    let unexpected = &memory.rank(local_index)?.queues.unexpected;
+    let takes = |first, second| envelope.takes(&Envelope::of_words(first, second));
+    let Some((_, cell)) = unexpected.find_envelope(memory, takes)? else { return Ok(None) };
+    let message = message_of_words(&cell.read())?;
+    cell.set_word(0, cell.word(0) & 0xffff_ffff | (matched as u64) << 32);
+    Ok(Some(message))
 }

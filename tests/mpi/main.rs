@@ -56,6 +56,13 @@ fn persistent_and_generalized_requests_live_as_the_standard_says() {
 }
 
 #[test]
+fn a_matched_message_is_received_by_its_handle_alone() {
+    holds_with("matched", &[1, 2, 5]);
+    let slice = SliceLength::Fixed(Duration::from_micros(200));
+    holds("matched", &Job { slice, ..Job::of(2) });
+}
+
+#[test]
 fn communicators_keep_their_messages_and_attributes_apart() {
     holds_with("communicators", &[1, 2, 5]);
 }

@@ -2,9 +2,9 @@
 
 use crate::edge::{moved, object, place, wide};
 use bcs_mpi::constants::*;
-use bcs_mpi::point_to_point::attached_buffer;
 use bcs_mpi::point_to_point::persistent::{recv_init, send_init};
 use bcs_mpi::point_to_point::{self as p2p, Peers, SendMode};
+use bcs_mpi::point_to_point::{attached_buffer, matched};
 use mds::Primitive;
 use std::ffi::{c_int, c_void};
 
@@ -126,6 +126,53 @@ calls! {
         if let Some(found) = found {
             found.store(status);
         }
+    }
+    call MPI_Mprobe(source: c_int, tag: c_int, comm: MPI_Comm, message: *mut MPI_Message, status: *mut MPI_Status)
+    [time Mprobe(0) on comm] {
+        let message = place(message, "message")?;
+        let (found, its_status) = matched::mprobe(source, tag, comm)?;
+        message.set(found);
+        its_status.store(status)
+    }
+    call MPI_Improbe(
+        source: c_int, tag: c_int, comm: MPI_Comm, flag: *mut c_int, message: *mut MPI_Message, status: *mut MPI_Status,
+    ) [time Improbe(0) on comm] {
+        let (message, flag) = (place(message, "message")?, place(flag, "flag")?);
+        let found = matched::improbe(source, tag, comm)?;
+        flag.set(found.is_some().into());
+        if let Some((found, its_status)) = found {
+            message.set(found);
+            its_status.store(status);
+        }
+    }
+    twin MPI_Mrecv(
+        buf: *mut c_void, count: COUNT, datatype: MPI_Datatype, message: *mut MPI_Message, status: *mut MPI_Status,
+    ) [time Mrecv(moved(count, datatype))] {
+        matched::mrecv(buf, wide(count), datatype, object(message, "message")?, status)?
+    }
+    twin MPI_Imrecv(
+        buf: *mut c_void, count: COUNT, datatype: MPI_Datatype, message: *mut MPI_Message, request: *mut MPI_Request,
+    ) [time Imrecv(moved(count, datatype))] {
+        let request = place(request, "request")?;
+        request.set(matched::imrecv(buf, wide(count), datatype, object(message, "message")?)?)
+    }
+    twin MPI_Isendrecv(
+        sendbuf: *const c_void, sendcount: COUNT, sendtype: MPI_Datatype, dest: c_int, sendtag: c_int,
+        recvbuf: *mut c_void, recvcount: COUNT, recvtype: MPI_Datatype, source: c_int, recvtag: c_int,
+        comm: MPI_Comm, request: *mut MPI_Request,
+    ) [time Isendrecv(moved(sendcount, sendtype)) on comm] {
+        let request = place(request, "request")?;
+        let peers = Peers { dest, send_tag: sendtag, source, receive_tag: recvtag };
+        let outgoing = (sendbuf, wide(sendcount), sendtype);
+        request.set(p2p::isendrecv(outgoing, (recvbuf, wide(recvcount), recvtype), &peers, comm)?)
+    }
+    twin MPI_Isendrecv_replace(
+        buf: *mut c_void, count: COUNT, datatype: MPI_Datatype, dest: c_int, sendtag: c_int,
+        source: c_int, recvtag: c_int, comm: MPI_Comm, request: *mut MPI_Request,
+    ) [time IsendrecvReplace(moved(count, datatype)) on comm] {
+        let request = place(request, "request")?;
+        let peers = Peers { dest, send_tag: sendtag, source, receive_tag: recvtag };
+        request.set(p2p::isendrecv_replace(buf, wide(count), datatype, &peers, comm)?)
     }
     twin MPI_Buffer_attach(buffer: *mut c_void, size: COUNT) [time BufferAttach(0)] {
         attached_buffer::attach(buffer, wide(size))?

@@ -19,6 +19,8 @@ pub enum Of {
     Group,
     /// Requests.
     Request,
+    /// Matched messages.
+    Message,
     /// Error handlers.
     ErrorHandler,
     /// Info objects.
@@ -36,12 +38,13 @@ pub fn of_handle(of: Of, handle: usize) -> c_int {
         Of::ErrorHandler => lasting().error_handlers.to_int(handle),
         Of::Info => lasting().infos.to_int(handle),
         Of::Predefined => return -1,
-        Of::Communicator | Of::Datatype | Of::Group | Of::Request => {
+        Of::Communicator | Of::Datatype | Of::Group | Of::Message | Of::Request => {
             let Ok(mut process) = process::enter() else { return -1 };
             match of {
                 Of::Communicator => process.communicators.table().to_int(handle),
                 Of::Datatype => process.datatypes.to_int(handle),
                 Of::Group => process.groups.to_int(handle),
+                Of::Message => process.requests.messages.to_int(handle),
                 _ => request::to_int(&mut process, handle),
             }
         }
@@ -58,12 +61,13 @@ pub fn to_handle(of: Of, int: c_int, null: usize) -> usize {
         Of::ErrorHandler => lasting().error_handlers.from_int(int),
         Of::Info => lasting().infos.from_int(int),
         Of::Predefined => None,
-        Of::Communicator | Of::Datatype | Of::Group | Of::Request => {
+        Of::Communicator | Of::Datatype | Of::Group | Of::Message | Of::Request => {
             let Ok(process) = process::enter() else { return null };
             match of {
                 Of::Communicator => process.communicators.table().from_int(int),
                 Of::Datatype => process.datatypes.from_int(int),
                 Of::Group => process.groups.from_int(int),
+                Of::Message => process.requests.messages.from_int(int),
                 _ => request::from_int(&process, int),
             }
         }

@@ -4,6 +4,7 @@
 //! before anything is posted.
 
 pub mod attached_buffer;
+pub mod matched;
 pub mod persistent;
 mod probe;
 mod receive;
@@ -13,7 +14,7 @@ mod sendrecv;
 pub use probe::{iprobe, probe};
 pub use receive::{irecv, recv};
 pub use send::{SendMode, isend, send};
-pub use sendrecv::{Peers, sendrecv, sendrecv_replace};
+pub use sendrecv::{Peers, isendrecv, isendrecv_replace, sendrecv, sendrecv_replace};
 
 use crate::communicator::Communicator;
 use crate::constants::*;

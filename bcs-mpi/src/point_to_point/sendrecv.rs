@@ -8,7 +8,8 @@ use crate::datatype::buffer::{NAMES, RECEIVE_NAMES, SEND_NAMES};
 use crate::datatype::{Incoming, Outgoing};
 use crate::error::MpiResult;
 use crate::process::{self, Guard};
-use crate::request::{Finished, Status};
+use crate::request::pair::Pair;
+use crate::request::{Finished, State, Status};
 use mds::Primitive;
 use nic_emu::matching::Envelope;
 use nic_emu::port::Send;
@@ -157,4 +158,95 @@ pub unsafe fn sendrecv_replace(
             status,
         )
     }
+}
+
+/// Starts both halves; answers the request that completes them.
+///
+/// # Safety
+/// The bytes to send must be readable until the send is complete, which they are if `kept` has them; the buffer writable until the receive is.
+unsafe fn start(
+    process: &mut Guard,
+    (call, comm): (Primitive, MPI_Comm),
+    halves: &Halves,
+    (data, bytes, kept): (*const u8, usize, Option<Box<[u8]>>),
+    incoming: Incoming,
+) -> MpiResult<MPI_Request> {
+    let mut receive = State::Complete(Finished::well(Status::PROC_NULL));
+    if let Some((envelope, peer)) = &halves.receive {
+        let peer = (*peer, comm);
+        // SAFETY: the caller's promise.
+        let received = unsafe {
+            bcs_recv(process, call, envelope, peer, incoming.data, incoming.bytes, Mode::NonBlocking)?
+        };
+        if let Received::Request(request) = received {
+            receive = State::Receive(request.0, incoming.staged);
+        }
+    }
+    let mut send = State::nothing();
+    if let Some((described, peer)) = &halves.send {
+        let peer = (*peer, comm);
+        // SAFETY: the caller's promise.
+        let posted = unsafe { bcs_send(process, call, described, peer, data, bytes, Mode::NonBlocking)? };
+        if let Some(request) = posted {
+            send = State::Send(request.0, kept.unwrap_or_default());
+        }
+    }
+    Ok(process.requests.insert(State::Operation(Box::new(Pair::new(send, receive))), comm))
+}
+
+/// MPI_Isendrecv.
+///
+/// # Safety
+/// As [`sendrecv`], until the request is complete.
+///
+/// # Errors
+/// Wrong arguments.
+pub unsafe fn isendrecv(
+    outgoing: (*const c_void, i64, MPI_Datatype),
+    incoming: (*mut c_void, i64, MPI_Datatype),
+    peers: &Peers,
+    comm: MPI_Comm,
+) -> MpiResult<MPI_Request> {
+    let mut process = process::enter()?;
+    // SAFETY: the caller's promise.
+    let message =
+        unsafe { Outgoing::new(&process.datatypes, &SEND_NAMES, outgoing.0, outgoing.1, outgoing.2)? };
+    // SAFETY: the caller's promise.
+    let buffer =
+        unsafe { Incoming::new(&process.datatypes, &RECEIVE_NAMES, incoming.0, incoming.1, incoming.2)? };
+    let halves = check(&process, peers, comm)?;
+    let message = (message.data, message.bytes, message.packed);
+    // SAFETY: the caller's promise; a packed message is kept.
+    unsafe { start(&mut process, (Primitive::Isendrecv, comm), &halves, message, buffer) }
+}
+
+/// MPI_Isendrecv_replace: what is sent is kept aside while the buffer is written.
+///
+/// # Safety
+/// As [`sendrecv_replace`], until the request is complete.
+///
+/// # Errors
+/// Wrong arguments.
+pub unsafe fn isendrecv_replace(
+    buf: *mut c_void,
+    count: i64,
+    datatype: MPI_Datatype,
+    peers: &Peers,
+    comm: MPI_Comm,
+) -> MpiResult<MPI_Request> {
+    let mut process = process::enter()?;
+    // SAFETY: the caller's promise.
+    let message = unsafe { Outgoing::new(&process.datatypes, &NAMES, buf, count, datatype)? };
+    // SAFETY: the caller's promise.
+    let buffer = unsafe { Incoming::new(&process.datatypes, &NAMES, buf, count, datatype)? };
+    let halves = check(&process, peers, comm)?;
+    let copy = match message.packed {
+        Some(packed) => packed,
+        None if message.bytes == 0 => Box::default(),
+        // SAFETY: the caller's promise.
+        None => unsafe { std::slice::from_raw_parts(message.data, message.bytes) }.into(),
+    };
+    let message = (copy.as_ptr(), message.bytes, Some(copy));
+    // SAFETY: the caller's promise; the copy is kept.
+    unsafe { start(&mut process, (Primitive::IsendrecvReplace, comm), &halves, message, buffer) }
 }

@@ -7,6 +7,7 @@
 pub mod complete;
 pub mod generalized;
 pub mod get_status;
+pub mod pair;
 pub mod persistent;
 pub mod status;
 
@@ -16,6 +17,7 @@ use crate::constants::*;
 use crate::datatype::buffer::Staged;
 use crate::error::{MpiError, MpiResult, Problem};
 use crate::handle::{FIRST_INT, Kind, Stale, Table, pack, unpack};
+use crate::point_to_point::matched::Matched;
 use crate::process::{self, Guard, Process};
 use generalized::{Callbacks, Generalized};
 use mds::Primitive;
@@ -141,6 +143,8 @@ pub const BUFFERED: MPI_Request = MPI_Request(Table::<Request>::shared(Kind::Req
 /// The requests of this process that are more than slots of the NIC.
 pub struct Requests {
     table: Table<Request>,
+    /// Messages that probes have matched.
+    pub messages: Table<Matched>,
     /// Freed while under way (MPI_Request_free): they complete all the same.
     abandoned: Vec<Request>,
     /// Plain ones among them, by the NIC's request.
@@ -157,7 +161,8 @@ impl Requests {
     /// None.
     pub const fn new() -> Self {
         let table = Table::from_index(Kind::Request, REQUESTS as u32);
-        Self { table, abandoned: Vec::new(), abandoned_plain: Vec::new() }
+        let messages = Table::new(Kind::Message);
+        Self { table, messages, abandoned: Vec::new(), abandoned_plain: Vec::new() }
     }
 
     /// The handle of a new request.

@@ -34,6 +34,8 @@ use crate::sync::{AtomicU32, AtomicU64, Ordering};
 
 /// The first context that no predefined communicator uses: the world's and self's halves come before it.
 pub const FIRST_FREE_CONTEXT: u32 = 16;
+/// Contexts from here on are those of single messages that a matched probe has taken: no communicator has one.
+pub const FIRST_MATCHED_CONTEXT: u32 = 0xff00_0000;
 
 /// What a holder found in NIC memory that no rank of a healthy job writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]

@@ -4,9 +4,18 @@
 
 use super::posting::copy_small;
 use super::{Port, PortError};
+use crate::buffer_receiver::{self, Message};
+use crate::doorbell::RingKind;
 use crate::matching::Envelope;
+use crate::memory::{Corrupt, ENTRIES, FIRST_MATCHED_CONTEXT, NicMemory};
 use crate::request::{Completion, Delivery, SLOT_PAYLOAD_BYTES, SlotState};
 use crate::sync::Ordering;
+
+/// Contexts that matched messages of a rank use in turn: more than messages can wait.
+const MATCHED_CONTEXTS: u32 = 1 << 23;
+
+const _: () =
+    assert!(MATCHED_CONTEXTS as usize > ENTRIES && FIRST_MATCHED_CONTEXT <= u32::MAX - MATCHED_CONTEXTS);
 
 /// How a request ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -148,8 +157,34 @@ impl Port {
     /// The oldest message that a receive with this envelope would take, if one has arrived: its source, tag and length. Runs a slice first, so that
     /// what was posted before is seen.
     pub fn probe(&mut self, envelope: &Envelope) -> Result<Option<Outcome>, PortError> {
-        self.lend()?;
         let local_index = self.local_index;
+        self.look_for(|memory| buffer_receiver::probe(memory, local_index, envelope))
+    }
+
+    /// Takes the oldest message that a receive with this envelope would take, if one has arrived: from now on a receive in the context that is
+    /// answered, which is this message's alone, takes it, and nothing else does.
+    pub fn probe_matched(&mut self, envelope: &Envelope) -> Result<Option<(Outcome, u32)>, PortError> {
+        let (local_index, matched) = (self.local_index, FIRST_MATCHED_CONTEXT + self.next_matched);
+        let heads = self.heads;
+        let found = self.look_for(|memory| {
+            // A receive that was posted before, and that no slice has taken, comes first.
+            if heads.ahead_of(memory.taken()[local_index as usize].read(), RingKind::Receive) > 0 {
+                return Ok(None);
+            }
+            buffer_receiver::take_matched(memory, local_index, envelope, matched)
+        })?;
+        Ok(found.map(|outcome| {
+            self.next_matched = (self.next_matched + 1) % MATCHED_CONTEXTS;
+            (outcome, matched)
+        }))
+    }
+
+    /// Runs a slice, and then looks at the NIC's queues as the processor.
+    fn look_for(
+        &mut self,
+        look: impl FnOnce(&NicMemory) -> Result<Option<Message>, Corrupt>,
+    ) -> Result<Option<Outcome>, PortError> {
+        self.lend()?;
         let memory = self.memory.clone();
         let mut tries = 0;
         let give_up = || {
@@ -159,10 +194,7 @@ impl Port {
             }
             memory.header().aborted.0.load(Ordering::Relaxed) == 0
         };
-        let found = self
-            .processor()
-            .with_token(give_up, |memory| crate::buffer_receiver::probe(memory, local_index, envelope))
-            .ok_or(PortError::Aborted)??;
+        let found = self.processor().with_token(give_up, look).ok_or(PortError::Aborted)??;
         Ok(found.map(|message| Outcome {
             source: message.send.source,
             tag: message.send.tag,

@@ -82,6 +82,8 @@ pub struct Port {
     taken: Heads,
     /// The heads when this rank last went for the token, or refrained from it.
     offered: Heads,
+    /// Of the contexts of single matched messages, the next.
+    next_matched: u32,
     slabs: SlabAllocator,
     /// The first slab of the message that was buffered last.
     last_run: u32,
@@ -126,6 +128,7 @@ impl Port {
             local_index,
             heads,
             offered: heads,
+            next_matched: 0,
             taken: memory.taken()[local_index as usize].read(),
             slabs: SlabAllocator::new(),
             last_run: 0,
