@@ -6,6 +6,7 @@
 //! - [`error`], [`handle`]: what went wrong, and how objects are named to programs;
 //! - [`process`]: this process as a rank of its job: its NIC port, its objects, the lock around them, the start and the end;
 //! - [`api`]: the BCS API, the few calls that everything maps on;
+//! - [`progress`]: operations of several steps, as futures;
 //! - [`attributes`]: what libraries keep with objects of all kinds;
 //! - the chapters of the standard: [`point_to_point`], [`request`], [`datatype`], [`collective`], [`group`],
 //!   [`communicator`], [`topology`], [`environment`].
@@ -24,6 +25,7 @@ pub mod group;
 pub mod handle;
 pub mod point_to_point;
 pub mod process;
+pub mod progress;
 pub mod request;
 pub mod topology;
 

@@ -40,6 +40,28 @@ fn collectives_bring_every_block_where_it_belongs() {
 }
 
 #[test]
+fn nonblocking_collectives_complete_in_any_order_beside_messages() {
+    holds_with("nonblocking", &[1, 2, 3, 5, 8]);
+    let slice = SliceLength::Fixed(Duration::from_micros(200));
+    holds("nonblocking", &Job { slice, ..Job::of(2) });
+}
+
+#[test]
+fn persistent_collectives_are_started_as_often_as_wanted() {
+    holds_with("persistent_collectives", &[1, 2, 5]);
+}
+
+#[test]
+fn operations_of_the_program_are_applied_in_the_order_of_ranks() {
+    holds_with("operations", &[1, 2, 5, 8]);
+}
+
+#[test]
+fn an_operation_may_want_a_lock_that_another_thread_holds_in_mpi() {
+    holds_with("threaded_collectives", &[1, 3]);
+}
+
+#[test]
 fn messages_arrive_in_order_however_many_wait() {
     holds_with("ordering", &[2, 3]);
 }

@@ -11,7 +11,8 @@ use mds::Primitive;
 use std::ffi::{c_int, c_void};
 
 /// An array of counts or displacements of either width.
-trait Array {
+pub trait Array {
+    /// Its numbers.
     fn numbers(self) -> Numbers;
 }
 
@@ -34,7 +35,8 @@ impl Array for *const isize {
     }
 }
 
-fn own<P>(buffer: P, count: impl Into<i64>, datatype: MPI_Datatype) -> Own<P> {
+/// A member's own buffer.
+pub fn own<P>(buffer: P, count: impl Into<i64>, datatype: MPI_Datatype) -> Own<P> {
     Own { buffer, count: count.into(), datatype }
 }
 

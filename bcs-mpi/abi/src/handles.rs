@@ -22,7 +22,7 @@ integers! {
     MPI_Errhandler MPI_ERRHANDLER_NULL ErrorHandler MPI_Errhandler_toint MPI_Errhandler_fromint
     MPI_Info MPI_INFO_NULL Info MPI_Info_toint MPI_Info_fromint
     MPI_Datatype MPI_DATATYPE_NULL Datatype MPI_Type_toint MPI_Type_fromint
-    MPI_Op MPI_OP_NULL Predefined MPI_Op_toint MPI_Op_fromint
+    MPI_Op MPI_OP_NULL Operation MPI_Op_toint MPI_Op_fromint
     MPI_Win MPI_WIN_NULL Predefined MPI_Win_toint MPI_Win_fromint
     MPI_File MPI_FILE_NULL Predefined MPI_File_toint MPI_File_fromint
     MPI_Session MPI_SESSION_NULL Predefined MPI_Session_toint MPI_Session_fromint

@@ -7,6 +7,8 @@ mod edge;
 
 mod bcs;
 mod collective;
+mod collective_forms;
+mod collective_persistent;
 mod communicators;
 mod datatypes;
 mod environment;
@@ -14,6 +16,7 @@ mod error_handlers;
 mod groups;
 mod handles;
 mod info;
+mod operations;
 mod packing;
 mod point_to_point;
 mod requests;

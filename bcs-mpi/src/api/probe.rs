@@ -20,6 +20,7 @@ pub fn bcs_probe(
     mode: Mode,
 ) -> MpiResult<Option<Outcome>> {
     if mode == Mode::NonBlocking {
+        process.advance()?;
         return Ok(process.port.probe(envelope)?);
     }
     let what = WaitingFor {

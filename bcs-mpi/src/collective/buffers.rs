@@ -33,7 +33,7 @@ impl Numbers {
         }
     }
 
-    fn is_null(self) -> bool {
+    pub(super) fn is_null(self) -> bool {
         match self {
             Numbers::Small(array) => array.is_null(),
             Numbers::Large(array) => array.is_null(),
@@ -51,7 +51,7 @@ pub enum Blocks {
 }
 
 #[cold]
-fn null_array(argument: &'static str) -> MpiError {
+pub(super) fn null_array(argument: &'static str) -> MpiError {
     MpiError::new(Problem::NullResult { argument })
 }
 
@@ -60,7 +60,7 @@ impl Blocks {
     ///
     /// # Safety
     /// Arrays, unless null, must have `members` numbers.
-    unsafe fn read(&self, members: usize, names: &Names) -> MpiResult<Vec<(i64, i64)>> {
+    pub(super) unsafe fn read(&self, members: usize, names: &Names) -> MpiResult<Vec<(i64, i64)>> {
         match *self {
             Blocks::Equal(count) => {
                 Ok((0..members as i64).map(|i| (count, i.saturating_mul(count))).collect())

@@ -5,17 +5,22 @@
 //! broadcast, reduce and allreduce of up to a slab are done by the NIC's Collective and Reduce Helpers; everything else goes by
 //! [`exchange`]s, in which members put up contributions on the NIC's board and take what they need of others'.
 
+pub mod algorithm;
 pub mod allgather;
 pub mod alltoall;
 pub mod barrier;
+pub mod block;
 pub mod broadcast;
 pub mod buffers;
 pub mod exchange;
 pub mod extended;
+pub mod forms;
 pub mod gather;
 pub mod operand;
+pub mod operation;
 pub mod reduce;
 pub mod reduce_scatter;
+pub mod reduction;
 pub mod scan;
 pub mod scatter;
 mod stream;

@@ -5,7 +5,9 @@
 //! exchanged (two exchanges). So the bits of a result depend on ranks and operands alone.
 
 use super::exchange::{Call, Contribution, Flow, Piece, exchange};
+use super::forms::{self, Vectors};
 use super::operand::Operand;
+use super::operation::is_user;
 use super::tree::combine_members;
 use crate::communicator::meeting::{Arrival, arrive, released, waiting_in};
 use crate::constants::*;
@@ -61,6 +63,12 @@ pub unsafe fn allreduce(
     op: MPI_Op,
     comm: MPI_Comm,
 ) -> MpiResult<()> {
+    if is_user(op) {
+        let vectors = Vectors { send: sendbuf, receive: recvbuf, count, datatype, op };
+        // SAFETY: the caller's promise.
+        unsafe { forms::allreduce(forms::Call::blocking(Primitive::Allreduce, comm), &vectors)? };
+        return Ok(());
+    }
     let mut process = process::enter()?;
     let size = process.communicator(comm)?.size;
     let operand = Operand::new(&process.datatypes, op, datatype)?;
@@ -99,6 +107,12 @@ pub unsafe fn reduce(
     root: c_int,
     comm: MPI_Comm,
 ) -> MpiResult<()> {
+    if is_user(op) {
+        let vectors = Vectors { send: sendbuf, receive: recvbuf, count, datatype, op };
+        // SAFETY: the caller's promise.
+        unsafe { forms::reduce(forms::Call::blocking(Primitive::Reduce, comm), &vectors, root)? };
+        return Ok(());
+    }
     let mut process = process::enter()?;
     let communicator = process.communicator(comm)?;
     let (root, rank, size) = (communicator.root(root)?, communicator.rank, communicator.size);

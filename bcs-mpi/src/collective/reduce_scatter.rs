@@ -3,7 +3,9 @@
 
 use super::buffers::Numbers;
 use super::exchange::{Call, Contribution, Flow};
+use super::forms::{self, Vectors};
 use super::operand::Operand;
+use super::operation::is_user;
 use super::reduce::vector_bytes;
 use super::tree::combine_members;
 use crate::constants::*;
@@ -25,6 +27,31 @@ pub enum Shares {
     Each(Numbers),
 }
 
+/// The elements that each of `members` gets.
+///
+/// # Safety
+/// An array must be null or have as many numbers.
+///
+/// # Errors
+/// No array, or a negative number.
+pub(super) unsafe fn shares_of(shares: &Shares, members: usize) -> MpiResult<Vec<i64>> {
+    let counts: Vec<i64> = match *shares {
+        Shares::Equal(count) => vec![count; members],
+        Shares::Each(numbers) if numbers.is_null() => {
+            return Err(MpiError::new(Problem::NullResult { argument: "recvcounts" }));
+        }
+        // SAFETY: the caller's promise.
+        Shares::Each(numbers) => (0..members).map(|i| unsafe { numbers.at(i) }).collect(),
+    };
+    match counts.iter().find(|count| **count < 0) {
+        Some(&value) => {
+            let allowed = "it must not be negative";
+            Err(MpiError::new(Problem::Count { argument: "recvcounts", value, allowed }))
+        }
+        None => Ok(counts),
+    }
+}
+
 /// Combines all members' vectors and gives each its share.
 ///
 /// # Safety
@@ -41,26 +68,26 @@ pub unsafe fn reduce_scatter(
     op: MPI_Op,
     comm: MPI_Comm,
 ) -> MpiResult<()> {
+    if is_user(op) {
+        let primitive = match shares {
+            Shares::Equal(_) => Primitive::ReduceScatterBlock,
+            Shares::Each(_) => Primitive::ReduceScatter,
+        };
+        let vectors = Vectors { send: sendbuf, receive: recvbuf, count: 0, datatype, op };
+        // SAFETY: the caller's promise.
+        unsafe { forms::reduce_scatter(forms::Call::blocking(primitive, comm), &vectors, shares)? };
+        return Ok(());
+    }
     let mut process = process::enter()?;
     let communicator = process.communicator(comm)?;
     let (rank, size) = (communicator.rank, communicator.size);
     let operand = Operand::new(&process.datatypes, op, datatype)?;
-    let (primitive, counts): (_, Vec<i64>) = match *shares {
-        Shares::Equal(count) => (Primitive::ReduceScatterBlock, vec![count; size as usize]),
-        Shares::Each(Numbers::Small(array)) if !array.is_null() => {
-            // SAFETY: the caller's promise.
-            (Primitive::ReduceScatter, (0..size as usize).map(|i| unsafe { *array.add(i) } as i64).collect())
-        }
-        Shares::Each(Numbers::Large(array)) if !array.is_null() => {
-            // SAFETY: the caller's promise.
-            (Primitive::ReduceScatter, (0..size as usize).map(|i| unsafe { *array.add(i) }).collect())
-        }
-        Shares::Each(_) => return Err(MpiError::new(Problem::NullResult { argument: "recvcounts" })),
+    let primitive = match shares {
+        Shares::Equal(_) => Primitive::ReduceScatterBlock,
+        Shares::Each(_) => Primitive::ReduceScatter,
     };
-    if let Some(&count) = counts.iter().find(|count| **count < 0) {
-        let allowed = "it must not be negative";
-        return Err(MpiError::new(Problem::Count { argument: "recvcounts", value: count, allowed }));
-    }
+    // SAFETY: the caller's promise.
+    let counts = unsafe { shares_of(shares, size as usize)? };
     let total = counts.iter().fold(0i64, |total, count| total.saturating_add(*count));
     let before = counts[..rank as usize].iter().fold(0i64, |total, count| total.saturating_add(*count));
     let data = if sendbuf == MPI_IN_PLACE.cast_const() { recvbuf.cast_const() } else { sendbuf };

@@ -2,7 +2,9 @@
 //! reduction tree over as many ranks. One exchange.
 
 use super::exchange::{Call, Contribution, Flow};
+use super::forms::{self, Vectors};
 use super::operand::Operand;
+use super::operation::is_user;
 use super::reduce::vector_bytes;
 use super::tree::combine_members;
 use crate::constants::*;
@@ -37,6 +39,13 @@ pub unsafe fn scan(
     op: MPI_Op,
     comm: MPI_Comm,
 ) -> MpiResult<()> {
+    if is_user(op) {
+        let primitive = if kind == ScanKind::Inclusive { Primitive::Scan } else { Primitive::Exscan };
+        let vectors = Vectors { send: sendbuf, receive: recvbuf, count, datatype, op };
+        // SAFETY: the caller's promise.
+        unsafe { forms::scan(forms::Call::blocking(primitive, comm), kind, &vectors)? };
+        return Ok(());
+    }
     let mut process = process::enter()?;
     let communicator = process.communicator(comm)?;
     let rank = communicator.rank;

@@ -25,6 +25,8 @@ pub enum Of {
     ErrorHandler,
     /// Info objects.
     Info,
+    /// Reduction operations.
+    Operation,
     /// A kind of which this library has predefined objects only.
     Predefined,
 }
@@ -37,6 +39,7 @@ pub fn of_handle(of: Of, handle: usize) -> c_int {
     let found = match of {
         Of::ErrorHandler => lasting().error_handlers.to_int(handle),
         Of::Info => lasting().infos.to_int(handle),
+        Of::Operation => lasting().operations.to_int(handle),
         Of::Predefined => return -1,
         Of::Communicator | Of::Datatype | Of::Group | Of::Message | Of::Request => {
             let Ok(mut process) = process::enter() else { return -1 };
@@ -60,6 +63,7 @@ pub fn to_handle(of: Of, int: c_int, null: usize) -> usize {
     let found = match of {
         Of::ErrorHandler => lasting().error_handlers.from_int(int),
         Of::Info => lasting().infos.from_int(int),
+        Of::Operation => lasting().operations.from_int(int),
         Of::Predefined => None,
         Of::Communicator | Of::Datatype | Of::Group | Of::Message | Of::Request => {
             let Ok(process) = process::enter() else { return null };

@@ -5,6 +5,7 @@
 //! program runs.
 
 use super::info::Info;
+use crate::collective::operation::Operation;
 use crate::constants::{MPI_ERRORS_RETURN, MPI_Errhandler};
 use crate::error::{CodeTable, ErrorHandlerEntry};
 use crate::handle::{Kind, Table};
@@ -16,6 +17,8 @@ pub struct Lasting {
     pub infos: Table<Info>,
     /// Error handlers of the program.
     pub error_handlers: Table<ErrorHandlerEntry>,
+    /// Operations of the program.
+    pub operations: Table<Operation>,
     /// The handler of MPI_FILE_NULL: of the errors of all files that are not open.
     pub files_error_handler: MPI_Errhandler,
     /// Error codes.
@@ -28,6 +31,7 @@ pub fn lasting() -> MutexGuard<'static, Lasting> {
         Mutex::new(Lasting {
             infos: Table::new(Kind::Info),
             error_handlers: Table::new(Kind::ErrorHandler),
+            operations: Table::new(Kind::Operation),
             files_error_handler: MPI_ERRORS_RETURN,
             codes: CodeTable::default(),
         })

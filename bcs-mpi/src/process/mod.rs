@@ -17,6 +17,7 @@ use crate::error::{MpiError, MpiResult, Problem};
 use crate::group::Group;
 use crate::handle::Table;
 use crate::point_to_point::attached_buffer::AttachedBuffer;
+use crate::progress::Progress;
 use crate::request::Requests;
 use launch::Place;
 use nic_emu::port::Port;
@@ -40,6 +41,8 @@ pub struct Process {
     pub groups: Table<Group>,
     /// Requests.
     pub requests: Requests,
+    /// Operations of several steps that are under way.
+    pub(crate) progress: Progress,
     /// The buffer of buffered sends.
     pub attached: AttachedBuffer,
     /// Working memory of collectives.

@@ -8,6 +8,7 @@ use crate::datatype::Datatypes;
 use crate::error::{MpiError, MpiResult, Problem};
 use crate::handle::{Kind, Table};
 use crate::point_to_point::attached_buffer::AttachedBuffer;
+use crate::progress::Progress;
 use crate::request::Requests;
 use mds::{MdsConfig, Primitive};
 use nic_emu::port::now_ns;
@@ -71,6 +72,7 @@ fn start(call: Primitive, level: c_int, entered_ns: u64) -> MpiResult {
         datatypes: Datatypes::new(),
         groups: Table::new(Kind::Group),
         requests: Requests::new(),
+        progress: Progress::default(),
         attached: AttachedBuffer::default(),
         scratch: Vec::new(),
         waiters: 0,

@@ -38,7 +38,29 @@ impl Guard {
         if let Some(done) = ready(self)? {
             return Ok(done);
         }
+        self.wait_watching(None, |_| *what, |guard| ready(guard))
+    }
+
+    /// Waits until `ready`, which may let go of the lock itself, answers something; `what` is what a hang report says of this wait.
+    ///
+    /// # Errors
+    /// What `ready` fails with, and what the NIC does.
+    pub fn wait_while<T>(
+        &mut self,
+        what: &WaitingFor,
+        ready: impl FnMut(&mut Guard) -> MpiResult<Option<T>>,
+    ) -> MpiResult<T> {
         self.wait_watching(None, |_| *what, ready)
+    }
+
+    /// Calls a function of the program, with the lock let go.
+    pub(crate) fn without_lock<R>(&mut self, function: impl FnOnce() -> R) -> R {
+        let held = self.lock.take().is_some();
+        let result = function();
+        if held {
+            self.lock = Some(lock());
+        }
+        result
     }
 
     /// Waits as [`Self::wait`] until this request of the NIC, which `ready` looks at and takes, is complete; `call` waits for it, and for
@@ -57,7 +79,7 @@ impl Guard {
             return Ok(done);
         }
         let what = |port: &Port| port.waiting_for(request, call.index() as u32, requests as u32);
-        self.wait_watching(Some(request), what, ready)
+        self.wait_watching(Some(request), what, |guard| ready(guard))
     }
 
     #[inline]
@@ -65,7 +87,7 @@ impl Guard {
         &mut self,
         request: Option<u32>,
         what: impl Fn(&Port) -> WaitingFor,
-        mut ready: impl FnMut(&mut Process) -> MpiResult<Option<T>>,
+        mut ready: impl FnMut(&mut Guard) -> MpiResult<Option<T>>,
     ) -> MpiResult<T> {
         self.waiters += 1;
         let mut waiting = self.port.begin_wait(request);
@@ -75,7 +97,7 @@ impl Guard {
                 Ok(Stepped::Nothing) => self.pause(&mut waiting),
                 Err(error) => break Err(waiting_failed(error)),
             }
-            match ready(self) {
+            match self.advance().and_then(|()| ready(self)) {
                 Ok(Some(done)) => break Ok(done),
                 Ok(None) => {}
                 Err(error) => break Err(error),

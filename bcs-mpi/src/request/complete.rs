@@ -186,6 +186,7 @@ pub unsafe fn test(request: &mut MPI_Request, flag: &mut bool, status: *mut MPI_
     let mut found = poll(&mut process, request)?;
     if found.is_none() {
         process.port.progress()?;
+        process.advance()?;
         found = poll(&mut process, request)?;
     }
     *flag = found.is_some();
@@ -256,6 +257,7 @@ pub fn test_all(requests: &mut [MPI_Request], flag: &mut bool, statuses: Statuse
             return Ok(());
         }
         process.port.progress()?;
+        process.advance()?;
     }
     *flag = true;
     let mut failures = Failures::of(Primitive::Testall);
@@ -347,6 +349,7 @@ pub unsafe fn test_any(
     let mut found = poll_any(&mut process, requests)?;
     if found.is_none() {
         process.port.progress()?;
+        process.advance()?;
         found = poll_any(&mut process, requests)?;
     }
     let Some((i, finished)) = found else {
@@ -454,6 +457,7 @@ pub fn test_some(
     let mut found = poll(&mut process)?;
     if found.is_none() {
         process.port.progress()?;
+        process.advance()?;
         found = poll(&mut process)?;
     }
     let found = found.unwrap_or(0);

@@ -33,6 +33,7 @@ pub fn get_status(handle: MPI_Request) -> MpiResult<Option<Status>> {
     let (mut process, mut found) = status_of(process::enter()?, handle)?;
     if found.is_none() {
         process.port.progress()?;
+        process.advance()?;
         found = status_of(process, handle)?.1;
     }
     Ok(found)
@@ -49,6 +50,7 @@ pub fn get_status_any(requests: &[MPI_Request]) -> MpiResult<Option<(Option<usiz
         return Ok(Some((None, Status::EMPTY)));
     }
     process.port.progress()?;
+    process.advance()?;
     for (i, &request) in requests.iter().enumerate() {
         if is_idle(&mut process, request) {
             continue;
@@ -69,6 +71,7 @@ pub fn get_status_any(requests: &[MPI_Request]) -> MpiResult<Option<(Option<usiz
 pub fn get_status_all(requests: &[MPI_Request], statuses: Statuses) -> MpiResult<bool> {
     let mut process = process::enter()?;
     process.port.progress()?;
+    process.advance()?;
     for &request in requests {
         if request != MPI_REQUEST_NULL && !super::is_complete(&mut process, request)? {
             return Ok(false);
@@ -96,6 +99,7 @@ pub fn get_status_some(
         return Ok(None);
     }
     process.port.progress()?;
+    process.advance()?;
     let mut found = 0;
     for (i, &request) in requests.iter().enumerate() {
         if is_idle(&mut process, request) {

@@ -35,6 +35,16 @@ pub trait Operation {
     /// # Errors
     /// It failed; then it is complete.
     fn advance(&mut self, process: &mut Process) -> MpiResult<Option<Status>>;
+
+    /// What a hang report says of a rank that waits for it; none where it has nothing of its own to say.
+    fn waits_for(&self) -> Option<WaitingFor> {
+        None
+    }
+
+    /// Whether it is a collective one, which can be neither freed nor cancelled while it is under way (§6.12).
+    fn is_collective(&self) -> bool {
+        false
+    }
 }
 
 /// What a request that is more than a slot of the NIC waits for.
@@ -54,6 +64,15 @@ pub enum State {
 }
 
 impl State {
+    /// The operation of several steps that is under way, if it is one.
+    fn operation(&self) -> Option<&dyn Operation> {
+        match self {
+            State::Operation(operation) => Some(&**operation),
+            State::Persistent(persistent) => persistent.active.as_ref().and_then(State::operation),
+            _ => None,
+        }
+    }
+
     /// The NIC's request, where there is one.
     fn nic(&self) -> Option<u32> {
         match self {
@@ -217,6 +236,12 @@ impl Process {
         let (call, requests) = (call.index() as u32, count as u32);
         // An operation of several steps has no peer of its own.
         let nic = self.awaited(handle)?.unwrap_or(NO_REQUEST);
+        if nic == NO_REQUEST
+            && let Some(operation) = self.request(handle)?.state.operation()
+            && let Some(what) = operation.waits_for()
+        {
+            return Ok(WaitingFor { requests, ..what });
+        }
         Ok(self.port.waiting_for(nic, call, requests))
     }
 }
@@ -391,6 +416,7 @@ fn keep(process: &mut Process, handle: MPI_Request, finished: Finished) {
 /// No such request; what a generalized request's free function answers.
 pub fn free(handle: &mut MPI_Request) -> MpiResult {
     let mut process = process::enter()?;
+    refuse_collective(&mut process, *handle, "complete it with MPI_Wait or MPI_Test")?;
     let freed = std::mem::replace(handle, MPI_REQUEST_NULL);
     if freed == BUFFERED {
         return Ok(());
@@ -420,6 +446,20 @@ pub fn free(handle: &mut MPI_Request) -> MpiResult {
     reap(&mut process)?;
     process.port.nudge(true)?;
     Ok(())
+}
+
+/// A collective operation that is under way can be neither freed nor cancelled (MPI-5.0, §6.12).
+fn refuse_collective(process: &mut Process, handle: MPI_Request, instead: &str) -> MpiResult {
+    if handle == BUFFERED || process.plain(handle).is_some() {
+        return Ok(());
+    }
+    match process.request(handle)?.state.operation() {
+        Some(operation) if operation.is_collective() => {
+            let allowed = format!("a collective operation is under way with it; {instead}");
+            Err(MpiError::argument(MPI_ERR_REQUEST, "request", format!("{:#x}", handle.0), allowed))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Lets abandoned requests go that are complete; answers whether all are.
@@ -472,6 +512,7 @@ pub fn complete_abandoned(process: &mut Guard, call: Primitive) -> MpiResult {
 /// No such request, or none that is active; what a generalized request's cancel function answers.
 pub fn cancel(handle: MPI_Request) -> MpiResult {
     let mut process = process::enter()?;
+    refuse_collective(&mut process, handle, "it cannot be taken back")?;
     // That of a buffered send is complete already: there is nothing to take back.
     if handle == BUFFERED {
         return Ok(());

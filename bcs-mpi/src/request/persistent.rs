@@ -59,6 +59,7 @@ pub fn start(handles: &[MPI_Request]) -> MpiResult {
     for &handle in handles {
         start_one(&mut process, handle)?;
     }
+    process.advance()?;
     process.port.nudge(true)?;
     Ok(())
 }

@@ -97,6 +97,56 @@ primitives! {
     Allgatherv         "MPI_Allgatherv"           blocking  sized
     Alltoall           "MPI_Alltoall"             blocking  sized
     Alltoallv          "MPI_Alltoallv"            blocking  sized
+    Alltoallw              "MPI_Alltoallw"                    blocking  sized
+    NeighborAllgather      "MPI_Neighbor_allgather"           blocking  sized
+    NeighborAllgatherv     "MPI_Neighbor_allgatherv"          blocking  sized
+    NeighborAlltoall       "MPI_Neighbor_alltoall"            blocking  sized
+    NeighborAlltoallv      "MPI_Neighbor_alltoallv"           blocking  sized
+    NeighborAlltoallw      "MPI_Neighbor_alltoallw"           blocking  sized
+    Ibarrier               "MPI_Ibarrier"                     immediate plain
+    Ibcast                 "MPI_Ibcast"                       immediate sized
+    Ireduce                "MPI_Ireduce"                      immediate sized
+    Iallreduce             "MPI_Iallreduce"                   immediate sized
+    IreduceScatter         "MPI_Ireduce_scatter"              immediate sized
+    IreduceScatterBlock    "MPI_Ireduce_scatter_block"        immediate sized
+    Iscan                  "MPI_Iscan"                        immediate sized
+    Iexscan                "MPI_Iexscan"                      immediate sized
+    Iscatter               "MPI_Iscatter"                     immediate sized
+    Iscatterv              "MPI_Iscatterv"                    immediate sized
+    Igather                "MPI_Igather"                      immediate sized
+    Igatherv               "MPI_Igatherv"                     immediate sized
+    Iallgather             "MPI_Iallgather"                   immediate sized
+    Iallgatherv            "MPI_Iallgatherv"                  immediate sized
+    Ialltoall              "MPI_Ialltoall"                    immediate sized
+    Ialltoallv             "MPI_Ialltoallv"                   immediate sized
+    Ialltoallw             "MPI_Ialltoallw"                   immediate sized
+    IneighborAllgather     "MPI_Ineighbor_allgather"          immediate sized
+    IneighborAllgatherv    "MPI_Ineighbor_allgatherv"         immediate sized
+    IneighborAlltoall      "MPI_Ineighbor_alltoall"           immediate sized
+    IneighborAlltoallv     "MPI_Ineighbor_alltoallv"          immediate sized
+    IneighborAlltoallw     "MPI_Ineighbor_alltoallw"          immediate sized
+    BarrierInit            "MPI_Barrier_init"                 immediate plain
+    BcastInit              "MPI_Bcast_init"                   immediate plain
+    ReduceInit             "MPI_Reduce_init"                  immediate plain
+    AllreduceInit          "MPI_Allreduce_init"               immediate plain
+    ReduceScatterInit      "MPI_Reduce_scatter_init"          immediate plain
+    ReduceScatterBlockInit "MPI_Reduce_scatter_block_init"    immediate plain
+    ScanInit               "MPI_Scan_init"                    immediate plain
+    ExscanInit             "MPI_Exscan_init"                  immediate plain
+    ScatterInit            "MPI_Scatter_init"                 immediate plain
+    ScattervInit           "MPI_Scatterv_init"                immediate plain
+    GatherInit             "MPI_Gather_init"                  immediate plain
+    GathervInit            "MPI_Gatherv_init"                 immediate plain
+    AllgatherInit          "MPI_Allgather_init"               immediate plain
+    AllgathervInit         "MPI_Allgatherv_init"              immediate plain
+    AlltoallInit           "MPI_Alltoall_init"                immediate plain
+    AlltoallvInit          "MPI_Alltoallv_init"               immediate plain
+    AlltoallwInit          "MPI_Alltoallw_init"               immediate plain
+    NeighborAllgatherInit  "MPI_Neighbor_allgather_init"      immediate plain
+    NeighborAllgathervInit "MPI_Neighbor_allgatherv_init"     immediate plain
+    NeighborAlltoallInit   "MPI_Neighbor_alltoall_init"       immediate plain
+    NeighborAlltoallvInit  "MPI_Neighbor_alltoallv_init"      immediate plain
+    NeighborAlltoallwInit  "MPI_Neighbor_alltoallw_init"      immediate plain
     CommDup            "MPI_Comm_dup"             blocking  plain
     CommDupWithInfo    "MPI_Comm_dup_with_info"   blocking  plain
     CommCreate         "MPI_Comm_create"          blocking  plain

@@ -1,0 +1,18 @@
+//! Barrier: the NIC's Collective Helper completes it, without the ranks. One arrival, one release.
+
+use crate::communicator::meeting::Arrival;
+use crate::error::MpiResult;
+use crate::progress::party::Party;
+use nic_emu::descriptor::CollectiveKind;
+
+/// Complete when all members have called it.
+///
+/// # Errors
+/// The NIC fails.
+pub async fn barrier(party: Party) -> MpiResult {
+    if party.size == 1 {
+        return Ok(());
+    }
+    let arrival = Arrival { kind: CollectiveKind::Barrier, ..Arrival::default() };
+    party.on_nic(arrival, &[], &mut []).await
+}

@@ -1,0 +1,97 @@
+//! The forms of a collective call (MPI-5.0, §6.12, §6.13): blocking, non-blocking, persistent.
+//!
+//! A call's arguments are checked and resolved once; what comes of it makes a future each time that the operation starts. The blocking form
+//! drives it on its own stack, the non-blocking one has a request for it, the persistent one keeps what makes it. Calls that have a faster
+//! blocking way ([`super::exchange`] and the NIC's own collectives) do not come here for it.
+
+mod movement;
+mod reduction;
+
+pub use movement::{Everyone, allgather, alltoall, barrier, bcast, gather, scatter};
+pub use reduction::{Vectors, allreduce, reduce, reduce_local, reduce_scatter, scan};
+
+use crate::constants::{MPI_Comm, MPI_REQUEST_NULL, MPI_Request};
+use crate::error::MpiResult;
+use crate::process::{Guard, Process};
+use crate::progress::party::Party;
+use crate::progress::task::drive;
+use crate::request::State;
+use crate::request::persistent::{self, Starter};
+use mds::Primitive;
+
+/// How a call starts its operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// It waits for the end.
+    Blocking,
+    /// It answers a request.
+    NonBlocking,
+    /// It answers a request that starts it when it is started.
+    Persistent,
+}
+
+/// A call: which, in which form, and of which communicator.
+#[derive(Clone, Copy, Debug)]
+pub struct Call {
+    /// The MPI call, as hang reports name it.
+    pub primitive: Primitive,
+    /// Its form.
+    pub form: Form,
+    /// The communicator.
+    pub comm: MPI_Comm,
+}
+
+impl Call {
+    /// The non-blocking form.
+    pub fn immediate(primitive: Primitive, comm: MPI_Comm) -> Self {
+        Self { primitive, form: Form::NonBlocking, comm }
+    }
+
+    /// The persistent form.
+    pub fn persistent(primitive: Primitive, comm: MPI_Comm) -> Self {
+        Self { primitive, form: Form::Persistent, comm }
+    }
+
+    /// The blocking form.
+    pub fn blocking(primitive: Primitive, comm: MPI_Comm) -> Self {
+        Self { primitive, form: Form::Blocking, comm }
+    }
+
+    /// Starts what `make` makes for the members of the communicator; answers the request, which is null in the blocking form.
+    fn launch<F>(self, process: &mut Guard, make: impl Fn(Party) -> F + 'static) -> MpiResult<MPI_Request>
+    where
+        F: Future<Output = MpiResult> + 'static,
+    {
+        if self.form == Form::Persistent {
+            process.communicator(self.comm)?;
+            let starter = Box::new(Again { make, call: self });
+            return Ok(persistent::create(process, starter, self.comm));
+        }
+        let party = Party::join(process, self.comm, self.primitive)?;
+        let what = party.waiting();
+        match self.form {
+            Form::Blocking => {
+                drive(process, &what, make(party))?;
+                Ok(MPI_REQUEST_NULL)
+            }
+            Form::NonBlocking | Form::Persistent => process.start_request(self.comm, what, make(party)),
+        }
+    }
+}
+
+/// A persistent call: joins anew each time, in the order of the starts.
+struct Again<M> {
+    make: M,
+    call: Call,
+}
+
+impl<M, F> Starter for Again<M>
+where
+    M: Fn(Party) -> F,
+    F: Future<Output = MpiResult> + 'static,
+{
+    fn start(&mut self, process: &mut Process) -> MpiResult<State> {
+        let party = Party::join(process, self.call.comm, self.call.primitive)?;
+        Ok(process.progress.add(party.waiting(), (self.make)(party)))
+    }
+}

@@ -1,0 +1,179 @@
+//! Calls that move data: their arguments, checked and resolved into blocks (MPI-5.0, §6.3 to §6.8).
+
+use super::super::algorithm;
+use super::super::block::{Block, Places, blocks};
+use super::super::buffers::Blocks;
+use super::super::gather::Own;
+use super::Call;
+use crate::constants::*;
+use crate::datatype::buffer::{NAMES, RECEIVE_NAMES, SEND_NAMES};
+use crate::error::MpiResult;
+use crate::process;
+use std::ffi::{c_int, c_void};
+
+/// The blocks of all members in a buffer.
+#[derive(Clone, Copy, Debug)]
+pub struct Everyone<P> {
+    /// The address that blocks are placed from.
+    pub buffer: P,
+    /// Where they lie.
+    pub places: Places,
+}
+
+impl<P> Everyone<P> {
+    /// Blocks of one type.
+    pub fn of(buffer: P, blocks: Blocks, datatype: MPI_Datatype) -> Self {
+        Self { buffer, places: Places::Of(blocks, datatype) }
+    }
+}
+
+fn in_place(buffer: *const c_void) -> bool {
+    buffer == MPI_IN_PLACE.cast_const()
+}
+
+/// MPI_Ibarrier and its kin.
+///
+/// # Errors
+/// No such communicator, or the NIC fails.
+pub fn barrier(call: Call) -> MpiResult<MPI_Request> {
+    let mut process = process::enter()?;
+    call.launch(&mut process, algorithm::barrier)
+}
+
+/// MPI_Ibcast and its kin.
+///
+/// # Safety
+/// The buffer must be valid for its elements until the operation is complete.
+///
+/// # Errors
+/// Wrong arguments, or the NIC fails.
+pub unsafe fn bcast(
+    call: Call,
+    buffer: *mut c_void,
+    count: i64,
+    datatype: MPI_Datatype,
+    root: c_int,
+) -> MpiResult<MPI_Request> {
+    let mut process = process::enter()?;
+    let communicator = process.communicator(call.comm)?;
+    let root = communicator.root(root)?;
+    let action = if communicator.rank == root { "sent" } else { "received" };
+    // SAFETY: the caller's promise.
+    let block = unsafe { Block::new(&process, &NAMES, buffer, count, datatype, action)? };
+    call.launch(&mut process, move |party| algorithm::broadcast(party, block.clone(), root))
+}
+
+/// MPI_Igather, MPI_Igatherv and their kin.
+///
+/// # Safety
+/// Buffers must be valid for what their counts say until the operation is complete; `all` matters at the root only.
+///
+/// # Errors
+/// Wrong arguments, or the NIC fails.
+pub unsafe fn gather(
+    call: Call,
+    own: &Own<*const c_void>,
+    all: &Everyone<*mut c_void>,
+    root: c_int,
+) -> MpiResult<MPI_Request> {
+    let mut process = process::enter()?;
+    let communicator = process.communicator(call.comm)?;
+    let (root, rank, size) = (communicator.root(root)?, communicator.rank, communicator.size);
+    let receive = match rank == root {
+        // SAFETY: the caller's promise.
+        true => unsafe {
+            blocks(&process, &RECEIVE_NAMES, all.buffer, &all.places, size as usize, "received")?
+        },
+        false => Vec::new(),
+    };
+    let own = match rank == root && in_place(own.buffer) {
+        true => None,
+        false => {
+            // SAFETY: as above.
+            Some(unsafe { Block::new(&process, &SEND_NAMES, own.buffer, own.count, own.datatype, "sent")? })
+        }
+    };
+    call.launch(&mut process, move |party| algorithm::gather(party, own.clone(), receive.clone(), root))
+}
+
+/// MPI_Iscatter, MPI_Iscatterv and their kin.
+///
+/// # Safety
+/// Buffers must be valid for what their counts say until the operation is complete; `all` matters at the root only.
+///
+/// # Errors
+/// Wrong arguments, or the NIC fails.
+pub unsafe fn scatter(
+    call: Call,
+    all: &Everyone<*const c_void>,
+    own: &Own<*mut c_void>,
+    root: c_int,
+) -> MpiResult<MPI_Request> {
+    let mut process = process::enter()?;
+    let communicator = process.communicator(call.comm)?;
+    let (root, rank, size) = (communicator.root(root)?, communicator.rank, communicator.size);
+    let send = match rank == root {
+        // SAFETY: the caller's promise.
+        true => unsafe { blocks(&process, &SEND_NAMES, all.buffer, &all.places, size as usize, "sent")? },
+        false => Vec::new(),
+    };
+    let own = match rank == root && own.buffer == MPI_IN_PLACE {
+        true => None,
+        // SAFETY: as above.
+        false => Some(unsafe {
+            Block::new(&process, &RECEIVE_NAMES, own.buffer, own.count, own.datatype, "received")?
+        }),
+    };
+    call.launch(&mut process, move |party| algorithm::scatter(party, send.clone(), own.clone(), root))
+}
+
+/// MPI_Iallgather, MPI_Iallgatherv and their kin.
+///
+/// # Safety
+/// Buffers must be valid for what their counts say until the operation is complete.
+///
+/// # Errors
+/// Wrong arguments, or the NIC fails.
+pub unsafe fn allgather(
+    call: Call,
+    own: &Own<*const c_void>,
+    all: &Everyone<*mut c_void>,
+) -> MpiResult<MPI_Request> {
+    let mut process = process::enter()?;
+    let size = process.communicator(call.comm)?.size as usize;
+    // SAFETY: the caller's promise.
+    let receive = unsafe { blocks(&process, &RECEIVE_NAMES, all.buffer, &all.places, size, "received")? };
+    let own = match in_place(own.buffer) {
+        true => None,
+        false => {
+            // SAFETY: as above.
+            Some(unsafe { Block::new(&process, &SEND_NAMES, own.buffer, own.count, own.datatype, "sent")? })
+        }
+    };
+    call.launch(&mut process, move |party| algorithm::allgather(party, own.clone(), receive.clone()))
+}
+
+/// MPI_Ialltoall, MPI_Ialltoallv, MPI_Alltoallw and their kin.
+///
+/// # Safety
+/// Buffers must be valid for what their counts say until the operation is complete.
+///
+/// # Errors
+/// Wrong arguments, or the NIC fails.
+pub unsafe fn alltoall(
+    call: Call,
+    send: &Everyone<*const c_void>,
+    receive: &Everyone<*mut c_void>,
+) -> MpiResult<MPI_Request> {
+    let mut process = process::enter()?;
+    let size = process.communicator(call.comm)?.size as usize;
+    // SAFETY: the caller's promise.
+    let incoming =
+        unsafe { blocks(&process, &RECEIVE_NAMES, receive.buffer, &receive.places, size, "received")? };
+    let outgoing = match in_place(send.buffer) {
+        true => None,
+        // SAFETY: as above.
+        false => Some(unsafe { blocks(&process, &SEND_NAMES, send.buffer, &send.places, size, "sent")? }),
+    };
+    call.launch(&mut process, move |party| algorithm::alltoall(party, outgoing.clone(), incoming.clone()))
+}

@@ -1,0 +1,146 @@
+//! Calls that combine operands: their arguments, checked (MPI-5.0, §6.9 to §6.11).
+
+use super::super::algorithm::{self, Operands};
+use super::super::reduce_scatter::{Shares, shares_of};
+use super::super::reduction::Reduction;
+use super::super::scan::ScanKind;
+use super::Call;
+use crate::constants::*;
+use crate::datatype::buffer::{Names, RECEIVE_NAMES, SEND_NAMES};
+use crate::error::MpiResult;
+use crate::process;
+use std::ffi::{c_int, c_void};
+
+/// The two vectors of a reduction.
+#[derive(Clone, Copy, Debug)]
+pub struct Vectors {
+    /// This member's operands, or MPI_IN_PLACE.
+    pub send: *const c_void,
+    /// Where the result goes.
+    pub receive: *mut c_void,
+    /// Elements.
+    pub count: i64,
+    /// Their type.
+    pub datatype: MPI_Datatype,
+    /// What is done with them.
+    pub op: MPI_Op,
+}
+
+impl Vectors {
+    fn source(&self) -> *const c_void {
+        if self.send == MPI_IN_PLACE.cast_const() { self.receive.cast_const() } else { self.send }
+    }
+
+    fn operands(&self, from: *const c_void) -> Operands {
+        Operands { from: from.cast(), to: self.receive.cast(), count: self.count as usize }
+    }
+}
+
+/// MPI_Ireduce and its kin.
+///
+/// # Safety
+/// The vectors must be valid for their elements until the operation is complete; the result's matters at the root only.
+///
+/// # Errors
+/// Wrong arguments, or the NIC fails.
+pub unsafe fn reduce(call: Call, vectors: &Vectors, root: c_int) -> MpiResult<MPI_Request> {
+    let mut process = process::enter()?;
+    let communicator = process.communicator(call.comm)?;
+    let (root, rank) = (communicator.root(root)?, communicator.rank);
+    let reduction = Reduction::new(&process, vectors.op, vectors.datatype)?;
+    let from = if rank == root { vectors.source() } else { vectors.send };
+    reduction.check(&SEND_NAMES, from, vectors.count)?;
+    if rank == root {
+        reduction.check(&RECEIVE_NAMES, vectors.receive, vectors.count)?;
+    }
+    let operands = vectors.operands(from);
+    call.launch(&mut process, move |party| {
+        algorithm::reduce(party, reduction.clone(), operands.clone(), root)
+    })
+}
+
+/// MPI_Iallreduce and its kin.
+///
+/// # Safety
+/// The vectors must be valid for their elements until the operation is complete.
+///
+/// # Errors
+/// Wrong arguments, or the NIC fails.
+pub unsafe fn allreduce(call: Call, vectors: &Vectors) -> MpiResult<MPI_Request> {
+    let mut process = process::enter()?;
+    process.communicator(call.comm)?;
+    let reduction = Reduction::new(&process, vectors.op, vectors.datatype)?;
+    let from = vectors.source();
+    reduction.check(&RECEIVE_NAMES, vectors.receive, vectors.count)?;
+    reduction.check(&SEND_NAMES, from, vectors.count)?;
+    let operands = vectors.operands(from);
+    call.launch(&mut process, move |party| algorithm::allreduce(party, reduction.clone(), operands.clone()))
+}
+
+/// MPI_Iscan, MPI_Iexscan and their kin.
+///
+/// # Safety
+/// The vectors must be valid for their elements until the operation is complete.
+///
+/// # Errors
+/// Wrong arguments, or the NIC fails.
+pub unsafe fn scan(call: Call, kind: ScanKind, vectors: &Vectors) -> MpiResult<MPI_Request> {
+    let mut process = process::enter()?;
+    process.communicator(call.comm)?;
+    let reduction = Reduction::new(&process, vectors.op, vectors.datatype)?;
+    let from = vectors.source();
+    reduction.check(&SEND_NAMES, from, vectors.count)?;
+    reduction.check(&RECEIVE_NAMES, vectors.receive, vectors.count)?;
+    let operands = vectors.operands(from);
+    call.launch(&mut process, move |party| algorithm::scan(party, reduction.clone(), operands.clone(), kind))
+}
+
+/// MPI_Ireduce_scatter, MPI_Ireduce_scatter_block and their kin; `vectors.count` does not matter.
+///
+/// # Safety
+/// The operands must be readable for all shares (in place, where the result goes), the result's place writable for this member's, until the operation is
+/// complete; an array of shares must have a number per member.
+///
+/// # Errors
+/// Wrong arguments, or the NIC fails.
+pub unsafe fn reduce_scatter(call: Call, vectors: &Vectors, shares: &Shares) -> MpiResult<MPI_Request> {
+    const SEND: Names = ["sendbuf", "recvcounts", "datatype"];
+    const RECEIVE: Names = ["recvbuf", "recvcount", "datatype"];
+    let mut process = process::enter()?;
+    let communicator = process.communicator(call.comm)?;
+    let (rank, size) = (communicator.rank as usize, communicator.size as usize);
+    let reduction = Reduction::new(&process, vectors.op, vectors.datatype)?;
+    // SAFETY: the caller's promise.
+    let counts = unsafe { shares_of(shares, size)? };
+    let total = counts.iter().fold(0i64, |total, count| total.saturating_add(*count));
+    let from = vectors.source();
+    reduction.check(&SEND, from, total)?;
+    reduction.check(&RECEIVE, vectors.receive, counts[rank])?;
+    let shares: Vec<usize> = counts.iter().map(|count| *count as usize).collect();
+    let operands = Vectors { count: total, ..*vectors }.operands(from);
+    call.launch(&mut process, move |party| {
+        algorithm::reduce_scatter(party, reduction.clone(), operands.clone(), shares.clone())
+    })
+}
+
+/// MPI_Reduce_local: combines two vectors of this process, `inbuf` on the left.
+///
+/// # Safety
+/// `inbuf` must be readable and `inoutbuf` writable for `count` elements, and they must not overlap.
+///
+/// # Errors
+/// Wrong arguments.
+pub unsafe fn reduce_local(
+    inbuf: *const c_void,
+    inoutbuf: *mut c_void,
+    count: i64,
+    datatype: MPI_Datatype,
+    op: MPI_Op,
+) -> MpiResult {
+    let mut process = process::enter()?;
+    let reduction = Reduction::new(&process, op, datatype)?;
+    reduction.check(&["inbuf", "count", "datatype"], inbuf, count)?;
+    reduction.check(&["inoutbuf", "count", "datatype"], inoutbuf, count)?;
+    // SAFETY: the caller's promise.
+    unsafe { reduction.combine_in_memory(&mut process, inbuf.cast(), inoutbuf.cast(), count as usize) }
+}

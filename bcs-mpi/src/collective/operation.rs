@@ -1,0 +1,91 @@
+//! Operations of the program (MPI-5.0, §6.9.5): made, asked, freed.
+//!
+//! All operations, commutative or not, are applied in the order of the reduction tree, in which operands of lower ranks are on the left; so a
+//! result does not depend on whether an operation says that it commutes.
+
+use crate::constants::*;
+use crate::environment::lasting::lasting;
+use crate::error::{MpiError, MpiResult};
+use crate::handle::{Kind, Stale};
+use crate::process;
+
+/// The function of an operation.
+#[derive(Clone, Copy, Debug)]
+pub enum Function {
+    /// With a count of `int`.
+    Small(MPI_User_function),
+    /// With a large count.
+    Large(MPI_User_function_c),
+}
+
+/// An operation of the program.
+#[derive(Clone, Copy, Debug)]
+pub struct Operation {
+    /// Its function.
+    pub function: Function,
+    /// Whether it says that it commutes.
+    pub commutes: bool,
+}
+
+/// Whether a handle is none of a predefined operation.
+#[inline]
+pub fn is_user(op: MPI_Op) -> bool {
+    predefined_operation(op).is_none()
+}
+
+/// The operation of a handle.
+///
+/// # Errors
+/// It names none of the program.
+pub fn find(op: MPI_Op) -> MpiResult<Operation> {
+    lasting().operations.get(op.0).copied().map_err(|why| wrong(op, why))
+}
+
+#[cold]
+fn wrong(op: MPI_Op, why: Stale) -> MpiError {
+    MpiError::handle("op", op.0, Kind::Operation, if op == MPI_OP_NULL { Stale::Null } else { why })
+}
+
+/// MPI_Op_create and MPI_Op_create_c.
+///
+/// # Errors
+/// No function; before MPI_Init and after MPI_Finalize.
+pub fn create(function: Option<Function>, commutes: bool) -> MpiResult<MPI_Op> {
+    process::enter()?;
+    let Some(function) = function else {
+        return Err(MpiError::argument(MPI_ERR_ARG, "user_fn", "NULL", "it has to be a function"));
+    };
+    Ok(MPI_Op(lasting().operations.insert(Operation { function, commutes })))
+}
+
+/// MPI_Op_free: operations under way keep its function.
+///
+/// # Errors
+/// No such operation, or a predefined one.
+pub fn free(op: &mut MPI_Op) -> MpiResult {
+    process::enter()?;
+    if *op != MPI_OP_NULL
+        && let Some(predefined) = predefined_operation(*op)
+    {
+        let allowed = "a predefined operation cannot be freed";
+        return Err(MpiError::argument(MPI_ERR_OP, "op", predefined.name, allowed));
+    }
+    lasting().operations.remove(op.0).map_err(|why| wrong(*op, why))?;
+    *op = MPI_OP_NULL;
+    Ok(())
+}
+
+/// MPI_Op_commutative: all predefined operations commute but those that take one operand alone.
+///
+/// # Errors
+/// No such operation.
+pub fn commutes(op: MPI_Op) -> MpiResult<bool> {
+    process::enter()?;
+    if op == MPI_OP_NULL {
+        return Err(wrong(op, Stale::Null));
+    }
+    match predefined_operation(op) {
+        Some(_) => Ok(op != MPI_REPLACE && op != MPI_NO_OP),
+        None => Ok(find(op)?.commutes),
+    }
+}

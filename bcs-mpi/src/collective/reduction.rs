@@ -1,0 +1,308 @@
+//! A reduction of any kind: what vectors of operands look like on their way, and how two are combined.
+//!
+//! Operands of predefined operations travel as they lie in memory, padding included, as in the blocking forms. Those of an operation of the program
+//! travel packed unless they lie together, and are spread out as their datatype has them when the function is called; it runs without the
+//! library's lock.
+
+use super::operand::Operand;
+use super::operation::{self, Function};
+use super::reduce::vector_bytes;
+use crate::constants::*;
+use crate::datatype::Type;
+use crate::datatype::buffer::{Names, check_address, check_count};
+use crate::error::MpiResult;
+use crate::process::{Guard, Process};
+use crate::progress::task::{unguarded, with};
+use nic_emu::arith::Arithmetic;
+use nic_emu::arith::reduction_tree::ReductionTree;
+use std::ffi::{c_int, c_void};
+use std::num::NonZeroU32;
+use std::ops::{Deref, DerefMut};
+use std::sync::Arc;
+
+/// A vector of operands, aligned for any type.
+#[derive(Clone, Debug, Default)]
+pub struct Vector {
+    words: Vec<u128>,
+    bytes: usize,
+}
+
+impl Vector {
+    /// One of so many bytes, all 0.
+    pub fn new(bytes: usize) -> Self {
+        Self { words: vec![0; bytes.div_ceil(size_of::<u128>())], bytes }
+    }
+}
+
+impl Deref for Vector {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        // SAFETY: the words have as many bytes, all of them initialised.
+        unsafe { std::slice::from_raw_parts(self.words.as_ptr().cast(), self.bytes) }
+    }
+}
+
+impl DerefMut for Vector {
+    fn deref_mut(&mut self) -> &mut [u8] {
+        // SAFETY: as above.
+        unsafe { std::slice::from_raw_parts_mut(self.words.as_mut_ptr().cast(), self.bytes) }
+    }
+}
+
+/// What is done with vectors of operands.
+#[derive(Clone, Debug)]
+pub struct Reduction {
+    kind: Kind,
+    /// Bytes of an element on its way.
+    pub element: usize,
+}
+
+#[derive(Clone, Debug)]
+enum Kind {
+    Predefined(Operand, Arithmetic),
+    User(User),
+}
+
+/// An operation of the program, on a datatype.
+#[derive(Clone, Debug)]
+struct User {
+    function: Function,
+    /// The datatype as the program has named it.
+    datatype: MPI_Datatype,
+    of: Arc<Type>,
+    /// Elements have no bytes between them and begin at their address.
+    together: bool,
+}
+
+impl Reduction {
+    /// The reduction that a call's `op` and `datatype` say.
+    ///
+    /// # Errors
+    /// No such operation or datatype, or one that does not go with the other.
+    pub fn new(process: &Process, op: MPI_Op, datatype: MPI_Datatype) -> MpiResult<Self> {
+        if !operation::is_user(op) {
+            let operand = Operand::new(&process.datatypes, op, datatype)?;
+            let software = process.port.memory().header().arithmetic.get() == 1;
+            let arithmetic = if software { Arithmetic::SoftFloat } else { Arithmetic::Native };
+            return Ok(Self { element: operand.extent, kind: Kind::Predefined(operand, arithmetic) });
+        }
+        let function = operation::find(op)?.function;
+        let of = process.datatypes.committed("datatype", datatype)?.clone();
+        let together = of.layout(1).as_block() == Some(0) && of.size() == of.extent();
+        let element = of.size() as usize;
+        Ok(Self { element, kind: Kind::User(User { function, datatype, of, together }) })
+    }
+
+    /// The numbers of a predefined operation that the NIC can do.
+    pub fn on_nic(&self) -> Option<(u8, u8)> {
+        match &self.kind {
+            Kind::Predefined(operand, _) => operand.on_nic(),
+            Kind::User(_) => None,
+        }
+    }
+
+    /// Checks a vector of the program; answers its bytes on their way.
+    ///
+    /// # Errors
+    /// A count that cannot be, or a null buffer for something.
+    pub fn check(&self, names: &Names, buffer: *const c_void, count: i64) -> MpiResult<usize> {
+        match &self.kind {
+            Kind::Predefined(operand, _) => vector_bytes(names, buffer, count, operand.extent),
+            Kind::User(user) => {
+                let bytes = check_count(names[1], &user.of, count)?;
+                let action = if names[0] == "recvbuf" { "received" } else { "sent" };
+                check_address(names[0], buffer, &user.of, count, action)?;
+                Ok(bytes)
+            }
+        }
+    }
+
+    /// Bytes in memory from one element to the next.
+    fn extent(&self) -> isize {
+        match &self.kind {
+            Kind::Predefined(operand, _) => operand.extent as isize,
+            Kind::User(user) => user.of.extent() as isize,
+        }
+    }
+
+    /// `count` elements of the program's, from the `first` on, as they travel.
+    ///
+    /// # Safety
+    /// They must be readable, as [`Self::check`] has found them.
+    pub unsafe fn load(&self, buffer: *const u8, first: usize, count: usize) -> Vector {
+        let from = buffer.wrapping_offset((first as isize).wrapping_mul(self.extent()));
+        let mut vector = Vector::new(count * self.element);
+        match &self.kind {
+            Kind::User(user) if !user.together => {
+                let layout = user.of.layout(count as i64);
+                // SAFETY: the caller's promise; the vector has the room.
+                unsafe { layout.cursor().pack_raw(from, vector.as_mut_ptr(), vector.len()) };
+            }
+            _ if vector.is_empty() => {}
+            // SAFETY: as above.
+            _ => unsafe { std::ptr::copy_nonoverlapping(from, vector.as_mut_ptr(), vector.len()) },
+        }
+        vector
+    }
+
+    /// Puts elements that have travelled where the program wants them.
+    ///
+    /// # Safety
+    /// The buffer must be writable for them, as [`Self::check`] has found it.
+    pub unsafe fn store(&self, vector: &[u8], buffer: *mut u8) {
+        match &self.kind {
+            Kind::User(user) if !user.together => {
+                let count = vector.len() / self.element.max(1);
+                // SAFETY: the caller's promise.
+                unsafe { user.of.layout(count as i64).unpack(vector, buffer) };
+            }
+            _ if vector.is_empty() => {}
+            // SAFETY: as above; a program may pass one buffer twice.
+            _ => unsafe { std::ptr::copy(vector.as_ptr(), buffer, vector.len()) },
+        }
+    }
+
+    /// `inout = left op inout`; `left` is of the lower ranks. In a task.
+    ///
+    /// # Errors
+    /// Lengths that differ: not for what [`Self::check`] has found well.
+    pub fn combine(&self, left: &mut [u8], inout: &mut [u8]) -> MpiResult {
+        match &self.kind {
+            Kind::Predefined(operand, arithmetic) => operand.combine(left, inout, *arithmetic),
+            Kind::User(user) => user.combine(left, inout),
+        }
+    }
+
+    /// Combines the vectors of consecutive ranks from 0 on, in the order of the reduction tree over as many; answers none for none. In a task.
+    ///
+    /// # Errors
+    /// As [`Self::combine`].
+    pub fn combine_all(&self, mut vectors: Vec<Vector>) -> MpiResult<Option<Vector>> {
+        let Some(ranks) = NonZeroU32::new(vectors.len() as u32) else { return Ok(None) };
+        for step in ReductionTree::new(ranks).steps(0..ranks.get()) {
+            let (left, right) = vectors.split_at_mut(step.right as usize);
+            self.combine(&mut left[step.left as usize], &mut right[0])?;
+        }
+        Ok(vectors.pop())
+    }
+
+    /// Combines two vectors of the program's, in a call: MPI_Reduce_local.
+    ///
+    /// # Safety
+    /// `left` must be readable and `inout` writable for `count` elements.
+    ///
+    /// # Errors
+    /// As [`Self::combine`].
+    pub unsafe fn combine_in_memory(
+        &self,
+        guard: &mut Guard,
+        left: *const u8,
+        inout: *mut u8,
+        count: usize,
+    ) -> MpiResult {
+        match &self.kind {
+            Kind::Predefined(operand, arithmetic) => {
+                let bytes = count * operand.extent;
+                if bytes == 0 {
+                    return Ok(());
+                }
+                // SAFETY: the caller's promise.
+                let (left, inout) = unsafe {
+                    (std::slice::from_raw_parts(left, bytes), std::slice::from_raw_parts_mut(inout, bytes))
+                };
+                operand.combine(left, inout, *arithmetic)
+            }
+            Kind::User(user) => {
+                let (function, mut datatype) = (user.function, user.datatype);
+                // SAFETY: as above; the program vouches for its function.
+                guard.without_lock(|| unsafe {
+                    call(function, left.cast_mut(), inout, count, user.of.extent() as isize, &mut datatype);
+                });
+                Ok(())
+            }
+        }
+    }
+}
+
+/// Calls a function of the program for any number of elements.
+///
+/// # Safety
+/// Both vectors must be what the function takes.
+unsafe fn call(
+    function: Function,
+    left: *mut u8,
+    inout: *mut u8,
+    count: usize,
+    extent: isize,
+    datatype: &mut MPI_Datatype,
+) {
+    match function {
+        Function::Large(function) => {
+            let mut count = count as MPI_Count;
+            // SAFETY: the caller's promise.
+            unsafe { function(left.cast(), inout.cast(), &mut count, datatype) };
+        }
+        Function::Small(function) => {
+            let mut first = 0;
+            while first < count {
+                let mut part = (count - first).min(c_int::MAX as usize) as c_int;
+                let at = (first as isize).wrapping_mul(extent);
+                first += part as usize;
+                // SAFETY: as above.
+                unsafe {
+                    function(
+                        left.wrapping_offset(at).cast(),
+                        inout.wrapping_offset(at).cast(),
+                        &mut part,
+                        datatype,
+                    );
+                }
+            }
+        }
+    }
+}
+
+impl User {
+    fn combine(&self, left: &mut [u8], inout: &mut [u8]) -> MpiResult {
+        let size = self.of.size() as usize;
+        if size == 0 || inout.is_empty() {
+            return Ok(());
+        }
+        let count = inout.len() / size;
+        let (function, extent) = (self.function, self.of.extent() as isize);
+        // The program may have freed its handle since: then the function is told another of the same type.
+        let (mut datatype, is_own) = with(|process| {
+            let known = process.datatypes.find("datatype", self.datatype);
+            let known = known.is_ok_and(|of| Arc::ptr_eq(of, &self.of));
+            let handle = if known { self.datatype } else { process.datatypes.insert(self.of.clone(), true) };
+            Ok((handle, !known))
+        })?;
+        if self.together {
+            let (left, inout) = (left.as_mut_ptr(), inout.as_mut_ptr());
+            // SAFETY: both have `count` elements; the program vouches for its function.
+            unguarded(|| unsafe { call(function, left, inout, count, extent, &mut datatype) })?;
+        } else {
+            let layout = self.of.layout(count as i64);
+            // The count was checked when the operation was called.
+            let (first, end) = self.of.span(count as i64).ok().flatten().unwrap_or((0, 0));
+            let bytes = (end - first) as usize + 1;
+            let (mut one, mut other) = (Vector::new(bytes), Vector::new(bytes));
+            let place = |vector: &mut Vector| vector.as_mut_ptr().wrapping_offset(-(first as isize));
+            let (one, other) = (place(&mut one), place(&mut other));
+            // SAFETY: both have room for the span of `count` elements, and the layout's bytes lie in it.
+            unsafe {
+                layout.unpack(left, one);
+                layout.unpack(inout, other);
+            }
+            // SAFETY: as above.
+            unguarded(|| unsafe { call(function, one, other, count, extent, &mut datatype) })?;
+            // SAFETY: as above; `inout` has the room.
+            unsafe { layout.cursor().pack_raw(other, inout.as_mut_ptr(), inout.len()) };
+        }
+        if is_own {
+            with(|process| process.datatypes.remove("datatype", datatype))?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,139 @@
+//! Progress: operations of several steps that go on while the rank is in any MPI call (MPI-5.0, §3.7.4, §6.12; design §4).
+//!
+//! An operation is a future. It is polled by whoever is in MPI: every wait and every test advances all that are under way, so they
+//! complete in any order, whatever the program waits for. What the NIC does of an operation it does without the rank.
+//!
+//! - [`task`]: how a future gets at the process while it is polled, and how a call drives one on its own stack;
+//! - [`party`]: the members of a communicator in one collective operation, and the futures of their messages.
+//!
+//! Invariant: a future that is being polled is in no list, so no other thread polls it, even while it runs a function of the program and the
+//! library's lock is free.
+
+pub mod party;
+pub mod task;
+
+use crate::constants::{MPI_Comm, MPI_Request};
+use crate::error::MpiResult;
+use crate::process::{Guard, Process};
+use crate::request::{Operation, State, Status};
+use nic_emu::status::WaitingFor;
+use std::collections::VecDeque;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::Poll;
+
+/// How an operation ended, once it has: shared between the operation and its request.
+type End = Arc<Mutex<Option<MpiResult>>>;
+
+/// An operation that is under way.
+struct Task {
+    future: Pin<Box<dyn Future<Output = MpiResult>>>,
+    end: End,
+}
+
+/// The operations of this process that are under way.
+#[derive(Default)]
+pub struct Progress {
+    tasks: VecDeque<Task>,
+}
+
+/// The request of an operation that is under way.
+struct Started {
+    end: End,
+    what: WaitingFor,
+}
+
+impl Progress {
+    /// Adds an operation that does its first step when the process is next advanced; answers what its request waits for.
+    pub fn add(&mut self, what: WaitingFor, future: impl Future<Output = MpiResult> + 'static) -> State {
+        self.push(what, Box::pin(future))
+    }
+
+    fn push(&mut self, what: WaitingFor, future: Pin<Box<dyn Future<Output = MpiResult>>>) -> State {
+        let end = End::default();
+        self.tasks.push_back(Task { future, end: end.clone() });
+        State::Operation(Box::new(Started { end, what }))
+    }
+}
+
+impl Operation for Started {
+    fn advance(&mut self, _: &mut Process) -> MpiResult<Option<Status>> {
+        let end = self.end.lock().unwrap_or_else(PoisonError::into_inner).take();
+        end.map(|result| result.map(|()| Status::EMPTY)).transpose()
+    }
+
+    fn waits_for(&self) -> Option<WaitingFor> {
+        Some(self.what)
+    }
+
+    fn is_collective(&self) -> bool {
+        true
+    }
+}
+
+impl Guard {
+    /// Advances every operation that is under way, as far as it goes now.
+    ///
+    /// # Errors
+    /// What ends the job; other errors are for those who complete the operation.
+    #[inline]
+    pub fn advance(&mut self) -> MpiResult {
+        if self.progress.tasks.is_empty() { Ok(()) } else { self.advance_all() }
+    }
+
+    #[inline(never)]
+    fn advance_all(&mut self) -> MpiResult {
+        // Other threads may take, add and put back tasks meanwhile: turns are counted, and each takes the first.
+        for _ in 0..self.progress.tasks.len() {
+            let Some(mut task) = self.progress.tasks.pop_front() else { break };
+            match task::poll(self, task.future.as_mut()) {
+                Poll::Pending => self.progress.tasks.push_back(task),
+                Poll::Ready(Err(error)) if error.problem().ends_job() => return Err(error),
+                Poll::Ready(result) => {
+                    // What the operation kept goes before its end is seen.
+                    drop(task.future);
+                    *task.end.lock().unwrap_or_else(PoisonError::into_inner) = Some(result);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Starts an operation: it does at once what it can. `what` is what a hang report says of a rank that waits for it.
+    ///
+    /// # Errors
+    /// It failed at once.
+    pub fn start(
+        &mut self,
+        what: WaitingFor,
+        future: impl Future<Output = MpiResult> + 'static,
+    ) -> MpiResult<State> {
+        let mut future: Pin<Box<dyn Future<Output = MpiResult>>> = Box::pin(future);
+        match task::poll(self, future.as_mut()) {
+            Poll::Ready(result) => {
+                result?;
+                self.port.nudge(false)?;
+                Ok(State::Complete(crate::request::Finished::well(Status::EMPTY)))
+            }
+            Poll::Pending => {
+                let state = self.progress.push(what, future);
+                self.port.nudge(true)?;
+                Ok(state)
+            }
+        }
+    }
+
+    /// Starts an operation of a communicator; answers its request.
+    ///
+    /// # Errors
+    /// It failed at once.
+    pub fn start_request(
+        &mut self,
+        comm: MPI_Comm,
+        what: WaitingFor,
+        future: impl Future<Output = MpiResult> + 'static,
+    ) -> MpiResult<MPI_Request> {
+        let state = self.start(what, future)?;
+        Ok(self.requests.insert(state, comm))
+    }
+}
