@@ -4,9 +4,8 @@ use crate::constants::*;
 use crate::error::{MpiError, MpiResult, Problem};
 use crate::handle::{Kind, Stale};
 use crate::process::{self, Process};
-use std::collections::HashMap;
 use std::ffi::c_int;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// An ordered set of ranks of the job.
 #[derive(Clone, Debug)]
@@ -18,8 +17,37 @@ pub enum Group {
         /// How many.
         size: u32,
     },
+    /// Ranks at equal distances, up or down.
+    Strided {
+        /// The first rank in the job.
+        first: u32,
+        /// From one rank to the next: neither 0 nor 1.
+        stride: i32,
+        /// How many, 2 or more.
+        size: u32,
+    },
     /// Any others.
-    List(Arc<[u32]>),
+    List(Arc<Members>),
+}
+
+/// Ranks of the job in the order of a group, and an index that is made when one is first looked up.
+#[derive(Debug)]
+pub struct Members {
+    ranks: Box<[u32]>,
+    /// Ranks of the job with their members, sorted.
+    index: OnceLock<Box<[(u32, u32)]>>,
+}
+
+impl Members {
+    fn member(&self, job_rank: u32) -> Option<u32> {
+        let index = self.index.get_or_init(|| {
+            let mut index: Box<[(u32, u32)]> = self.ranks.iter().copied().zip(0..).collect();
+            index.sort_unstable();
+            index
+        });
+        let at = index.binary_search_by_key(&job_rank, |(rank, _)| *rank).ok()?;
+        Some(index[at].1)
+    }
 }
 
 /// The group without members.
@@ -28,19 +56,33 @@ pub const EMPTY: Group = Group::Range { first: 0, size: 0 };
 impl Group {
     /// The group of these ranks of the job, in this order.
     pub fn of(ranks: Vec<u32>) -> Self {
+        let size = ranks.len() as u32;
         let first = ranks.first().copied().unwrap_or(0);
-        if ranks.iter().enumerate().all(|(i, &rank)| rank == first.wrapping_add(i as u32)) {
-            return Group::Range { first, size: ranks.len() as u32 };
+        let stride = ranks.get(1).map_or(1, |&second| i64::from(second) - i64::from(first));
+        let at = |member: usize| i64::from(first) + stride * member as i64;
+        match i32::try_from(stride) {
+            Ok(stride) if ranks.iter().enumerate().all(|(i, &rank)| i64::from(rank) == at(i)) => {
+                Self::strided(first, stride, size)
+            }
+            _ => Group::List(Arc::new(Members { ranks: ranks.into(), index: OnceLock::new() })),
         }
-        Group::List(ranks.into())
+    }
+
+    /// The group of ranks at equal distances.
+    fn strided(first: u32, stride: i32, size: u32) -> Self {
+        if stride == 1 || size < 2 {
+            Group::Range { first, size }
+        } else {
+            Group::Strided { first, stride, size }
+        }
     }
 
     /// Members.
     #[inline]
     pub fn size(&self) -> u32 {
         match self {
-            Group::Range { size, .. } => *size,
-            Group::List(ranks) => ranks.len() as u32,
+            Group::Range { size, .. } | Group::Strided { size, .. } => *size,
+            Group::List(list) => list.ranks.len() as u32,
         }
     }
 
@@ -49,28 +91,46 @@ impl Group {
     pub fn job_rank(&self, member: u32) -> u32 {
         match self {
             Group::Range { first, .. } => first + member,
-            Group::List(ranks) => ranks[member as usize],
+            Group::Strided { first, stride, .. } => (*first as i64 + *stride as i64 * member as i64) as u32,
+            Group::List(list) => list.ranks[member as usize],
         }
     }
 
     /// All members' ranks in the job.
     pub fn ranks(&self) -> Vec<u32> {
-        (0..self.size()).map(|member| self.job_rank(member)).collect()
+        self.iter().collect()
     }
 
-    /// The member that is this rank of the job.
+    /// The same, one after the other.
+    fn iter(&self) -> impl Iterator<Item = u32> + '_ {
+        (0..self.size()).map(|member| self.job_rank(member))
+    }
+
+    /// The member that is this rank of the job: computed, or found in the logarithm of the group's size.
     pub fn member(&self, job_rank: u32) -> Option<u32> {
         match self {
             Group::Range { first, size } => job_rank.checked_sub(*first).filter(|member| member < size),
-            Group::List(ranks) => ranks.iter().position(|&rank| rank == job_rank).map(|member| member as u32),
+            Group::Strided { first, stride, size } => {
+                let (distance, stride) = (i64::from(job_rank) - i64::from(*first), i64::from(*stride));
+                let member = distance / stride;
+                let is_one = distance % stride == 0 && (0..i64::from(*size)).contains(&member);
+                is_one.then_some(member as u32)
+            }
+            Group::List(list) => list.member(job_rank),
         }
+    }
+
+    /// Whether every member of `other` is one of this group.
+    pub fn contains(&self, other: &Group) -> bool {
+        other.iter().all(|rank| self.member(rank).is_some())
     }
 
     /// Its first so many members.
     pub fn first(&self, size: u32) -> Self {
         match self {
             Group::Range { first, .. } => Group::Range { first: *first, size },
-            Group::List(ranks) => Group::of(ranks[..size as usize].to_vec()),
+            Group::Strided { first, stride, .. } => Self::strided(*first, *stride, size),
+            Group::List(list) => Group::of(list.ranks[..size as usize].to_vec()),
         }
     }
 
@@ -79,23 +139,29 @@ impl Group {
         Group::of(members.iter().map(|&member| self.job_rank(member)).collect())
     }
 
-    /// Members by rank in the job, for many look-ups.
-    fn index(&self) -> HashMap<u32, u32> {
-        (0..self.size()).map(|member| (self.job_rank(member), member)).collect()
-    }
-
     /// MPI_IDENT, MPI_SIMILAR or MPI_UNEQUAL.
     pub fn compare(&self, other: &Group) -> c_int {
         if self.size() != other.size() {
-            return MPI_UNEQUAL;
+            MPI_UNEQUAL
+        } else if self.iter().eq(other.iter()) {
+            MPI_IDENT
+        } else if self.contains(other) {
+            MPI_SIMILAR
+        } else {
+            MPI_UNEQUAL
         }
-        let (mut mine, mut theirs) = (self.ranks(), other.ranks());
-        if mine == theirs {
-            return MPI_IDENT;
-        }
-        mine.sort_unstable();
-        theirs.sort_unstable();
-        if mine == theirs { MPI_SIMILAR } else { MPI_UNEQUAL }
+    }
+
+    /// The members of both groups as an operation says, in its order.
+    fn combined(&self, operation: SetOperation, other: &Group) -> Self {
+        let in_other = |rank: &u32| other.member(*rank).is_some();
+        Group::of(match operation {
+            SetOperation::Union => {
+                self.iter().chain(other.iter().filter(|&rank| self.member(rank).is_none())).collect()
+            }
+            SetOperation::Intersection => self.iter().filter(in_other).collect(),
+            SetOperation::Difference => self.iter().filter(|rank| !in_other(rank)).collect(),
+        })
     }
 }
 
@@ -180,13 +246,12 @@ pub fn compare(first: MPI_Group, second: MPI_Group) -> MpiResult<c_int> {
 pub fn translate_ranks(first: MPI_Group, ranks: &[c_int], second: MPI_Group, to: &mut [c_int]) -> MpiResult {
     let process = process::enter()?;
     let (first, second) = (resolve(&process, "group1", first)?, resolve(&process, "group2", second)?);
-    let index = second.index();
     for (to, &rank) in to.iter_mut().zip(ranks) {
         *to = if rank == MPI_PROC_NULL {
             MPI_PROC_NULL
         } else {
             let job_rank = first.job_rank(member("ranks1", rank, &first)?);
-            index.get(&job_rank).map_or(MPI_UNDEFINED, |&member| member as c_int)
+            second.member(job_rank).map_or(MPI_UNDEFINED, |member| member as c_int)
         };
     }
     Ok(())
@@ -228,29 +293,24 @@ fn excluding(group: &Group, members: &[u32]) -> Group {
     Group::of(kept.map(|member| group.job_rank(member)).collect())
 }
 
-fn including(group: &Group, members: &[u32]) -> Group {
-    Group::of(members.iter().map(|&member| group.job_rank(member)).collect())
-}
-
-/// The ranks of MPI_Group_range_incl and _excl: first, last, stride.
-fn expand(ranges: &[[c_int; 3]]) -> MpiResult<Vec<c_int>> {
+/// The ranks of MPI_Group_range_incl and _excl, of a group of this size: first, last, stride. What more than the whole group is names a rank twice, and ends
+/// there.
+fn expand(ranges: &[[c_int; 3]], group: &Group) -> MpiResult<Vec<c_int>> {
     let mut ranks = Vec::new();
     for &[first, last, stride] in ranges {
         if stride == 0 {
             return Err(MpiError::argument(MPI_ERR_ARG, "ranges", "a stride of 0", "strides must not be 0"));
         }
-        let mut rank = first as i64;
-        while if stride > 0 { rank <= last as i64 } else { rank >= last as i64 } {
-            ranks.push(rank as c_int);
-            rank += stride as i64;
-            if ranks.len() > u16::MAX as usize * 256 {
-                return Err(MpiError::argument(
-                    MPI_ERR_RANK,
-                    "ranges",
-                    last,
-                    "it must name ranks of the group",
-                ));
-            }
+        let (from, step) = (i64::from(first), i64::from(stride));
+        let steps = (i64::from(last) - from) / step;
+        if (i64::from(last) - from).signum() * step.signum() < 0 {
+            continue;
+        }
+        member("ranges", first, group)?;
+        member("ranges", (from + steps * step) as c_int, group)?;
+        ranks.extend((0..=steps).map(|i| (from + i * step) as c_int));
+        if ranks.len() > group.size() as usize {
+            break;
         }
     }
     Ok(ranks)
@@ -274,7 +334,7 @@ pub fn choose(group: MPI_Group, choice: Choice, ranks: &[c_int]) -> MpiResult<MP
     let group = resolve(&process, "group", group)?;
     let members = members("ranks", ranks, &group)?;
     let new = match choice {
-        Choice::Include => including(&group, &members),
+        Choice::Include => group.choose(&members),
         Choice::Exclude => excluding(&group, &members),
     };
     Ok(store(&mut process, new))
@@ -285,7 +345,8 @@ pub fn choose(group: MPI_Group, choice: Choice, ranks: &[c_int]) -> MpiResult<MP
 /// # Errors
 /// As [`choose`], and a stride of 0.
 pub fn choose_ranges(group: MPI_Group, choice: Choice, ranges: &[[c_int; 3]]) -> MpiResult<MPI_Group> {
-    choose(group, choice, &expand(ranges)?)
+    let of = resolve(&*process::enter()?, "group", group)?;
+    choose(group, choice, &expand(ranges, &of)?)
 }
 
 /// How two groups are combined.
@@ -306,21 +367,7 @@ pub enum SetOperation {
 pub fn combine(first: MPI_Group, operation: SetOperation, second: MPI_Group) -> MpiResult<MPI_Group> {
     let mut process = process::enter()?;
     let (first, second) = (resolve(&process, "group1", first)?, resolve(&process, "group2", second)?);
-    let (in_first, in_second) = (first.index(), second.index());
-    let ranks = match operation {
-        SetOperation::Union => first
-            .ranks()
-            .into_iter()
-            .chain(second.ranks().into_iter().filter(|r| !in_first.contains_key(r)))
-            .collect(),
-        SetOperation::Intersection => {
-            first.ranks().into_iter().filter(|r| in_second.contains_key(r)).collect()
-        }
-        SetOperation::Difference => {
-            first.ranks().into_iter().filter(|r| !in_second.contains_key(r)).collect()
-        }
-    };
-    Ok(store(&mut process, Group::of(ranks)))
+    Ok(store(&mut process, first.combined(operation, &second)))
 }
 
 /// The ranks that a C array of this length holds.
@@ -350,33 +397,95 @@ pub unsafe fn array<'a, T>(argument: &'static str, length: c_int, array: *const 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
-    #[test]
-    fn a_group_of_neighbours_is_a_range_and_answers_alike() {
-        let range = Group::of(vec![3, 4, 5]);
-        assert!(matches!(range, Group::Range { first: 3, size: 3 }));
-        let list = Group::List(vec![3, 4, 5].into());
-        for group in [&range, &list] {
-            assert_eq!((group.member(4), group.member(2), group.member(6)), (Some(1), None, None));
-            assert_eq!(group.ranks(), vec![3, 4, 5]);
+    /// Distinct ranks in any order, mixed with groups of equal distances.
+    fn groups() -> impl Strategy<Value = Vec<u32>> {
+        let mixed = proptest::collection::hash_set(0u32..24, 0..12).prop_map(|set| set.into_iter().collect());
+        let strided = (0u32..24, 1u32..4, 0u32..8, any::<bool>()).prop_map(|(first, stride, size, back)| {
+            let mut ranks: Vec<u32> = (0..size).map(|i| first + i * stride).collect();
+            if back {
+                ranks.reverse();
+            }
+            ranks
+        });
+        prop_oneof![mixed, strided]
+    }
+
+    proptest! {
+        #[test]
+        fn a_group_has_its_ranks_in_their_order_however_it_is_kept(ranks in groups()) {
+            let group = Group::of(ranks.clone());
+            prop_assert_eq!(group.ranks(), ranks.clone());
+            prop_assert_eq!(group.size() as usize, ranks.len());
+            for rank in 0..60 {
+                prop_assert_eq!(group.member(rank), ranks.iter().position(|&r| r == rank).map(|at| at as u32));
+            }
+            for size in 0..=ranks.len() {
+                prop_assert_eq!(group.first(size as u32).ranks(), &ranks[..size]);
+            }
         }
-        assert_eq!(range.compare(&list), MPI_IDENT);
-        assert_eq!(range.compare(&Group::of(vec![5, 3, 4])), MPI_SIMILAR);
-        assert_eq!(range.compare(&Group::of(vec![3, 4])), MPI_UNEQUAL);
+
+        #[test]
+        fn set_operations_are_those_of_the_standard(one in groups(), other in groups()) {
+            let of = |operation| Group::of(one.clone()).combined(operation, &Group::of(other.clone())).ranks();
+            let mut union = one.clone();
+            union.extend(other.iter().filter(|rank| !one.contains(rank)));
+            prop_assert_eq!(of(SetOperation::Union), union);
+            let (both, alone): (Vec<u32>, Vec<u32>) = one.iter().partition(|rank| other.contains(rank));
+            prop_assert_eq!(of(SetOperation::Intersection), both);
+            prop_assert_eq!(of(SetOperation::Difference), alone);
+        }
+
+        #[test]
+        fn comparing_tells_the_same_members_from_the_same_order(one in groups(), other in groups()) {
+            let sorted = |ranks: &[u32]| {
+                let mut ranks = ranks.to_vec();
+                ranks.sort_unstable();
+                ranks
+            };
+            let same = sorted(&one) == sorted(&other);
+            let expected = if one == other { MPI_IDENT } else if same { MPI_SIMILAR } else { MPI_UNEQUAL };
+            prop_assert_eq!(Group::of(one.clone()).compare(&Group::of(other)), expected);
+            let back: Vec<u32> = one.iter().rev().copied().collect();
+            let expected = if back == one { MPI_IDENT } else { MPI_SIMILAR };
+            prop_assert_eq!(Group::of(one).compare(&Group::of(back)), expected);
+        }
+
+        #[test]
+        fn ranges_are_the_ranks_that_they_count(first in 0i32..20, last in -3i32..23, stride in -4i32..5) {
+            let group = Group::Range { first: 100, size: 20 };
+            let mut counted = Vec::new();
+            let mut rank = first;
+            while stride != 0 && if stride > 0 { rank <= last } else { rank >= last } {
+                counted.push(rank);
+                rank += stride;
+            }
+            let good = stride != 0 && counted.iter().all(|rank| (0..20).contains(rank));
+            prop_assert_eq!(expand(&[[first, last, stride]], &group).ok(), good.then_some(counted));
+        }
     }
 
     #[test]
-    fn ranges_expand_in_both_directions_and_end() {
-        assert_eq!(expand(&[[1, 6, 2], [9, 7, -1]]).unwrap(), vec![1, 3, 5, 9, 8, 7]);
-        assert_eq!(expand(&[[4, 1, 1]]).unwrap(), Vec::<c_int>::new());
-        assert!(expand(&[[0, 1, 0]]).is_err());
-        assert!(expand(&[[0, c_int::MAX, 1]]).is_err());
+    fn ranks_at_equal_distances_take_no_memory() {
+        assert!(matches!(Group::of(vec![3, 4, 5]), Group::Range { first: 3, size: 3 }));
+        assert!(matches!(Group::of(vec![9, 7, 5]), Group::Strided { first: 9, stride: -2, size: 3 }));
+        assert!(matches!(Group::of(vec![9]), Group::Range { first: 9, size: 1 }));
+        assert!(matches!(Group::of(vec![9, 7, 6]), Group::List(_)));
+    }
+
+    #[test]
+    fn ranges_end_where_they_leave_the_group() {
+        let group = Group::Range { first: 0, size: 10 };
+        assert_eq!(expand(&[[1, 6, 2], [9, 7, -1]], &group).unwrap(), vec![1, 3, 5, 9, 8, 7]);
+        assert!(expand(&[[0, c_int::MAX, 1]], &group).is_err());
+        assert_eq!(expand(&[[0, 9, 1], [0, 9, 1], [0, 9, 1]], &group).unwrap().len(), 20);
     }
 
     #[test]
     fn members_are_chosen_once_and_in_range() {
         let group = Group::of(vec![7, 5, 9]);
-        assert_eq!(including(&group, &members("ranks", &[2, 0], &group).unwrap()).ranks(), vec![9, 7]);
+        assert_eq!(group.choose(&members("ranks", &[2, 0], &group).unwrap()).ranks(), vec![9, 7]);
         assert_eq!(excluding(&group, &members("ranks", &[0], &group).unwrap()).ranks(), vec![5, 9]);
         assert!(members("ranks", &[1, 1], &group).is_err());
         assert!(members("ranks", &[3], &group).is_err());

@@ -211,6 +211,43 @@ static void background(void)
     CHECK_INT(class_of(MPI_Comm_idup(world, NULL, requests)), MPI_ERR_ARG);
 }
 
+/* A communicator of a group alone, without a parent; two of them with tags that tell them apart. */
+static void from_groups(void)
+{
+    MPI_Group all, part, back, end;
+    MPI_Comm first, second;
+    int ranges[1][3] = {{size - 1, 0, -1}}, own, sum, compared;
+    MPI_Comm_group(MPI_COMM_WORLD, &all);
+    MPI_Group_range_incl(all, 1, ranges, &back);
+    MPI_Comm_create_from_group(back, "one", MPI_INFO_NULL, MPI_ERRORS_RETURN, &first);
+    MPI_Comm_create_from_group(back, "two", MPI_INFO_NULL, MPI_ERRORS_RETURN, &second);
+    MPI_Comm_rank(first, &own);
+    CHECK_INT(own, size - 1 - rank);
+    MPI_Comm_compare(first, second, &compared);
+    CHECK_INT(compared, MPI_CONGRUENT);
+    MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, first);
+    CHECK_INT(sum, size * (size - 1) / 2);
+    MPI_Barrier(second);
+    CHECK_INT(class_of(MPI_Send(&own, 1, MPI_INT, size, 0, first)), MPI_ERR_RANK); /* its own error handler */
+    MPI_Comm_free(&first);
+    MPI_Comm_free(&second);
+    MPI_Comm_create_from_group(MPI_GROUP_EMPTY, "none", MPI_INFO_NULL, MPI_ERRORS_RETURN, &first);
+    CHECK(first == MPI_COMM_NULL);
+    MPI_Group_excl(all, 1, &rank, &part);
+    if (size > 1) {
+        CHECK_INT(class_of(MPI_Comm_create_from_group(part, "out", MPI_INFO_NULL, MPI_ERRORS_RETURN, &first)), MPI_ERR_GROUP);
+        MPI_Group_free(&part);
+    }
+    CHECK_INT(class_of(MPI_Comm_create_from_group(all, NULL, MPI_INFO_NULL, MPI_ERRORS_RETURN, &first)), MPI_ERR_ARG);
+    CHECK_INT(class_of(MPI_Comm_create_from_group(all, "x", MPI_INFO_NULL, MPI_ERRHANDLER_NULL, &first)), MPI_ERR_ERRHANDLER);
+    ranges[0][1] = size, ranges[0][2] = 1;
+    CHECK_INT(class_of(MPI_Group_range_incl(all, 1, ranges, &end)), MPI_ERR_RANK);
+    ranges[0][2] = 0;
+    CHECK_INT(class_of(MPI_Group_range_excl(all, 1, ranges, &end)), MPI_ERR_ARG);
+    MPI_Group_free(&back);
+    MPI_Group_free(&all);
+}
+
 int main(int argc, char **argv)
 {
     start(&argc, &argv);
@@ -221,6 +258,7 @@ int main(int argc, char **argv)
     graphs();
     distributed();
     background();
+    from_groups();
     MPI_Comm_free(&world);
     MPI_Finalize();
     return 0;

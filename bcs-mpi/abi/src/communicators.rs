@@ -3,7 +3,7 @@
 use crate::edge::{object, place, result_string, string};
 use bcs_mpi::attributes;
 use bcs_mpi::communicator::idup::idup;
-use bcs_mpi::communicator::{self, create, hints};
+use bcs_mpi::communicator::{self, by_group, create, hints};
 use bcs_mpi::constants::*;
 use mds::Primitive;
 use std::ffi::{c_char, c_int, c_void};
@@ -65,7 +65,14 @@ calls! {
     }
     call MPI_Comm_create_group(comm: MPI_Comm, group: MPI_Group, tag: c_int, newcomm: *mut MPI_Comm)
     [time CommCreateGroup(0) on comm] {
-        place(newcomm, "newcomm")?.set(create::create_group(comm, group, tag)?)
+        place(newcomm, "newcomm")?.set(by_group::create_group(comm, group, tag)?)
+    }
+    call MPI_Comm_create_from_group(
+        group: MPI_Group, stringtag: *const c_char, info: MPI_Info, errhandler: MPI_Errhandler, newcomm: *mut MPI_Comm,
+    ) [time CommCreateFromGroup(0)] {
+        let newcomm = place(newcomm, "newcomm")?;
+        let stringtag = string(stringtag, "stringtag", MPI_ERR_ARG)?;
+        newcomm.set(by_group::create_from_group(group, &stringtag, info, errhandler)?)
     }
     call MPI_Comm_free(comm: *mut MPI_Comm) [time CommFree(0)] {
         let comm = object(comm, "comm")?;

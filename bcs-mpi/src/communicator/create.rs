@@ -15,9 +15,6 @@ use crate::handle::{Kind, Stale};
 use crate::process::{self, Guard, Process};
 use crate::topology::Topology;
 use mds::Primitive;
-use nic_emu::matching::Envelope;
-use nic_emu::port::{Posted, Send};
-use nic_emu::status::WaitingFor;
 use std::ffi::c_int;
 use std::sync::atomic::Ordering;
 
@@ -234,10 +231,10 @@ pub fn split_type(comm: MPI_Comm, split_type: c_int, key: c_int, info: MPI_Info)
 }
 
 /// The group of an argument whose members are all in the communicator.
-fn subgroup(process: &Process, comm: MPI_Comm, handle: MPI_Group) -> MpiResult<Group> {
+pub(super) fn subgroup(process: &Process, comm: MPI_Comm, handle: MPI_Group) -> MpiResult<Group> {
     let group = group::resolve(process, "group", handle)?;
     let communicator = process.communicator(comm)?;
-    if group.ranks().iter().any(|&rank| communicator.group.member(rank).is_none()) {
+    if !communicator.group.contains(&group) {
         let allowed = format!("its members must all be members of {}", communicator.title());
         return Err(MpiError::argument(
             MPI_ERR_GROUP,
@@ -265,54 +262,6 @@ pub fn create(comm: MPI_Comm, group: MPI_Group) -> MpiResult<MPI_Comm> {
     // Groups of other members are disjoint, so their first members differ.
     let leader = process.communicator(comm)?.group.member(group.job_rank(0)).unwrap_or(0);
     let new = make(&process, comm, group, first + 2 * leader)?;
-    store(&mut process, new)
-}
-
-/// MPI_Comm_create_group: only the group's members call it. Its first member tells the others the context, in messages with
-/// this tag in the parent's collective context, which programs cannot receive.
-///
-/// # Errors
-/// As [`create`], and a wrong tag.
-pub fn create_group(comm: MPI_Comm, group: MPI_Group, tag: c_int) -> MpiResult<MPI_Comm> {
-    let mut process = process::enter()?;
-    process.communicator(comm)?;
-    if tag < 0 {
-        return Err(MpiError::new(Problem::Tag { argument: "tag", value: tag, also: "" }));
-    }
-    let group = subgroup(&process, comm, group)?;
-    let Some(member) = group.member(process.place.rank) else { return Ok(MPI_COMM_NULL) };
-    let parent = process.communicator(comm)?;
-    let (context, own) = (parent.context + 1, parent.rank);
-    let leader = group.job_rank(0);
-    let source = parent.group.member(leader).unwrap_or(0);
-    let mut chosen = [0; 4];
-    if member == 0 {
-        chosen = take_contexts(&mut process, 1)?.to_ne_bytes();
-        for other in 1..group.size() {
-            let send =
-                Send { context, source: own, tag, destination: group.job_rank(other), synchronous: false };
-            // SAFETY: four bytes ride in the descriptor, so the send is complete at once.
-            let posted = unsafe { process.port.post_send(&send, chosen.as_ptr(), chosen.len())? };
-            debug_assert_eq!(posted, Posted::Complete);
-        }
-        process.port.nudge(true)?;
-    } else {
-        let envelope = Envelope { context, source, tag };
-        // SAFETY: `chosen` lives until the wait below is over, and nobody else uses it.
-        let request = unsafe { process.port.post_receive(&envelope, chosen.as_mut_ptr(), chosen.len())? };
-        let what = WaitingFor {
-            call: Primitive::CommCreateGroup.index() as u32,
-            context,
-            peer: source,
-            tag,
-            bytes: 4,
-            requests: 1,
-            peer_in_job: leader,
-            sends: false,
-        };
-        process.wait(&what, |process| Ok(process.port.test(request)?))?;
-    }
-    let new = make(&process, comm, group, u32::from_ne_bytes(chosen))?;
     store(&mut process, new)
 }
 

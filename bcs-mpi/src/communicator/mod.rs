@@ -5,6 +5,7 @@
 //! not used twice.
 
 mod attributes;
+pub mod by_group;
 pub mod create;
 pub mod hints;
 pub mod idup;

@@ -36,7 +36,7 @@ pub(crate) fn retain(handler: MPI_Errhandler) -> MpiResult {
 ///
 /// # Errors
 /// No such error handler, or one for objects of another kind.
-fn retain_for(owner: Owner, handler: MPI_Errhandler) -> MpiResult {
+pub(crate) fn retain_for(owner: Owner, handler: MPI_Errhandler) -> MpiResult {
     if is_predefined(handler) {
         return Ok(());
     }
