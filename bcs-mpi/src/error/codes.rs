@@ -138,11 +138,16 @@ impl CodeTable {
     /// MPI_Remove_error_code and MPI_Remove_error_class.
     ///
     /// # Errors
-    /// `MPI_ERR_ARG` for what the program has not added, or a class that still has codes.
+    /// `MPI_ERR_ARG` for what the program has not added, what still has a string, or a class that still has codes.
     pub fn remove(&mut self, code: c_int, is_class: bool) -> MpiResult {
         let argument = if is_class { "errorclass" } else { "errorcode" };
         match self.added.get(&code) {
-            Some(added) if (added.class == code) == is_class => {}
+            Some(added) if (added.class == code) == is_class => {
+                if added.text.is_some() {
+                    let before = "its string must be removed before it (MPI_Remove_error_string)";
+                    return Err(MpiError::argument(MPI_ERR_ARG, argument, code, before));
+                }
+            }
             _ => return Err(unknown(argument, code)),
         }
         if is_class && self.added.iter().any(|(other, added)| *other != code && added.class == code) {
@@ -200,6 +205,8 @@ mod tests {
         assert_eq!((codes.class(code).unwrap(), codes.text(code).unwrap().as_str()), (class, "no fuel"));
         assert_eq!(codes.text(class).unwrap(), "");
         assert!(codes.remove(class, true).is_err() && codes.remove(class, false).is_err());
+        assert!(codes.remove(code, false).is_err(), "it has a string");
+        codes.set_text(code, None).unwrap();
         codes.remove(code, false).unwrap();
         codes.remove(class, true).unwrap();
         assert!(codes.class(code).is_err() && codes.add_code(class).is_err());

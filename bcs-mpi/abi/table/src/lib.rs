@@ -12,6 +12,7 @@
 //! The generated files are committed; `mpi-abi-table write` makes them anew and a test fails when they are stale.
 //! Facts of the standard (appendix A and chapter 20) are facts; wording and layout are ours.
 
+pub mod conformance;
 pub mod constants;
 pub mod header;
 pub mod table;

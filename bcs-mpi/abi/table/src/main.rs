@@ -4,13 +4,15 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use mpi_abi_table::conformance::{self, Material};
 use mpi_abi_table::{Tables, generate};
 
 const USAGE: &str =
     "usage: mpi-abi-table write [DIR]   write the generated files below DIR (default: the crate bcs-mpi)
        mpi-abi-table check [DIR]   name the files that differ from what the tables make
        mpi-abi-table header        print mpi.h
-       mpi-abi-table exports       print the symbols that libmpi_abi.so.1 exports";
+       mpi-abi-table exports       print the symbols that libmpi_abi.so.1 exports
+       mpi-abi-table conformance [FILE]   print what of the standard there is, or write it to FILE";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -47,6 +49,17 @@ fn run(arguments: &[String]) -> Result<ExitCode, String> {
         }
         Some("header") => print(&mpi_abi_table::header::render(&tables))?,
         Some("exports") => print(&(tables.exported_symbols().join("\n") + "\n"))?,
+        Some("conformance") => {
+            let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../..");
+            let material = Material::read(&tables, &root).map_err(|error| error.to_string())?;
+            let text = conformance::render(&tables, &material);
+            match arguments.get(1) {
+                Some(file) => {
+                    std::fs::write(file, text).map_err(|error| format!("cannot write {file}: {error}"))?
+                }
+                None => print(&text)?,
+            }
+        }
         _ => return Err(format!("no such command\n{USAGE}")),
     }
     Ok(ExitCode::SUCCESS)

@@ -286,6 +286,14 @@ impl Tables {
     }
 }
 
+/// The title of a chapter of the standard, as the table of functions has it; empty for a chapter without functions.
+#[must_use]
+pub fn chapter_title(chapter: u8) -> &'static str {
+    let [.., (_, functions)] = SOURCES;
+    let heading = format!("# Chapter {chapter}: ");
+    functions.lines().find_map(|line| line.strip_prefix(&heading)).unwrap_or_default()
+}
+
 /// The lines of a table that hold something.
 struct Lines {
     table: &'static str,

@@ -1,0 +1,229 @@
+//! `docs/conformance.md`: by chapter of the standard, which functions the library has, which it lacks, and which a test program calls; and what is left out of
+//! mpi4py's test suite.
+//!
+//! Nothing is written down for it: functions come from the table, what is done from the C edge's source (as the library's build finds it), calls from the
+//! sources of the tests, and exclusions from the list that `scripts/mpi4py` obeys.
+
+use crate::table::{Form, Function, Tables};
+use crate::unsupported;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+/// How the file is made; it says so itself.
+pub const COMMAND: &str = "cargo run -p mpi-abi-table -- conformance docs/conformance.md";
+
+/// Where the file is, from the repository's root.
+pub const PATH: &str = "docs/conformance.md";
+
+/// Why the file cannot be made.
+#[derive(Debug, thiserror::Error)]
+pub enum ConformanceError {
+    /// A file or directory of the repository cannot be read.
+    #[error("cannot read {path}: {source}")]
+    Read {
+        /// The file or directory.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// The list of exclusions is not as it describes itself.
+    #[error("tests/mpi4py/exclusions.toml: {0}")]
+    Exclusions(String),
+}
+
+/// What the file is made from.
+#[derive(Debug, Clone)]
+pub struct Material {
+    /// Functions that the C edge defines.
+    pub done: BTreeSet<String>,
+    /// Functions that a test program calls.
+    pub called: BTreeSet<String>,
+    /// What is left out of mpi4py's test suite: the part of the standard, the reason, the names.
+    pub exclusions: Vec<[String; 3]>,
+}
+
+impl Material {
+    /// Reads the repository whose root this is.
+    ///
+    /// # Errors
+    /// [`ConformanceError`] names what cannot be read or understood.
+    pub fn read(tables: &Tables, root: &Path) -> Result<Self, ConformanceError> {
+        let edge = texts(&root.join("bcs-mpi/abi/src"), "rs")?;
+        let programs = texts(&root.join("tests/mpi"), "c")?;
+        let list = root.join("tests/mpi4py/exclusions.toml");
+        let list =
+            std::fs::read_to_string(&list).map_err(|source| ConformanceError::Read { path: list, source })?;
+        Ok(Self {
+            done: unsupported::defined(tables, edge.iter().map(String::as_str)),
+            called: called(tables, &programs),
+            exclusions: exclusions(&list)?,
+        })
+    }
+}
+
+fn texts(directory: &Path, extension: &str) -> Result<Vec<String>, ConformanceError> {
+    let failed = |path: &Path, source| ConformanceError::Read { path: path.to_owned(), source };
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(directory).map_err(|error| failed(directory, error))? {
+        let path = entry.map_err(|error| failed(directory, error))?.path();
+        if path.extension().is_some_and(|found| found == extension) {
+            found.push(std::fs::read_to_string(&path).map_err(|error| failed(&path, error))?);
+        }
+    }
+    Ok(found)
+}
+
+/// Functions that stand before an opening parenthesis in these C sources.
+fn called(tables: &Tables, sources: &[String]) -> BTreeSet<String> {
+    let mut words = BTreeSet::new();
+    for source in sources {
+        for (position, _) in source.match_indices('(') {
+            let before = &source[..position];
+            let start = before.rfind(|c: char| !c.is_ascii_alphanumeric() && c != '_').map_or(0, |at| at + 1);
+            words.insert(&before[start..]);
+        }
+    }
+    let names = tables.functions.iter().map(|function| &function.name);
+    names.filter(|name| words.contains(name.as_str())).cloned().collect()
+}
+
+fn exclusions(text: &str) -> Result<Vec<[String; 3]>, ConformanceError> {
+    let wrong = |what: String| ConformanceError::Exclusions(what);
+    let table: toml::Table = text.parse().map_err(|error: toml::de::Error| wrong(error.to_string()))?;
+    let entries = table.get("exclusion").and_then(toml::Value::as_array);
+    let entries = entries.ok_or_else(|| wrong("there is no [[exclusion]]".to_owned()))?;
+    let mut found = Vec::new();
+    for (index, entry) in entries.iter().enumerate() {
+        let field = |name: &str| {
+            let value = entry.get(name).and_then(toml::Value::as_str);
+            value.map(str::to_owned).ok_or_else(|| wrong(format!("exclusion {}: no {name}", index + 1)))
+        };
+        let lists = ["modules", "tests"].into_iter().filter_map(|list| entry.get(list)?.as_array());
+        let names: Vec<_> =
+            lists.flatten().filter_map(toml::Value::as_str).map(|n| format!("`{n}`")).collect();
+        found.push([field("because")?, field("reason")?, names.join(", ")]);
+    }
+    Ok(found)
+}
+
+/// The file.
+#[must_use]
+pub fn render(tables: &Tables, material: &Material) -> String {
+    let mut chapters: BTreeMap<u8, Vec<&Function>> = BTreeMap::new();
+    for function in tables.functions.iter().filter(|function| function.form == Form::Exported) {
+        chapters.entry(function.chapter).or_default().push(function);
+    }
+    let is_done = |function: &&Function| material.done.contains(&function.name);
+    let is_called = |function: &&Function| material.called.contains(&function.name);
+    let mut rows = String::new();
+    let mut lacking = String::new();
+    let mut sums = [0; 4];
+    for (chapter, functions) in &chapters {
+        let done = functions.iter().copied().filter(|function| is_done(function)).count();
+        let tested = functions.iter().copied().filter(is_done).filter(is_called).count();
+        let figures = [functions.len(), done, functions.len() - done, tested];
+        let title = crate::table::chapter_title(*chapter);
+        let [all, done, missing, tested] = figures;
+        let _ = writeln!(rows, "| {chapter} | {title} | {all} | {done} | {missing} | {tested} |");
+        sums.iter_mut().zip(figures).for_each(|(sum, figure)| *sum += figure);
+        if missing > 0 {
+            let names = functions.iter().copied().filter(|function| !is_done(function));
+            let names: Vec<_> = names.map(|function| format!("`{}`", function.name)).collect();
+            let _ = writeln!(lacking, "\n### {chapter}. {title}\n\n{}", wrapped(&names.join(", ")));
+        }
+    }
+    let [all, done, missing, tested] = sums;
+    let _ = writeln!(rows, "| | all | {all} | {done} | {missing} | {tested} |");
+    if lacking.is_empty() {
+        lacking.push_str("\nNothing.\n");
+    }
+    let mut excluded = String::new();
+    for [because, reason, names] in &material.exclusions {
+        let _ = writeln!(excluded, "| {because} | {names} | {reason} |");
+    }
+    format!(
+        "# What of MPI-5.0 there is
+
+Made by `{COMMAND}`; a test compares.
+
+Counted are the functions of the standard ABI, those for large counts (`_c`) as functions of their own. All are exported, with
+their twins `PMPI_`, so that every program loads. *Done* is what has code of its own; *missing* answers
+`MPI_ERR_UNSUPPORTED_OPERATION` through the error handler of its object, and what belongs to the tool interface answers that there
+is no such variable. *Tests* is how many of those done are called by the programs in `tests/mpi`; every function is
+also in a test that it is exported.
+
+| chapter | | functions | done | missing | tests |
+|---:|---|---:|---:|---:|---:|
+{rows}
+## Missing
+{lacking}
+## mpi4py
+
+`scripts/mpi4py` builds mpi4py with our `mpicc` and runs its own test suite. These parts of it are left out
+(`tests/mpi4py/exclusions.toml`); those that `scripts/test` runs meanwhile are in `tests/mpi4py/modules.txt`.
+
+| because of | what | reason |
+|---|---|---|
+{excluded}"
+    )
+}
+
+/// Lines of at most 120 columns.
+fn wrapped(text: &str) -> String {
+    let mut lines: Vec<String> = vec![String::new()];
+    for word in text.split(' ') {
+        match lines.last_mut() {
+            Some(line) if line.is_empty() => line.push_str(word),
+            Some(line) if line.len() + 1 + word.len() <= 120 => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines.join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn root() -> PathBuf {
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../..")
+    }
+
+    #[test]
+    fn the_committed_file_is_what_the_sources_make() {
+        let tables = Tables::read().unwrap();
+        let made = render(&tables, &Material::read(&tables, &root()).unwrap());
+        let committed = std::fs::read_to_string(root().join(PATH)).unwrap();
+        assert!(committed == made, "{PATH} is stale: run {COMMAND}");
+    }
+
+    #[test]
+    fn a_function_is_counted_where_it_belongs_and_named_when_it_is_missing() {
+        let tables = Tables::read().unwrap();
+        let everything: BTreeSet<_> = tables.functions.iter().map(|function| function.name.clone()).collect();
+        let programs = vec!["MPI_Send(a); /* MPI_Recv */ check(MPI_Put (b));".to_owned()];
+        let mut material =
+            Material { done: everything, called: called(&tables, &programs), exclusions: Vec::new() };
+        assert_eq!(material.called.iter().collect::<Vec<_>>(), ["MPI_Send"]);
+        assert!(render(&tables, &material).contains("\n## Missing\n\nNothing.\n"));
+        material.done.remove("MPI_Recv");
+        let text = render(&tables, &material);
+        assert!(text.contains("### 3. Point-to-point communication\n\n`MPI_Recv`\n"), "{text}");
+        assert!(text.lines().any(|line| line.starts_with("| 3 |") && line.ends_with("| 1 | 1 |")), "{text}");
+    }
+
+    #[test]
+    fn an_exclusion_without_a_reason_is_refused() {
+        let entry = "[[exclusion]]\nbecause = \"files\"\nmodules = [\"test_io\"]\n";
+        assert!(exclusions(entry).unwrap_err().to_string().ends_with("exclusion 1: no reason"));
+        let entry = format!("{entry}reason = \"none\"\ntests = [\"test_a.B.c\"]\n");
+        assert_eq!(
+            exclusions(&entry).unwrap(),
+            [["files", "none", "`test_io`, `test_a.B.c`"].map(str::to_owned)]
+        );
+    }
+}
