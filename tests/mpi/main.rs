@@ -52,6 +52,11 @@ fn persistent_collectives_are_started_as_often_as_wanted() {
 }
 
 #[test]
+fn neighbours_get_what_was_sent_along_their_edge() {
+    holds_with("neighbourhoods", &[1, 2, 3]);
+}
+
+#[test]
 fn operations_of_the_program_are_applied_in_the_order_of_ranks() {
     holds_with("operations", &[1, 2, 5, 8]);
 }

@@ -5,9 +5,11 @@
 //! blocking way ([`super::exchange`] and the NIC's own collectives) do not come here for it.
 
 mod movement;
+mod neighbourhood;
 mod reduction;
 
 pub use movement::{Everyone, allgather, alltoall, barrier, bcast, gather, scatter};
+pub use neighbourhood::{neighbour_allgather, neighbour_alltoall};
 pub use reduction::{Vectors, allreduce, reduce, reduce_local, reduce_scatter, scan};
 
 use crate::constants::{MPI_Comm, MPI_REQUEST_NULL, MPI_Request};
