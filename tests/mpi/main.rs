@@ -90,6 +90,11 @@ fn a_matched_message_is_received_by_its_handle_alone() {
 }
 
 #[test]
+fn sessions_begin_and_end_before_beside_and_after_the_world_model() {
+    holds_with("sessions", &[1, 3]);
+}
+
+#[test]
 fn communicators_keep_their_messages_and_attributes_apart() {
     holds_with("communicators", &[1, 2, 5]);
 }

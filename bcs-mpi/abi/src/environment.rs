@@ -4,7 +4,8 @@ use crate::edge::{install_panic_hook, object, place, result_string, string};
 use bcs_mpi::constants::*;
 use bcs_mpi::environment::lasting::lasting;
 use bcs_mpi::environment::{self, error_handlers};
-use bcs_mpi::process::{self, LifePhase, end, start};
+use bcs_mpi::process::life::{self, World};
+use bcs_mpi::process::{self, end, start};
 use mds::Primitive;
 use std::ffi::{c_char, c_int, c_void};
 
@@ -19,11 +20,10 @@ calls! {
         provided.set(start::init(Primitive::InitThread, required)?)
     }
     call MPI_Initialized(flag: *mut c_int) [] {
-        let before = matches!(process::phase(), LifePhase::Uninitialised | LifePhase::Starting);
-        place(flag, "flag")?.set((!before).into())
+        place(flag, "flag")?.set((life::world() != World::Before).into())
     }
     call MPI_Finalized(flag: *mut c_int) [] {
-        place(flag, "flag")?.set((process::phase() == LifePhase::Finalised).into())
+        place(flag, "flag")?.set((life::world() == World::Finalised).into())
     }
     call MPI_Finalize() [] {
         end::finalize()?

@@ -33,6 +33,19 @@ calls! {
     call MPI_Win_call_errhandler(win: MPI_Win, errorcode: c_int) [on win] {
         error_handlers::call("MPI_Win_call_errhandler", Owner::Window(win), errorcode)?
     }
+    call MPI_Session_create_errhandler(function: Option<MPI_Session_errhandler_function>, errhandler: *mut MPI_Errhandler) [] {
+        let function = function.map(HandlerFunction::Session);
+        place(errhandler, "errhandler")?.set(error_handlers::create(function, "session_errhandler_fn")?)
+    }
+    call MPI_Session_set_errhandler(session: MPI_Session, errhandler: MPI_Errhandler) [on session] {
+        error_handlers::set(Owner::Session(session), errhandler)?
+    }
+    call MPI_Session_get_errhandler(session: MPI_Session, errhandler: *mut MPI_Errhandler) [on session] {
+        place(errhandler, "errhandler")?.set(error_handlers::get(Owner::Session(session))?)
+    }
+    call MPI_Session_call_errhandler(session: MPI_Session, errorcode: c_int) [on session] {
+        error_handlers::call("MPI_Session_call_errhandler", Owner::Session(session), errorcode)?
+    }
     call MPI_File_create_errhandler(function: Option<MPI_File_errhandler_function>, errhandler: *mut MPI_Errhandler) [] {
         let function = function.map(HandlerFunction::File);
         place(errhandler, "errhandler")?.set(error_handlers::create(function, "file_errhandler_fn")?)

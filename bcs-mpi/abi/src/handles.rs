@@ -25,6 +25,6 @@ integers! {
     MPI_Op MPI_OP_NULL Operation MPI_Op_toint MPI_Op_fromint
     MPI_Win MPI_WIN_NULL Predefined MPI_Win_toint MPI_Win_fromint
     MPI_File MPI_FILE_NULL Predefined MPI_File_toint MPI_File_fromint
-    MPI_Session MPI_SESSION_NULL Predefined MPI_Session_toint MPI_Session_fromint
+    MPI_Session MPI_SESSION_NULL Session MPI_Session_toint MPI_Session_fromint
     MPI_Message MPI_MESSAGE_NULL Message MPI_Message_toint MPI_Message_fromint
 }

@@ -21,6 +21,7 @@ mod operations;
 mod packing;
 mod point_to_point;
 mod requests;
+mod sessions;
 mod status;
 mod tools;
 mod topologies;

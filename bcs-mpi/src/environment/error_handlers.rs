@@ -4,6 +4,7 @@
 //! open; a window has none before there are windows.
 
 use super::lasting::{Lasting, lasting};
+use super::session;
 use crate::constants::*;
 use crate::error::{ErrorHandlerEntry, HandlerFunction, MpiError, MpiResult, Owner, Problem};
 use crate::handle::{Kind, Stale};
@@ -112,6 +113,12 @@ pub fn set(owner: Owner, handler: MPI_Errhandler) -> MpiResult {
             communicator.error_handler_was_set = true;
             std::mem::replace(&mut communicator.error_handler, handler)
         }
+        Owner::Session(session) => {
+            let old = session::handler(session)?;
+            retain_for(owner, handler)?;
+            session::set_handler(session, handler);
+            old
+        }
         Owner::File(MPI_FILE_NULL) => {
             retain_for(owner, handler)?;
             std::mem::replace(&mut lasting().files_error_handler, handler)
@@ -125,6 +132,7 @@ pub fn set(owner: Owner, handler: MPI_Errhandler) -> MpiResult {
 fn of(owner: Owner) -> MpiResult<MPI_Errhandler> {
     match owner {
         Owner::Communicator(comm) => Ok(process::enter()?.communicator(comm)?.error_handler),
+        Owner::Session(session) => session::handler(session),
         Owner::File(MPI_FILE_NULL) => Ok(lasting().files_error_handler),
         owner => Err(no_object(owner)),
     }

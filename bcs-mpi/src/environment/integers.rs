@@ -21,6 +21,8 @@ pub enum Of {
     Request,
     /// Matched messages.
     Message,
+    /// Sessions.
+    Session,
     /// Error handlers.
     ErrorHandler,
     /// Info objects.
@@ -40,6 +42,7 @@ pub fn of_handle(of: Of, handle: usize) -> c_int {
         Of::ErrorHandler => lasting().error_handlers.to_int(handle),
         Of::Info => lasting().infos.to_int(handle),
         Of::Operation => lasting().operations.to_int(handle),
+        Of::Session => lasting().sessions.to_int(handle),
         Of::Predefined => return -1,
         Of::Communicator | Of::Datatype | Of::Group | Of::Message | Of::Request => {
             let Ok(mut process) = process::enter() else { return -1 };
@@ -64,6 +67,7 @@ pub fn to_handle(of: Of, int: c_int, null: usize) -> usize {
         Of::ErrorHandler => lasting().error_handlers.from_int(int),
         Of::Info => lasting().infos.from_int(int),
         Of::Operation => lasting().operations.from_int(int),
+        Of::Session => lasting().sessions.from_int(int),
         Of::Predefined => None,
         Of::Communicator | Of::Datatype | Of::Group | Of::Message | Of::Request => {
             let Ok(process) = process::enter() else { return null };

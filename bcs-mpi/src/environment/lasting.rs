@@ -5,6 +5,7 @@
 //! program runs.
 
 use super::info::Info;
+use super::session::Session;
 use crate::collective::operation::Operation;
 use crate::constants::{MPI_ERRORS_RETURN, MPI_Errhandler};
 use crate::error::{CodeTable, ErrorHandlerEntry};
@@ -19,6 +20,8 @@ pub struct Lasting {
     pub error_handlers: Table<ErrorHandlerEntry>,
     /// Operations of the program.
     pub operations: Table<Operation>,
+    /// Sessions.
+    pub sessions: Table<Session>,
     /// The handler of MPI_FILE_NULL: of the errors of all files that are not open.
     pub files_error_handler: MPI_Errhandler,
     /// Error codes.
@@ -32,6 +35,7 @@ pub fn lasting() -> MutexGuard<'static, Lasting> {
             infos: Table::new(Kind::Info),
             error_handlers: Table::new(Kind::ErrorHandler),
             operations: Table::new(Kind::Operation),
+            sessions: Table::new(Kind::Session),
             files_error_handler: MPI_ERRORS_RETURN,
             codes: CodeTable::default(),
         })

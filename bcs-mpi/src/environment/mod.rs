@@ -4,6 +4,7 @@ pub mod error_handlers;
 pub mod info;
 pub mod integers;
 pub mod lasting;
+pub mod session;
 pub mod tools;
 
 use crate::communicator::Communicator;

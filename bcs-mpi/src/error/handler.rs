@@ -6,6 +6,7 @@
 use super::{MpiError, Owner, Problem};
 use crate::constants::*;
 use crate::environment::lasting::lasting;
+use crate::environment::session;
 use crate::process::{self, end};
 use std::ffi::c_int;
 
@@ -112,6 +113,7 @@ fn decide(error: &MpiError, message: &str, owner: Option<Owner>) -> Action {
 fn handler_of(owner: Option<Owner>) -> (Owner, MPI_Errhandler) {
     let found = match owner {
         Some(Owner::File(_)) => Some(lasting().files_error_handler),
+        Some(Owner::Session(session)) => session::handler(session).ok(),
         _ => None,
     };
     if let (Some(owner), Some(handler)) = (owner, found) {

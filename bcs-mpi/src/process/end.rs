@@ -3,10 +3,11 @@
 //! MPI_Finalize synchronises, so that no rank is gone while others still read what it sent. Who ends the job says so in NIC
 //! memory first, for the launcher to print; the others leave without a word.
 
+use super::life::{self, Life, World, life};
 use super::{LIBRARY, LifePhase, monitor, phase};
 use crate::communicator::{self, Arrival};
 use crate::constants::MPI_COMM_WORLD;
-use crate::error::MpiResult;
+use crate::error::{MpiError, MpiResult, Problem};
 use mds::Primitive;
 use nic_emu::abort;
 use nic_emu::descriptor::CollectiveKind;
@@ -32,14 +33,41 @@ pub(super) static EXIT: OnceLock<Exit> = OnceLock::new();
 pub fn finalize() -> MpiResult {
     let timed = monitor::enter(Primitive::Finalize);
     let mut process = super::enter()?;
+    match life::world() {
+        World::Before => return Err(MpiError::new(Problem::NotInitialised)),
+        World::Active => {}
+        World::Finalised => return Err(MpiError::new(Problem::Finalised)),
+    }
     crate::request::complete_abandoned(&mut process, Primitive::Finalize)?;
     let arrival = Arrival { kind: CollectiveKind::Barrier, ..Arrival::default() };
     communicator::meet(&mut process, Primitive::Finalize, MPI_COMM_WORLD, &arrival, &[])?;
-    process.port.finalize();
-    monitor::leave(timed, || 0);
-    LIBRARY.phase.store(LifePhase::Finalised as u32, Ordering::Release);
     drop(process);
-    monitor::finish();
+    monitor::leave(timed, || 0);
+    let mut life = life();
+    life.world = World::Finalised;
+    rest(&life)
+}
+
+/// A session ends.
+///
+/// # Errors
+/// The NIC fails.
+pub fn end_session() -> MpiResult {
+    crate::request::complete_abandoned(&mut super::enter()?, Primitive::Finalize)?;
+    let mut life = life();
+    life.sessions = life.sessions.saturating_sub(1);
+    rest(&life)
+}
+
+/// Has the process be no rank any more, if nobody uses the library.
+fn rest(life: &Life) -> MpiResult {
+    if life.is_over() {
+        let process = super::enter()?;
+        process.port.finalize();
+        LIBRARY.phase.store(LifePhase::Finalised as u32, Ordering::Release);
+        drop(process);
+        monitor::finish();
+    }
     Ok(())
 }
 

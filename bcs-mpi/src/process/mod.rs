@@ -7,6 +7,7 @@
 
 pub mod end;
 pub mod launch;
+pub mod life;
 pub mod monitor;
 pub mod start;
 mod wait;

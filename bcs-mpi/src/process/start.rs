@@ -1,6 +1,7 @@
 //! MPI_Init: the process becomes a rank (MPI-5.0, §11.2, §11.6).
 
 use super::end::{EXIT, Exit};
+use super::life::{World, life};
 use super::{LIBRARY, LifePhase, Process, launch, monitor};
 use crate::communicator::Communicators;
 use crate::constants::*;
@@ -31,21 +32,50 @@ pub fn init(call: Primitive, required: c_int) -> MpiResult<c_int> {
         let allowed = "it must be MPI_THREAD_SINGLE, _FUNNELED, _SERIALIZED or _MULTIPLE";
         return Err(MpiError::argument(MPI_ERR_ARG, "required", required, allowed));
     }
-    let starting = LIBRARY.phase.compare_exchange(
-        LifePhase::Uninitialised as u32,
-        LifePhase::Starting as u32,
-        Ordering::AcqRel,
-        Ordering::Acquire,
-    );
-    if starting.is_err() {
+    let mut life = life();
+    if life.world != World::Before {
         return Err(MpiError::new(Problem::InitialisedTwice));
     }
-    match start(call, required, entered_ns) {
-        Ok(()) => Ok(required),
-        Err(error) => {
-            LIBRARY.phase.store(LifePhase::Uninitialised as u32, Ordering::Release);
-            Err(error)
+    join(call, required, entered_ns)?;
+    life.world = World::Active;
+    Ok(THREADS.get().map_or(required, |(level, _)| *level))
+}
+
+/// A session begins: the process becomes a rank, or wakes, if nobody has used the library. Answers the thread level.
+///
+/// # Errors
+/// The process cannot become a rank.
+pub fn begin_session(level: c_int) -> MpiResult<c_int> {
+    let mut life = life();
+    join(Primitive::InitThread, level, now_ns())?;
+    life.sessions += 1;
+    Ok(THREADS.get().map_or(level, |(level, _)| *level))
+}
+
+/// Has the process be a rank. The caller holds the lock of the library's users.
+fn join(call: Primitive, level: c_int, entered_ns: u64) -> MpiResult {
+    match super::phase() {
+        LifePhase::Active | LifePhase::Concurrent => Ok(()),
+        LifePhase::Finalised => {
+            resume();
+            Ok(())
         }
+        LifePhase::Uninitialised | LifePhase::Starting => {
+            LIBRARY.phase.store(LifePhase::Starting as u32, Ordering::Release);
+            start(call, level, entered_ns).inspect_err(|_| {
+                LIBRARY.phase.store(LifePhase::Uninitialised as u32, Ordering::Release);
+            })
+        }
+    }
+}
+
+/// Wakes the process after its last user had gone.
+fn resume() {
+    let concurrent = THREADS.get().is_some_and(|(level, _)| *level == MPI_THREAD_MULTIPLE);
+    let phase = if concurrent { LifePhase::Concurrent } else { LifePhase::Active };
+    LIBRARY.phase.store(phase as u32, Ordering::Release);
+    if let Ok(process) = super::enter() {
+        process.port.resume();
     }
 }
 

@@ -168,6 +168,11 @@ impl Port {
         self.status().set_phase(Phase::Finalized);
     }
 
+    /// Takes [`Self::finalize`] back: the rank uses the NIC again.
+    pub fn resume(&self) {
+        self.status().set_phase(Phase::Attached);
+    }
+
     /// The processor, as this rank runs it.
     #[inline]
     pub fn processor(&self) -> Processor<'_> {

@@ -1,0 +1,163 @@
+//! Sessions and their process sets (MPI-5.0, §11.3).
+//!
+//! There are two process sets: the job, and the process itself. A launcher names no others.
+
+use super::error_handlers;
+use super::info;
+use super::lasting::lasting;
+use crate::constants::*;
+use crate::error::{MpiError, MpiResult, Owner};
+use crate::group::{self, Group};
+use crate::handle::{Kind, Stale};
+use crate::process::{self, end, start};
+use std::ffi::c_int;
+
+/// A session.
+#[derive(Debug)]
+pub struct Session {
+    error_handler: MPI_Errhandler,
+    thread_level: c_int,
+}
+
+const LEVELS: [(&str, c_int); 4] = [
+    ("MPI_THREAD_SINGLE", MPI_THREAD_SINGLE),
+    ("MPI_THREAD_FUNNELED", MPI_THREAD_FUNNELED),
+    ("MPI_THREAD_SERIALIZED", MPI_THREAD_SERIALIZED),
+    ("MPI_THREAD_MULTIPLE", MPI_THREAD_MULTIPLE),
+];
+
+/// The process sets, in their order.
+const PROCESS_SETS: [&str; 2] = ["mpi://WORLD", "mpi://SELF"];
+
+fn wrong(handle: MPI_Session, why: Stale) -> MpiError {
+    let why = if handle == MPI_SESSION_NULL { Stale::Null } else { why };
+    MpiError::handle("session", handle.0, Kind::Session, why)
+}
+
+fn check(handle: MPI_Session) -> MpiResult {
+    lasting().sessions.get(handle.0).map(|_| ()).map_err(|why| wrong(handle, why))
+}
+
+/// The error handler of a session.
+///
+/// # Errors
+/// No such session.
+pub(crate) fn handler(handle: MPI_Session) -> MpiResult<MPI_Errhandler> {
+    lasting().sessions.get(handle.0).map(|session| session.error_handler).map_err(|why| wrong(handle, why))
+}
+
+/// Gives a session another error handler.
+pub(crate) fn set_handler(handle: MPI_Session, error_handler: MPI_Errhandler) {
+    if let Ok(session) = lasting().sessions.get_mut(handle.0) {
+        session.error_handler = error_handler;
+    }
+}
+
+/// MPI_Session_init. The hint `thread_level` asks for a thread level; without it every level is allowed for.
+///
+/// # Errors
+/// No such info object or error handler, no such thread level, or the process cannot become a rank.
+pub fn init(hints: MPI_Info, error_handler: MPI_Errhandler) -> MpiResult<MPI_Session> {
+    let mut wanted = MPI_THREAD_MULTIPLE;
+    if hints != MPI_INFO_NULL
+        && let Some(name) = info::get(hints, "thread_level")?
+    {
+        let level = LEVELS.iter().find(|(known, _)| *known == name).map(|(_, level)| *level);
+        let allowed = "thread_level has to be the name of a thread level, such as MPI_THREAD_MULTIPLE";
+        wanted = level.ok_or_else(|| MpiError::argument(MPI_ERR_INFO_VALUE, "info", &name, allowed))?;
+    }
+    error_handlers::retain_for(Owner::Session(MPI_SESSION_NULL), error_handler)?;
+    let thread_level = match start::begin_session(wanted) {
+        Ok(level) => level,
+        Err(error) => {
+            error_handlers::release(error_handler)?;
+            return Err(error);
+        }
+    };
+    Ok(MPI_Session(lasting().sessions.insert(Session { error_handler, thread_level })))
+}
+
+/// MPI_Session_finalize.
+///
+/// # Errors
+/// No such session, or the NIC fails.
+pub fn finalize(handle: &mut MPI_Session) -> MpiResult {
+    let removed = lasting().sessions.remove(handle.0);
+    let session = removed.map_err(|why| wrong(*handle, why))?;
+    *handle = MPI_SESSION_NULL;
+    error_handlers::release(session.error_handler)?;
+    end::end_session()
+}
+
+/// MPI_Session_get_info: the hints in use.
+///
+/// # Errors
+/// No such session.
+pub fn hints(handle: MPI_Session) -> MpiResult<MPI_Info> {
+    let level = lasting()
+        .sessions
+        .get(handle.0)
+        .map(|session| session.thread_level)
+        .map_err(|why| wrong(handle, why))?;
+    let name = LEVELS.iter().find(|(_, known)| *known == level).map_or("MPI_THREAD_SINGLE", |(name, _)| name);
+    let hints = info::create();
+    info::set(hints, "thread_level".into(), name.into())?;
+    Ok(hints)
+}
+
+/// MPI_Session_get_num_psets.
+///
+/// # Errors
+/// No such session or info object.
+pub fn process_sets(handle: MPI_Session, hints: MPI_Info) -> MpiResult<c_int> {
+    check(handle)?;
+    info::check(hints)?;
+    Ok(PROCESS_SETS.len() as c_int)
+}
+
+/// MPI_Session_get_nth_pset.
+///
+/// # Errors
+/// No such session, info object or process set.
+pub fn nth_process_set(handle: MPI_Session, hints: MPI_Info, n: c_int) -> MpiResult<&'static str> {
+    check(handle)?;
+    info::check(hints)?;
+    let found = usize::try_from(n).ok().and_then(|n| PROCESS_SETS.get(n).copied());
+    let allowed = || format!("there are process sets 0..{}", PROCESS_SETS.len() - 1);
+    found.ok_or_else(|| MpiError::argument(MPI_ERR_ARG, "n", n, allowed()))
+}
+
+/// The members of a process set.
+fn members(handle: MPI_Session, name: &str) -> MpiResult<Group> {
+    check(handle)?;
+    let process = process::enter()?;
+    // Names of process sets are those of URIs: schemes and hosts have no case.
+    match PROCESS_SETS.iter().position(|known| known.eq_ignore_ascii_case(name)) {
+        Some(0) => Ok(Group::of((0..process.place.size).collect())),
+        Some(_) => Ok(Group::of(vec![process.place.rank])),
+        None => {
+            let allowed = format!("the process sets are {}", PROCESS_SETS.join(" and "));
+            Err(MpiError::argument(MPI_ERR_ARG, "pset_name", name, allowed))
+        }
+    }
+}
+
+/// MPI_Session_get_pset_info.
+///
+/// # Errors
+/// No such session or process set.
+pub fn process_set_info(handle: MPI_Session, name: &str) -> MpiResult<MPI_Info> {
+    let size = members(handle, name)?.size();
+    let about = info::create();
+    info::set(about, "mpi_size".into(), size.to_string())?;
+    Ok(about)
+}
+
+/// MPI_Group_from_session_pset.
+///
+/// # Errors
+/// No such session or process set.
+pub fn group(handle: MPI_Session, name: &str) -> MpiResult<MPI_Group> {
+    let members = members(handle, name)?;
+    Ok(group::store(&mut *process::enter()?, members))
+}
