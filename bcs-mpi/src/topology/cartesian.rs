@@ -52,10 +52,10 @@ pub fn create(comm: MPI_Comm, dims: &[c_int], periods: &[c_int]) -> MpiResult<MP
     create::with_topology(&mut process, Primitive::CartCreate, comm, (1, 0), group, kin)
 }
 
-/// MPI_Cart_map: the rank that [`create`] would give this process.
+/// MPI_Cart_map: the rank that [`create()`] would give this process.
 ///
 /// # Errors
-/// As [`create`].
+/// As [`create()`].
 pub fn map(comm: MPI_Comm, dims: &[c_int], periods: &[c_int]) -> MpiResult<c_int> {
     let process = process::enter()?;
     let communicator = process.intracommunicator("comm", comm)?;

@@ -75,10 +75,10 @@ pub fn create(
     create::with_topology(&mut process, Primitive::GraphCreate, comm, (1, 0), group, kin)
 }
 
-/// MPI_Graph_map: the rank that [`create`] would give this process.
+/// MPI_Graph_map: the rank that [`create()`] would give this process.
 ///
 /// # Errors
-/// As [`create`].
+/// As [`create()`].
 pub fn map(
     comm: MPI_Comm,
     index: &[c_int],
