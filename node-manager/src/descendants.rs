@@ -21,6 +21,9 @@ use std::time::{Duration, Instant};
 /// network file system), and then nothing can be done about it from here.
 const PATIENCE: Duration = Duration::from_secs(5);
 
+/// How long a process without an environment may be about to get one. Past this it was started with none.
+const EXECUTION: Duration = Duration::from_millis(100);
+
 /// Makes this process the one that adopts the orphans among its descendants.
 pub fn adopt_orphans() -> io::Result<()> {
     rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
@@ -104,9 +107,28 @@ fn wait_for_end(pid: Pid, deadline: Instant) {
 }
 
 /// Whether the environment that a process was started with holds this entry.
+///
+/// While a process executes a new program there is a moment without an environment; that moment is waited out.
 pub fn was_started_with(pid: Pid, entry: &[u8]) -> bool {
-    fs::read(format!("/proc/{}/environ", pid.as_raw_pid()))
-        .is_ok_and(|environment| environment.split(|byte| *byte == 0).any(|present| present == entry))
+    let deadline = Instant::now() + EXECUTION;
+    loop {
+        let Ok(environment) = fs::read(format!("/proc/{}/environ", pid.as_raw_pid())) else { return false };
+        if !environment.is_empty() {
+            return environment.split(|byte| *byte == 0).any(|present| present == entry);
+        }
+        if has_ended(pid) || Instant::now() >= deadline {
+            return false;
+        }
+        std::thread::sleep(Duration::from_micros(100));
+    }
+}
+
+/// Whether a process has ended, reaped or not.
+fn has_ended(pid: Pid) -> bool {
+    let Ok(status) = fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_pid())) else { return true };
+    status
+        .rsplit_once(')')
+        .is_none_or(|(_, rest)| matches!(rest.trim_start().chars().next(), None | Some('Z' | 'X')))
 }
 
 #[cfg(test)]
@@ -127,19 +149,26 @@ mod tests {
     }
 
     #[test]
-    fn environment_of_a_process_is_told_apart_entry_by_entry() {
-        let mut child = Command::new("sleep").arg("30").env("BCS_JOB", "12").spawn().unwrap();
-        let pid = Pid::from_raw(child.id() as i32).unwrap();
-        // The environment is there some time after the process is.
-        while fs::read(format!("/proc/{}/environ", child.id()))
-            .is_ok_and(|environment| environment.is_empty())
-            || fs::read_to_string(format!("/proc/{}/comm", child.id())).is_ok_and(|name| name != "sleep\n")
-        {
-            std::thread::yield_now();
+    fn environment_of_a_process_is_told_apart_entry_by_entry_as_soon_as_there_is_the_process() {
+        for _ in 0..50 {
+            let mut child = Command::new("sleep").arg("30").env("BCS_JOB", "12").spawn().unwrap();
+            let pid = Pid::from_raw(child.id() as i32).unwrap();
+            assert!(was_started_with(pid, b"BCS_JOB=12"));
+            assert!(!was_started_with(pid, b"BCS_JOB=1"));
+            child.kill().unwrap();
+            child.wait().unwrap();
         }
-        assert!(was_started_with(pid, b"BCS_JOB=12"));
-        assert!(!was_started_with(pid, b"BCS_JOB=1"));
+    }
+
+    #[test]
+    fn process_that_has_ended_or_has_no_environment_was_not_started_with_an_entry() {
+        let mut child = Command::new("sleep").arg("30").env_clear().spawn().unwrap();
+        let pid = Pid::from_raw(child.id() as i32).unwrap();
+        assert!(!was_started_with(pid, b"BCS_JOB=12"));
         child.kill().unwrap();
+        wait_for_end(pid, Instant::now() + PATIENCE);
+        assert!(has_ended(pid) && !was_started_with(pid, b"BCS_JOB=12"));
         child.wait().unwrap();
+        assert!(!was_started_with(pid, b"BCS_JOB=12"));
     }
 }
