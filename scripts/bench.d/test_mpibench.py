@@ -26,6 +26,11 @@ class Driver(unittest.TestCase):
         self.assertIsNone(goals.ratio_to_better_peer(Row("latency", 2, 8, "us", {"ours": [1.0]}), ["mpich"]))
         self.assertIsNone(goals.ratio_to_better_peer(Row("latency", 2, 8, "us", {"mpich": [1.0]}), ["mpich"]))
 
+    def test_there_is_no_ratio_to_a_peer_that_hides_nothing_and_the_goal_is_met(self):
+        row = Row("overlap", 2, 65536, "%", {"ours": [0.0], "mpich": [0.0]})
+        self.assertIsNone(goals.ratio_to_better_peer(row, ["mpich"]))
+        self.assertTrue(goals.GOALS["overlap", 2, 65536].met(0.0, None))
+
     def test_every_goal_is_measured_by_the_default_run(self):
         measured = {(c.kernel, c.ranks) for c in plan.make_plan(False, None, None).cases}
         self.assertEqual({(kernel, ranks) for kernel, ranks, _ in goals.GOALS} - measured, set())

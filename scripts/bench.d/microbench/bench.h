@@ -48,6 +48,17 @@ extern const struct kernel datatype_kernels[];
 extern const int datatype_kernel_count;
 extern const struct kernel collective_kernels[];
 extern const int collective_kernel_count;
+extern const struct kernel nonblocking_kernels[];
+extern const int nonblocking_kernel_count;
+extern const struct kernel communicator_kernels[];
+extern const int communicator_kernel_count;
+
+/* The rank that this one exchanges with where all ranks do in pairs; MPI_PROC_NULL for the last of an odd number. */
+static inline int partner(const struct context *c)
+{
+    int other = c->rank ^ 1;
+    return other < c->ranks ? other : MPI_PROC_NULL;
+}
 
 /* Ends the whole job with a message: the library under test delivered wrong data. */
 void wrong_data(const struct context *c, const char *kernel, size_t at, double found, double expected);

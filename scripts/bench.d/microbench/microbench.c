@@ -27,6 +27,7 @@ struct options {
     double repetition_seconds;
     double limit_seconds;
     double phase_seconds;
+    int thread_level;
 };
 
 void wrong_data(const struct context *c, const char *kernel, size_t at, double found, double expected)
@@ -47,29 +48,31 @@ double microseconds_each(const struct context *c, long iterations, double second
 
 /* ---- options: read before MPI_Init, so that every rank refuses a bad one by itself ---- */
 
+static const struct {
+    const struct kernel *kernels;
+    const int *count;
+} groups[] = {
+    {point_to_point_kernels, &point_to_point_kernel_count}, {datatype_kernels, &datatype_kernel_count},
+    {collective_kernels, &collective_kernel_count},         {nonblocking_kernels, &nonblocking_kernel_count},
+    {communicator_kernels, &communicator_kernel_count},
+};
+enum { GROUPS = sizeof(groups) / sizeof(groups[0]) };
+
 static const struct kernel *kernel_named(const char *name)
 {
-    for (int i = 0; i < point_to_point_kernel_count; i++)
-        if (strcmp(point_to_point_kernels[i].name, name) == 0)
-            return &point_to_point_kernels[i];
-    for (int i = 0; i < datatype_kernel_count; i++)
-        if (strcmp(datatype_kernels[i].name, name) == 0)
-            return &datatype_kernels[i];
-    for (int i = 0; i < collective_kernel_count; i++)
-        if (strcmp(collective_kernels[i].name, name) == 0)
-            return &collective_kernels[i];
+    for (int g = 0; g < GROUPS; g++)
+        for (int i = 0; i < *groups[g].count; i++)
+            if (strcmp(groups[g].kernels[i].name, name) == 0)
+                return &groups[g].kernels[i];
     return NULL;
 }
 
 static void print_kernels(FILE *to)
 {
-    for (int i = 0; i < point_to_point_kernel_count; i++)
-        fprintf(to, "  %-10s %s\n", point_to_point_kernels[i].name, point_to_point_kernels[i].what);
-    for (int i = 0; i < datatype_kernel_count; i++)
-        fprintf(to, "  %-10s %s\n", datatype_kernels[i].name, datatype_kernels[i].what);
-    for (int i = 0; i < collective_kernel_count; i++)
-        fprintf(to, "  %-10s %s\n", collective_kernels[i].name, collective_kernels[i].what);
-    fprintf(to, "  %-10s MPI_Init and MPI_Finalize, nothing else (time it from outside)\n", "empty");
+    for (int g = 0; g < GROUPS; g++)
+        for (int i = 0; i < *groups[g].count; i++)
+            fprintf(to, "  %-10s %s\n", groups[g].kernels[i].name, groups[g].kernels[i].what);
+    fputs("  empty      nothing but MPI_Init and MPI_Finalize, to be timed from outside\n", to);
 }
 
 static void usage(FILE *to)
@@ -83,7 +86,8 @@ static void usage(FILE *to)
         "  --repetitions N      repetitions of which the median is printed (default 9, 3 to 101)\n"
         "  --repetition SECONDS length of a repetition (default 0.02)\n"
         "  --limit SECONDS      for all repetitions of one size (default 1)\n"
-        "  --phase SECONDS      blocking: computation before a call is random below this (default 0.001)\n");
+        "  --phase SECONDS      blocking: computation before a call is random below this (default 0.001)\n"
+        "  --threads LEVEL      single (default) or multiple: what the program asks MPI_Init_thread for\n");
 }
 
 static void refuse(const char *what, const char *value)
@@ -144,6 +148,10 @@ static void parse_option(struct options *o, const char *option, const char *valu
         o->limit_seconds = positive_seconds("--limit wants seconds", value);
     } else if (strcmp(option, "--phase") == 0) {
         o->phase_seconds = positive_seconds("--phase wants seconds", value);
+    } else if (strcmp(option, "--threads") == 0) {
+        if (strcmp(value, "single") != 0 && strcmp(value, "multiple") != 0)
+            refuse("--threads wants 'single' or 'multiple'", value);
+        o->thread_level = strcmp(value, "single") == 0 ? MPI_THREAD_SINGLE : MPI_THREAD_MULTIPLE;
     } else {
         refuse("unknown option", option);
     }
@@ -152,7 +160,7 @@ static void parse_option(struct options *o, const char *option, const char *valu
 static struct options parse(int argc, char **argv)
 {
     struct options o = {
-        .repetitions = 9, .repetition_seconds = 0.02, .limit_seconds = 1, .phase_seconds = 1e-3};
+        .repetitions = 9, .repetition_seconds = 0.02, .limit_seconds = 1, .phase_seconds = 1e-3, .thread_level = MPI_THREAD_SINGLE};
     if (argc < 2) {
         usage(stderr);
         exit(2);
@@ -269,7 +277,12 @@ int main(int argc, char **argv)
     }
     struct options o = parse(argc, argv);
     struct context c = {0};
-    MPI_Init(&argc, &argv);
+    int provided = MPI_THREAD_SINGLE;
+    MPI_Init_thread(&argc, &argv, o.thread_level, &provided);
+    if (provided < o.thread_level) {
+        fprintf(stderr, "microbench: this MPI does not provide MPI_THREAD_MULTIPLE\n");
+        MPI_Abort(MPI_COMM_WORLD, 1);
+    }
     MPI_Comm_rank(MPI_COMM_WORLD, &c.rank);
     MPI_Comm_size(MPI_COMM_WORLD, &c.ranks);
     int too_few = c.ranks < o.kernel->least_ranks;

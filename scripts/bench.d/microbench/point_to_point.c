@@ -1,11 +1,12 @@
-/* Point-to-point kernels: latency, rate, bandwidth and the cost of a blocking call.
+/* Point-to-point kernels: latency, rate, bandwidth, the cost of a blocking call, and persistent requests.
  *
- * Ranks 0 and 1 talk; further ranks take no part and wait in the harness's synchronisation. */
+ * Ranks 0 and 1 talk; further ranks take no part and wait in the harness's synchronisation. With persistent requests every pair
+ * of ranks talks. */
 #include "bench.h"
 
 #include <string.h>
 
-enum { TAG_PING = 1, TAG_PONG, TAG_WINDOW, TAG_ACK, TAG_EXCHANGE };
+enum { TAG_PING = 1, TAG_PONG, TAG_WINDOW, TAG_ACK, TAG_EXCHANGE, TAG_PERSISTENT };
 
 static unsigned char pattern(size_t at, int salt)
 {
@@ -170,6 +171,35 @@ static void blocking_check(struct context *c)
     verify(c, "blocking", c->receive, 11 - c->rank);
 }
 
+/* ---- persistent: both ranks start a receive and a send made once, and wait for both ---- */
+
+static double persistent_run(struct context *c, long iterations)
+{
+    MPI_Request requests[2];
+    int count = (int)c->bytes, other = partner(c);
+    MPI_Recv_init(c->receive, count, MPI_BYTE, other, TAG_PERSISTENT, MPI_COMM_WORLD, &requests[0]);
+    MPI_Send_init(c->send, count, MPI_BYTE, other, TAG_PERSISTENT, MPI_COMM_WORLD, &requests[1]);
+    double start = MPI_Wtime();
+    for (long i = 0; i < iterations; i++) {
+        MPI_Startall(2, requests);
+        MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+    }
+    double seconds = MPI_Wtime() - start;
+    MPI_Request_free(&requests[0]);
+    MPI_Request_free(&requests[1]);
+    return seconds;
+}
+
+static void persistent_check(struct context *c)
+{
+    fill(c->send, c->bytes, 20 + c->rank);
+    memset(c->receive, 0, c->bytes);
+    persistent_run(c, 2);
+    if (partner(c) != MPI_PROC_NULL)
+        verify(c, "persistent", c->receive, 20 + partner(c));
+}
+
+static const size_t persistent_sizes[] = {8, 1024, 16384, 65536, 1048576};
 static const size_t latency_sizes[] = {0,    1,     8,     64,    512,    1024,    4096,
                                        8192, 16384, 32768, 65536, 262144, 1048576, 4194304};
 static const size_t bandwidth_sizes[] = {1024, 4096, 16384, 65536, 262144, 1048576, 4194304};
@@ -188,5 +218,7 @@ const struct kernel point_to_point_kernels[] = {
     {"blocking", "one blocking exchange that starts at a random moment (--phase); mean time in the call",
      "us", 2, eight_bytes, COUNT(eight_bytes), 1, one_message, one_message, blocking_check, blocking_run,
      microseconds_each},
+    {"persistent", "an exchange between the ranks of each pair by persistent requests", "us", 2, persistent_sizes,
+     COUNT(persistent_sizes), 1, one_message, one_message, persistent_check, persistent_run, microseconds_each},
 };
 const int point_to_point_kernel_count = COUNT(point_to_point_kernels);

@@ -31,12 +31,6 @@ GOALS = {
     ("rate", 2, 8): Goal(ratio=1),
     ("bandwidth", 2, 64 << 10): Goal(ratio=1.6),
     ("bandwidth", 2, 4 << 20): Goal(ratio=1.6),
-    ("vector", 2, 64 << 10): Goal(ratio=1),
-    ("vector", 2, 1 << 20): Goal(ratio=1),
-    ("indexed", 2, 64 << 10): Goal(ratio=1),
-    ("indexed", 2, 1 << 20): Goal(ratio=1),
-    ("struct", 2, 64 << 10): Goal(ratio=1),
-    ("struct", 2, 1 << 20): Goal(ratio=1),
     ("barrier", 16, 0): Goal(ratio=3),
     ("allreduce", 16, 8): Goal(ratio=3),
     ("empty", 2, 0): Goal(most=10),
@@ -45,6 +39,22 @@ GOALS = {
     ("hydro", 2, 0): Goal(ratio=1),
     ("sweep", 8, 0): Goal(ratio=1),
     ("hydro", 8, 0): Goal(ratio=1),
+    **{
+        (kernel, ranks, size): Goal(ratio=1)
+        for ranks in (2, 8, 16)
+        for kernel, sizes in {
+            "vector": (64 << 10, 1 << 20),
+            "indexed": (64 << 10, 1 << 20),
+            "struct": (64 << 10, 1 << 20),
+            "persistent": (8, 64 << 10, 1 << 20),
+            "iallreduce": (8, 64 << 10, 1 << 20),
+            "overlap": (64 << 10, 1 << 20),
+            "neighbor": (8, 64 << 10),
+            "dup": (0,),
+            "split": (0,),
+        }.items()
+        for size in sizes
+    },
 }
 """By kernel, ranks and bytes."""
 
@@ -63,4 +73,6 @@ def ratio_to_better_peer(row: Row, peers: list[str]) -> float | None:
     mine, best = row.median("ours"), better_peer(row, peers)
     if mine is None or best is None:
         return None
+    if row.unit == "%" and best[1] == 0:
+        return None  # the peers hide nothing: there is nothing to be worse than
     return best[1] / mine if LOWER_IS_BETTER[row.unit] else mine / best[1]

@@ -1,4 +1,4 @@
-"""Our own modes: fixed slices against elastic ones, MMDS and EMDS on against off; ratios are by round."""
+"""Our own modes: fixed slices against elastic ones, threads, MMDS and EMDS on against off; ratios are by round."""
 
 from __future__ import annotations
 
@@ -84,6 +84,23 @@ def _blocking_slices(ours: Implementation, rounds: int, results: Results) -> lis
     return samples
 
 
+def _threads_overhead(ours: Implementation, rounds: int, results: Results) -> list[float]:
+    """Percent that a small message takes longer where the program asked for MPI_THREAD_MULTIPLE."""
+    samples = []
+    for number in range(2 * rounds):
+        latency = {}
+        # Each comes first as often as the other.
+        for level in ("single", "multiple") if number % 2 == 0 else ("multiple", "single"):
+            arguments = ["latency", "--sizes", "8", "--repetitions", "25", "--threads", level]
+            done = run(ours.command(2, "microbench", arguments), ours.environment, TIMEOUT)
+            if done.failure:
+                results.fail(f"latency with MPI_THREAD_{level.upper()}", ours.name, done.failure)
+                return samples
+            latency[level] = json_lines(done.output)[0]["value"]
+        samples.append((latency["multiple"] / latency["single"] - 1) * 100)
+    return samples
+
+
 def measure_modes(ours: Implementation, decks: Path, rounds: int, results: Results) -> list[Mode]:
     modes = []
 
@@ -98,6 +115,7 @@ def measure_modes(ours: Implementation, decks: Path, rounds: int, results: Resul
         "slices",
         1.6,
     )
+    add("latency of 8 B, MPI_THREAD_MULTIPLE against SINGLE", _threads_overhead(ours, rounds, results), "%", 5)
     name = f"hydro coarse, {SLICE_MICROSECONDS} us slices against elastic"
     add(
         name,

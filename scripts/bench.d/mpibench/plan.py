@@ -11,19 +11,25 @@ KERNELS = (
     "vector",
     "indexed",
     "struct",
+    "persistent",
     "barrier",
     "allreduce",
     "bcast",
     "reduce",
     "alltoall",
+    "iallreduce",
+    "overlap",
+    "neighbor",
+    "dup",
+    "split",
     "empty",
     "sweep",
     "hydro",
     "modes",
 )
-"""Names that --only takes. `modes` are our own: fixed slices, MMDS and EMDS."""
+"""Names that --only takes. `modes` are our own: fixed slices, threads, MMDS and EMDS."""
 
-LOWER_IS_BETTER = {"us": True, "ms": True, "s": True, "Mmsg/s": False, "GB/s": False}
+LOWER_IS_BETTER = {"us": True, "ms": True, "s": True, "Mmsg/s": False, "GB/s": False, "%": False}
 
 
 @dataclass(frozen=True)
@@ -82,9 +88,16 @@ def _point_to_point(quick: bool) -> list[Case]:
     ]
 
 
-def _datatypes(quick: bool) -> list[Case]:
-    sizes = "64K" if quick else "512,64K,1M"
-    return [_micro(kernel, 2, sizes, quick) for kernel in ("vector", "indexed", "struct")]
+def _pairs(quick: bool) -> list[Case]:
+    """Derived datatypes and persistent requests, between the ranks of each pair."""
+    kernels = ("vector", "indexed", "struct", "persistent")
+    if quick:
+        return [_micro(kernel, 2, "64K", quick) for kernel in kernels]
+    return [
+        _micro(kernel, ranks, ("8," if kernel == "persistent" else "512,") + "64K,1M", quick)
+        for kernel in kernels
+        for ranks in (2, 8, 16)
+    ]
 
 
 def _collectives(quick: bool) -> list[Case]:
@@ -95,6 +108,16 @@ def _collectives(quick: bool) -> list[Case]:
                 continue
             cases.append(_micro(kernel, ranks, _collective_sizes(kernel, ranks, quick), quick))
     return cases
+
+
+def _nonblocking(quick: bool) -> list[Case]:
+    """Collectives that do not block, neighbourhoods, and the making of communicators."""
+    sizes = {"iallreduce": "8,64K,1M", "overlap": "64K,1M", "neighbor": "8,64K", "dup": None, "split": None}
+    return [
+        _micro(kernel, ranks, "64K" if quick and of else of, quick)
+        for ranks in ((2,) if quick else (2, 8, 16))
+        for kernel, of in sizes.items()
+    ]
 
 
 def _start_up(quick: bool) -> list[Case]:
@@ -115,8 +138,8 @@ def _codes(quick: bool) -> list[Case]:
 def make_plan(quick: bool, only: list[str] | None, rounds: int | None) -> Plan:
     """The cases to run, those of `only` if it is given."""
     wanted = only or list(KERNELS)
-    cases = _point_to_point(quick) + _datatypes(quick) + _collectives(quick) + _start_up(quick) + _codes(quick)
-    cases = [c for c in cases if c.kernel in wanted]
+    parts = (_point_to_point, _pairs, _collectives, _nonblocking, _start_up, _codes)
+    cases = [case for part in parts for case in part(quick) if case.kernel in wanted]
     if "modes" not in wanted:
         mode_rounds = 0
     elif rounds:

@@ -46,11 +46,14 @@ def commit(repository: Path) -> str:
         return "unknown"
 
 
-SIZED = {"latency", "rate", "bandwidth", "vector", "indexed", "struct"} | {
+SIZED = {"latency", "rate", "bandwidth", "vector", "indexed", "struct", "persistent"} | {
     "allreduce",
     "bcast",
     "reduce",
     "alltoall",
+    "iallreduce",
+    "overlap",
+    "neighbor",
 }
 """Kernels whose rows are told apart by their size."""
 
