@@ -101,6 +101,8 @@ static void groups(void)
     CHECK_INT(result, size == 1 ? MPI_IDENT : MPI_SIMILAR);
     MPI_Group_intersection(odd, even, &none);
     CHECK(none == MPI_GROUP_EMPTY);
+    MPI_Group_free(&none); /* as any group that a call gave */
+    CHECK(none == MPI_GROUP_NULL);
     int from[2] = {0, MPI_PROC_NULL}, to[2] = {-9, -9};
     MPI_Group_translate_ranks(world, 2, from, even, to);
     CHECK(to[0] == 0 && to[1] == MPI_PROC_NULL);

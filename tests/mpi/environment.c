@@ -72,6 +72,9 @@ int main(int argc, char **argv)
     CHECK_INT(handled, 3);
     MPI_Comm_free(&dup);
     void *memory;
+    MPI_Comm parent;
+    MPI_Comm_get_parent(&parent);
+    CHECK(parent == MPI_COMM_NULL); /* nobody spawned this process */
     MPI_Alloc_mem(1000, MPI_INFO_NULL, &memory);
     memset(memory, 1, 1000);
     MPI_Free_mem(memory);

@@ -77,6 +77,13 @@ fn requests_complete_once_and_say_what_happened() {
 }
 
 #[test]
+fn what_cancel_decided_is_seen_by_the_next_call() {
+    holds_with("cancel", &[1, 2, 3]);
+    let slice = SliceLength::Fixed(Duration::from_micros(50));
+    holds("cancel", &Job { slice, ..Job::of(2) });
+}
+
+#[test]
 fn persistent_and_generalized_requests_live_as_the_standard_says() {
     holds_with("persistent", &[1, 2, 5]);
     holds("persistent", &Job { cross_memory: false, ..Job::of(2) });

@@ -73,6 +73,7 @@ static void nothing_to_wait_for(void)
     int flag = 0, index = 0, count = 7, indices[2];
     status.MPI_ERROR = 1234;
     MPI_Wait(&nulls[0], &status);
+    CHECK_INT(status.MPI_ERROR, MPI_SUCCESS); /* of an empty status */
     MPI_Get_count(&status, MPI_INT, &count);
     CHECK(status.MPI_SOURCE == MPI_ANY_SOURCE && status.MPI_TAG == MPI_ANY_TAG && count == 0);
     MPI_Waitany(2, nulls, &index, &status);
@@ -83,8 +84,14 @@ static void nothing_to_wait_for(void)
     CHECK_INT(count, MPI_UNDEFINED);
     MPI_Testall(0, NULL, &flag, MPI_STATUSES_IGNORE);
     CHECK(flag);
+    status.MPI_ERROR = statuses[1].MPI_ERROR = 1234;
     MPI_Request_get_status(MPI_REQUEST_NULL, &flag, &status);
-    CHECK(flag);
+    CHECK(flag && status.MPI_ERROR == MPI_SUCCESS);
+    status.MPI_ERROR = 1234;
+    MPI_Request_get_status_any(2, nulls, &index, &flag, &status);
+    CHECK(flag && index == MPI_UNDEFINED && status.MPI_ERROR == MPI_SUCCESS && status.MPI_SOURCE == MPI_ANY_SOURCE);
+    MPI_Request_get_status_all(2, nulls, &flag, statuses);
+    CHECK(flag && statuses[1].MPI_ERROR == MPI_SUCCESS && statuses[1].MPI_TAG == MPI_ANY_TAG);
     MPI_Recv(NULL, 0, MPI_INT, MPI_PROC_NULL, MPI_ANY_TAG, MPI_COMM_WORLD, &status);
     MPI_Get_count(&status, MPI_INT, &count);
     CHECK(status.MPI_SOURCE == MPI_PROC_NULL && status.MPI_TAG == MPI_ANY_TAG && count == 0);

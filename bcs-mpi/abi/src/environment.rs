@@ -49,6 +49,10 @@ calls! {
         process::enter()?;
         result_string(name, "name", MPI_MAX_PROCESSOR_NAME, resultlen, || Ok(environment::host_name()))?
     }
+    call MPI_Comm_get_parent(parent: *mut MPI_Comm) [] {
+        let parent = place(parent, "parent")?;
+        parent.set(environment::parent()?)
+    }
     call MPI_Abi_get_version(abi_major: *mut c_int, abi_minor: *mut c_int) [] {
         place(abi_major, "abi_major")?.set(MPI_ABI_VERSION);
         place(abi_minor, "abi_minor")?.set(MPI_ABI_SUBVERSION)

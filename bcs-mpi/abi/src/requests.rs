@@ -86,23 +86,16 @@ calls! {
     call MPI_Request_get_status(request: MPI_Request, flag: *mut c_int, status: *mut MPI_Status)
     [time RequestGetStatus(0)] {
         let flag = place(flag, "flag")?;
-        let found = get_status::get_status(request)?;
-        flag.set(found.is_some().into());
-        if let Some(found) = found {
-            found.store(status);
-        }
+        flag.set(get_status::get_status(request, status)?.into())
     }
     call MPI_Request_get_status_any(
         count: c_int, array_of_requests: *const MPI_Request, indx: *mut c_int, flag: *mut c_int, status: *mut MPI_Status,
     ) [] {
         let requests = read_only(array_of_requests, count.into(), REQUESTS)?;
         let (place, flag) = (place(indx, "index")?, place(flag, "flag")?);
-        let found = get_status::get_status_any(requests)?;
+        let found = get_status::get_status_any(requests, status)?;
         flag.set(found.is_some().into());
-        place.set(index(found.and_then(|(index, _)| index)));
-        if let Some((_, found)) = found {
-            found.store(status);
-        }
+        place.set(index(found.flatten()))
     }
     call MPI_Request_get_status_all(
         count: c_int, array_of_requests: *const MPI_Request, flag: *mut c_int, array_of_statuses: *mut MPI_Status,

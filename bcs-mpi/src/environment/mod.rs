@@ -55,6 +55,15 @@ pub fn abort(comm: MPI_Comm, code: c_int) -> MpiResult {
     end::abort_job(code, &format!("MPI_Abort({title}, {code})"))
 }
 
+/// MPI_Comm_get_parent: no process of this library was spawned by another, so there is no communicator with a parent.
+///
+/// # Errors
+/// Before MPI_Init and after MPI_Finalize.
+pub fn parent() -> MpiResult<MPI_Comm> {
+    process::enter()?;
+    Ok(MPI_COMM_NULL)
+}
+
 /// MPI_Error_class.
 ///
 /// # Errors

@@ -35,6 +35,13 @@ impl Statuses {
         unsafe { status.store(self.at(index)) };
     }
 
+    /// The status of a request that has nothing under way.
+    #[inline]
+    pub(super) fn set_empty(self, index: usize) {
+        // SAFETY: as above.
+        unsafe { Status::store_empty(self.at(index)) };
+    }
+
     #[cold]
     fn set_error(self, index: usize, code: c_int) {
         let status = self.at(index);
@@ -134,7 +141,7 @@ pub unsafe fn wait(request: &mut MPI_Request, status: *mut MPI_Status) -> MpiRes
     let handle = *request;
     if handle == MPI_REQUEST_NULL {
         // SAFETY: the caller's promise.
-        unsafe { Status::EMPTY.store(status) };
+        unsafe { Status::store_empty(status) };
         return Ok(());
     }
     let finished = match take_received(&mut process, handle) {
@@ -180,7 +187,7 @@ pub unsafe fn test(request: &mut MPI_Request, flag: &mut bool, status: *mut MPI_
     if handle == MPI_REQUEST_NULL {
         *flag = true;
         // SAFETY: the caller's promise.
-        unsafe { Status::EMPTY.store(status) };
+        unsafe { Status::store_empty(status) };
         return Ok(());
     }
     let mut found = poll(&mut process, request)?;
@@ -219,6 +226,10 @@ pub fn wait_all(requests: &mut [MPI_Request], statuses: Statuses) -> MpiResult {
                 continue;
             }
         }
+        if handle == MPI_REQUEST_NULL {
+            statuses.set_empty(i);
+            continue;
+        }
         let mut finished = wait_one(&mut process, request, count - i)?;
         if finished.generalized.is_some() {
             (process, finished) = conclude_between(process, finished)?;
@@ -231,9 +242,6 @@ pub fn wait_all(requests: &mut [MPI_Request], statuses: Statuses) -> MpiResult {
 /// Waits for one of `count` requests of MPI_Waitall.
 #[inline(never)]
 fn wait_one(process: &mut Guard, request: &mut MPI_Request, count: usize) -> MpiResult<Finished> {
-    if *request == MPI_REQUEST_NULL {
-        return Ok(Finished::well(Status::EMPTY));
-    }
     wait_for(process, Primitive::Waitall, request, count)
 }
 
@@ -263,8 +271,11 @@ pub fn test_all(requests: &mut [MPI_Request], flag: &mut bool, statuses: Statuse
     let mut failures = Failures::of(Primitive::Testall);
     let count = requests.len();
     for (i, request) in requests.iter_mut().enumerate() {
-        let finished = if *request == MPI_REQUEST_NULL { None } else { poll(&mut process, request)? };
-        let mut finished = finished.unwrap_or(Finished::well(Status::EMPTY));
+        if *request == MPI_REQUEST_NULL {
+            statuses.set_empty(i);
+            continue;
+        }
+        let mut finished = poll(&mut process, request)?.unwrap_or(Finished::well(Status::EMPTY));
         if finished.generalized.is_some() {
             (process, finished) = conclude_between(process, finished)?;
         }
@@ -311,7 +322,7 @@ pub unsafe fn wait_any(
     *index = None;
     let Some(one) = first(&mut process, requests) else {
         // SAFETY: the caller's promise.
-        unsafe { Status::EMPTY.store(status) };
+        unsafe { Status::store_empty(status) };
         return Ok(());
     };
     let (i, finished) = match poll_any(&mut process, requests)? {
@@ -343,7 +354,7 @@ pub unsafe fn test_any(
     (*flag, *index) = (true, None);
     if first(&mut process, requests).is_none() {
         // SAFETY: the caller's promise.
-        unsafe { Status::EMPTY.store(status) };
+        unsafe { Status::store_empty(status) };
         return Ok(());
     }
     let mut found = poll_any(&mut process, requests)?;

@@ -10,9 +10,6 @@ use std::ffi::c_int;
 /// The status of a request that is complete, which stays as it is. The guard is let go while a generalized request's query function runs.
 fn status_of(process: Guard, handle: MPI_Request) -> MpiResult<(Guard, Option<Status>)> {
     let mut process = process;
-    if handle == MPI_REQUEST_NULL {
-        return Ok((process, Some(Status::EMPTY)));
-    }
     let Some(finished) = look_at(&mut process, handle)? else { return Ok((process, None)) };
     if let Some(callbacks) = finished.generalized {
         drop(process);
@@ -25,29 +22,49 @@ fn status_of(process: Guard, handle: MPI_Request) -> MpiResult<(Guard, Option<St
     Ok((process, Some(status)))
 }
 
-/// MPI_Request_get_status. A null request, and an inactive one, has the empty status.
+/// MPI_Request_get_status: whether the request is complete; then its status is stored. A null request, and an inactive one, has the empty status.
+///
+/// # Safety
+/// `status` must be MPI_STATUS_IGNORE or writable.
 ///
 /// # Errors
 /// No such request.
-pub fn get_status(handle: MPI_Request) -> MpiResult<Option<Status>> {
-    let (mut process, mut found) = status_of(process::enter()?, handle)?;
+pub unsafe fn get_status(handle: MPI_Request, status: *mut MPI_Status) -> MpiResult<bool> {
+    let mut process = process::enter()?;
+    if is_idle(&mut process, handle) {
+        // SAFETY: the caller's promise.
+        unsafe { Status::store_empty(status) };
+        return Ok(true);
+    }
+    let (mut process, mut found) = status_of(process, handle)?;
     if found.is_none() {
         process.port.progress()?;
         process.advance()?;
         found = status_of(process, handle)?.1;
     }
-    Ok(found)
+    let Some(found) = found else { return Ok(false) };
+    // SAFETY: the caller's promise.
+    unsafe { found.store(status) };
+    Ok(true)
 }
 
-/// MPI_Request_get_status_any: the index and the status of one that is complete. With none that has anything under way there is a
-/// status, but no index.
+/// MPI_Request_get_status_any: whether one is complete, its index, and its status stored. With none that has anything under way there is the
+/// empty status, but no index.
+///
+/// # Safety
+/// `status` must be MPI_STATUS_IGNORE or writable.
 ///
 /// # Errors
 /// No such requests.
-pub fn get_status_any(requests: &[MPI_Request]) -> MpiResult<Option<(Option<usize>, Status)>> {
+pub unsafe fn get_status_any(
+    requests: &[MPI_Request],
+    status: *mut MPI_Status,
+) -> MpiResult<Option<Option<usize>>> {
     let mut process = process::enter()?;
     if requests.iter().all(|request| is_idle(&mut process, *request)) {
-        return Ok(Some((None, Status::EMPTY)));
+        // SAFETY: the caller's promise.
+        unsafe { Status::store_empty(status) };
+        return Ok(Some(None));
     }
     process.port.progress()?;
     process.advance()?;
@@ -57,8 +74,10 @@ pub fn get_status_any(requests: &[MPI_Request]) -> MpiResult<Option<(Option<usiz
         }
         let (after, found) = status_of(process, request)?;
         process = after;
-        if let Some(status) = found {
-            return Ok(Some((Some(i), status)));
+        if let Some(found) = found {
+            // SAFETY: the caller's promise.
+            unsafe { found.store(status) };
+            return Ok(Some(Some(i)));
         }
     }
     Ok(None)
@@ -78,6 +97,10 @@ pub fn get_status_all(requests: &[MPI_Request], statuses: Statuses) -> MpiResult
         }
     }
     for (i, &request) in requests.iter().enumerate() {
+        if is_idle(&mut process, request) {
+            statuses.set_empty(i);
+            continue;
+        }
         let (after, found) = status_of(process, request)?;
         process = after;
         statuses.set(i, &found.unwrap_or(Status::EMPTY));

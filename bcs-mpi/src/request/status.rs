@@ -78,6 +78,16 @@ impl Status {
         }
     }
 
+    /// Writes the empty status, `MPI_ERROR` and all (§3.7.3): of requests that are null or inactive.
+    ///
+    /// # Safety
+    /// As [`Self::store`].
+    #[inline]
+    pub unsafe fn store_empty(to: *mut MPI_Status) {
+        // SAFETY: the caller's promise.
+        unsafe { Self::EMPTY.store_with(MPI_SUCCESS, to) };
+    }
+
     /// Writes the status with an error code: for calls that complete several.
     ///
     /// # Safety

@@ -14,8 +14,13 @@ use crate::outstanding::{About, Purpose};
 use crate::ring::{CELL_WORDS, Ring};
 use crate::slab::{PIPELINED_BYTES, ReturnedSlabs, SLAB_BYTES, SlabAllocator};
 use crate::status::NOBODY;
+use crate::strobe_sender::StrobeSender;
 use crate::sync::Ordering;
 use crate::waiting::{Pause, Wait};
+
+/// Slices after which a rank goes on that has asked for a request to be taken back, though the NIC has not taken the entry: some more than the two that
+/// this takes where there is room.
+const DECISION_SLICES: u32 = 8;
 
 /// A send to be posted.
 #[derive(Clone, Copy, Debug)]
@@ -249,7 +254,35 @@ impl Port {
             _ => return Ok(()),
         };
         self.reserve(ring, size)?;
-        self.post(ring, &PointToPoint::Cancel { request, destination }.encode())
+        self.post(ring, &PointToPoint::Cancel { request, destination }.encode())?;
+        self.await_decision(request, ring)
+    }
+
+    /// Waits until the NIC has decided what becomes of a request that is to be taken back, and the rank can see it: a slice, or with fixed slices the
+    /// start of the one after it. Otherwise the program could look at the request, find it neither complete nor cancelled, and post the receive of a
+    /// message that the NIC takes back a moment later.
+    ///
+    /// Not for longer than [`DECISION_SLICES`]: while its pools are full the NIC leaves entries in their rings until others receive, which may be other
+    /// threads of this rank.
+    fn await_decision(&mut self, request: u32, ring: RingKind) -> Result<(), PortError> {
+        let (mut slices, mut index) = (0, self.memory.control().slice.get());
+        // The slice count when the NIC was first seen to have taken the entry.
+        let mut taken_at = None;
+        self.make_progress_until(|port, ran_slice| {
+            let now = port.memory.control().slice.get();
+            slices += if port.fixed { (now != index) as u32 } else { ran_slice as u32 };
+            index = now;
+            if !port.slot(request)?.is_pending() || slices >= DECISION_SLICES {
+                return Ok(true);
+            }
+            port.taken = port.memory.taken()[port.local_index as usize].read();
+            if port.heads.ahead_of(port.taken, ring) > 0 {
+                return Ok(false);
+            }
+            // What this slice completed is published at the start of the next one, unless nothing was.
+            let since = slices - *taken_at.get_or_insert(slices);
+            Ok(!port.fixed || since >= 2 || StrobeSender::rests(&port.memory))
+        })
     }
 
     /// Where a send's or a contribution's bytes go: the descriptor, a slab, or they stay where they are.
@@ -304,20 +337,30 @@ impl Port {
 
     #[cold]
     pub(super) fn wait_for_cell(&mut self, ring: RingKind, cells: usize) -> Result<(), PortError> {
-        let mut wait = Wait::new(self.waiting);
-        loop {
-            self.taken = self.memory.taken()[self.local_index as usize].read();
-            if self.heads.ahead_of(self.taken, ring) < cells as u32 {
-                return Ok(());
-            }
+        self.make_progress_until(|port, _| {
+            port.taken = port.memory.taken()[port.local_index as usize].read();
+            Ok(port.heads.ahead_of(port.taken, ring) < cells as u32)
+        })
+    }
+
+    /// Makes progress until `done`, which is told whether this rank has just run a slice. There is no wait word for what the NIC takes from a ring: whoever
+    /// takes it is at work, so this wait does not sleep.
+    fn make_progress_until(
+        &mut self,
+        mut done: impl FnMut(&mut Self, bool) -> Result<bool, PortError>,
+    ) -> Result<(), PortError> {
+        let (mut wait, mut ran_slice) = (Wait::new(self.waiting), false);
+        while !done(self, ran_slice)? {
             if self.memory.header().aborted.0.load(Ordering::Relaxed) != 0 {
                 return Err(PortError::Aborted);
             }
-            // There is no wait word for a full ring: whoever empties it is at work, so this wait does not sleep.
-            if self.progress()? || wait.pause() == Pause::MaySleep {
+            let moved = self.move_bytes()?;
+            ran_slice = self.lend()?;
+            if ran_slice || moved || wait.pause() == Pause::MaySleep {
                 wait.restart();
             }
         }
+        Ok(())
     }
 
     #[inline]
