@@ -142,6 +142,17 @@ fn datatypes_are_what_their_constructors_say() {
 }
 
 #[test]
+fn bounds_of_types_are_those_that_another_implementation_gives() {
+    let program = programs::compiled("bounds");
+    let ended = launch(&Job::of(1), &program, &["1", "400", "2", "8"]);
+    assert!(ended.is_well(), "{ended:#?}");
+    let known = include_str!("bounds.txt");
+    let other = known.lines().zip(ended.stdout.lines()).find(|(known, ours)| known != ours);
+    assert_eq!(other, None, "known, ours");
+    assert_eq!(known.lines().count(), ended.stdout.lines().count());
+}
+
+#[test]
 fn messages_go_from_one_datatype_to_another_that_matches() {
     holds_with("derived_messages", &[1, 2, 3]);
     holds("derived_messages", &Job { cross_memory: false, ..Job::of(2) });

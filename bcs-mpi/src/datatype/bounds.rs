@@ -1,8 +1,8 @@
 //! The bounds of a type: size, lower and upper bound, true bounds (MPI-5.0, §5.1.6 to §5.1.8).
 //!
 //! Bounds that MPI_Type_create_resized (or an array constructor) has set are markers: where a type has them, anywhere in it, they alone
-//! make its bounds. Elsewhere the upper bound is the end of the data, rounded up so that the extent is a multiple of the strictest
-//! alignment in it. All arithmetic is checked.
+//! make its bounds. Elsewhere they enclose the components with their padding, as those of MPICH and Open MPI do, and the upper bound is rounded up
+//! so that the extent is a multiple of the strictest alignment in it. All arithmetic is checked.
 
 use super::placement::{Placement, TooLarge, product, sum};
 
@@ -15,6 +15,8 @@ pub struct Bounds {
     pub basics: i64,
     /// First byte of data and the byte after the last; none without data.
     pub data: Option<(i64, i64)>,
+    /// What its components reach over, by their own lower and upper bounds; none without data. Less than `data` where those were set so.
+    pub reach: Option<(i64, i64)>,
     /// Lower and upper bound that were set.
     pub markers: Option<(i64, i64)>,
     /// The strictest alignment of its basic elements.
@@ -23,14 +25,14 @@ pub struct Bounds {
 
 impl Bounds {
     /// Those of a type without anything.
-    pub const EMPTY: Self = Self { size: 0, basics: 0, data: None, markers: None, align: 1 };
+    pub const EMPTY: Self = Self { size: 0, basics: 0, data: None, reach: None, markers: None, align: 1 };
 
     /// Lower and upper bound.
     ///
     /// # Errors
     /// The extent, or the upper bound with its padding, does not fit.
     pub fn checked(&self) -> Result<(i64, i64), TooLarge> {
-        let (lb, ub) = match (self.markers, self.data) {
+        let (lb, ub) = match (self.markers, self.reach) {
             (Some(markers), _) => markers,
             (None, None) => (0, 0),
             (None, Some((lb, end))) => {
@@ -41,6 +43,15 @@ impl Bounds {
         };
         ub.checked_sub(lb).ok_or(TooLarge)?;
         Ok((lb, ub))
+    }
+
+    /// Those of a component of other types: what it reaches over is padded.
+    ///
+    /// # Errors
+    /// As [`Self::checked`].
+    pub fn padded(self) -> Result<Self, TooLarge> {
+        let bounds = self.checked()?;
+        Ok(Self { reach: self.reach.map(|_| bounds), ..self })
     }
 
     fn moved(pair: (i64, i64), by: i64) -> Result<(i64, i64), TooLarge> {
@@ -71,6 +82,7 @@ impl Placement for Bounds {
             size: product(self.size, count)?,
             basics: product(self.basics, count)?,
             data: spread(self.data)?,
+            reach: spread(self.reach)?,
             markers: spread(self.markers)?,
             align: self.align,
         })
@@ -78,7 +90,8 @@ impl Placement for Bounds {
 
     fn shifted(self, by: i64) -> Result<Self, TooLarge> {
         let shift = |pair: Option<(i64, i64)>| pair.map(|pair| Self::moved(pair, by)).transpose();
-        Ok(Self { data: shift(self.data)?, markers: shift(self.markers)?, ..self })
+        let (data, reach, markers) = (shift(self.data)?, shift(self.reach)?, shift(self.markers)?);
+        Ok(Self { data, reach, markers, ..self })
     }
 
     fn bounded(self, lb: i64, ub: i64) -> Self {
@@ -92,6 +105,7 @@ impl Placement for Bounds {
                 size: sum(before.size, self.size)?,
                 basics: sum(before.basics, self.basics)?,
                 data: Self::united(before.data, self.data),
+                reach: Self::united(before.reach, self.reach),
                 markers: Self::united(before.markers, self.markers),
                 align: before.align.max(self.align),
             },

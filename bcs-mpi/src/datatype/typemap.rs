@@ -42,7 +42,7 @@ impl Type {
     /// # Errors
     /// It reaches further than an address, or has more bytes than a count.
     pub fn new(constructor: Constructor, large: bool) -> Result<Arc<Self>, TooLarge> {
-        let bounds = place::<Bounds>(&constructor, &mut |of| of.bounds)?;
+        let bounds = place::<Bounds>(&constructor, &mut |of| of.bounds)?.padded()?;
         let (lb, ub) = bounds.checked()?;
         let mut made = Self {
             constructor,
@@ -67,12 +67,13 @@ impl Type {
         let end = elements.iter().map(|of| of.offset + of.bytes).max();
         let align = alignment(datatype).max(1);
         let (size, basics) = (datatype.size as i64, count as i64);
-        let bounds = Bounds { size, basics, data: end.map(|end| (0, end)), markers: None, align };
+        let (lb, ub) = (0, datatype.extent as i64);
+        let (data, reach) = (end.map(|end| (0, end)), end.map(|_| (lb, ub)));
+        let bounds = Bounds { size, basics, data, reach, markers: None, align };
         let signature = elements.iter().fold(Signature::EMPTY, |before, of| before.then(Signature::of(of)));
         let mut builder = Builder::default();
         elements.iter().for_each(|of| builder.push(Node::block(of.offset, of.bytes)));
         let program = OnceLock::from(builder.finish());
-        let (lb, ub) = (0, datatype.extent as i64);
         Arc::new(Self { constructor, large: false, bounds, lb, ub, signature, program })
     }
 

@@ -89,8 +89,6 @@ def outcomes(
     options: argparse.Namespace, built: building.Built, size: int, groups: list[list[str]], said: list[str]
 ) -> Iterator[tuple[str, Path, outcome.Outcome]]:
     environment = {**os.environ, "PYTHONPATH": str(built.packages), "PYTHONDONTWRITEBYTECODE": "1", "LC_ALL": "C.UTF-8"}
-    # The suite's own word for a library that spawns no processes: tests of other modules that would spawn are skipped.
-    environment["MPI4PY_TEST_SPAWN"] = "no"
     logs = options.cache / "logs"
     logs.mkdir(parents=True, exist_ok=True)
     for group in groups:

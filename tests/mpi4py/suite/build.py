@@ -16,6 +16,8 @@ SHA256 = "56860286dc45f20e8821e93cb06669e30462348bf866f685553fa4b712d58d02"
 """Of the source distribution on PyPI."""
 BUILD_NEEDS = ["setuptools>=77", "cython>=3.1"]
 TESTS_NEED = ["numpy>=2", "cffi>=1.17"]
+PROBE = ("test_subclass.py", "BaseTestMyFile().openfile().Close()\nexcept NotImplementedError:")
+"""Asks for files while the module is loaded, tested or not, and takes only an mpi4py without them for a no: its other tests would be lost."""
 COMPILER_FLAGS = "-O1 -g0"
 """The suite is not about the speed of mpi4py's own code, and its one large file takes minutes at -O3."""
 
@@ -98,6 +100,11 @@ def source(cache: Path, python: Path) -> Path:
     fresh = replace(directory)
     with tarfile.open(archive) as packed:
         packed.extractall(fresh, filter="data")
+    module = fresh / directory.name / "test" / PROBE[0]
+    text = module.read_text(encoding="utf-8")
+    if text.count(PROBE[1]) != 1:
+        raise BuildError(f"{module} no longer has: {PROBE[1]}")
+    module.write_text(text.replace(PROBE[1], PROBE[1].replace("NotImplementedError", "(NotImplementedError, MPI.Exception)")))
     (fresh / directory.name).rename(directory)
     fresh.rmdir()
     return directory

@@ -36,6 +36,8 @@ pub enum Recipe {
 pub struct Typemap {
     /// Basic type, its bytes, and the displacement.
     pub entries: Vec<(MPI_Datatype, i64, i64)>,
+    /// What the components reach over, with their padding.
+    reach: Option<(i64, i64)>,
     markers: Option<(i64, i64)>,
     align: i64,
 }
@@ -54,7 +56,7 @@ impl Typemap {
         if let Some(markers) = self.markers {
             return markers;
         }
-        let (lb, mut ub) = self.true_bounds();
+        let (lb, mut ub) = self.reach.unwrap_or((0, 0));
         while (ub - lb) % self.align.max(1) != 0 {
             ub += 1;
         }
@@ -73,6 +75,10 @@ impl Typemap {
             let (old_lb, old_ub) = self.markers.unwrap_or((i64::MAX, i64::MIN));
             self.markers = Some((old_lb.min(lb + at), old_ub.max(ub + at)));
         }
+        if other.reach.is_some() {
+            let ((lb, ub), (old_lb, old_ub)) = (other.bounds(), self.reach.unwrap_or((i64::MAX, i64::MIN)));
+            self.reach = Some((old_lb.min(lb + at), old_ub.max(ub + at)));
+        }
         self.align = self.align.max(other.align);
     }
 
@@ -84,6 +90,7 @@ impl Typemap {
                 let (elements, count) = basics(datatype);
                 map.entries = elements[..count].iter().map(|of| (of.datatype, of.bytes, of.offset)).collect();
                 map.align = alignment(datatype);
+                map.reach = (count > 0).then_some((0, datatype.extent as i64));
             }
             Recipe::Dup(of) => map = Self::of(of),
             Recipe::Contiguous(count, of) => {
