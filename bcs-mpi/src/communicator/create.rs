@@ -8,6 +8,7 @@ use super::hints::Hints;
 use super::meeting::{agree, gather_all};
 use crate::attributes::{self, Attributes};
 use crate::constants::*;
+use crate::environment::SHARED_MEMORY;
 use crate::environment::error_handlers;
 use crate::error::{MpiError, MpiResult, Problem};
 use crate::group::{self, Group};
@@ -191,7 +192,7 @@ fn guided(
     hints: &[(String, String)],
 ) -> MpiResult<c_int> {
     let value = |key: &str| hints.iter().find(|(of, _)| of == key).map(|(_, value)| value.as_str());
-    if value("mpi_hw_resource_type") == Some("mpi_shared_memory") {
+    if value("mpi_hw_resource_type") == Some(SHARED_MEMORY) {
         return Ok(0);
     }
     Ok(match value("mpi_pset_name").filter(|_| split_type == MPI_COMM_TYPE_RESOURCE_GUIDED) {
