@@ -37,7 +37,7 @@ const OPTIONAL: [&str; 19] = [
 /// The bytes of a predefined datatype; 0 when there is none of that name.
 fn size_of_type(name: &str) -> usize {
     let is_it = |known: &&Datatype| known.name.strip_prefix("MPI_") == Some(name);
-    DATATYPES.iter().find(is_it).map_or(0, |known| known.size as usize)
+    DATATYPES.iter().find(is_it).map_or(0, |known| known.size)
 }
 
 /// MPI_Abi_get_fortran_info: a new info object.
