@@ -174,15 +174,37 @@ pub fn resolve(process: &Process, argument: &'static str, handle: MPI_Group) -> 
         MPI_GROUP_EMPTY => Ok(EMPTY),
         MPI_GROUP_NULL => Err(MpiError::handle(argument, handle.0, Kind::Group, Stale::Null)),
         _ => match process.groups.get(handle.0) {
-            Ok(group) => Ok(group.clone()),
+            Ok(kept) => Ok(kept.group.clone()),
             Err(why) => Err(MpiError::handle(argument, handle.0, Kind::Group, why)),
         },
     }
 }
 
-/// The handle of a new group.
+/// A group as the process keeps it for a handle.
+#[derive(Debug)]
+pub struct Kept {
+    group: Group,
+    /// The session that it was derived from, directly or by way of other groups; MPI_SESSION_NULL if none.
+    session: MPI_Session,
+}
+
+/// The session that a group was derived from; MPI_SESSION_NULL if from none.
+pub fn session_of(process: &Process, handle: MPI_Group) -> MPI_Session {
+    process.groups.get(handle.0).map_or(MPI_SESSION_NULL, |kept| kept.session)
+}
+
+/// The handle of a new group that comes from no session.
 pub fn store(process: &mut Process, group: Group) -> MPI_Group {
-    if group.size() == 0 { MPI_GROUP_EMPTY } else { MPI_Group(process.groups.insert(group)) }
+    store_of(process, group, MPI_SESSION_NULL)
+}
+
+/// The handle of a new group that was derived from a session.
+pub fn store_of(process: &mut Process, group: Group, session: MPI_Session) -> MPI_Group {
+    if group.size() == 0 {
+        MPI_GROUP_EMPTY
+    } else {
+        MPI_Group(process.groups.insert(Kept { group, session }))
+    }
 }
 
 fn count(argument: &'static str, value: c_int) -> MpiResult<usize> {
@@ -324,13 +346,14 @@ pub enum Choice {
 /// No such group, a rank out of range, or one that stands there twice.
 pub fn choose(group: MPI_Group, choice: Choice, ranks: &[c_int]) -> MpiResult<MPI_Group> {
     let mut process = process::enter()?;
+    let session = session_of(&process, group);
     let group = resolve(&process, "group", group)?;
     let members = members("ranks", ranks, &group)?;
     let new = match choice {
         Choice::Include => group.choose(&members),
         Choice::Exclude => excluding(&group, &members),
     };
-    Ok(store(&mut process, new))
+    Ok(store_of(&mut process, new, session))
 }
 
 /// MPI_Group_range_incl and MPI_Group_range_excl.
@@ -359,8 +382,9 @@ pub enum SetOperation {
 /// No such groups.
 pub fn combine(first: MPI_Group, operation: SetOperation, second: MPI_Group) -> MpiResult<MPI_Group> {
     let mut process = process::enter()?;
+    let session = session_of(&process, first);
     let (first, second) = (resolve(&process, "group1", first)?, resolve(&process, "group2", second)?);
-    Ok(store(&mut process, first.combined(operation, &second)))
+    Ok(store_of(&mut process, first.combined(operation, &second), session))
 }
 
 /// The ranks that a C array of this length holds.

@@ -56,6 +56,8 @@ pub enum Stale {
     Freed,
     /// It never was a handle of this kind.
     Foreign,
+    /// It is of the world model, which the program has not begun, or has ended.
+    NoWorld,
 }
 
 impl fmt::Display for Stale {
@@ -64,6 +66,9 @@ impl fmt::Display for Stale {
             Stale::Null => "the null handle",
             Stale::Freed => "the handle of one that was freed",
             Stale::Foreign => "no handle of one",
+            Stale::NoWorld => {
+                "there between MPI_Init and MPI_Finalize only (a session has those of MPI_Comm_create_from_group)"
+            }
         })
     }
 }

@@ -97,6 +97,13 @@ fn a_matched_message_is_received_by_its_handle_alone() {
 }
 
 #[test]
+fn a_buffered_message_goes_through_the_buffer_of_its_communicator_session_or_process() {
+    holds_with("buffers", &[1, 2, 3]);
+    let slice = SliceLength::Fixed(Duration::from_micros(200));
+    holds("buffers", &Job { slice, ..Job::of(2) });
+}
+
+#[test]
 fn sessions_begin_and_end_before_beside_and_after_the_world_model() {
     holds_with("sessions", &[1, 3]);
 }

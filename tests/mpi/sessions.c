@@ -7,7 +7,7 @@ static int handled;
 static void handler(MPI_Session *session, int *code, ...)
 {
     (void)session;
-    CHECK(class_of(*code) == MPI_ERR_ARG || class_of(*code) == MPI_ERR_UNSUPPORTED_OPERATION);
+    CHECK(class_of(*code) == MPI_ERR_ARG || class_of(*code) == MPI_ERR_INFO_VALUE);
     handled++;
 }
 
@@ -50,6 +50,24 @@ static int use(MPI_Session session)
     return members;
 }
 
+/* Errors of MPI_Session_init are for the handler that it is given. */
+static void wrong_beginnings(MPI_Errhandler own)
+{
+    MPI_Session session = MPI_SESSION_NULL;
+    MPI_Info hints;
+    int before = handled;
+    MPI_Info_create(&hints);
+    MPI_Info_set(hints, "thread_level", "many");
+    CHECK_INT(class_of(MPI_Session_init(hints, MPI_ERRORS_RETURN, &session)), MPI_ERR_INFO_VALUE);
+    CHECK_INT(handled, before);
+    CHECK_INT(class_of(MPI_Session_init(hints, own, &session)), MPI_ERR_INFO_VALUE);
+    CHECK_INT(handled, before + 1);
+    CHECK_INT(class_of(MPI_Session_init(MPI_INFO_NULL, own, NULL)), MPI_ERR_ARG);
+    CHECK_INT(handled, before + 2);
+    CHECK(session == MPI_SESSION_NULL);
+    MPI_Info_free(&hints);
+}
+
 int main(int argc, char **argv)
 {
     MPI_Session first, second, third, null = MPI_SESSION_NULL;
@@ -58,6 +76,8 @@ int main(int argc, char **argv)
     int flag, members, code;
     /* Alone, without the world model. */
     MPI_Session_create_errhandler(handler, &own);
+    wrong_beginnings(own);
+    handled = 0;
     MPI_Session_init(MPI_INFO_NULL, own, &first);
     MPI_Initialized(&flag);
     CHECK(!flag);
@@ -65,6 +85,8 @@ int main(int argc, char **argv)
     code = MPI_Group_from_session_pset(first, "mpi://nowhere", &group);
     CHECK_INT(class_of(code), MPI_ERR_ARG);
     CHECK_INT(handled, 1);
+    wrong_beginnings(own);
+    handled = 1;
     MPI_Session_call_errhandler(first, MPI_ERR_ARG);
     CHECK_INT(handled, 2);
     MPI_Session_get_errhandler(first, &got);

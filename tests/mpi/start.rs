@@ -1,5 +1,6 @@
 //! How a process becomes a rank: environments that no launcher makes are told, and a program without one runs alone.
 
+use crate::launcher::{Job, launch};
 use crate::programs::compiled;
 use std::process::{Command, Output};
 
@@ -35,4 +36,14 @@ fn an_environment_that_is_no_launchers_is_told() {
         String::from_utf8_lossy(&unreachable.stderr).contains("launcher process 999999999"),
         "{unreachable:?}"
     );
+}
+
+#[test]
+fn there_is_no_world_communicator_for_sessions_alone() {
+    for when in ["before", "after", "self"] {
+        let ended = launch(&Job::of(2), &compiled("worldless"), &[when]);
+        let (_, message) = ended.abort.as_ref().unwrap_or_else(|| panic!("{when}: {ended:#?}"));
+        let text = "MPI_Comm_rank: argument 'comm' is MPI_COMM_WORLD or MPI_COMM_SELF (0x10";
+        assert!(message.contains(text) && message.contains("between MPI_Init and MPI_Finalize"), "{message}");
+    }
 }

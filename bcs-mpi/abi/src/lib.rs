@@ -6,6 +6,7 @@
 mod edge;
 
 mod bcs;
+mod buffers;
 mod collective;
 mod collective_forms;
 mod collective_persistent;

@@ -2,57 +2,66 @@
 
 use crate::edge::{moved, object, place, wide};
 use bcs_mpi::constants::*;
+use bcs_mpi::point_to_point::matched;
 use bcs_mpi::point_to_point::persistent::{recv_init, send_init};
 use bcs_mpi::point_to_point::{self as p2p, Peers, SendMode};
-use bcs_mpi::point_to_point::{attached_buffer, matched};
-use mds::Primitive;
 use std::ffi::{c_int, c_void};
 
+/// The sends, which differ in their mode: `twin NAME(how, mode, primitive of the call)`.
+macro_rules! sends {
+    () => {};
+    (twin $name:ident(blocking, $mode:ident, $primitive:ident) $($rest:tt)*) => {
+        calls! {
+            twin $name(
+                buf: *const c_void, count: COUNT, datatype: MPI_Datatype, dest: c_int, tag: c_int, comm: MPI_Comm,
+            ) [time $primitive(moved(count, datatype)) on comm] {
+                p2p::send(SendMode::$mode, buf, wide(count), datatype, dest, tag, comm)?
+            }
+        }
+        sends! { $($rest)* }
+    };
+    (twin $name:ident(immediate, $mode:ident, $primitive:ident) $($rest:tt)*) => {
+        calls! {
+            twin $name(
+                buf: *const c_void, count: COUNT, datatype: MPI_Datatype, dest: c_int, tag: c_int, comm: MPI_Comm,
+                request: *mut MPI_Request,
+            ) [time $primitive(moved(count, datatype)) on comm] {
+                let request = place(request, "request")?;
+                request.set(p2p::isend(SendMode::$mode, buf, wide(count), datatype, dest, tag, comm)?)
+            }
+        }
+        sends! { $($rest)* }
+    };
+    (twin $name:ident(persistent, $mode:ident) $($rest:tt)*) => {
+        calls! {
+            twin $name(
+                buf: *const c_void, count: COUNT, datatype: MPI_Datatype, dest: c_int, tag: c_int, comm: MPI_Comm,
+                request: *mut MPI_Request,
+            ) [on comm] {
+                let request = place(request, "request")?;
+                request.set(send_init(SendMode::$mode, buf, wide(count), datatype, dest, tag, comm)?)
+            }
+        }
+        sends! { $($rest)* }
+    };
+}
+
+sends! {
+    twin MPI_Send(blocking, Standard, Send)
+    twin MPI_Bsend(blocking, Buffered, Bsend)
+    twin MPI_Ssend(blocking, Synchronous, Ssend)
+    twin MPI_Rsend(blocking, Ready, Rsend)
+    twin MPI_Isend(immediate, Standard, Isend)
+    twin MPI_Ibsend(immediate, Buffered, Ibsend)
+    twin MPI_Issend(immediate, Synchronous, Issend)
+    twin MPI_Irsend(immediate, Ready, Irsend)
+    twin MPI_Send_init(persistent, Standard)
+    twin MPI_Bsend_init(persistent, Buffered)
+    twin MPI_Ssend_init(persistent, Synchronous)
+    twin MPI_Rsend_init(persistent, Ready)
+}
+
 calls! {
-    twin MPI_Send(buf: *const c_void, count: COUNT, datatype: MPI_Datatype, dest: c_int, tag: c_int, comm: MPI_Comm)
-    [time Send(moved(count, datatype)) on comm] {
-        p2p::send(SendMode::Standard, buf, wide(count), datatype, dest, tag, comm)?
-    }
-    twin MPI_Bsend(buf: *const c_void, count: COUNT, datatype: MPI_Datatype, dest: c_int, tag: c_int, comm: MPI_Comm)
-    [time Bsend(moved(count, datatype)) on comm] {
-        p2p::send(SendMode::Buffered, buf, wide(count), datatype, dest, tag, comm)?
-    }
-    twin MPI_Ssend(buf: *const c_void, count: COUNT, datatype: MPI_Datatype, dest: c_int, tag: c_int, comm: MPI_Comm)
-    [time Ssend(moved(count, datatype)) on comm] {
-        p2p::send(SendMode::Synchronous, buf, wide(count), datatype, dest, tag, comm)?
-    }
-    twin MPI_Rsend(buf: *const c_void, count: COUNT, datatype: MPI_Datatype, dest: c_int, tag: c_int, comm: MPI_Comm)
-    [time Rsend(moved(count, datatype)) on comm] {
-        p2p::send(SendMode::Ready, buf, wide(count), datatype, dest, tag, comm)?
-    }
-    twin MPI_Isend(
-        buf: *const c_void, count: COUNT, datatype: MPI_Datatype, dest: c_int, tag: c_int, comm: MPI_Comm,
-        request: *mut MPI_Request,
-    ) [time Isend(moved(count, datatype)) on comm] {
-        place(request, "request")?
-            .set(p2p::isend(SendMode::Standard, buf, wide(count), datatype, dest, tag, comm)?)
-    }
-    twin MPI_Ibsend(
-        buf: *const c_void, count: COUNT, datatype: MPI_Datatype, dest: c_int, tag: c_int, comm: MPI_Comm,
-        request: *mut MPI_Request,
-    ) [time Ibsend(moved(count, datatype)) on comm] {
-        place(request, "request")?
-            .set(p2p::isend(SendMode::Buffered, buf, wide(count), datatype, dest, tag, comm)?)
-    }
-    twin MPI_Issend(
-        buf: *const c_void, count: COUNT, datatype: MPI_Datatype, dest: c_int, tag: c_int, comm: MPI_Comm,
-        request: *mut MPI_Request,
-    ) [time Issend(moved(count, datatype)) on comm] {
-        place(request, "request")?
-            .set(p2p::isend(SendMode::Synchronous, buf, wide(count), datatype, dest, tag, comm)?)
-    }
-    twin MPI_Irsend(
-        buf: *const c_void, count: COUNT, datatype: MPI_Datatype, dest: c_int, tag: c_int, comm: MPI_Comm,
-        request: *mut MPI_Request,
-    ) [time Irsend(moved(count, datatype)) on comm] {
-        place(request, "request")?
-            .set(p2p::isend(SendMode::Ready, buf, wide(count), datatype, dest, tag, comm)?)
-    }
     twin MPI_Recv(
         buf: *mut c_void, count: COUNT, datatype: MPI_Datatype, source: c_int, tag: c_int, comm: MPI_Comm,
         status: *mut MPI_Status,
@@ -64,34 +73,6 @@ calls! {
         request: *mut MPI_Request,
     ) [time Irecv(moved(count, datatype)) on comm] {
         place(request, "request")?.set(p2p::irecv(buf, wide(count), datatype, source, tag, comm)?)
-    }
-    twin MPI_Send_init(
-        buf: *const c_void, count: COUNT, datatype: MPI_Datatype, dest: c_int, tag: c_int, comm: MPI_Comm,
-        request: *mut MPI_Request,
-    ) [on comm] {
-        let request = place(request, "request")?;
-        request.set(send_init(SendMode::Standard, buf, wide(count), datatype, dest, tag, comm)?)
-    }
-    twin MPI_Bsend_init(
-        buf: *const c_void, count: COUNT, datatype: MPI_Datatype, dest: c_int, tag: c_int, comm: MPI_Comm,
-        request: *mut MPI_Request,
-    ) [on comm] {
-        let request = place(request, "request")?;
-        request.set(send_init(SendMode::Buffered, buf, wide(count), datatype, dest, tag, comm)?)
-    }
-    twin MPI_Ssend_init(
-        buf: *const c_void, count: COUNT, datatype: MPI_Datatype, dest: c_int, tag: c_int, comm: MPI_Comm,
-        request: *mut MPI_Request,
-    ) [on comm] {
-        let request = place(request, "request")?;
-        request.set(send_init(SendMode::Synchronous, buf, wide(count), datatype, dest, tag, comm)?)
-    }
-    twin MPI_Rsend_init(
-        buf: *const c_void, count: COUNT, datatype: MPI_Datatype, dest: c_int, tag: c_int, comm: MPI_Comm,
-        request: *mut MPI_Request,
-    ) [on comm] {
-        let request = place(request, "request")?;
-        request.set(send_init(SendMode::Ready, buf, wide(count), datatype, dest, tag, comm)?)
     }
     twin MPI_Recv_init(
         buf: *mut c_void, count: COUNT, datatype: MPI_Datatype, source: c_int, tag: c_int, comm: MPI_Comm,
@@ -173,18 +154,6 @@ calls! {
         let request = place(request, "request")?;
         let peers = Peers { dest, send_tag: sendtag, source, receive_tag: recvtag };
         request.set(p2p::isendrecv_replace(buf, wide(count), datatype, &peers, comm)?)
-    }
-    twin MPI_Buffer_attach(buffer: *mut c_void, size: COUNT) [time BufferAttach(0)] {
-        attached_buffer::attach(buffer, wide(size))?
-    }
-    twin MPI_Buffer_detach(buffer_addr: *mut c_void, size: *mut COUNT) [time BufferDetach(0)] {
-        let (address, size) = (place(buffer_addr.cast::<*mut c_void>(), "buffer_addr")?, place(size, "size")?);
-        let (buffer, bytes) = attached_buffer::detach()?;
-        address.set(buffer);
-        size.set(bytes as COUNT)
-    }
-    call MPI_Buffer_flush() [time BufferFlush(0)] {
-        attached_buffer::flush(Primitive::BufferFlush)?
     }
     call MPI_Cancel(request: *mut MPI_Request) [time Cancel(0)] {
         bcs_mpi::request::cancel(*object(request, "request")?)?

@@ -6,12 +6,14 @@ use bcs_mpi::environment::session;
 use std::ffi::{c_char, c_int};
 
 calls! {
-    call MPI_Session_init(info: MPI_Info, errhandler: MPI_Errhandler, session: *mut MPI_Session) [] {
+    call MPI_Session_init(info: MPI_Info, errhandler: MPI_Errhandler, session: *mut MPI_Session) [on errhandler] {
         crate::edge::install_panic_hook();
         place(session, "session")?.set(session::init(info, errhandler)?)
     }
-    call MPI_Session_finalize(session: *mut MPI_Session) [] {
-        session::finalize(object(session, "session")?)?
+    call MPI_Session_finalize(session: *mut MPI_Session) [time SessionFinalize(0)] {
+        let session = object(session, "session")?;
+        let named = *session;
+        session::finalize(session).map_err(|error| error.of(named))?
     }
     call MPI_Session_get_info(session: MPI_Session, info_used: *mut MPI_Info) [on session] {
         place(info_used, "info_used")?.set(session::hints(session)?)

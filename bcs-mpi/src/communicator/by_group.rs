@@ -109,6 +109,7 @@ pub fn create_from_group(
     errhandler: MPI_Errhandler,
 ) -> MpiResult<MPI_Comm> {
     let mut process = process::enter()?;
+    let session = group::session_of(&process, group);
     let group = group::resolve(&process, "group", group)?;
     if stringtag.len() >= MPI_MAX_STRINGTAG_LEN as usize {
         let allowed = format!("it must have at most {} bytes", MPI_MAX_STRINGTAG_LEN - 1);
@@ -137,6 +138,7 @@ pub fn create_from_group(
     let mut new = make(&process, MPI_COMM_SELF, group, context)?;
     if let Some(new) = &mut new {
         (new.error_handler, new.error_handler_was_set, new.hints) = (errhandler, true, hints);
+        new.session = session;
     }
     let new = store(&mut process, new)?;
     error_handlers::release(errhandler)?;

@@ -13,6 +13,7 @@ use crate::environment::error_handlers;
 use crate::error::{MpiError, MpiResult, Problem};
 use crate::group::{self, Group};
 use crate::handle::{Kind, Stale};
+use crate::point_to_point::attached_buffer::{self, Level};
 use crate::process::{self, Guard, Process};
 use crate::topology::Topology;
 use mds::Primitive;
@@ -57,7 +58,11 @@ pub(super) fn make(
             local.1 += 1;
         }
     }
-    let parent = process.communicator(parent)?;
+    let parent = match parent {
+        // What comes from a session's group has no other parent.
+        MPI_COMM_SELF => process.communicators.own(),
+        _ => process.communicator(parent)?,
+    };
     Ok(Some(Communicator {
         context,
         rank,
@@ -71,6 +76,7 @@ pub(super) fn make(
         attributes: Attributes::default(),
         topology: None,
         hints: Hints::default(),
+        session: parent.session,
     }))
 }
 
@@ -278,6 +284,7 @@ pub fn free(comm: &mut MPI_Comm) -> MpiResult {
     process::enter()?.communicator(*comm)?;
     attributes::delete_all(*comm)?;
     let mut process = process::enter()?;
+    attached_buffer::release(&mut process, Primitive::CommFree, Level::Communicator(*comm))?;
     let freed = match process.communicators.remove(*comm) {
         Ok(freed) => freed,
         Err(why) => return Err(wrong(*comm, why)),

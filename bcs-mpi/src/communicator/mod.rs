@@ -51,6 +51,8 @@ pub struct Communicator {
     pub topology: Option<Topology>,
     /// The hints that the program gave.
     pub hints: Hints,
+    /// The session that it comes from, by its group or its parent; MPI_SESSION_NULL if none.
+    pub session: MPI_Session,
 }
 
 impl Communicator {
@@ -119,6 +121,8 @@ pub struct Communicators {
     world: Communicator,
     own: Communicator,
     table: Table<Communicator>,
+    /// Whether there are MPI_COMM_WORLD and MPI_COMM_SELF: between MPI_Init and MPI_Finalize, and not for sessions alone.
+    has_world: bool,
     /// Attribute keys.
     pub keys: Keys,
 }
@@ -139,6 +143,7 @@ impl Communicators {
             attributes: Attributes::default(),
             topology: None,
             hints: Hints::default(),
+            session: MPI_SESSION_NULL,
         };
         let all = Group::Range { first: 0, size };
         let alone = Group::Range { first: rank, size: 1 };
@@ -146,8 +151,19 @@ impl Communicators {
             world: make(WORLD_CONTEXT, all, "MPI_COMM_WORLD", rank, (local_index, size as u16)),
             own: make(SELF_CONTEXT, alone, "MPI_COMM_SELF", 0, (0, 1)),
             table: Table::new(Kind::Communicator),
+            has_world: false,
             keys: Keys::of_kind(0),
         }
+    }
+
+    /// Says that the world model begins, or that it is over.
+    pub(crate) fn set_world(&mut self, active: bool) {
+        self.has_world = active;
+    }
+
+    /// MPI_COMM_SELF, also where programs have none.
+    pub(crate) fn own(&self) -> &Communicator {
+        &self.own
     }
 
     /// The communicator of a handle.
@@ -157,6 +173,7 @@ impl Communicators {
     #[inline]
     pub fn get(&self, handle: MPI_Comm) -> Result<&Communicator, Stale> {
         match handle {
+            MPI_COMM_WORLD | MPI_COMM_SELF if !self.has_world => Err(Stale::NoWorld),
             MPI_COMM_WORLD => Ok(&self.world),
             MPI_COMM_SELF => Ok(&self.own),
             MPI_COMM_NULL => Err(Stale::Null),
@@ -171,6 +188,7 @@ impl Communicators {
     #[inline]
     pub fn get_mut(&mut self, handle: MPI_Comm) -> Result<&mut Communicator, Stale> {
         match handle {
+            MPI_COMM_WORLD | MPI_COMM_SELF if !self.has_world => Err(Stale::NoWorld),
             MPI_COMM_WORLD => Ok(&mut self.world),
             MPI_COMM_SELF => Ok(&mut self.own),
             MPI_COMM_NULL => Err(Stale::Null),
@@ -266,8 +284,9 @@ pub fn is_inter(comm: MPI_Comm) -> MpiResult<bool> {
 /// No such communicator.
 pub fn group(comm: MPI_Comm) -> MpiResult<MPI_Group> {
     let mut process = process::enter()?;
-    let group = process.communicator(comm)?.group.clone();
-    Ok(crate::group::store(&mut process, group))
+    let communicator = process.communicator(comm)?;
+    let (group, session) = (communicator.group.clone(), communicator.session);
+    Ok(crate::group::store_of(&mut process, group, session))
 }
 
 /// MPI_Comm_compare.

@@ -22,6 +22,12 @@ fn entry(lasting: &mut Lasting, handler: MPI_Errhandler) -> MpiResult<&mut Error
     })
 }
 
+/// Whether there is such an error handler, and it can be asked of a session.
+pub(crate) fn exists(handler: MPI_Errhandler) -> bool {
+    let suits = |entry: &mut ErrorHandlerEntry| entry.function.suits(Owner::Session(MPI_SESSION_NULL));
+    is_predefined(handler) || entry(&mut lasting(), handler).is_ok_and(suits)
+}
+
 /// One handle or object more uses this handler.
 ///
 /// # Errors
@@ -96,7 +102,9 @@ fn no_object(owner: Owner) -> MpiError {
             format!("{:#x}", file.0),
             "it has to be a file or MPI_FILE_NULL",
         ),
-        Owner::Communicator(_) | Owner::Session(_) => MpiError::new(Problem::Unsupported),
+        Owner::Communicator(_) | Owner::Session(_) | Owner::NewSession(_) => {
+            MpiError::new(Problem::Unsupported)
+        }
     }
 }
 

@@ -9,7 +9,9 @@ use crate::constants::*;
 use crate::error::{MpiError, MpiResult, Owner};
 use crate::group::{self, Group};
 use crate::handle::{Kind, Stale};
+use crate::point_to_point::attached_buffer::{self, Level};
 use crate::process::{self, end, start};
+use mds::Primitive;
 use std::ffi::c_int;
 
 /// A session.
@@ -34,7 +36,11 @@ fn wrong(handle: MPI_Session, why: Stale) -> MpiError {
     MpiError::handle("session", handle.0, Kind::Session, why)
 }
 
-fn check(handle: MPI_Session) -> MpiResult {
+/// Checks that there is such a session.
+///
+/// # Errors
+/// There is none.
+pub(crate) fn check(handle: MPI_Session) -> MpiResult {
     lasting().sessions.get(handle.0).map(|_| ()).map_err(|why| wrong(handle, why))
 }
 
@@ -53,7 +59,8 @@ pub(crate) fn set_handler(handle: MPI_Session, error_handler: MPI_Errhandler) {
     }
 }
 
-/// MPI_Session_init. The hint `thread_level` asks for a thread level; without it every level is allowed for.
+/// MPI_Session_init. The hint `thread_level` asks for a thread level; without it every level is allowed for. Errors are for the error handler that
+/// the session is to have (MPI-5.0, §11.3.1).
 ///
 /// # Errors
 /// No such info object or error handler, no such thread level, or the process cannot become a rank.
@@ -82,6 +89,8 @@ pub fn init(hints: MPI_Info, error_handler: MPI_Errhandler) -> MpiResult<MPI_Ses
 /// # Errors
 /// No such session, or the NIC fails.
 pub fn finalize(handle: &mut MPI_Session) -> MpiResult {
+    check(*handle)?;
+    attached_buffer::release(&mut process::enter()?, Primitive::SessionFinalize, Level::Session(*handle))?;
     let removed = lasting().sessions.remove(handle.0);
     let session = removed.map_err(|why| wrong(*handle, why))?;
     *handle = MPI_SESSION_NULL;
@@ -159,5 +168,5 @@ pub fn process_set_info(handle: MPI_Session, name: &str) -> MpiResult<MPI_Info> 
 /// No such session or process set.
 pub fn group(handle: MPI_Session, name: &str) -> MpiResult<MPI_Group> {
     let members = members(handle, name)?;
-    Ok(group::store(&mut *process::enter()?, members))
+    Ok(group::store_of(&mut *process::enter()?, members, handle))
 }

@@ -6,7 +6,7 @@
 use super::{MpiError, Owner, Problem};
 use crate::constants::*;
 use crate::environment::lasting::lasting;
-use crate::environment::session;
+use crate::environment::{error_handlers, session};
 use crate::process::{self, end};
 use std::ffi::c_int;
 
@@ -81,7 +81,9 @@ pub fn raise(call: &'static str, error: MpiError, owner: Option<Owner>) -> c_int
     let message = format!("{call}: {error}");
     match error.problem() {
         Problem::JobEnds => end::leave(),
-        problem if problem.ends_job() => end::abort_job(problem.class(), &message),
+        problem if problem.ends_job() && !is_of_new_session(problem, owner) => {
+            end::abort_job(problem.class(), &message)
+        }
         _ => {}
     }
     match decide(&error, &message, error.owner().or(owner)) {
@@ -93,6 +95,11 @@ pub fn raise(call: &'static str, error: MpiError, owner: Option<Owner>) -> c_int
             code
         }
     }
+}
+
+/// Whether a process cannot begin a session: then it may go on without.
+fn is_of_new_session(problem: &Problem, owner: Option<Owner>) -> bool {
+    matches!((problem, owner), (Problem::Launch(_), Some(Owner::NewSession(_))))
 }
 
 fn decide(error: &MpiError, message: &str, owner: Option<Owner>) -> Action {
@@ -114,6 +121,10 @@ fn handler_of(owner: Option<Owner>) -> (Owner, MPI_Errhandler) {
     let found = match owner {
         Some(Owner::File(_)) => Some(lasting().files_error_handler),
         Some(Owner::Session(session)) => session::handler(session).ok(),
+        // There is no session yet whose handle could be told.
+        Some(Owner::NewSession(handler)) if error_handlers::exists(handler) => {
+            return (Owner::Session(MPI_SESSION_NULL), handler);
+        }
         _ => None,
     };
     if let (Some(owner), Some(handler)) = (owner, found) {

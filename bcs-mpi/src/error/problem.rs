@@ -109,7 +109,7 @@ pub enum Problem {
     },
     /// No room in the attached buffer.
     #[error(
-        "{wanted} bytes (MPI_BSEND_OVERHEAD included) do not fit in the attached buffer, of whose {size} bytes {free} are free; attach a larger one with MPI_Buffer_attach"
+        "{wanted} bytes (MPI_BSEND_OVERHEAD included) do not fit in the attached buffer, of whose {size} bytes {free} are free; attach a larger one with MPI_Buffer_attach, MPI_Comm_attach_buffer or MPI_Session_attach_buffer"
     )]
     NoBufferSpace {
         /// Bytes needed.
@@ -189,8 +189,10 @@ fn named(value: c_int, names: &[(c_int, &str)]) -> String {
 
 /// What stands before and after the number of a null handle: its name.
 fn null_name(kind: Kind, why: Stale) -> (&'static str, &'static str) {
-    if why != Stale::Null {
-        return ("", "");
+    match why {
+        Stale::Null => {}
+        Stale::NoWorld => return ("MPI_COMM_WORLD or MPI_COMM_SELF (", ")"),
+        Stale::Freed | Stale::Foreign => return ("", ""),
     }
     let before = match kind {
         Kind::Communicator => "MPI_COMM_NULL (",

@@ -32,7 +32,7 @@ impl Starter for PersistentSend {
         let data = packed.as_ref().map_or(self.message.data, |packed| packed.as_ptr());
         if self.mode == SendMode::Buffered {
             // SAFETY: the message is readable.
-            unsafe { attached_buffer::send(process, send, data, self.message.bytes)? };
+            unsafe { attached_buffer::send(process, self.comm, send, data, self.message.bytes)? };
             return Ok(State::nothing());
         }
         // SAFETY: the message is readable until the request is complete: the program's buffer, or what the request keeps.

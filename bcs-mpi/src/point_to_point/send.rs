@@ -131,7 +131,9 @@ pub unsafe fn send(
     }
     if mode == SendMode::Buffered {
         // SAFETY: the message is readable.
-        return unsafe { super::attached_buffer::send(&mut process, &send, message.data, message.bytes) };
+        return unsafe {
+            super::attached_buffer::send(&mut process, comm, &send, message.data, message.bytes)
+        };
     }
     // SAFETY: the message is readable until the send is complete, which it is when the call returns.
     unsafe {
@@ -171,7 +173,7 @@ pub unsafe fn isend(
     }
     if mode == SendMode::Buffered {
         // SAFETY: the message is readable.
-        unsafe { super::attached_buffer::send(&mut process, &send, message.data, message.bytes)? };
+        unsafe { super::attached_buffer::send(&mut process, comm, &send, message.data, message.bytes)? };
         return Ok(BUFFERED);
     }
     // SAFETY: the program keeps its buffer until the request is complete, and the request keeps a packed message.

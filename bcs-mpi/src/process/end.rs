@@ -41,6 +41,7 @@ pub fn finalize() -> MpiResult {
     crate::request::complete_abandoned(&mut process, Primitive::Finalize)?;
     let arrival = Arrival { kind: CollectiveKind::Barrier, ..Arrival::default() };
     communicator::meet(&mut process, Primitive::Finalize, MPI_COMM_WORLD, &arrival, &[])?;
+    process.communicators.set_world(false);
     drop(process);
     monitor::leave(timed, || 0);
     let mut life = life();
@@ -62,7 +63,8 @@ pub fn end_session() -> MpiResult {
 /// Has the process be no rank any more, if nobody uses the library.
 fn rest(life: &Life) -> MpiResult {
     if life.is_over() {
-        let process = super::enter()?;
+        let mut process = super::enter()?;
+        process.attached.clear();
         process.port.finalize();
         LIBRARY.phase.store(LifePhase::Finalised as u32, Ordering::Release);
         drop(process);

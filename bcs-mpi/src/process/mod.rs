@@ -15,9 +15,9 @@ mod wait;
 use crate::communicator::Communicators;
 use crate::datatype::Datatypes;
 use crate::error::{MpiError, MpiResult, Problem};
-use crate::group::Group;
+use crate::group::Kept;
 use crate::handle::Table;
-use crate::point_to_point::attached_buffer::AttachedBuffer;
+use crate::point_to_point::attached_buffer::AttachedBuffers;
 use crate::progress::Progress;
 use crate::request::Requests;
 use launch::Place;
@@ -39,13 +39,13 @@ pub struct Process {
     /// Datatypes.
     pub datatypes: Datatypes,
     /// Groups.
-    pub groups: Table<Group>,
+    pub groups: Table<Kept>,
     /// Requests.
     pub requests: Requests,
     /// Operations of several steps that are under way.
     pub(crate) progress: Progress,
-    /// The buffer of buffered sends.
-    pub attached: AttachedBuffer,
+    /// The buffers of buffered sends.
+    pub attached: AttachedBuffers,
     /// Working memory of collectives.
     pub(crate) scratch: Vec<u8>,
     /// Threads that wait at this moment.

@@ -8,7 +8,7 @@ use crate::constants::*;
 use crate::datatype::Datatypes;
 use crate::error::{MpiError, MpiResult, Problem};
 use crate::handle::{Kind, Table};
-use crate::point_to_point::attached_buffer::AttachedBuffer;
+use crate::point_to_point::attached_buffer::AttachedBuffers;
 use crate::progress::Progress;
 use crate::request::Requests;
 use mds::{MdsConfig, Primitive};
@@ -37,6 +37,7 @@ pub fn init(call: Primitive, required: c_int) -> MpiResult<c_int> {
         return Err(MpiError::new(Problem::InitialisedTwice));
     }
     join(call, required, entered_ns)?;
+    super::enter()?.communicators.set_world(true);
     life.world = World::Active;
     Ok(THREADS.get().map_or(required, |(level, _)| *level))
 }
@@ -103,7 +104,7 @@ fn start(call: Primitive, level: c_int, entered_ns: u64) -> MpiResult {
         groups: Table::new(Kind::Group),
         requests: Requests::new(),
         progress: Progress::default(),
-        attached: AttachedBuffer::default(),
+        attached: AttachedBuffers::default(),
         scratch: Vec::new(),
         waiters: 0,
         port,

@@ -56,6 +56,16 @@ primitives! {
     BufferAttach       "MPI_Buffer_attach"        immediate plain
     BufferDetach       "MPI_Buffer_detach"        blocking  plain
     BufferFlush        "MPI_Buffer_flush"         blocking  plain
+    BufferIflush       "MPI_Buffer_iflush"        immediate plain
+    CommAttachBuffer   "MPI_Comm_attach_buffer"   immediate plain
+    CommDetachBuffer   "MPI_Comm_detach_buffer"   blocking  plain
+    CommFlushBuffer    "MPI_Comm_flush_buffer"    blocking  plain
+    CommIflushBuffer   "MPI_Comm_iflush_buffer"   immediate plain
+    SessionAttachBuffer "MPI_Session_attach_buffer" immediate plain
+    SessionDetachBuffer "MPI_Session_detach_buffer" blocking plain
+    SessionFlushBuffer "MPI_Session_flush_buffer" blocking  plain
+    SessionIflushBuffer "MPI_Session_iflush_buffer" immediate plain
+    SessionFinalize    "MPI_Session_finalize"     blocking  plain
     Recv               "MPI_Recv"                 blocking  sized
     Irecv              "MPI_Irecv"                immediate sized
     Sendrecv           "MPI_Sendrecv"             blocking  sized

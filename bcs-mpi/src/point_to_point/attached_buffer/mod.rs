@@ -1,0 +1,256 @@
+//! Buffered sends and the buffers that a program attaches for them (MPI-5.0, §3.6).
+//!
+//! A buffer belongs to a communicator, a session or the process. A message goes through the first of these that there is: its communicator's, that of
+//! the session which its communicator comes from, the process's; never through two.
+
+mod buffer;
+
+use crate::constants::*;
+use crate::environment::session;
+use crate::error::{MpiError, MpiResult, Owner, Problem};
+use crate::process::{self, Guard, Process};
+use crate::request::{Operation, State, Status};
+use buffer::AttachedBuffer;
+use mds::Primitive;
+use nic_emu::port::{Port, Send};
+use nic_emu::status::{NOBODY, WaitingFor};
+use std::ffi::c_void;
+
+/// Whose buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Level {
+    /// The process's.
+    Process,
+    /// A communicator's.
+    Communicator(MPI_Comm),
+    /// A session's.
+    Session(MPI_Session),
+}
+
+impl Level {
+    /// Checks that there is such an object.
+    fn check(self, process: &Process) -> MpiResult {
+        match self {
+            Level::Process => Ok(()),
+            Level::Communicator(comm) => process.communicator(comm).map(|_| ()),
+            Level::Session(session) => session::check(session),
+        }
+    }
+
+    /// The calls that attach and detach such a buffer.
+    fn calls(self) -> [&'static str; 2] {
+        match self {
+            Level::Process => ["MPI_Buffer_attach", "MPI_Buffer_detach"],
+            Level::Communicator(_) => ["MPI_Comm_attach_buffer", "MPI_Comm_detach_buffer"],
+            Level::Session(_) => ["MPI_Session_attach_buffer", "MPI_Session_detach_buffer"],
+        }
+    }
+
+    /// The same error, of this object.
+    fn of(self, error: MpiError) -> MpiError {
+        match self {
+            Level::Process => error,
+            Level::Communicator(comm) => error.of(Owner::Communicator(comm)),
+            Level::Session(session) => error.of(Owner::Session(session)),
+        }
+    }
+}
+
+/// The buffers of a process.
+#[derive(Debug, Default)]
+pub struct AttachedBuffers {
+    buffers: Vec<(Level, AttachedBuffer)>,
+    /// Messages that went through any of them.
+    sent: u64,
+}
+
+impl AttachedBuffers {
+    fn get(&mut self, level: Level) -> Option<&mut AttachedBuffer> {
+        self.buffers.iter_mut().find(|(of, _)| *of == level).map(|(_, buffer)| buffer)
+    }
+
+    fn remove(&mut self, level: Level) -> Option<AttachedBuffer> {
+        let at = self.buffers.iter().position(|(of, _)| *of == level)?;
+        Some(self.buffers.swap_remove(at).1)
+    }
+
+    /// Frees the places of messages that are gone; answers whether none is left anywhere.
+    ///
+    /// # Errors
+    /// The NIC fails.
+    pub(crate) fn reap(&mut self, port: &mut Port) -> MpiResult<bool> {
+        let mut none = true;
+        for (_, buffer) in &mut self.buffers {
+            buffer.reap(port)?;
+            none &= buffer.under_way() == 0;
+        }
+        Ok(none)
+    }
+
+    /// Forgets all buffers: nobody uses the library any more. No message is under way.
+    pub(crate) fn clear(&mut self) {
+        self.buffers.clear();
+    }
+}
+
+/// Sends a message of this communicator buffered.
+///
+/// # Safety
+/// `data` must be readable for `bytes` bytes.
+///
+/// # Errors
+/// No buffer is attached, or the message does not fit.
+pub(super) unsafe fn send(
+    process: &mut Process,
+    comm: MPI_Comm,
+    send: &Send,
+    data: *const u8,
+    bytes: usize,
+) -> MpiResult {
+    // A persistent send outlives its communicator.
+    let session = process.communicators.get(comm).map_or(MPI_SESSION_NULL, |of| of.session);
+    let Process { port, attached, .. } = process;
+    let number = attached.sent;
+    attached.sent += 1;
+    for level in [Level::Communicator(comm), Level::Session(session), Level::Process] {
+        if let Some(buffer) = attached.get(level) {
+            // SAFETY: the caller's promise.
+            return unsafe { buffer.send(port, number, send, data, bytes) };
+        }
+    }
+    // As if the process had a buffer of no size.
+    // SAFETY: as above.
+    unsafe { AttachedBuffer::new(0, Some(0)).send(port, number, send, data, bytes) }
+}
+
+/// MPI_Buffer_attach, MPI_Comm_attach_buffer, MPI_Session_attach_buffer. The buffer is the library's until it is detached.
+///
+/// # Errors
+/// No such object, or one that has a buffer already; a negative size, or no buffer of that size.
+pub fn attach(level: Level, buffer: *mut c_void, size: i64) -> MpiResult {
+    let mut process = process::enter()?;
+    level.check(&process)?;
+    // The size of MPI_BUFFER_AUTOMATIC says nothing.
+    let size = if buffer == MPI_BUFFER_AUTOMATIC {
+        None
+    } else {
+        let Ok(size) = usize::try_from(size) else {
+            return Err(MpiError::argument(MPI_ERR_ARG, "size", size, "it must not be negative"));
+        };
+        if buffer.is_null() && size != 0 {
+            let (argument, action) = ("buffer", "attached");
+            return Err(MpiError::new(Problem::NullBuffer { argument, bytes: size, action }));
+        }
+        Some(size)
+    };
+    if process.attached.get(level).is_some() {
+        let allowed = format!("one is attached already; detach it first with {}", level.calls()[1]);
+        return Err(MpiError::argument(MPI_ERR_BUFFER, "buffer", "a second buffer", allowed));
+    }
+    process.attached.buffers.push((level, AttachedBuffer::new(buffer.expose_provenance(), size)));
+    Ok(())
+}
+
+/// The buffer of an object, which has to have one.
+fn buffer(process: &mut Process, level: Level) -> MpiResult<&mut AttachedBuffer> {
+    level.check(process)?;
+    process.attached.get(level).ok_or_else(|| not_attached(level))
+}
+
+#[cold]
+fn not_attached(level: Level) -> MpiError {
+    let allowed = format!("attach one with {}", level.calls()[0]);
+    level.of(MpiError::argument(MPI_ERR_BUFFER, "buffer", "none that is attached", allowed))
+}
+
+/// What a hang report says of a rank that waits for this buffer's messages to be gone.
+fn waiting(call: Primitive, messages: u32) -> WaitingFor {
+    WaitingFor {
+        call: call.index() as u32,
+        context: u32::MAX,
+        peer: NOBODY,
+        peer_in_job: NOBODY,
+        requests: messages,
+        ..WaitingFor::default()
+    }
+}
+
+/// Waits until no message is under way from a buffer, or it is not attached any more.
+fn drain(process: &mut Guard, call: Primitive, level: Level) -> MpiResult {
+    let what = waiting(call, process.attached.get(level).map_or(0, |buffer| buffer.under_way()));
+    process.wait(&what, |process| {
+        let Process { port, attached, .. } = process;
+        let Some(buffer) = attached.get(level) else { return Ok(Some(())) };
+        buffer.reap(port)?;
+        Ok((buffer.under_way() == 0).then_some(()))
+    })
+}
+
+/// Waits until no message is under way from the buffer: MPI_Buffer_flush, MPI_Comm_flush_buffer, MPI_Session_flush_buffer.
+///
+/// # Errors
+/// No such object, or one without a buffer.
+pub fn flush(call: Primitive, level: Level) -> MpiResult {
+    let mut process = process::enter()?;
+    buffer(&mut process, level)?;
+    drain(&mut process, call, level)
+}
+
+/// A flush that is under way.
+struct Flush {
+    level: Level,
+    /// The number of the first message that it does not wait for.
+    before: u64,
+    what: WaitingFor,
+}
+
+impl Operation for Flush {
+    fn advance(&mut self, process: &mut Process) -> MpiResult<Option<Status>> {
+        let Process { port, attached, .. } = process;
+        let Some(buffer) = attached.get(self.level) else { return Ok(Some(Status::EMPTY)) };
+        buffer.reap(port)?;
+        Ok((!buffer.has_before(self.before)).then_some(Status::EMPTY))
+    }
+
+    fn waits_for(&self) -> Option<WaitingFor> {
+        Some(self.what)
+    }
+}
+
+/// MPI_Buffer_iflush, MPI_Comm_iflush_buffer, MPI_Session_iflush_buffer: the request is complete when the messages are gone that are in the buffer now.
+///
+/// # Errors
+/// As [`flush`].
+pub fn iflush(call: Primitive, level: Level) -> MpiResult<MPI_Request> {
+    let mut process = process::enter()?;
+    let what = waiting(call, buffer(&mut process, level)?.under_way());
+    let flush = Flush { level, before: process.attached.sent, what };
+    let comm = if let Level::Communicator(comm) = level { comm } else { MPI_COMM_SELF };
+    Ok(process.requests.insert(State::Operation(Box::new(flush)), comm))
+}
+
+/// MPI_Buffer_detach, MPI_Comm_detach_buffer, MPI_Session_detach_buffer: waits as [`flush`], then answers the buffer's address and size, which is 0
+/// of MPI_BUFFER_AUTOMATIC.
+///
+/// # Errors
+/// As [`flush`].
+pub fn detach(call: Primitive, level: Level) -> MpiResult<(*mut c_void, usize)> {
+    let mut process = process::enter()?;
+    buffer(&mut process, level)?;
+    drain(&mut process, call, level)?;
+    let detached = process.attached.remove(level).ok_or_else(|| not_attached(level))?;
+    let (address, size) = detached.region();
+    Ok((std::ptr::with_exposed_provenance_mut(address), size))
+}
+
+/// Detaches the buffer of an object that is about to be gone, if it has one: waits until its messages are.
+///
+/// # Errors
+/// The NIC fails.
+pub(crate) fn release(process: &mut Guard, call: Primitive, level: Level) -> MpiResult {
+    if process.attached.get(level).is_some() {
+        drain(process, call, level)?;
+        process.attached.remove(level);
+    }
+    Ok(())
+}
