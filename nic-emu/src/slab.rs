@@ -26,6 +26,8 @@ pub const BUFFERED_BYTES: usize = RUN_SLABS * SLAB_BYTES;
 pub const SLABS: usize = 256;
 
 const WORDS: usize = SLABS / 64;
+/// Slabs, the first ones, that serve contributions to collectives alone: messages that nobody receives cannot keep a collective waiting.
+const OF_COLLECTIVES: u32 = 16;
 const _: () = assert!(RUN_SLABS <= 64, "a run lies in one word of bits");
 
 /// How many slabs a payload takes.
@@ -111,6 +113,7 @@ impl SlabAllocator {
         for step in 0..=WORDS {
             let word = (start / 64 + step) % WORDS;
             let mask = if step == 0 { u64::MAX << (start % 64) } else { u64::MAX };
+            let mask = if word == 0 { mask & u64::MAX << OF_COLLECTIVES } else { mask };
             let mut starts = run_starts(self.free[word], count) & mask;
             if starts == 0 && returned.0[word].load(Ordering::Relaxed) != 0 {
                 self.free[word] |= returned.0[word].swap(0, Ordering::Acquire);
@@ -202,7 +205,11 @@ mod tests {
                     Some(_) => {}
                 }
             }
-            while let Some(slab) = slabs.take(1, &returned) { prop_assert!(used.insert(slab)) }
+            while let Some(slab) = slabs.take(1, &returned) {
+                prop_assert!(slab >= OF_COLLECTIVES);
+                prop_assert!(used.insert(slab));
+            }
+            while let Some(slab) = slabs.take_first(&returned) { prop_assert!(used.insert(slab)) }
             prop_assert_eq!(used.len(), SLABS);
         }
     }

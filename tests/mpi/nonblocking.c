@@ -271,6 +271,39 @@ static void wrong_arguments(void)
     }
 }
 
+/* More of a slab each under way than there are slabs, beside messages of that size that nobody has received yet. */
+static void more_than_slabs(void)
+{
+    enum { OPERATIONS = 300, COUNT = 2048 };
+    MPI_Request q[OPERATIONS], messages[OPERATIONS];
+    MPI_Comm w = MPI_COMM_WORLD;
+    int *own = malloc(sizeof(int[OPERATIONS][COUNT])), *sum = malloc(sizeof(int[OPERATIONS][COUNT])), one = 1, all;
+    int next = (rank + 1) % size, last = (rank + size - 1) % size;
+    for (int i = 0; i < OPERATIONS * COUNT; i++)
+        own[i] = rank + i;
+    for (int i = 0; i < OPERATIONS; i++)
+        MPI_Isend(own + i * COUNT, COUNT, MPI_INT, next, i, w, &messages[i]);
+    for (int i = 0; i < OPERATIONS; i++)
+        MPI_Iallreduce(own + i * COUNT, sum + i * COUNT, COUNT, MPI_INT, MPI_SUM, w, &q[i]);
+    MPI_Allreduce(&one, &all, 1, MPI_INT, MPI_SUM, w);
+    CHECK_INT(all, size);
+    int *more = malloc(sizeof(int[COUNT]));
+    MPI_Allreduce(own, more, COUNT, MPI_INT, MPI_SUM, w);
+    for (int i = 0; i < COUNT; i++)
+        CHECK_INT(more[i], size * (size - 1) / 2 + size * i);
+    MPI_Waitall(OPERATIONS, q, MPI_STATUSES_IGNORE);
+    for (int i = 0; i < OPERATIONS * COUNT; i++)
+        CHECK_INT(sum[i], size * (size - 1) / 2 + size * i);
+    for (int i = 0; i < OPERATIONS; i++) {
+        MPI_Recv(more, COUNT, MPI_INT, last, i, w, MPI_STATUS_IGNORE);
+        CHECK_INT(more[COUNT - 1], last + i * COUNT + COUNT - 1);
+    }
+    MPI_Waitall(OPERATIONS, messages, MPI_STATUSES_IGNORE);
+    free(more);
+    free(own);
+    free(sum);
+}
+
 int main(int argc, char **argv)
 {
     start(&argc, &argv);
@@ -282,6 +315,7 @@ int main(int argc, char **argv)
     many_at_once();
     same_bits(1);
     same_bits(2500);
+    more_than_slabs();
     wrong_arguments();
     MPI_Finalize();
     return 0;

@@ -36,6 +36,20 @@ pub struct Landing {
     packed: Option<Vec<u8>>,
 }
 
+impl Wire {
+    /// Its first byte.
+    pub fn data(&self) -> *const u8 {
+        self.data
+    }
+}
+
+impl Landing {
+    /// Its first byte.
+    pub fn data(&self) -> *mut u8 {
+        self.data
+    }
+}
+
 impl Block {
     /// The block that an address, a count and a datatype describe; `action` is what is to be done with it.
     ///

@@ -18,6 +18,7 @@ pub mod forms;
 pub mod gather;
 pub mod operand;
 pub mod operation;
+pub mod policy;
 pub mod reduce;
 pub mod reduce_scatter;
 pub mod reduction;

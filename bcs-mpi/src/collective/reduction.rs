@@ -20,6 +20,31 @@ use std::num::NonZeroU32;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
+/// Operands of the program's on their way to others: where they lie, or packed.
+#[derive(Debug)]
+pub struct Travelling {
+    data: *const u8,
+    bytes: usize,
+    _packed: Option<Vector>,
+}
+
+impl Travelling {
+    /// The first byte.
+    pub fn data(&self) -> *const u8 {
+        self.data
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.bytes
+    }
+
+    /// None at all.
+    pub fn is_empty(&self) -> bool {
+        self.bytes == 0
+    }
+}
+
 /// A vector of operands, aligned for any type.
 #[derive(Clone, Debug, Default)]
 pub struct Vector {
@@ -124,6 +149,27 @@ impl Reduction {
             Kind::Predefined(operand, _) => operand.extent as isize,
             Kind::User(user) => user.of.extent() as isize,
         }
+    }
+
+    /// Operands travel as they lie in memory.
+    pub fn travels_as_it_lies(&self) -> bool {
+        match &self.kind {
+            Kind::Predefined(..) => true,
+            Kind::User(user) => user.together,
+        }
+    }
+
+    /// `count` elements of the program's, which travel from where they are if they can. They must stay as they are meanwhile.
+    ///
+    /// # Safety
+    /// As [`Self::load`].
+    pub unsafe fn travelling(&self, buffer: *const u8, count: usize) -> Travelling {
+        if self.travels_as_it_lies() {
+            return Travelling { data: buffer, bytes: count * self.element, _packed: None };
+        }
+        // SAFETY: the caller's promise.
+        let packed = unsafe { self.load(buffer, 0, count) };
+        Travelling { data: packed.as_ptr(), bytes: packed.len(), _packed: Some(packed) }
     }
 
     /// `count` elements of the program's, from the `first` on, as they travel.

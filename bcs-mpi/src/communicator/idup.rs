@@ -57,7 +57,7 @@ pub fn idup(call: Primitive, comm: MPI_Comm, info: MPI_Info) -> MpiResult<(MPI_C
         // SAFETY: the operation keeps the four bytes until it is complete.
         let waiter =
             unsafe { arrive(&mut process, call, comm, &arrival, chosen.as_ptr(), chosen.len(), true)? };
-        waits = waiter.map(|waiter| waiter.request());
+        waits = waiter.map(|waiter| waiter.request);
         process.port.nudge(true)?;
     }
     let mut new = make(&process, comm, group, u32::from_ne_bytes(*chosen))?;

@@ -35,15 +35,8 @@ impl Default for Arrival {
 /// A member that has arrived and waits for its release.
 #[derive(Clone, Copy, Debug)]
 pub struct Waiter {
-    request: u32,
-    awaits: Awaits,
-}
-
-impl Waiter {
-    /// The NIC's request, for who asks for the release without waiting.
-    pub(super) fn request(&self) -> u32 {
-        self.request
-    }
+    pub(crate) request: u32,
+    pub(crate) awaits: Awaits,
 }
 
 /// Posts this rank's arrival at the next collective of the communicator, which it reaches in `call`; answers what it waits with, or none when it has nothing to wait
@@ -77,16 +70,13 @@ pub unsafe fn arrive(
         local: communicator.local,
     };
     communicator.sequence = communicator.sequence.wrapping_add(1);
-    let (local, size) = (collective.local.1 as u32, collective.comm.1);
     let awaits = match arrival.kind {
-        // Where members are on other nodes, nobody here knows when it is worth running a slice.
-        _ if local != size => Awaits::Members(0),
         CollectiveKind::Broadcast if collective.comm.0 != arrival.root => {
             let root = communicator.job_rank(arrival.root);
             let root = process.port.memory().local_index(root).map_err(PortError::from)?;
             root.map_or(Awaits::Members(0), Awaits::Rank)
         }
-        _ => Awaits::Members(local),
+        _ => awaits_all(&collective),
     };
     // SAFETY: the caller's promise.
     let request = unsafe { process.port.post_collective(&collective, data, bytes, wanted)? };
@@ -97,6 +87,14 @@ pub unsafe fn arrive(
             Ok(None)
         }
     }
+}
+
+/// What a member waits for that needs all others.
+#[inline]
+pub(crate) fn awaits_all(collective: &Collective) -> Awaits {
+    let local = collective.local.1 as u32;
+    // Where members are on other nodes, nobody here knows when it is worth running a slice.
+    Awaits::Members(if local == collective.comm.1 { local } else { 0 })
 }
 
 /// What a hang report says of a member that waits in a collective.

@@ -4,6 +4,7 @@
 //! here, and it wakes them when it has been woken.
 
 use super::{Guard, Process, lock};
+use crate::communicator::meeting::Waiter;
 use crate::error::{MpiError, MpiResult};
 use mds::Primitive;
 use nic_emu::port::{Port, PortError, Stepped, Waiting};
@@ -89,6 +90,17 @@ impl Guard {
         what: impl Fn(&Port) -> WaitingFor,
         mut ready: impl FnMut(&mut Guard) -> MpiResult<Option<T>>,
     ) -> MpiResult<T> {
+        if request.is_none()
+            && let Some(Waiter { request, awaits }) = self.progress.take_awaited()
+        {
+            let shared = self.is_shared();
+            let passed = self.port.pass(awaits)?;
+            self.port.be_patient(request, awaits, passed, shared)?;
+            self.advance()?;
+            if let Some(done) = ready(self)? {
+                return Ok(done);
+            }
+        }
         self.waiters += 1;
         let mut waiting = self.port.begin_wait(request);
         let result = loop {

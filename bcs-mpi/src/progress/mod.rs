@@ -12,6 +12,7 @@
 pub mod party;
 pub mod task;
 
+use crate::communicator::meeting::Waiter;
 use crate::constants::{MPI_Comm, MPI_Request};
 use crate::error::MpiResult;
 use crate::process::{Guard, Process};
@@ -35,6 +36,10 @@ struct Task {
 #[derive(Default)]
 pub struct Progress {
     tasks: VecDeque<Task>,
+    /// Messages were posted that somebody should move while the program computes.
+    pub(crate) has_posted: bool,
+    /// What the operation that was polled last waits for, if that is the NIC.
+    pub(crate) awaited: Option<Waiter>,
 }
 
 /// The request of an operation that is under way.
@@ -68,6 +73,14 @@ impl Operation for Started {
 
     fn is_collective(&self) -> bool {
         true
+    }
+}
+
+impl Progress {
+    /// The collective that whoever waits now waits for, if there is no other operation under way.
+    #[inline]
+    pub(crate) fn take_awaited(&mut self) -> Option<Waiter> {
+        self.awaited.take().filter(|_| self.tasks.len() <= 1)
     }
 }
 
@@ -112,12 +125,16 @@ impl Guard {
         match task::poll(self, future.as_mut()) {
             Poll::Ready(result) => {
                 result?;
-                self.port.nudge(false)?;
+                if std::mem::take(&mut self.progress.has_posted) {
+                    self.port.nudge(false)?;
+                }
                 Ok(State::Complete(crate::request::Finished::well(Status::EMPTY)))
             }
             Poll::Pending => {
                 let state = self.progress.push(what, future);
-                self.port.nudge(true)?;
+                if std::mem::take(&mut self.progress.has_posted) {
+                    self.port.nudge(true)?;
+                }
                 Ok(state)
             }
         }

@@ -7,16 +7,19 @@
 
 use super::task::with;
 use crate::api::{Mode, Received, bcs_recv, bcs_send};
-use crate::communicator::meeting::Arrival;
+use crate::communicator::meeting::{Arrival, Waiter, awaits_all};
 use crate::constants::MPI_Comm;
 use crate::error::{MpiError, MpiResult, Problem};
 use crate::group::Group;
 use crate::process::Process;
 use mds::Primitive;
 use nic_emu::board::Board;
+use nic_emu::descriptor::CollectiveKind;
 use nic_emu::matching::Envelope;
-use nic_emu::port::{Collective, PortError, Release, Send};
+use nic_emu::port::{Awaits, Collective, PortError, Release, Send};
 use nic_emu::status::{NOBODY, WaitingFor};
+use std::cell::Cell;
+use std::future::poll_fn;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
@@ -38,6 +41,10 @@ pub struct Party {
     call: Primitive,
     group: Group,
     local: (u16, u16),
+    /// A call waits for the operation's end.
+    blocks: bool,
+    /// Times that this member has arrived on the NIC.
+    arrivals: Cell<u32>,
 }
 
 impl Party {
@@ -58,7 +65,19 @@ impl Party {
             call,
             group: communicator.group.clone(),
             local: communicator.local,
+            blocks: false,
+            arrivals: Cell::new(0),
         })
+    }
+
+    /// The same in a call that waits for the operation's end.
+    pub fn blocking(self) -> Self {
+        Self { blocks: true, ..self }
+    }
+
+    /// Whether a call waits for the operation's end.
+    pub fn blocks(&self) -> bool {
+        self.blocks
     }
 
     /// What a hang report says of a rank that waits for the operation.
@@ -75,6 +94,11 @@ impl Party {
 
     fn tag(&self) -> i32 {
         ((self.sequence << CALL_BITS | self.call.index() as u32) & i32::MAX as u32) as i32
+    }
+
+    /// Whether all members are on this node.
+    pub fn is_on_one_node(&self) -> bool {
+        self.local.1 as u32 == self.size
     }
 
     /// The other members, from the next one on.
@@ -103,6 +127,7 @@ impl Party {
             let posted = unsafe {
                 bcs_send(process, self.call, &send, (to, self.comm), data, bytes, Mode::NonBlocking)?
             };
+            process.progress.has_posted = true;
             Ok(Pending { nic: posted.map(|request| request.0), room: None })
         })
     }
@@ -122,6 +147,7 @@ impl Party {
             let received = unsafe {
                 bcs_recv(process, self.call, &envelope, (peer, self.comm), data, bytes, Mode::NonBlocking)?
             };
+            process.progress.has_posted = true;
             let nic = match received {
                 Received::Request(request) => Some(request.0),
                 Received::Complete(_) => None,
@@ -148,55 +174,146 @@ impl Party {
         unsafe { self.post_receive(from, bytes.as_mut_ptr(), bytes.len())? }.await
     }
 
-    /// Has the NIC carry out the whole operation with a contribution that rides in the descriptor; answers the first bytes of the result,
-    /// as far as there is room in `result`.
+    /// The NIC does something for all members: posts this one's arrival, with a contribution that rides in the descriptor (or, in a call that blocks, of any
+    /// length: others may be under way in a different order at each member, and slabs are few), and answers the release, or none at once where `wanted` is false. An operation that does not block arrives once.
+    ///
+    /// # Safety
+    /// `data` must be readable for `bytes` bytes until the answer is there, and stay so as [`nic_emu::port::Port::post_collective`] says.
     ///
     /// # Errors
     /// The NIC fails.
-    pub async fn on_nic(&self, arrival: Arrival, contribution: &[u8], result: &mut [u8]) -> MpiResult {
-        let wanted = !result.is_empty() || arrival.kind == nic_emu::descriptor::CollectiveKind::Barrier;
-        let request = with(|process| {
-            let collective = Collective {
-                kind: arrival.kind,
-                operation: arrival.operation,
-                context: self.context,
-                comm: (self.rank, self.size),
-                root: arrival.root,
-                call: self.call.index() as u8,
-                most_bytes: arrival.most_bytes as u64,
-                sequence: self.sequence,
-                local: self.local,
-            };
-            let (data, bytes) = (contribution.as_ptr(), contribution.len());
-            // SAFETY: a slice is readable, and borrowed until the release.
-            let request = unsafe { process.port.post_collective(&collective, data, bytes, wanted)? };
-            process.port.nudge(true)?;
-            Ok(request)
-        })?;
-        let Some(request) = request else { return Ok(()) };
-        let release =
-            std::future::poll_fn(|_| match with(|process| Ok(process.port.test_collective(request)?)) {
-                Ok(None) => Poll::Pending,
-                Ok(Some(release)) => Poll::Ready(Ok(release)),
-                Err(error) => Poll::Ready(Err(error)),
-            })
-            .await?;
-        match release {
-            Release::Result(payload) => {
-                let bytes = result.len().min(payload.len());
-                result[..bytes].copy_from_slice(&payload[..bytes]);
-                Ok(())
+    pub async unsafe fn meet(
+        &self,
+        arrival: &Arrival,
+        data: *const u8,
+        bytes: usize,
+        wanted: bool,
+    ) -> MpiResult<Option<Release>> {
+        // SAFETY: the caller's promise.
+        let waiter = with(|process| unsafe { self.arrive(process, arrival, data, bytes, wanted) })?;
+        let Some(Waiter { request, awaits }) = waiter else { return Ok(None) };
+        let released = poll_fn(|_| {
+            ready(with(|process| {
+                let released = process.port.test_collective(request)?;
+                process.progress.awaited = released.is_none().then_some(Waiter { request, awaits });
+                Ok(released)
+            }))
+        });
+        released.await.map(Some)
+    }
+
+    unsafe fn arrive(
+        &self,
+        process: &mut Process,
+        arrival: &Arrival,
+        data: *const u8,
+        bytes: usize,
+        wanted: bool,
+    ) -> MpiResult<Option<Waiter>> {
+        let collective = Collective {
+            kind: arrival.kind,
+            operation: arrival.operation,
+            context: self.context,
+            comm: (self.rank, self.size),
+            root: arrival.root,
+            call: self.call.index() as u8,
+            most_bytes: arrival.most_bytes as u64,
+            sequence: self.next_number(process)?,
+            local: self.local,
+        };
+        let awaits = match arrival.kind {
+            CollectiveKind::Broadcast if self.rank != arrival.root => {
+                let root = self.group.job_rank(arrival.root);
+                let root = process.port.memory().local_index(root).map_err(PortError::from)?;
+                root.map_or(Awaits::Members(0), Awaits::Rank)
             }
-            Release::Instance(instance) => with(|process| {
-                let memory = process.port.memory().clone();
-                let board = Board::new(&memory, instance).map_err(PortError::from)?;
-                let (to, bytes) = (result.as_mut_ptr(), result.len());
-                // SAFETY: the result is a slice of so many bytes.
-                unsafe { board.read(board.result().unwrap_or(0), 0, to, bytes) }.map_err(PortError::from)?;
-                board.depart(instance);
-                Ok(())
-            }),
+            _ => awaits_all(&collective),
+        };
+        // SAFETY: the caller's promise.
+        let request = unsafe { process.port.post_collective(&collective, data, bytes, wanted)? };
+        match request {
+            Some(_) if self.blocks => {}
+            _ => process.port.leave_to_nic(request, awaits)?,
         }
+        Ok(request.map(|request| Waiter { request, awaits }))
+    }
+
+    /// The operation's number for its first arrival. A call that blocks may arrive more often: nobody calls another collective of the
+    /// communicator meanwhile, so it takes the next numbers.
+    fn next_number(&self, process: &mut Process) -> MpiResult<u32> {
+        if self.arrivals.replace(self.arrivals.get() + 1) == 0 {
+            return Ok(self.sequence);
+        }
+        let communicator = process.communicator_mut(self.comm)?;
+        let sequence = communicator.sequence;
+        communicator.sequence = sequence.wrapping_add(1);
+        Ok(sequence)
+    }
+
+    /// Has the NIC carry out a broadcast or a reduction of at most a slab; the result's bytes from `offset` on go to `to`, as far as there is
+    /// room for them.
+    ///
+    /// # Safety
+    /// `data` must be readable for `bytes` bytes and `to` writable for `room`, until the answer is there.
+    ///
+    /// # Errors
+    /// The NIC fails.
+    pub async unsafe fn on_nic(
+        &self,
+        arrival: &Arrival,
+        (data, bytes): (*const u8, usize),
+        offset: usize,
+        (to, room): (*mut u8, usize),
+    ) -> MpiResult {
+        let wanted = room > 0 || arrival.kind == CollectiveKind::Barrier;
+        // SAFETY: the caller's promise.
+        let released = unsafe { self.meet(arrival, data, bytes, wanted) }.await?;
+        match released {
+            // SAFETY: as above.
+            Some(release) => with(|process| unsafe { take_result(process, release, offset, to, room) }),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Takes what a broadcast or a reduction on the NIC has brought: the bytes from `offset` on, as far as there is room for them.
+///
+/// # Safety
+/// `to` must be writable for `room` bytes.
+///
+/// # Errors
+/// The NIC fails.
+pub(crate) unsafe fn take_result(
+    process: &mut Process,
+    release: Release,
+    offset: usize,
+    to: *mut u8,
+    room: usize,
+) -> MpiResult {
+    match release {
+        Release::Result(payload) => {
+            let from = payload.get(offset..).unwrap_or(&[]);
+            // SAFETY: the caller's promise; no more is copied than there is.
+            unsafe { std::ptr::copy_nonoverlapping(from.as_ptr(), to, room.min(from.len())) };
+        }
+        Release::Instance(instance) => {
+            let memory = process.port.memory().clone();
+            let board = Board::new(&memory, instance).map_err(PortError::from)?;
+            let from = board.result().or(board.root()).unwrap_or(0);
+            let there = (board.bytes(from) as usize).saturating_sub(offset).min(room);
+            // SAFETY: as above.
+            unsafe { board.read(from, offset, to, there) }.map_err(PortError::from)?;
+            board.depart(instance);
+        }
+    }
+    Ok(())
+}
+
+fn ready<T>(step: MpiResult<Option<T>>) -> Poll<MpiResult<T>> {
+    match step {
+        Ok(None) => Poll::Pending,
+        Ok(Some(done)) => Poll::Ready(Ok(done)),
+        Err(error) => Poll::Ready(Err(error)),
     }
 }
 

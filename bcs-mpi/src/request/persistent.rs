@@ -56,15 +56,20 @@ fn not_startable(why: &str) -> MpiError {
 /// No persistent request, or an active one; what an operation cannot be started for.
 pub fn start(handles: &[MPI_Request]) -> MpiResult {
     let mut process = process::enter()?;
+    let mut has_posted = false;
     for &handle in handles {
-        start_one(&mut process, handle)?;
+        has_posted |= start_one(&mut process, handle)?;
     }
     process.advance()?;
-    process.port.nudge(true)?;
+    // What a collective operation posts on the NIC it sees to itself.
+    if std::mem::take(&mut process.progress.has_posted) || has_posted {
+        process.port.nudge(true)?;
+    }
     Ok(())
 }
 
-fn start_one(process: &mut Process, handle: MPI_Request) -> MpiResult {
+/// Starts one; answers whether messages may be under way now.
+fn start_one(process: &mut Process, handle: MPI_Request) -> MpiResult<bool> {
     if process.plain(handle).is_some() || handle == super::BUFFERED {
         return Err(not_startable("one of a non-blocking operation"));
     }
@@ -79,10 +84,12 @@ fn start_one(process: &mut Process, handle: MPI_Request) -> MpiResult {
     // The starter works on the process, so its request is out of the table meanwhile; the handle's slot is kept.
     let mut taken = std::mem::replace(state, State::nothing());
     let started = match &mut taken {
-        State::Persistent(persistent) => {
-            persistent.starter.start(process).map(|active| persistent.active = Some(active))
-        }
-        _ => Ok(()),
+        State::Persistent(persistent) => persistent.starter.start(process).map(|active| {
+            let is_message = !matches!(active, State::Operation(_));
+            persistent.active = Some(active);
+            is_message
+        }),
+        _ => Ok(false),
     };
     process.request(handle)?.state = taken;
     started.map_err(|error| error.of(comm))

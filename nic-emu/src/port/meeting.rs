@@ -61,13 +61,47 @@ impl Port {
         self.lent(lent)
     }
 
+    /// After an arrival at a collective that completes while the rank computes: runs a slice if this was the last member to come. Where somebody
+    /// else is at it for long, the NIC thread has to look again.
+    pub fn leave_to_nic(&mut self, request: Option<u32>, awaits: Awaits) -> Result<(), PortError> {
+        if self.fixed {
+            return self.nudge(true);
+        }
+        let tries = policy::MEETING_POLLS / policy::MEETING_POLLS_A_LOOK;
+        for _ in 0..tries {
+            if self.pass(awaits)? {
+                return Ok(());
+            }
+            for _ in 0..policy::MEETING_POLLS_A_LOOK {
+                if request.is_some_and(|request| self.slot(request).is_ok_and(|slot| !slot.is_pending())) {
+                    return Ok(());
+                }
+                std::hint::spin_loop();
+            }
+        }
+        self.nudge(true)
+    }
+
     /// After an arrival: waits a little for the release. None when it has not come: then wait as for anything else. `shared` says that other
     /// threads of the process wait for the port.
     #[inline]
     pub fn meet(&mut self, request: u32, awaits: Awaits, shared: bool) -> Result<Option<Release>, PortError> {
         let passed = self.pass(awaits)?;
+        self.be_patient(request, awaits, passed, shared)?;
+        self.test_collective(request)
+    }
+
+    /// The part of [`Self::meet`] that waits; `passed` is what [`Self::pass`] has answered.
+    #[inline]
+    pub fn be_patient(
+        &mut self,
+        request: u32,
+        awaits: Awaits,
+        passed: bool,
+        shared: bool,
+    ) -> Result<(), PortError> {
         if self.fixed || shared || !self.moving.is_empty() {
-            return self.test_collective(request);
+            return Ok(());
         }
         let slot = self.memory.request(self.local_index, request)?;
         let started = &self.status().transfers_started;
@@ -93,6 +127,6 @@ impl Port {
                 }
             }
         }
-        self.test_collective(request)
+        Ok(())
     }
 }

@@ -1,10 +1,12 @@
-//! Broadcast: by the NIC what rides in a descriptor, else along a binomial tree: log2 n steps, each member sends to those of which it is the root.
+//! Broadcast: by the NIC what [`policy`] says, else along a binomial tree: log2 n steps, each member sends to those of which it is the root.
 
 use super::super::block::{Block, post_landing, post_wire};
+use super::super::policy;
 use crate::communicator::meeting::Arrival;
 use crate::error::MpiResult;
 use crate::progress::party::{Join, Party};
-use nic_emu::descriptor::{CollectiveKind, INLINE_BYTES};
+use nic_emu::descriptor::CollectiveKind;
+use std::ptr::{null, null_mut};
 
 /// Brings the root's block to all.
 ///
@@ -14,17 +16,17 @@ pub async fn broadcast(party: Party, block: Block, root: u32) -> MpiResult {
     if party.size == 1 || block.bytes == 0 {
         return Ok(());
     }
-    if block.bytes <= INLINE_BYTES {
+    if block.bytes <= policy::most_on_nic(&party) {
         let arrival = Arrival { kind: CollectiveKind::Broadcast, root, ..Arrival::default() };
-        let mut bytes = [0; INLINE_BYTES];
-        let bytes = &mut bytes[..block.bytes];
         if party.rank == root {
-            block.read(bytes);
-            return party.on_nic(arrival, bytes, &mut []).await;
+            let wire = block.wire();
+            // SAFETY: the wire lives until the message is buffered.
+            return unsafe { party.on_nic(&arrival, (wire.data(), block.bytes), 0, (null_mut(), 0)).await };
         }
-        let mut result = [0; INLINE_BYTES];
-        party.on_nic(arrival, bytes, &mut result[..block.bytes]).await?;
-        block.write(&result[..block.bytes]);
+        let landing = block.landing();
+        // SAFETY: the landing lives until the answer is there; a member that is not the root contributes nothing.
+        unsafe { party.on_nic(&arrival, (null(), block.bytes), 0, (landing.data(), block.bytes)).await? };
+        block.land(&landing);
         return Ok(());
     }
     // Ranks are counted from the root.

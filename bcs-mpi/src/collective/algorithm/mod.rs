@@ -16,6 +16,7 @@ mod reduce;
 mod reduce_scatter;
 mod scan;
 mod scatter;
+pub mod shares;
 
 pub use allgather::allgather;
 pub use allreduce::allreduce;

@@ -1,12 +1,16 @@
-//! Reduce: by the NIC's Reduce Helper what rides in a descriptor, else along the reduction tree itself: the holder of a left half sends it to the
-//! holder of the right one, which combines. log2 n steps; the last rank has the result, and sends it to the root.
+//! Reduce: by the NIC's Reduce Helper what [`policy`](super::super::policy) says. Larger vectors by shares (two steps: [`super::shares`], then every member sends its share's
+//! result to the root), or, where there are few members, by the root alone. Those that have to be packed for their way go along the reduction tree: the holder of
+//! a left half sends it to the holder of the right one, which combines; log2 n steps, and one from the last rank to the root.
 
+use super::super::policy::{self, Way};
 use super::super::reduction::{Reduction, Vector};
+use super::shares::{combine_share, equal_share};
 use crate::communicator::meeting::Arrival;
 use crate::error::MpiResult;
-use crate::progress::party::Party;
+use crate::progress::party::{Join, Party};
+use crate::progress::task::with;
 use nic_emu::arith::reduction_tree::ReductionTree;
-use nic_emu::descriptor::{CollectiveKind, INLINE_BYTES};
+use nic_emu::descriptor::CollectiveKind;
 use std::num::NonZeroU32;
 
 /// A vector of the program's that is combined with the other members'.
@@ -26,29 +30,79 @@ pub struct Operands {
 /// Another member's vector is longer; the NIC fails.
 pub async fn reduce(party: Party, reduction: Reduction, operands: Operands, root: u32) -> MpiResult {
     let Operands { from, to, count } = operands;
-    // SAFETY: whoever made the operands has checked them, and the program keeps them.
-    let mut value = unsafe { reduction.load(from, 0, count) };
-    if value.is_empty() {
+    let bytes = count * reduction.element;
+    if bytes == 0 {
         return Ok(());
     }
-    let is_root = party.rank == root;
     if party.size == 1 {
-        // SAFETY: as above.
-        unsafe { reduction.store(&value, to) };
+        // SAFETY: whoever made the operands has checked them, and the program keeps them.
+        unsafe { reduction.store(&reduction.load(from, 0, count), to) };
         return Ok(());
     }
-    if let Some(operation) = reduction.on_nic().filter(|_| value.len() <= INLINE_BYTES) {
-        let arrival = Arrival { kind: CollectiveKind::Reduce, operation, root, ..Arrival::default() };
-        let mut result = [0; INLINE_BYTES];
-        let result = &mut result[..if is_root { value.len() } else { 0 }];
-        party.on_nic(arrival, &value, result).await?;
-        if is_root {
+    match policy::way_of_reduction(&party, &reduction, bytes) {
+        Way::Nic(operation) => {
+            let arrival = Arrival { kind: CollectiveKind::Reduce, operation, root, ..Arrival::default() };
+            let room = if party.rank == root { bytes } else { 0 };
             // SAFETY: as above.
-            unsafe { reduction.store(result, to) };
+            unsafe { party.on_nic(&arrival, (from, bytes), 0, (to, room)).await }
         }
-        return Ok(());
+        // SAFETY: as above.
+        Way::Shares => unsafe { by_shares(&party, &reduction, (from, to, count), root).await },
+        // SAFETY: as above.
+        Way::Tree => unsafe { along_tree(&party, &reduction, (from, to, count), root).await },
     }
-    to_last(&party, &reduction, &mut value).await?;
+}
+
+async unsafe fn by_shares(
+    party: &Party,
+    reduction: &Reduction,
+    (from, to, count): (*const u8, *mut u8, usize),
+    root: u32,
+) -> MpiResult {
+    let element = reduction.element;
+    let alone = party.is_on_one_node()
+        && with(|process| Ok(nic_emu::policy::root_combines(process.port.is_crowded(), party.size)))?;
+    let share = |member: u32| match alone {
+        true if member == root => 0..count * element,
+        true => 0..0,
+        false => {
+            let elements = equal_share(member, party.size, count);
+            elements.start * element..elements.end * element
+        }
+    };
+    let own = share(party.rank);
+    let is_root = party.rank == root;
+    let mut elsewhere = Vector::new(if is_root { 0 } else { own.len() });
+    // SAFETY: the caller's promise: both vectors of the root have `count` elements.
+    let result = if is_root { unsafe { to.add(own.start) } } else { elsewhere.as_mut_ptr() };
+    // SAFETY: as above; in place, no other share is written before all have been sent.
+    unsafe { combine_share(party, reduction, from, share, result).await? };
+    let mut join = Join::new();
+    if is_root {
+        for member in party.others() {
+            let theirs = share(member);
+            if !theirs.is_empty() {
+                // SAFETY: the shares of the result are disjoint.
+                join.add(unsafe { party.post_receive(member, to.add(theirs.start), theirs.len())? });
+            }
+        }
+    } else if !own.is_empty() {
+        // SAFETY: the result lives, unchanged, until the join is complete.
+        join.add(unsafe { party.post_send(root, result, own.len())? });
+    }
+    join.all().await
+}
+
+async unsafe fn along_tree(
+    party: &Party,
+    reduction: &Reduction,
+    (from, to, count): (*const u8, *mut u8, usize),
+    root: u32,
+) -> MpiResult {
+    // SAFETY: the caller's promise.
+    let mut value = unsafe { reduction.load(from, 0, count) };
+    let is_root = party.rank == root;
+    to_last(party, reduction, &mut value).await?;
     let last = party.size - 1;
     if root != last {
         if party.rank == last {

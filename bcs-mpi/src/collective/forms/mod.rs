@@ -73,7 +73,7 @@ impl Call {
         let what = party.waiting();
         match self.form {
             Form::Blocking => {
-                drive(process, &what, make(party))?;
+                drive(process, &what, make(party.blocking()))?;
                 Ok(MPI_REQUEST_NULL)
             }
             Form::NonBlocking | Form::Persistent => process.start_request(self.comm, what, make(party)),

@@ -1,0 +1,150 @@
+//! Combining by shares: every member sends every other the share that this one combines, and combines its own of all contributions, in the order of
+//! the reduction tree. One step, of n - 1 messages each way for n members; every byte is sent once. The first half of large reductions, and all
+//! of reduce-scatter.
+
+use super::super::reduction::Reduction;
+use crate::error::MpiResult;
+use crate::progress::party::{Join, Party};
+use crate::progress::task::with;
+use nic_emu::arith::reduction_tree::ReductionTree;
+use std::num::NonZeroU32;
+use std::ops::Range;
+
+/// Bytes of working memory that are kept from operation to operation.
+const KEPT_BYTES: usize = 64 << 20;
+
+/// The share of each member where a vector is cut into parts as equal as can be: elements.
+pub fn equal_share(member: u32, members: u32, elements: usize) -> Range<usize> {
+    let (members, member) = (members as usize, member as usize);
+    let (each, more) = (elements / members, elements % members);
+    let start = member * each + member.min(more);
+    start..start + each + (member < more) as usize
+}
+
+/// Working memory, kept from operation to operation: large fresh memory costs more in page faults than the combining.
+pub struct Scratch(Vec<u8>);
+
+impl Scratch {
+    /// At least so many bytes.
+    ///
+    /// # Errors
+    /// Outside of a task.
+    pub fn take(bytes: usize) -> MpiResult<Self> {
+        let mut kept = with(|process| Ok(std::mem::take(&mut process.scratch)))?;
+        if kept.len() < bytes {
+            kept.resize(bytes, 0);
+        }
+        Ok(Self(kept))
+    }
+
+    /// Its first byte.
+    pub fn as_mut_ptr(&mut self) -> *mut u8 {
+        self.0.as_mut_ptr()
+    }
+
+    /// To be used again.
+    ///
+    /// # Errors
+    /// Outside of a task.
+    pub fn give_back(mut self) -> MpiResult {
+        self.0.truncate(KEPT_BYTES);
+        with(|process| {
+            if process.scratch.len() < self.0.len() {
+                process.scratch = self.0;
+            }
+            Ok(())
+        })
+    }
+}
+
+/// Combines `bytes` bytes at each of the places of consecutive ranks, in the order of the tree over as many; the result is at the last place.
+///
+/// # Safety
+/// Places must be different ones of so many bytes; those that are no right operand of the tree are only read.
+///
+/// # Errors
+/// As [`Reduction::combine`].
+pub unsafe fn combine_places(
+    reduction: &Reduction,
+    count: usize,
+    bytes: usize,
+    place: impl Fn(usize) -> *mut u8,
+) -> MpiResult {
+    let Some(ranks) = NonZeroU32::new(count as u32).filter(|_| bytes > 0) else { return Ok(()) };
+    for step in ReductionTree::new(ranks).steps(0..ranks.get()) {
+        // SAFETY: the caller's promise.
+        let (left, right) = unsafe {
+            (
+                std::slice::from_raw_parts_mut(place(step.left as usize), bytes),
+                std::slice::from_raw_parts_mut(place(step.right as usize), bytes),
+            )
+        };
+        reduction.combine(left, right)?;
+    }
+    Ok(())
+}
+
+/// Combines this member's share of all contributions into `result`, which may lie where the share lies in this member's own. `share` says which bytes of a contribution
+/// are a member's.
+///
+/// # Safety
+/// `data` must be readable for all shares, and `result` writable for this member's; nobody else uses them until the answer is there.
+///
+/// # Errors
+/// Another member's share is longer; the NIC fails.
+pub async unsafe fn combine_share(
+    party: &Party,
+    reduction: &Reduction,
+    data: *const u8,
+    share: impl Fn(u32) -> Range<usize>,
+    result: *mut u8,
+) -> MpiResult {
+    let own = share(party.rank);
+    let bytes = own.len();
+    let size = party.size as usize;
+    let mut scratch = Scratch::take(size * bytes)?;
+    let staged = scratch.as_mut_ptr();
+    let mut join = Join::new();
+    for member in party.others().filter(|_| bytes > 0) {
+        // SAFETY: the scratch memory lives, and nobody else uses this part of it, until the join is complete.
+        join.add(unsafe { party.post_receive(member, staged.add(member as usize * bytes), bytes)? });
+    }
+    for member in party.others() {
+        let theirs = share(member);
+        if !theirs.is_empty() {
+            // SAFETY: the caller's promise.
+            join.add(unsafe { party.post_send(member, data.add(theirs.start), theirs.len())? });
+        }
+    }
+    join.all().await?;
+    if bytes > 0 {
+        let rank = party.rank as usize;
+        // SAFETY: the caller's promise; the own part of the scratch memory is free.
+        unsafe {
+            std::ptr::copy_nonoverlapping(data.add(own.start), staged.add(rank * bytes), bytes);
+            combine_places(reduction, size, bytes, |place| staged.wrapping_add(place * bytes))?;
+            std::ptr::copy_nonoverlapping(staged.add((size - 1) * bytes), result, bytes);
+        }
+    }
+    scratch.give_back()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn equal_shares_are_the_vector_in_order(members in 1u32..70, elements in 0usize..1000) {
+            let mut next = 0;
+            for member in 0..members {
+                let share = equal_share(member, members, elements);
+                prop_assert_eq!(share.start, next);
+                prop_assert!(share.len() <= equal_share(0, members, elements).len());
+                next = share.end;
+            }
+            prop_assert_eq!(next, elements);
+        }
+    }
+}
