@@ -15,6 +15,7 @@ have() {
     cc) command -v cc > /dev/null && echo '#include <stdio.h>' | cc -E - > /dev/null 2>&1 ;;
     venv) python3 -c 'import ensurepip, venv' > /dev/null 2>&1 ;;
     python-headers) [ -f "$(python3 -c 'import sysconfig; print(sysconfig.get_path("include"))')/Python.h" ] ;;
+    libclang) compgen -G "${LIBCLANG_PATH:-/usr/lib*/llvm*/lib*}/libclang[-.][0-9s]*" > /dev/null || compgen -G '/usr/lib*/libclang[-.][0-9s]*' > /dev/null ;;
     *) command -v "$1" > /dev/null ;;
   esac
 }
@@ -30,6 +31,7 @@ need() {
       c++) packages+=(g++) ;;
       venv) packages+=(python3-venv) ;;
       python-headers) packages+=(python3-dev) ;;
+      libclang) packages+=(libclang-dev) ;;
       *) packages+=("$tool") ;;
     esac
   done

@@ -54,6 +54,11 @@ static void grids(void)
     CHECK((none == MPI_COMM_NULL) == (rank != 0));
     if (none != MPI_COMM_NULL)
         MPI_Comm_free(&none);
+    int flat[2] = {size, 0};
+    MPI_Cart_map(world, 2, flat, periods, &map);
+    CHECK_INT(map, MPI_UNDEFINED);
+    MPI_Cart_create(world, 2, flat, periods, 0, &none);
+    CHECK(none == MPI_COMM_NULL);
     int large = size + 1, bad = -1;
     CHECK_INT(class_of(MPI_Cart_create(world, 1, &large, &one, 0, &none)), MPI_ERR_DIMS);
     CHECK_INT(class_of(MPI_Cart_create(world, 1, &bad, &one, 0, &none)), MPI_ERR_DIMS);

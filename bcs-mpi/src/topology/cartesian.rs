@@ -19,12 +19,12 @@ fn grid_of(communicator: &Communicator) -> MpiResult<&Arc<Grid>> {
     }
 }
 
-/// The grid of a call's arguments, for at most `size` processes.
+/// The grid of a call's arguments, for at most as many processes as there are. With a dimension of 0 it is nobody's, as in MPICH and Open MPI.
 fn checked_grid(communicator: &Communicator, dims: &[c_int], periods: &[c_int]) -> MpiResult<Grid> {
     let mut product: u64 = 1;
     for &dim in dims {
-        if dim <= 0 {
-            return Err(MpiError::argument(MPI_ERR_DIMS, "dims", dim, "dimensions must be 1 or more"));
+        if dim < 0 {
+            return Err(MpiError::argument(MPI_ERR_DIMS, "dims", dim, "dimensions must not be negative"));
         }
         product = product.saturating_mul(dim as u64);
     }
@@ -42,7 +42,7 @@ fn checked_grid(communicator: &Communicator, dims: &[c_int], periods: &[c_int]) 
 /// MPI_Cart_create; ranks keep their order, and those beyond the grid get MPI_COMM_NULL.
 ///
 /// # Errors
-/// No such intracommunicator, a dimension that is not positive, or a grid of more processes than there are.
+/// No such intracommunicator, a negative dimension, or a grid of more processes than there are.
 pub fn create(comm: MPI_Comm, dims: &[c_int], periods: &[c_int]) -> MpiResult<MPI_Comm> {
     let mut process = process::enter()?;
     let communicator = process.intracommunicator("comm_old", comm)?;

@@ -1,8 +1,8 @@
 //! `docs/conformance.md`: by chapter of the standard, which functions the library has, which it lacks, and which a test program calls; and what is left out of
-//! mpi4py's test suite.
+//! mpi4py's test suite and of rsmpi's examples.
 //!
 //! Nothing is written down for it: functions come from the table, what is done from the C edge's source (as the library's build finds it), calls from the
-//! sources of the tests, and exclusions from the list that `scripts/mpi4py` obeys.
+//! sources of the tests, and exclusions from the lists that `scripts/mpi4py` and `scripts/rsmpi` obey.
 
 use crate::table::{Form, Function, Tables};
 use crate::unsupported;
@@ -41,6 +41,8 @@ pub struct Material {
     pub called: BTreeSet<String>,
     /// What is left out of mpi4py's test suite: the part of the standard, the reason, the names.
     pub exclusions: Vec<[String; 3]>,
+    /// What is left out of rsmpi's examples: the name and the reason.
+    pub examples: Vec<[String; 2]>,
 }
 
 impl Material {
@@ -51,13 +53,15 @@ impl Material {
     pub fn read(tables: &Tables, root: &Path) -> Result<Self, ConformanceError> {
         let edge = texts(&root.join("bcs-mpi/abi/src"), "rs")?;
         let programs = texts(&root.join("tests/mpi"), "c")?;
-        let list = root.join("tests/mpi4py/exclusions.toml");
-        let list =
-            std::fs::read_to_string(&list).map_err(|source| ConformanceError::Read { path: list, source })?;
+        let read = |list: &str| {
+            let path = root.join(list);
+            std::fs::read_to_string(&path).map_err(|source| ConformanceError::Read { path, source })
+        };
         Ok(Self {
             done: unsupported::defined(tables, edge.iter().map(String::as_str)),
             called: called(tables, &programs),
-            exclusions: exclusions(&list)?,
+            exclusions: exclusions(&read("tests/mpi4py/exclusions.toml")?)?,
+            examples: examples(&read("tests/rsmpi/exclusions.txt")?),
         })
     }
 }
@@ -107,6 +111,12 @@ fn exclusions(text: &str) -> Result<Vec<[String; 3]>, ConformanceError> {
     Ok(found)
 }
 
+/// Lines "NAME: REASON"; those that begin with # are comments.
+fn examples(text: &str) -> Vec<[String; 2]> {
+    let lines = text.lines().filter(|line| !line.starts_with('#'));
+    lines.filter_map(|line| line.split_once(": ")).map(|(name, why)| [name, why].map(str::to_owned)).collect()
+}
+
 /// The file.
 #[must_use]
 pub fn render(tables: &Tables, material: &Material) -> String {
@@ -142,6 +152,10 @@ pub fn render(tables: &Tables, material: &Material) -> String {
     for [because, reason, names] in &material.exclusions {
         let _ = writeln!(excluded, "| {because} | {names} | {reason} |");
     }
+    let mut omitted = String::new();
+    for [name, reason] in &material.examples {
+        let _ = writeln!(omitted, "| `{name}` | {reason} |");
+    }
     format!(
         "# What of MPI-5.0 there is
 
@@ -165,7 +179,15 @@ also in a test that it is exported.
 
 | because of | what | reason |
 |---|---|---|
-{excluded}"
+{excluded}
+## rsmpi
+
+`scripts/rsmpi` builds rsmpi (the crate `mpi`) with our `mpicc` and runs its examples. These are left out
+(`tests/rsmpi/exclusions.txt`).
+
+| example | reason |
+|---|---|
+{omitted}"
     )
 }
 
@@ -206,14 +228,23 @@ mod tests {
         let tables = Tables::read().unwrap();
         let everything: BTreeSet<_> = tables.functions.iter().map(|function| function.name.clone()).collect();
         let programs = vec!["MPI_Send(a); /* MPI_Recv */ check(MPI_Put (b));".to_owned()];
-        let mut material =
-            Material { done: everything, called: called(&tables, &programs), exclusions: Vec::new() };
+        let mut material = Material {
+            done: everything,
+            called: called(&tables, &programs),
+            exclusions: Vec::new(),
+            examples: Vec::new(),
+        };
         assert_eq!(material.called.iter().collect::<Vec<_>>(), ["MPI_Send"]);
         assert!(render(&tables, &material).contains("\n## Missing\n\nNothing.\n"));
         material.done.remove("MPI_Recv");
         let text = render(&tables, &material);
         assert!(text.contains("### 3. Point-to-point communication\n\n`MPI_Recv`\n"), "{text}");
         assert!(text.lines().any(|line| line.starts_with("| 3 |") && line.ends_with("| 1 | 1 |")), "{text}");
+    }
+
+    #[test]
+    fn examples_that_are_left_out_have_a_line_each() {
+        assert_eq!(examples("# a: b\nspawn: none: yet\n"), [["spawn", "none: yet"].map(str::to_owned)]);
     }
 
     #[test]
