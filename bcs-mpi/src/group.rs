@@ -272,7 +272,11 @@ pub fn translate_ranks(first: MPI_Group, ranks: &[c_int], second: MPI_Group, to:
     Ok(())
 }
 
-fn member(argument: &'static str, value: c_int, group: &Group) -> MpiResult<u32> {
+/// The member that an argument names by its rank.
+///
+/// # Errors
+/// A rank out of range.
+pub(crate) fn member(argument: &'static str, value: c_int, group: &Group) -> MpiResult<u32> {
     match u32::try_from(value) {
         Ok(member) if member < group.size() => Ok(member),
         _ => Err(MpiError::new(Problem::Rank {

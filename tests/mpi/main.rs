@@ -114,6 +114,25 @@ fn communicators_keep_their_messages_and_attributes_apart() {
 }
 
 #[test]
+fn the_two_groups_of_an_intercommunicator_talk_to_each_other() {
+    holds_with("intercommunicators", &[2, 3, 5]);
+    let slice = SliceLength::Fixed(Duration::from_micros(200));
+    holds("intercommunicators", &Job { slice, ..Job::of(3) });
+}
+
+#[test]
+fn what_one_group_gives_in_a_collective_the_other_one_gets() {
+    holds_with("intercollectives", &[2, 3, 5]);
+    let slice = SliceLength::Fixed(Duration::from_micros(200));
+    holds("intercollectives", &Job { slice, ..Job::of(3) });
+}
+
+#[test]
+fn mistakes_with_intercommunicators_are_told() {
+    holds_with("inter_mistakes", &[2, 3, 5]);
+}
+
+#[test]
 fn topologies_name_the_neighbours_that_the_standard_names() {
     holds_with("topologies", &[1, 2, 4, 7]);
 }

@@ -3,7 +3,7 @@
 use crate::edge::{object, place, result_string, string};
 use bcs_mpi::attributes;
 use bcs_mpi::communicator::idup::idup;
-use bcs_mpi::communicator::{self, by_group, create, hints};
+use bcs_mpi::communicator::{self, by_group, create, hints, inter, split};
 use bcs_mpi::constants::*;
 use mds::Primitive;
 use std::ffi::{c_char, c_int, c_void};
@@ -17,6 +17,32 @@ calls! {
     }
     call MPI_Comm_test_inter(comm: MPI_Comm, flag: *mut c_int) [on comm] {
         place(flag, "flag")?.set(communicator::is_inter(comm)?.into())
+    }
+    call MPI_Comm_remote_size(comm: MPI_Comm, size: *mut c_int) [on comm] {
+        place(size, "size")?.set(communicator::remote_size(comm)?)
+    }
+    call MPI_Comm_remote_group(comm: MPI_Comm, group: *mut MPI_Group) [on comm] {
+        place(group, "group")?.set(communicator::remote_group(comm)?)
+    }
+    call MPI_Intercomm_create(
+        local_comm: MPI_Comm, local_leader: c_int, peer_comm: MPI_Comm, remote_leader: c_int, tag: c_int,
+        newintercomm: *mut MPI_Comm,
+    ) [time IntercommCreate(0) on local_comm] {
+        let newintercomm = place(newintercomm, "newintercomm")?;
+        newintercomm.set(inter::create(local_comm, local_leader, peer_comm, remote_leader, tag)?)
+    }
+    call MPI_Intercomm_create_from_groups(
+        local_group: MPI_Group, local_leader: c_int, remote_group: MPI_Group, remote_leader: c_int,
+        stringtag: *const c_char, info: MPI_Info, errhandler: MPI_Errhandler, newintercomm: *mut MPI_Comm,
+    ) [time IntercommCreateFromGroups(0)] {
+        let newintercomm = place(newintercomm, "newintercomm")?;
+        let stringtag = string(stringtag, "stringtag", MPI_ERR_ARG)?;
+        let (local, remote) = ((local_group, local_leader), (remote_group, remote_leader));
+        newintercomm.set(inter::create_from_groups(local, remote, &stringtag, info, errhandler)?)
+    }
+    call MPI_Intercomm_merge(intercomm: MPI_Comm, high: c_int, newintracomm: *mut MPI_Comm)
+    [time IntercommMerge(0) on intercomm] {
+        place(newintracomm, "newintracomm")?.set(inter::merge(intercomm, high != 0)?)
     }
     call MPI_Comm_compare(comm1: MPI_Comm, comm2: MPI_Comm, result: *mut c_int) [on comm1] {
         place(result, "result")?.set(communicator::compare(comm1, comm2)?)
@@ -53,12 +79,12 @@ calls! {
         place(info_used, "info_used")?.set(hints::get_info(comm)?)
     }
     call MPI_Comm_split(comm: MPI_Comm, color: c_int, key: c_int, newcomm: *mut MPI_Comm) [time CommSplit(0) on comm] {
-        place(newcomm, "newcomm")?.set(create::split(Primitive::CommSplit, comm, color, key)?)
+        place(newcomm, "newcomm")?.set(split::split(Primitive::CommSplit, comm, color, key)?)
     }
     call MPI_Comm_split_type(comm: MPI_Comm, split_type: c_int, key: c_int, info: MPI_Info, newcomm: *mut MPI_Comm)
     [time CommSplitType(0) on comm] {
         let newcomm = place(newcomm, "newcomm")?;
-        newcomm.set(create::split_type(comm, split_type, key, info)?)
+        newcomm.set(split::split_type(comm, split_type, key, info)?)
     }
     call MPI_Comm_create(comm: MPI_Comm, group: MPI_Group, newcomm: *mut MPI_Comm) [time CommCreate(0) on comm] {
         place(newcomm, "newcomm")?.set(create::create(comm, group)?)
@@ -77,6 +103,10 @@ calls! {
     call MPI_Comm_free(comm: *mut MPI_Comm) [time CommFree(0)] {
         let comm = object(comm, "comm")?;
         create::free(comm).map_err(|error| error.of(*comm))?
+    }
+    call MPI_Comm_disconnect(comm: *mut MPI_Comm) [time CommDisconnect(0)] {
+        let comm = object(comm, "comm")?;
+        create::disconnect(comm).map_err(|error| error.of(*comm))?
     }
     call MPI_Comm_get_name(comm: MPI_Comm, comm_name: *mut c_char, resultlen: *mut c_int) [on comm] {
         let name = || communicator::get_name(comm);

@@ -2,6 +2,7 @@
 
 use super::buffers::{Blocks, ReceiveBlocks, element_at, place_own, stride, truncated};
 use super::exchange::{Call, Contribution, Flow, Piece, exchange};
+use super::forms;
 use super::gather::{All, Own, others};
 use crate::constants::*;
 use crate::datatype::Datatypes;
@@ -26,6 +27,13 @@ pub unsafe fn allgather(
 ) -> MpiResult<()> {
     let mut process = process::enter()?;
     let communicator = process.communicator(comm)?;
+    if communicator.is_inter() {
+        drop(process);
+        // SAFETY: the caller's promise.
+        return unsafe {
+            forms::allgather(forms::Call::blocking(primitive, comm), own, &all.into()).map(drop)
+        };
+    }
     let (rank, size) = (communicator.rank, communicator.size);
     // SAFETY: the caller's promise.
     let mut receive = unsafe {

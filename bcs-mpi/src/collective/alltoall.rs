@@ -3,6 +3,7 @@
 
 use super::buffers::{Blocks, ReceiveBlocks, SendBlocks, place_own, truncated};
 use super::exchange::{Call, Contribution, Flow, Piece, exchange, exchange_but};
+use super::forms;
 use super::gather::{All, most, others};
 use crate::constants::*;
 use crate::datatype::buffer::{RECEIVE_NAMES, SEND_NAMES};
@@ -26,6 +27,13 @@ pub unsafe fn alltoall(
 ) -> MpiResult<()> {
     let mut process = process::enter()?;
     let communicator = process.communicator(comm)?;
+    if communicator.is_inter() {
+        drop(process);
+        // SAFETY: the caller's promise.
+        return unsafe {
+            forms::alltoall(forms::Call::blocking(primitive, comm), &send.into(), &receive.into()).map(drop)
+        };
+    }
     let (rank, size) = (communicator.rank, communicator.size);
     // SAFETY: the caller's promise.
     let mut incoming = unsafe {

@@ -1,5 +1,6 @@
 //! MPI_Barrier (MPI-5.0, §6.3): the NIC's Collective Helper releases all when all are there. One arrival, one release.
 
+use super::forms::{self, Call};
 use crate::communicator::meeting::{Arrival, meet};
 use crate::constants::MPI_Comm;
 use crate::error::MpiResult;
@@ -14,7 +15,12 @@ use nic_emu::descriptor::CollectiveKind;
 #[inline]
 pub fn barrier(comm: MPI_Comm) -> MpiResult<()> {
     let mut process = process::enter()?;
-    if process.communicator(comm)?.size == 1 {
+    let communicator = process.communicator(comm)?;
+    if communicator.is_inter() {
+        drop(process);
+        return forms::barrier(Call::blocking(Primitive::Barrier, comm)).map(drop);
+    }
+    if communicator.size == 1 {
         return Ok(());
     }
     let arrival = Arrival { kind: CollectiveKind::Barrier, ..Arrival::default() };

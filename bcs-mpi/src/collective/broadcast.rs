@@ -4,6 +4,7 @@
 //! root are there. Larger messages by an exchange in which all read from the root at once.
 
 use super::exchange::{Call, Contribution, Flow, Piece, exchange};
+use super::forms;
 use crate::communicator::meeting::{Arrival, arrive, released, waiting_in};
 use crate::constants::*;
 use crate::datatype::buffer::{Incoming, NAMES, Outgoing};
@@ -32,6 +33,12 @@ pub unsafe fn bcast(
 ) -> MpiResult<()> {
     let mut process = process::enter()?;
     let communicator = process.communicator(comm)?;
+    if communicator.is_inter() {
+        drop(process);
+        let call = forms::Call::blocking(Primitive::Bcast, comm);
+        // SAFETY: the caller's promise.
+        return unsafe { forms::bcast(call, buffer, count, datatype, root).map(drop) };
+    }
     let (root, rank, size) = (communicator.root(root)?, communicator.rank, communicator.size);
     if rank == root {
         // SAFETY: the caller's promise.

@@ -3,6 +3,7 @@
 
 use super::buffers::{Blocks, ReceiveBlocks, truncated};
 use super::exchange::{Call, Contribution, Flow, Piece, exchange};
+use super::forms;
 use crate::communicator::meeting::{Arrival, meet};
 use crate::constants::*;
 use crate::datatype::buffer::{Outgoing, RECEIVE_NAMES, SEND_NAMES, copy_to, layout_of};
@@ -23,6 +24,13 @@ pub struct Own<P> {
     pub count: i64,
     /// Their type.
     pub datatype: MPI_Datatype,
+}
+
+impl Own<*mut c_void> {
+    /// The same, to be looked at.
+    pub fn as_const(&self) -> Own<*const c_void> {
+        Own { buffer: self.buffer.cast_const(), count: self.count, datatype: self.datatype }
+    }
 }
 
 /// The root's blocks.
@@ -67,6 +75,13 @@ pub unsafe fn gather(
 ) -> MpiResult<()> {
     let mut process = process::enter()?;
     let communicator = process.communicator(comm)?;
+    if communicator.is_inter() {
+        drop(process);
+        // SAFETY: the caller's promise.
+        return unsafe {
+            forms::gather(forms::Call::blocking(primitive, comm), own, &all.into(), root).map(drop)
+        };
+    }
     let (root, rank, size) = (communicator.root(root)?, communicator.rank, communicator.size);
     let is_vector = matches!(all.blocks, Blocks::Vector(..));
     if rank != root {

@@ -16,6 +16,7 @@ pub mod exchange;
 pub mod extended;
 pub mod forms;
 pub mod gather;
+pub mod inter;
 pub mod operand;
 pub mod operation;
 pub mod policy;

@@ -63,14 +63,21 @@ pub unsafe fn allreduce(
     op: MPI_Op,
     comm: MPI_Comm,
 ) -> MpiResult<()> {
-    if is_user(op) {
+    let by_form = || {
         let vectors = Vectors { send: sendbuf, receive: recvbuf, count, datatype, op };
         // SAFETY: the caller's promise.
-        unsafe { forms::allreduce(forms::Call::blocking(Primitive::Allreduce, comm), &vectors)? };
-        return Ok(());
+        unsafe { forms::allreduce(forms::Call::blocking(Primitive::Allreduce, comm), &vectors).map(drop) }
+    };
+    if is_user(op) {
+        return by_form();
     }
     let mut process = process::enter()?;
-    let size = process.communicator(comm)?.size;
+    let communicator = process.communicator(comm)?;
+    if communicator.is_inter() {
+        drop(process);
+        return by_form();
+    }
+    let size = communicator.size;
     let operand = Operand::new(&process.datatypes, op, datatype)?;
     let bytes = vector_bytes(&RECEIVE_NAMES, recvbuf, count, operand.extent)?;
     let data = if sendbuf == MPI_IN_PLACE.cast_const() { recvbuf.cast_const() } else { sendbuf };
@@ -107,14 +114,20 @@ pub unsafe fn reduce(
     root: c_int,
     comm: MPI_Comm,
 ) -> MpiResult<()> {
-    if is_user(op) {
+    let by_form = || {
         let vectors = Vectors { send: sendbuf, receive: recvbuf, count, datatype, op };
         // SAFETY: the caller's promise.
-        unsafe { forms::reduce(forms::Call::blocking(Primitive::Reduce, comm), &vectors, root)? };
-        return Ok(());
+        unsafe { forms::reduce(forms::Call::blocking(Primitive::Reduce, comm), &vectors, root).map(drop) }
+    };
+    if is_user(op) {
+        return by_form();
     }
     let mut process = process::enter()?;
     let communicator = process.communicator(comm)?;
+    if communicator.is_inter() {
+        drop(process);
+        return by_form();
+    }
     let (root, rank, size) = (communicator.root(root)?, communicator.rank, communicator.size);
     let operand = Operand::new(&process.datatypes, op, datatype)?;
     let in_place = rank == root && sendbuf == MPI_IN_PLACE.cast_const();

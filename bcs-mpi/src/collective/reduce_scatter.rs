@@ -15,8 +15,8 @@ use crate::process;
 use mds::Primitive;
 use std::ffi::c_void;
 
-const SEND: Names = ["sendbuf", "recvcounts", "datatype"];
-const RECEIVE: Names = ["recvbuf", "recvcount", "datatype"];
+pub(super) const SEND: Names = ["sendbuf", "recvcounts", "datatype"];
+pub(super) const RECEIVE: Names = ["recvbuf", "recvcount", "datatype"];
 
 /// Elements that each member gets.
 #[derive(Clone, Copy, Debug)]
@@ -68,24 +68,26 @@ pub unsafe fn reduce_scatter(
     op: MPI_Op,
     comm: MPI_Comm,
 ) -> MpiResult<()> {
-    if is_user(op) {
-        let primitive = match shares {
-            Shares::Equal(_) => Primitive::ReduceScatterBlock,
-            Shares::Each(_) => Primitive::ReduceScatter,
-        };
-        let vectors = Vectors { send: sendbuf, receive: recvbuf, count: 0, datatype, op };
-        // SAFETY: the caller's promise.
-        unsafe { forms::reduce_scatter(forms::Call::blocking(primitive, comm), &vectors, shares)? };
-        return Ok(());
-    }
-    let mut process = process::enter()?;
-    let communicator = process.communicator(comm)?;
-    let (rank, size) = (communicator.rank, communicator.size);
-    let operand = Operand::new(&process.datatypes, op, datatype)?;
     let primitive = match shares {
         Shares::Equal(_) => Primitive::ReduceScatterBlock,
         Shares::Each(_) => Primitive::ReduceScatter,
     };
+    let by_form = || {
+        let vectors = Vectors { send: sendbuf, receive: recvbuf, count: 0, datatype, op };
+        // SAFETY: the caller's promise.
+        unsafe { forms::reduce_scatter(forms::Call::blocking(primitive, comm), &vectors, shares).map(drop) }
+    };
+    if is_user(op) {
+        return by_form();
+    }
+    let mut process = process::enter()?;
+    let communicator = process.communicator(comm)?;
+    if communicator.is_inter() {
+        drop(process);
+        return by_form();
+    }
+    let (rank, size) = (communicator.rank, communicator.size);
+    let operand = Operand::new(&process.datatypes, op, datatype)?;
     // SAFETY: the caller's promise.
     let counts = unsafe { shares_of(shares, size as usize)? };
     let total = counts.iter().fold(0i64, |total, count| total.saturating_add(*count));

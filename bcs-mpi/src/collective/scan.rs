@@ -47,8 +47,7 @@ pub unsafe fn scan(
         return Ok(());
     }
     let mut process = process::enter()?;
-    let communicator = process.communicator(comm)?;
-    let rank = communicator.rank;
+    let rank = process.intracommunicator("comm", comm)?.rank;
     let operand = Operand::new(&process.datatypes, op, datatype)?;
     let data = if sendbuf == MPI_IN_PLACE.cast_const() { recvbuf.cast_const() } else { sendbuf };
     let bytes = vector_bytes(&SEND_NAMES, data, count, operand.extent)?;

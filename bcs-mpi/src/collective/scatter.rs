@@ -4,6 +4,7 @@
 use super::broadcast::{from_root, to_member};
 use super::buffers::{Blocks, SendBlocks, place_own, truncated};
 use super::exchange::{Call, Contribution, Flow, Piece, exchange};
+use super::forms;
 use super::gather::{All, Own, most};
 use crate::constants::*;
 use crate::datatype::buffer::{Incoming, RECEIVE_NAMES, SEND_NAMES};
@@ -28,6 +29,13 @@ pub unsafe fn scatter(
 ) -> MpiResult<()> {
     let mut process = process::enter()?;
     let communicator = process.communicator(comm)?;
+    if communicator.is_inter() {
+        drop(process);
+        // SAFETY: the caller's promise.
+        return unsafe {
+            forms::scatter(forms::Call::blocking(primitive, comm), &all.into(), own, root).map(drop)
+        };
+    }
     let (root, rank, size) = (communicator.root(root)?, communicator.rank, communicator.size);
     let is_vector = matches!(all.blocks, Blocks::Vector(..));
     if rank == root {

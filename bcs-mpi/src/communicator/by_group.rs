@@ -6,73 +6,42 @@
 
 use super::create::{make, store, subgroup, take_contexts};
 use super::hints::Hints;
+use super::leaders::Assembly;
 use crate::constants::*;
 use crate::environment::error_handlers;
 use crate::error::{MpiError, MpiResult, Problem};
 use crate::group::{self, Group};
 use crate::process::{self, Guard};
+use crate::progress::party::Party;
+use crate::progress::task::drive;
 use mds::Primitive;
-use nic_emu::matching::Envelope;
-use nic_emu::port::{Posted, Send};
-use nic_emu::status::WaitingFor;
 use std::ffi::c_int;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 /// The context of messages that make communicators without a parent: above all that communicators get.
-const NO_PARENT: u32 = u32::MAX - 3;
+pub(super) const NO_PARENT: u32 = u32::MAX - 3;
 
-/// How the members of a group reach each other before they have a communicator.
-struct Way {
-    call: Primitive,
-    context: u32,
-    tag: c_int,
-    /// What the first member and this one are called there.
-    first: u32,
-    own: u32,
-}
+/// The same between the leaders of two groups.
+pub(super) const BETWEEN_GROUPS: u32 = u32::MAX - 5;
 
 /// The context that the group's first member takes for it. This process is a member.
-fn told(process: &mut Guard, group: &Group, way: &Way) -> MpiResult<u32> {
-    let &Way { call, context, tag, first, own } = way;
-    let leader = group.job_rank(0);
-    if process.place.rank == leader {
-        let chosen = take_contexts(process, 1)?;
-        let bytes = chosen.to_ne_bytes();
-        for other in 1..group.size() {
-            let send =
-                Send { context, source: own, tag, destination: group.job_rank(other), synchronous: false };
-            // SAFETY: four bytes ride in the descriptor, so the send is complete at once.
-            let posted = unsafe { process.port.post_send(&send, bytes.as_ptr(), bytes.len())? };
-            debug_assert_eq!(posted, Posted::Complete);
-        }
-        process.port.nudge(true)?;
-        return Ok(chosen);
-    }
-    let mut bytes = [0; 4];
-    let envelope = Envelope { context, source: first, tag };
-    // SAFETY: `bytes` lives until the wait below is over, and nobody else uses it.
-    let request = unsafe { process.port.post_receive(&envelope, bytes.as_mut_ptr(), bytes.len())? };
-    let what = WaitingFor {
-        call: call.index() as u32,
-        context,
-        peer: first,
-        tag,
-        bytes: 4,
-        requests: 1,
-        peer_in_job: leader,
-        sends: false,
-    };
-    process.wait(&what, |process| Ok(process.port.test(request)?))?;
-    Ok(u32::from_ne_bytes(bytes))
+fn told(process: &mut Guard, party: Party, names: Group) -> MpiResult<u32> {
+    let leads = names.job_rank(0) == party.rank;
+    let word = if leads { take_contexts(process, 1)?.to_ne_bytes().into() } else { Vec::new() };
+    let what = party.waiting();
+    let assembly = Assembly { party, names, leader: 0 };
+    let told = drive(process, &what, assembly.tell(word))?;
+    let not_told = |_| MpiError::new(Problem::Nic("a group was told no context".into()));
+    told.as_slice().try_into().map(u32::from_ne_bytes).map_err(not_told)
 }
 
 /// MPI_Comm_create_group: only the group's members call it.
 ///
 /// # Errors
-/// No such communicator or group, a group that is not part of the communicator, or a wrong tag.
+/// No such intracommunicator or group, a group that is not part of the communicator, or a wrong tag.
 pub fn create_group(comm: MPI_Comm, group: MPI_Group, tag: c_int) -> MpiResult<MPI_Comm> {
     let mut process = process::enter()?;
-    process.communicator(comm)?;
+    process.intracommunicator("comm", comm)?;
     if tag < 0 {
         return Err(MpiError::new(Problem::Tag { argument: "tag", value: tag, also: "" }));
     }
@@ -81,21 +50,40 @@ pub fn create_group(comm: MPI_Comm, group: MPI_Group, tag: c_int) -> MpiResult<M
         return Ok(MPI_COMM_NULL);
     }
     let parent = process.communicator(comm)?;
-    let first = parent.group.member(group.job_rank(0)).unwrap_or(0);
-    let way =
-        Way { call: Primitive::CommCreateGroup, context: parent.context + 1, tag, first, own: parent.rank };
-    let context = told(&mut process, &group, &way)?;
+    // All of them are members of the parent.
+    let names = Group::of(group.ranks().into_iter().filter_map(|rank| parent.group.member(rank)).collect());
+    let way = (parent.context + 1, tag);
+    let party = Party::loose(Primitive::CommCreateGroup, way, parent.rank, parent.group.clone());
+    let context = told(&mut process, party, names)?;
     let new = make(&process, comm, group, context)?;
     store(&mut process, new)
 }
 
-/// The tag of messages that make a communicator of this group: 31 bits of a hash of the program's tag and of the members, so that groups that overlap, and
+/// The tag of messages that make a communicator of these groups in this call: 31 bits of a hash of them and of the program's tag, so that groups that overlap, and
 /// that are at it at the same time, do not meet.
-fn tag_of(stringtag: &str, group: &Group) -> c_int {
+pub(super) fn tag_of(call: Primitive, stringtag: &str, groups: &[&Group]) -> c_int {
     let mut hasher = DefaultHasher::new();
+    call.index().hash(&mut hasher);
     stringtag.hash(&mut hasher);
-    group.ranks().hash(&mut hasher);
+    groups.iter().for_each(|group| group.ranks().hash(&mut hasher));
     (hasher.finish() >> 33) as c_int
+}
+
+/// Checks the tag of a call that makes a communicator of groups.
+pub(super) fn check_tag(stringtag: &str) -> MpiResult {
+    if stringtag.len() < MPI_MAX_STRINGTAG_LEN as usize {
+        return Ok(());
+    }
+    let allowed = format!("it must have at most {} bytes", MPI_MAX_STRINGTAG_LEN - 1);
+    let value = format!("of {} bytes", stringtag.len());
+    Err(MpiError::argument(MPI_ERR_ARG, "stringtag", value, allowed))
+}
+
+/// The error of a process that makes a communicator of others.
+#[cold]
+pub(super) fn not_in_group(argument: &'static str, group: &Group) -> MpiError {
+    let value = format!("a group of {} without this process", group.size());
+    MpiError::argument(MPI_ERR_GROUP, argument, value, "every process that calls has to be in it")
 }
 
 /// MPI_Comm_create_from_group: only the group's members call it, and tell calls at the same time apart by `stringtag`.
@@ -111,30 +99,21 @@ pub fn create_from_group(
     let mut process = process::enter()?;
     let session = group::session_of(&process, group);
     let group = group::resolve(&process, "group", group)?;
-    if stringtag.len() >= MPI_MAX_STRINGTAG_LEN as usize {
-        let allowed = format!("it must have at most {} bytes", MPI_MAX_STRINGTAG_LEN - 1);
-        let value = format!("of {} bytes", stringtag.len());
-        return Err(MpiError::argument(MPI_ERR_ARG, "stringtag", value, allowed));
-    }
+    check_tag(stringtag)?;
     let hints = Hints::of(info)?;
     if group.size() == 0 {
         return Ok(MPI_COMM_NULL);
     }
     let own = process.place.rank;
     if group.member(own).is_none() {
-        let value = format!("a group of {} without this process", group.size());
-        return Err(MpiError::argument(
-            MPI_ERR_GROUP,
-            "group",
-            value,
-            "every process that calls has to be in it",
-        ));
+        return Err(not_in_group("group", &group));
     }
     // The new communicator's reference, taken before the others are told anything.
     error_handlers::retain_for(MPI_COMM_SELF.into(), errhandler)?;
-    let (call, tag) = (Primitive::CommCreateFromGroup, tag_of(stringtag, &group));
-    let way = Way { call, context: NO_PARENT, tag, first: group.job_rank(0), own };
-    let context = told(&mut process, &group, &way)?;
+    let call = Primitive::CommCreateFromGroup;
+    let way = (NO_PARENT, tag_of(call, stringtag, &[&group]));
+    let all = Group::Range { first: 0, size: process.place.size };
+    let context = told(&mut process, Party::loose(call, way, own, all), group.clone())?;
     let mut new = make(&process, MPI_COMM_SELF, group, context)?;
     if let Some(new) = &mut new {
         (new.error_handler, new.error_handler_was_set, new.hints) = (errhandler, true, hints);

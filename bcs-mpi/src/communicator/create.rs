@@ -1,14 +1,13 @@
-//! Making and freeing communicators: dup, split, create (MPI-5.0, §7.4).
+//! Making and freeing communicators: dup, create (MPI-5.0, §7.4).
 //!
-//! Contexts are agreed on over the parent. MPI_Comm_split costs two meetings: colours and keys to all, then one number;
-//! the others cost one.
+//! Contexts are agreed on over the parent, in one meeting.
 
-use super::Communicator;
 use super::hints::Hints;
-use super::meeting::{agree, gather_all};
+use super::meeting::agree;
+use super::{Communicator, inter};
 use crate::attributes::{self, Attributes};
+use crate::collective::forms::Call;
 use crate::constants::*;
-use crate::environment::SHARED_MEMORY;
 use crate::environment::error_handlers;
 use crate::error::{MpiError, MpiResult, Problem};
 use crate::group::{self, Group};
@@ -17,7 +16,6 @@ use crate::point_to_point::attached_buffer::{self, Level};
 use crate::process::{self, Guard, Process};
 use crate::topology::Topology;
 use mds::Primitive;
-use std::ffi::c_int;
 use std::sync::atomic::Ordering;
 
 /// Takes contexts for `count` communicators.
@@ -67,6 +65,9 @@ pub(super) fn make(
         context,
         rank,
         size: group.size(),
+        peers: group.clone(),
+        peer_count: group.size(),
+        local_comm: MPI_COMM_NULL,
         group,
         name: String::new(),
         error_handler: parent.error_handler,
@@ -123,118 +124,12 @@ pub(super) fn kin_of(comm: MPI_Comm, info: MPI_Info) -> MpiResult<Kin> {
 pub fn dup(call: Primitive, comm: MPI_Comm, info: MPI_Info) -> MpiResult<MPI_Comm> {
     let kin = kin_of(comm, info)?;
     let mut process = process::enter()?;
-    let group = process.communicator(comm)?.group.clone();
+    let communicator = process.communicator(comm)?;
+    if communicator.is_inter() {
+        return inter::dup(&mut process, call, comm, kin);
+    }
+    let group = communicator.group.clone();
     with_topology(&mut process, call, comm, (1, 0), group, kin)
-}
-
-/// The members of one colour, in the order of their keys, then of their ranks; and which of the colours it is.
-fn members_of(all: &[(c_int, c_int)], colour: c_int) -> (Vec<u32>, u32) {
-    let mut members: Vec<(c_int, u32)> = all
-        .iter()
-        .enumerate()
-        .filter(|(_, (of, _))| *of == colour)
-        .map(|(rank, (_, key))| (*key, rank as u32))
-        .collect();
-    members.sort_unstable();
-    (members.into_iter().map(|(_, rank)| rank).collect(), distinct(all, |of| of < colour))
-}
-
-/// Distinct colours for which `counts`.
-fn distinct(all: &[(c_int, c_int)], counts: impl Fn(c_int) -> bool) -> u32 {
-    let mut colours: Vec<c_int> = all
-        .iter()
-        .map(|(colour, _)| *colour)
-        .filter(|&colour| colour != MPI_UNDEFINED && counts(colour))
-        .collect();
-    colours.sort_unstable();
-    colours.dedup();
-    colours.len() as u32
-}
-
-/// MPI_Comm_split.
-///
-/// # Errors
-/// No such communicator, or a colour that is neither MPI_UNDEFINED nor positive or 0.
-pub fn split(call: Primitive, comm: MPI_Comm, color: c_int, key: c_int) -> MpiResult<MPI_Comm> {
-    let mut process = process::enter()?;
-    process.communicator(comm)?;
-    if color < 0 && color != MPI_UNDEFINED {
-        let allowed = "it must be 0 or more, or MPI_UNDEFINED";
-        return Err(MpiError::argument(MPI_ERR_ARG, "color", color, allowed));
-    }
-    split_by(&mut process, call, comm, color, key)
-}
-
-fn split_by(
-    process: &mut Guard,
-    call: Primitive,
-    comm: MPI_Comm,
-    colour: c_int,
-    key: c_int,
-) -> MpiResult<MPI_Comm> {
-    let mut own = [0; 8];
-    own[..4].copy_from_slice(&colour.to_ne_bytes());
-    own[4..].copy_from_slice(&key.to_ne_bytes());
-    let int = |bytes: &[u8]| c_int::from_ne_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
-    let all: Vec<(c_int, c_int)> =
-        gather_all(process, call, comm, own)?.iter().map(|pair| (int(pair), int(&pair[4..]))).collect();
-    let colours = distinct(&all, |_| true);
-    let first = agree(process, call, comm, |process| take_contexts(process, colours))?;
-    if colour == MPI_UNDEFINED {
-        return Ok(MPI_COMM_NULL);
-    }
-    let (members, index) = members_of(&all, colour);
-    let parent = &process.communicator(comm)?.group;
-    let group = Group::of(members.iter().map(|&rank| parent.job_rank(rank)).collect());
-    let new = make(process, comm, group, first + 2 * index)?;
-    store(process, new)
-}
-
-/// What the members of a new communicator share, by the hints of a split that is guided; none where they name nothing that this library tells apart.
-fn guided(
-    process: &Process,
-    comm: MPI_Comm,
-    split_type: c_int,
-    hints: &[(String, String)],
-) -> MpiResult<c_int> {
-    let value = |key: &str| hints.iter().find(|(of, _)| of == key).map(|(_, value)| value.as_str());
-    if value("mpi_hw_resource_type") == Some(SHARED_MEMORY) {
-        return Ok(0);
-    }
-    Ok(match value("mpi_pset_name").filter(|_| split_type == MPI_COMM_TYPE_RESOURCE_GUIDED) {
-        Some("mpi://WORLD") => 0,
-        Some("mpi://SELF") => process.communicator(comm)?.rank as c_int,
-        _ => MPI_UNDEFINED,
-    })
-}
-
-/// MPI_Comm_split_type: by what the processes share. MPI_COMM_TYPE_SHARED is the ranks of a node; MPI_COMM_TYPE_HW_GUIDED knows the resource `mpi_shared_memory`,
-/// MPI_COMM_TYPE_RESOURCE_GUIDED also the process sets `mpi://WORLD` and `mpi://SELF`. Hardware below the node is not told apart, so MPI_COMM_TYPE_HW_UNGUIDED,
-/// which wants less than all, gives MPI_COMM_NULL.
-///
-/// # Errors
-/// No such communicator or info object, or no such type.
-pub fn split_type(comm: MPI_Comm, split_type: c_int, key: c_int, info: MPI_Info) -> MpiResult<MPI_Comm> {
-    let call = Primitive::CommSplitType;
-    let mut process = process::enter()?;
-    process.communicator(comm)?;
-    let pairs = crate::environment::info::pairs(info)?;
-    let colour = match split_type {
-        MPI_COMM_TYPE_SHARED => 0,
-        MPI_COMM_TYPE_HW_GUIDED | MPI_COMM_TYPE_RESOURCE_GUIDED => {
-            guided(&process, comm, split_type, &pairs)?
-        }
-        MPI_UNDEFINED | MPI_COMM_TYPE_HW_UNGUIDED => MPI_UNDEFINED,
-        _ => {
-            let allowed = "it must be MPI_COMM_TYPE_SHARED, another MPI_COMM_TYPE_*, or MPI_UNDEFINED";
-            return Err(MpiError::argument(MPI_ERR_ARG, "split_type", split_type, allowed));
-        }
-    };
-    let new = split_by(&mut process, call, comm, colour, key)?;
-    if new != MPI_COMM_NULL {
-        process.communicator_mut(new)?.hints = Hints::of(info)?;
-    }
-    Ok(new)
 }
 
 /// The group of an argument whose members are all in the communicator.
@@ -253,15 +148,18 @@ pub(super) fn subgroup(process: &Process, comm: MPI_Comm, handle: MPI_Group) -> 
     Ok(group)
 }
 
-/// MPI_Comm_create: every member calls it; disjoint groups give one communicator each.
+/// MPI_Comm_create: every member calls it; on an intracommunicator disjoint groups give one communicator each.
 ///
 /// # Errors
 /// No such communicator or group, or a group that is not part of the communicator.
 pub fn create(comm: MPI_Comm, group: MPI_Group) -> MpiResult<MPI_Comm> {
     let mut process = process::enter()?;
-    process.communicator(comm)?;
+    let communicator = process.communicator(comm)?;
+    if communicator.is_inter() {
+        return inter::create_of(&mut process, comm, group);
+    }
+    let size = communicator.size;
     let group = subgroup(&process, comm, group)?;
-    let size = process.communicator(comm)?.size;
     let first = agree(&mut process, Primitive::CommCreate, comm, |process| take_contexts(process, size))?;
     if group.size() == 0 {
         return Ok(MPI_COMM_NULL);
@@ -277,10 +175,7 @@ pub fn create(comm: MPI_Comm, group: MPI_Group) -> MpiResult<MPI_Comm> {
 /// # Errors
 /// No such communicator, a predefined one, or a delete callback refuses.
 pub fn free(comm: &mut MPI_Comm) -> MpiResult {
-    if matches!(*comm, MPI_COMM_WORLD | MPI_COMM_SELF) {
-        let name = if *comm == MPI_COMM_WORLD { "MPI_COMM_WORLD" } else { "MPI_COMM_SELF" };
-        return Err(MpiError::argument(MPI_ERR_COMM, "comm", name, "predefined communicators are not freed"));
-    }
+    refuse_predefined(*comm, "freed")?;
     process::enter()?.communicator(*comm)?;
     attributes::delete_all(*comm)?;
     let mut process = process::enter()?;
@@ -290,24 +185,33 @@ pub fn free(comm: &mut MPI_Comm) -> MpiResult {
         Err(why) => return Err(wrong(*comm, why)),
     };
     *comm = MPI_COMM_NULL;
+    if let Ok(local) = process.communicators.remove(freed.local_comm) {
+        error_handlers::release(local.error_handler)?;
+    }
     error_handlers::release(freed.error_handler)
+}
+
+/// MPI_Comm_disconnect: as MPI_Comm_free, when all members are there. What they have sent is with the NIC by then, which delivers it.
+///
+/// # Errors
+/// As [`free`].
+pub fn disconnect(comm: &mut MPI_Comm) -> MpiResult {
+    refuse_predefined(*comm, "disconnected")?;
+    crate::collective::forms::barrier(Call::blocking(Primitive::CommDisconnect, *comm))?;
+    free(comm)
+}
+
+fn refuse_predefined(comm: MPI_Comm, done: &str) -> MpiResult {
+    let name = match comm {
+        MPI_COMM_WORLD => "MPI_COMM_WORLD",
+        MPI_COMM_SELF => "MPI_COMM_SELF",
+        _ => return Ok(()),
+    };
+    let allowed = format!("predefined communicators are not {done}");
+    Err(MpiError::argument(MPI_ERR_COMM, "comm", name, allowed))
 }
 
 #[cold]
 fn wrong(comm: MPI_Comm, why: Stale) -> MpiError {
     MpiError::handle("comm", comm.0, Kind::Communicator, why)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_split_orders_by_key_then_rank_and_numbers_colours_alike() {
-        let all = [(7, 0), (3, 5), (7, -1), (MPI_UNDEFINED, 0), (3, 5), (9, 0)];
-        assert_eq!(members_of(&all, 7), (vec![2, 0], 1));
-        assert_eq!(members_of(&all, 3), (vec![1, 4], 0));
-        assert_eq!(members_of(&all, 9), (vec![5], 2));
-        assert_eq!(distinct(&all, |_| true), 3);
-    }
 }

@@ -4,6 +4,7 @@
 //! when the call is made, and so in its place among the collectives of the communicator.
 
 use super::create::{kin_of, make, store, take_contexts};
+use super::inter;
 use super::meeting::{Arrival, arrive};
 use crate::constants::*;
 use crate::error::MpiResult;
@@ -48,6 +49,9 @@ pub fn idup(call: Primitive, comm: MPI_Comm, info: MPI_Info) -> MpiResult<(MPI_C
     let kin = kin_of(comm, info)?;
     let mut process = process::enter()?;
     let communicator = process.communicator(comm)?;
+    if communicator.is_inter() {
+        return inter::idup(&mut process, call, comm, kin);
+    }
     let (rank, size, group) = (communicator.rank, communicator.size, communicator.group.clone());
     let chosen = if rank == 0 { take_contexts(&mut process, 1)? } else { 0 };
     let chosen = Box::new(chosen.to_ne_bytes());

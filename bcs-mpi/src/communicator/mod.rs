@@ -3,13 +3,19 @@
 //! A context is an even number for point-to-point traffic; the next odd one is for collectives, so the two never meet. Every
 //! collective of a communicator has a number that its members count alike. Contexts come from a counter in NIC memory and are
 //! not used twice.
+//!
+//! An intercommunicator has a second group, of the peers that messages go to and come from; on an intracommunicator these are the members. Both
+//! groups share its context. For what the local group does together, it has a hidden intracommunicator.
 
 mod attributes;
 pub mod by_group;
 pub mod create;
 pub mod hints;
 pub mod idup;
+pub mod inter;
+mod leaders;
 pub mod meeting;
+pub mod split;
 
 pub use meeting::{Arrival, arrive, meet, released};
 
@@ -35,6 +41,12 @@ pub struct Communicator {
     pub size: u32,
     /// Its group.
     pub group: Group,
+    /// Whom messages go to and come from: the remote group of an intercommunicator, else its group.
+    pub peers: Group,
+    /// How many these are.
+    pub peer_count: u32,
+    /// The hidden intracommunicator of an intercommunicator's local group; MPI_COMM_NULL on an intracommunicator.
+    pub local_comm: MPI_Comm,
     /// Its name; empty when it has none.
     pub name: String,
     /// Its error handler.
@@ -63,16 +75,24 @@ impl Communicator {
 
     #[cold]
     fn wrong_rank(&self, argument: &'static str, value: c_int, also: &'static str) -> MpiError {
-        MpiError::new(Problem::Rank { argument, value, comm: self.title(), size: self.size, also })
+        let comm =
+            if self.is_inter() { format!("the remote group of {}", self.title()) } else { self.title() };
+        MpiError::new(Problem::Rank { argument, value, comm, size: self.peer_count, also })
+    }
+
+    /// Whether it has a remote group.
+    #[inline]
+    pub fn is_inter(&self) -> bool {
+        self.local_comm != MPI_COMM_NULL
     }
 
     /// The peer that an argument names; none for MPI_PROC_NULL.
     ///
     /// # Errors
-    /// Another rank than the communicator has.
+    /// Another rank than peers have.
     #[inline]
     pub fn peer(&self, argument: &'static str, value: c_int) -> MpiResult<Option<u32>> {
-        if (value as u32) < self.size {
+        if (value as u32) < self.peer_count {
             return Ok(Some(value as u32));
         }
         if value == MPI_PROC_NULL {
@@ -84,10 +104,10 @@ impl Communicator {
     /// The source that an argument names: a rank or `ANY_SOURCE` of the NIC; none for MPI_PROC_NULL.
     ///
     /// # Errors
-    /// Another rank than the communicator has.
+    /// Another rank than peers have.
     #[inline]
     pub fn source(&self, value: c_int) -> MpiResult<Option<u32>> {
-        if (value as u32) < self.size {
+        if (value as u32) < self.peer_count {
             return Ok(Some(value as u32));
         }
         match value {
@@ -106,13 +126,25 @@ impl Communicator {
         if (value as u32) < self.size {
             return Ok(value as u32);
         }
-        Err(MpiError::new(Problem::Root { value, comm: self.title(), size: self.size }))
+        Err(MpiError::new(Problem::Root { value, comm: self.title(), size: self.size, also: "" }))
+    }
+
+    /// The rank among the peers that an argument names, which has to be one.
+    ///
+    /// # Errors
+    /// Another rank than peers have.
+    pub fn member(&self, argument: &'static str, value: c_int) -> MpiResult<u32> {
+        if (value as u32) < self.peer_count {
+            Ok(value as u32)
+        } else {
+            Err(self.wrong_rank(argument, value, ""))
+        }
     }
 
     /// A peer's rank in the job.
     #[inline]
     pub fn job_rank(&self, peer: u32) -> u32 {
-        self.group.job_rank(peer)
+        self.peers.job_rank(peer)
     }
 }
 
@@ -134,6 +166,9 @@ impl Communicators {
             context,
             rank,
             size: group.size(),
+            peers: group.clone(),
+            peer_count: group.size(),
+            local_comm: MPI_COMM_NULL,
             group,
             name: name.into(),
             error_handler: MPI_ERRORS_ARE_FATAL,
@@ -240,10 +275,32 @@ impl Process {
     /// The communicator of an argument of this name, which has to be an intracommunicator.
     ///
     /// # Errors
-    /// It names none.
+    /// It names none, or an intercommunicator.
     pub fn intracommunicator(&self, argument: &'static str, handle: MPI_Comm) -> MpiResult<&Communicator> {
-        self.communicators.get(handle).map_err(|why| wrong_communicator(argument, handle, why))
+        let communicator =
+            self.communicators.get(handle).map_err(|why| wrong_communicator(argument, handle, why))?;
+        if communicator.is_inter() { Err(wrong_kind(argument, communicator)) } else { Ok(communicator) }
     }
+
+    /// The communicator of an argument of this name, which has to be an intercommunicator.
+    ///
+    /// # Errors
+    /// It names none, or an intracommunicator.
+    pub fn intercommunicator(&self, argument: &'static str, handle: MPI_Comm) -> MpiResult<&Communicator> {
+        let communicator =
+            self.communicators.get(handle).map_err(|why| wrong_communicator(argument, handle, why))?;
+        if communicator.is_inter() { Ok(communicator) } else { Err(wrong_kind(argument, communicator)) }
+    }
+}
+
+#[cold]
+fn wrong_kind(argument: &'static str, communicator: &Communicator) -> MpiError {
+    let title = communicator.title();
+    let (value, allowed) = match communicator.is_inter() {
+        true => (format!("{title}, an intercommunicator"), "it has to be an intracommunicator"),
+        false => (format!("{title}, an intracommunicator"), "it has to be an intercommunicator"),
+    };
+    MpiError::argument(MPI_ERR_COMM, argument, value, allowed)
 }
 
 #[cold]
@@ -269,13 +326,30 @@ pub fn size(comm: MPI_Comm) -> MpiResult<c_int> {
     Ok(process::enter()?.communicator(comm)?.size as c_int)
 }
 
-/// MPI_Comm_test_inter: all communicators of this library are intracommunicators.
+/// MPI_Comm_test_inter.
 ///
 /// # Errors
 /// No such communicator.
 pub fn is_inter(comm: MPI_Comm) -> MpiResult<bool> {
-    process::enter()?.communicator(comm)?;
-    Ok(false)
+    Ok(process::enter()?.communicator(comm)?.is_inter())
+}
+
+/// MPI_Comm_remote_size.
+///
+/// # Errors
+/// No such communicator, or an intracommunicator.
+pub fn remote_size(comm: MPI_Comm) -> MpiResult<c_int> {
+    Ok(process::enter()?.intercommunicator("comm", comm)?.peer_count as c_int)
+}
+
+/// MPI_Comm_remote_group.
+///
+/// # Errors
+/// No such communicator, or an intracommunicator.
+pub fn remote_group(comm: MPI_Comm) -> MpiResult<MPI_Group> {
+    let mut process = process::enter()?;
+    let group = process.intercommunicator("comm", comm)?.peers.clone();
+    Ok(crate::group::store(&mut process, group))
 }
 
 /// MPI_Comm_group.
@@ -299,10 +373,14 @@ pub fn compare(first: MPI_Comm, second: MPI_Comm) -> MpiResult<c_int> {
         process.communicators.get(handle).map_err(|why| wrong_communicator(argument, handle, why))
     };
     let (one, other) = (get("comm1", first)?, get("comm2", second)?);
-    Ok(match one.group.compare(&other.group) {
-        MPI_IDENT if first == second => MPI_IDENT,
-        MPI_IDENT => MPI_CONGRUENT,
-        different => different,
+    let local = one.group.compare(&other.group);
+    let remote = if one.is_inter() { one.peers.compare(&other.peers) } else { local };
+    Ok(match (local, remote) {
+        _ if one.is_inter() != other.is_inter() => MPI_UNEQUAL,
+        (MPI_IDENT, MPI_IDENT) if first == second => MPI_IDENT,
+        (MPI_IDENT, MPI_IDENT) => MPI_CONGRUENT,
+        (MPI_UNEQUAL, _) | (_, MPI_UNEQUAL) => MPI_UNEQUAL,
+        _ => MPI_SIMILAR,
     })
 }
 

@@ -34,7 +34,7 @@ pub enum Problem {
         also: &'static str,
     },
     /// A root out of range.
-    #[error("argument 'root' is {}, but {comm} has ranks 0..{}", named(*.value, RANKS), .size.saturating_sub(1))]
+    #[error("argument 'root' is {}, but {comm} has ranks 0..{}{also}", named(*.value, RANKS), .size.saturating_sub(1))]
     Root {
         /// Its value.
         value: c_int,
@@ -42,6 +42,8 @@ pub enum Problem {
         comm: String,
         /// Its size.
         size: u32,
+        /// What else is allowed, in parentheses.
+        also: &'static str,
     },
     /// A tag out of range.
     #[error("argument '{argument}' is {}, but tags are 0..{}{also}", named(*.value, TAGS), i32::MAX)]

@@ -2,13 +2,15 @@
 //!
 //! It takes its number when the operation is called, which is the order in which operations of a communicator match. Messages of the operation
 //! are in the communicator's odd context; their tag is made of the operation's number and of the call, so that those of two operations under
-//! way never meet, and an operation that some members do not call waits for them rather than take another's messages. Between two
-//! members messages keep their order (§3.5).
+//! way never meet, and an operation that some members do not call waits for them rather than take another's messages. It is negative, so that it is no
+//! program's. Between two members messages keep their order (§3.5).
+//!
+//! On an intercommunicator messages go to and come from the members of the other group.
 
 use super::task::with;
 use crate::api::{Mode, Received, bcs_recv, bcs_send};
 use crate::communicator::meeting::{Arrival, Waiter, awaits_all};
-use crate::constants::MPI_Comm;
+use crate::constants::{MPI_COMM_NULL, MPI_Comm};
 use crate::error::{MpiError, MpiResult, Problem};
 use crate::group::Group;
 use crate::process::Process;
@@ -25,7 +27,8 @@ use std::task::{Context, Poll};
 
 /// Bits of a tag that name the call.
 const CALL_BITS: u32 = 8;
-const _: () = assert!(Primitive::COUNT <= 1 << CALL_BITS, "a tag has no room for more calls");
+const _: () =
+    assert!(Primitive::COUNT < 1 << CALL_BITS, "a tag has no room for more calls, and none for the wildcard");
 
 /// The members of a communicator in one collective operation.
 #[derive(Clone, Debug)]
@@ -34,12 +37,14 @@ pub struct Party {
     pub comm: MPI_Comm,
     /// This process's rank.
     pub rank: u32,
-    /// Members.
+    /// Members; of an intercommunicator, those of the other group.
     pub size: u32,
     context: u32,
     sequence: u32,
+    tag: i32,
     call: Primitive,
-    group: Group,
+    /// Whom messages go to and come from.
+    peers: Group,
     local: (u16, u16),
     /// A call waits for the operation's end.
     blocks: bool,
@@ -59,15 +64,25 @@ impl Party {
         Ok(Self {
             comm,
             rank: communicator.rank,
-            size: communicator.size,
+            size: communicator.peer_count,
             context: communicator.context + 1,
             sequence,
+            // The complement: negative, and never ANY_TAG, as no call has the highest number.
+            tag: !((sequence << CALL_BITS | call.index() as u32) & i32::MAX as u32).cast_signed(),
             call,
-            group: communicator.group.clone(),
+            peers: communicator.peers.clone(),
             local: communicator.local,
             blocks: false,
             arrivals: Cell::new(0),
         })
+    }
+
+    /// Processes that have no communicator yet, or are two of one: they call each other by their ranks in `peers`, this one by `rank`, and
+    /// their messages have this context and tag. The NIC does nothing for them as a whole.
+    pub fn loose(call: Primitive, (context, tag): (u32, i32), rank: u32, peers: Group) -> Self {
+        let (comm, size, sequence, local) = (MPI_COMM_NULL, peers.size(), 0, (0, 0));
+        let (blocks, arrivals) = (false, Cell::new(0));
+        Self { comm, rank, size, context, sequence, tag, call, peers, local, blocks, arrivals }
     }
 
     /// The same in a call that waits for the operation's end.
@@ -90,10 +105,6 @@ impl Party {
             requests: 1,
             ..WaitingFor::default()
         }
-    }
-
-    fn tag(&self) -> i32 {
-        ((self.sequence << CALL_BITS | self.call.index() as u32) & i32::MAX as u32) as i32
     }
 
     /// Whether all members are on this node.
@@ -119,8 +130,8 @@ impl Party {
             let send = Send {
                 context: self.context,
                 source: self.rank,
-                tag: self.tag(),
-                destination: self.group.job_rank(to),
+                tag: self.tag,
+                destination: self.peers.job_rank(to),
                 synchronous: false,
             };
             // SAFETY: the caller's promise.
@@ -141,8 +152,8 @@ impl Party {
     /// The NIC fails.
     pub unsafe fn post_receive(&self, from: u32, data: *mut u8, bytes: usize) -> MpiResult<Pending> {
         with(|process| {
-            let envelope = Envelope { context: self.context, source: from, tag: self.tag() };
-            let peer = self.group.job_rank(from);
+            let envelope = Envelope { context: self.context, source: from, tag: self.tag };
+            let peer = self.peers.job_rank(from);
             // SAFETY: the caller's promise.
             let received = unsafe {
                 bcs_recv(process, self.call, &envelope, (peer, self.comm), data, bytes, Mode::NonBlocking)?
@@ -172,6 +183,20 @@ impl Party {
     pub async fn receive(&self, from: u32, bytes: &mut [u8]) -> MpiResult {
         // SAFETY: the bytes are borrowed until the receive is complete.
         unsafe { self.post_receive(from, bytes.as_mut_ptr(), bytes.len())? }.await
+    }
+
+    /// Sends bytes to a member and receives what it sends.
+    ///
+    /// # Errors
+    /// It sent more than there is room for; the NIC fails.
+    pub async fn swap(&self, with: u32, bytes: &[u8], room: &mut [u8]) -> MpiResult {
+        let mut join = Join::new();
+        // SAFETY: both are borrowed until the join is complete.
+        unsafe {
+            join.add(self.post_receive(with, room.as_mut_ptr(), room.len())?);
+            join.add(self.post_send(with, bytes.as_ptr(), bytes.len())?);
+        }
+        join.all().await
     }
 
     /// The NIC does something for all members: posts this one's arrival, with a contribution that rides in the descriptor (or, in a call that blocks, of any
@@ -223,7 +248,7 @@ impl Party {
         };
         let awaits = match arrival.kind {
             CollectiveKind::Broadcast if self.rank != arrival.root => {
-                let root = self.group.job_rank(arrival.root);
+                let root = self.peers.job_rank(arrival.root);
                 let root = process.port.memory().local_index(root).map_err(PortError::from)?;
                 root.map_or(Awaits::Members(0), Awaits::Rank)
             }

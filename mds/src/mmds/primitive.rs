@@ -164,6 +164,7 @@ primitives! {
     CommSplit          "MPI_Comm_split"           blocking  plain
     CommSplitType      "MPI_Comm_split_type"      blocking  plain
     CommFree           "MPI_Comm_free"            blocking  plain
+    CommDisconnect     "MPI_Comm_disconnect"      blocking  plain
     CommIdup           "MPI_Comm_idup"            immediate plain
     CommIdupWithInfo   "MPI_Comm_idup_with_info"  immediate plain
     CommCreateFromGroup "MPI_Comm_create_from_group" blocking plain

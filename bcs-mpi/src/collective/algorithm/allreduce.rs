@@ -3,7 +3,7 @@
 //! a binomial tree: 2 log2 n steps.
 
 use super::super::policy::{self, Way};
-use super::super::reduction::Reduction;
+use super::super::reduction::{Reduction, Vector};
 use super::reduce::{Operands, to_last};
 use super::shares::{combine_share, equal_share};
 use crate::communicator::meeting::Arrival;
@@ -81,12 +81,20 @@ async unsafe fn along_trees(
     // SAFETY: the caller's promise.
     let mut value = unsafe { reduction.load(from, 0, count) };
     to_last(party, reduction, &mut value).await?;
+    from_last(party, &mut value).await?;
+    // SAFETY: the caller's promise.
+    unsafe { reduction.store(&value, to) };
+    Ok(())
+}
+
+/// Brings the last member's vector to all.
+pub(in crate::collective) async fn from_last(party: &Party, value: &mut Vector) -> MpiResult {
     // Places count down from the last rank.
     let size = party.size;
     let place = size - 1 - party.rank;
     let lowest = if place == 0 { size.next_power_of_two() } else { place & place.wrapping_neg() };
     if place != 0 {
-        party.receive(size - 1 - (place - lowest), &mut value).await?;
+        party.receive(size - 1 - (place - lowest), value).await?;
     }
     let mut join = Join::new();
     let mut bit = lowest >> 1;
@@ -97,8 +105,5 @@ async unsafe fn along_trees(
         }
         bit >>= 1;
     }
-    join.all().await?;
-    // SAFETY: the caller's promise.
-    unsafe { reduction.store(&value, to) };
-    Ok(())
+    join.all().await
 }

@@ -20,11 +20,13 @@ pub mod shares;
 
 pub use allgather::allgather;
 pub use allreduce::allreduce;
+pub(super) use allreduce::from_last;
 pub use alltoall::alltoall;
 pub use barrier::barrier;
 pub use broadcast::broadcast;
 pub use gather::gather;
 pub use neighbourhood::{Neighbours, neighbour_exchange};
+pub(super) use reduce::to_last;
 pub use reduce::{Operands, reduce};
 pub use reduce_scatter::reduce_scatter;
 pub use scan::scan;

@@ -120,7 +120,11 @@ async unsafe fn along_tree(
 }
 
 /// Combines the members' values along the reduction tree; the last member's becomes the result.
-pub(super) async fn to_last(party: &Party, reduction: &Reduction, value: &mut Vector) -> MpiResult {
+pub(in crate::collective) async fn to_last(
+    party: &Party,
+    reduction: &Reduction,
+    value: &mut Vector,
+) -> MpiResult {
     let Some(ranks) = NonZeroU32::new(party.size) else { return Ok(()) };
     let mut left = Vector::default();
     for step in ReductionTree::new(ranks).steps(0..ranks.get()) {

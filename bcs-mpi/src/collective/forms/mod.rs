@@ -20,6 +20,37 @@ use crate::progress::task::drive;
 use crate::request::State;
 use crate::request::persistent::{self, Starter};
 use mds::Primitive;
+use nic_emu::status::WaitingFor;
+use std::marker::PhantomData;
+
+/// Those who take part in a collective operation.
+pub trait Joins: Sized {
+    /// This process in the next collective operation of a communicator, called by `call`.
+    ///
+    /// # Errors
+    /// No such communicator.
+    fn join(process: &mut Process, comm: MPI_Comm, call: Primitive) -> MpiResult<Self>;
+
+    /// The same in a call that waits for the operation's end.
+    fn blocking(self) -> Self;
+
+    /// What a hang report says of a rank that waits for the operation.
+    fn waiting(&self) -> WaitingFor;
+}
+
+impl Joins for Party {
+    fn join(process: &mut Process, comm: MPI_Comm, call: Primitive) -> MpiResult<Self> {
+        Party::join(process, comm, call)
+    }
+
+    fn blocking(self) -> Self {
+        Party::blocking(self)
+    }
+
+    fn waiting(&self) -> WaitingFor {
+        Party::waiting(self)
+    }
+}
 
 /// How a call starts its operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,16 +91,21 @@ impl Call {
     }
 
     /// Starts what `make` makes for the members of the communicator; answers the request, which is null in the blocking form.
-    fn launch<F>(self, process: &mut Guard, make: impl Fn(Party) -> F + 'static) -> MpiResult<MPI_Request>
+    pub(super) fn launch<J, F>(
+        self,
+        process: &mut Guard,
+        make: impl Fn(J) -> F + 'static,
+    ) -> MpiResult<MPI_Request>
     where
+        J: Joins + 'static,
         F: Future<Output = MpiResult> + 'static,
     {
         if self.form == Form::Persistent {
             process.communicator(self.comm)?;
-            let starter = Box::new(Again { make, call: self });
+            let starter = Box::new(Again { make, call: self, of: PhantomData });
             return Ok(persistent::create(process, starter, self.comm));
         }
-        let party = Party::join(process, self.comm, self.primitive)?;
+        let party = J::join(process, self.comm, self.primitive)?;
         let what = party.waiting();
         match self.form {
             Form::Blocking => {
@@ -82,18 +118,20 @@ impl Call {
 }
 
 /// A persistent call: joins anew each time, in the order of the starts.
-struct Again<M> {
+struct Again<M, J> {
     make: M,
     call: Call,
+    of: PhantomData<fn(J)>,
 }
 
-impl<M, F> Starter for Again<M>
+impl<M, J, F> Starter for Again<M, J>
 where
-    M: Fn(Party) -> F,
+    J: Joins,
+    M: Fn(J) -> F,
     F: Future<Output = MpiResult> + 'static,
 {
     fn start(&mut self, process: &mut Process) -> MpiResult<State> {
-        let party = Party::join(process, self.call.comm, self.call.primitive)?;
+        let party = J::join(process, self.call.comm, self.call.primitive)?;
         Ok(process.progress.add(party.waiting(), (self.make)(party)))
     }
 }

@@ -3,7 +3,8 @@
 use super::super::algorithm;
 use super::super::block::{Block, Places, blocks};
 use super::super::buffers::Blocks;
-use super::super::gather::Own;
+use super::super::gather::{All, Own};
+use super::super::inter;
 use super::Call;
 use crate::constants::*;
 use crate::datatype::buffer::{NAMES, RECEIVE_NAMES, SEND_NAMES};
@@ -27,6 +28,12 @@ impl<P> Everyone<P> {
     }
 }
 
+impl<P: Copy> From<&All<P>> for Everyone<P> {
+    fn from(all: &All<P>) -> Self {
+        Self::of(all.buffer, all.blocks, all.datatype)
+    }
+}
+
 fn in_place(buffer: *const c_void) -> bool {
     buffer == MPI_IN_PLACE.cast_const()
 }
@@ -37,6 +44,9 @@ fn in_place(buffer: *const c_void) -> bool {
 /// No such communicator, or the NIC fails.
 pub fn barrier(call: Call) -> MpiResult<MPI_Request> {
     let mut process = process::enter()?;
+    if process.communicator(call.comm)?.is_inter() {
+        return inter::barrier(&mut process, call);
+    }
     call.launch(&mut process, algorithm::barrier)
 }
 
@@ -56,6 +66,12 @@ pub unsafe fn bcast(
 ) -> MpiResult<MPI_Request> {
     let mut process = process::enter()?;
     let communicator = process.communicator(call.comm)?;
+    if communicator.is_inter() {
+        // SAFETY: the caller's promise.
+        return unsafe {
+            inter::bcast(&mut process, call, &Own { buffer: buffer.cast_const(), count, datatype }, root)
+        };
+    }
     let root = communicator.root(root)?;
     let action = if communicator.rank == root { "sent" } else { "received" };
     // SAFETY: the caller's promise.
@@ -78,6 +94,10 @@ pub unsafe fn gather(
 ) -> MpiResult<MPI_Request> {
     let mut process = process::enter()?;
     let communicator = process.communicator(call.comm)?;
+    if communicator.is_inter() {
+        // SAFETY: the caller's promise.
+        return unsafe { inter::gather(&mut process, call, own, all, root) };
+    }
     let (root, rank, size) = (communicator.root(root)?, communicator.rank, communicator.size);
     let receive = match rank == root {
         // SAFETY: the caller's promise.
@@ -111,6 +131,10 @@ pub unsafe fn scatter(
 ) -> MpiResult<MPI_Request> {
     let mut process = process::enter()?;
     let communicator = process.communicator(call.comm)?;
+    if communicator.is_inter() {
+        // SAFETY: the caller's promise.
+        return unsafe { inter::scatter(&mut process, call, all, own, root) };
+    }
     let (root, rank, size) = (communicator.root(root)?, communicator.rank, communicator.size);
     let send = match rank == root {
         // SAFETY: the caller's promise.
@@ -140,7 +164,12 @@ pub unsafe fn allgather(
     all: &Everyone<*mut c_void>,
 ) -> MpiResult<MPI_Request> {
     let mut process = process::enter()?;
-    let size = process.communicator(call.comm)?.size as usize;
+    let communicator = process.communicator(call.comm)?;
+    if communicator.is_inter() {
+        // SAFETY: the caller's promise.
+        return unsafe { inter::allgather(&mut process, call, own, all) };
+    }
+    let size = communicator.size as usize;
     // SAFETY: the caller's promise.
     let receive = unsafe { blocks(&process, &RECEIVE_NAMES, all.buffer, &all.places, size, "received")? };
     let own = match in_place(own.buffer) {
@@ -166,7 +195,12 @@ pub unsafe fn alltoall(
     receive: &Everyone<*mut c_void>,
 ) -> MpiResult<MPI_Request> {
     let mut process = process::enter()?;
-    let size = process.communicator(call.comm)?.size as usize;
+    let communicator = process.communicator(call.comm)?;
+    if communicator.is_inter() {
+        // SAFETY: the caller's promise.
+        return unsafe { inter::alltoall(&mut process, call, send, receive) };
+    }
+    let size = communicator.size as usize;
     // SAFETY: the caller's promise.
     let incoming =
         unsafe { blocks(&process, &RECEIVE_NAMES, receive.buffer, &receive.places, size, "received")? };

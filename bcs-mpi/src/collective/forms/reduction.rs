@@ -1,12 +1,13 @@
 //! Calls that combine operands: their arguments, checked (MPI-5.0, §6.9 to §6.11).
 
 use super::super::algorithm::{self, Operands};
-use super::super::reduce_scatter::{Shares, shares_of};
+use super::super::inter;
+use super::super::reduce_scatter::{RECEIVE, SEND, Shares, shares_of};
 use super::super::reduction::Reduction;
 use super::super::scan::ScanKind;
 use super::Call;
 use crate::constants::*;
-use crate::datatype::buffer::{Names, RECEIVE_NAMES, SEND_NAMES};
+use crate::datatype::buffer::{RECEIVE_NAMES, SEND_NAMES};
 use crate::error::MpiResult;
 use crate::process;
 use std::ffi::{c_int, c_void};
@@ -46,6 +47,10 @@ impl Vectors {
 pub unsafe fn reduce(call: Call, vectors: &Vectors, root: c_int) -> MpiResult<MPI_Request> {
     let mut process = process::enter()?;
     let communicator = process.communicator(call.comm)?;
+    if communicator.is_inter() {
+        // SAFETY: the caller's promise.
+        return unsafe { inter::reduce(&mut process, call, vectors, root) };
+    }
     let (root, rank) = (communicator.root(root)?, communicator.rank);
     let reduction = Reduction::new(&process, vectors.op, vectors.datatype)?;
     let from = if rank == root { vectors.source() } else { vectors.send };
@@ -68,7 +73,11 @@ pub unsafe fn reduce(call: Call, vectors: &Vectors, root: c_int) -> MpiResult<MP
 /// Wrong arguments, or the NIC fails.
 pub unsafe fn allreduce(call: Call, vectors: &Vectors) -> MpiResult<MPI_Request> {
     let mut process = process::enter()?;
-    process.communicator(call.comm)?;
+    let communicator = process.communicator(call.comm)?;
+    if communicator.is_inter() {
+        // SAFETY: the caller's promise.
+        return unsafe { inter::allreduce(&mut process, call, vectors) };
+    }
     let reduction = Reduction::new(&process, vectors.op, vectors.datatype)?;
     let from = vectors.source();
     reduction.check(&RECEIVE_NAMES, vectors.receive, vectors.count)?;
@@ -86,7 +95,7 @@ pub unsafe fn allreduce(call: Call, vectors: &Vectors) -> MpiResult<MPI_Request>
 /// Wrong arguments, or the NIC fails.
 pub unsafe fn scan(call: Call, kind: ScanKind, vectors: &Vectors) -> MpiResult<MPI_Request> {
     let mut process = process::enter()?;
-    process.communicator(call.comm)?;
+    process.intracommunicator("comm", call.comm)?;
     let reduction = Reduction::new(&process, vectors.op, vectors.datatype)?;
     let from = vectors.source();
     reduction.check(&SEND_NAMES, from, vectors.count)?;
@@ -104,10 +113,12 @@ pub unsafe fn scan(call: Call, kind: ScanKind, vectors: &Vectors) -> MpiResult<M
 /// # Errors
 /// Wrong arguments, or the NIC fails.
 pub unsafe fn reduce_scatter(call: Call, vectors: &Vectors, shares: &Shares) -> MpiResult<MPI_Request> {
-    const SEND: Names = ["sendbuf", "recvcounts", "datatype"];
-    const RECEIVE: Names = ["recvbuf", "recvcount", "datatype"];
     let mut process = process::enter()?;
     let communicator = process.communicator(call.comm)?;
+    if communicator.is_inter() {
+        // SAFETY: the caller's promise.
+        return unsafe { inter::reduce_scatter(&mut process, call, vectors, shares) };
+    }
     let (rank, size) = (communicator.rank as usize, communicator.size as usize);
     let reduction = Reduction::new(&process, vectors.op, vectors.datatype)?;
     // SAFETY: the caller's promise.

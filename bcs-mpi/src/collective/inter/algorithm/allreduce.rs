@@ -1,0 +1,31 @@
+//! Allreduce: each group combines along its reduction tree, the last members exchange results, and each group gets the other's from its last member.
+//! 2 log2 n + 1 steps.
+
+use super::super::Sides;
+use crate::collective::algorithm::{Operands, from_last, to_last};
+use crate::collective::reduction::{Reduction, Vector};
+use crate::error::MpiResult;
+
+/// Combines the vectors of each group; all members of the other one get the result.
+///
+/// # Errors
+/// A vector is longer than another member's; the NIC fails.
+pub async fn allreduce(sides: Sides, reduction: Reduction, operands: Operands) -> MpiResult {
+    let Sides { remote, before, after } = sides;
+    let Operands { from, to, count } = operands;
+    // SAFETY: whoever made the operands has checked them, and the program keeps them.
+    let mut value = unsafe { reduction.load(from, 0, count) };
+    if value.is_empty() {
+        return Ok(());
+    }
+    to_last(&before, &reduction, &mut value).await?;
+    let mut result = Vector::new(value.len());
+    let mut received = Ok(());
+    if before.rank == before.size - 1 {
+        received = remote.swap(remote.size - 1, &value, &mut result).await;
+    }
+    from_last(&after, &mut result).await?;
+    // SAFETY: as above.
+    unsafe { reduction.store(&result, to) };
+    received
+}

@@ -1,0 +1,50 @@
+//! Gather, scatter, allgather and alltoall of all kinds: a message from every member that gives to every one of the other group that takes. One step.
+
+use super::super::Sides;
+use crate::collective::block::{Block, post_landing, post_wire};
+use crate::error::MpiResult;
+use crate::progress::party::Join;
+use std::ops::Range;
+
+/// Blocks that go to members of the other group, or come from them.
+#[derive(Clone, Debug, Default)]
+pub struct Ends {
+    /// One for each rank there, or a single one for all.
+    pub blocks: Vec<Block>,
+    /// Which members.
+    pub peers: Range<u32>,
+}
+
+impl Ends {
+    /// The members that there is something for, from the one opposite on, so that no member is everybody's first; and the block of each.
+    fn each(&self, rank: u32) -> impl Iterator<Item = (u32, usize)> {
+        let (first, count) = (self.peers.start, self.peers.len() as u32);
+        let block = |peer: u32| if self.blocks.len() == 1 { 0 } else { peer as usize };
+        let peers = (0..count).map(move |step| first + (rank + step) % count);
+        peers.map(move |peer| (peer, block(peer))).filter(|(_, block)| self.blocks[*block].bytes > 0)
+    }
+}
+
+/// Sends one group of blocks and receives another.
+///
+/// # Errors
+/// A block is longer than its place; the NIC fails.
+pub async fn exchange(sides: Sides, outgoing: Ends, incoming: Ends) -> MpiResult {
+    let remote = sides.remote;
+    let mut join = Join::new();
+    let landings: Vec<_> = incoming.blocks.iter().map(Block::landing).collect();
+    for (peer, block) in incoming.each(remote.rank) {
+        // SAFETY: the landings live until the join is complete.
+        unsafe { post_landing(&remote, &mut join, peer, &landings[block])? };
+    }
+    let wires: Vec<_> = outgoing.blocks.iter().map(Block::wire).collect();
+    for (peer, block) in outgoing.each(remote.rank) {
+        // SAFETY: the wires live until the join is complete.
+        unsafe { post_wire(&remote, &mut join, peer, &wires[block])? };
+    }
+    join.all().await?;
+    for (block, landing) in incoming.blocks.iter().zip(&landings) {
+        block.land(landing);
+    }
+    Ok(())
+}

@@ -1,0 +1,15 @@
+//! The algorithms of collectives on intercommunicators, as futures: one a file.
+
+mod allreduce;
+mod barrier;
+mod broadcast;
+mod exchange;
+mod reduce;
+mod reduce_scatter;
+
+pub use allreduce::allreduce;
+pub use barrier::barrier;
+pub use broadcast::broadcast;
+pub use exchange::{Ends, exchange};
+pub use reduce::reduce;
+pub use reduce_scatter::reduce_scatter;

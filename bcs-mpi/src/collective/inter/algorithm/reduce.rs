@@ -1,0 +1,34 @@
+//! Reduce: the group that gives combines along its reduction tree, and its last member sends the result to the root. log2 n + 1 steps.
+
+use super::super::{Role, Sides};
+use crate::collective::algorithm::{Operands, to_last};
+use crate::collective::reduction::{Reduction, Vector};
+use crate::error::MpiResult;
+
+/// Combines the vectors of the group that the root is not in; the root gets the result.
+///
+/// # Errors
+/// A vector is longer than another member's; the NIC fails.
+pub async fn reduce(sides: Sides, reduction: Reduction, operands: Operands, role: Role) -> MpiResult {
+    let Sides { remote, before, .. } = sides;
+    let Operands { from, to, count } = operands;
+    if count * reduction.element == 0 {
+        return Ok(());
+    }
+    match role {
+        Role::Idle => Ok(()),
+        Role::Root => {
+            let mut result = Vector::new(count * reduction.element);
+            remote.receive(remote.size - 1, &mut result).await?;
+            // SAFETY: whoever made the operands has checked them, and the program keeps them.
+            unsafe { reduction.store(&result, to) };
+            Ok(())
+        }
+        Role::Of(root) => {
+            // SAFETY: as above.
+            let mut value = unsafe { reduction.load(from, 0, count) };
+            to_last(&before, &reduction, &mut value).await?;
+            if before.rank == before.size - 1 { remote.send(root, &value).await } else { Ok(()) }
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! Collectives on intercommunicators (MPI-5.0, §6.2.2, §6.2.3): one group gives, the other one takes, or each gives to the other.
+//!
+//! What goes across does so by messages between members of the two groups; what a group does by itself goes through its hidden intracommunicator. Each algorithm is
+//! a future, as those of intracommunicators are, and serves the blocking, the non-blocking and the persistent form. Rooted operations go from one group to the
+//! other one's root, or back: members of the root's group that are not the root say MPI_PROC_NULL, and have nothing to do.
+
+mod algorithm;
+mod movement;
+mod reduction;
+
+pub use movement::{allgather, alltoall, barrier, bcast, gather, scatter};
+pub use reduction::{allreduce, reduce, reduce_scatter};
+
+use super::forms::Joins;
+use crate::communicator::Communicator;
+use crate::constants::*;
+use crate::error::{MpiError, MpiResult, Problem};
+use crate::process::Process;
+use crate::progress::party::Party;
+use mds::Primitive;
+use nic_emu::status::WaitingFor;
+use std::ffi::{c_int, c_void};
+
+/// A member in one collective operation of an intercommunicator. A group's own members may do two things together: before messages have gone across, and after.
+#[derive(Clone, Debug)]
+pub struct Sides {
+    /// The other group; its members by their ranks.
+    pub remote: Party,
+    /// The own group, for what comes first.
+    pub before: Party,
+    /// The own group, for what comes last.
+    pub after: Party,
+}
+
+impl Joins for Sides {
+    fn join(process: &mut Process, comm: MPI_Comm, call: Primitive) -> MpiResult<Self> {
+        let local = process.communicator(comm)?.local_comm;
+        let remote = Party::join(process, comm, call)?;
+        Ok(Self {
+            remote,
+            before: Party::join(process, local, call)?,
+            after: Party::join(process, local, call)?,
+        })
+    }
+
+    fn blocking(self) -> Self {
+        Self { before: self.before.blocking(), after: self.after.blocking(), ..self }
+    }
+
+    fn waiting(&self) -> WaitingFor {
+        self.remote.waiting()
+    }
+}
+
+/// What a member does in a rooted operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// It is the root (MPI_ROOT).
+    Root,
+    /// Another member of its group is (MPI_PROC_NULL).
+    Idle,
+    /// This one of the other group is.
+    Of(u32),
+}
+
+impl Role {
+    fn of(communicator: &Communicator, root: c_int) -> MpiResult<Self> {
+        match root {
+            MPI_ROOT => Ok(Role::Root),
+            MPI_PROC_NULL => Ok(Role::Idle),
+            value if (value as u32) < communicator.peer_count => Ok(Role::Of(value as u32)),
+            value => {
+                let comm = format!("the remote group of {}", communicator.title());
+                let also = " (or MPI_ROOT, MPI_PROC_NULL)";
+                Err(MpiError::new(Problem::Root { value, comm, size: communicator.peer_count, also }))
+            }
+        }
+    }
+}
+
+/// MPI_IN_PLACE has no meaning where what is sent does not stay.
+fn refuse_in_place(argument: &'static str, buffer: *const c_void) -> MpiResult {
+    if buffer != MPI_IN_PLACE.cast_const() {
+        return Ok(());
+    }
+    let allowed = "a collective operation of an intercommunicator has no buffer in place";
+    Err(MpiError::argument(MPI_ERR_BUFFER, argument, "MPI_IN_PLACE", allowed))
+}

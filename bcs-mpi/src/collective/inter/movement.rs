@@ -1,0 +1,200 @@
+//! Calls that move data between the groups of an intercommunicator: their arguments, checked and resolved into blocks (MPI-5.0, §6.3 to §6.8).
+
+use super::super::block::{Block, Places, blocks};
+use super::super::forms::{Call, Everyone};
+use super::super::gather::Own;
+use super::algorithm::{self, Ends};
+use super::{Role, refuse_in_place};
+use crate::constants::*;
+use crate::datatype::buffer::{NAMES, Names, RECEIVE_NAMES, SEND_NAMES};
+use crate::error::MpiResult;
+use crate::process::{Guard, Process};
+use std::ffi::{c_int, c_void};
+
+/// A member's own block.
+///
+/// # Safety
+/// As [`Block::new`].
+unsafe fn own_block(
+    process: &Process,
+    names: &Names,
+    own: &Own<*const c_void>,
+    action: &'static str,
+) -> MpiResult<Block> {
+    refuse_in_place(names[0], own.buffer)?;
+    // SAFETY: the caller's promise.
+    unsafe { Block::new(process, names, own.buffer, own.count, own.datatype, action) }
+}
+
+/// A block for every member of the other group.
+///
+/// # Safety
+/// As [`blocks`].
+unsafe fn all_blocks(
+    process: &Process,
+    names: &Names,
+    (buffer, places): (*const c_void, &Places),
+    members: u32,
+    action: &'static str,
+) -> MpiResult<Vec<Block>> {
+    refuse_in_place(names[0], buffer)?;
+    // SAFETY: the caller's promise.
+    unsafe { blocks(process, names, buffer, places, members as usize, action) }
+}
+
+/// MPI_Barrier and its kin: complete when all members of the other group have called it.
+///
+/// # Errors
+/// The NIC fails.
+pub fn barrier(process: &mut Guard, call: Call) -> MpiResult<MPI_Request> {
+    call.launch(process, algorithm::barrier)
+}
+
+/// MPI_Bcast and its kin.
+///
+/// # Safety
+/// The buffer must be valid for its elements until the operation is complete.
+///
+/// # Errors
+/// Wrong arguments, or the NIC fails.
+pub unsafe fn bcast(
+    process: &mut Guard,
+    call: Call,
+    own: &Own<*const c_void>,
+    root: c_int,
+) -> MpiResult<MPI_Request> {
+    let role = Role::of(process.communicator(call.comm)?, root)?;
+    let block = match role {
+        Role::Idle => None,
+        // SAFETY: the caller's promise.
+        Role::Root => Some(unsafe { own_block(process, &NAMES, own, "sent")? }),
+        // SAFETY: as above.
+        Role::Of(_) => Some(unsafe { own_block(process, &NAMES, own, "received")? }),
+    };
+    call.launch(process, move |sides| algorithm::broadcast(sides, block.clone(), role))
+}
+
+/// MPI_Gather, MPI_Gatherv and their kin.
+///
+/// # Safety
+/// Buffers must be valid for what their counts say until the operation is complete; `all` matters at the root, `own` in the other group.
+///
+/// # Errors
+/// Wrong arguments, or the NIC fails.
+pub unsafe fn gather(
+    process: &mut Guard,
+    call: Call,
+    own: &Own<*const c_void>,
+    all: &Everyone<*mut c_void>,
+    root: c_int,
+) -> MpiResult<MPI_Request> {
+    let communicator = process.communicator(call.comm)?;
+    let (role, peers) = (Role::of(communicator, root)?, communicator.peer_count);
+    let (outgoing, incoming) = match role {
+        Role::Idle => (Ends::default(), Ends::default()),
+        Role::Root => {
+            let all = (all.buffer.cast_const(), &all.places);
+            // SAFETY: the caller's promise.
+            let blocks = unsafe { all_blocks(process, &RECEIVE_NAMES, all, peers, "received")? };
+            (Ends::default(), Ends { blocks, peers: 0..peers })
+        }
+        Role::Of(root) => {
+            // SAFETY: as above.
+            let block = unsafe { own_block(process, &SEND_NAMES, own, "sent")? };
+            (Ends { blocks: vec![block], peers: root..root + 1 }, Ends::default())
+        }
+    };
+    launch(process, call, outgoing, incoming)
+}
+
+/// MPI_Scatter, MPI_Scatterv and their kin.
+///
+/// # Safety
+/// Buffers must be valid for what their counts say until the operation is complete; `all` matters at the root, `own` in the other group.
+///
+/// # Errors
+/// Wrong arguments, or the NIC fails.
+pub unsafe fn scatter(
+    process: &mut Guard,
+    call: Call,
+    all: &Everyone<*const c_void>,
+    own: &Own<*mut c_void>,
+    root: c_int,
+) -> MpiResult<MPI_Request> {
+    let communicator = process.communicator(call.comm)?;
+    let (role, peers) = (Role::of(communicator, root)?, communicator.peer_count);
+    let (outgoing, incoming) = match role {
+        Role::Idle => (Ends::default(), Ends::default()),
+        Role::Root => {
+            // SAFETY: the caller's promise.
+            let blocks =
+                unsafe { all_blocks(process, &SEND_NAMES, (all.buffer, &all.places), peers, "sent")? };
+            (Ends { blocks, peers: 0..peers }, Ends::default())
+        }
+        Role::Of(root) => {
+            // SAFETY: as above.
+            let block = unsafe { own_block(process, &RECEIVE_NAMES, &own.as_const(), "received")? };
+            (Ends::default(), Ends { blocks: vec![block], peers: root..root + 1 })
+        }
+    };
+    launch(process, call, outgoing, incoming)
+}
+
+/// MPI_Allgather, MPI_Allgatherv and their kin.
+///
+/// # Safety
+/// Buffers must be valid for what their counts say until the operation is complete.
+///
+/// # Errors
+/// Wrong arguments, or the NIC fails.
+pub unsafe fn allgather(
+    process: &mut Guard,
+    call: Call,
+    own: &Own<*const c_void>,
+    all: &Everyone<*mut c_void>,
+) -> MpiResult<MPI_Request> {
+    let peers = process.communicator(call.comm)?.peer_count;
+    let all = (all.buffer.cast_const(), &all.places);
+    // SAFETY: the caller's promise.
+    let (own, all) = unsafe {
+        (
+            own_block(process, &SEND_NAMES, own, "sent")?,
+            all_blocks(process, &RECEIVE_NAMES, all, peers, "received")?,
+        )
+    };
+    let (outgoing, incoming) =
+        (Ends { blocks: vec![own], peers: 0..peers }, Ends { blocks: all, peers: 0..peers });
+    launch(process, call, outgoing, incoming)
+}
+
+/// MPI_Alltoall, its v and w forms and their kin.
+///
+/// # Safety
+/// Buffers must be valid for what their counts say until the operation is complete.
+///
+/// # Errors
+/// Wrong arguments, or the NIC fails.
+pub unsafe fn alltoall(
+    process: &mut Guard,
+    call: Call,
+    send: &Everyone<*const c_void>,
+    receive: &Everyone<*mut c_void>,
+) -> MpiResult<MPI_Request> {
+    let peers = process.communicator(call.comm)?.peer_count;
+    let receive = (receive.buffer.cast_const(), &receive.places);
+    // SAFETY: the caller's promise.
+    let (send, receive) = unsafe {
+        (
+            all_blocks(process, &SEND_NAMES, (send.buffer, &send.places), peers, "sent")?,
+            all_blocks(process, &RECEIVE_NAMES, receive, peers, "received")?,
+        )
+    };
+    let (outgoing, incoming) =
+        (Ends { blocks: send, peers: 0..peers }, Ends { blocks: receive, peers: 0..peers });
+    launch(process, call, outgoing, incoming)
+}
+
+/// Blocks that go across, and blocks that come.
+fn launch(process: &mut Guard, call: Call, outgoing: Ends, incoming: Ends) -> MpiResult<MPI_Request> {
+    call.launch(process, move |sides| algorithm::exchange(sides, outgoing.clone(), incoming.clone()))
+}

@@ -1,0 +1,91 @@
+//! Calls that combine operands of one group for the other: their arguments, checked (MPI-5.0, §6.9, §6.10).
+
+use super::super::algorithm::Operands;
+use super::super::forms::{Call, Vectors};
+use super::super::reduce_scatter::{RECEIVE, SEND, Shares, shares_of};
+use super::super::reduction::Reduction;
+use super::{Role, algorithm, refuse_in_place};
+use crate::constants::*;
+use crate::datatype::buffer::{Names, RECEIVE_NAMES, SEND_NAMES};
+use crate::error::MpiResult;
+use crate::process::Guard;
+use std::ffi::{c_int, c_void};
+
+fn check(reduction: &Reduction, names: &Names, buffer: *const c_void, count: i64) -> MpiResult {
+    refuse_in_place(names[0], buffer)?;
+    reduction.check(names, buffer, count).map(drop)
+}
+
+fn operands(vectors: &Vectors, count: i64) -> Operands {
+    Operands { from: vectors.send.cast(), to: vectors.receive.cast(), count: count as usize }
+}
+
+/// MPI_Reduce and its kin.
+///
+/// # Safety
+/// Vectors must be valid for their elements until the operation is complete: the result's at the root, the operands in the other group.
+///
+/// # Errors
+/// Wrong arguments, or the NIC fails.
+pub unsafe fn reduce(
+    process: &mut Guard,
+    call: Call,
+    vectors: &Vectors,
+    root: c_int,
+) -> MpiResult<MPI_Request> {
+    let role = Role::of(process.communicator(call.comm)?, root)?;
+    let reduction = Reduction::new(process, vectors.op, vectors.datatype)?;
+    let mut count = vectors.count;
+    match role {
+        // Its arguments do not matter.
+        Role::Idle => count = 0,
+        Role::Root => check(&reduction, &RECEIVE_NAMES, vectors.receive, count)?,
+        Role::Of(_) => check(&reduction, &SEND_NAMES, vectors.send, count)?,
+    }
+    let operands = operands(vectors, count);
+    call.launch(process, move |sides| algorithm::reduce(sides, reduction.clone(), operands.clone(), role))
+}
+
+/// MPI_Allreduce and its kin.
+///
+/// # Safety
+/// Vectors must be valid for their elements until the operation is complete.
+///
+/// # Errors
+/// Wrong arguments, or the NIC fails.
+pub unsafe fn allreduce(process: &mut Guard, call: Call, vectors: &Vectors) -> MpiResult<MPI_Request> {
+    let reduction = Reduction::new(process, vectors.op, vectors.datatype)?;
+    check(&reduction, &RECEIVE_NAMES, vectors.receive, vectors.count)?;
+    check(&reduction, &SEND_NAMES, vectors.send, vectors.count)?;
+    let operands = operands(vectors, vectors.count);
+    call.launch(process, move |sides| algorithm::allreduce(sides, reduction.clone(), operands.clone()))
+}
+
+/// MPI_Reduce_scatter, MPI_Reduce_scatter_block and their kin; `vectors.count` does not matter.
+///
+/// # Safety
+/// The operands must be readable for all shares, the result's place writable for this member's, until the operation is complete; an array of shares must have a
+/// number per member of the local group.
+///
+/// # Errors
+/// Wrong arguments, or the NIC fails.
+pub unsafe fn reduce_scatter(
+    process: &mut Guard,
+    call: Call,
+    vectors: &Vectors,
+    shares: &Shares,
+) -> MpiResult<MPI_Request> {
+    let communicator = process.communicator(call.comm)?;
+    let (rank, size) = (communicator.rank as usize, communicator.size as usize);
+    let reduction = Reduction::new(process, vectors.op, vectors.datatype)?;
+    // SAFETY: the caller's promise.
+    let counts = unsafe { shares_of(shares, size)? };
+    let total = counts.iter().fold(0i64, |total, count| total.saturating_add(*count));
+    check(&reduction, &SEND, vectors.send, total)?;
+    check(&reduction, &RECEIVE, vectors.receive, counts[rank])?;
+    let shares: Vec<usize> = counts.iter().map(|count| *count as usize).collect();
+    let operands = operands(vectors, total);
+    call.launch(process, move |sides| {
+        algorithm::reduce_scatter(sides, reduction.clone(), operands.clone(), shares.clone())
+    })
+}

@@ -1,0 +1,129 @@
+//! What groups agree on by messages: before they have a communicator, and between the two groups of an intercommunicator (MPI-5.0, §7.4.2, §7.6).
+//!
+//! A group's leader has a word and tells it to the group along a binomial tree. Two groups' leaders exchange their words first, and each tells its group both: so
+//! all members of both know the same, and derive the same from it. This makes intercommunicators, merges, splits and duplicates them.
+
+use crate::error::{MpiError, MpiResult, Problem};
+use crate::group::Group;
+use crate::progress::party::{Join, Party};
+use std::ffi::c_int;
+
+/// A group whose members reach each other by messages.
+#[derive(Clone, Debug)]
+pub(super) struct Assembly {
+    /// How.
+    pub party: Party,
+    /// What the members are called in it, in the group's order.
+    pub names: Group,
+    /// Which of them leads.
+    pub leader: u32,
+}
+
+impl Assembly {
+    /// All members of an intracommunicator, which are a party of it.
+    pub fn of(party: Party, leader: u32) -> Self {
+        let names = Group::Range { first: 0, size: party.size };
+        Self { party, names, leader }
+    }
+
+    /// Brings the leader's word to all members, whatever its length.
+    ///
+    /// # Errors
+    /// The NIC fails.
+    pub async fn tell(&self, mut word: Vec<u8>) -> MpiResult<Vec<u8>> {
+        let size = self.names.size();
+        // Places are counted from the leader. A member's parent is the place without its lowest bit; its children are the places with one bit more below that.
+        let own = self.names.member(self.party.rank).unwrap_or(self.leader);
+        let place = (own + size - self.leader) % size;
+        let name = |place: u32| self.names.job_rank((place + self.leader) % size);
+        let lowest = if place == 0 { size.next_power_of_two() } else { place & place.wrapping_neg() };
+        let mut length = (word.len() as u64).to_ne_bytes();
+        if place != 0 {
+            let parent = name(place - lowest);
+            self.party.receive(parent, &mut length).await?;
+            word = vec![0; u64::from_ne_bytes(length) as usize];
+            self.party.receive(parent, &mut word).await?;
+        }
+        let mut join = Join::new();
+        let mut bit = lowest >> 1;
+        while bit != 0 {
+            if place + bit < size {
+                let child = name(place + bit);
+                // SAFETY: both live, unchanged, until the join is complete.
+                unsafe {
+                    join.add(self.party.post_send(child, length.as_ptr(), length.len())?);
+                    join.add(self.party.post_send(child, word.as_ptr(), word.len())?);
+                }
+            }
+            bit >>= 1;
+        }
+        join.all().await?;
+        Ok(word)
+    }
+}
+
+/// The words of two groups' leaders.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Words {
+    /// Of this process's own group.
+    pub own: Vec<u8>,
+    /// Of the other group.
+    pub other: Vec<u8>,
+}
+
+/// A leader's way to the other one, and its word.
+#[derive(Debug)]
+pub(super) struct Leading {
+    /// The party that both are in.
+    pub bridge: Party,
+    /// What the other leader is called in it.
+    pub peer: u32,
+    /// The word.
+    pub word: Vec<u8>,
+}
+
+impl Leading {
+    /// Gives the word to the other leader and takes its one.
+    async fn swap(&self) -> MpiResult<Vec<u8>> {
+        let Self { bridge, peer, word } = self;
+        let length = (word.len() as u64).to_ne_bytes();
+        let mut their_length = [0; 8];
+        bridge.swap(*peer, &length, &mut their_length).await?;
+        let mut other = vec![0; u64::from_ne_bytes(their_length) as usize];
+        bridge.swap(*peer, word, &mut other).await?;
+        Ok(other)
+    }
+}
+
+/// Exchanges words between the leaders and tells them to the group. `leading` is none at all but the leader; what is wrong there is told too, so that its group does
+/// not wait.
+///
+/// # Errors
+/// What is wrong at the leader, or the NIC fails.
+pub(super) async fn across(group: Assembly, leading: Option<MpiResult<Leading>>) -> MpiResult<Words> {
+    let (mut own, mut other) = (Vec::new(), Vec::new());
+    let mut failed = None;
+    match leading {
+        Some(Ok(leading)) => {
+            other = leading.swap().await?;
+            own = leading.word;
+        }
+        Some(Err(error)) => failed = Some(error),
+        None => {}
+    }
+    let report = failed.as_ref().map_or_else(Vec::new, |error| {
+        let text = format!("rank {}, which leads the group, failed: {}", group.leader, error.problem());
+        [&error.class().to_ne_bytes()[..], text.as_bytes()].concat()
+    });
+    let report = group.tell(report).await?;
+    if let Some(error) = failed {
+        return Err(error);
+    }
+    if let Some((class, text)) = report.split_first_chunk() {
+        let class = c_int::from_ne_bytes(*class);
+        let text = String::from_utf8_lossy(text).into_owned();
+        return Err(MpiError::new(Problem::Raised { code: class, class, text }));
+    }
+    let own = group.tell(own).await?;
+    Ok(Words { own, other: group.tell(other).await? })
+}

@@ -1,0 +1,170 @@
+//! Splitting communicators by colours (MPI-5.0, §7.4.2). Two meetings: colours and keys to all, then where the contexts begin; on an intercommunicator each group
+//! meets, and then the leaders exchange what was said.
+
+use super::create::{Kin, make, store, take_contexts};
+use super::hints::Hints;
+use super::inter;
+use super::meeting::{agree, gather_all};
+use crate::constants::*;
+use crate::error::{MpiError, MpiResult};
+use crate::process::{self, Guard, Process};
+use mds::Primitive;
+use std::ffi::c_int;
+
+/// What a member chooses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Choice {
+    /// The communicator, or MPI_UNDEFINED for none.
+    colour: c_int,
+    /// Its place there.
+    key: c_int,
+}
+
+/// Bytes of a choice on its way.
+const CHOICE_BYTES: usize = 8;
+
+impl Choice {
+    fn bytes(self) -> [u8; CHOICE_BYTES] {
+        let mut bytes = [0; CHOICE_BYTES];
+        bytes[..4].copy_from_slice(&self.colour.to_ne_bytes());
+        bytes[4..].copy_from_slice(&self.key.to_ne_bytes());
+        bytes
+    }
+
+    /// The choices of all members, one after the other.
+    fn all(bytes: &[u8]) -> Vec<Self> {
+        let (numbers, _) = bytes.as_chunks();
+        let (pairs, _) = numbers.as_chunks::<2>();
+        pairs
+            .iter()
+            .map(|[colour, key]| Self {
+                colour: c_int::from_ne_bytes(*colour),
+                key: c_int::from_ne_bytes(*key),
+            })
+            .collect()
+    }
+}
+
+/// The members of one colour, in the order of their keys, then of their ranks.
+fn members_of(all: &[Choice], colour: c_int) -> Vec<u32> {
+    let of_colour = all.iter().zip(0..).filter(|(choice, _)| choice.colour == colour);
+    let mut members: Vec<(c_int, u32)> = of_colour.map(|(choice, rank)| (choice.key, rank)).collect();
+    members.sort_unstable();
+    members.into_iter().map(|(_, rank)| rank).collect()
+}
+
+/// The colours that are chosen, in their order.
+fn colours_of(all: &[Choice]) -> Vec<c_int> {
+    let chosen = all.iter().map(|choice| choice.colour).filter(|colour| *colour != MPI_UNDEFINED);
+    let mut colours: Vec<c_int> = chosen.collect();
+    colours.sort_unstable();
+    colours.dedup();
+    colours
+}
+
+/// MPI_Comm_split.
+///
+/// # Errors
+/// No such communicator, or a colour that is neither MPI_UNDEFINED nor positive or 0.
+pub fn split(call: Primitive, comm: MPI_Comm, color: c_int, key: c_int) -> MpiResult<MPI_Comm> {
+    let mut process = process::enter()?;
+    process.communicator(comm)?;
+    if color < 0 && color != MPI_UNDEFINED {
+        let allowed = "it must be 0 or more, or MPI_UNDEFINED";
+        return Err(MpiError::argument(MPI_ERR_ARG, "color", color, allowed));
+    }
+    split_by(&mut process, call, comm, Choice { colour: color, key })
+}
+
+fn split_by(process: &mut Guard, call: Primitive, comm: MPI_Comm, own: Choice) -> MpiResult<MPI_Comm> {
+    let communicator = process.communicator(comm)?;
+    if communicator.is_inter() {
+        return split_inter(process, call, comm, own);
+    }
+    let group = communicator.group.clone();
+    let all = Choice::all(gather_all(process, call, comm, own.bytes())?.as_flattened());
+    let colours = colours_of(&all);
+    let first = agree(process, call, comm, |process| take_contexts(process, colours.len() as u32))?;
+    // Not found: MPI_UNDEFINED.
+    let Ok(number) = colours.binary_search(&own.colour) else { return Ok(MPI_COMM_NULL) };
+    let new = make(process, comm, group.choose(&members_of(&all, own.colour)), first + 2 * number as u32)?;
+    store(process, new)
+}
+
+/// The members of one colour in both groups.
+fn split_inter(process: &mut Guard, call: Primitive, comm: MPI_Comm, own: Choice) -> MpiResult<MPI_Comm> {
+    let communicator = process.intercommunicator("comm", comm)?;
+    let (group, peers) = (communicator.group.clone(), communicator.peers.clone());
+    let local_comm = communicator.local_comm;
+    let all = gather_all(process, call, local_comm, own.bytes())?;
+    let says = all.as_flattened();
+    let here = Choice::all(says);
+    let agreed = inter::agree(process, call, comm, inter::CONTEXTS * colours_of(&here).len() as u32, says)?;
+    let there = Choice::all(&agreed.other);
+    // Who has taken the contexts has taken them for all colours of its own group.
+    let numbered = colours_of(if agreed.taken_here { &here } else { &there });
+    let Ok(number) = numbered.binary_search(&own.colour) else { return Ok(MPI_COMM_NULL) };
+    let peers = peers.choose(&members_of(&there, own.colour));
+    if peers.size() == 0 {
+        return Ok(MPI_COMM_NULL);
+    }
+    let group = group.choose(&members_of(&here, own.colour));
+    inter::build(process, comm, (group, peers), agreed.contexts(number as u32), Kin::default())
+}
+
+/// What the members of a new communicator share, by the hints of a split that is guided; none where they name nothing that this library tells apart.
+fn guided(process: &Process, split_type: c_int, hints: &[(String, String)]) -> c_int {
+    let value = |key: &str| hints.iter().find(|(of, _)| of == key).map(|(_, value)| value.as_str());
+    if value("mpi_hw_resource_type") == Some("mpi_shared_memory") {
+        return 0;
+    }
+    match value("mpi_pset_name").filter(|_| split_type == MPI_COMM_TYPE_RESOURCE_GUIDED) {
+        Some("mpi://WORLD") => 0,
+        Some("mpi://SELF") => process.place.rank as c_int,
+        _ => MPI_UNDEFINED,
+    }
+}
+
+/// MPI_Comm_split_type: by what the processes share. MPI_COMM_TYPE_SHARED is the ranks of a node; MPI_COMM_TYPE_HW_GUIDED knows the resource `mpi_shared_memory`,
+/// MPI_COMM_TYPE_RESOURCE_GUIDED also the process sets `mpi://WORLD` and `mpi://SELF`. Hardware below the node is not told apart, so MPI_COMM_TYPE_HW_UNGUIDED,
+/// which wants less than all, gives MPI_COMM_NULL.
+///
+/// # Errors
+/// No such communicator or info object, or no such type.
+pub fn split_type(comm: MPI_Comm, split_type: c_int, key: c_int, info: MPI_Info) -> MpiResult<MPI_Comm> {
+    let call = Primitive::CommSplitType;
+    let mut process = process::enter()?;
+    process.communicator(comm)?;
+    let pairs = crate::environment::info::pairs(info)?;
+    let colour = match split_type {
+        MPI_COMM_TYPE_SHARED => 0,
+        MPI_COMM_TYPE_HW_GUIDED | MPI_COMM_TYPE_RESOURCE_GUIDED => guided(&process, split_type, &pairs),
+        MPI_UNDEFINED | MPI_COMM_TYPE_HW_UNGUIDED => MPI_UNDEFINED,
+        _ => {
+            let allowed = "it must be MPI_COMM_TYPE_SHARED, another MPI_COMM_TYPE_*, or MPI_UNDEFINED";
+            return Err(MpiError::argument(MPI_ERR_ARG, "split_type", split_type, allowed));
+        }
+    };
+    let new = split_by(&mut process, call, comm, Choice { colour, key })?;
+    if new != MPI_COMM_NULL {
+        process.communicator_mut(new)?.hints = Hints::of(info)?;
+    }
+    Ok(new)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_split_orders_by_key_then_rank_and_numbers_colours_alike() {
+        let said = [(7, 0), (3, 5), (7, -1), (MPI_UNDEFINED, 0), (3, 5), (9, 0)];
+        let choices = said.map(|(colour, key)| Choice { colour, key });
+        let all = Choice::all(choices.map(Choice::bytes).as_flattened());
+        assert_eq!(all, choices);
+        assert_eq!(members_of(&all, 7), [2, 0]);
+        assert_eq!(members_of(&all, 3), [1, 4]);
+        assert_eq!(members_of(&all, 9), [5]);
+        assert_eq!(colours_of(&all), [3, 7, 9]);
+    }
+}
