@@ -153,6 +153,14 @@ fn threads_that_wait_do_not_hold_up_others() {
 }
 
 #[test]
+fn threads_blocked_in_different_calls_are_let_go_each_by_its_own() {
+    holds_with("blocked_threads", &[2, 3]);
+    let slice = SliceLength::Fixed(Duration::from_micros(200));
+    holds("blocked_threads", &Job { slice, ..Job::of(2) });
+    holds("blocked_threads", &Job { slice, ..Job::of(3) });
+}
+
+#[test]
 fn a_tool_may_stand_between_program_and_library() {
     holds_with("profiled", &[2]);
 }

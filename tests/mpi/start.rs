@@ -2,7 +2,10 @@
 
 use crate::launcher::{Job, launch};
 use crate::programs::compiled;
-use std::process::{Command, Output};
+use std::io::{BufRead, BufReader};
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
 
 fn run(environment: &[(&str, &str)]) -> Output {
     let mut command = Command::new(compiled("environment"));
@@ -14,6 +17,46 @@ fn run(environment: &[(&str, &str)]) -> Output {
 fn a_program_without_a_launcher_is_a_job_of_one_rank() {
     let ended = run(&[]);
     assert!(ended.status.success(), "{ended:?}");
+}
+
+/// Starts a program of one process, in a directory and a process group of its own.
+fn start_alone(directory: &Path, how: &str) -> Child {
+    let mut command = Command::new(compiled("alone"));
+    command.arg(how).current_dir(directory).env("TMPDIR", directory).process_group(0);
+    command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the program starts")
+}
+
+/// Neither files nor processes of the program are left, which has been waited for.
+#[track_caller]
+fn nothing_is_left(directory: &Path, group: u32) {
+    let files: Vec<_> = std::fs::read_dir(directory).expect("the directory").collect();
+    assert!(files.is_empty(), "{files:?}");
+    // SAFETY: a signal that is none asks whether there are processes in the group.
+    assert_eq!(unsafe { libc::kill(-(group as i32), 0) }, -1, "processes are left");
+}
+
+#[test]
+fn a_program_alone_has_messages_sessions_and_threads_and_leaves_nothing() {
+    for how in ["single", "multiple", "sessions"] {
+        let directory = tempfile::tempdir().expect("a directory");
+        let program = start_alone(directory.path(), how);
+        let group = program.id();
+        let ended = program.wait_with_output().expect("the program ends");
+        assert!(ended.status.success() && ended.stdout == b"alone\n", "{how}: {ended:?}");
+        nothing_is_left(directory.path(), group);
+    }
+}
+
+#[test]
+fn nothing_is_left_of_a_program_alone_that_is_killed() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let mut program = start_alone(directory.path(), "waits");
+    let mut line = String::new();
+    BufReader::new(program.stdout.take().expect("its output")).read_line(&mut line).expect("a line");
+    assert_eq!(line, "waits\n");
+    program.kill().expect("it runs");
+    program.wait().expect("it ends");
+    nothing_is_left(directory.path(), program.id());
 }
 
 #[test]
