@@ -100,14 +100,16 @@ static void rooted(int root_in_low, int root, int count)
 
     nothing(RANKS * count);
     give(sends, root_in_job, count);
-    DO(MPI_Gather, MPI_Igather, sends, count, MPI_INT, receives, count, MPI_INT, at, inter);
+    MPI_Datatype send_type = takes ? MPI_INT : MPI_DATATYPE_NULL, receive_type = gives ? MPI_INT : MPI_DATATYPE_NULL;
+    DO(MPI_Gather, MPI_Igather, sends, takes ? count : -1, send_type, receives, gives ? count : -1, receive_type, at, inter);
     for (int i = 0; i < others; i++)
         CHECK(gives ? has(receives + i * count, in_job(i), rank, count) : has_nothing(receives + i * count, count));
 
     nothing(RANKS * count);
     for (int i = 0; i < others; i++)
         give(sends + i * count, in_job(i), count);
-    DO(MPI_Scatter, MPI_Iscatter, sends, count, MPI_INT, receives, count, MPI_INT, at, inter);
+    send_type = gives ? MPI_INT : MPI_DATATYPE_NULL, receive_type = takes ? MPI_INT : MPI_DATATYPE_NULL;
+    DO(MPI_Scatter, MPI_Iscatter, sends, gives ? count : -1, send_type, receives, takes ? count : -1, receive_type, at, inter);
     CHECK(takes ? has(receives, root_in_job, rank, count) : has_nothing(receives, count));
 
     /* Rank i of a group has i + 1 elements more than 3, and the root leaves a gap behind each. */
@@ -130,7 +132,8 @@ static void rooted(int root_in_low, int root, int count)
     nothing(count);
     for (int i = 0; i < count; i++)
         sends[i] = rank + i;
-    DO(MPI_Reduce, MPI_Ireduce, sends, receives, count, MPI_INT, MPI_SUM, at, inter);
+    int idle = !gives && !takes; /* its arguments do not matter */
+    DO(MPI_Reduce, MPI_Ireduce, sends, receives, count, idle ? MPI_DATATYPE_NULL : MPI_INT, MPI_SUM, at, inter);
     for (int i = 0; i < count; i++) {
         int sum = 0;
         for (int r = 0; r < others; r++)

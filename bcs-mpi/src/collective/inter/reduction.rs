@@ -4,12 +4,13 @@ use super::super::algorithm::Operands;
 use super::super::forms::{Call, Vectors};
 use super::super::reduce_scatter::{RECEIVE, SEND, Shares, shares_of};
 use super::super::reduction::Reduction;
-use super::{Role, algorithm, refuse_in_place};
+use super::{Role, Sides, algorithm, refuse_in_place};
 use crate::constants::*;
 use crate::datatype::buffer::{Names, RECEIVE_NAMES, SEND_NAMES};
 use crate::error::MpiResult;
 use crate::process::Guard;
 use std::ffi::{c_int, c_void};
+use std::future::ready;
 
 fn check(reduction: &Reduction, names: &Names, buffer: *const c_void, count: i64) -> MpiResult {
     refuse_in_place(names[0], buffer)?;
@@ -34,15 +35,16 @@ pub unsafe fn reduce(
     root: c_int,
 ) -> MpiResult<MPI_Request> {
     let role = Role::of(process.communicator(call.comm)?, root)?;
-    let reduction = Reduction::new(process, vectors.op, vectors.datatype)?;
-    let mut count = vectors.count;
-    match role {
-        // Its arguments do not matter.
-        Role::Idle => count = 0,
-        Role::Root => check(&reduction, &RECEIVE_NAMES, vectors.receive, count)?,
-        Role::Of(_) => check(&reduction, &SEND_NAMES, vectors.send, count)?,
+    if role == Role::Idle {
+        // No other argument matters.
+        return call.launch(process, |_: Sides| ready(Ok(())));
     }
-    let operands = operands(vectors, count);
+    let reduction = Reduction::new(process, vectors.op, vectors.datatype)?;
+    match role {
+        Role::Root => check(&reduction, &RECEIVE_NAMES, vectors.receive, vectors.count)?,
+        _ => check(&reduction, &SEND_NAMES, vectors.send, vectors.count)?,
+    }
+    let operands = operands(vectors, vectors.count);
     call.launch(process, move |sides| algorithm::reduce(sides, reduction.clone(), operands.clone(), role))
 }
 
