@@ -6,7 +6,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from suite import build, exclusions, outcome
+from suite import build, exclusions, outcome, programs
 
 LIST = Path(__file__).with_name("exclusions.toml")
 
@@ -49,6 +49,34 @@ class Outcomes(unittest.TestCase):
     def test_what_a_test_prints_is_no_verdict(self) -> None:
         result = outcome.read(said(0, "OK", "testTwo (test_op.TestOp.testTwo) ... "), 1, 0, 1.0)
         self.assertEqual(result.unfinished, [0])
+
+
+class Programs(unittest.TestCase):
+    def setUp(self) -> None:
+        self.programs = {program.name: program for program in programs.programs(Path("/nowhere"))}
+
+    def passes(self, name: str, output: str, size: int, status: int = 0) -> bool:
+        return programs.read(self.programs[name], output, size, status, 1.0).passed
+
+    def test_a_program_is_passed_when_it_said_what_it_has_to_say(self) -> None:
+        hello = "".join(said(rank, f"Hello, World! I am process {rank} of 2 on vm.") for rank in range(2))
+        self.assertTrue(self.passes("mpi4py.bench helloworld", hello, 2))
+        self.assertFalse(self.passes("mpi4py.bench helloworld", hello, 3))
+        self.assertFalse(self.passes("mpi4py.bench helloworld", hello, 2, status=1))
+        ring = said(0, "time for 20 loops = 0.0086 seconds (2 processes, 5000 bytes)")
+        self.assertTrue(self.passes("mpi4py.bench ringtest", ring, 2))
+        self.assertFalse(self.passes("mpi4py.bench ringtest", ring, 3))
+        pools = said(0, "pools of 2 workers did all tasks")
+        self.assertTrue(self.passes("mpi4py.futures", pools, 3))
+        self.assertFalse(self.passes("mpi4py.futures", pools, 2))
+        self.assertTrue(self.passes("mpi4py.futures, its tests", said(0, "OK (skipped=8)"), 2))
+        self.assertFalse(self.passes("mpi4py.futures, its tests", said(0, "FAILED (errors=1)"), 2))
+
+    def test_a_benchmark_has_figures_for_every_size(self) -> None:
+        lines = [f"{1 << i:10d}         1589.49 | 1.0307723e-05 ± 7.7e-05    100" for i in range(17)]
+        self.assertTrue(self.passes("mpi4py.bench pingpong", said(0, *lines), 2))
+        del lines[3]
+        self.assertFalse(self.passes("mpi4py.bench pingpong", said(0, *lines), 2))
 
 
 class Exclusions(unittest.TestCase):
