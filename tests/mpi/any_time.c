@@ -32,6 +32,20 @@ static void *ask(void *key)
         CHECK(keys >= 3);
         MPI_Info_free(&info);
 
+        int truth = -1, falsehood = -1;
+        MPI_Abi_get_fortran_info(&info);
+        length = sizeof value;
+        MPI_Info_get_string(info, "mpi_integer_size", &length, value, &flag);
+        CHECK(flag && !strcmp(value, "4"));
+        length = sizeof value;
+        MPI_Info_get_string(info, "mpi_double_complex_supported", &length, value, &flag);
+        CHECK(flag && !strcmp(value, "true"));
+        MPI_Info_free(&info);
+        MPI_Abi_get_fortran_booleans(sizeof truth, &truth, &falsehood, &flag);
+        CHECK(flag && truth == 1 && falsehood == 0);
+        MPI_Abi_get_fortran_booleans(64, NULL, NULL, &flag);
+        CHECK(!flag);
+
         MPI_Info_create(&info);
         MPI_Info_set(info, key, "1");
         MPI_Info_set(info, "other", "2");

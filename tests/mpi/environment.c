@@ -75,6 +75,19 @@ int main(int argc, char **argv)
     MPI_Comm parent;
     MPI_Comm_get_parent(&parent);
     CHECK(parent == MPI_COMM_NULL); /* nobody spawned this process */
+    MPI_Info hardware;
+    MPI_Get_hw_resource_info(&hardware);
+    length = sizeof text;
+    MPI_Info_get_string(hardware, "mpi_shared_memory", &length, text, &flag);
+    CHECK(flag && !strcmp(text, "true"));
+    /* The library has settled what Fortran's types are; nobody can set it otherwise. */
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+    int truth = -1, falsehood = 0;
+    CHECK_INT(class_of(MPI_Abi_set_fortran_info(hardware)), MPI_ERR_ABI);
+    CHECK_INT(class_of(MPI_Abi_set_fortran_booleans(4, &truth, &falsehood)), MPI_ERR_ABI);
+    CHECK_INT(class_of(MPI_Abi_set_fortran_booleans(3, &truth, &falsehood)), MPI_ERR_ARG);
+    CHECK_INT(class_of(MPI_Abi_get_fortran_booleans(0, &truth, &falsehood, &flag)), MPI_ERR_ARG);
+    MPI_Info_free(&hardware);
     MPI_Alloc_mem(1000, MPI_INFO_NULL, &memory);
     memset(memory, 1, 1000);
     MPI_Free_mem(memory);

@@ -1,9 +1,9 @@
 //! Chapters 9, 11 and 20: the environment, errors, the start and the end, versions.
 
-use crate::edge::{install_panic_hook, object, place, result_string, string};
+use crate::edge::{install_panic_hook, object, place, result_string, store_all, string};
 use bcs_mpi::constants::*;
 use bcs_mpi::environment::lasting::lasting;
-use bcs_mpi::environment::{self, error_handlers};
+use bcs_mpi::environment::{self, error_handlers, fortran};
 use bcs_mpi::process::life::{self, World};
 use bcs_mpi::process::{self, end, start};
 use mds::Primitive;
@@ -59,6 +59,37 @@ calls! {
     }
     call MPI_Abi_get_info(info: *mut MPI_Info) [] {
         place(info, "info")?.set(environment::info::create_abi())
+    }
+    call MPI_Abi_get_fortran_info(info: *mut MPI_Info) [] {
+        place(info, "info")?.set(fortran::create_info())
+    }
+    call MPI_Abi_set_fortran_info(info: MPI_Info) [] {
+        fortran::set_info(info)?
+    }
+    call MPI_Abi_get_fortran_booleans(
+        logical_size: c_int,
+        logical_true: *mut c_void,
+        logical_false: *mut c_void,
+        is_set: *mut c_int,
+    ) [] {
+        let is_set = place(is_set, "is_set")?;
+        let booleans = fortran::booleans(logical_size)?;
+        is_set.set(booleans.is_some().into());
+        if let Some([truth, falsehood]) = booleans {
+            store_all(&truth, logical_true.cast(), "logical_true")?;
+            store_all(&falsehood, logical_false.cast(), "logical_false")?
+        }
+    }
+    call MPI_Abi_set_fortran_booleans(
+        logical_size: c_int,
+        _logical_true: *mut c_void,
+        _logical_false: *mut c_void,
+    ) [] {
+        fortran::set_booleans(logical_size)?
+    }
+    call MPI_Get_hw_resource_info(hw_info: *mut MPI_Info) [] {
+        let hw_info = place(hw_info, "hw_info")?;
+        hw_info.set(environment::hardware()?)
     }
     plain MPI_Wtime() -> f64 {
         environment::wtime()

@@ -6,6 +6,7 @@ use super::hints::Hints;
 use super::inter;
 use super::meeting::{agree, gather_all};
 use crate::constants::*;
+use crate::environment::SHARED_MEMORY;
 use crate::error::{MpiError, MpiResult};
 use crate::process::{self, Guard, Process};
 use mds::Primitive;
@@ -115,7 +116,7 @@ fn split_inter(process: &mut Guard, call: Primitive, comm: MPI_Comm, own: Choice
 /// What the members of a new communicator share, by the hints of a split that is guided; none where they name nothing that this library tells apart.
 fn guided(process: &Process, split_type: c_int, hints: &[(String, String)]) -> c_int {
     let value = |key: &str| hints.iter().find(|(of, _)| of == key).map(|(_, value)| value.as_str());
-    if value("mpi_hw_resource_type") == Some("mpi_shared_memory") {
+    if value("mpi_hw_resource_type") == Some(SHARED_MEMORY) {
         return 0;
     }
     match value("mpi_pset_name").filter(|_| split_type == MPI_COMM_TYPE_RESOURCE_GUIDED) {

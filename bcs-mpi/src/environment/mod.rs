@@ -1,6 +1,7 @@
 //! The environment: versions, names, clocks, the end of the job (MPI-5.0, chapters 9, 11 and 20).
 
 pub mod error_handlers;
+pub mod fortran;
 pub mod info;
 pub mod integers;
 pub mod lasting;
@@ -54,6 +55,18 @@ pub fn abort(comm: MPI_Comm, code: c_int) -> MpiResult {
         .map_or("an invalid communicator".into(), Communicator::title);
     end::abort_job(code, &format!("MPI_Abort({title}, {code})"))
 }
+
+/// MPI_Get_hw_resource_info: the resources that MPI_Comm_split_type can be guided by, each with whether this process stays within one of them.
+///
+/// # Errors
+/// Before MPI_Init and after MPI_Finalize.
+pub fn hardware() -> MpiResult<MPI_Info> {
+    process::enter()?;
+    Ok(info::of_pairs(vec![(SHARED_MEMORY.to_owned(), "true".to_owned())]))
+}
+
+/// The hardware resource whose processes share memory: a node (§7.4.2).
+pub const SHARED_MEMORY: &str = "mpi_shared_memory";
 
 /// MPI_Comm_get_parent: no process of this library was spawned by another, so there is no communicator with a parent.
 ///
