@@ -52,7 +52,6 @@ def arguments() -> argparse.Namespace:
     add("--timeout", type=positive, default=300, metavar="SECONDS", help="for each run (default: 300)")
     add("--modules", default="", metavar="NAMES", help="only these modules: test_op,test_pack")
     add("--without", default="", metavar="NAMES", help="not these modules")
-    add("--modules-of", type=Path, metavar="FILE", help="only the modules named in this file, a line each")
     add("--by-module", action="store_true", help="a job for each module: a crash or a hang ends only that one")
     add("--programs", action="store_true", help="mpi4py's benchmarks and pools of workers; also run when no modules are named")
     add("--jobs", type=positive, default=1, metavar="N", help="so many jobs at once (default: 1)")
@@ -105,9 +104,6 @@ def chosen(options: argparse.Namespace, built: building.Built, excluded: list[st
     """Names of the modules to run, in the suite's order."""
     known = sorted(path.stem for path in built.tests.glob("test_*.py"))
     wanted = [name for name in options.modules.split(",") if name]
-    if options.modules_of:
-        lines = options.modules_of.read_text(encoding="utf-8").splitlines()
-        wanted += [line for line in map(str.strip, lines) if line and not line.startswith("#")]
     unwanted = [name for name in options.without.split(",") if name]
     for name in wanted + unwanted:
         if name not in known:
@@ -174,7 +170,7 @@ def main() -> int:
     groups = [[name] for name in modules] if options.by_module else [modules]
     if not modules:
         groups = []
-    everything = not (options.modules or options.modules_of)
+    everything = not options.modules
     programs = programming.programs(built.tests.parent) if options.programs or everything else []
     said = excluding.arguments(exclusions)
     print(f"mpi4py {building.VERSION}, {len(modules)} modules of its suite, built with {mpicc}")

@@ -174,8 +174,8 @@ also in a test that it is exported.
 {lacking}
 ## mpi4py
 
-`scripts/mpi4py` builds mpi4py with our `mpicc` and runs its own test suite. These parts of it are left out
-(`tests/mpi4py/exclusions.toml`); those that `scripts/test` runs meanwhile are in `tests/mpi4py/modules.txt`.
+`scripts/mpi4py` builds mpi4py with our `mpicc` and runs its own test suite. Left out are what belongs to parts of the
+standard that are yet to come (`tests/mpi4py/exclusions.toml`):
 
 | because of | what | reason |
 |---|---|---|
