@@ -62,6 +62,15 @@ int main(int argc, char **argv)
             MPI_Recv(many, 10, MPI_INT, 0, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
         MPI_Barrier(dup);
     }
+    if (!strcmp(how, "groups")) { /* the two groups of an intercommunicator call different collectives */
+        MPI_Comm local, inter;
+        MPI_Comm_split(MPI_COMM_WORLD, rank > 0, 0, &local);
+        MPI_Intercomm_create(local, 0, MPI_COMM_WORLD, rank == 0, 0, &inter);
+        if (rank == 0)
+            MPI_Barrier(inter);
+        else
+            MPI_Allreduce(&rank, &value, 1, MPI_INT, MPI_SUM, inter);
+    }
     mismatch(how);
     if (!strcmp(how, "unwaited")) { /* a freed send of a large message is finished by MPI_Finalize */
         static unsigned char bytes[1000000];

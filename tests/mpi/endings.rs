@@ -70,6 +70,13 @@ fn the_odd_one_out_is_reported() {
 }
 
 #[test]
+fn groups_that_call_different_collectives_are_reported() {
+    let report = end(3, "groups").finding.expect("a deadlock");
+    assert!(report.contains("rank 0: waits in MPI_Barrier"), "{report}");
+    assert!(report.contains("ranks 1, 2: wait in MPI_Allreduce"), "{report}");
+}
+
+#[test]
 fn what_was_freed_under_way_is_finished_before_the_end() {
     let ended = end(2, "unwaited");
     assert!(ended.is_well(), "{ended:#?}");

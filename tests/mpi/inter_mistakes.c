@@ -44,6 +44,10 @@ static void of_communicators(void)
     FAILS(MPI_Comm_create_group(inter, MPI_GROUP_EMPTY, 0, &made), MPI_ERR_COMM);
     FAILS(MPI_Cart_create(inter, 1, &dims, &periods, 0, &made), MPI_ERR_COMM);
     FAILS(MPI_Comm_split(inter, -5, 0, &made), MPI_ERR_ARG);
+    MPI_Topo_test(inter, &value);
+    CHECK_INT(value, MPI_UNDEFINED);
+    FAILS(MPI_Neighbor_allgather(&value, 1, MPI_INT, &dims, 1, MPI_INT, inter), MPI_ERR_TOPOLOGY);
+    FAILS(MPI_Dist_graph_create_adjacent(inter, 0, NULL, MPI_UNWEIGHTED, 0, NULL, MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &made), MPI_ERR_COMM);
     MPI_Comm_remote_group(inter, &group);
     FAILS(MPI_Comm_create(inter, group, &made), MPI_ERR_GROUP);
     FAILS(MPI_Intercomm_create_from_groups(group, 0, group, 0, "x", MPI_INFO_NULL, MPI_ERRORS_RETURN, &made), MPI_ERR_GROUP);
