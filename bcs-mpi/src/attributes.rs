@@ -92,9 +92,23 @@ impl Keys {
     }
 }
 
+/// Keys that a message names.
+const PREDEFINED: &[(c_int, &str)] = &[
+    (MPI_KEYVAL_INVALID, "MPI_KEYVAL_INVALID"),
+    (MPI_TAG_UB, "MPI_TAG_UB"),
+    (MPI_HOST, "MPI_HOST"),
+    (MPI_IO, "MPI_IO"),
+    (MPI_WTIME_IS_GLOBAL, "MPI_WTIME_IS_GLOBAL"),
+    (MPI_APPNUM, "MPI_APPNUM"),
+    (MPI_LASTUSEDCODE, "MPI_LASTUSEDCODE"),
+    (MPI_UNIVERSE_SIZE, "MPI_UNIVERSE_SIZE"),
+];
+
 #[cold]
 fn wrong_key<H: Attributed>(value: c_int) -> MpiError {
     let allowed = format!("it must be a key that {} made and nobody freed", H::MAKER);
+    let named = PREDEFINED.iter().find(|(key, _)| *key == value);
+    let value = named.map_or_else(|| value.to_string(), |(_, name)| format!("{name} ({value})"));
     MpiError::argument(MPI_ERR_KEYVAL, H::KEYVAL, value, allowed)
 }
 

@@ -19,7 +19,7 @@ fn symbols(library: &Path) -> BTreeSet<String> {
 }
 
 /// Sources of the C edge.
-fn edge() -> Vec<String> {
+pub fn edge() -> Vec<String> {
     let files = std::fs::read_dir(sources().join("../../bcs-mpi/abi/src")).expect("the C edge");
     files.map(|file| std::fs::read_to_string(file.expect("a file").path()).expect("a source file")).collect()
 }

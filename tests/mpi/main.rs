@@ -8,6 +8,7 @@ mod exports;
 mod launcher;
 mod programs;
 mod start;
+mod wrong_arguments;
 
 use bcs_core::SliceLength;
 use launcher::{Job, launch};

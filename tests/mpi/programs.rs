@@ -41,24 +41,43 @@ pub fn sources() -> PathBuf {
 
 /// The program of this name, compiled once.
 pub fn compiled(name: &str) -> PathBuf {
+    let source = sources().join(format!("{name}.c"));
+    once(name, |program| compile(program, &source, "-O1"))
+}
+
+/// A program that a test has written, compiled once: much code, of which every line runs once.
+pub fn compiled_from(name: &str, text: &str) -> PathBuf {
+    once(name, |program| {
+        let source = program.with_extension("c");
+        std::fs::write(&source, text).expect("a source file");
+        compile(program, &source, "-O0");
+    })
+}
+
+fn once(name: &str, compile: impl FnOnce(&Path)) -> PathBuf {
     type Once = Arc<OnceLock<PathBuf>>;
     static COMPILED: LazyLock<Mutex<HashMap<String, Once>>> = LazyLock::new(Mutex::default);
     let once = COMPILED.lock().unwrap_or_else(|e| e.into_inner()).entry(name.to_owned()).or_default().clone();
     once.get_or_init(|| {
-        let directory = DIRECTORY.path();
-        let program = directory.join(name);
-        let mut compiler = Command::new(std::env::var("CC").unwrap_or_else(|_| "cc".into()));
-        compiler
-            .args(["-std=gnu11", "-Wall", "-Wextra", "-Werror", "-O1", "-pthread", "-o"])
-            .arg(&program)
-            .arg(sources().join(format!("{name}.c")))
-            .arg(format!("-I{}", sources().join("../../bcs-mpi/include").display()))
-            .arg(format!("-L{}", directory.display()))
-            .arg(format!("-Wl,-rpath,{}", directory.display()))
-            .arg("-lmpi_abi");
-        let output = compiler.output().expect("a C compiler");
-        assert!(output.status.success(), "{name}: {}", String::from_utf8_lossy(&output.stderr));
+        let program = DIRECTORY.path().join(name);
+        compile(&program);
         program
     })
     .clone()
+}
+
+fn compile(program: &Path, source: &Path, optimisation: &str) {
+    let directory = DIRECTORY.path();
+    let mut compiler = Command::new(std::env::var("CC").unwrap_or_else(|_| "cc".into()));
+    compiler
+        .args(["-std=gnu11", "-Wall", "-Wextra", "-Werror", optimisation, "-pthread", "-o"])
+        .arg(program)
+        .arg(source)
+        .arg(format!("-I{}", sources().display()))
+        .arg(format!("-I{}", sources().join("../../bcs-mpi/include").display()))
+        .arg(format!("-L{}", directory.display()))
+        .arg(format!("-Wl,-rpath,{}", directory.display()))
+        .arg("-lmpi_abi");
+    let output = compiler.output().expect("a C compiler");
+    assert!(output.status.success(), "{}: {}", source.display(), String::from_utf8_lossy(&output.stderr));
 }

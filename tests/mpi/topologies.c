@@ -153,7 +153,7 @@ static void distributed(void)
               MPI_ERR_ARG);
     CHECK_INT(class_of(MPI_Dist_graph_create_adjacent(world, -1, &from, &in, 0, NULL, MPI_WEIGHTS_EMPTY, MPI_INFO_NULL,
                                                       0, &graph)),
-              MPI_ERR_COUNT);
+              MPI_ERR_ARG);
     CHECK_INT(class_of(MPI_Dist_graph_neighbors_count(world, &n, &m, &weighted)), MPI_ERR_TOPOLOGY);
 }
 

@@ -22,7 +22,10 @@ macro_rules! bcs {
             let result: bcs_mpi::MpiResult = (|| unsafe { $body; Ok(()) })();
             match result {
                 Ok(()) => MPI_SUCCESS,
-                Err(error) => bcs_mpi::error::raise(stringify!($name), error, None$(.or(Some($comm.into())))?),
+                Err(error) => {
+                    let parameters = [$(stringify!($argument)),*];
+                    bcs_mpi::error::raise(stringify!($name), &parameters, error, None$(.or(Some($comm.into())))?)
+                }
             }
         }
     )* };

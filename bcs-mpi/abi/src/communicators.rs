@@ -5,6 +5,7 @@ use bcs_mpi::attributes;
 use bcs_mpi::communicator::idup::idup;
 use bcs_mpi::communicator::{self, by_group, create, hints, inter, split};
 use bcs_mpi::constants::*;
+use bcs_mpi::environment::error_handlers::heard_by;
 use mds::Primitive;
 use std::ffi::{c_char, c_int, c_void};
 
@@ -35,10 +36,13 @@ calls! {
         local_group: MPI_Group, local_leader: c_int, remote_group: MPI_Group, remote_leader: c_int,
         stringtag: *const c_char, info: MPI_Info, errhandler: MPI_Errhandler, newintercomm: *mut MPI_Comm,
     ) [time IntercommCreateFromGroups(0)] {
-        let newintercomm = place(newintercomm, "newintercomm")?;
-        let stringtag = string(stringtag, "stringtag", MPI_ERR_ARG)?;
-        let (local, remote) = ((local_group, local_leader), (remote_group, remote_leader));
-        newintercomm.set(inter::create_from_groups(local, remote, &stringtag, info, errhandler)?)
+        heard_by(errhandler, MPI_COMM_NULL, || {
+            let newintercomm = place(newintercomm, "newintercomm")?;
+            let stringtag = string(stringtag, "stringtag", MPI_ERR_ARG)?;
+            let (local, remote) = ((local_group, local_leader), (remote_group, remote_leader));
+            newintercomm.set(inter::create_from_groups(local, remote, &stringtag, info, errhandler)?);
+            Ok(())
+        })?
     }
     call MPI_Intercomm_merge(intercomm: MPI_Comm, high: c_int, newintracomm: *mut MPI_Comm)
     [time IntercommMerge(0) on intercomm] {
@@ -96,9 +100,12 @@ calls! {
     call MPI_Comm_create_from_group(
         group: MPI_Group, stringtag: *const c_char, info: MPI_Info, errhandler: MPI_Errhandler, newcomm: *mut MPI_Comm,
     ) [time CommCreateFromGroup(0)] {
-        let newcomm = place(newcomm, "newcomm")?;
-        let stringtag = string(stringtag, "stringtag", MPI_ERR_ARG)?;
-        newcomm.set(by_group::create_from_group(group, &stringtag, info, errhandler)?)
+        heard_by(errhandler, MPI_COMM_NULL, || {
+            let newcomm = place(newcomm, "newcomm")?;
+            let stringtag = string(stringtag, "stringtag", MPI_ERR_ARG)?;
+            newcomm.set(by_group::create_from_group(group, &stringtag, info, errhandler)?);
+            Ok(())
+        })?
     }
     call MPI_Comm_free(comm: *mut MPI_Comm) [time CommFree(0)] {
         let comm = object(comm, "comm")?;

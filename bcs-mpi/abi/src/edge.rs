@@ -49,7 +49,10 @@ macro_rules! define_call {
             $(::bcs_mpi::process::monitor::leave(timed, || $bytes);)?
             match result {
                 Ok(()) => ::bcs_mpi::constants::MPI_SUCCESS,
-                Err(error) => ::bcs_mpi::error::raise(stringify!($name), error, None$(.or(Some($comm.into())))?),
+                Err(error) => {
+                    let parameters = [$(stringify!($argument)),*];
+                    ::bcs_mpi::error::raise(stringify!($name), &parameters, error, None$(.or(Some($comm.into())))?)
+                }
             }
         }}
     };
@@ -130,6 +133,14 @@ pub unsafe fn object<'a, T>(at: *mut T, argument: &'static str) -> MpiResult<&'a
     unsafe { at.as_mut() }.ok_or_else(|| no_place(argument))
 }
 
+/// A function of the program.
+///
+/// # Errors
+/// There is none.
+pub fn callback<F>(function: Option<F>, argument: &'static str) -> MpiResult<F> {
+    function.ok_or_else(|| MpiError::argument(MPI_ERR_ARG, argument, "NULL", "it has to be a function"))
+}
+
 /// An array of the program.
 ///
 /// # Safety
@@ -146,10 +157,25 @@ pub unsafe fn array<'a, T>(at: *mut T, count: c_int, names: [&'static str; 2]) -
     if count == 0 { Ok(&mut []) } else { Err(no_array(count, names)) }
 }
 
+/// A negative length: MPI_ERR_COUNT where the standard calls it a count, MPI_ERR_ARG (as MPICH) where it has another name.
+#[cold]
+pub fn negative(argument: &'static str, value: i64) -> MpiError {
+    let class = if argument.ends_with("count") { MPI_ERR_COUNT } else { MPI_ERR_ARG };
+    MpiError::argument(class, argument, value, "it must not be negative")
+}
+
+/// Checks the room for a string.
+///
+/// # Errors
+/// It is negative.
+pub fn check_length(argument: &'static str, room: c_int) -> MpiResult {
+    if room < 0 { Err(negative(argument, room.into())) } else { Ok(()) }
+}
+
 #[cold]
 fn no_array(count: c_int, [array, length]: [&'static str; 2]) -> MpiError {
     if count < 0 {
-        return MpiError::argument(MPI_ERR_COUNT, length, count, "it must not be negative");
+        return negative(length, count.into());
     }
     MpiError::argument(MPI_ERR_ARG, array, "NULL", format!("it has to have {count} elements"))
 }
@@ -202,7 +228,7 @@ pub unsafe fn read_only<'a, T>(at: *const T, count: i64, names: [&'static str; 2
             let allowed = format!("it has to have {count} elements");
             Err(MpiError::argument(MPI_ERR_ARG, names[0], "NULL", allowed))
         }
-        Err(_) => Err(MpiError::argument(MPI_ERR_COUNT, names[1], count, "it must not be negative")),
+        Err(_) => Err(negative(names[1], count)),
     }
 }
 

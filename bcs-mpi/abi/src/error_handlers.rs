@@ -1,6 +1,6 @@
 //! Chapter 9: error handlers, of objects of four kinds.
 
-use crate::edge::place;
+use crate::edge::{callback, place};
 use bcs_mpi::constants::*;
 use bcs_mpi::environment::error_handlers;
 use bcs_mpi::error::{HandlerFunction, Owner};
@@ -8,8 +8,8 @@ use std::ffi::c_int;
 
 calls! {
     call MPI_Comm_create_errhandler(function: Option<MPI_Comm_errhandler_function>, errhandler: *mut MPI_Errhandler) [] {
-        let function = function.map(HandlerFunction::Communicator);
-        place(errhandler, "errhandler")?.set(error_handlers::create(function, "comm_errhandler_fn")?)
+        let function = HandlerFunction::Communicator(callback(function, "comm_errhandler_fn")?);
+        place(errhandler, "errhandler")?.set(error_handlers::create(function))
     }
     call MPI_Comm_set_errhandler(comm: MPI_Comm, errhandler: MPI_Errhandler) [on comm] {
         error_handlers::set(Owner::Communicator(comm), errhandler)?
@@ -21,8 +21,8 @@ calls! {
         error_handlers::call("MPI_Comm_call_errhandler", Owner::Communicator(comm), errorcode)?
     }
     call MPI_Win_create_errhandler(function: Option<MPI_Win_errhandler_function>, errhandler: *mut MPI_Errhandler) [] {
-        let function = function.map(HandlerFunction::Window);
-        place(errhandler, "errhandler")?.set(error_handlers::create(function, "win_errhandler_fn")?)
+        let function = HandlerFunction::Window(callback(function, "win_errhandler_fn")?);
+        place(errhandler, "errhandler")?.set(error_handlers::create(function))
     }
     call MPI_Win_set_errhandler(win: MPI_Win, errhandler: MPI_Errhandler) [on win] {
         error_handlers::set(Owner::Window(win), errhandler)?
@@ -34,8 +34,8 @@ calls! {
         error_handlers::call("MPI_Win_call_errhandler", Owner::Window(win), errorcode)?
     }
     call MPI_Session_create_errhandler(function: Option<MPI_Session_errhandler_function>, errhandler: *mut MPI_Errhandler) [] {
-        let function = function.map(HandlerFunction::Session);
-        place(errhandler, "errhandler")?.set(error_handlers::create(function, "session_errhandler_fn")?)
+        let function = HandlerFunction::Session(callback(function, "session_errhandler_fn")?);
+        place(errhandler, "errhandler")?.set(error_handlers::create(function))
     }
     call MPI_Session_set_errhandler(session: MPI_Session, errhandler: MPI_Errhandler) [on session] {
         error_handlers::set(Owner::Session(session), errhandler)?
@@ -47,8 +47,8 @@ calls! {
         error_handlers::call("MPI_Session_call_errhandler", Owner::Session(session), errorcode)?
     }
     call MPI_File_create_errhandler(function: Option<MPI_File_errhandler_function>, errhandler: *mut MPI_Errhandler) [] {
-        let function = function.map(HandlerFunction::File);
-        place(errhandler, "errhandler")?.set(error_handlers::create(function, "file_errhandler_fn")?)
+        let function = HandlerFunction::File(callback(function, "file_errhandler_fn")?);
+        place(errhandler, "errhandler")?.set(error_handlers::create(function))
     }
     call MPI_File_set_errhandler(file: MPI_File, errhandler: MPI_Errhandler) [on file] {
         error_handlers::set(Owner::File(file), errhandler)?
@@ -56,7 +56,7 @@ calls! {
     call MPI_File_get_errhandler(file: MPI_File, errhandler: *mut MPI_Errhandler) [on file] {
         place(errhandler, "errhandler")?.set(error_handlers::get(Owner::File(file))?)
     }
-    call MPI_File_call_errhandler(file: MPI_File, errorcode: c_int) [on file] {
-        error_handlers::call("MPI_File_call_errhandler", Owner::File(file), errorcode)?
+    call MPI_File_call_errhandler(fh: MPI_File, errorcode: c_int) [on fh] {
+        error_handlers::call("MPI_File_call_errhandler", Owner::File(fh), errorcode)?
     }
 }

@@ -1,6 +1,6 @@
 //! Chapter 10: info objects; chapter 16: their old calls.
 
-use crate::edge::{object, place, store_string, string};
+use crate::edge::{check_length, object, place, store_string, string};
 use bcs_mpi::constants::*;
 use bcs_mpi::environment::info;
 use std::ffi::{c_char, c_int};
@@ -35,6 +35,7 @@ calls! {
         info: MPI_Info, key: *const c_char, buflen: *mut c_int, value: *mut c_char, flag: *mut c_int,
     ) [] {
         let (buflen, flag) = (object(buflen, "buflen")?, place(flag, "flag")?);
+        check_length("buflen", *buflen)?;
         let found = info::get(info, &string(key, "key", MPI_ERR_INFO_KEY)?)?;
         flag.set(found.is_some().into());
         if let Some(found) = found {
@@ -46,9 +47,10 @@ calls! {
     }
     call MPI_Info_get(info: MPI_Info, key: *const c_char, valuelen: c_int, value: *mut c_char, flag: *mut c_int) [] {
         let flag = place(flag, "flag")?;
+        check_length("valuelen", valuelen)?;
         let found = info::get(info, &string(key, "key", MPI_ERR_INFO_KEY)?)?;
         flag.set(found.is_some().into());
-        if let (Some(found), 0..) = (found, valuelen) {
+        if let Some(found) = found {
             store_string(&found, object(value, "value")?, valuelen as usize + 1);
         }
     }

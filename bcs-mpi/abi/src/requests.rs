@@ -1,6 +1,6 @@
 //! Chapter 3: completing requests, persistent ones; chapter 13: generalized requests.
 
-use crate::edge::{array, object, place, read_only};
+use crate::edge::{array, callback, object, place, read_only};
 use bcs_mpi::constants::*;
 use bcs_mpi::request::complete::{self, Statuses};
 use bcs_mpi::request::generalized::{self, Callbacks};
@@ -41,7 +41,7 @@ calls! {
     }
     call MPI_Waitany(count: c_int, array_of_requests: *mut MPI_Request, indx: *mut c_int, status: *mut MPI_Status)
     [time Waitany(0)] {
-        let (requests, place) = (array(array_of_requests, count, REQUESTS)?, place(indx, "index")?);
+        let (requests, place) = (array(array_of_requests, count, REQUESTS)?, place(indx, "indx")?);
         let mut found = None;
         let result = complete::wait_any(requests, &mut found, status);
         place.set(index(found));
@@ -51,7 +51,7 @@ calls! {
         count: c_int, array_of_requests: *mut MPI_Request, indx: *mut c_int, flag: *mut c_int, status: *mut MPI_Status,
     ) [time Testany(0)] {
         let requests = array(array_of_requests, count, REQUESTS)?;
-        let (place, flag) = (place(indx, "index")?, place(flag, "flag")?);
+        let (place, flag) = (place(indx, "indx")?, place(flag, "flag")?);
         let (mut found, mut done) = (None, false);
         let result = complete::test_any(requests, &mut done, &mut found, status);
         place.set(index(found));
@@ -92,7 +92,7 @@ calls! {
         count: c_int, array_of_requests: *const MPI_Request, indx: *mut c_int, flag: *mut c_int, status: *mut MPI_Status,
     ) [] {
         let requests = read_only(array_of_requests, count.into(), REQUESTS)?;
-        let (place, flag) = (place(indx, "index")?, place(flag, "flag")?);
+        let (place, flag) = (place(indx, "indx")?, place(flag, "flag")?);
         let found = get_status::get_status_any(requests, status)?;
         flag.set(found.is_some().into());
         place.set(index(found.flatten()))
@@ -121,10 +121,12 @@ calls! {
         persistent::start(array(array_of_requests, count, REQUESTS)?)?
     }
     call MPI_Grequest_start(
-        query: Option<MPI_Grequest_query_function>, free: Option<MPI_Grequest_free_function>,
-        cancel: Option<MPI_Grequest_cancel_function>, extra_state: *mut c_void, request: *mut MPI_Request,
+        query_fn: Option<MPI_Grequest_query_function>, free_fn: Option<MPI_Grequest_free_function>,
+        cancel_fn: Option<MPI_Grequest_cancel_function>, extra_state: *mut c_void, request: *mut MPI_Request,
     ) [] {
         let request = place(request, "request")?;
+        let query = callback(query_fn, "query_fn")?;
+        let (free, cancel) = (callback(free_fn, "free_fn")?, callback(cancel_fn, "cancel_fn")?);
         request.set(generalized::start(Callbacks { query, free, cancel, extra_state })?)
     }
     call MPI_Grequest_complete(request: MPI_Request) [] {

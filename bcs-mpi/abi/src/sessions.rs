@@ -1,14 +1,18 @@
 //! Chapter 11: sessions.
 
-use crate::edge::{object, place, store_string, string};
+use crate::edge::{check_length, object, place, store_string, string};
 use bcs_mpi::constants::*;
+use bcs_mpi::environment::error_handlers::heard_by;
 use bcs_mpi::environment::session;
 use std::ffi::{c_char, c_int};
 
 calls! {
-    call MPI_Session_init(info: MPI_Info, errhandler: MPI_Errhandler, session: *mut MPI_Session) [on errhandler] {
+    call MPI_Session_init(info: MPI_Info, errhandler: MPI_Errhandler, session: *mut MPI_Session) [] {
         crate::edge::install_panic_hook();
-        place(session, "session")?.set(session::init(info, errhandler)?)
+        heard_by(errhandler, MPI_SESSION_NULL, || {
+            place(session, "session")?.set(session::init(info, errhandler)?);
+            Ok(())
+        })?
     }
     call MPI_Session_finalize(session: *mut MPI_Session) [time SessionFinalize(0)] {
         let session = object(session, "session")?;
@@ -25,6 +29,7 @@ calls! {
         session: MPI_Session, info: MPI_Info, n: c_int, pset_len: *mut c_int, pset_name: *mut c_char,
     ) [on session] {
         let length = object(pset_len, "pset_len")?;
+        check_length("pset_len", *length)?;
         let name = session::nth_process_set(session, info, n)?;
         if *length > 0 {
             object(pset_name, "pset_name")?;

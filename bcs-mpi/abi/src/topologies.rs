@@ -122,17 +122,17 @@ calls! {
         to.set(destination)
     }
     call MPI_Graph_create(
-        comm_old: MPI_Comm, nnodes: c_int, index: *const c_int, edges: *const c_int, _reorder: c_int,
+        comm_old: MPI_Comm, nnodes: c_int, indx: *const c_int, edges: *const c_int, _reorder: c_int,
         comm_graph: *mut MPI_Comm,
     ) [time GraphCreate(0) on comm_old] {
         let comm_graph = place(comm_graph, "comm_graph")?;
-        comm_graph.set(graph::create(comm_old, ints(index, nnodes, ["index", "nnodes"])?, read(edges, "edges"))?)
+        comm_graph.set(graph::create(comm_old, ints(indx, nnodes, ["indx", "nnodes"])?, read(edges, "edges"))?)
     }
     call MPI_Graph_map(
-        comm: MPI_Comm, nnodes: c_int, index: *const c_int, edges: *const c_int, newrank: *mut c_int,
+        comm: MPI_Comm, nnodes: c_int, indx: *const c_int, edges: *const c_int, newrank: *mut c_int,
     ) [on comm] {
         let newrank = place(newrank, "newrank")?;
-        newrank.set(graph::map(comm, ints(index, nnodes, ["index", "nnodes"])?, read(edges, "edges"))?)
+        newrank.set(graph::map(comm, ints(indx, nnodes, ["indx", "nnodes"])?, read(edges, "edges"))?)
     }
     call MPI_Graphdims_get(comm: MPI_Comm, nnodes: *mut c_int, nedges: *mut c_int) [on comm] {
         let (nodes, edges) = (place(nnodes, "nnodes")?, place(nedges, "nedges")?);
@@ -140,10 +140,10 @@ calls! {
         nodes.set(graph.ends.len() as c_int);
         edges.set(graph.edges.len() as c_int)
     }
-    call MPI_Graph_get(comm: MPI_Comm, maxindex: c_int, maxedges: c_int, index: *mut c_int, edges: *mut c_int)
+    call MPI_Graph_get(comm: MPI_Comm, maxindex: c_int, maxedges: c_int, indx: *mut c_int, edges: *mut c_int)
     [on comm] {
         let graph = graph::get(comm)?;
-        store_all(graph::fitting("maxindex", maxindex, &as_ints(&graph.ends))?, index, "index")?;
+        store_all(graph::fitting("maxindex", maxindex, &as_ints(&graph.ends))?, indx, "indx")?;
         store_all(graph::fitting("maxedges", maxedges, &as_ints(&graph.edges))?, edges, "edges")?
     }
     call MPI_Graph_neighbors_count(comm: MPI_Comm, rank: c_int, nneighbors: *mut c_int) [on comm] {

@@ -6,7 +6,7 @@
 use super::buffers::{Blocks, Numbers, element_at, null_array, truncated};
 use crate::constants::*;
 use crate::datatype::Layout;
-use crate::datatype::buffer::{Names, layout_of};
+use crate::datatype::buffer::{Names, check_not_in_place, layout_of};
 use crate::datatype::cursor::copy;
 use crate::error::MpiResult;
 use crate::process::Process;
@@ -203,6 +203,7 @@ pub unsafe fn blocks(
     action: &'static str,
 ) -> MpiResult<Vec<Block>> {
     let sends = names[1].starts_with("send");
+    check_not_in_place(names[0], buffer)?;
     match places {
         Places::Of(blocks, datatype) => {
             let extent = process.datatypes.committed(names[2], *datatype)?.extent() as isize;

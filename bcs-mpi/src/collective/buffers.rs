@@ -5,7 +5,7 @@
 
 use crate::constants::*;
 use crate::datatype::Datatypes;
-use crate::datatype::buffer::{Incoming, Names, Outgoing, contiguous_bytes};
+use crate::datatype::buffer::{Incoming, Names, Outgoing, check_not_in_place, contiguous_bytes};
 use crate::error::{MpiError, MpiResult, Problem};
 use std::ffi::{c_int, c_void};
 
@@ -127,6 +127,7 @@ impl SendBlocks {
         members: usize,
         datatype: MPI_Datatype,
     ) -> MpiResult<Self> {
+        check_not_in_place(names[0], buffer)?;
         let (extent, in_place) = extent(datatypes, names[2], datatype)?;
         // SAFETY: the caller's promise.
         let list = unsafe { blocks.read(members, names)? };
@@ -178,6 +179,7 @@ impl ReceiveBlocks {
         members: usize,
         datatype: MPI_Datatype,
     ) -> MpiResult<Self> {
+        check_not_in_place(names[0], buffer)?;
         let (extent, in_place) = extent(datatypes, names[2], datatype)?;
         // SAFETY: the caller's promise.
         let list = unsafe { blocks.read(members, names)? };
@@ -222,5 +224,5 @@ pub unsafe fn place_own(from: *const u8, sent: usize, to: &mut Incoming) {
 /// A block that is longer than the room for it.
 #[cold]
 pub fn truncated(sent: usize, room: usize, from: u32) -> MpiError {
-    MpiError::new(Problem::Truncated { sent: sent as u64, room: room as u64, from: from as c_int, tag: 0 })
+    MpiError::new(Problem::BlockTruncated { sent: sent as u64, room: room as u64, from })
 }

@@ -49,12 +49,9 @@ fn wrong(op: MPI_Op, why: Stale) -> MpiError {
 /// MPI_Op_create and MPI_Op_create_c.
 ///
 /// # Errors
-/// No function; before MPI_Init and after MPI_Finalize.
-pub fn create(function: Option<Function>, commutes: bool) -> MpiResult<MPI_Op> {
+/// Before MPI_Init and after MPI_Finalize.
+pub fn create(function: Function, commutes: bool) -> MpiResult<MPI_Op> {
     process::enter()?;
-    let Some(function) = function else {
-        return Err(MpiError::argument(MPI_ERR_ARG, "user_fn", "NULL", "it has to be a function"));
-    };
     Ok(MPI_Op(lasting().operations.insert(Operation { function, commutes })))
 }
 

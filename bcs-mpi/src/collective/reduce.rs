@@ -11,7 +11,7 @@ use super::operation::is_user;
 use super::tree::combine_members;
 use crate::communicator::meeting::{Arrival, arrive, released, waiting_in};
 use crate::constants::*;
-use crate::datatype::buffer::{RECEIVE_NAMES, SEND_NAMES};
+use crate::datatype::buffer::{RECEIVE_NAMES, SEND_NAMES, is_no_buffer, no_buffer};
 use crate::error::{MpiError, MpiResult, Problem};
 use crate::process::{self, Guard};
 use mds::Primitive;
@@ -41,9 +41,9 @@ pub(super) fn vector_bytes(
         };
         return Err(MpiError::new(Problem::Count { argument: names[1], value: count, allowed }));
     };
-    if buffer.is_null() && bytes != 0 {
+    if is_no_buffer(buffer) && bytes != 0 {
         let action = if names[0] == "recvbuf" { "received" } else { "sent" };
-        return Err(MpiError::new(Problem::NullBuffer { argument: names[0], bytes, action }));
+        return Err(no_buffer(names[0], buffer, bytes, action));
     }
     Ok(bytes)
 }

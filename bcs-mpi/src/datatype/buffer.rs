@@ -51,9 +51,39 @@ fn wrong_count(argument: &'static str, value: i64) -> MpiError {
     MpiError::new(Problem::Count { argument, value, allowed })
 }
 
+/// Whether an address is that of no buffer: null, or MPI_IN_PLACE in a call that has handled it where it is allowed.
+#[inline(always)]
+pub fn is_no_buffer(address: *const c_void) -> bool {
+    const { assert!(IN_PLACE == 1, "null is below it, and every buffer above") };
+    address.addr() <= IN_PLACE
+}
+
+/// MPI_IN_PLACE as a number.
+const IN_PLACE: usize = 1;
+
+/// No buffer for something.
 #[cold]
-fn null(argument: &'static str, bytes: usize, action: &'static str) -> MpiError {
-    MpiError::new(Problem::NullBuffer { argument, bytes, action })
+pub fn no_buffer(
+    argument: &'static str,
+    address: *const c_void,
+    bytes: usize,
+    action: &'static str,
+) -> MpiError {
+    match address.is_null() {
+        true => MpiError::new(Problem::NullBuffer { argument, bytes, action }),
+        false => MpiError::new(Problem::InPlace { argument }),
+    }
+}
+
+/// Checks the address that blocks are placed from, of which a displacement would make another.
+///
+/// # Errors
+/// It is MPI_IN_PLACE.
+pub fn check_not_in_place(argument: &'static str, address: *const c_void) -> MpiResult {
+    if address.addr() == IN_PLACE {
+        return Err(MpiError::new(Problem::InPlace { argument }));
+    }
+    Ok(())
 }
 
 /// Bytes that a count of elements of this size has.
@@ -95,8 +125,8 @@ pub fn check_address(
     action: &'static str,
 ) -> MpiResult {
     match of.span(count) {
-        Ok(Some((first, _))) if address.is_null() && first < FIRST_ADDRESS => {
-            Err(null(argument, (of.size() * count) as usize, action))
+        Ok(Some((first, _))) if is_no_buffer(address) && (!address.is_null() || first < FIRST_ADDRESS) => {
+            Err(no_buffer(argument, address, (of.size() * count) as usize, action))
         }
         _ => Ok(()),
     }
@@ -193,8 +223,8 @@ impl Outgoing {
             return Self::of_layout(datatypes, names, buffer, count, datatype);
         };
         let bytes = total(names, count, element)?;
-        if buffer.is_null() && bytes != 0 {
-            return Err(null(names[0], bytes, "sent"));
+        if is_no_buffer(buffer) && bytes != 0 {
+            return Err(no_buffer(names[0], buffer, bytes, "sent"));
         }
         Ok(Self { data: buffer.cast(), bytes, packed: None, scattered: None })
     }
@@ -308,8 +338,8 @@ impl Incoming {
             return Self::of_layout(datatypes, names, buffer, count, datatype);
         };
         let bytes = total(names, count, element)?;
-        if buffer.is_null() && bytes != 0 {
-            return Err(null(names[0], bytes, "received"));
+        if is_no_buffer(buffer) && bytes != 0 {
+            return Err(no_buffer(names[0], buffer, bytes, "received"));
         }
         Ok(Self { data: buffer.cast(), bytes, staged: None })
     }

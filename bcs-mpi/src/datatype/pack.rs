@@ -1,5 +1,6 @@
 //! MPI_Pack and its kin (MPI-5.0, §5.2, §5.3). Packed data is the bytes of the message, without a header.
 
+use super::buffer::{is_no_buffer, no_buffer};
 use super::external32;
 use super::typemap::Type;
 use crate::constants::*;
@@ -36,7 +37,7 @@ impl<P> Packed<P> {
     ///
     /// # Errors
     /// Not in the buffer.
-    fn end(&self, names: [&'static str; 2], is_null: bool, bytes: i64) -> MpiResult<i64> {
+    fn end(&self, names: [&'static str; 2], address: *const c_void, bytes: i64) -> MpiResult<i64> {
         if self.size < 0 {
             let allowed = "it must not be negative";
             return Err(MpiError::argument(MPI_ERR_ARG, names[1], self.size, allowed));
@@ -49,13 +50,9 @@ impl<P> Packed<P> {
             let allowed = format!("{bytes} bytes are needed from position {}", self.position);
             return Err(MpiError::argument(MPI_ERR_TRUNCATE, names[1], self.size, allowed));
         }
-        if is_null && bytes > 0 {
+        if is_no_buffer(address) && bytes > 0 {
             let action = if names[0] == "outbuf" { "packed" } else { "unpacked" };
-            return Err(MpiError::new(Problem::NullBuffer {
-                argument: names[0],
-                bytes: bytes as usize,
-                action,
-            }));
+            return Err(no_buffer(names[0], address, bytes as usize, action));
         }
         Ok(self.position + bytes)
     }
@@ -88,7 +85,7 @@ pub unsafe fn pack(
     process.communicator(comm)?;
     let of = checked(&process, ["incount", "datatype"], count, datatype)?;
     drop(process);
-    let end = to.end(["outbuf", "outsize"], to.buffer.is_null(), of.size() * count)?;
+    let end = to.end(["outbuf", "outsize"], to.buffer, of.size() * count)?;
     super::buffer::check_address("inbuf", inbuf, &of, count, "packed")?;
     let layout = of.layout(count);
     // SAFETY: the caller's promise; the room has been checked.
@@ -117,7 +114,7 @@ pub unsafe fn unpack(
     process.communicator(comm)?;
     let of = checked(&process, ["outcount", "datatype"], count, datatype)?;
     drop(process);
-    let end = from.end(["inbuf", "insize"], from.buffer.is_null(), of.size() * count)?;
+    let end = from.end(["inbuf", "insize"], from.buffer, of.size() * count)?;
     super::buffer::check_address("outbuf", outbuf, &of, count, "unpacked")?;
     let layout = of.layout(count);
     // SAFETY: the caller's promise; the bytes have been checked.
@@ -173,7 +170,7 @@ pub unsafe fn pack_external(
     to: Packed<*mut c_void>,
 ) -> MpiResult<i64> {
     let (of, bytes) = external(datarep, ["incount", "datatype"], count, datatype)?;
-    let end = to.end(["outbuf", "outsize"], to.buffer.is_null(), bytes)?;
+    let end = to.end(["outbuf", "outsize"], to.buffer, bytes)?;
     super::buffer::check_address("inbuf", inbuf, &of, count, "packed")?;
     if bytes > 0 {
         let at = to.buffer.cast::<u8>().wrapping_add(to.position as usize);
@@ -201,7 +198,7 @@ pub unsafe fn unpack_external(
     datatype: MPI_Datatype,
 ) -> MpiResult<i64> {
     let (of, bytes) = external(datarep, ["outcount", "datatype"], count, datatype)?;
-    let end = from.end(["inbuf", "insize"], from.buffer.is_null(), bytes)?;
+    let end = from.end(["inbuf", "insize"], from.buffer, bytes)?;
     super::buffer::check_address("outbuf", outbuf, &of, count, "unpacked")?;
     if bytes > 0 {
         let at = from.buffer.cast::<u8>().wrapping_add(from.position as usize);

@@ -22,12 +22,6 @@ fn entry(lasting: &mut Lasting, handler: MPI_Errhandler) -> MpiResult<&mut Error
     })
 }
 
-/// Whether there is such an error handler, and it can be asked of a session.
-pub(crate) fn exists(handler: MPI_Errhandler) -> bool {
-    let suits = |entry: &mut ErrorHandlerEntry| entry.function.suits(Owner::Session(MPI_SESSION_NULL));
-    is_predefined(handler) || entry(&mut lasting(), handler).is_ok_and(suits)
-}
-
 /// One handle or object more uses this handler.
 ///
 /// # Errors
@@ -58,6 +52,26 @@ pub(crate) fn retain_for(owner: Owner, handler: MPI_Errhandler) -> MpiResult {
     Ok(())
 }
 
+/// What a call does that makes an object with this error handler: errors of it are the handler's already (§7.4.2, §11.3.1), if it is one for
+/// objects of the kind of which `null` is the null handle.
+///
+/// # Errors
+/// Those of `make`.
+pub fn heard_by<T>(
+    handler: MPI_Errhandler,
+    null: impl Into<Owner>,
+    make: impl FnOnce() -> MpiResult<T>,
+) -> MpiResult<T> {
+    let null = null.into();
+    make().map_err(|error| {
+        let suits = |entry: &ErrorHandlerEntry| entry.function.suits(null);
+        match is_predefined(handler) || lasting().error_handlers.get(handler.0).is_ok_and(suits) {
+            true => error.told_to(handler, null),
+            false => error,
+        }
+    })
+}
+
 /// One handle or object fewer uses this handler.
 ///
 /// # Errors
@@ -76,16 +90,9 @@ pub(crate) fn release(handler: MPI_Errhandler) -> MpiResult {
     Ok(())
 }
 
-/// MPI_Comm_create_errhandler and its kin, which have no function where the program gave none.
-///
-/// # Errors
-/// No function.
-pub fn create(function: Option<HandlerFunction>, argument: &'static str) -> MpiResult<MPI_Errhandler> {
-    let Some(function) = function else {
-        return Err(MpiError::argument(MPI_ERR_ARG, argument, "NULL", "it has to be a function"));
-    };
-    let entry = ErrorHandlerEntry { function, references: 1 };
-    Ok(MPI_Errhandler(lasting().error_handlers.insert(entry)))
+/// MPI_Comm_create_errhandler and its kin.
+pub fn create(function: HandlerFunction) -> MPI_Errhandler {
+    MPI_Errhandler(lasting().error_handlers.insert(ErrorHandlerEntry { function, references: 1 }))
 }
 
 /// No such window, or file: none is ever open.
@@ -102,9 +109,7 @@ fn no_object(owner: Owner) -> MpiError {
             format!("{:#x}", file.0),
             "it has to be a file or MPI_FILE_NULL",
         ),
-        Owner::Communicator(_) | Owner::Session(_) | Owner::NewSession(_) => {
-            MpiError::new(Problem::Unsupported)
-        }
+        Owner::Communicator(_) | Owner::Session(_) => MpiError::new(Problem::Unsupported),
     }
 }
 
@@ -177,6 +182,6 @@ pub fn call(name: &'static str, owner: Owner, code: c_int) -> MpiResult {
         let (class, text) = (codes.class(code)?, codes.text(code)?);
         MpiError::new(Problem::Raised { code, class, text })
     };
-    crate::error::raise(name, error, Some(owner));
+    crate::error::raise(name, &[], error, Some(owner));
     Ok(())
 }

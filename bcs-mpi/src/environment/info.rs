@@ -16,6 +16,10 @@ fn find(lasting: &Lasting, info: MPI_Info) -> MpiResult<&Info> {
     let why = match lasting.infos.get(info.0) {
         Ok(found) => return Ok(found),
         Err(_) if info == MPI_INFO_NULL => Stale::Null,
+        Err(_) if info == MPI_INFO_ENV => {
+            let allowed = "it can be neither changed nor freed; MPI_Info_dup makes a copy of it";
+            return Err(MpiError::argument(MPI_ERR_INFO, "info", "MPI_INFO_ENV", allowed));
+        }
         Err(why) => why,
     };
     Err(MpiError::handle("info", info.0, Kind::Info, why))

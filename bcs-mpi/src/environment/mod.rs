@@ -10,7 +10,7 @@ pub mod tools;
 
 use crate::communicator::Communicator;
 use crate::constants::*;
-use crate::error::{MpiError, MpiResult, Problem};
+use crate::error::{MpiError, MpiResult};
 use crate::process::{self, end};
 use lasting::lasting;
 use nic_emu::port::now_ns;
@@ -108,7 +108,7 @@ pub fn alloc_mem(size: MPI_Aint) -> MpiResult<*mut c_void> {
     // SAFETY: asks the C library for memory; `free` gives it back in `free_mem`.
     let refused = unsafe { libc::posix_memalign(&mut memory, ALIGNMENT, bytes.max(1)) };
     if refused != 0 {
-        return Err(MpiError::new(Problem::Exhausted(format!("no memory of {bytes} bytes is left"))));
+        return Err(MpiError::argument(MPI_ERR_NO_MEM, "size", size, "no memory of so many bytes is left"));
     }
     Ok(memory)
 }

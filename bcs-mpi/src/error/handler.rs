@@ -6,7 +6,7 @@
 use super::{MpiError, Owner, Problem};
 use crate::constants::*;
 use crate::environment::lasting::lasting;
-use crate::environment::{error_handlers, session};
+use crate::environment::session;
 use crate::process::{self, end};
 use std::ffi::c_int;
 
@@ -74,16 +74,22 @@ enum Action {
     EndJob(c_int),
 }
 
-/// Hands an error of `call` to its error handler; answers the code that the call returns. Does not come back when the handler
+/// Hands an error of `call`, which has these parameters, to its error handler; answers the code that the call returns. Does not come back when the handler
 /// ends the job.
 #[cold]
-pub fn raise(call: &'static str, error: MpiError, owner: Option<Owner>) -> c_int {
+pub fn raise(
+    call: &'static str,
+    parameters: &[&'static str],
+    error: MpiError,
+    owner: Option<Owner>,
+) -> c_int {
+    let error = error.named_as_in(parameters);
     let message = format!("{call}: {error}");
     match error.problem() {
         Problem::JobEnds => end::leave(),
-        problem if problem.ends_job() && !is_of_new_session(problem, owner) => {
-            end::abort_job(problem.class(), &message)
-        }
+        // A process that cannot begin a session may go on without.
+        Problem::Launch(_) if error.handler().is_some() => {}
+        problem if problem.ends_job() => end::abort_job(problem.class(), &message),
         _ => {}
     }
     match decide(&error, &message, error.owner().or(owner)) {
@@ -97,13 +103,12 @@ pub fn raise(call: &'static str, error: MpiError, owner: Option<Owner>) -> c_int
     }
 }
 
-/// Whether a process cannot begin a session: then it may go on without.
-fn is_of_new_session(problem: &Problem, owner: Option<Owner>) -> bool {
-    matches!((problem, owner), (Problem::Launch(_), Some(Owner::NewSession(_))))
-}
-
 fn decide(error: &MpiError, message: &str, owner: Option<Owner>) -> Action {
-    let (owner, handler) = handler_of(owner);
+    let (owner, handler) = match (owner, error.handler()) {
+        // Of an object that was to be made.
+        (Some(owner), Some(handler)) => (owner, handler),
+        _ => handler_of(owner),
+    };
     let mut lasting = lasting();
     let code = lasting.codes.code(error.problem(), message);
     match handler {
@@ -118,17 +123,15 @@ fn decide(error: &MpiError, message: &str, owner: Option<Owner>) -> Action {
 
 /// The object whose handler is asked, and the handler.
 fn handler_of(owner: Option<Owner>) -> (Owner, MPI_Errhandler) {
-    let found = match owner {
-        Some(Owner::File(_)) => Some(lasting().files_error_handler),
-        Some(Owner::Session(session)) => session::handler(session).ok(),
-        // There is no session yet whose handle could be told.
-        Some(Owner::NewSession(handler)) if error_handlers::exists(handler) => {
-            return (Owner::Session(MPI_SESSION_NULL), handler);
+    match owner {
+        // No file is ever open: all errors of files are MPI_FILE_NULL's (§14.7).
+        Some(Owner::File(_)) => return (Owner::File(MPI_FILE_NULL), lasting().files_error_handler),
+        Some(Owner::Session(session)) => {
+            if let Ok(handler) = session::handler(session) {
+                return (Owner::Session(session), handler);
+            }
         }
-        _ => None,
-    };
-    if let (Some(owner), Some(handler)) = (owner, found) {
-        return (owner, handler);
+        _ => {}
     }
     // Where there is no object, or none that exists.
     let none = Owner::Communicator(MPI_COMM_SELF);

@@ -6,6 +6,7 @@
 
 pub mod codes;
 pub mod handler;
+mod naming;
 mod owner;
 mod problem;
 
@@ -14,6 +15,7 @@ pub use handler::{ErrorHandlerEntry, HandlerFunction, raise};
 pub use owner::Owner;
 pub use problem::Problem;
 
+use crate::constants::MPI_Errhandler;
 use crate::handle::{Kind, Stale};
 use nic_emu::channel::ChannelError;
 use nic_emu::port::PortError;
@@ -30,6 +32,8 @@ struct Detail {
     problem: Problem,
     /// Whose error handler is asked, where the call's arguments do not say.
     owner: Option<Owner>,
+    /// The error handler that is asked, where no object has it yet.
+    handler: Option<MPI_Errhandler>,
 }
 
 /// The error of a function of the standard that the library does not have.
@@ -45,7 +49,7 @@ impl MpiError {
     /// An error.
     #[cold]
     pub fn new(problem: Problem) -> Self {
-        Self(Box::new(Detail { problem, owner: None }))
+        Self(Box::new(Detail { problem, owner: None, handler: None }))
     }
 
     /// A handle that names no object.
@@ -72,9 +76,28 @@ impl MpiError {
         self
     }
 
+    /// The same error, of an object that was to be made with this error handler, which is told the null handle of its kind.
+    #[cold]
+    pub fn told_to(mut self, handler: MPI_Errhandler, null: impl Into<Owner>) -> Self {
+        self.0.owner = Some(null.into());
+        self.0.handler = Some(handler);
+        self
+    }
+
+    /// The error handler that is asked instead of an object's.
+    pub fn handler(&self) -> Option<MPI_Errhandler> {
+        self.0.handler
+    }
+
     /// What is wrong.
     pub fn problem(&self) -> &Problem {
         &self.0.problem
+    }
+
+    /// The same error, of a call with these parameters.
+    fn named_as_in(mut self, parameters: &[&'static str]) -> Self {
+        self.0.problem.name_as_in(parameters);
+        self
     }
 
     /// Its error class.

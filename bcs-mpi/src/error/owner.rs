@@ -13,8 +13,6 @@ pub enum Owner {
     Window(MPI_Win),
     /// A file; those that are not open share the handler of MPI_FILE_NULL (§14.7).
     File(MPI_File),
-    /// A session that is being made, which is to have this handler.
-    NewSession(MPI_Errhandler),
 }
 
 macro_rules! owners {
@@ -27,4 +25,4 @@ macro_rules! owners {
     )* };
 }
 
-owners! { Communicator MPI_Comm Session MPI_Session Window MPI_Win File MPI_File NewSession MPI_Errhandler }
+owners! { Communicator MPI_Comm Session MPI_Session Window MPI_Win File MPI_File }

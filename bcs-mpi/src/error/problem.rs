@@ -77,6 +77,14 @@ pub enum Problem {
         /// "sent" or "received".
         action: &'static str,
     },
+    /// MPI_IN_PLACE where a buffer is needed.
+    #[error(
+        "argument '{argument}' is MPI_IN_PLACE, which this call does not take there; give the address of a buffer"
+    )]
+    InPlace {
+        /// The argument's name.
+        argument: &'static str,
+    },
     /// A null pointer where a result is to be stored.
     #[error("argument '{argument}' is NULL, but it has to point to where the result goes")]
     NullResult {
@@ -108,6 +116,18 @@ pub enum Problem {
         from: c_int,
         /// The message's tag.
         tag: c_int,
+    },
+    /// A block of a collective operation that is longer than the room for it.
+    #[error(
+        "block truncated: {sent} bytes came from rank {from}, but there is room for {room}; receive with as large a count as is sent"
+    )]
+    BlockTruncated {
+        /// Bytes of the block.
+        sent: u64,
+        /// Bytes of its place.
+        room: u64,
+        /// The sender's rank in the communicator.
+        from: u32,
     },
     /// No room in the attached buffer.
     #[error(
@@ -223,7 +243,9 @@ impl Problem {
             Problem::Root { .. } => MPI_ERR_ROOT,
             Problem::Tag { .. } => MPI_ERR_TAG,
             Problem::Count { .. } => MPI_ERR_COUNT,
-            Problem::NullBuffer { .. } | Problem::NoBufferSpace { .. } => MPI_ERR_BUFFER,
+            Problem::NullBuffer { .. } | Problem::InPlace { .. } | Problem::NoBufferSpace { .. } => {
+                MPI_ERR_BUFFER
+            }
             Problem::NullResult { .. } | Problem::TypeTooLarge => MPI_ERR_ARG,
             Problem::Handle { kind, .. } => match kind {
                 Kind::Communicator => MPI_ERR_COMM,
@@ -237,7 +259,7 @@ impl Problem {
                 // The standard has no class for messages; they are half of a request.
                 Kind::Message => MPI_ERR_REQUEST,
             },
-            Problem::Truncated { .. } => MPI_ERR_TRUNCATE,
+            Problem::Truncated { .. } | Problem::BlockTruncated { .. } => MPI_ERR_TRUNCATE,
             Problem::Argument { class, .. } => *class,
             Problem::InStatus { .. } => MPI_ERR_IN_STATUS,
             Problem::Unsupported => MPI_ERR_UNSUPPORTED_OPERATION,

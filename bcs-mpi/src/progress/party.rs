@@ -362,11 +362,10 @@ impl Pending {
         };
         self.nic = None;
         match self.room {
-            Some(room) if outcome.bytes > room => Poll::Ready(Err(MpiError::new(Problem::Truncated {
+            Some(room) if outcome.bytes > room => Poll::Ready(Err(MpiError::new(Problem::BlockTruncated {
                 sent: outcome.bytes,
                 room,
-                from: outcome.source as i32,
-                tag: 0,
+                from: outcome.source,
             }))),
             _ => Poll::Ready(Ok(())),
         }

@@ -9,15 +9,15 @@ use crate::error::{MpiError, MpiResult, Problem};
 use crate::process::{self, Process};
 use std::ffi::{c_int, c_void};
 
-/// What the program gives with a generalized request. Null functions are not called.
+/// What the program gives with a generalized request.
 #[derive(Clone, Copy, Debug)]
 pub struct Callbacks {
     /// Fills the status.
-    pub query: Option<MPI_Grequest_query_function>,
+    pub query: MPI_Grequest_query_function,
     /// Frees what the operation holds.
-    pub free: Option<MPI_Grequest_free_function>,
+    pub free: MPI_Grequest_free_function,
     /// Is told of MPI_Cancel, and whether the operation is complete already.
-    pub cancel: Option<MPI_Grequest_cancel_function>,
+    pub cancel: MPI_Grequest_cancel_function,
     /// The first argument of all three.
     pub extra_state: *mut c_void,
 }
@@ -41,30 +41,21 @@ impl Callbacks {
         let mut status = MPI_Status::default();
         // SAFETY: the status is writable.
         unsafe { Status::EMPTY.store(&mut status) };
-        let result = match self.query {
-            // SAFETY: the program gave this function and its state for this; no lock is held.
-            Some(query) => answered(unsafe { query(self.extra_state, &mut status) }),
-            None => Ok(()),
-        };
+        // SAFETY: the program gave this function and its state for this; no lock is held.
+        let result = answered(unsafe { (self.query)(self.extra_state, &mut status) });
         (Status::of(&status), result)
     }
 
     /// Says that the request is gone. The caller holds no guard.
     pub(super) fn free(&self) -> MpiResult {
-        match self.free {
-            // SAFETY: as above.
-            Some(free) => answered(unsafe { free(self.extra_state) }),
-            None => Ok(()),
-        }
+        // SAFETY: as above.
+        answered(unsafe { (self.free)(self.extra_state) })
     }
 
     /// Hands on MPI_Cancel. The caller holds no guard.
     pub(super) fn cancel(&self, complete: bool) -> MpiResult {
-        match self.cancel {
-            // SAFETY: as above.
-            Some(cancel) => answered(unsafe { cancel(self.extra_state, complete.into()) }),
-            None => Ok(()),
-        }
+        // SAFETY: as above.
+        answered(unsafe { (self.cancel)(self.extra_state, complete.into()) })
     }
 }
 

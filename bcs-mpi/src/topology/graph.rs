@@ -43,7 +43,7 @@ fn checked_graph(
         if end < before {
             let allowed =
                 format!("the ends of nodes' edges must not decrease, and the one before is {before}");
-            return Err(MpiError::argument(MPI_ERR_ARG, "index", end, allowed));
+            return Err(MpiError::argument(MPI_ERR_ARG, "indx", end, allowed));
         }
         before = end;
     }
