@@ -34,6 +34,53 @@ static void mismatch(const char *how)
     }
 }
 
+/* An error of the last rank that ends the job, while the others are in calls of all kinds. */
+static void among_others(MPI_Errhandler handler)
+{
+    int value = 0, found;
+    MPI_Comm dup;
+    MPI_Request request;
+    MPI_Comm_dup(MPI_COMM_WORLD, &dup);
+    MPI_Comm_set_errhandler(dup, handler);
+    switch (rank) {
+    case 0:
+        MPI_Recv(&value, 1, MPI_INT, size - 1, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        break;
+    case 1:
+        MPI_Irecv(&value, 1, MPI_INT, MPI_ANY_SOURCE, MPI_ANY_TAG, dup, &request);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+        break;
+    case 2:
+        MPI_Allreduce(&rank, &value, 1, MPI_INT, MPI_SUM, dup);
+        break;
+    case 3:
+        for (;;)
+            MPI_Iprobe(0, 9, dup, &found, MPI_STATUS_IGNORE);
+        break;
+    default:
+        MPI_Send(&value, 1, MPI_INT, 12, 0, dup);
+    }
+}
+
+/* Errors of one rank that are returned: the others go on, and so does it. */
+static void returned(void)
+{
+    int value = rank, sum, got;
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    for (int round = 0; round < 100; round++) {
+        if (rank == round % size) {
+            CHECK_INT(class_of(MPI_Send(&value, 1, MPI_INT, 12, 0, MPI_COMM_WORLD)), MPI_ERR_RANK);
+            CHECK_INT(class_of(MPI_Bcast(&value, -1, MPI_INT, 0, MPI_COMM_WORLD)), MPI_ERR_COUNT);
+            CHECK_INT(class_of(MPI_Recv(&value, 1, MPI_DATATYPE_NULL, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE)), MPI_ERR_TYPE);
+        }
+        MPI_Sendrecv(&rank, 1, MPI_INT, (rank + 1) % size, 0, &got, 1, MPI_INT, (rank + size - 1) % size, 0, MPI_COMM_WORLD,
+                     MPI_STATUS_IGNORE);
+        CHECK_INT(got, (rank + size - 1) % size);
+        MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+        CHECK_INT(sum, size * (size - 1) / 2);
+    }
+}
+
 int main(int argc, char **argv)
 {
     int value = 0, many[10];
@@ -45,6 +92,12 @@ int main(int argc, char **argv)
         MPI_Abort(MPI_COMM_WORLD, 42);
     if (!strcmp(how, "fatal") && rank == size - 1)
         MPI_Send(&value, 1, MPI_INT, 12, 0, MPI_COMM_WORLD);
+    if (!strcmp(how, "fatal_among_others"))
+        among_others(MPI_ERRORS_ARE_FATAL);
+    if (!strcmp(how, "abort_among_others"))
+        among_others(MPI_ERRORS_ABORT);
+    if (!strcmp(how, "returned"))
+        returned();
     if (!strcmp(how, "truncated")) {
         if (rank == 0)
             MPI_Send(many, 10, MPI_INT, 1, 7, MPI_COMM_WORLD);

@@ -32,6 +32,24 @@ fn a_fatal_error_tells_rank_call_argument_value_and_what_is_allowed() {
 }
 
 #[test]
+fn one_fatal_error_is_one_message_whatever_the_other_ranks_are_in() {
+    for how in ["fatal_among_others", "abort_among_others"] {
+        let ended = end(5, how);
+        let Some((code, message)) = &ended.abort else { panic!("{how} does not abort: {ended:#?}") };
+        assert_eq!(*code, 6, "{message}");
+        assert!(message.contains("rank 4: MPI_Send: argument 'dest' is 12, but "), "{message}");
+        assert_eq!((ended.stdout.as_str(), ended.stderr.as_str()), ("", ""), "{how}: others have a say");
+        assert_eq!(ended.finding, None, "{how}");
+    }
+}
+
+#[test]
+fn errors_that_are_returned_to_one_rank_do_not_hold_up_the_others() {
+    let ended = end(3, "returned");
+    assert!(ended.is_well(), "{ended:#?}");
+}
+
+#[test]
 fn a_fatal_truncation_tells_both_sizes_source_and_tag() {
     aborts(
         2,
