@@ -23,6 +23,8 @@ pub struct Eligible {
     pub received: u32,
     /// Sends that the Buffer Receiver has dealt with.
     pub sent: u32,
+    /// Arrivals at collectives that the Collective List has dealt with.
+    pub reached: u32,
 }
 
 /// What a slice has to schedule: the ranks that posted before it began.
@@ -48,7 +50,8 @@ impl BufferSender {
             for (i, (doorbell, taken)) in memory.doorbells().zip(memory.taken()).enumerate() {
                 let (heads, taken) = (doorbell.read(), taken.peek());
                 if heads != taken {
-                    let eligible = Eligible { local_index: i as u32, taken, heads, received: 0, sent: 0 };
+                    let eligible =
+                        Eligible { local_index: i as u32, taken, heads, received: 0, sent: 0, reached: 0 };
                     // There is room for all ranks.
                     let _ = exchange.try_push(eligible);
                 }
@@ -66,7 +69,8 @@ impl BufferSender {
             let Ok(doorbell) = memory.doorbell(i as u32) else { return };
             let (heads, taken) = (doorbell.read(), memory.taken()[i].peek());
             if heads != taken {
-                let eligible = Eligible { local_index: i as u32, taken, heads, received: 0, sent: 0 };
+                let eligible =
+                    Eligible { local_index: i as u32, taken, heads, received: 0, sent: 0, reached: 0 };
                 if exchange.try_push(eligible).is_err() {
                     break;
                 }

@@ -5,7 +5,7 @@
 //! others have begun (another call, root, operation or size) is found here, where all descriptors meet; `crate::mismatch` says what differs.
 
 use crate::collective::{Instance, InstanceState, Member};
-use crate::descriptor::{CollectiveDescriptor, Payload};
+use crate::descriptor::{CollectiveDescriptor, CollectiveKind, Payload};
 use crate::memory::{Corrupt, INSTANCES, NicMemory};
 use crate::pool::NONE;
 use crate::slab::SLAB_BYTES;
@@ -41,7 +41,7 @@ impl<'m> CollectiveList<'m> {
         let instance = self.memory.instance(index)?;
         let members = self.memory.members(index)?;
         let fits = instance.kind.get() == descriptor.kind as u32
-            && instance.operation.get() == operation(descriptor)
+            && agrees(instance, descriptor)
             && instance.root.get() == descriptor.root
             && instance.expected.get() == descriptor.local_size as u32
             && instance.call.get() == descriptor.call as u32
@@ -55,6 +55,9 @@ impl<'m> CollectiveList<'m> {
         };
         if !fits || member.arrived.get() != 0 {
             return Ok(Arrival::Mismatch(index));
+        }
+        if instance.operation.get() == ANY_SIGNATURE {
+            instance.operation.set(operation(descriptor));
         }
         member.local_index.set(local_index);
         member.comm_rank.set(descriptor.comm_rank);
@@ -196,6 +199,17 @@ impl<'m> CollectiveList<'m> {
             Ok(())
         })
     }
+}
+
+/// What the words of operation and element type say where nothing is combined and any datatype may match.
+const ANY_SIGNATURE: u32 = 0;
+
+/// Whether the arrival's operation is that of the others; where nothing is combined these words are a signature of its datatype.
+#[inline]
+fn agrees(instance: &Instance, descriptor: &CollectiveDescriptor) -> bool {
+    let (begun, came) = (instance.operation.get(), operation(descriptor));
+    let combines = matches!(descriptor.kind, CollectiveKind::Reduce | CollectiveKind::Allreduce);
+    begun == came || !combines && (begun == ANY_SIGNATURE || came == ANY_SIGNATURE)
 }
 
 /// Operation and element type of a descriptor, as [`Instance::operation`] has them.

@@ -168,9 +168,10 @@ impl CollectiveKind {
 pub struct CollectiveDescriptor {
     /// What it does.
     pub kind: CollectiveKind,
-    /// Operation of a reduction, as `arith::ReduceOp` numbers it; 0 otherwise.
+    /// Operation of a reduction, as `arith::ReduceOp` numbers it; in a board, about which members only have to agree, with [`OF_REDUCTION`].
+    /// Where nothing is combined, the low byte of the type signature (`bcs-mpi`, `datatype::signature`): 0 and 0 where any other matches.
     pub op: u8,
-    /// Element type of a reduction, as `arith::ElementType` numbers it; 0 otherwise.
+    /// Element type of a reduction, as `arith::ElementType` numbers it, or the high byte of the type signature.
     pub element: u8,
     /// Context of the communicator.
     pub context: u32,
@@ -200,6 +201,11 @@ pub struct CollectiveDescriptor {
 
 /// Above what [`CollectiveDescriptor::agreed_bytes`] may be: it shares a word with the length of what rides in the descriptor.
 pub const AGREED_LIMIT: u64 = 1 << 56;
+
+/// In the operation of a board: that of a reduction, for which the members are there.
+pub const OF_REDUCTION: u8 = 0x80;
+/// In the operation of a board: one of the program's own.
+pub const OF_PROGRAM: u8 = 0xff;
 
 const SEND: u8 = 1;
 const RECEIVE: u8 = 2;

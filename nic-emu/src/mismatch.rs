@@ -1,13 +1,13 @@
 //! Mismatched collectives: what a user is told when members of a communicator call what does not fit together.
 //!
-//! All members have to make the same call, with the same root, operation and size (MPI-5.0, §6.1). The arrival that differs from what
+//! All members have to make the same call, with the same root, operation, size and type signature (MPI-5.0, §6.1). The arrival that differs from what
 //! others have begun is found where descriptors meet (`crate::collective_list`); whose fault it is nobody can know, so
 //! both sides are named, with all ranks that are known to stand there.
 
 use crate::abort;
 use crate::arith::{ElementType, ReduceOp};
 use crate::collective_list::operation;
-use crate::descriptor::{CollectiveDescriptor, CollectiveKind};
+use crate::descriptor::{CollectiveDescriptor, CollectiveKind, OF_PROGRAM, OF_REDUCTION};
 use crate::hang::{communicator, counted, ranks_text};
 use crate::memory::NicMemory;
 use mds::Primitive;
@@ -68,7 +68,7 @@ fn describe(
     // The fewer come first: the odd one out is the first to look at.
     sides.sort_by_key(|(ranks, _)| ranks.len());
     let mut text = format!(
-        "collective calls of {} that do not fit: all its ranks have to make the same ones in the same order, with the same root, operation and size",
+        "collective calls of {} that do not fit: all its ranks have to make the same ones in the same order, with the same root, operation, size and type signature",
         communicator(late.context)
     );
     for (ranks, called) in &sides {
@@ -87,27 +87,58 @@ impl fmt::Display for Called {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let call = Primitive::ALL.get(self.call as usize);
         f.write_str(call.map_or("MPI", |call| call.name()))?;
-        if call.is_some_and(|call| is_rooted(*call)) {
+        let name = call.map_or("", |call| call.name());
+        if is_rooted(name) {
             write!(f, ", root {}", self.root)?;
         }
         let (op, element) = (self.operation as u8, (self.operation >> 8) as u8);
         let reduces = [CollectiveKind::Reduce as u32, CollectiveKind::Allreduce as u32].contains(&self.kind);
-        if (reduces || self.operation != 0)
-            && let (Ok(op), Ok(element)) = (ReduceOp::try_from(op), ElementType::try_from(element))
+        if op == OF_PROGRAM && combines(name) {
+            f.write_str(", an operation of the program")?;
+        } else if (reduces || op & OF_REDUCTION != 0 && combines(name))
+            && let (Ok(op), Ok(element)) =
+                (ReduceOp::try_from(op & !OF_REDUCTION), ElementType::try_from(element))
         {
             write!(f, ", {} of {}", op.name(), format!("{element:?}").to_lowercase())?;
         }
         // What communicators are made by is the library's own.
         if self.bytes > 0 && !call.is_some_and(|call| call.name().starts_with("MPI_Comm_")) {
             write!(f, ", {}", counted(self.bytes, "byte"))?;
+            if !reduces && !combines(name) && self.operation != 0 {
+                write!(f, " of {}", Elements(self.operation as u16))?;
+            }
         }
         Ok(())
     }
 }
 
-fn is_rooted(call: Primitive) -> bool {
-    use Primitive as P;
-    matches!(call, P::Bcast | P::Reduce | P::Gather | P::Gatherv | P::Scatter | P::Scatterv)
+/// The elements of a type with this tag of its signature (`bcs-mpi`, `datatype::signature`).
+struct Elements(u16);
+
+impl fmt::Display for Elements {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let kind = match self.0 >> 8 {
+            1 => "integers",
+            2 => "floating point numbers",
+            3 => "complex numbers",
+            _ => return write!(f, "elements of several types, signature {:04x}", self.0),
+        };
+        write!(f, "{}-byte {kind}", self.0 as u8)
+    }
+}
+
+/// Whether a call of this name has a root: of all forms, `MPI_Ireduce` and `MPI_Reduce_init` too.
+fn is_rooted(call: &str) -> bool {
+    let call = call.to_lowercase();
+    let without = ["allreduce", "reduce_scatter", "allgather", "neighbor"];
+    ["bcast", "reduce", "gather", "scatter"].iter().any(|name| call.contains(name))
+        && !without.iter().any(|name| call.contains(name))
+}
+
+/// Whether a call of this name combines operands.
+fn combines(call: &str) -> bool {
+    let call = call.to_lowercase();
+    call.contains("reduce") || call.contains("scan")
 }
 
 #[cfg(all(test, not(loom)))]
@@ -134,6 +165,18 @@ mod tests {
         assert_eq!(
             called(Primitive::Bcast, CollectiveKind::Broadcast, (0, 0), 40),
             "MPI_Bcast, root 2, 40 bytes"
+        );
+        assert_eq!(
+            called(Primitive::Iscatter, CollectiveKind::Board, (0x08, 0x02), 40),
+            "MPI_Iscatter, root 2, 40 bytes of 8-byte floating point numbers"
+        );
+        assert_eq!(
+            called(Primitive::ReduceScatter, CollectiveKind::Board, (sum.0 | OF_REDUCTION, sum.1), 8),
+            "MPI_Reduce_scatter, MPI_SUM of f64, 8 bytes"
+        );
+        assert_eq!(
+            called(Primitive::Ireduce, CollectiveKind::Board, (OF_PROGRAM, 0), 8),
+            "MPI_Ireduce, root 2, an operation of the program, 8 bytes"
         );
     }
 }

@@ -27,7 +27,11 @@ pub const SLABS: usize = 256;
 
 const WORDS: usize = SLABS / 64;
 /// Slabs, the first ones, that serve contributions to collectives alone: messages that nobody receives cannot keep a collective waiting.
-const OF_COLLECTIVES: u32 = 16;
+pub const OF_COLLECTIVES: u32 = 16;
+const _: () = assert!(
+    (OF_COLLECTIVES as usize).is_multiple_of(RUN_SLABS) && OF_COLLECTIVES < 64,
+    "they are part of the first word of bits"
+);
 const _: () = assert!(RUN_SLABS <= 64, "a run lies in one word of bits");
 
 /// How many slabs a payload takes.

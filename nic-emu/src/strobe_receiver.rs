@@ -132,14 +132,7 @@ impl<'m> StrobeReceiver<'m> {
 
     #[inline]
     fn schedule_messages(&mut self) -> Result<(), SliceError> {
-        let mut receiver = BufferReceiver::new(self.memory, &mut self.completer, &mut self.dma);
-        for rank in &mut self.exchange {
-            rank.received = receiver.take_receives(rank)?;
-        }
-        for rank in &mut self.exchange {
-            rank.sent = receiver.take_sends(rank)?;
-        }
-        self.counts.matched += receiver.matched;
+        // Collectives first: one that does not fit is told before any of its messages is matched.
         let at_once = self.at_once.take(self.memory, &mut self.exchange)?;
         if at_once != 0 {
             self.counts.collective_descriptors += at_once as u64;
@@ -148,14 +141,24 @@ impl<'m> StrobeReceiver<'m> {
         }
         for i in 0..self.exchange.len() {
             let rank = self.exchange[i];
-            let collectives = self.take_collectives(rank.local_index, rank.taken, rank.heads)?;
+            self.exchange[i].reached = self.take_collectives(rank.local_index, rank.taken, rank.heads)?;
+        }
+        let mut receiver = BufferReceiver::new(self.memory, &mut self.completer, &mut self.dma);
+        for rank in &mut self.exchange {
+            rank.received = receiver.take_receives(rank)?;
+        }
+        for rank in &mut self.exchange {
+            rank.sent = receiver.take_sends(rank)?;
+        }
+        self.counts.matched += receiver.matched;
+        for rank in &self.exchange {
             self.counts.descriptors += (rank.received + rank.sent) as u64;
-            self.counts.collective_descriptors += collectives as u64;
+            self.counts.collective_descriptors += rank.reached as u64;
             let taken = rank
                 .taken
                 .advanced_by(RingKind::Receive, rank.received)
                 .advanced_by(RingKind::Send, rank.sent)
-                .advanced_by(RingKind::Collective, collectives);
+                .advanced_by(RingKind::Collective, rank.reached);
             self.memory.taken()[rank.local_index as usize].publish(taken);
         }
         self.counts.collectives = (self.arrivals.len() + self.at_once.len()) as u64;

@@ -7,7 +7,7 @@ use nic_emu::host::{NicConfig, NicHost};
 use nic_emu::matching::Envelope;
 use nic_emu::memory::NicMemory;
 use nic_emu::port::{Outcome, Port, PortError, Posted, Send};
-use nic_emu::slab::{BUFFERED_BYTES, SLAB_BYTES, SLABS};
+use nic_emu::slab::{BUFFERED_BYTES, OF_COLLECTIVES, SLAB_BYTES, SLABS};
 use nic_emu::status::WaitingFor;
 use std::sync::Arc;
 
@@ -82,7 +82,7 @@ fn messages_of_all_lengths_arrive_whole_while_both_ends_work() {
 fn a_send_is_complete_though_nobody_receives_it_until_the_slabs_are_used_up() {
     let (_memory, mut sender, mut receiver) = ports(SliceLength::Elastic);
     let data = message(BUFFERED_BYTES, 1);
-    let room = SLABS * SLAB_BYTES / BUFFERED_BYTES;
+    let room = (SLABS - OF_COLLECTIVES as usize) * SLAB_BYTES / BUFFERED_BYTES;
     for _ in 0..room {
         assert_eq!(send(&mut sender, &data, false), Posted::Complete);
     }
@@ -102,7 +102,7 @@ fn a_receiver_that_is_ahead_of_its_sender_takes_what_is_there_and_waits_for_the_
     let data = message(16_384, 5);
     send(&mut sender, &data, false);
     // As if the sender's core had been taken away in the middle.
-    let filled = memory.filled(0, 0).unwrap();
+    let filled = memory.filled(0, OF_COLLECTIVES).unwrap();
     filled.publish(4_096);
     let mut buffer = vec![0; 16_384];
     let request = post_receive(&mut receiver, &mut buffer);
@@ -119,7 +119,7 @@ fn a_receiver_that_is_ahead_of_its_sender_takes_what_is_there_and_waits_for_the_
 fn a_length_that_no_healthy_sender_publishes_is_an_error() {
     let (memory, mut sender, mut receiver) = ports(SliceLength::Elastic);
     send(&mut sender, &message(16_384, 5), false);
-    memory.filled(0, 0).unwrap().publish(16_385);
+    memory.filled(0, OF_COLLECTIVES).unwrap().publish(16_385);
     let mut buffer = vec![0; 16_384];
     let request = post_receive(&mut receiver, &mut buffer);
     let error = look(&mut receiver, request).unwrap_err().to_string();

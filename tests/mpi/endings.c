@@ -1,6 +1,46 @@
 /* How jobs end, by the first argument. */
 #include "check.h"
 
+static void add(void *in, void *inout, int *count, MPI_Datatype *type)
+{
+    (void)type;
+    for (int i = 0; i < *count; i++)
+        ((int *)inout)[i] += ((int *)in)[i];
+}
+
+/* The same with a request. */
+static void mismatch_under_way(const char *how, int odd, int *sent, int *received)
+{
+    MPI_Comm comm = MPI_COMM_WORLD;
+    MPI_Request request;
+    int counts[64] = {0};
+    if (!strcmp(how, "call_i")) {
+        if (odd)
+            MPI_Ibcast(sent, 100000, MPI_INT, 0, comm, &request);
+        else
+            MPI_Igatherv(sent, 0, MPI_INT, received, counts, counts, MPI_INT, 0, comm, &request);
+    } else if (!strcmp(how, "root_i"))
+        MPI_Ibcast(sent, 100000, MPI_INT, odd, comm, &request);
+    else if (!strcmp(how, "operation_i"))
+        MPI_Iallreduce(sent, received, 100000, MPI_INT, odd ? MPI_MAX : MPI_SUM, comm, &request);
+    else if (!strcmp(how, "user_i")) {
+        MPI_Op own;
+        MPI_Op_create(add, 1, &own);
+        MPI_Ireduce(sent, received, 1, MPI_INT, odd ? own : MPI_SUM, 0, comm, &request);
+    } else if (!strcmp(how, "type_i"))
+        MPI_Iallgather(sent, 1, odd ? MPI_FLOAT : MPI_INT, received, 1, odd ? MPI_FLOAT : MPI_INT, comm, &request);
+    else if (!strcmp(how, "count_i"))
+        MPI_Ialltoall(sent, odd ? 2 : 1, MPI_INT, received, odd ? 2 : 1, MPI_INT, comm, &request);
+    else if (!strcmp(how, "count_scan"))
+        MPI_Iscan(sent, received, odd ? 2 : 1, MPI_INT, MPI_SUM, comm, &request);
+    else if (!strcmp(how, "root_init")) {
+        MPI_Scatter_init(sent, 1, MPI_INT, received, 1, MPI_INT, odd, comm, MPI_INFO_NULL, &request);
+        MPI_Start(&request);
+    } else
+        return;
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+}
+
 /* A collective of which rank 1 calls something else than the others. */
 static void mismatch(const char *how)
 {
@@ -28,6 +68,15 @@ static void mismatch(const char *how)
         MPI_Allreduce(sent, received, odd ? 200000 : 100000, MPI_INT, MPI_SUM, comm);
     else if (!strcmp(how, "large_bcast"))
         MPI_Bcast(sent, odd ? 200000 : 100000, MPI_INT, 0, comm);
+    else if (!strcmp(how, "derived")) {
+        MPI_Datatype pair, type = MPI_DOUBLE;
+        MPI_Type_contiguous(2, MPI_INT, &pair);
+        MPI_Type_commit(&pair);
+        MPI_Bcast(sent, 1, odd ? type : pair, 0, comm);
+    } else if (!strcmp(how, "gathered"))
+        MPI_Allgather(sent, 1, odd ? MPI_FLOAT : MPI_INT, received, 1, odd ? MPI_FLOAT : MPI_INT, comm);
+    else if (strstr(how, "_i") || !strcmp(how, "count_scan"))
+        mismatch_under_way(how, odd, sent, received);
     else if (!strcmp(how, "missing") && odd) {
         MPI_Finalize();
         exit(0);

@@ -103,16 +103,70 @@ fn what_was_freed_under_way_is_finished_before_the_end() {
 /// What differs between rank 1 and the others, and the two sides as the message has to tell them. Calls with large vectors take other ways
 /// through the NIC than small ones.
 const MISMATCHES: &[(&str, &str, &str)] = &[
-    ("call", "MPI_Bcast, root 0, 4 bytes", "MPI_Barrier"),
-    ("root", "MPI_Gather, root 1, 4 bytes", "MPI_Gather, root 0, 4 bytes"),
+    ("call", "MPI_Bcast, root 0, 4 bytes of 4-byte integers", "MPI_Barrier"),
+    (
+        "root",
+        "MPI_Gather, root 1, 4 bytes of 4-byte integers",
+        "MPI_Gather, root 0, 4 bytes of 4-byte integers",
+    ),
     ("operation", "MPI_Allreduce, MPI_MAX of i32, 4 bytes", "MPI_Allreduce, MPI_SUM of i32, 4 bytes"),
     ("type", "MPI_Reduce, root 0, MPI_SUM of f32, 4 bytes", "MPI_Reduce, root 0, MPI_SUM of i32, 4 bytes"),
-    ("count", "MPI_Bcast, root 0, 8 bytes", "MPI_Bcast, root 0, 4 bytes"),
-    ("block", "MPI_Gather, root 0, 8 bytes", "MPI_Gather, root 0, 4 bytes"),
+    (
+        "count",
+        "MPI_Bcast, root 0, 8 bytes of 4-byte integers",
+        "MPI_Bcast, root 0, 4 bytes of 4-byte integers",
+    ),
+    (
+        "block",
+        "MPI_Gather, root 0, 8 bytes of 4-byte integers",
+        "MPI_Gather, root 0, 4 bytes of 4-byte integers",
+    ),
     ("kind", "MPI_Exscan, MPI_SUM of i32, 4 bytes", "MPI_Scan, MPI_SUM of i32, 4 bytes"),
     ("large", "MPI_Allreduce, MPI_SUM of i32, 800000 bytes", "MPI_Allreduce, MPI_SUM of i32, 400000 bytes"),
-    ("large_bcast", "MPI_Bcast, root 0, 800000 bytes", "MPI_Bcast, root 0, 400000 bytes"),
+    (
+        "large_bcast",
+        "MPI_Bcast, root 0, 800000 bytes of 4-byte integers",
+        "MPI_Bcast, root 0, 400000 bytes of 4-byte integers",
+    ),
     ("missing", "MPI_Finalize", "MPI_Barrier"),
+    (
+        "derived",
+        "MPI_Bcast, root 0, 8 bytes of 8-byte floating point numbers",
+        "MPI_Bcast, root 0, 8 bytes of 4-byte integers",
+    ),
+    (
+        "gathered",
+        "MPI_Allgather, 4 bytes of 4-byte floating point numbers",
+        "MPI_Allgather, 4 bytes of 4-byte integers",
+    ),
+    ("call_i", "MPI_Ibcast, root 0, 400000 bytes of 4-byte integers", "MPI_Igatherv, root 0"),
+    (
+        "root_i",
+        "MPI_Ibcast, root 1, 400000 bytes of 4-byte integers",
+        "MPI_Ibcast, root 0, 400000 bytes of 4-byte integers",
+    ),
+    (
+        "operation_i",
+        "MPI_Iallreduce, MPI_MAX of i32, 400000 bytes",
+        "MPI_Iallreduce, MPI_SUM of i32, 400000 bytes",
+    ),
+    (
+        "user_i",
+        "MPI_Ireduce, root 0, an operation of the program, 4 bytes",
+        "MPI_Ireduce, root 0, MPI_SUM of i32, 4 bytes",
+    ),
+    (
+        "type_i",
+        "MPI_Iallgather, 4 bytes of 4-byte floating point numbers",
+        "MPI_Iallgather, 4 bytes of 4-byte integers",
+    ),
+    ("count_i", "MPI_Ialltoall, 8 bytes of 4-byte integers", "MPI_Ialltoall, 4 bytes of 4-byte integers"),
+    (
+        "root_init",
+        "MPI_Scatter_init, root 1, 4 bytes of 4-byte integers",
+        "MPI_Scatter_init, root 0, 4 bytes of 4-byte integers",
+    ),
+    ("count_scan", "MPI_Iscan, MPI_SUM of i32, 8 bytes", "MPI_Iscan, MPI_SUM of i32, 4 bytes"),
 ];
 
 #[test]

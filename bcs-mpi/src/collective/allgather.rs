@@ -1,12 +1,13 @@
 //! MPI_Allgather and MPI_Allgatherv (MPI-5.0, §6.7): every member takes every block from the board. One exchange.
 
+use super::block::Agreed;
 use super::buffers::{Blocks, ReceiveBlocks, element_at, place_own, stride, truncated};
 use super::exchange::{Call, Contribution, Flow, Piece, exchange};
 use super::forms;
 use super::gather::{All, Own, others};
 use crate::constants::*;
-use crate::datatype::Datatypes;
 use crate::datatype::buffer::{Outgoing, RECEIVE_NAMES, SEND_NAMES};
+use crate::datatype::{Datatypes, tag_of};
 use crate::error::MpiResult;
 use crate::process;
 use mds::Primitive;
@@ -68,7 +69,12 @@ pub unsafe fn allgather(
     }
     let most_bytes = receive.blocks.iter().map(|block| block.bytes).max().unwrap_or(0);
     if most_bytes > 0 && size > 1 {
-        let call = Call { primitive, comm, root: None, flow: Flow::Between, most_bytes, operation: (0, 0) };
+        let tag = match all.blocks {
+            Blocks::Vector(..) => 0,
+            Blocks::Equal(count) => tag_of(&process.datatypes, count, all.datatype),
+        };
+        let operation = Agreed::new(0, tag).signature;
+        let call = Call { primitive, comm, root: None, flow: Flow::Between, most_bytes, operation };
         let pieces: Vec<Piece> = others(rank, size)
             .map(|member| {
                 let block = &receive.blocks[member as usize];

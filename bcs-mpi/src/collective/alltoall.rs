@@ -1,12 +1,14 @@
 //! MPI_Alltoall and MPI_Alltoallv (MPI-5.0, §6.8): every member puts up all its blocks and takes its own block from each. One exchange; the v
 //! form begins with one in which members tell where blocks lie in their contributions.
 
+use super::block::Agreed;
 use super::buffers::{Blocks, ReceiveBlocks, SendBlocks, place_own, truncated};
 use super::exchange::{Call, Contribution, Flow, Piece, exchange, exchange_but};
 use super::forms;
 use super::gather::{All, most, others};
 use crate::constants::*;
 use crate::datatype::buffer::{RECEIVE_NAMES, SEND_NAMES};
+use crate::datatype::tag_of;
 use crate::error::MpiResult;
 use crate::process::{self, Guard};
 use mds::Primitive;
@@ -105,8 +107,12 @@ pub unsafe fn alltoall(
             .filter(|piece| piece.bytes > 0)
             .collect();
         if most_bytes > 0 {
-            let call =
-                Call { primitive, comm, root: None, flow: Flow::Between, most_bytes, operation: (0, 0) };
+            let tag = match receive.blocks {
+                Blocks::Vector(..) => 0,
+                Blocks::Equal(count) => tag_of(&process.datatypes, count, receive.datatype),
+            };
+            let operation = Agreed::new(0, tag).signature;
+            let call = Call { primitive, comm, root: None, flow: Flow::Between, most_bytes, operation };
             let contribution = Contribution { data: outgoing.data, bytes: outgoing.bytes };
             // In the v form the blocks for several members may be the same bytes.
             let skip = match receive.blocks {

@@ -5,9 +5,9 @@
 
 use super::buffers::{Blocks, Numbers, element_at, null_array, truncated};
 use crate::constants::*;
-use crate::datatype::Layout;
 use crate::datatype::buffer::{Names, check_not_in_place, layout_of};
 use crate::datatype::cursor::copy;
+use crate::datatype::{Layout, tag_of};
 use crate::error::MpiResult;
 use crate::process::Process;
 use crate::progress::party::{Join, Party};
@@ -20,6 +20,24 @@ pub struct Block {
     layout: Layout,
     /// Its bytes, packed.
     pub bytes: usize,
+    /// The tag of its signature: [`tag_of`].
+    pub tag: u16,
+}
+
+/// What members of a collective have to say alike of a block: its bytes and the tag of its signature; nothing where each has its own.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Agreed {
+    /// Its bytes.
+    pub bytes: usize,
+    /// As a descriptor's operation carries it.
+    pub signature: (u8, u8),
+}
+
+impl Agreed {
+    /// About a block of so many bytes, with this tag of its signature.
+    pub fn new(bytes: usize, tag: u16) -> Self {
+        Self { bytes, signature: (tag as u8, (tag >> 8) as u8) }
+    }
 }
 
 /// What a block that is sent looks like on the wire.
@@ -51,6 +69,11 @@ impl Landing {
 }
 
 impl Block {
+    /// What members have to say alike of it.
+    pub fn agreed(&self) -> Agreed {
+        Agreed::new(self.bytes, self.tag)
+    }
+
     /// The block that an address, a count and a datatype describe; `action` is what is to be done with it.
     ///
     /// # Safety
@@ -67,7 +90,8 @@ impl Block {
         action: &'static str,
     ) -> MpiResult<Self> {
         let (layout, bytes) = layout_of(&process.datatypes, names, buffer, count, datatype, action)?;
-        Ok(Self { at: buffer.cast_mut().cast(), layout, bytes })
+        let tag = tag_of(&process.datatypes, count, datatype);
+        Ok(Self { at: buffer.cast_mut().cast(), layout, bytes, tag })
     }
 
     /// As it is sent now.

@@ -3,11 +3,13 @@
 //! Up to a slab, by the NIC's Collective Helper: the root's bytes are buffered and it goes on; each member gets them as soon as it and the
 //! root are there. Larger messages by an exchange in which all read from the root at once.
 
+use super::block::Agreed;
 use super::exchange::{Call, Contribution, Flow, Piece, exchange};
 use super::forms;
 use crate::communicator::meeting::{Arrival, arrive, released, waiting_in};
 use crate::constants::*;
 use crate::datatype::buffer::{Incoming, NAMES, Outgoing};
+use crate::datatype::tag_of;
 use crate::error::MpiResult;
 use crate::process::{self, Guard};
 use mds::Primitive;
@@ -40,6 +42,7 @@ pub unsafe fn bcast(
         return unsafe { forms::bcast(call, buffer, count, datatype, root).map(drop) };
     }
     let (root, rank, size) = (communicator.root(root)?, communicator.rank, communicator.size);
+    let signature = Agreed::new(0, tag_of(&process.datatypes, count, datatype)).signature;
     if rank == root {
         // SAFETY: the caller's promise.
         let outgoing = unsafe { Outgoing::new(&process.datatypes, &NAMES, buffer, count, datatype)? };
@@ -48,7 +51,7 @@ pub unsafe fn bcast(
         }
         // SAFETY: as above; `outgoing` lives until the call is over.
         return unsafe {
-            from_root(&mut process, Primitive::Bcast, comm, root, outgoing.data, outgoing.bytes)
+            from_root(&mut process, Primitive::Bcast, comm, root, signature, (outgoing.data, outgoing.bytes))
         };
     }
     // SAFETY: the caller's promise.
@@ -59,7 +62,7 @@ pub unsafe fn bcast(
     // SAFETY: as above.
     unsafe {
         let all = (0, incoming.bytes);
-        to_member(&mut process, Primitive::Bcast, comm, root, incoming.data, all, incoming.bytes)?;
+        to_member(&mut process, Primitive::Bcast, comm, root, signature, incoming.data, all, incoming.bytes)?;
     };
     if let Some(staged) = &incoming.staged {
         // SAFETY: the caller's promise.
@@ -68,7 +71,7 @@ pub unsafe fn bcast(
     Ok(())
 }
 
-/// The root's part: gives its bytes.
+/// The root's part: gives its bytes; `operation` is what members have to say alike of their datatype.
 ///
 /// # Safety
 /// `data` must be readable for `bytes` bytes.
@@ -77,23 +80,16 @@ pub(super) unsafe fn from_root(
     primitive: Primitive,
     comm: MPI_Comm,
     root: u32,
-    data: *const u8,
-    bytes: usize,
+    operation: (u8, u8),
+    (data, bytes): (*const u8, usize),
 ) -> MpiResult<()> {
     if bytes <= SLAB_BYTES {
-        let arrival = Arrival { kind: CollectiveKind::Broadcast, root, ..Arrival::default() };
+        let arrival = Arrival { kind: CollectiveKind::Broadcast, operation, root, ..Arrival::default() };
         // SAFETY: the caller's promise; up to a slab nothing is read after this.
         unsafe { arrive(process, primitive, comm, &arrival, data, bytes, false)? };
         return Ok(());
     }
-    let call = Call {
-        primitive,
-        comm,
-        root: Some(root),
-        flow: Flow::FromRoot,
-        most_bytes: bytes,
-        operation: (0, 0),
-    };
+    let call = Call { primitive, comm, root: Some(root), flow: Flow::FromRoot, most_bytes: bytes, operation };
     // SAFETY: the caller's promise.
     unsafe { exchange(process, &call, Contribution { data, bytes }, &[]) }
 }
@@ -102,29 +98,25 @@ pub(super) unsafe fn from_root(
 ///
 /// # Safety
 /// `to` must be writable for `bytes` bytes.
+#[allow(clippy::too_many_arguments)]
 pub(super) unsafe fn to_member(
     process: &mut Guard,
     primitive: Primitive,
     comm: MPI_Comm,
     root: u32,
+    operation: (u8, u8),
     to: *mut u8,
     (offset, bytes): (usize, usize),
     message: usize,
 ) -> MpiResult<()> {
     if message > SLAB_BYTES {
-        let call = Call {
-            primitive,
-            comm,
-            root: Some(root),
-            flow: Flow::FromRoot,
-            most_bytes: message,
-            operation: (0, 0),
-        };
+        let call =
+            Call { primitive, comm, root: Some(root), flow: Flow::FromRoot, most_bytes: message, operation };
         let piece = Piece { member: root, offset, bytes, to };
         // SAFETY: the caller's promise.
         return unsafe { exchange(process, &call, Contribution::NOTHING, &[piece]) };
     }
-    let arrival = Arrival { kind: CollectiveKind::Broadcast, root, ..Arrival::default() };
+    let arrival = Arrival { kind: CollectiveKind::Broadcast, operation, root, ..Arrival::default() };
     let what = waiting_in(process.communicator(comm)?, primitive, Some(root), bytes);
     // SAFETY: a member that is not the root contributes nothing.
     let request = unsafe { arrive(process, primitive, comm, &arrival, std::ptr::null(), message, true)? };

@@ -1,12 +1,14 @@
 //! MPI_Gather and MPI_Gatherv (MPI-5.0, §6.5): the root takes every member's block from the board. One exchange; with small blocks only
 //! the root waits.
 
+use super::block::Agreed;
 use super::buffers::{Blocks, ReceiveBlocks, truncated};
 use super::exchange::{Call, Contribution, Flow, Piece, exchange};
 use super::forms;
 use crate::communicator::meeting::{Arrival, meet};
 use crate::constants::*;
 use crate::datatype::buffer::{Outgoing, RECEIVE_NAMES, SEND_NAMES, copy_to, layout_of};
+use crate::datatype::tag_of;
 use crate::error::MpiResult;
 use crate::process::{self, Guard};
 use mds::Primitive;
@@ -84,6 +86,12 @@ pub unsafe fn gather(
     }
     let (root, rank, size) = (communicator.root(root)?, communicator.rank, communicator.size);
     let is_vector = matches!(all.blocks, Blocks::Vector(..));
+    let tag = match all.blocks {
+        Blocks::Vector(..) => 0,
+        Blocks::Equal(count) if rank == root => tag_of(&process.datatypes, count, all.datatype),
+        Blocks::Equal(_) => tag_of(&process.datatypes, own.count, own.datatype),
+    };
+    let operation = Agreed::new(0, tag).signature;
     if rank != root {
         // SAFETY: the caller's promise.
         let outgoing =
@@ -93,8 +101,7 @@ pub unsafe fn gather(
         if most_bytes == 0 {
             return Ok(());
         }
-        let call =
-            Call { primitive, comm, root: Some(root), flow: Flow::ToRoot, most_bytes, operation: (0, 0) };
+        let call = Call { primitive, comm, root: Some(root), flow: Flow::ToRoot, most_bytes, operation };
         let contribution = Contribution { data: outgoing.data, bytes: outgoing.bytes };
         // SAFETY: as above; `outgoing` lives until the exchange is over.
         return unsafe { exchange(&mut process, &call, contribution, &[]) };
@@ -127,8 +134,7 @@ pub unsafe fn gather(
     let room = receive.blocks.iter().map(|block| block.bytes).max().unwrap_or(0);
     let most_bytes = if is_vector && size > 1 { most(&mut process, primitive, comm, room)? } else { room };
     if most_bytes > 0 && size > 1 {
-        let call =
-            Call { primitive, comm, root: Some(root), flow: Flow::ToRoot, most_bytes, operation: (0, 0) };
+        let call = Call { primitive, comm, root: Some(root), flow: Flow::ToRoot, most_bytes, operation };
         let pieces: Vec<Piece> = others(rank, size)
             .map(|member| {
                 let block = &receive.blocks[member as usize];

@@ -7,6 +7,7 @@ use crate::constants::*;
 use crate::datatype::Datatypes;
 use crate::error::{MpiError, MpiResult, Problem};
 use nic_emu::arith::{self, Arithmetic, ElementType, ReduceOp};
+use nic_emu::descriptor::OF_REDUCTION;
 use std::sync::LazyLock;
 
 /// An operation on a type of element.
@@ -163,6 +164,15 @@ impl Operand {
             Element::Nic(element) => Some((self.op as u8, element as u8)),
             Element::Host(_) => None,
         }
+    }
+
+    /// What a board says of it, for members to agree on.
+    pub fn said(&self) -> (u8, u8) {
+        let element = match self.element {
+            Element::Nic(element) => element as u8,
+            Element::Host(element) => u8::MAX - element as u8,
+        };
+        (self.op as u8 | OF_REDUCTION, element)
     }
 
     /// `inout = left op inout`, element by element; `left` is of the lower ranks.

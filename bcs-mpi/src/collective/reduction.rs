@@ -15,6 +15,7 @@ use crate::process::{Guard, Process};
 use crate::progress::task::{unguarded, with};
 use nic_emu::arith::Arithmetic;
 use nic_emu::arith::reduction_tree::ReductionTree;
+use nic_emu::descriptor::OF_PROGRAM;
 use std::ffi::{c_int, c_void};
 use std::num::NonZeroU32;
 use std::ops::{Deref, DerefMut};
@@ -124,6 +125,14 @@ impl Reduction {
         match &self.kind {
             Kind::Predefined(operand, _) => operand.on_nic(),
             Kind::User(_) => None,
+        }
+    }
+
+    /// What a board says of it, for members to agree on.
+    pub fn said(&self) -> (u8, u8) {
+        match &self.kind {
+            Kind::Predefined(operand, _) => operand.said(),
+            Kind::User(_) => (OF_PROGRAM, 0),
         }
     }
 

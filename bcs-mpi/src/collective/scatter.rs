@@ -1,6 +1,7 @@
 //! MPI_Scatter and MPI_Scatterv (MPI-5.0, §6.6): every member takes its block of the root's contribution. As a broadcast of which each
 //! takes a part.
 
+use super::block::Agreed;
 use super::broadcast::{from_root, to_member};
 use super::buffers::{Blocks, SendBlocks, place_own, truncated};
 use super::exchange::{Call, Contribution, Flow, Piece, exchange};
@@ -8,6 +9,7 @@ use super::forms;
 use super::gather::{All, Own, most};
 use crate::constants::*;
 use crate::datatype::buffer::{Incoming, RECEIVE_NAMES, SEND_NAMES};
+use crate::datatype::tag_of;
 use crate::error::MpiResult;
 use crate::process::{self, Guard};
 use mds::Primitive;
@@ -38,6 +40,11 @@ pub unsafe fn scatter(
     }
     let (root, rank, size) = (communicator.root(root)?, communicator.rank, communicator.size);
     let is_vector = matches!(all.blocks, Blocks::Vector(..));
+    let tag = match all.blocks {
+        Blocks::Equal(count) if rank == root => tag_of(&process.datatypes, count, all.datatype),
+        _ => tag_of(&process.datatypes, own.count, own.datatype),
+    };
+    let signature = Agreed::new(0, tag).signature;
     if rank == root {
         // SAFETY: the caller's promise.
         let send = unsafe {
@@ -73,7 +80,7 @@ pub unsafe fn scatter(
             return Ok(());
         }
         // SAFETY: as above.
-        return unsafe { from_root(&mut process, primitive, comm, root, send.data, send.bytes) };
+        return unsafe { from_root(&mut process, primitive, comm, root, signature, (send.data, send.bytes)) };
     }
     // SAFETY: the caller's promise.
     let incoming =
@@ -85,7 +92,18 @@ pub unsafe fn scatter(
         let (bytes, message) = (incoming.bytes, incoming.bytes * size as usize);
         let offset = rank as usize * bytes;
         // SAFETY: as above.
-        unsafe { to_member(&mut process, primitive, comm, root, incoming.data, (offset, bytes), message)? };
+        unsafe {
+            to_member(
+                &mut process,
+                primitive,
+                comm,
+                root,
+                signature,
+                incoming.data,
+                (offset, bytes),
+                message,
+            )?;
+        };
     }
     if let Some(staged) = &incoming.staged {
         // SAFETY: as above.
@@ -104,7 +122,7 @@ unsafe fn give_blocks(
 ) -> MpiResult<()> {
     let table: Vec<u8> = send.blocks.iter().flat_map(|(offset, _)| (*offset as u64).to_ne_bytes()).collect();
     // SAFETY: the table lives until the exchange is over.
-    unsafe { from_root(process, primitive, comm, root, table.as_ptr(), table.len())? };
+    unsafe { from_root(process, primitive, comm, root, (0, 0), (table.as_ptr(), table.len()))? };
     let most_bytes = most(process, primitive, comm, send.bytes)?;
     if most_bytes == 0 {
         return Ok(());
@@ -127,7 +145,9 @@ unsafe fn take_block(
     let (rank, size) = (communicator.rank as usize, communicator.size as usize);
     let mut offset = [0; 8];
     // SAFETY: the offset has eight bytes.
-    unsafe { to_member(process, primitive, comm, root, offset.as_mut_ptr(), (rank * 8, 8), size * 8)? };
+    unsafe {
+        to_member(process, primitive, comm, root, (0, 0), offset.as_mut_ptr(), (rank * 8, 8), size * 8)?;
+    };
     let most_bytes = most(process, primitive, comm, 0)?;
     if most_bytes == 0 {
         return Ok(());

@@ -32,7 +32,7 @@ pub(super) unsafe fn combine_members(
     members: Range<u32>,
     result: &mut [u8],
 ) -> MpiResult<()> {
-    let call = Call { operation: operand.on_nic().unwrap_or((0, 0)), ..*call };
+    let call = Call { operation: operand.said(), ..*call };
     if stream::applies(process, &call)? {
         // SAFETY: the caller's promise.
         return unsafe { combine_large(process, &call, operand, own, offset, members, result) };

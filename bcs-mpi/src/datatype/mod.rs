@@ -30,7 +30,7 @@ mod typemap;
 
 pub use buffer::{Incoming, Outgoing, contiguous_bytes};
 pub use cursor::{Cursor, Layout};
-pub use signature::Signature;
+pub use signature::{Signature, tag_of};
 pub use table::Datatypes;
 pub use typemap::{Measure, Type};
 

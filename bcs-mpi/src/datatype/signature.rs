@@ -5,6 +5,8 @@
 //! signature is ever written out.
 
 use super::basic::Basic;
+use super::table::Datatypes;
+use crate::constants::*;
 
 const PRIME: u64 = (1 << 61) - 1;
 /// Some number of that size without structure.
@@ -18,26 +20,98 @@ fn plus(a: u64, b: u64) -> u64 {
     (a + b) % PRIME
 }
 
+/// What all elements are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Elements {
+    /// There are none.
+    None,
+    /// All of this kind: [`kind_of`].
+    Alike(u16),
+    /// Of several kinds.
+    Mixed,
+    /// Some are bytes or packed: they stand for anything.
+    Anything,
+}
+
+/// The tag of a type of bytes or packed data: it matches any other.
+const ANYTHING: u16 = 0;
+/// A tag that is made of a hash.
+const HASHED: u16 = 0x8000;
+
+/// A number for elements that programs take for each other, by what they are and how long: integers of all languages, signed and unsigned, are
+/// alike; 0 for what matches anything.
+const fn kind_of(datatype: &Datatype) -> u16 {
+    let kind = match datatype.class {
+        Class::CInteger
+        | Class::FortranInteger
+        | Class::MultiLanguage
+        | Class::Logical
+        | Class::Character => 1,
+        Class::Floating => 2,
+        Class::Complex => 3,
+        Class::Byte | Class::Packed | Class::Pair | Class::Null => return ANYTHING,
+    };
+    kind << 8 | datatype.size as u16
+}
+
+/// The kind of the elements of every predefined datatype, by handle.
+static KINDS: [u16; 256] = {
+    let mut table = [ANYTHING; 256];
+    let mut index = 0;
+    while index < DATATYPES.len() {
+        table[DATATYPES[index].handle.0 - MPI_DATATYPE_NULL.0] = kind_of(&DATATYPES[index]);
+        index += 1;
+    }
+    table
+};
+
+/// The tag of `count` elements of a datatype: what members of a collective compare of their signatures. Types that match have the same, or one has 0; of types
+/// that do not match nearly all have different ones.
+#[inline]
+pub fn tag_of(datatypes: &Datatypes, count: i64, datatype: MPI_Datatype) -> u16 {
+    match KINDS.get(datatype.0.wrapping_sub(MPI_DATATYPE_NULL.0)) {
+        Some(kind) => *kind,
+        None => datatypes
+            .committed("datatype", datatype)
+            .map_or(ANYTHING, |of| of.signature().repeated(count).tag()),
+    }
+}
+
 /// The hash of a signature, with what composing it takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Signature {
     hash: u64,
     /// The base to the power of the number of elements.
     power: u64,
+    elements: Elements,
 }
 
 impl Signature {
     /// That of nothing.
-    pub const EMPTY: Self = Self { hash: 0, power: 1 };
+    pub const EMPTY: Self = Self { hash: 0, power: 1, elements: Elements::None };
 
     /// That of one element.
     pub fn of(basic: &Basic) -> Self {
-        Self { hash: basic.datatype.0 as u64 % PRIME, power: BASE }
+        let elements = match predefined_datatype(basic.datatype).map_or(ANYTHING, kind_of) {
+            ANYTHING => Elements::Anything,
+            kind => Elements::Alike(kind),
+        };
+        Self { hash: basic.datatype.0 as u64 % PRIME, power: BASE, elements }
     }
 
     /// This one, then the other.
     pub fn then(self, other: Self) -> Self {
-        Self { hash: plus(times(self.hash, other.power), other.hash), power: times(self.power, other.power) }
+        let elements = match (self.elements, other.elements) {
+            (Elements::None, elements) | (elements, Elements::None) => elements,
+            (Elements::Anything, _) | (_, Elements::Anything) => Elements::Anything,
+            (one, another) if one == another => one,
+            _ => Elements::Mixed,
+        };
+        Self {
+            hash: plus(times(self.hash, other.power), other.hash),
+            power: times(self.power, other.power),
+            elements,
+        }
     }
 
     /// `count` times this one.
@@ -53,6 +127,17 @@ impl Signature {
         result
     }
 
+    /// What members of a collective compare: see [`tag_of`].
+    pub fn tag(self) -> u16 {
+        match self.elements {
+            Elements::None | Elements::Anything => ANYTHING,
+            Elements::Alike(kind) => kind,
+            Elements::Mixed => {
+                (self.hash ^ self.hash >> 16 ^ self.hash >> 32 ^ self.hash >> 48) as u16 | HASHED
+            }
+        }
+    }
+
     /// The hash.
     pub fn hash(self) -> u64 {
         self.hash
@@ -62,7 +147,6 @@ impl Signature {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::constants::*;
 
     fn of(datatype: MPI_Datatype) -> Signature {
         Signature::of(&Basic { datatype, bytes: 4, offset: 0 })
@@ -78,5 +162,21 @@ mod tests {
         }
         assert_ne!(of(MPI_INT).then(of(MPI_DOUBLE)), of(MPI_DOUBLE).then(of(MPI_INT)));
         assert_ne!(of(MPI_INT).repeated(3), of(MPI_INT).repeated(4));
+    }
+
+    #[test]
+    fn tags_tell_types_apart_that_do_not_match_and_no_others() {
+        let types = Datatypes::new();
+        let tag = |datatype| tag_of(&types, 3, datatype);
+        assert_ne!(tag(MPI_INT), tag(MPI_FLOAT));
+        assert_ne!(tag(MPI_INT), tag(MPI_DOUBLE));
+        assert_ne!(tag(MPI_C_FLOAT_COMPLEX), tag(MPI_DOUBLE));
+        assert_eq!(tag(MPI_INT), tag(MPI_INTEGER));
+        assert_eq!(tag(MPI_BYTE), ANYTHING);
+        assert_eq!(of(MPI_INT).repeated(7).tag(), tag(MPI_INT));
+        let mixed = of(MPI_INT).then(of(MPI_DOUBLE));
+        assert_ne!(mixed.tag(), of(MPI_DOUBLE).then(of(MPI_INT)).tag());
+        assert_eq!(mixed.repeated(6).tag(), mixed.then(mixed).repeated(3).tag());
+        assert_eq!(mixed.then(of(MPI_BYTE)).tag(), ANYTHING);
     }
 }

@@ -227,15 +227,27 @@ impl Party {
         released.await.map(Some)
     }
 
-    unsafe fn arrive(
-        &self,
-        process: &mut Process,
-        arrival: &Arrival,
-        data: *const u8,
-        bytes: usize,
-        wanted: bool,
-    ) -> MpiResult<Option<Waiter>> {
-        let collective = Collective {
+    /// Tells the NIC of an operation that goes by messages, so that members who call what does not fit are found: with the root, the
+    /// operation or the signature of the datatype, and the bytes about which all have to say the same.
+    ///
+    /// # Errors
+    /// The NIC fails.
+    pub fn announce(&self, root: u32, operation: (u8, u8), bytes: usize) -> MpiResult {
+        if self.size == 1 {
+            return Ok(());
+        }
+        with(|process| {
+            let arrival = Arrival { operation, root, most_bytes: bytes, ..Arrival::default() };
+            let collective = self.collective(process, &arrival)?;
+            // SAFETY: nothing is given.
+            unsafe { process.port.post_collective(&collective, std::ptr::null(), 0, false)? };
+            process.progress.has_posted = true;
+            Ok(())
+        })
+    }
+
+    fn collective(&self, process: &mut Process, arrival: &Arrival) -> MpiResult<Collective> {
+        Ok(Collective {
             kind: arrival.kind,
             operation: arrival.operation,
             context: self.context,
@@ -245,7 +257,18 @@ impl Party {
             most_bytes: arrival.most_bytes as u64,
             sequence: self.next_number(process)?,
             local: self.local,
-        };
+        })
+    }
+
+    unsafe fn arrive(
+        &self,
+        process: &mut Process,
+        arrival: &Arrival,
+        data: *const u8,
+        bytes: usize,
+        wanted: bool,
+    ) -> MpiResult<Option<Waiter>> {
+        let collective = self.collective(process, arrival)?;
         let awaits = match arrival.kind {
             CollectiveKind::Broadcast if self.rank != arrival.root => {
                 let root = self.peers.job_rank(arrival.root);

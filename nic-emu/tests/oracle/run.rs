@@ -9,9 +9,12 @@ use nic_emu::descriptor::CollectiveKind;
 use nic_emu::matching::Envelope;
 use nic_emu::memory::NicMemory;
 use nic_emu::port::{Posted, Send};
-use nic_emu::slab::SLABS;
+use nic_emu::slab::{OF_COLLECTIVES, SLABS};
 use std::cell::Cell;
 use std::sync::Arc;
+
+/// Slabs of a rank that messages may take.
+const OF_MESSAGES: usize = SLABS - OF_COLLECTIVES as usize;
 
 thread_local! {
     /// The virtual clock of the machine that this thread runs.
@@ -202,16 +205,16 @@ impl<M: Machine> Run<'_, M> {
         self.until_finished();
         let context = self.program.comms[0].context;
         for i in 0..self.ranks.len() {
-            // As many buffered messages to itself as it has slabs: all are buffered, so all slabs are there.
+            // As many buffered messages to itself as it has slabs for them: all are buffered, so all those slabs are there.
             let data = [7; 100];
             let send = Send { context, source: i as u32, tag: 99, destination: i as u32, synchronous: false };
-            for slab in 0..SLABS {
+            for slab in 0..OF_MESSAGES {
                 // SAFETY: buffered, or else the test fails.
                 let posted =
                     unsafe { self.ranks[i].port().post_send(&send, data.as_ptr(), data.len()) }.unwrap();
                 assert_eq!(posted, Posted::Complete, "rank {i} has lost slabs: only {slab} are left");
             }
-            let mut back = vec![[0; 100]; SLABS];
+            let mut back = vec![[0; 100]; OF_MESSAGES];
             let envelope = Envelope { context, source: i as u32, tag: 99 };
             let mut requests: Vec<u32> = Vec::new();
             for buffer in &mut back {

@@ -1,6 +1,6 @@
 //! Allgather: every member sends its block to all others, beginning with the next one, so that no member is everybody's first. One step.
 
-use super::super::block::{Block, post_landing, post_wire};
+use super::super::block::{Agreed, Block, post_landing, post_wire};
 use crate::error::MpiResult;
 use crate::progress::party::{Join, Party};
 
@@ -8,7 +8,8 @@ use crate::progress::party::{Join, Party};
 ///
 /// # Errors
 /// A block is longer than its place; the NIC fails.
-pub async fn allgather(party: Party, own: Option<Block>, all: Vec<Block>) -> MpiResult {
+pub async fn allgather(party: Party, own: Option<Block>, all: Vec<Block>, agreed: Agreed) -> MpiResult {
+    party.announce(0, agreed.signature, agreed.bytes)?;
     let mut join = Join::new();
     let mine = &all[party.rank as usize];
     if let Some(own) = &own {

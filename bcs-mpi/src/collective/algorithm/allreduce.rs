@@ -32,10 +32,16 @@ pub async fn allreduce(party: Party, reduction: Reduction, operands: Operands) -
             // SAFETY: as above.
             unsafe { party.on_nic(&arrival, (from, bytes), 0, (to, bytes)).await }
         }
-        // SAFETY: as above.
-        Way::Shares => unsafe { by_shares(&party, &reduction, from, to, count).await },
-        // SAFETY: as above.
-        Way::Tree => unsafe { along_trees(&party, &reduction, from, to, count).await },
+        Way::Shares => {
+            party.announce(0, reduction.said(), bytes)?;
+            // SAFETY: as above.
+            unsafe { by_shares(&party, &reduction, from, to, count).await }
+        }
+        Way::Tree => {
+            party.announce(0, reduction.said(), bytes)?;
+            // SAFETY: as above.
+            unsafe { along_trees(&party, &reduction, from, to, count).await }
+        }
     }
 }
 

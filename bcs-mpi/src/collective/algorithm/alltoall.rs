@@ -1,6 +1,6 @@
 //! Alltoall, of all kinds: every member sends every other its block, beginning with the next one. One step.
 
-use super::super::block::{Block, post_landing, post_wire};
+use super::super::block::{Agreed, Block, post_landing, post_wire};
 use crate::error::MpiResult;
 use crate::progress::party::{Join, Party};
 
@@ -8,7 +8,13 @@ use crate::progress::party::{Join, Party};
 ///
 /// # Errors
 /// A block is longer than its place; the NIC fails.
-pub async fn alltoall(party: Party, send: Option<Vec<Block>>, receive: Vec<Block>) -> MpiResult {
+pub async fn alltoall(
+    party: Party,
+    send: Option<Vec<Block>>,
+    receive: Vec<Block>,
+    agreed: Agreed,
+) -> MpiResult {
+    party.announce(0, agreed.signature, agreed.bytes)?;
     let mut join = Join::new();
     if let Some(send) = &send {
         let own = party.rank as usize;

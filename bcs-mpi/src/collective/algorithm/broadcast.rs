@@ -17,7 +17,8 @@ pub async fn broadcast(party: Party, block: Block, root: u32) -> MpiResult {
         return Ok(());
     }
     if block.bytes <= policy::most_on_nic(&party) {
-        let arrival = Arrival { kind: CollectiveKind::Broadcast, root, ..Arrival::default() };
+        let operation = block.agreed().signature;
+        let arrival = Arrival { kind: CollectiveKind::Broadcast, operation, root, ..Arrival::default() };
         if party.rank == root {
             let wire = block.wire();
             // SAFETY: the wire lives until the message is buffered.
@@ -29,6 +30,7 @@ pub async fn broadcast(party: Party, block: Block, root: u32) -> MpiResult {
         block.land(&landing);
         return Ok(());
     }
+    party.announce(root, block.agreed().signature, block.bytes)?;
     // Ranks are counted from the root.
     let size = party.size;
     let place = (party.rank + size - root) % size;

@@ -1,6 +1,6 @@
 //! Gather: every member sends its block to the root, which has posted all receives. One step.
 
-use super::super::block::{Block, post_landing, post_wire};
+use super::super::block::{Agreed, Block, post_landing, post_wire};
 use crate::error::MpiResult;
 use crate::progress::party::{Join, Party};
 
@@ -8,7 +8,14 @@ use crate::progress::party::{Join, Party};
 ///
 /// # Errors
 /// A block is longer than its place; the NIC fails.
-pub async fn gather(party: Party, own: Option<Block>, all: Vec<Block>, root: u32) -> MpiResult {
+pub async fn gather(
+    party: Party,
+    own: Option<Block>,
+    all: Vec<Block>,
+    root: u32,
+    agreed: Agreed,
+) -> MpiResult {
+    party.announce(root, agreed.signature, agreed.bytes)?;
     let mut join = Join::new();
     if party.rank != root {
         let Some(own) = own.filter(|own| own.bytes > 0) else { return Ok(()) };

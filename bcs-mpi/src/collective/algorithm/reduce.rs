@@ -46,10 +46,16 @@ pub async fn reduce(party: Party, reduction: Reduction, operands: Operands, root
             // SAFETY: as above.
             unsafe { party.on_nic(&arrival, (from, bytes), 0, (to, room)).await }
         }
-        // SAFETY: as above.
-        Way::Shares => unsafe { by_shares(&party, &reduction, (from, to, count), root).await },
-        // SAFETY: as above.
-        Way::Tree => unsafe { along_tree(&party, &reduction, (from, to, count), root).await },
+        Way::Shares => {
+            party.announce(root, reduction.said(), bytes)?;
+            // SAFETY: as above.
+            unsafe { by_shares(&party, &reduction, (from, to, count), root).await }
+        }
+        Way::Tree => {
+            party.announce(root, reduction.said(), bytes)?;
+            // SAFETY: as above.
+            unsafe { along_tree(&party, &reduction, (from, to, count), root).await }
+        }
     }
 }
 

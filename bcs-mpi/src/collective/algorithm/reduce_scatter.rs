@@ -16,6 +16,7 @@ pub async fn reduce_scatter(
     operands: Operands,
     shares: Vec<usize>,
 ) -> MpiResult {
+    party.announce(0, reduction.said(), operands.count * reduction.element)?;
     let mut first = 0;
     let mut own: Vec<Vector> = Vec::with_capacity(shares.len());
     for &share in &shares {

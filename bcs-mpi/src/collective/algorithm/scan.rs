@@ -18,6 +18,7 @@ pub async fn scan(party: Party, reduction: Reduction, operands: Operands, kind: 
     if own.is_empty() {
         return Ok(());
     }
+    party.announce(0, reduction.said(), own.len())?;
     let mut vectors: Vec<Vector> = (0..party.rank).map(|_| Vector::new(own.len())).collect();
     let mut join = Join::new();
     for (member, vector) in vectors.iter_mut().enumerate() {

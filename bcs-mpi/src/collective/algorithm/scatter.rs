@@ -1,6 +1,6 @@
 //! Scatter: the root sends every member its block. One step.
 
-use super::super::block::{Block, post_landing, post_wire};
+use super::super::block::{Agreed, Block, post_landing, post_wire};
 use crate::error::MpiResult;
 use crate::progress::party::{Join, Party};
 
@@ -8,7 +8,14 @@ use crate::progress::party::{Join, Party};
 ///
 /// # Errors
 /// A block is longer than its place; the NIC fails.
-pub async fn scatter(party: Party, all: Vec<Block>, own: Option<Block>, root: u32) -> MpiResult {
+pub async fn scatter(
+    party: Party,
+    all: Vec<Block>,
+    own: Option<Block>,
+    root: u32,
+    agreed: Agreed,
+) -> MpiResult {
+    party.announce(root, agreed.signature, agreed.bytes)?;
     let mut join = Join::new();
     if party.rank != root {
         let Some(own) = own.filter(|own| own.bytes > 0) else { return Ok(()) };

@@ -1,7 +1,7 @@
 //! Calls that move data: their arguments, checked and resolved into blocks (MPI-5.0, §6.3 to §6.8).
 
 use super::super::algorithm;
-use super::super::block::{Block, Places, blocks};
+use super::super::block::{Agreed, Block, Places, blocks};
 use super::super::buffers::Blocks;
 use super::super::gather::{All, Own};
 use super::super::inter;
@@ -31,6 +31,14 @@ impl<P> Everyone<P> {
 impl<P: Copy> From<&All<P>> for Everyone<P> {
     fn from(all: &All<P>) -> Self {
         Self::of(all.buffer, all.blocks, all.datatype)
+    }
+}
+
+/// What members have to say alike of this block: nothing in a v or w form.
+fn agreed<P>(all: &Everyone<P>, block: Option<&Block>) -> Agreed {
+    match all.places {
+        Places::Of(Blocks::Equal(_), _) => block.map_or(Agreed::default(), Block::agreed),
+        _ => Agreed::default(),
     }
 }
 
@@ -113,7 +121,10 @@ pub unsafe fn gather(
             Some(unsafe { Block::new(&process, &SEND_NAMES, own.buffer, own.count, own.datatype, "sent")? })
         }
     };
-    call.launch(&mut process, move |party| algorithm::gather(party, own.clone(), receive.clone(), root))
+    let agreed = agreed(all, own.as_ref().or(receive.get(rank as usize)));
+    call.launch(&mut process, move |party| {
+        algorithm::gather(party, own.clone(), receive.clone(), root, agreed)
+    })
 }
 
 /// MPI_Iscatter, MPI_Iscatterv and their kin.
@@ -148,7 +159,8 @@ pub unsafe fn scatter(
             Block::new(&process, &RECEIVE_NAMES, own.buffer, own.count, own.datatype, "received")?
         }),
     };
-    call.launch(&mut process, move |party| algorithm::scatter(party, send.clone(), own.clone(), root))
+    let agreed = agreed(all, own.as_ref().or(send.get(rank as usize)));
+    call.launch(&mut process, move |party| algorithm::scatter(party, send.clone(), own.clone(), root, agreed))
 }
 
 /// MPI_Iallgather, MPI_Iallgatherv and their kin.
@@ -179,7 +191,8 @@ pub unsafe fn allgather(
             Some(unsafe { Block::new(&process, &SEND_NAMES, own.buffer, own.count, own.datatype, "sent")? })
         }
     };
-    call.launch(&mut process, move |party| algorithm::allgather(party, own.clone(), receive.clone()))
+    let agreed = agreed(all, own.as_ref().or(receive.first()));
+    call.launch(&mut process, move |party| algorithm::allgather(party, own.clone(), receive.clone(), agreed))
 }
 
 /// MPI_Ialltoall, MPI_Ialltoallv, MPI_Alltoallw and their kin.
@@ -209,5 +222,8 @@ pub unsafe fn alltoall(
         // SAFETY: as above.
         false => Some(unsafe { blocks(&process, &SEND_NAMES, send.buffer, &send.places, size, "sent")? }),
     };
-    call.launch(&mut process, move |party| algorithm::alltoall(party, outgoing.clone(), incoming.clone()))
+    let agreed = agreed(receive, incoming.first());
+    call.launch(&mut process, move |party| {
+        algorithm::alltoall(party, outgoing.clone(), incoming.clone(), agreed)
+    })
 }
