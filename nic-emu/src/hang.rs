@@ -6,6 +6,7 @@
 
 use crate::buffer_sender::BufferSender;
 use crate::descriptor::{ANY_SOURCE, ANY_TAG};
+use crate::memory::FIRST_MATCHED_CONTEXT;
 use crate::memory::{Corrupt, NicMemory};
 use crate::pool::NONE;
 use crate::queue::MatchQueues;
@@ -17,8 +18,14 @@ use std::fmt;
 
 /// Context of `MPI_COMM_WORLD` (its point-to-point half; the collective half is the next number, and so for all).
 pub const WORLD_CONTEXT: u32 = 2;
-/// Context of `MPI_COMM_SELF`.
-pub const SELF_CONTEXT: u32 = 4;
+/// The first context of those that are `MPI_COMM_SELF`, above all that communicators take.
+const SELF_CONTEXTS: u32 = u32::MAX << 27;
+
+/// Context of a rank's `MPI_COMM_SELF`: one of its own, because collectives are told apart by context and number alone.
+#[must_use]
+pub const fn self_context(rank: u32) -> u32 {
+    SELF_CONTEXTS + 2 * rank
+}
 
 /// What one rank does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -211,7 +218,7 @@ impl HangReport {
 pub(crate) fn communicator(context: u32) -> String {
     match context & !1 {
         WORLD_CONTEXT => "MPI_COMM_WORLD".into(),
-        SELF_CONTEXT => "MPI_COMM_SELF".into(),
+        SELF_CONTEXTS..FIRST_MATCHED_CONTEXT => "MPI_COMM_SELF".into(),
         other => format!("communicator {other}"),
     }
 }

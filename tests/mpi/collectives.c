@@ -173,11 +173,37 @@ static void unrooted(int n)
         CHECK_INT(theirs[i], size * (size - 1) / 2 * (first + i));
 }
 
+/* Every rank for itself, at its own pace and with other lengths: collectives of MPI_COMM_SELF have nothing to do with each other. */
+static void alone(void)
+{
+    enum { LONGEST = 40 };
+    int give[LONGEST], take[LONGEST], count = 1 + rank % LONGEST;
+    for (int i = 0; i < 500; i++) {
+        for (int j = 0; j < count; j++)
+            give[j] = rank + i + j, take[j] = -1;
+        MPI_Exscan(give, take, count, MPI_INT, MPI_SUM, MPI_COMM_SELF);
+        CHECK_INT(take[0], -1);
+        MPI_Scan(give, take, count, MPI_INT, MPI_SUM, MPI_COMM_SELF);
+        CHECK_INT(take[count - 1], give[count - 1]);
+        MPI_Barrier(MPI_COMM_SELF);
+        take[0] = -1;
+        MPI_Reduce_scatter_block(give, take, count, MPI_INT, MPI_MAX, MPI_COMM_SELF);
+        CHECK_INT(take[0], give[0]);
+        take[0] = -1;
+        MPI_Alltoall(give, count, MPI_INT, take, count, MPI_INT, MPI_COMM_SELF);
+        CHECK_INT(take[count - 1], give[count - 1]);
+        MPI_Bcast(take, count, MPI_INT, 0, MPI_COMM_SELF);
+        MPI_Gather(give, count, MPI_INT, take, count, MPI_INT, 0, MPI_COMM_SELF);
+        CHECK_INT(take[0], give[0]);
+    }
+}
+
 int main(int argc, char **argv)
 {
     const int lengths[] = {1, 2, 7, 500, 4500, MOST};
     start(&argc, &argv);
     CHECK(size <= MOST_RANKS);
+    alone();
     for (int l = 0; l < 6; l++) {
         for (int root = 0; root < (lengths[l] > 4500 ? 1 : size); root++)
             rooted(lengths[l], root);

@@ -27,7 +27,7 @@ use crate::handle::{Kind, Stale, Table};
 use crate::process::{self, Process};
 use crate::topology::Topology;
 use hints::Hints;
-use nic_emu::hang::{SELF_CONTEXT, WORLD_CONTEXT};
+use nic_emu::hang::{WORLD_CONTEXT, self_context};
 use std::ffi::c_int;
 
 /// A communicator.
@@ -184,7 +184,7 @@ impl Communicators {
         let alone = Group::Range { first: rank, size: 1 };
         Self {
             world: make(WORLD_CONTEXT, all, "MPI_COMM_WORLD", rank, (local_index, size as u16)),
-            own: make(SELF_CONTEXT, alone, "MPI_COMM_SELF", 0, (0, 1)),
+            own: make(self_context(rank), alone, "MPI_COMM_SELF", 0, (0, 1)),
             table: Table::new(Kind::Communicator),
             has_world: false,
             keys: Keys::of_kind(0),
