@@ -124,6 +124,8 @@ static void collectives(void)
     MPI_Datatype types[2] = {MPI_INT, MPI_INT};
     int bytes[2] = {0, 40}, sends[2] = {rank + 1, rank + 1}, code;
     MPI_Request request;
+    code = MPI_Alltoallv(sent, sends, places, MPI_INT, got, expected, places, MPI_INT, MPI_COMM_WORLD);
+    block_told(code, "MPI_Alltoallv", 8, 4, 1);
     code = MPI_Alltoallw(sent, sends, bytes, types, got, expected, bytes, types, MPI_COMM_WORLD);
     block_told(code, "MPI_Alltoallw", 8, 4, 1);
     MPI_Iallgatherv(sent, rank + 1, MPI_INT, got, expected, places, MPI_INT, MPI_COMM_WORLD, &request);
@@ -137,6 +139,9 @@ static void collectives(void)
     code = MPI_Wait(&request, MPI_STATUS_IGNORE);
     block_told(code, "MPI_Wait", 8, 4, 1);
     MPI_Request_free(&request);
+    /* The other way round: rank 1 is the root, and rank 0 has less room than it sends. */
+    code = MPI_Scatterv(sent, (int[]){2, 1}, places, MPI_INT, got, 1, MPI_INT, 1, MPI_COMM_WORLD);
+    block_told(code, "MPI_Scatterv", 8, 4, 1);
     /* Still well. */
     code = MPI_Allgather(&rank, 1, MPI_INT, got, 1, MPI_INT, MPI_COMM_WORLD);
     CHECK_INT(code, MPI_SUCCESS);

@@ -2,7 +2,7 @@
 //! form begins with one in which members tell where blocks lie in their contributions.
 
 use super::block::Agreed;
-use super::buffers::{Blocks, ReceiveBlocks, SendBlocks, place_own, truncated};
+use super::buffers::{Blocks, ENTRY_BYTES, ReceiveBlocks, SendBlocks, place_own, truncated};
 use super::exchange::{Call, Contribution, Flow, Piece, exchange, exchange_but};
 use super::forms;
 use super::gather::{All, most, others};
@@ -87,9 +87,17 @@ pub unsafe fn alltoall(
         // SAFETY: as above.
         unsafe { place_own(outgoing.data.wrapping_add(offset), bytes, mine) };
     }
+    let mut cut = Ok(());
     if size > 1 {
         let offsets = match receive.blocks {
-            Blocks::Vector(..) => tell_offsets(&mut process, primitive, comm, &outgoing)?,
+            Blocks::Vector(..) => {
+                let told = tell_blocks(&mut process, primitive, comm, &outgoing)?;
+                cut = others(rank, size).try_for_each(|member| {
+                    let (sent, room) = (told[member as usize].1, incoming.blocks[member as usize].bytes);
+                    if sent > room { Err(truncated(sent, room, member)) } else { Ok(()) }
+                });
+                told.into_iter().map(|(offset, _)| offset).collect()
+            }
             Blocks::Equal(_) => {
                 let each = incoming.blocks[0].bytes;
                 vec![rank as usize * each; size as usize]
@@ -125,28 +133,33 @@ pub unsafe fn alltoall(
     }
     // SAFETY: as above.
     unsafe { incoming.unpack() };
-    Ok(())
+    // Others count on this member's part in the exchange, so the error comes last.
+    cut
 }
 
-/// Where this member's block begins in every other's contribution.
-fn tell_offsets(
+/// Where this member's block begins in every other's contribution, and its bytes.
+fn tell_blocks(
     process: &mut Guard,
     primitive: Primitive,
     comm: MPI_Comm,
     outgoing: &SendBlocks,
-) -> MpiResult<Vec<usize>> {
+) -> MpiResult<Vec<(usize, usize)>> {
     let communicator = process.communicator(comm)?;
     let (rank, size) = (communicator.rank, communicator.size);
-    let table: Vec<u8> =
-        outgoing.blocks.iter().flat_map(|(offset, _)| (*offset as u64).to_ne_bytes()).collect();
-    let mut offsets = vec![[0u8; 8]; size as usize];
-    let places: Vec<*mut u8> = offsets.iter_mut().map(|offset| offset.as_mut_ptr()).collect();
+    let table = outgoing.table();
+    let mut told = vec![[0u64; 2]; size as usize];
+    let places: Vec<*mut u8> = told.iter_mut().map(|entry| entry.as_mut_ptr().cast()).collect();
     let pieces: Vec<Piece> = others(rank, size)
-        .map(|member| Piece { member, offset: rank as usize * 8, bytes: 8, to: places[member as usize] })
+        .map(|member| Piece {
+            member,
+            offset: rank as usize * ENTRY_BYTES,
+            bytes: ENTRY_BYTES,
+            to: places[member as usize],
+        })
         .collect();
     let call =
         Call { primitive, comm, root: None, flow: Flow::Between, most_bytes: table.len(), operation: (0, 0) };
-    // SAFETY: the table and the offsets live until the exchange is over; each offset has eight bytes.
+    // SAFETY: the table and the entries live until the exchange is over; each entry has its bytes.
     unsafe { exchange(process, &call, Contribution { data: table.as_ptr(), bytes: table.len() }, &pieces)? };
-    Ok(offsets.into_iter().map(|offset| u64::from_ne_bytes(offset) as usize).collect())
+    Ok(told.into_iter().map(|[offset, bytes]| (offset as usize, bytes as usize)).collect())
 }

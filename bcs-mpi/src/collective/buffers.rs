@@ -157,6 +157,17 @@ impl SendBlocks {
     }
 }
 
+/// Bytes of a block's offset and length in [`SendBlocks::table`].
+pub const ENTRY_BYTES: usize = size_of::<[u64; 2]>();
+
+impl SendBlocks {
+    /// Offset and length of each block, for the others to read.
+    pub fn table(&self) -> Vec<u8> {
+        let entry = |&(offset, bytes): &(usize, usize)| [offset as u64, bytes as u64].map(u64::to_ne_bytes);
+        self.blocks.iter().flat_map(entry).flatten().collect()
+    }
+}
+
 /// All blocks that a member receives.
 pub struct ReceiveBlocks {
     /// Where each goes.

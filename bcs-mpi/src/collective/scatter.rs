@@ -3,7 +3,7 @@
 
 use super::block::Agreed;
 use super::broadcast::{from_root, to_member};
-use super::buffers::{Blocks, SendBlocks, place_own, truncated};
+use super::buffers::{Blocks, ENTRY_BYTES, SendBlocks, place_own, truncated};
 use super::exchange::{Call, Contribution, Flow, Piece, exchange};
 use super::forms;
 use super::gather::{All, Own, most};
@@ -112,7 +112,7 @@ pub unsafe fn scatter(
     Ok(())
 }
 
-/// The root's part when members do not know where their blocks lie: a table of offsets first, then the blocks.
+/// The root's part when members do not know where their blocks lie: a table of offsets and lengths first, then the blocks.
 unsafe fn give_blocks(
     process: &mut Guard,
     primitive: Primitive,
@@ -120,7 +120,7 @@ unsafe fn give_blocks(
     root: u32,
     send: &SendBlocks,
 ) -> MpiResult<()> {
-    let table: Vec<u8> = send.blocks.iter().flat_map(|(offset, _)| (*offset as u64).to_ne_bytes()).collect();
+    let table = send.table();
     // SAFETY: the table lives until the exchange is over.
     unsafe { from_root(process, primitive, comm, root, (0, 0), (table.as_ptr(), table.len()))? };
     let most_bytes = most(process, primitive, comm, send.bytes)?;
@@ -143,20 +143,21 @@ unsafe fn take_block(
 ) -> MpiResult<()> {
     let communicator = process.communicator(comm)?;
     let (rank, size) = (communicator.rank as usize, communicator.size as usize);
-    let mut offset = [0; 8];
-    // SAFETY: the offset has eight bytes.
-    unsafe {
-        to_member(process, primitive, comm, root, (0, 0), offset.as_mut_ptr(), (rank * 8, 8), size * 8)?;
-    };
+    let mut entry = [0u64; 2];
+    let (to, from) = (entry.as_mut_ptr().cast(), (rank * ENTRY_BYTES, ENTRY_BYTES));
+    // SAFETY: the entry has its bytes.
+    unsafe { to_member(process, primitive, comm, root, (0, 0), to, from, size * ENTRY_BYTES)? };
     let most_bytes = most(process, primitive, comm, 0)?;
     if most_bytes == 0 {
         return Ok(());
     }
     let call =
         Call { primitive, comm, root: Some(root), flow: Flow::FromRoot, most_bytes, operation: (0, 0) };
-    let offset = u64::from_ne_bytes(offset) as usize;
+    let [offset, sent] = entry.map(|number| number as usize);
     let piece = Piece { member: root, offset, bytes: incoming.bytes, to: incoming.data };
     let pieces = if incoming.bytes > 0 { std::slice::from_ref(&piece) } else { &[] };
     // SAFETY: the caller's promise.
-    unsafe { exchange(process, &call, Contribution::NOTHING, pieces) }
+    unsafe { exchange(process, &call, Contribution::NOTHING, pieces)? };
+    // Others count on this member's part in the exchange, so the error comes last.
+    if sent > incoming.bytes { Err(truncated(sent, incoming.bytes, root)) } else { Ok(()) }
 }
