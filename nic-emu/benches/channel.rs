@@ -78,7 +78,8 @@ impl Rank<'_> {
             bytes: bytes as u64,
         };
         let transfer = self.memory.transfer(from).expect("a transfer for each direction");
-        transfer.start(&pair, window.then_some(from), bytes as u64);
+        transfer.prepare(&pair, window.then_some(from), bytes as u64);
+        transfer.begin();
         self.turn(from).fetch_add(1, Ordering::Release);
     }
 

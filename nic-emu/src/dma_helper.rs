@@ -77,13 +77,17 @@ impl<'m> DmaHelper<'m> {
             destination_address: receive.address,
             bytes,
         };
-        transfer.start(&pair, ((source as usize) < WINDOWS).then_some(source), granted);
+        transfer.prepare(&pair, ((source as usize) < WINDOWS).then_some(source), granted);
         self.link(index, transfer)?;
         header.slice.transfers.set(header.slice.transfers.get() + 1);
-        for (rank, request) in [(source, message.send.request), (destination, receive.request)] {
+        // Both ends before either may begin: an end can move all bytes by itself, and complete both requests, at any moment.
+        for (rank, request) in ends(transfer) {
             if request != NO_REQUEST {
                 completer.refer(rank, request, index, SlotState::Moving)?;
             }
+        }
+        transfer.begin();
+        for (rank, _) in ends(transfer) {
             self.memory.rank(rank)?.status.tell_started(index);
         }
         Ok(())

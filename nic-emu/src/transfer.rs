@@ -182,9 +182,11 @@ const _: () = {
 };
 
 impl Transfer {
-    /// Starts a transfer that nobody uses, with `granted` bytes to move at first. Processor only.
+    /// Prepares a transfer that nobody uses, with `granted` bytes to move at first. Processor only. Until [`Self::begin`] it is over for whoever
+    /// looks at it.
     #[inline]
-    pub fn start(&self, pair: &Pair, window: Option<u32>, granted: u64) {
+    pub fn prepare(&self, pair: &Pair, window: Option<u32>, granted: u64) {
+        self.finished.store(REPORTED, Ordering::Relaxed);
         self.source.set(pair.source);
         self.destination.set(pair.destination);
         self.source_request.set(pair.source_request);
@@ -197,8 +199,14 @@ impl Transfer {
         self.cursor.store(0, Ordering::Relaxed);
         self.moved.store(0, Ordering::Relaxed);
         self.left.store(0, Ordering::Relaxed);
+    }
+
+    /// Begins: from now on bytes may be moved. Processor only, once the requests of both ends say that they are moving: whoever moves the last
+    /// byte completes both.
+    #[inline]
+    pub fn begin(&self) {
         // `helped` stays: the NIC thread may be looking whether there is something to do. It sees this store, and with it all
-        // the above, or that there is nothing.
+        // that was prepared, or that there is nothing.
         self.finished.store(MOVING, Ordering::Release);
     }
 
@@ -378,6 +386,12 @@ mod tests {
     use std::sync::Mutex;
 
     fn transfer(bytes: u64, granted: u64) -> Box<Transfer> {
+        let transfer = prepared(bytes, granted);
+        transfer.begin();
+        transfer
+    }
+
+    fn prepared(bytes: u64, granted: u64) -> Box<Transfer> {
         // SAFETY: zeroed NIC memory is a valid, empty one: all fields are atomics or words.
         let transfer: Box<Transfer> = unsafe { Box::new(std::mem::zeroed()) };
         let pair = Pair {
@@ -389,8 +403,17 @@ mod tests {
             destination_address: 0,
             bytes,
         };
-        transfer.start(&pair, None, granted);
+        transfer.prepare(&pair, None, granted);
         transfer
+    }
+
+    #[test]
+    fn transfer_whose_ends_are_not_both_told_is_over_for_whoever_looks() {
+        let transfer = prepared(100, 100);
+        assert!(transfer.pin(Worker::Source).unwrap().all_moved());
+        assert!(transfer.pin(Worker::Outside).unwrap().all_moved());
+        transfer.begin();
+        assert!(!transfer.pin(Worker::Source).unwrap().all_moved());
     }
 
     const WORKERS_BY_NUMBER: [Worker; WORKERS] = [Worker::Source, Worker::Destination, Worker::Outside];

@@ -104,7 +104,7 @@ fn drive(memory: &NicMemory, end: End, policy: &Policy) -> Result<(), ChannelErr
 /// that their addresses are known here).
 fn start(memory: &NicMemory, source: &[u8], destination: &mut [u8], window: Option<u32>) {
     let transfer = memory.transfer(0).unwrap();
-    transfer.start(
+    transfer.prepare(
         &Pair {
             source: SOURCE,
             destination: DESTINATION,
@@ -117,6 +117,7 @@ fn start(memory: &NicMemory, source: &[u8], destination: &mut [u8], window: Opti
         window,
         0,
     );
+    transfer.begin();
 }
 
 fn grant(transfer: &Transfer, bytes: u64) {
@@ -295,7 +296,7 @@ fn a_message_to_oneself_is_copied() {
     announce(&memory, SOURCE, std::process::id(), Polling);
     let source = pattern(1, 3_000_001);
     let mut destination = vec![0; source.len()];
-    transfer.start(
+    transfer.prepare(
         &Pair {
             source: SOURCE,
             destination: SOURCE,
@@ -308,6 +309,7 @@ fn a_message_to_oneself_is_copied() {
         None,
         0,
     );
+    transfer.begin();
     grant(transfer, u64::MAX);
     let mut steps = Vec::new();
     while steps.last() != Some(&Step::Finished) {
@@ -379,7 +381,7 @@ fn a_buffer_that_is_no_memory_is_an_error_that_names_process_and_address() {
     let mut destination = vec![0u8; 100_000];
     announce(&memory, SOURCE, std::process::id(), Computing);
     announce(&memory, DESTINATION, std::process::id(), Polling);
-    transfer.start(
+    transfer.prepare(
         &Pair {
             source: SOURCE,
             destination: DESTINATION,
@@ -392,6 +394,7 @@ fn a_buffer_that_is_no_memory_is_an_error_that_names_process_and_address() {
         None,
         0,
     );
+    transfer.begin();
     grant(transfer, u64::MAX);
     match advance(&memory, 0, End::Destination, &Policy::measured(2, 2)) {
         Err(ChannelError::PeerBuffer { pid, address, .. }) => {
@@ -520,7 +523,7 @@ fn one_window_serves_many_messages_to_several_receivers_at_once() {
     for round in 0..3 {
         for (i, (source, destination)) in sources.iter().zip(&mut destinations).enumerate() {
             destination.fill(0);
-            memory.transfer(i as u32).unwrap().start(
+            memory.transfer(i as u32).unwrap().prepare(
                 &Pair {
                     source: SOURCE,
                     destination: DESTINATION,
@@ -533,6 +536,7 @@ fn one_window_serves_many_messages_to_several_receivers_at_once() {
                 Some(9),
                 u64::MAX,
             );
+            memory.transfer(i as u32).unwrap().begin();
         }
         let mut left: Vec<u32> = (0..40).collect();
         while !left.is_empty() {

@@ -518,7 +518,8 @@ pub fn cancel(handle: MPI_Request) -> MpiResult {
         return Ok(());
     }
     if let Some(nic) = process.awaited(handle)? {
-        return Ok(process.port.cancel(nic)?);
+        process.port.cancel(nic)?;
+        return Ok(process.port.await_decision(nic)?);
     }
     let Request { state, comm } = process.request(handle)?;
     match state {

@@ -245,26 +245,31 @@ impl Port {
         Ok((request != NO_REQUEST).then_some(request))
     }
 
-    /// Asks to take a request's descriptor back; the request still completes, cancelled or not.
+    /// Asks to take a request's descriptor back; the request still completes, cancelled or not. See [`Self::await_decision`].
     pub fn cancel(&mut self, request: u32) -> Result<(), PortError> {
-        let Some(about) = self.outstanding.about(request) else { return Ok(()) };
-        let (ring, size, destination) = match self.outstanding.purpose(request) {
-            Some(Purpose::Send) => (RingKind::Send, SEND_RING, about.peer_in_job),
-            Some(Purpose::Receive) => (RingKind::Receive, RECEIVE_RING, 0),
-            _ => return Ok(()),
-        };
+        let Some((ring, size, destination)) = self.way_of(request) else { return Ok(()) };
         self.reserve(ring, size)?;
-        self.post(ring, &PointToPoint::Cancel { request, destination }.encode())?;
-        self.await_decision(request, ring)
+        self.post(ring, &PointToPoint::Cancel { request, destination }.encode())
     }
 
-    /// Waits until the NIC has decided what becomes of a request that is to be taken back, and the rank can see it: a slice, or with fixed slices the
+    /// The ring that a request of point-to-point communication went into, that ring's size, and the destination of a send.
+    fn way_of(&self, request: u32) -> Option<(RingKind, usize, u32)> {
+        let about = self.outstanding.about(request)?;
+        match self.outstanding.purpose(request)? {
+            Purpose::Send => Some((RingKind::Send, SEND_RING, about.peer_in_job)),
+            Purpose::Receive => Some((RingKind::Receive, RECEIVE_RING, 0)),
+            _ => None,
+        }
+    }
+
+    /// After [`Self::cancel`]: waits until the NIC has decided what becomes of the request, and the rank can see it: a slice, or with fixed slices the
     /// start of the one after it. Otherwise the program could look at the request, find it neither complete nor cancelled, and post the receive of a
     /// message that the NIC takes back a moment later.
     ///
     /// Not for longer than [`DECISION_SLICES`]: while its pools are full the NIC leaves entries in their rings until others receive, which may be other
     /// threads of this rank.
-    fn await_decision(&mut self, request: u32, ring: RingKind) -> Result<(), PortError> {
+    pub fn await_decision(&mut self, request: u32) -> Result<(), PortError> {
+        let Some((ring, ..)) = self.way_of(request) else { return Ok(()) };
         let (mut slices, mut index) = (0, self.memory.control().slice.get());
         // The slice count when the NIC was first seen to have taken the entry.
         let mut taken_at = None;
