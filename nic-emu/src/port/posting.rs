@@ -266,7 +266,7 @@ impl Port {
     /// start of the one after it. Otherwise the program could look at the request, find it neither complete nor cancelled, and post the receive of a
     /// message that the NIC takes back a moment later.
     ///
-    /// Not for longer than [`DECISION_SLICES`]: while its pools are full the NIC leaves entries in their rings until others receive, which may be other
+    /// Not for longer than some slices: while its pools are full the NIC leaves entries in their rings until others receive, which may be other
     /// threads of this rank.
     pub fn await_decision(&mut self, request: u32) -> Result<(), PortError> {
         let Some((ring, ..)) = self.way_of(request) else { return Ok(()) };
