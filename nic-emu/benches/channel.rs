@@ -1,5 +1,5 @@
 //! One-way times of the channels between two processes, by message size and method, and the figures behind
-//! `channel/policy.rs`:
+//! `policy/channel.rs`:
 //!
 //! ```text
 //! cargo bench -p nic-emu --bench channel                 all sizes and methods

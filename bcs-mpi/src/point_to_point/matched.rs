@@ -3,6 +3,7 @@
 //! The NIC gives a found message a context of its own, so that its receive is an ordinary one in that context.
 
 use super::envelope;
+use super::receive::{conclude, request_of};
 use super::send::complete;
 use crate::api::{Mode, Received, bcs_recv};
 use crate::constants::*;
@@ -11,7 +12,7 @@ use crate::datatype::buffer::NAMES;
 use crate::error::{MpiError, MpiResult};
 use crate::handle::{Kind, Stale};
 use crate::process::{self, Guard, Process};
-use crate::request::{Finished, State, Status};
+use crate::request::Status;
 use mds::Primitive;
 use nic_emu::matching::Envelope;
 use nic_emu::status::WaitingFor;
@@ -86,11 +87,26 @@ fn message(process: &Process, handle: MPI_Message) -> MpiResult<Option<Matched>>
     Err(MpiError::handle("message", handle.0, Kind::Message, why))
 }
 
-/// The handle is gone once its receive is posted.
-fn consume(process: &mut Guard, handle: &mut MPI_Message) {
+/// The receive of a matched message, its arguments checked: where it goes, and the message, or none of MPI_MESSAGE_NO_PROC. The handle is gone.
+///
+/// # Safety
+/// `buf` must be writable for `count` elements, unless it is null, and used by nobody else, until the receive is complete.
+unsafe fn check(
+    process: &mut Guard,
+    (buf, count, datatype): (*mut c_void, i64, MPI_Datatype),
+    handle: &mut MPI_Message,
+) -> MpiResult<(Incoming, Option<Matched>)> {
+    let matched = message(process, *handle)?;
+    let of = |error: MpiError| match &matched {
+        Some(matched) => error.of(matched.comm),
+        None => error,
+    };
+    // SAFETY: the caller's promise.
+    let buffer = unsafe { Incoming::new(&process.datatypes, &NAMES, buf, count, datatype) }.map_err(of)?;
     // It is there, or MPI_MESSAGE_NO_PROC, which names none.
     let _ = process.requests.messages.remove(handle.0);
     *handle = MPI_MESSAGE_NULL;
+    Ok((buffer, matched))
 }
 
 /// MPI_Mrecv.
@@ -108,33 +124,19 @@ pub unsafe fn mrecv(
     status: *mut MPI_Status,
 ) -> MpiResult {
     let mut process = process::enter()?;
-    let matched = message(&process, *handle)?;
-    let of = |error: MpiError| match &matched {
-        Some(matched) => error.of(matched.comm),
-        None => error,
-    };
     // SAFETY: the caller's promise.
-    let buffer = unsafe { Incoming::new(&process.datatypes, &NAMES, buf, count, datatype) }.map_err(of)?;
-    consume(&mut process, handle);
+    let (buffer, matched) = unsafe { check(&mut process, (buf, count, datatype), handle)? };
     let Some(Matched { envelope, peer_in_job, comm }) = matched else {
         // SAFETY: the caller's promise.
         unsafe { Status::PROC_NULL.store(status) };
         return Ok(());
     };
-    let peer = (peer_in_job, comm);
+    let (call, peer, mode) = (Primitive::Mrecv, (peer_in_job, comm), Mode::Blocking);
     // SAFETY: the buffer is writable until the receive is complete, which it is when the call returns.
-    let received = unsafe {
-        bcs_recv(&mut process, Primitive::Mrecv, &envelope, peer, buffer.data, buffer.bytes, Mode::Blocking)?
-    };
+    let received = unsafe { bcs_recv(&mut process, call, &envelope, peer, buffer.data, buffer.bytes, mode)? };
     let Received::Complete(outcome) = received else { return Ok(()) };
-    let finished = Finished::received(&outcome, buffer.bytes as u64);
-    if let Some(staged) = &buffer.staged {
-        // SAFETY: the program's buffer is writable until the call returns.
-        unsafe { staged.unpack(finished.status.bytes as usize) };
-    }
     // SAFETY: the caller's promise.
-    unsafe { finished.status.store(status) };
-    finished.error.map_or(Ok(()), |error| Err(error.of(comm)))
+    unsafe { conclude(&outcome, &buffer, status) }.map_err(|error| error.of(comm))
 }
 
 /// MPI_Imrecv.
@@ -151,33 +153,13 @@ pub unsafe fn imrecv(
     handle: &mut MPI_Message,
 ) -> MpiResult<MPI_Request> {
     let mut process = process::enter()?;
-    let matched = message(&process, *handle)?;
-    let of = |error: MpiError| match &matched {
-        Some(matched) => error.of(matched.comm),
-        None => error,
-    };
     // SAFETY: the caller's promise.
-    let buffer = unsafe { Incoming::new(&process.datatypes, &NAMES, buf, count, datatype) }.map_err(of)?;
-    consume(&mut process, handle);
+    let (buffer, matched) = unsafe { check(&mut process, (buf, count, datatype), handle)? };
     let Some(Matched { envelope, peer_in_job, comm }) = matched else {
         return Ok(complete(&mut process, MPI_COMM_SELF, Status::PROC_NULL));
     };
-    let peer = (peer_in_job, comm);
+    let (call, peer, mode) = (Primitive::Imrecv, (peer_in_job, comm), Mode::NonBlocking);
     // SAFETY: the program leaves its buffer alone until the request is complete, and the request keeps a staged one.
-    let received = unsafe {
-        bcs_recv(
-            &mut process,
-            Primitive::Imrecv,
-            &envelope,
-            peer,
-            buffer.data,
-            buffer.bytes,
-            Mode::NonBlocking,
-        )?
-    };
-    let Received::Request(request) = received else { return Ok(MPI_REQUEST_NULL) };
-    Ok(match buffer.staged {
-        None => process.plain_request(request.0),
-        Some(staged) => process.requests.insert(State::Receive(request.0, Some(staged)), comm),
-    })
+    let received = unsafe { bcs_recv(&mut process, call, &envelope, peer, buffer.data, buffer.bytes, mode)? };
+    Ok(request_of(&mut process, received, buffer.staged, comm))
 }

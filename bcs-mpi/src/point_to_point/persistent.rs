@@ -2,10 +2,10 @@
 //!
 //! The datatype's layout and the communicator's context are kept, so both may be freed while the request lives.
 
-use super::send::{PEER_NAMES, SendMode, describe};
-use super::{attached_buffer, envelope};
+use super::send::SendMode;
+use super::{attached_buffer, receive, send};
 use crate::constants::*;
-use crate::datatype::buffer::{NAMES, Staged};
+use crate::datatype::buffer::Staged;
 use crate::datatype::{Incoming, Outgoing};
 use crate::error::MpiResult;
 use crate::process::{self, Process};
@@ -64,8 +64,7 @@ pub unsafe fn send_init(
 ) -> MpiResult<MPI_Request> {
     let mut process = process::enter()?;
     // SAFETY: the caller's promise; nothing is read before the request is started.
-    let message = unsafe { Outgoing::as_it_lies(&process.datatypes, &NAMES, buf, count, datatype)? };
-    let to = describe(&process, &PEER_NAMES, dest, tag, comm, mode)?;
+    let (message, to) = unsafe { send::check(&process, (buf, count, datatype), dest, tag, comm, mode)? };
     let starter = Box::new(PersistentSend { mode, message, to, comm });
     Ok(persistent::create(&mut process, starter, comm))
 }
@@ -116,9 +115,8 @@ pub unsafe fn recv_init(
 ) -> MpiResult<MPI_Request> {
     let mut process = process::enter()?;
     // SAFETY: the caller's promise.
-    let buffer = unsafe { Incoming::new(&process.datatypes, &NAMES, buf, count, datatype)? };
-    let from = envelope(process.communicator(comm)?, source, "tag", tag)?;
-    let starter =
-        PersistentReceive { data: buffer.data, bytes: buffer.bytes, staged: buffer.staged, from, comm };
+    let (Incoming { data, bytes, staged }, from) =
+        unsafe { receive::check(&process, (buf, count, datatype), source, tag, comm)? };
+    let starter = PersistentReceive { data, bytes, staged, from, comm };
     Ok(persistent::create(&mut process, Box::new(starter), comm))
 }

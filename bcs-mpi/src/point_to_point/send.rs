@@ -77,6 +77,54 @@ pub(super) fn describe(
     Ok(Some((send, peer)))
 }
 
+/// A send, its arguments checked: the message as it lies, and [`describe`]'s descriptor.
+///
+/// # Safety
+/// `buf` must be readable for `count` elements, unless it is null, until the send is complete.
+///
+/// # Errors
+/// Wrong arguments.
+#[inline(always)]
+pub(super) unsafe fn check(
+    process: &Process,
+    (buf, count, datatype): (*const c_void, i64, MPI_Datatype),
+    dest: c_int,
+    tag: c_int,
+    comm: MPI_Comm,
+    mode: SendMode,
+) -> MpiResult<(Outgoing, Option<(Send, u32)>)> {
+    // SAFETY: the caller's promise.
+    let message = unsafe {
+        Outgoing::as_it_lies(&process.datatypes, const { &NAMES as &Names }, buf, count, datatype)?
+    };
+    Ok((message, describe(process, &PEER_NAMES, dest, tag, comm, mode)?))
+}
+
+/// Sends what is complete when it is posted: a scattered message that can be buffered, and in buffered mode any. Otherwise the answer is false, and the
+/// message in one piece.
+///
+/// # Safety
+/// The message must be readable.
+#[inline(always)]
+unsafe fn send_at_once(
+    process: &mut Guard,
+    mode: SendMode,
+    comm: MPI_Comm,
+    send: &Send,
+    message: &mut Outgoing,
+) -> MpiResult<bool> {
+    // SAFETY: the caller's promise.
+    if message.scattered.is_some() && unsafe { send_scattered(process, mode, send, message)? } {
+        return Ok(true);
+    }
+    if mode == SendMode::Buffered {
+        // SAFETY: as above.
+        unsafe { super::attached_buffer::send(process, comm, send, message.data, message.bytes)? };
+        return Ok(true);
+    }
+    Ok(false)
+}
+
 /// Sends a scattered message straight from where it lies, if it can be buffered; else packs it, and answers false.
 ///
 /// # Safety
@@ -121,19 +169,11 @@ pub unsafe fn send(
 ) -> MpiResult {
     let mut process = process::enter()?;
     // SAFETY: the caller's promise.
-    let mut message = unsafe {
-        Outgoing::as_it_lies(&process.datatypes, const { &NAMES as &Names }, buf, count, datatype)?
-    };
-    let Some((send, peer)) = describe(&process, &PEER_NAMES, dest, tag, comm, mode)? else { return Ok(()) };
+    let (mut message, to) = unsafe { check(&process, (buf, count, datatype), dest, tag, comm, mode)? };
+    let Some((send, peer)) = to else { return Ok(()) };
     // SAFETY: as above.
-    if message.scattered.is_some() && unsafe { send_scattered(&mut process, mode, &send, &mut message)? } {
+    if unsafe { send_at_once(&mut process, mode, comm, &send, &mut message)? } {
         return Ok(());
-    }
-    if mode == SendMode::Buffered {
-        // SAFETY: the message is readable.
-        return unsafe {
-            super::attached_buffer::send(&mut process, comm, &send, message.data, message.bytes)
-        };
     }
     // SAFETY: the message is readable until the send is complete, which it is when the call returns.
     unsafe {
@@ -161,19 +201,10 @@ pub unsafe fn isend(
 ) -> MpiResult<MPI_Request> {
     let mut process = process::enter()?;
     // SAFETY: the caller's promise.
-    let mut message = unsafe {
-        Outgoing::as_it_lies(&process.datatypes, const { &NAMES as &Names }, buf, count, datatype)?
-    };
-    let Some((send, peer)) = describe(&process, &PEER_NAMES, dest, tag, comm, mode)? else {
-        return Ok(BUFFERED);
-    };
+    let (mut message, to) = unsafe { check(&process, (buf, count, datatype), dest, tag, comm, mode)? };
+    let Some((send, peer)) = to else { return Ok(BUFFERED) };
     // SAFETY: as above.
-    if message.scattered.is_some() && unsafe { send_scattered(&mut process, mode, &send, &mut message)? } {
-        return Ok(BUFFERED);
-    }
-    if mode == SendMode::Buffered {
-        // SAFETY: the message is readable.
-        unsafe { super::attached_buffer::send(&mut process, comm, &send, message.data, message.bytes)? };
+    if unsafe { send_at_once(&mut process, mode, comm, &send, &mut message)? } {
         return Ok(BUFFERED);
     }
     // SAFETY: the program keeps its buffer until the request is complete, and the request keeps a packed message.

@@ -1,6 +1,7 @@
 //! Send and receive in one call (MPI-5.0, §3.10): the receive is posted first, so the two cannot wait for each other.
 
 use super::envelope;
+use super::receive::conclude;
 use super::send::{SendMode, describe};
 use crate::api::{BcsRequest, Mode, Received, bcs_recv, bcs_send, bcs_test};
 use crate::constants::*;
@@ -65,20 +66,14 @@ unsafe fn exchange(
         // SAFETY: as above. It blocks, and the receive makes progress meanwhile.
         unsafe { bcs_send(process, call, send, (*peer, comm), outgoing.0, outgoing.1, Mode::Blocking)? };
     }
-    let finished = match pending {
-        None => Finished::well(Status::PROC_NULL),
-        Some(request) => match bcs_test(process, call, request, Mode::Blocking)? {
-            Some(outcome) => Finished::received(&outcome, incoming.bytes as u64),
-            None => return Ok(()),
-        },
+    let Some(request) = pending else {
+        // SAFETY: the caller's promise.
+        unsafe { Status::PROC_NULL.store(status) };
+        return Ok(());
     };
-    if let Some(staged) = &incoming.staged {
-        // SAFETY: the caller's buffer, for as long as the call.
-        unsafe { staged.unpack(finished.status.bytes as usize) };
-    }
-    // SAFETY: the caller's promise.
-    unsafe { finished.status.store(status) };
-    finished.error.map_or(Ok(()), Err)
+    let Some(outcome) = bcs_test(process, call, request, Mode::Blocking)? else { return Ok(()) };
+    // SAFETY: the caller's buffer, for as long as the call.
+    unsafe { conclude(&outcome, incoming, status) }
 }
 
 /// MPI_Sendrecv.

@@ -12,16 +12,15 @@
 mod copy;
 mod cross_memory;
 mod pace;
-mod policy;
 mod stores;
 mod window;
 
+pub use crate::policy::channel::Policy;
 pub use copy::{copy_in, copy_out};
-pub use policy::Policy;
-use policy::window_trial_bytes;
 pub use stores::Stores;
 
 use crate::memory::{Corrupt, NicMemory};
+use crate::policy::channel::window_trial_bytes;
 use crate::status::{Activity, Phase};
 use crate::sync::{AtomicU32, Ordering};
 use crate::transfer::{Pinned, Range, Transfer, Worker};

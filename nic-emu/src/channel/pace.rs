@@ -7,9 +7,11 @@
 //! time times what it does not do. The receiver only reads the outcome. All of it is a hint: whatever either end believes,
 //! ranges are claimed and moved once.
 
-use super::policy::{ATTACH_TRIAL_MESSAGES, FIRST_TRIAL_MESSAGES, WINDOW_TRIAL_MESSAGES, size_class};
-use super::policy::{SIZE_CLASSES, is_slower};
 use crate::memory::Word;
+use crate::policy::channel::{
+    ATTACH_TRIAL_MESSAGES, FIRST_TRIAL_MESSAGES, WINDOW_TRIAL_MESSAGES, size_class,
+};
+use crate::policy::channel::{SIZE_CLASSES, is_slower};
 
 /// What a message does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,11 +7,11 @@
 
 use super::copy;
 use super::pace::ticks;
-use super::policy::{
+use crate::policy::channel::{
     ATTEMPT_BYTES, ATTEMPT_JUDGED_BYTES, FIRST_ATTEMPT_BYTES, FORGETTING_COPIES, FROM_MEMORY_TICKS,
     THROUGH_CACHES_TRIAL_COPIES,
 };
-use super::policy::{TIMED_BYTES, TRIAL_BYTES, is_worth_streaming, stays_streaming};
+use crate::policy::channel::{TIMED_BYTES, TRIAL_BYTES, is_worth_streaming, stays_streaming};
 
 /// What a rank has learnt of its stores.
 #[derive(Debug, Default)]

@@ -15,9 +15,9 @@
 use super::ChannelError;
 use super::copy;
 use super::pace::{Pace, ticks};
-use super::policy::Policy;
 use super::stores::Stores;
 use crate::memory::{Corrupt, NicMemory, TRANSFERS, Word, Word64};
+use crate::policy::channel::Policy;
 use crate::sync::{AtomicU32, Ordering};
 use crate::transfer::{
     Pinned, Range, SLOT_BYTES, Transfer, WINDOW_BYTES, WINDOW_DATA_BYTES, WINDOW_SLOTS, Worker,

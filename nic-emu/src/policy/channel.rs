@@ -27,58 +27,58 @@ const CHUNK_BYTES: u64 = 4 << 10;
 
 /// Messages of a size class that a sender puts through its window before it times attach for the first time: the
 /// first ones pay for pages that are touched for the first time.
-pub(super) const FIRST_TRIAL_MESSAGES: u32 = 16;
+pub(crate) const FIRST_TRIAL_MESSAGES: u32 = 16;
 /// Attach is timed again once in so many messages that go through the window: at most 1 in 1000 is three times as slow.
-pub(super) const ATTACH_TRIAL_MESSAGES: u32 = 2048;
+pub(crate) const ATTACH_TRIAL_MESSAGES: u32 = 2048;
 /// The window is timed again once in so many messages that go by attach, with [`window_trial_bytes`] of the message.
-pub(super) const WINDOW_TRIAL_MESSAGES: u32 = 64;
+pub(crate) const WINDOW_TRIAL_MESSAGES: u32 = 64;
 
 /// Bytes of a copy into NIC memory that is timed, at least: shorter ones say more of the clock, the store buffer and the
 /// wait for streaming stores to be out than of the pace of the stores.
-pub(super) const TIMED_BYTES: usize = 4 << 10;
+pub(crate) const TIMED_BYTES: usize = 4 << 10;
 /// Bytes of a trial of stores through the caches, at most.
-pub(super) const TRIAL_BYTES: usize = 8 << 10;
+pub(crate) const TRIAL_BYTES: usize = 8 << 10;
 /// Copies past the caches of which the first bytes of one go through them, to time that: two microseconds in 32 messages.
-pub(super) const THROUGH_CACHES_TRIAL_COPIES: u32 = 32;
+pub(crate) const THROUGH_CACHES_TRIAL_COPIES: u32 = 32;
 /// Bytes that are stored through the caches before streaming is attempted for the first time: once round a rank's slabs, as
 /// pages that are touched for the first time tell nothing.
-pub(super) const FIRST_ATTEMPT_BYTES: usize = SLABS * SLAB_BYTES;
+pub(crate) const FIRST_ATTEMPT_BYTES: usize = SLABS * SLAB_BYTES;
 /// The last bytes of an attempt to stream, by which it is judged.
-pub(super) const ATTEMPT_JUDGED_BYTES: usize = 256 << 10;
+pub(crate) const ATTEMPT_JUDGED_BYTES: usize = 256 << 10;
 /// Bytes that an attempt streams: once round the slabs and the ones by which it is judged. Between near cores that costs some 0.1 ms.
-pub(super) const ATTEMPT_BYTES: usize = SLABS * SLAB_BYTES + ATTEMPT_JUDGED_BYTES;
+pub(crate) const ATTEMPT_BYTES: usize = SLABS * SLAB_BYTES + ATTEMPT_JUDGED_BYTES;
 
 /// Copies through the caches after which a quarter of what was learnt of streaming is forgotten.
-pub(super) const FORGETTING_COPIES: u32 = 256;
+pub(crate) const FORGETTING_COPIES: u32 = 256;
 
 /// Ticks by which a reader takes 64 KB later from memory than from a near cache: some 3 µs.
-pub(super) const FROM_MEMORY_TICKS: u64 = 7_000;
+pub(crate) const FROM_MEMORY_TICKS: u64 = 7_000;
 
 /// Whether to attempt to stream, by what 64 KB took either way.
 #[inline]
-pub(super) fn is_worth_streaming(through_caches: u64, past_them: u64) -> bool {
+pub(crate) fn is_worth_streaming(through_caches: u64, past_them: u64) -> bool {
     through_caches > 2 * past_them && through_caches > past_them + FROM_MEMORY_TICKS
 }
 
 /// Whether to go on streaming, which has to be faster for more than the sender.
 #[inline]
-pub(super) fn stays_streaming(through_caches: u64, past_them: u64) -> bool {
+pub(crate) fn stays_streaming(through_caches: u64, past_them: u64) -> bool {
     2 * through_caches > 3 * past_them && through_caches > past_them + FROM_MEMORY_TICKS
 }
 
 /// Bytes of a trial of the window: enough chunks that the first one, which waits for more than its lines, does not tell
 /// alone; few enough that it costs no more than a message or two where the window is slowest.
 #[inline]
-pub(super) fn window_trial_bytes(message_bytes: u64) -> u64 {
+pub(crate) fn window_trial_bytes(message_bytes: u64) -> u64 {
     (message_bytes / 4).clamp(2 * CHUNK_BYTES, 64 << 10)
 }
 
 /// Classes of message sizes whose paces are learnt apart.
-pub(super) const SIZE_CLASSES: usize = 3;
+pub(crate) const SIZE_CLASSES: usize = 3;
 
 /// The class of a message: attach costs by the call in the first, by the byte in the last.
 #[inline]
-pub(super) fn size_class(message_bytes: u64) -> usize {
+pub(crate) fn size_class(message_bytes: u64) -> usize {
     match message_bytes {
         0..=32_768 => 0,
         32_769..=262_144 => 1,
@@ -90,7 +90,7 @@ pub(super) fn size_class(message_bytes: u64) -> usize {
 /// difference of less than a fifth does not change. The sender of a short message sees half of what the window costs: the
 /// lines that tell of its few chunks travel after it has written them.
 #[inline]
-pub(super) fn is_slower(class: usize, window_ticks: u32, attach_ticks: u32, now: bool) -> bool {
+pub(crate) fn is_slower(class: usize, window_ticks: u32, attach_ticks: u32, now: bool) -> bool {
     let window = window_ticks as u64 * if class == 0 { 2 } else { 1 };
     let attach = attach_ticks as u64;
     if now { 6 * window > 5 * attach } else { 5 * window > 6 * attach }

@@ -1,10 +1,9 @@
-//! How much a slice schedules, and how ranks wait: the NIC's policies, in one place.
+//! The NIC's policies, in one place: here how much a slice schedules and how ranks wait for collectives; in `channel` which channel moves which bytes.
+
+pub(crate) mod channel;
 
 use crate::lane::LANE_CHUNK_BYTES;
 use crate::memory::NicMemory;
-
-/// Descriptors of one rank that a slice takes at most; more wait for the next.
-pub const DESCRIPTORS_A_SLICE: u32 = 512;
 
 /// Ranks whose doorbells a slice answers at most; the rest are first in the next.
 pub const RANKS_A_SLICE: usize = 256;
