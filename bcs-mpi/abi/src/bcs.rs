@@ -18,7 +18,7 @@ macro_rules! bcs {
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $name($($argument: $type),*) -> c_int {
             // SAFETY: the program keeps the promises of `bcs.h`: pointers are null, or as it says.
-            #[allow(unused_unsafe)]
+            #[allow(unused_unsafe, reason = "not every body is unsafe")]
             let result: bcs_mpi::MpiResult = (|| unsafe { $body; Ok(()) })();
             match result {
                 Ok(()) => MPI_SUCCESS,

@@ -44,7 +44,7 @@ macro_rules! define_call {
             $(let timed = ::bcs_mpi::process::monitor::enter(::mds::Primitive::$primitive);)?
             // SAFETY: the program keeps the promises of the C binding: pointers are null, or as the standard says.
             // The closure is where `?` in a body leads to.
-            #[allow(unused_unsafe, clippy::redundant_closure_call)]
+            #[allow(unused_unsafe, clippy::redundant_closure_call, reason = "not every body is unsafe")]
             let result: ::bcs_mpi::MpiResult = (|| unsafe { $body; Ok(()) })();
             $(::bcs_mpi::process::monitor::leave(timed, || $bytes);)?
             match result {
@@ -66,20 +66,20 @@ macro_rules! calls {
     };
     (twin $name:ident($($argument:ident : $type:ty),* $(,)?) [$($options:tt)*] $body:block $($rest:tt)*) => {
         const _: () = {
-            #[allow(dead_code, clippy::upper_case_acronyms)]
+            #[allow(dead_code, clippy::upper_case_acronyms, reason = "names of the table's language")]
             type COUNT = ::std::ffi::c_int;
-            #[allow(dead_code, clippy::upper_case_acronyms)]
+            #[allow(dead_code, clippy::upper_case_acronyms, reason = "names of the table's language")]
             type DISPL = ::std::ffi::c_int;
-            #[allow(dead_code, clippy::upper_case_acronyms)]
+            #[allow(dead_code, clippy::upper_case_acronyms, reason = "names of the table's language")]
             type ADDR = ::bcs_mpi::constants::MPI_Aint;
             define_call! { $name($($argument: $type),*) [$($options)*] $body }
         };
         const _: () = {
-            #[allow(dead_code, clippy::upper_case_acronyms)]
+            #[allow(dead_code, clippy::upper_case_acronyms, reason = "names of the table's language")]
             type COUNT = ::bcs_mpi::constants::MPI_Count;
-            #[allow(dead_code, clippy::upper_case_acronyms)]
+            #[allow(dead_code, clippy::upper_case_acronyms, reason = "names of the table's language")]
             type DISPL = ::bcs_mpi::constants::MPI_Aint;
-            #[allow(dead_code, clippy::upper_case_acronyms)]
+            #[allow(dead_code, clippy::upper_case_acronyms, reason = "names of the table's language")]
             type ADDR = ::bcs_mpi::constants::MPI_Count;
             pastey::paste! { define_call! { [<$name _c>]($($argument: $type),*) [$($options)*] $body } }
         };

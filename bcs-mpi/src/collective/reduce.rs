@@ -4,6 +4,7 @@
 //! vectors by all members at once: member i combines block i of all contributions, in the order of the same tree, then the blocks are
 //! exchanged (two exchanges). So the bits of a result depend on ranks and operands alone.
 
+use super::algorithm::shares::equal_share;
 use super::exchange::{Call, Contribution, Flow, Piece, exchange};
 use super::forms::{self, Vectors};
 use super::operand::Operand;
@@ -189,14 +190,6 @@ unsafe fn on_nic(
     Ok(())
 }
 
-/// The elements of a member's block: the vector cut into `size` parts as equal as can be.
-pub(super) fn block_of(member: u32, size: u32, elements: usize) -> (usize, usize) {
-    let (size, member) = (size as usize, member as usize);
-    let (each, more) = (elements / size, elements % size);
-    let start = member * each + member.min(more);
-    (start, each + (member < more) as usize)
-}
-
 /// Every member combines a block; the blocks are put together at the root, or at all.
 #[allow(clippy::too_many_arguments)]
 unsafe fn by_blocks(
@@ -224,7 +217,8 @@ unsafe fn by_blocks(
         return unsafe { combine_members(process, &call, operand, own, 0, members, result) };
     }
     let elements = bytes / operand.extent;
-    let (start, count) = block_of(rank, size, elements);
+    let share = equal_share(rank, size, elements);
+    let (start, count) = (share.start, share.len());
     let call = Call { primitive, comm, root, flow: Flow::Between, most_bytes: bytes, operation: (0, 0) };
     let own = Contribution { data, bytes };
     let mut elsewhere = Vec::new();
@@ -238,7 +232,7 @@ unsafe fn by_blocks(
     };
     // SAFETY: the caller's promise.
     unsafe { combine_members(process, &call, operand, own, start * operand.extent, 0..size, block)? };
-    let most = block_of(0, size, elements).1 * operand.extent;
+    let most = equal_share(0, size, elements).len() * operand.extent;
     let flow = if root.is_some() { Flow::ToRoot } else { Flow::Between };
     let call = Call { most_bytes: most, flow, ..call };
     let own = Contribution { data: block.as_ptr(), bytes: block.len() };
@@ -248,33 +242,13 @@ unsafe fn by_blocks(
         (0..size)
             .filter(|&member| member != rank)
             .map(|member| {
-                let (start, count) = block_of(member, size, elements);
-                let at = start * operand.extent;
-                // SAFETY: the block lies within the vector.
-                Piece { member, offset: 0, bytes: count * operand.extent, to: unsafe { to.add(at) } }
+                let share = equal_share(member, size, elements);
+                let (at, bytes) = (share.start * operand.extent, share.len() * operand.extent);
+                // SAFETY: the share lies within the vector.
+                Piece { member, offset: 0, bytes, to: unsafe { to.add(at) } }
             })
             .collect()
     };
     // SAFETY: the blocks are disjoint parts of the caller's vector.
     unsafe { exchange(process, &call, own, &pieces) }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    proptest! {
-        #[test]
-        fn blocks_are_the_vector_in_order(size in 1u32..70, elements in 0usize..1000) {
-            let mut next = 0;
-            for member in 0..size {
-                let (start, count) = block_of(member, size, elements);
-                prop_assert_eq!(start, next);
-                prop_assert!(count <= block_of(0, size, elements).1);
-                next += count;
-            }
-            prop_assert_eq!(next, elements);
-        }
-    }
 }

@@ -44,7 +44,7 @@ def read_options() -> argparse.Namespace:
         description="Measures our MPI, MPICH and Open MPI side by side, alternating in one run.",
         epilog=f"kernels: {', '.join(KERNELS)}",
     )
-    parser.add_argument("--quick", action="store_true", help="fewer sizes, ranks and rounds: under 3 minutes")
+    parser.add_argument("--quick", action="store_true", help="fewer sizes, ranks and rounds")
     parser.add_argument(
         "--only", metavar="KERNEL,...", type=names_from(KERNELS), help="measure these kernels only"
     )
