@@ -5,6 +5,7 @@
 //! | [`ids`] | names: ranks, nodes, jobs, contexts, slices |
 //! | [`units`] | times, sizes and slices as users write them |
 //! | [`config`] | a cluster's configuration file |
+//! | [`credentials`] | who may be on a network |
 //! | [`node_set`] | sets of nodes, written `0-3,7` |
 //! | [`event`] | counting events |
 //! | [`global_memory`] | data at the same address on all nodes |
@@ -14,6 +15,7 @@
 //! The feature `conformance` adds `fabric::conformance`, the suite that every backend passes.
 
 pub mod config;
+pub mod credentials;
 pub mod event;
 pub mod fabric;
 pub mod global_memory;
@@ -23,6 +25,7 @@ pub mod units;
 pub mod wire;
 
 pub use config::{Config, ConfigError};
+pub use credentials::{Authority, Credential, CredentialError};
 pub use event::{EventId, EventTable};
 pub use fabric::{Assignment, Comparison, Condition, Fabric, FabricError, Source, Ticket};
 pub use global_memory::{FlatMemory, GlobalAddress, GlobalMemory, GlobalVariable, SparseMemory};
