@@ -2,7 +2,7 @@
 
 use super::block::Agreed;
 use super::buffers::{Blocks, ReceiveBlocks, element_at, place_own, stride, truncated};
-use super::exchange::{Call, Contribution, Flow, Piece, exchange};
+use super::exchange::{Call, Contribution, Flow, check_all_taken, exchange};
 use super::forms;
 use super::gather::{All, Own, others};
 use crate::constants::*;
@@ -68,6 +68,7 @@ pub unsafe fn allgather(
         unsafe { place_own(outgoing.data, outgoing.bytes, mine) };
     }
     let most_bytes = receive.blocks.iter().map(|block| block.bytes).max().unwrap_or(0);
+    let mut pieces = Vec::new();
     if most_bytes > 0 && size > 1 {
         let tag = match all.blocks {
             Blocks::Vector(..) => 0,
@@ -75,20 +76,14 @@ pub unsafe fn allgather(
         };
         let operation = Agreed::new(0, tag).signature;
         let call = Call { primitive, comm, root: None, flow: Flow::Between, most_bytes, operation };
-        let pieces: Vec<Piece> = others(rank, size)
-            .map(|member| {
-                let block = &receive.blocks[member as usize];
-                Piece { member, offset: 0, bytes: block.bytes, to: block.data }
-            })
-            .filter(|piece| piece.bytes > 0)
-            .collect();
+        pieces = receive.pieces(others(rank, size));
         let contribution = Contribution { data: outgoing.data, bytes: outgoing.bytes };
         // SAFETY: as above.
-        unsafe { exchange(&mut process, &call, contribution, &pieces)? };
+        unsafe { exchange(&mut process, &call, contribution, &mut pieces)? };
     }
     // SAFETY: as above.
     unsafe { receive.unpack() };
-    Ok(())
+    check_all_taken(&pieces)
 }
 
 /// Where a member's block lies in the receive buffer, and its elements.

@@ -89,28 +89,28 @@ pub unsafe fn alltoall(
     }
     let mut cut = Ok(());
     if size > 1 {
-        let offsets = match receive.blocks {
+        let told = match receive.blocks {
             Blocks::Vector(..) => {
                 let told = tell_blocks(&mut process, primitive, comm, &outgoing)?;
                 cut = others(rank, size).try_for_each(|member| {
                     let (sent, room) = (told[member as usize].1, incoming.blocks[member as usize].bytes);
                     if sent > room { Err(truncated(sent, room, member)) } else { Ok(()) }
                 });
-                told.into_iter().map(|(offset, _)| offset).collect()
+                told
             }
             Blocks::Equal(_) => {
                 let each = incoming.blocks[0].bytes;
-                vec![rank as usize * each; size as usize]
+                vec![(rank as usize * each, each); size as usize]
             }
         };
         let most_bytes = match receive.blocks {
             Blocks::Vector(..) => most(&mut process, primitive, comm, outgoing.bytes)?,
             Blocks::Equal(_) => outgoing.bytes,
         };
-        let pieces: Vec<Piece> = others(rank, size)
+        let mut pieces: Vec<Piece> = others(rank, size)
             .map(|member| {
-                let block = &incoming.blocks[member as usize];
-                Piece { member, offset: offsets[member as usize], bytes: block.bytes, to: block.data }
+                let (block, (offset, sent)) = (&incoming.blocks[member as usize], told[member as usize]);
+                Piece::of(member, (offset, sent.min(block.bytes)), block.data)
             })
             .filter(|piece| piece.bytes > 0)
             .collect();
@@ -128,7 +128,7 @@ pub unsafe fn alltoall(
                 Blocks::Equal(_) => offset..offset + bytes,
             };
             // SAFETY: as above.
-            unsafe { exchange_but(&mut process, &call, contribution, skip, &pieces)? };
+            unsafe { exchange_but(&mut process, &call, contribution, skip, &mut pieces)? };
         }
     }
     // SAFETY: as above.
@@ -149,17 +149,14 @@ fn tell_blocks(
     let table = outgoing.table();
     let mut told = vec![[0u64; 2]; size as usize];
     let places: Vec<*mut u8> = told.iter_mut().map(|entry| entry.as_mut_ptr().cast()).collect();
-    let pieces: Vec<Piece> = others(rank, size)
-        .map(|member| Piece {
-            member,
-            offset: rank as usize * ENTRY_BYTES,
-            bytes: ENTRY_BYTES,
-            to: places[member as usize],
-        })
-        .collect();
+    let own_entry = (rank as usize * ENTRY_BYTES, ENTRY_BYTES);
+    let mut pieces: Vec<Piece> =
+        others(rank, size).map(|member| Piece::of(member, own_entry, places[member as usize])).collect();
     let call =
         Call { primitive, comm, root: None, flow: Flow::Between, most_bytes: table.len(), operation: (0, 0) };
     // SAFETY: the table and the entries live until the exchange is over; each entry has its bytes.
-    unsafe { exchange(process, &call, Contribution { data: table.as_ptr(), bytes: table.len() }, &pieces)? };
+    unsafe {
+        exchange(process, &call, Contribution { data: table.as_ptr(), bytes: table.len() }, &mut pieces)?
+    };
     Ok(told.into_iter().map(|[offset, bytes]| (offset as usize, bytes as usize)).collect())
 }

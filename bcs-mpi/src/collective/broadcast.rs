@@ -91,7 +91,7 @@ pub(super) unsafe fn from_root(
     }
     let call = Call { primitive, comm, root: Some(root), flow: Flow::FromRoot, most_bytes: bytes, operation };
     // SAFETY: the caller's promise.
-    unsafe { exchange(process, &call, Contribution { data, bytes }, &[]) }
+    unsafe { exchange(process, &call, Contribution { data, bytes }, &mut []) }
 }
 
 /// Another member's part: takes `bytes` bytes, from `offset` on, of the `message` bytes that the root gives.
@@ -112,9 +112,9 @@ pub(super) unsafe fn to_member(
     if message > SLAB_BYTES {
         let call =
             Call { primitive, comm, root: Some(root), flow: Flow::FromRoot, most_bytes: message, operation };
-        let piece = Piece { member: root, offset, bytes, to };
+        let mut pieces = [Piece::of(root, (offset, bytes), to)];
         // SAFETY: the caller's promise.
-        return unsafe { exchange(process, &call, Contribution::NOTHING, &[piece]) };
+        return unsafe { exchange(process, &call, Contribution::NOTHING, &mut pieces) };
     }
     let arrival = Arrival { kind: CollectiveKind::Broadcast, operation, root, ..Arrival::default() };
     let what = waiting_in(process.communicator(comm)?, primitive, Some(root), bytes);

@@ -3,6 +3,7 @@
 //! A block whose datatype is contiguous is used where it is. Of another, what is sent is packed first and what is received is
 //! unpacked at the end; offsets within a contribution are those of the packed bytes.
 
+use super::exchange::Piece;
 use crate::constants::*;
 use crate::datatype::Datatypes;
 use crate::datatype::buffer::{Incoming, Names, Outgoing, check_not_in_place, contiguous_bytes};
@@ -202,6 +203,15 @@ impl ReceiveBlocks {
             made.push(unsafe { Incoming::new(datatypes, names, start, count, datatype)? });
         }
         Ok(Self { blocks: made })
+    }
+
+    /// All that these members give, each to its place.
+    pub fn pieces(&self, members: impl Iterator<Item = u32>) -> Vec<Piece> {
+        let piece = |member: u32| {
+            let block = &self.blocks[member as usize];
+            Piece::all_of(member, block.bytes, block.data)
+        };
+        members.map(piece).collect()
     }
 
     /// Puts what was received packed where the program wants it.

@@ -4,6 +4,7 @@
 //! read by cross-memory attach, each reader at once, all cores at work; then a member waits until the others have read from it. Where
 //! cross-memory attach is refused, large contributions go through NIC memory in rounds.
 
+use super::buffers::truncated;
 use super::stream::{self, Brought};
 use crate::communicator::meeting::{Arrival, arrive, released, waiting_in};
 use crate::constants::MPI_Comm;
@@ -11,7 +12,6 @@ use crate::error::MpiResult;
 use crate::process::Guard;
 use mds::Primitive;
 use nic_emu::board::Board;
-
 use nic_emu::channel::{ChannelError, copy_out};
 use nic_emu::port::{PortError, Release};
 use nic_emu::slab::SLAB_BYTES;
@@ -31,7 +31,7 @@ impl Contribution {
     pub const NOTHING: Self = Self { data: std::ptr::null(), bytes: 0 };
 }
 
-/// A piece of a member's contribution, and where it goes.
+/// A piece of a member's contribution, and where it goes. Of a contribution that ends before the piece does, what there is comes.
 #[derive(Clone, Copy, Debug)]
 pub struct Piece {
     /// The member, by its rank in the communicator.
@@ -42,6 +42,37 @@ pub struct Piece {
     pub bytes: usize,
     /// Where they go.
     pub to: *mut u8,
+    /// Bytes of the whole contribution, as it turns out in the exchange.
+    pub given: usize,
+}
+
+impl Piece {
+    /// `bytes` bytes from `offset` on of a member's contribution.
+    pub fn of(member: u32, (offset, bytes): (usize, usize), to: *mut u8) -> Self {
+        Self { member, offset, bytes, to, given: 0 }
+    }
+
+    /// All that a member gives, for which there is so much room.
+    pub fn all_of(member: u32, room: usize, to: *mut u8) -> Self {
+        Self::of(member, (0, room), to)
+    }
+
+    /// Notes that the contribution has so many bytes; answers how many of them this piece takes.
+    fn take(&mut self, given: usize) -> usize {
+        self.given = given;
+        given.saturating_sub(self.offset).min(self.bytes)
+    }
+}
+
+/// That no member gave more than the piece that takes all of it has room for.
+///
+/// # Errors
+/// One did.
+pub fn check_all_taken(pieces: &[Piece]) -> MpiResult {
+    match pieces.iter().find(|piece| piece.given > piece.bytes) {
+        Some(piece) => Err(truncated(piece.given, piece.bytes, piece.member)),
+        None => Ok(()),
+    }
 }
 
 /// Who gives to whom in an exchange.
@@ -84,7 +115,7 @@ pub unsafe fn exchange(
     process: &mut Guard,
     call: &Call,
     own: Contribution,
-    pieces: &[Piece],
+    pieces: &mut [Piece],
 ) -> MpiResult<()> {
     // SAFETY: the caller's promise.
     unsafe { exchange_but(process, call, own, 0..0, pieces) }
@@ -102,7 +133,7 @@ pub unsafe fn exchange_but(
     call: &Call,
     own: Contribution,
     skip: Range<usize>,
-    pieces: &[Piece],
+    pieces: &mut [Piece],
 ) -> MpiResult<()> {
     while stream::applies(process, call)? {
         let Some(key) = stream::agree(process, call)? else {
@@ -110,15 +141,19 @@ pub unsafe fn exchange_but(
             match unsafe { board(process, call, own, pieces) }? {
                 Taken::All => return Ok(()),
                 // Then nobody prefers attach any more.
-                Taken::Refused => continue,
+                Taken::Refused => {
+                    pieces.iter_mut().for_each(|piece| piece.given = 0);
+                    continue;
+                }
             }
         };
         let take = |start: usize, bytes: usize, brought: &[Brought<'_>]| {
-            for piece in pieces {
-                let Some(part) = part(piece, start, start + bytes) else { continue };
-                let from = brought.iter().find(|(member, _)| *member == part.member);
+            for piece in &mut *pieces {
+                let from = brought.iter().find(|(member, _)| *member == piece.member);
                 let Some((_, from)) = from else { continue };
-                let there = from.len().saturating_sub(part.offset).min(part.bytes);
+                let mut part = part(piece, start, start + bytes);
+                let there = part.take(from.len());
+                piece.given += part.given;
                 // SAFETY: the caller's promise; so many bytes were brought.
                 unsafe { copy_out(from.as_ptr().wrapping_add(part.offset), part.to, there) };
             }
@@ -151,24 +186,42 @@ pub(super) enum Taken {
 }
 
 /// One board, of which pieces are taken.
-unsafe fn board(process: &mut Guard, call: &Call, own: Contribution, pieces: &[Piece]) -> MpiResult<Taken> {
-    let whole = |payload: &[u8]| {
-        // SAFETY: the caller's promise.
-        unsafe { take_whole(payload, own.bytes, pieces) };
-        Ok(())
-    };
-    let take = |board: &Board<'_>| {
-        for piece in pieces {
+unsafe fn board(
+    process: &mut Guard,
+    call: &Call,
+    own: Contribution,
+    pieces: &mut [Piece],
+) -> MpiResult<Taken> {
+    let takes = !pieces.is_empty();
+    let take = |came: Came<'_>| match came {
+        Came::Whole(payload) => {
             // SAFETY: the caller's promise.
-            unsafe { board.read(piece.member as usize, piece.offset, piece.to, piece.bytes)? };
+            unsafe { take_whole(payload, own.bytes, pieces) };
+            Ok(Ok(()))
         }
-        Ok(Ok(()))
+        Came::Board(board) => {
+            for piece in pieces {
+                let member = piece.member as usize;
+                let there = piece.take(board.bytes(member) as usize);
+                // SAFETY: the caller's promise.
+                unsafe { board.read(member, piece.offset, piece.to, there)? };
+            }
+            Ok(Ok(()))
+        }
     };
     // SAFETY: the caller's promise.
-    unsafe { board_with(process, call, own, !pieces.is_empty(), whole, take) }
+    unsafe { board_with(process, call, own, takes, take) }
 }
 
-/// One board, of which `take` takes what it needs, or `whole` from one that came whole; `takes` says that there is something.
+/// What members find when all have put up their contributions.
+pub(super) enum Came<'a> {
+    /// Small ones, one after the other, all of the same length.
+    Whole(&'a [u8]),
+    /// A board to read from.
+    Board(&'a Board<'a>),
+}
+
+/// One board, of which `take` takes what it needs; `takes` says that there is something.
 ///
 /// # Safety
 /// `own` must be readable.
@@ -177,8 +230,7 @@ pub(super) unsafe fn board_with(
     call: &Call,
     own: Contribution,
     takes: bool,
-    whole: impl FnOnce(&[u8]) -> MpiResult<()>,
-    take: impl FnOnce(&Board<'_>) -> Result<MpiResult<()>, ChannelError>,
+    take: impl FnOnce(Came<'_>) -> Result<MpiResult<()>, ChannelError>,
 ) -> MpiResult<Taken> {
     let large = call.most_bytes > SLAB_BYTES;
     let what = waiting_in(process.communicator(call.comm)?, call.primitive, call.root, own.bytes);
@@ -196,12 +248,14 @@ pub(super) unsafe fn board_with(
     let Some(waiter) = waiter else { return Ok(Taken::All) };
     let instance = match released(process, &what, waiter)? {
         Release::Instance(instance) => instance,
-        Release::Result(payload) => return whole(&payload).map(|()| Taken::All),
+        Release::Result(payload) => {
+            return take(Came::Whole(&payload)).map_err(PortError::from)?.map(|()| Taken::All);
+        }
     };
     let memory = process.port.memory().clone();
     let board = Board::new(&memory, instance).map_err(PortError::from)?;
     let mut taken = Taken::All;
-    match take(&board) {
+    match take(Came::Board(&board)) {
         Ok(done) => done?,
         Err(ChannelError::System { source, .. }) if is_refusal(&source) => {
             memory.header().cross_memory.set(0);
@@ -224,9 +278,9 @@ pub(super) unsafe fn board_with(
 ///
 /// # Safety
 /// Every piece's place must be writable.
-unsafe fn take_whole(payload: &[u8], each: usize, pieces: &[Piece]) {
+unsafe fn take_whole(payload: &[u8], each: usize, pieces: &mut [Piece]) {
     for piece in pieces {
-        let there = each.saturating_sub(piece.offset).min(piece.bytes);
+        let there = piece.take(each);
         let from = payload.get(piece.member as usize * each + piece.offset..).unwrap_or(&[]);
         // SAFETY: the caller's promise; no more is copied than there is.
         unsafe { std::ptr::copy_nonoverlapping(from.as_ptr(), piece.to, there.min(from.len())) };
@@ -238,8 +292,9 @@ fn is_refusal(error: &std::io::Error) -> bool {
 }
 
 /// Boards of contributions cut to a slab each.
-unsafe fn rounds(process: &mut Guard, call: &Call, own: Contribution, pieces: &[Piece]) -> MpiResult<()> {
+unsafe fn rounds(process: &mut Guard, call: &Call, own: Contribution, pieces: &mut [Piece]) -> MpiResult<()> {
     let slice = Call { most_bytes: SLAB_BYTES, ..*call };
+    pieces.iter_mut().for_each(|piece| piece.given = 0);
     for start in (0..call.most_bytes).step_by(SLAB_BYTES) {
         let end = start + SLAB_BYTES;
         let own = Contribution {
@@ -247,22 +302,23 @@ unsafe fn rounds(process: &mut Guard, call: &Call, own: Contribution, pieces: &[
             data: own.data.wrapping_add(start.min(own.bytes)),
             bytes: own.bytes.saturating_sub(start).min(SLAB_BYTES),
         };
-        let parts: Vec<Piece> = pieces.iter().filter_map(|piece| part(piece, start, end)).collect();
+        let mut parts: Vec<Piece> = pieces.iter().map(|piece| part(piece, start, end)).collect();
         // SAFETY: parts of what the caller promises.
-        unsafe { board(process, &slice, own, &parts)? };
+        unsafe { board(process, &slice, own, &mut parts)? };
+        pieces.iter_mut().zip(&parts).for_each(|(piece, part)| piece.given += part.given);
     }
     Ok(())
 }
 
-/// What of a piece lies in bytes `start` to `end` of its contribution, which are put up alone.
-fn part(piece: &Piece, start: usize, end: usize) -> Option<Piece> {
-    let (first, last) = (piece.offset.max(start), (piece.offset + piece.bytes).min(end));
-    (first < last).then(|| Piece {
-        member: piece.member,
-        offset: first - start,
-        bytes: last - first,
-        to: piece.to.wrapping_add(first - piece.offset),
-    })
+/// What of a piece lies in bytes `start` to `end` of its contribution, which are put up alone; perhaps nothing.
+fn part(piece: &Piece, start: usize, end: usize) -> Piece {
+    let first = piece.offset.clamp(start, end);
+    let last = (piece.offset + piece.bytes).clamp(first, end);
+    Piece::of(
+        piece.member,
+        (first - start, last - first),
+        piece.to.wrapping_add(first.saturating_sub(piece.offset)),
+    )
 }
 
 #[cfg(test)]
@@ -272,11 +328,12 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_parts_of_all_rounds_are_the_piece(offset in 0usize..40_000, bytes in 0usize..40_000) {
-            let piece = Piece { member: 3, offset, bytes, to: std::ptr::without_provenance_mut(1 << 20) };
+        fn the_parts_of_all_rounds_are_the_piece(offset in 0usize..200_000, bytes in 0usize..200_000) {
+            let piece = Piece::of(3, (offset, bytes), std::ptr::without_provenance_mut(1 << 20));
             let mut next = offset;
             for start in (0..offset + bytes).step_by(SLAB_BYTES) {
-                if let Some(part) = part(&piece, start, start + SLAB_BYTES) {
+                let part = part(&piece, start, start + SLAB_BYTES);
+                if part.bytes > 0 {
                     prop_assert_eq!(start + part.offset, next);
                     prop_assert_eq!(part.to.addr() - piece.to.addr(), next - offset);
                     prop_assert!(part.offset + part.bytes <= SLAB_BYTES);

@@ -3,7 +3,7 @@
 
 use super::block::Agreed;
 use super::buffers::{Blocks, ReceiveBlocks, truncated};
-use super::exchange::{Call, Contribution, Flow, Piece, exchange};
+use super::exchange::{Call, Contribution, Flow, check_all_taken, exchange};
 use super::forms;
 use crate::communicator::meeting::{Arrival, meet};
 use crate::constants::*;
@@ -104,7 +104,7 @@ pub unsafe fn gather(
         let call = Call { primitive, comm, root: Some(root), flow: Flow::ToRoot, most_bytes, operation };
         let contribution = Contribution { data: outgoing.data, bytes: outgoing.bytes };
         // SAFETY: as above; `outgoing` lives until the exchange is over.
-        return unsafe { exchange(&mut process, &call, contribution, &[]) };
+        return unsafe { exchange(&mut process, &call, contribution, &mut []) };
     }
     // SAFETY: the caller's promise.
     let mut receive = unsafe {
@@ -133,21 +133,16 @@ pub unsafe fn gather(
     }
     let room = receive.blocks.iter().map(|block| block.bytes).max().unwrap_or(0);
     let most_bytes = if is_vector && size > 1 { most(&mut process, primitive, comm, room)? } else { room };
+    let mut pieces = Vec::new();
     if most_bytes > 0 && size > 1 {
         let call = Call { primitive, comm, root: Some(root), flow: Flow::ToRoot, most_bytes, operation };
-        let pieces: Vec<Piece> = others(rank, size)
-            .map(|member| {
-                let block = &receive.blocks[member as usize];
-                Piece { member, offset: 0, bytes: block.bytes, to: block.data }
-            })
-            .filter(|piece| piece.bytes > 0)
-            .collect();
+        pieces = receive.pieces(others(rank, size));
         // SAFETY: as above.
-        unsafe { exchange(&mut process, &call, Contribution::NOTHING, &pieces)? };
+        unsafe { exchange(&mut process, &call, Contribution::NOTHING, &mut pieces)? };
     }
     // SAFETY: as above.
     unsafe { receive.unpack() };
-    Ok(())
+    check_all_taken(&pieces)
 }
 
 /// All members but one.

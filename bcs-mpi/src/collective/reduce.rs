@@ -236,7 +236,7 @@ unsafe fn by_blocks(
     let flow = if root.is_some() { Flow::ToRoot } else { Flow::Between };
     let call = Call { most_bytes: most, flow, ..call };
     let own = Contribution { data: block.as_ptr(), bytes: block.len() };
-    let pieces: Vec<Piece> = if to.is_null() {
+    let mut pieces: Vec<Piece> = if to.is_null() {
         Vec::new()
     } else {
         (0..size)
@@ -245,10 +245,10 @@ unsafe fn by_blocks(
                 let share = equal_share(member, size, elements);
                 let (at, bytes) = (share.start * operand.extent, share.len() * operand.extent);
                 // SAFETY: the share lies within the vector.
-                Piece { member, offset: 0, bytes, to: unsafe { to.add(at) } }
+                Piece::all_of(member, bytes, unsafe { to.add(at) })
             })
             .collect()
     };
     // SAFETY: the blocks are disjoint parts of the caller's vector.
-    unsafe { exchange(process, &call, own, &pieces) }
+    unsafe { exchange(process, &call, own, &mut pieces) }
 }

@@ -130,7 +130,7 @@ unsafe fn give_blocks(
     let call =
         Call { primitive, comm, root: Some(root), flow: Flow::FromRoot, most_bytes, operation: (0, 0) };
     // SAFETY: the caller's promise.
-    unsafe { exchange(process, &call, Contribution { data: send.data, bytes: send.bytes }, &[]) }
+    unsafe { exchange(process, &call, Contribution { data: send.data, bytes: send.bytes }, &mut []) }
 }
 
 /// Another member's part of [`give_blocks`].
@@ -154,8 +154,8 @@ unsafe fn take_block(
     let call =
         Call { primitive, comm, root: Some(root), flow: Flow::FromRoot, most_bytes, operation: (0, 0) };
     let [offset, sent] = entry.map(|number| number as usize);
-    let piece = Piece { member: root, offset, bytes: incoming.bytes, to: incoming.data };
-    let pieces = if incoming.bytes > 0 { std::slice::from_ref(&piece) } else { &[] };
+    let mut piece = Piece::of(root, (offset, sent.min(incoming.bytes)), incoming.data);
+    let pieces = if piece.bytes > 0 { std::slice::from_mut(&mut piece) } else { &mut [] };
     // SAFETY: the caller's promise.
     unsafe { exchange(process, &call, Contribution::NOTHING, pieces)? };
     // Others count on this member's part in the exchange, so the error comes last.

@@ -1,14 +1,13 @@
 //! Combining contributions of several members at one of them, in the order of the reduction tree (design §4,
 //! "Arithmetic"): what blocks of reductions and scans have in common.
 
-use super::exchange::{Call, Contribution, Piece, Taken, board_with, exchange};
+use super::exchange::{Call, Came, Contribution, Piece, Taken, board_with, exchange};
 use super::operand::Operand;
 use super::stream::{self, Brought, stream};
 use crate::error::{MpiError, MpiResult, Problem};
 use crate::process::Guard;
 use nic_emu::arith::Arithmetic;
 use nic_emu::arith::reduction_tree::ReductionTree;
-use nic_emu::board::Board;
 use std::num::NonZeroU32;
 use std::ops::Range;
 
@@ -44,14 +43,14 @@ pub(super) unsafe fn combine_members(
     if scratch.len() < count * bytes {
         scratch.resize(count * bytes, 0);
     }
-    let pieces: Vec<Piece> = if bytes == 0 {
+    let mut pieces: Vec<Piece> = if bytes == 0 {
         Vec::new()
     } else {
         let places = scratch.chunks_exact_mut(bytes).map(<[u8]>::as_mut_ptr);
-        members.clone().zip(places).map(|(member, to)| Piece { member, offset, bytes, to }).collect()
+        members.clone().zip(places).map(|(member, to)| Piece::of(member, (offset, bytes), to)).collect()
     };
     // SAFETY: the caller's promise; each place has as many bytes as its piece.
-    let combined = unsafe { exchange(process, &call, own, &pieces) }.and_then(|()| {
+    let combined = unsafe { exchange(process, &call, own, &mut pieces) }.and_then(|()| {
         let Some(ranks) = NonZeroU32::new(count as u32).filter(|_| bytes > 0) else { return Ok(()) };
         let software = process.port.memory().header().arithmetic.get() == 1;
         let arithmetic = if software { Arithmetic::SoftFloat } else { Arithmetic::Native };
@@ -184,7 +183,9 @@ unsafe fn combine_large(
             // SAFETY: the caller's promise.
             break unsafe { stream(process, call, key, own, skip, operand.extent, take) };
         }
-        let take = |board: &Board<'_>| {
+        let take = |came: Came<'_>| {
+            // Large contributions never come whole.
+            let Came::Board(board) = came else { return Ok(Ok(())) };
             let each = (PART_BYTES - PART_BYTES % operand.extent).max(operand.extent);
             for start in (offset..end).step_by(each) {
                 let part = start..(start + each).min(end);
@@ -198,8 +199,8 @@ unsafe fn combine_large(
             }
             Ok(Ok(()))
         };
-        // SAFETY: the caller's promise. Large contributions never come whole.
-        match unsafe { board_with(process, call, own, takes, |_| Ok(()), take) } {
+        // SAFETY: the caller's promise.
+        match unsafe { board_with(process, call, own, takes, take) } {
             Ok(Taken::All) => break Ok(()),
             // Then nobody prefers attach any more.
             Ok(Taken::Refused) => {}

@@ -16,7 +16,7 @@ use crate::communicator::meeting::Waiter;
 use crate::constants::{MPI_Comm, MPI_Request};
 use crate::error::MpiResult;
 use crate::process::{Guard, Process};
-use crate::request::{Operation, State, Status};
+use crate::request::{Finished, Operation, State, Status};
 use nic_emu::status::WaitingFor;
 use std::collections::VecDeque;
 use std::pin::Pin;
@@ -112,38 +112,33 @@ impl Guard {
         Ok(())
     }
 
-    /// Starts an operation: it does at once what it can. `what` is what a hang report says of a rank that waits for it.
+    /// Starts an operation: it does at once what it can. `what` is what a hang report says of a rank that waits for it. Whatever comes of it, its
+    /// request tells: who starts it is told the same however fast the others are.
     ///
     /// # Errors
-    /// It failed at once.
+    /// What ends the job.
     pub fn start(
         &mut self,
         what: WaitingFor,
         future: impl Future<Output = MpiResult> + 'static,
     ) -> MpiResult<State> {
         let mut future: Pin<Box<dyn Future<Output = MpiResult>>> = Box::pin(future);
-        match task::poll(self, future.as_mut()) {
-            Poll::Ready(result) => {
-                result?;
-                if std::mem::take(&mut self.progress.has_posted) {
-                    self.port.nudge(false)?;
-                }
-                Ok(State::Complete(crate::request::Finished::well(Status::EMPTY)))
-            }
-            Poll::Pending => {
-                let state = self.progress.push(what, future);
-                if std::mem::take(&mut self.progress.has_posted) {
-                    self.port.nudge(true)?;
-                }
-                Ok(state)
-            }
+        let (state, is_under_way) = match task::poll(self, future.as_mut()) {
+            Poll::Ready(Ok(())) => (State::Complete(Finished::well(Status::EMPTY)), false),
+            Poll::Ready(Err(error)) if error.problem().ends_job() => return Err(error),
+            Poll::Ready(Err(error)) => (State::Complete(Finished::failed(error)), false),
+            Poll::Pending => (self.progress.push(what, future), true),
+        };
+        if std::mem::take(&mut self.progress.has_posted) {
+            self.port.nudge(is_under_way)?;
         }
+        Ok(state)
     }
 
     /// Starts an operation of a communicator; answers its request.
     ///
     /// # Errors
-    /// It failed at once.
+    /// As [`Self::start`].
     pub fn start_request(
         &mut self,
         comm: MPI_Comm,
