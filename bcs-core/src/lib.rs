@@ -7,6 +7,7 @@
 //! | [`config`] | a cluster's configuration file |
 //! | [`credentials`] | who may be on a network |
 //! | [`node_set`] | sets of nodes, written `0-3,7` |
+//! | [`placement`] | which ranks of a job run on which of its nodes |
 //! | [`event`] | counting events |
 //! | [`global_memory`] | data at the same address on all nodes |
 //! | [`wire`] | how messages travel: rkyv, validated |
@@ -21,14 +22,16 @@ pub mod fabric;
 pub mod global_memory;
 pub mod ids;
 pub mod node_set;
+pub mod placement;
 pub mod units;
 pub mod wire;
 
 pub use config::{Config, ConfigError};
 pub use credentials::{Authority, Credential, CredentialError};
 pub use event::{EventId, EventTable};
-pub use fabric::{Assignment, Comparison, Condition, Fabric, FabricError, Source, Ticket};
+pub use fabric::{Assignment, Comparison, Condition, Driven, Fabric, FabricError, Source, Ticket};
 pub use global_memory::{FlatMemory, GlobalAddress, GlobalMemory, GlobalVariable, SparseMemory};
 pub use ids::{ContextId, JobId, NodeId, Rank, SliceIndex};
 pub use node_set::NodeSet;
+pub use placement::{Placement, PlacementError};
 pub use units::{ByteCount, SliceLength, TimeSpan};

@@ -2,7 +2,7 @@
 //! `cargo run --release -p nic-emu --example port_pingpong [RANKS]`; with `one`, both ranks are in one thread: what a message costs in
 //! instructions, without the cache lines that cross (run it under `valgrind --tool=callgrind`).
 
-use bcs_core::SliceLength;
+use bcs_core::{NodeId, Placement, SliceLength};
 use nic_emu::arith::Arithmetic;
 use nic_emu::descriptor::CollectiveKind;
 use nic_emu::host::{NicConfig, NicHost};
@@ -160,7 +160,8 @@ fn main() {
     let ranks = if one { 2 } else { ranks() };
     let config = NicConfig {
         job: bcs_core::JobId(1),
-        ranks,
+        placement: Placement::one_node(ranks),
+        node: NodeId(0),
         slice: SliceLength::Elastic,
         arithmetic: Arithmetic::Native,
         cross_memory: true,
@@ -182,7 +183,7 @@ fn main() {
             pid => children.push(pid),
         }
     }
-    host.start().unwrap();
+    host.start(None).unwrap();
     for pid in children {
         // SAFETY: waits for a child of this process.
         unsafe { libc::waitpid(pid, std::ptr::null_mut(), 0) };

@@ -6,10 +6,11 @@
 use crate::arith::Arithmetic;
 use crate::hang::{HangReport, JobState};
 use crate::memory::{Layout, MapError, NicMemory};
-use crate::nic_thread::{Finding, NicThread};
+use crate::nic_thread::{Finding, Network, NicThread};
 use crate::status::Phase;
 use crate::sync::Ordering;
-use bcs_core::{JobId, Rank, SliceIndex, SliceLength};
+use crate::wake_pipe::WakePipe;
+use bcs_core::{Driven, JobId, NodeId, Placement, Rank, SliceIndex, SliceLength};
 use mds::{EmdsConfig, EmdsRing, GlobalRecord, LocalRecord};
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -20,8 +21,10 @@ use std::sync::Arc;
 pub struct NicConfig {
     /// The job.
     pub job: JobId,
-    /// Its ranks, all on this node.
-    pub ranks: u32,
+    /// Where its ranks are.
+    pub placement: Placement,
+    /// This node, as the job numbers its nodes.
+    pub node: NodeId,
     /// Slices.
     pub slice: SliceLength,
     /// Arithmetic of the Reduce Helper.
@@ -78,6 +81,8 @@ pub struct NicHost {
     memory: Arc<NicMemory>,
     config: NicConfig,
     alarm: Arc<OwnedFd>,
+    /// Of a job on several nodes.
+    pipe: Option<Arc<WakePipe>>,
     thread: Option<NicThread>,
 }
 
@@ -87,27 +92,33 @@ impl NicHost {
         let words = config.emds.as_ref().map_or([0; 2], |emds| {
             [EmdsRing::<LocalRecord>::words_needed(emds), EmdsRing::<GlobalRecord>::words_needed(emds)]
         });
-        let layout = Layout::new(config.ranks, config.ranks, words).map_err(MapError::from)?;
-        let memory = NicMemory::create(layout, 0, 1)?;
+        let placement = &config.placement;
+        let here = placement.ranks_of(config.node);
+        let layout = Layout::new(here.len() as u32, placement.ranks(), words).map_err(MapError::from)?;
+        let memory = NicMemory::create(layout, config.node.0, placement.nodes())?;
         let header = memory.header();
         header.job.set(config.job.0);
         header.slice_period_ns.set(config.slice.period_ns());
         header.arithmetic.set((config.arithmetic == Arithmetic::SoftFloat) as u32);
         header.cross_memory.set(config.cross_memory as u32);
         header.cores.set(std::thread::available_parallelism().map_or(1, |n| n.get() as u32));
-        header.next_context.0.store(crate::memory::FIRST_FREE_CONTEXT, Ordering::Relaxed);
-        for rank in 0..config.ranks {
-            memory
-                .rank(rank)
-                .map_err(|_| {
-                    MapError::Layout(crate::memory::LayoutError::Ranks {
-                        local_ranks: config.ranks,
-                        job_ranks: config.ranks,
-                        limit: Layout::MAX_LOCAL_RANKS,
-                    })
-                })?
-                .status
-                .set_job_rank(rank);
+        // Contexts are even, and nodes take turns, so that those that different nodes take are different.
+        let first_context = crate::memory::FIRST_FREE_CONTEXT + 2 * config.node.0;
+        header.next_context.0.store(first_context, Ordering::Relaxed);
+        for (local_index, rank) in (0..).zip(here) {
+            let block = memory.rank(local_index).map_err(|_| {
+                MapError::Layout(crate::memory::LayoutError::Ranks {
+                    local_ranks: here.len() as u32,
+                    job_ranks: placement.ranks(),
+                    limit: Layout::MAX_LOCAL_RANKS,
+                })
+            })?;
+            block.status.set_job_rank(rank.0);
+        }
+        for rank in (0..placement.ranks()).map(Rank) {
+            if let Some((node, local_index)) = placement.place(rank) {
+                memory.set_place(rank.0, node.0, local_index);
+            }
         }
         if let Some(emds) = &config.emds {
             EmdsRing::<LocalRecord>::format(memory.emds_local(), emds)?;
@@ -116,7 +127,11 @@ impl NicHost {
         let alarm = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).map_err(|e| {
             NicError::System { operation: "make an eventfd", job: config.job, source: e.into() }
         })?;
-        Ok(Self { memory: Arc::new(memory), config: config.clone(), alarm: Arc::new(alarm), thread: None })
+        let pipe = (placement.nodes() > 1).then(WakePipe::new).transpose().map_err(|source| {
+            NicError::System { operation: "make the wake pipe", job: config.job, source }
+        })?;
+        let (memory, alarm, pipe) = (Arc::new(memory), Arc::new(alarm), pipe.map(Arc::new));
+        Ok(Self { memory, config: config.clone(), alarm, pipe, thread: None })
     }
 
     /// The memfd that ranks inherit; its number goes to them in `BCS_NIC_FD`.
@@ -124,31 +139,50 @@ impl NicHost {
         self.memory.descriptor().expect("a host's memory is a memfd")
     }
 
+    /// The writing end of the wake pipe of a job on several nodes, that ranks inherit, too; its number goes to them in `BCS_WAKE_FD`.
+    pub fn wake_descriptor(&self) -> Option<BorrowedFd<'_>> {
+        self.pipe.as_ref().map(|pipe| pipe.writer())
+    }
+
     /// The NIC memory.
     pub fn memory(&self) -> &Arc<NicMemory> {
         &self.memory
     }
 
+    /// The local index of a rank, if it is on this node.
+    fn local_index(&self, rank: Rank) -> Option<u32> {
+        let (node, local_index) = self.config.placement.place(rank)?;
+        (node == self.config.node).then_some(local_index)
+    }
+
     /// A rank's process has been started.
     pub fn rank_started(&self, rank: Rank, pid: u32) {
-        if let Ok(block) = self.memory.rank(rank.0) {
+        if let Some(block) = self.local_index(rank).and_then(|local| self.memory.rank(local).ok()) {
             block.status.set_pid(pid);
         }
     }
 
     /// A rank's process is dead. What it may have held is let go, so that others can still be told.
     pub fn rank_exited(&self, rank: Rank) {
-        if let Ok(block) = self.memory.rank(rank.0) {
+        let Some(local_index) = self.local_index(rank) else { return };
+        if let Ok(block) = self.memory.rank(local_index) {
             if block.status.phase() != Phase::Finalized {
                 block.status.set_phase(Phase::Exited);
             }
-            self.memory.token().revoke(crate::token::Holder::rank(rank.0));
+            self.memory.token().revoke(crate::token::Holder::rank(local_index));
         }
     }
 
-    /// Starts the NIC thread. After the ranks were forked, as it is a thread.
-    pub fn start(&mut self) -> Result<(), NicError> {
-        let thread = NicThread::start(self.memory.clone(), self.config.nic_core, self.alarm.clone());
+    /// Starts the NIC thread. After the ranks were forked, as it is a thread. A job on several nodes has a network, whose members are the
+    /// job's nodes and whose memory is as [`crate::global::GlobalLayout`] says.
+    ///
+    /// # Panics
+    /// When a job on one node is given a network, or one on several nodes none.
+    pub fn start(&mut self, network: Option<Box<dyn Driven>>) -> Result<(), NicError> {
+        assert_eq!(network.is_some(), self.pipe.is_some(), "a job has a network when it has several nodes");
+        let network = network.zip(self.pipe.clone()).map(|(fabric, pipe)| Network { fabric, pipe });
+        let core = self.config.nic_core;
+        let thread = NicThread::start(self.memory.clone(), core, self.alarm.clone(), network);
         self.thread = Some(thread.map_err(|source| NicError::System {
             operation: "start the NIC thread",
             job: self.config.job,
@@ -182,14 +216,15 @@ impl NicHost {
         HangReport::new(JobState::read(&self.memory))
     }
 
-    /// Where a rank is in its life.
+    /// Where a rank of this node is in its life.
     pub fn phase(&self, rank: Rank) -> RankPhase {
+        let Some(local_index) = self.local_index(rank) else { return RankPhase::NotAttached };
         let header = self.memory.header();
-        if header.aborted.0.load(Ordering::Acquire) == rank.0 + 1 {
+        if header.aborted.0.load(Ordering::Acquire) == local_index + 1 {
             let (code, message) = crate::abort::read(&self.memory);
             return RankPhase::Aborted { code, message };
         }
-        match self.memory.rank(rank.0).map(|block| block.status.phase()) {
+        match self.memory.rank(local_index).map(|block| block.status.phase()) {
             Ok(Phase::Attached) => RankPhase::Attached,
             Ok(Phase::Finalized) => RankPhase::Finalized,
             // A rank that exited was attached, or never was an MPI program.

@@ -87,3 +87,5 @@ pub mod strobe_sender;
 pub mod transfer;
 #[cfg(not(loom))]
 pub mod waiting;
+#[cfg(not(loom))]
+pub mod wake_pipe;

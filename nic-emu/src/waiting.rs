@@ -7,6 +7,8 @@ use crate::completer::Touched;
 use crate::memory::NicMemory;
 use crate::status::Activity;
 use crate::sync::{Ordering, fence};
+use crate::wake_pipe;
+use rustix::fd::BorrowedFd;
 use rustix::thread::futex;
 use std::time::Duration;
 
@@ -146,12 +148,18 @@ pub fn nic_thread_sleep(memory: &NicMemory, longest: Duration, ready: impl FnOnc
     word.store(0, Ordering::Relaxed);
 }
 
-/// Wakes the NIC thread if it sleeps. Without a fence: a wake that is missed is made good when its sleep times out.
+/// Wakes the NIC thread if it sleeps. `pipe` is the writing end of its wake pipe, of a job on several nodes. Without a fence: a wake that is missed
+/// is made good when its sleep times out.
 #[inline]
-pub fn wake_nic_thread(memory: &NicMemory) {
+pub fn wake_nic_thread(memory: &NicMemory, pipe: Option<BorrowedFd<'_>>) {
     let word = &memory.header().attention.nic_thread_sleeps;
-    if word.load(Ordering::Relaxed) == 1 {
-        word.store(0, Ordering::Relaxed);
-        let _ = futex::wake(word, futex::Flags::empty(), 1);
+    let sleeps = word.load(Ordering::Relaxed);
+    if sleeps == 0 {
+        return;
+    }
+    word.store(0, Ordering::Relaxed);
+    match pipe {
+        Some(pipe) if sleeps == wake_pipe::SLEEPS_IN_POLL => wake_pipe::wake(pipe),
+        _ => _ = futex::wake(word, futex::Flags::empty(), 1),
     }
 }

@@ -1,7 +1,7 @@
 //! Buffered messages: a send of up to 64 KB is complete when it is posted, and its bytes arrive whole, also while they are
 //! still being filled in by another core.
 
-use bcs_core::SliceLength;
+use bcs_core::{NodeId, Placement, SliceLength};
 use nic_emu::arith::Arithmetic;
 use nic_emu::host::{NicConfig, NicHost};
 use nic_emu::matching::Envelope;
@@ -18,7 +18,8 @@ const ENVELOPE: Envelope = Envelope { context: 2, source: 0, tag: 1 };
 fn ports(slice: SliceLength) -> (Arc<NicMemory>, Port, Port) {
     let config = NicConfig {
         job: bcs_core::JobId(1),
-        ranks: 2,
+        placement: Placement::one_node(2),
+        node: NodeId(0),
         slice,
         arithmetic: Arithmetic::Native,
         cross_memory: false,

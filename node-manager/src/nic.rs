@@ -3,7 +3,7 @@
 
 use crate::job::Job;
 use crate::preflight;
-use bcs_core::Rank;
+use bcs_core::{NodeId, Placement, Rank};
 use mds::trace::{self, Node, Run};
 use nic_emu::host::{NicConfig, NicHost, RankPhase};
 use nic_emu::nic_thread::Finding;
@@ -37,7 +37,8 @@ impl JobNic {
         let cross_memory_refusal = job.nic.cross_memory.then(preflight::cross_memory_refusal).flatten();
         let config = NicConfig {
             job: job.id,
-            ranks: job.ranks(),
+            placement: Placement::one_node(job.ranks()),
+            node: NodeId(0),
             slice: job.nic.slice,
             arithmetic: job.nic.arithmetic,
             cross_memory: job.nic.cross_memory && cross_memory_refusal.is_none(),
@@ -48,7 +49,7 @@ impl JobNic {
             Some(_) => format!("{error}; a limit on file sizes is set, lift it with: ulimit -f unlimited"),
             None => error.to_string(),
         })?;
-        Ok(Self { host, ranks: config.ranks, cross_memory_refusal })
+        Ok(Self { host, ranks: job.ranks(), cross_memory_refusal })
     }
 
     /// The NIC memory, which the ranks inherit.
@@ -71,7 +72,7 @@ impl JobNic {
     /// # Errors
     /// The system has no thread for it.
     pub fn start(&mut self) -> Result<(), String> {
-        self.host.start().map_err(|error| {
+        self.host.start(None).map_err(|error| {
             format!("{error}; raise the limit on processes (ulimit -u), or ask for fewer ranks with -n")
         })
     }

@@ -3,7 +3,7 @@
 //! It does what every launcher of ours has to: NIC memory inherited, the environment set, the NIC thread started after the processes, the
 //! job ended when a rank fails, a deadlock is found or time is up, and whoever is left killed.
 
-use bcs_core::{JobId, Rank, SliceLength};
+use bcs_core::{JobId, NodeId, Placement, Rank, SliceLength};
 use nic_emu::arith::Arithmetic;
 use nic_emu::host::{NicConfig, NicHost, RankPhase};
 use nic_emu::nic_thread::Finding;
@@ -66,7 +66,8 @@ impl Ended {
 pub fn launch<S: AsRef<OsStr>>(job: &Job, program: &Path, arguments: &[S]) -> Ended {
     let config = NicConfig {
         job: JobId(1),
-        ranks: job.ranks,
+        placement: Placement::one_node(job.ranks),
+        node: NodeId(0),
         slice: job.slice,
         arithmetic: Arithmetic::Native,
         cross_memory: job.cross_memory,
@@ -107,7 +108,7 @@ pub fn launch<S: AsRef<OsStr>>(job: &Job, program: &Path, arguments: &[S]) -> En
             child
         })
         .collect();
-    host.start().expect("the NIC thread of a test");
+    host.start(None).expect("the NIC thread of a test");
     let readers: Vec<_> = children
         .iter_mut()
         .map(|child| {

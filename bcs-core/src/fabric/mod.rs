@@ -16,6 +16,7 @@
 
 #[cfg(any(test, feature = "conformance"))]
 pub mod conformance;
+mod driven;
 mod error;
 pub mod local;
 pub mod sim;
@@ -23,6 +24,7 @@ pub mod sim;
 mod tests;
 pub mod tree;
 
+pub use driven::Driven;
 pub use error::{FabricError, Operation};
 
 use crate::event::EventId;

@@ -16,17 +16,31 @@ use crate::point_to_point::attached_buffer::{self, Level};
 use crate::process::{self, Guard, Process};
 use crate::topology::Topology;
 use mds::Primitive;
+use nic_emu::global::groups;
+use nic_emu::memory::NicMemory;
+use nic_emu::port::PortError;
 use std::sync::atomic::Ordering;
 
-/// Takes contexts for `count` communicators.
+/// Takes contexts for `count` communicators, and answers the first; [`nth_context`] tells the others. Nodes of a job take turns: those that different nodes
+/// take are different.
 pub(super) fn take_contexts(process: &mut Process, count: u32) -> MpiResult<u32> {
-    let next = &process.port.memory().header().next_context.0;
-    let first = next.fetch_add(2 * count, Ordering::Relaxed);
+    let memory = process.port.memory();
+    let next = &memory.header().next_context.0;
+    let first = next.fetch_add(nth_context(process, 0, count), Ordering::Relaxed);
     if first > u32::MAX - (1 << 28) {
         let text = "the job has made two billion communicators, which is all that it can tell apart";
         return Err(MpiError::new(Problem::Exhausted(text.into())));
     }
     Ok(first)
+}
+
+/// In place of a context that is not known yet.
+pub(super) const NO_CONTEXT: u32 = 0;
+
+/// Of contexts that were taken together, from `first` on, the one with this number.
+pub(super) fn nth_context(process: &Process, first: u32, number: u32) -> u32 {
+    let (_, nodes) = process.port.memory().node();
+    first + 2 * nodes * number
 }
 
 /// What a new communicator has beside its group and its parent's error handler.
@@ -40,6 +54,47 @@ pub struct Kin {
     pub hints: Hints,
 }
 
+/// Position among the members of a group that are on this node, and their number.
+fn local_members(memory: &NicMemory, group: &Group, rank: u32) -> Result<(u16, u16), PortError> {
+    let mut local = (0, 0);
+    for member in 0..group.size() {
+        if memory.local_index(group.job_rank(member))?.is_some() {
+            local.0 += (member < rank) as u16;
+            local.1 += 1;
+        }
+    }
+    Ok(local)
+}
+
+/// Where a group's members are: answers the position of `rank` among those on this node, and their number. Where others are elsewhere, the NIC gets to know on
+/// which nodes, for the collectives of the communicator with this context.
+pub(super) fn settle(
+    memory: &NicMemory,
+    group: &Group,
+    rank: u32,
+    context: u32,
+) -> Result<(u16, u16), PortError> {
+    let local = local_members(memory, group, rank)?;
+    if (local.1 as u32) < group.size() {
+        groups::register(memory, context + 1, group.ranks())?;
+    }
+    Ok(local)
+}
+
+impl Process {
+    /// Gives a communicator that has none yet its context.
+    ///
+    /// # Errors
+    /// It is gone, or NIC memory is corrupt.
+    pub(super) fn set_context(&mut self, comm: MPI_Comm, context: u32) -> MpiResult {
+        let memory = self.port.memory().clone();
+        let communicator = self.communicator_mut(comm)?;
+        communicator.context = context;
+        settle(&memory, &communicator.group, communicator.rank, context)?;
+        Ok(())
+    }
+}
+
 /// A communicator of this group, in which this process has a rank.
 pub(super) fn make(
     process: &Process,
@@ -48,14 +103,10 @@ pub(super) fn make(
     context: u32,
 ) -> MpiResult<Option<Communicator>> {
     let Some(rank) = group.member(process.place.rank) else { return Ok(None) };
-    let memory = process.port.memory();
-    let mut local = (0, 0);
-    for member in 0..group.size() {
-        if memory.local_index(group.job_rank(member))?.is_some() {
-            local.0 += (member < rank) as u16;
-            local.1 += 1;
-        }
-    }
+    let local = match context {
+        NO_CONTEXT => local_members(process.port.memory(), &group, rank)?,
+        context => settle(process.port.memory(), &group, rank, context)?,
+    };
     let parent = match parent {
         // What comes from a session's group has no other parent.
         MPI_COMM_SELF => process.communicators.own(),
@@ -95,7 +146,7 @@ pub(crate) fn with_topology(
     kin: Kin,
 ) -> MpiResult<MPI_Comm> {
     let first = agree(process, call, comm, |process| take_contexts(process, parts.0))?;
-    let mut new = make(process, comm, group, first + 2 * parts.1)?;
+    let mut new = make(process, comm, group, nth_context(process, first, parts.1))?;
     if let Some(new) = &mut new {
         (new.attributes, new.topology, new.hints) = (kin.attributes, kin.topology, kin.hints);
     }
@@ -166,7 +217,7 @@ pub fn create(comm: MPI_Comm, group: MPI_Group) -> MpiResult<MPI_Comm> {
     }
     // Groups of other members are disjoint, so their first members differ.
     let leader = process.communicator(comm)?.group.member(group.job_rank(0)).unwrap_or(0);
-    let new = make(&process, comm, group, first + 2 * leader)?;
+    let new = make(&process, comm, group, nth_context(&process, first, leader))?;
     store(&mut process, new)
 }
 

@@ -3,7 +3,7 @@
 //! Attributes are copied when the call is made. The duplicate exists at once, without a context; the broadcast that brings one is a collective of the NIC, posted
 //! when the call is made, and so in its place among the collectives of the communicator.
 
-use super::create::{kin_of, make, store, take_contexts};
+use super::create::{NO_CONTEXT, kin_of, make, store, take_contexts};
 use super::inter;
 use super::meeting::{Arrival, arrive};
 use crate::constants::*;
@@ -36,7 +36,7 @@ impl Operation for Duplication {
                 *self.chosen = *brought;
             }
         }
-        process.communicator_mut(self.new)?.context = u32::from_ne_bytes(*self.chosen);
+        process.set_context(self.new, u32::from_ne_bytes(*self.chosen))?;
         Ok(Some(Status::EMPTY))
     }
 }
@@ -53,7 +53,7 @@ pub fn idup(call: Primitive, comm: MPI_Comm, info: MPI_Info) -> MpiResult<(MPI_C
         return inter::idup(&mut process, call, comm, kin);
     }
     let (rank, size, group) = (communicator.rank, communicator.size, communicator.group.clone());
-    let chosen = if rank == 0 { take_contexts(&mut process, 1)? } else { 0 };
+    let chosen = if rank == 0 { take_contexts(&mut process, 1)? } else { NO_CONTEXT };
     let chosen = Box::new(chosen.to_ne_bytes());
     let mut waits = None;
     if size > 1 {

@@ -4,7 +4,7 @@
 //! contexts are taken by the leader whose rank in the job is lower, and go with its word (file `leaders.rs`). On an intercommunicator rank 0 leads.
 
 use super::by_group::{BETWEEN_GROUPS, NO_PARENT, check_tag, not_in_group, tag_of};
-use super::create::{Kin, make, store, subgroup, take_contexts};
+use super::create::{Kin, NO_CONTEXT, make, nth_context, store, subgroup, take_contexts};
 use super::hints::Hints;
 use super::leaders::{Assembly, Leading, Words, across};
 use super::meeting::gather_all;
@@ -48,9 +48,9 @@ impl Agreed {
     }
 
     /// The contexts of the intercommunicator with this number, and of this group's hidden one.
-    pub fn contexts(&self, number: u32) -> (u32, u32) {
-        let shared = self.first + 2 * CONTEXTS * number;
-        (shared, shared + if self.taken_here { 2 } else { 4 })
+    pub fn contexts(&self, process: &Process, number: u32) -> (u32, u32) {
+        let shared = nth_context(process, self.first, CONTEXTS * number);
+        (shared, nth_context(process, shared, if self.taken_here { 1 } else { 2 }))
     }
 }
 
@@ -147,7 +147,8 @@ pub fn create(
     let agreed = Agreed::new(words);
     let peers = group_of(&agreed.other);
     check_disjoint(&group, &peers, "local_comm", MPI_ERR_COMM)?;
-    build(&mut process, local_comm, (group, peers), agreed.contexts(0), Kin::default())
+    let contexts = agreed.contexts(&process, 0);
+    build(&mut process, local_comm, (group, peers), contexts, Kin::default())
 }
 
 /// MPI_Intercomm_create_from_groups: only the groups' members call it.
@@ -199,7 +200,8 @@ pub fn create_from_groups(
             return Err(MpiError::argument(MPI_ERR_GROUP, "remote_group", value, allowed));
         }
         let kin = Kin { hints, ..Kin::default() };
-        build(&mut process, MPI_COMM_SELF, (group, remote), agreed.contexts(0), kin)
+        let contexts = agreed.contexts(&process, 0);
+        build(&mut process, MPI_COMM_SELF, (group, remote), contexts, kin)
     });
     let new = match made {
         Ok(new) => new,
@@ -258,7 +260,8 @@ fn groups(process: &Process, comm: MPI_Comm) -> MpiResult<(Group, Group)> {
 pub(super) fn dup(process: &mut Guard, call: Primitive, comm: MPI_Comm, kin: Kin) -> MpiResult<MPI_Comm> {
     let groups = groups(process, comm)?;
     let agreed = agree(process, call, comm, CONTEXTS, &[])?;
-    build(process, comm, groups, agreed.contexts(0), kin)
+    let contexts = agreed.contexts(process, 0);
+    build(process, comm, groups, contexts, kin)
 }
 
 /// MPI_Comm_idup of an intercommunicator: the duplicate gets its contexts when the words have been exchanged.
@@ -269,16 +272,15 @@ pub(super) fn idup(
     kin: Kin,
 ) -> MpiResult<(MPI_Comm, MPI_Request)> {
     let groups = groups(process, comm)?;
-    let new = build(process, comm, groups, (0, 0), kin)?;
+    let new = build(process, comm, groups, (NO_CONTEXT, NO_CONTEXT), kin)?;
     let (what, words) = conversation(process, call, comm, CONTEXTS, &[])?;
     let request = process.start_request(comm, what, async move {
-        let (shared, hidden) = Agreed::new(words.await?).contexts(0);
+        let agreed = Agreed::new(words.await?);
         with(|process| {
-            let communicator = process.communicator_mut(new)?;
-            communicator.context = shared;
-            let local_comm = communicator.local_comm;
-            process.communicator_mut(local_comm)?.context = hidden;
-            Ok(())
+            let (shared, hidden) = agreed.contexts(process, 0);
+            process.set_context(new, shared)?;
+            let local_comm = process.communicator(new)?.local_comm;
+            process.set_context(local_comm, hidden)
         })
     })?;
     Ok((new, request))
@@ -333,5 +335,6 @@ pub(super) fn create_of(process: &mut Guard, comm: MPI_Comm, group: MPI_Group) -
     if peers.size() == 0 {
         return Ok(MPI_COMM_NULL);
     }
-    build(process, comm, (group, peers), agreed.contexts(0), Kin::default())
+    let contexts = agreed.contexts(process, 0);
+    build(process, comm, (group, peers), contexts, Kin::default())
 }

@@ -28,6 +28,8 @@ use crate::process::{self, Process};
 use crate::topology::Topology;
 use hints::Hints;
 use nic_emu::hang::{WORLD_CONTEXT, self_context};
+use nic_emu::memory::NicMemory;
+use nic_emu::port::PortError;
 use std::ffi::c_int;
 
 /// A communicator.
@@ -160,8 +162,11 @@ pub struct Communicators {
 }
 
 impl Communicators {
-    /// MPI_COMM_WORLD and MPI_COMM_SELF of a rank of a job on one node.
-    pub fn of_job(rank: u32, size: u32, local_index: u16) -> Self {
+    /// MPI_COMM_WORLD and MPI_COMM_SELF of a rank of a job.
+    ///
+    /// # Errors
+    /// NIC memory is corrupt.
+    pub fn of_job(rank: u32, size: u32, memory: &NicMemory) -> Result<Self, PortError> {
         let make = |context, group: Group, name: &str, rank, local| Communicator {
             context,
             rank,
@@ -182,13 +187,14 @@ impl Communicators {
         };
         let all = Group::Range { first: 0, size };
         let alone = Group::Range { first: rank, size: 1 };
-        Self {
-            world: make(WORLD_CONTEXT, all, "MPI_COMM_WORLD", rank, (local_index, size as u16)),
+        let local = create::settle(memory, &all, rank, WORLD_CONTEXT)?;
+        Ok(Self {
+            world: make(WORLD_CONTEXT, all, "MPI_COMM_WORLD", rank, local),
             own: make(self_context(rank), alone, "MPI_COMM_SELF", 0, (0, 1)),
             table: Table::new(Kind::Communicator),
             has_world: false,
             keys: Keys::of_kind(0),
-        }
+        })
     }
 
     /// Says that the world model begins, or that it is over.

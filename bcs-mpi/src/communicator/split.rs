@@ -1,7 +1,7 @@
 //! Splitting communicators by colours (MPI-5.0, §7.4.2). Two meetings: colours and keys to all, then where the contexts begin; on an intercommunicator each group
 //! meets, and then the leaders exchange what was said.
 
-use super::create::{Kin, make, store, take_contexts};
+use super::create::{Kin, make, nth_context, store, take_contexts};
 use super::hints::Hints;
 use super::inter;
 use super::meeting::{agree, gather_all};
@@ -88,7 +88,7 @@ fn split_by(process: &mut Guard, call: Primitive, comm: MPI_Comm, own: Choice) -
     let first = agree(process, call, comm, |process| take_contexts(process, colours.len() as u32))?;
     // Not found: MPI_UNDEFINED.
     let Ok(number) = colours.binary_search(&own.colour) else { return Ok(MPI_COMM_NULL) };
-    let new = make(process, comm, group.choose(&members_of(&all, own.colour)), first + 2 * number as u32)?;
+    let new = make(process, comm, group.choose(&members_of(&all, own.colour)), nth_context(process, first, number as u32))?;
     store(process, new)
 }
 
@@ -110,7 +110,8 @@ fn split_inter(process: &mut Guard, call: Primitive, comm: MPI_Comm, own: Choice
         return Ok(MPI_COMM_NULL);
     }
     let group = group.choose(&members_of(&here, own.colour));
-    inter::build(process, comm, (group, peers), agreed.contexts(number as u32), Kin::default())
+    let contexts = agreed.contexts(process, number as u32);
+    inter::build(process, comm, (group, peers), contexts, Kin::default())
 }
 
 /// What the members of a new communicator share, by the hints of a split that is guided; none where they name nothing that this library tells apart.

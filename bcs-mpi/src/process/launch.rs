@@ -5,6 +5,7 @@
 //! | `BCS_RANK`, `BCS_SIZE` | rank in the job, ranks of the job |
 //! | `BCS_LOCAL_RANK` | index on this node |
 //! | `BCS_NIC_FD` | number of the inherited descriptor of NIC memory |
+//! | `BCS_WAKE_FD` | on one of several nodes: number of the inherited descriptor that wakes the NIC thread |
 //! | `BCS_LAUNCHER_PID` | the launcher, whose descriptor of that number serves where it was not inherited |
 //! | `BCS_JOB` | the job, as trace files name it |
 //! | `BCS_APPNUM`, `BCS_UNIVERSE_SIZE` | the attributes MPI_APPNUM and MPI_UNIVERSE_SIZE |
@@ -125,7 +126,10 @@ pub fn open() -> Result<(Port, Place), LaunchError> {
         appnum: optional("BCS_APPNUM")?,
         universe_size: optional("BCS_UNIVERSE_SIZE")?,
     };
-    Ok((Port::open(Arc::new(memory), local_rank)?, place))
+    let spans_nodes = memory.node().1 > 1;
+    let port = Port::open(Arc::new(memory), local_rank)?;
+    let port = if spans_nodes { port.with_wake_pipe(wake_descriptor(required("BCS_WAKE_FD")?)?) } else { port };
+    Ok((port, place))
 }
 
 /// A process without a launcher: a job of one rank, with a NIC that nobody else sees.
@@ -155,15 +159,37 @@ fn descriptor(fd: i32) -> Result<OwnedFd, LaunchError> {
         // SAFETY: it is open, and NIC memory, which nobody but this library uses in this process.
         return Ok(unsafe { OwnedFd::from_raw_fd(fd) });
     }
-    let launcher = std::env::var("BCS_LAUNCHER_PID").unwrap_or_default();
-    if launcher.is_empty() || !launcher.bytes().all(|b| b.is_ascii_digit()) {
-        return Err(wrong("BCS_NIC_FD", "not the descriptor of NIC memory"));
-    }
-    let path = format!("/proc/{launcher}/fd/{fd}");
+    let path = of_launcher(fd).ok_or_else(|| wrong("BCS_NIC_FD", "not the descriptor of NIC memory"))?;
     match std::fs::OpenOptions::new().read(true).write(true).open(path) {
         Ok(file) => Ok(file.into()),
-        Err(source) => Err(LaunchError::Unreachable { fd, launcher, source }),
+        Err(source) => {
+            let launcher = std::env::var("BCS_LAUNCHER_PID").unwrap_or_default();
+            Err(LaunchError::Unreachable { fd, launcher, source })
+        }
     }
+}
+
+/// The writing end of the wake pipe: the launcher's, or, where that is out of reach, the inherited one.
+fn wake_descriptor(fd: i32) -> Result<OwnedFd, LaunchError> {
+    use std::os::unix::fs::OpenOptionsExt;
+    let mut options = std::fs::OpenOptions::new();
+    options.write(true).custom_flags(libc::O_NONBLOCK | libc::O_CLOEXEC);
+    if let Some(file) = of_launcher(fd).and_then(|path| options.open(path).ok()) {
+        return Ok(file.into());
+    }
+    let inherited = std::fs::read_link(format!("/proc/self/fd/{fd}"));
+    if inherited.is_ok_and(|target| target.to_string_lossy().starts_with("pipe:")) {
+        // SAFETY: it is open, and nobody but this library knows of it in this process.
+        return Ok(unsafe { OwnedFd::from_raw_fd(fd) });
+    }
+    Err(wrong("BCS_WAKE_FD", "not the descriptor that wakes the NIC thread"))
+}
+
+/// Where the launcher's descriptor with this number is found.
+fn of_launcher(fd: i32) -> Option<String> {
+    let launcher = std::env::var("BCS_LAUNCHER_PID").ok()?;
+    let is_pid = !launcher.is_empty() && launcher.bytes().all(|b| b.is_ascii_digit());
+    is_pid.then(|| format!("/proc/{launcher}/fd/{fd}"))
 }
 
 fn wrong(variable: &'static str, why: &'static str) -> LaunchError {

@@ -96,10 +96,11 @@ fn start(call: Primitive, level: c_int, entered_ns: u64) -> MpiResult {
         rank: place.rank,
         launched: place.launched,
     });
-    // One node: the job's nodes are this one.
-    monitor::start(&mds, &place, concurrent, (0, 1), call, entered_ns);
+    monitor::start(&mds, &place, concurrent, port.memory().node(), call, entered_ns);
+    let communicators = Communicators::of_job(place.rank, place.size, port.memory())
+        .map_err(|error| failed(error.to_string()))?;
     let process = Process {
-        communicators: Communicators::of_job(place.rank, place.size, port.local_index() as u16),
+        communicators,
         datatypes: Datatypes::new(),
         groups: Table::new(Kind::Group),
         requests: Requests::new(),

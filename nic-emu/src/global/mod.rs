@@ -124,6 +124,16 @@ impl<F: Fabric> GlobalNic<F> {
         }
     }
 
+    /// The network.
+    pub fn fabric(&self) -> &F {
+        &self.fabric
+    }
+
+    /// The network, to be left.
+    pub fn fabric_mut(&mut self) -> &mut F {
+        &mut self.fabric
+    }
+
     /// The slice that this node is in, and its microphase; none between slices.
     pub fn now_in(&self) -> (SliceIndex, Option<Microphase>) {
         let (slice, microphase) = read_strobe(self.strobe);

@@ -126,7 +126,7 @@ pub const ABORT_MESSAGE_BYTES: usize = 1024;
 pub struct Attention {
     /// Ranks that sleep on their wait words.
     pub sleepers: AtomicU32,
-    /// The NIC thread's wait word: 1 while it sleeps.
+    /// The NIC thread's wait word: 0 while it is awake, else where it sleeps (`crate::waiting`, `crate::wake_pipe`).
     pub nic_thread_sleeps: AtomicU32,
 }
 

@@ -13,6 +13,7 @@ use crate::strobe_receiver::SliceError;
 use crate::strobe_sender::StrobeSender;
 use crate::sync::Ordering;
 use crate::waiting::{self, Pause, Wait};
+use rustix::fd::AsFd;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -42,15 +43,33 @@ impl Port {
         match lent {
             Ok(Lent::Nothing) => Ok(false),
             Ok(Lent::BeatSet) => {
-                waiting::wake_nic_thread(&self.memory);
+                self.wake_nic_thread();
                 Ok(false)
             }
             Ok(Lent::Slice(touched)) => {
                 self.wake(&touched);
+                if self.wake_pipe.is_some() {
+                    self.pass_on();
+                }
                 Ok(true)
             }
             Err(error) => Err(error.into()),
         }
+    }
+
+    /// After a slice of this node: what it has left for other nodes is the NIC thread's business.
+    #[cold]
+    fn pass_on(&self) {
+        let remote = &self.memory.header().remote;
+        let arrived = remote.arrived.get();
+        if remote.outbound.get() != 0 || !remote.matches.is_empty() || arrived != self.arrived.get() {
+            self.arrived.set(arrived);
+            self.wake_nic_thread();
+        }
+    }
+
+    fn wake_nic_thread(&self) {
+        waiting::wake_nic_thread(&self.memory, self.wake_pipe.as_ref().map(|pipe| pipe.as_fd()));
     }
 
     /// Waits until `ready` answers something, lending the core meanwhile. `what` is what a hang report says of this wait.
@@ -241,8 +260,9 @@ impl Port {
         if rests || self.memory.header().attention.sleepers.load(Ordering::Relaxed) != 0 {
             self.lend()?;
         }
-        if overlap {
-            waiting::wake_nic_thread(&self.memory);
+        // What is posted may be for another node, where it goes at once.
+        if overlap || self.wake_pipe.is_some() {
+            self.wake_nic_thread();
         }
         Ok(())
     }

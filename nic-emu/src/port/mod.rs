@@ -36,6 +36,7 @@ use buffering::Draining;
 use laning::LanePace;
 use moving::Moving;
 use rustix::fd::OwnedFd;
+use std::cell::Cell;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
@@ -99,6 +100,10 @@ pub struct Port {
     channel: channel::Policy,
     waiting: WaitPolicy,
     fixed: bool,
+    /// What wakes the NIC thread of a job on several nodes.
+    wake_pipe: Option<OwnedFd>,
+    /// Of the collectives that span nodes: how many all local members had reached when the NIC thread was told last.
+    arrived: Cell<u32>,
     clock: fn() -> u64,
 }
 
@@ -143,6 +148,8 @@ impl Port {
             channel: channel::Policy::measured(memory.layout().local_ranks, memory.header().cores.get()),
             waiting: WaitPolicy::for_node(&memory),
             fixed: memory.header().slice_period_ns.get() != 0,
+            wake_pipe: None,
+            arrived: Cell::new(0),
             clock: now_ns,
             memory,
         })
@@ -151,6 +158,11 @@ impl Port {
     /// The same port with another clock: simulations run on virtual time.
     pub fn with_clock(self, clock: fn() -> u64) -> Self {
         Self { clock, ..self }
+    }
+
+    /// The same port of a job on several nodes, whose NIC thread this descriptor wakes ([`crate::wake_pipe`]).
+    pub fn with_wake_pipe(self, writer: OwnedFd) -> Self {
+        Self { wake_pipe: Some(writer), ..self }
     }
 
     /// The NIC memory.

@@ -1,0 +1,125 @@
+//! The NIC thread: the program launcher's share in running the NIC (design §4, "Who is the processor").
+//!
+//! Ranks that wait run the NIC themselves. The NIC thread is for when they do not: it ticks while the job has work that nobody runs, so that
+//! ranks that compute get their overlap; moves bytes whose both ends compute; looks for deadlocks; and sleeps when there is nothing to do. Of a
+//! job on several nodes it also drives this node's part in the global slices: the network is its alone.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `one_node` | the thread of a job on one node |
+//! | `several_nodes` | the thread of a job on several nodes |
+//! | `mover` | bytes whose both ends compute |
+
+mod mover;
+mod one_node;
+mod several_nodes;
+
+use crate::hang::HangReport;
+use crate::memory::NicMemory;
+use crate::strobe_receiver::SliceError;
+use crate::waiting;
+use crate::wake_pipe::WakePipe;
+use bcs_core::Driven;
+use one_node::Ticker;
+use rustix::fd::OwnedFd;
+use several_nodes::Marcher;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// How long the thread sleeps when there is no work: also how often it looks for a deadlock.
+const IDLE_SLEEP: Duration = Duration::from_millis(100);
+
+/// What the NIC thread found that ends the job.
+#[derive(Clone, Debug)]
+pub enum Finding {
+    /// All ranks wait, and nothing pending can match.
+    Deadlock(HangReport),
+    /// A slice failed: NIC memory is corrupt.
+    Slice(SliceError),
+    /// The ranks ask for what cannot be done, as mismatched collectives, or the job's network fails: what the NIC says of it, in lines.
+    Told(String),
+}
+
+struct Shared {
+    memory: Arc<NicMemory>,
+    alarm: Arc<OwnedFd>,
+    /// Of a job on several nodes.
+    pipe: Option<Arc<WakePipe>>,
+    stop: AtomicBool,
+    finding: Mutex<Option<Finding>>,
+}
+
+/// What a job on several nodes has beside its NIC memory.
+pub struct Network {
+    /// The primitives: its members are the job's nodes, its memory is as [`crate::global::GlobalLayout`] says.
+    pub fabric: Box<dyn Driven>,
+    /// How ranks wake the thread.
+    pub pipe: Arc<WakePipe>,
+}
+
+impl Shared {
+    fn is_over(&self) -> bool {
+        self.stop.load(Ordering::Acquire)
+    }
+
+    fn report(&self, finding: Finding) {
+        *self.finding.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = Some(finding);
+        // The launcher has the alarm in its poll set; a counter at its limit is as good as one more.
+        let _ = rustix::io::write(&*self.alarm, &1u64.to_ne_bytes());
+    }
+}
+
+/// The running thread.
+pub struct NicThread {
+    shared: Arc<Shared>,
+    thread: JoinHandle<()>,
+}
+
+impl NicThread {
+    /// Starts the thread; with `core`, on that core for good, where it polls instead of ticking; with a network, as one node of several.
+    pub fn start(
+        memory: Arc<NicMemory>,
+        core: Option<usize>,
+        alarm: Arc<OwnedFd>,
+        network: Option<Network>,
+    ) -> std::io::Result<Self> {
+        let pipe = network.as_ref().map(|network| network.pipe.clone());
+        let stop = AtomicBool::new(false);
+        let shared = Arc::new(Shared { memory, alarm, pipe, stop, finding: Mutex::new(None) });
+        let of_thread = shared.clone();
+        // The network's cryptography wants more of a stack than the NIC.
+        let stack_bytes = if network.is_some() { 2 << 20 } else { 256 << 10 };
+        let thread =
+            std::thread::Builder::new().name("bcs-nic".into()).stack_size(stack_bytes).spawn(move || {
+                if let Some(core) = core {
+                    let mut set = rustix::thread::CpuSet::new();
+                    set.set(core);
+                    // Refused (no such core in this cpuset): the thread runs where it may, and ticks are as good as before.
+                    let _ = rustix::thread::sched_setaffinity(None, &set);
+                }
+                match network {
+                    None => Ticker::new(&of_thread, core.is_some()).run(),
+                    Some(Network { fabric, pipe }) => {
+                        Marcher::new(&of_thread, core.is_some(), fabric, &pipe).run();
+                    }
+                }
+            })?;
+        Ok(Self { shared, thread })
+    }
+
+    /// What it found.
+    pub fn finding(&self) -> Option<Finding> {
+        self.shared.finding.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).clone()
+    }
+
+    /// Ends it.
+    pub fn stop(self) {
+        self.shared.stop.store(true, Ordering::Release);
+        let pipe = self.shared.pipe.as_ref().map(|pipe| pipe.writer());
+        waiting::wake_nic_thread(&self.shared.memory, pipe);
+        // A thread that panicked has said so on standard error; there is nothing to add when the job is over.
+        let _ = self.thread.join();
+    }
+}

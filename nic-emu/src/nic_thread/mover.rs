@@ -1,0 +1,101 @@
+//! Bytes whose both ends compute: the NIC thread moves them from outside, by cross-memory attach (design §4, "Channels").
+
+use super::Shared;
+use crate::channel::{self, Policy, Step};
+use crate::dma_helper::{self, DmaHelper};
+use crate::memory::{NicMemory, TRANSFERS};
+use crate::pool::NONE;
+use crate::processor::Processor;
+use crate::status::Activity;
+use crate::strobe_receiver::SliceError;
+use crate::transfer::MOVING;
+use crate::waiting;
+
+/// Bytes moved from outside in one piece.
+const BOUNCE_BYTES: usize = 256 << 10;
+
+/// Moves what nobody else moves.
+pub(super) struct Mover<'a> {
+    shared: &'a Shared,
+    memory: &'a NicMemory,
+    bounce: Vec<u8>,
+    policy: Policy,
+}
+
+impl<'a> Mover<'a> {
+    pub(super) fn new(shared: &'a Shared) -> Self {
+        let memory = &*shared.memory;
+        let policy = Policy::measured(memory.layout().local_ranks, memory.header().cores.get());
+        Self { shared, memory, bounce: Vec::new(), policy }
+    }
+
+    /// Moves bytes of transfers whose both ends compute.
+    pub(super) fn move_bytes(&mut self, processor: &Processor<'_>) -> Result<(), SliceError> {
+        let mut active = Vec::new();
+        let listed = processor.with_token(
+            || {
+                std::thread::yield_now();
+                !self.shared.is_over()
+            },
+            |memory| list_active(memory, &mut active),
+        );
+        if let Some(listed) = listed {
+            listed?;
+        }
+        for transfer in active {
+            loop {
+                if !self.both_compute(transfer)? || self.shared.is_over() {
+                    break;
+                }
+                if self.bounce.is_empty() {
+                    self.bounce = vec![0; BOUNCE_BYTES];
+                }
+                match channel::advance_from_outside(self.memory, transfer, &mut self.bounce, &self.policy) {
+                    Ok(Step::Progress) => {}
+                    Ok(Step::Finished) => {
+                        if let Some(ranks) = dma_helper::finish(self.memory, transfer)?
+                            && processor.somebody_sleeps()
+                        {
+                            ranks.iter().for_each(|&rank| waiting::wake(self.memory, rank));
+                        }
+                        break;
+                    }
+                    Ok(Step::Granted) => {
+                        let more = || !self.shared.is_over();
+                        match processor.with_token(more, |memory| DmaHelper::new(memory).grant_more(transfer))
+                        {
+                            Some(granted) => granted?,
+                            None => break,
+                        }
+                    }
+                    // A dead peer is the launcher's to notice: it sees the process end, and says how it did.
+                    Ok(_) | Err(_) => break,
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn both_compute(&self, transfer: u32) -> Result<bool, SliceError> {
+        let record = self.memory.transfer(transfer)?;
+        for rank in [record.source.get(), record.destination.get()] {
+            if self.memory.rank(rank)?.status.activity() != Activity::Computing {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+}
+
+/// The transfers under way. The caller holds the token.
+fn list_active(memory: &NicMemory, active: &mut Vec<u32>) -> Result<(), SliceError> {
+    let mut at = memory.header().pools.active_transfers[0].get();
+    while at != NONE && active.len() < TRANSFERS {
+        let transfer = memory.transfer(at - 1)?;
+        if transfer.finished.load(crate::sync::Ordering::Acquire) == MOVING {
+            active.push(at - 1);
+        }
+        at = transfer.next.get();
+    }
+    Ok(())
+}

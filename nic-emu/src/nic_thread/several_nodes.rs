@@ -1,0 +1,89 @@
+//! The NIC thread of a job on several nodes: it drives this node's part in the global slices (`crate::global`).
+//!
+//! It is the only one with a hand on the network. While something is under way it polls, giving its core away between two looks; when all
+//! has been quiet for a while it sleeps until a packet arrives, a rank wakes it ([`crate::wake_pipe`]), or something is due.
+
+use super::mover::Mover;
+use super::{Finding, IDLE_SLEEP, Shared};
+use crate::global::{GlobalLayout, GlobalNic, Polled};
+use crate::memory::NicMemory;
+use crate::port::now_ns;
+use crate::processor::Processor;
+use crate::token::Holder;
+use crate::waiting;
+use crate::wake_pipe::WakePipe;
+use bcs_core::Driven;
+use std::time::Duration;
+
+/// How long all is quiet before the thread sleeps, in nanoseconds: longer than an answer takes that is on its way.
+const QUIET_NS: u64 = 200_000;
+/// How long leaving the network may take.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// The loop of the thread.
+pub(super) struct Marcher<'a> {
+    shared: &'a Shared,
+    memory: &'a NicMemory,
+    nic: GlobalNic<Box<dyn Driven>>,
+    mover: Mover<'a>,
+    pipe: &'a WakePipe,
+    polls: bool,
+}
+
+impl<'a> Marcher<'a> {
+    pub(super) fn new(shared: &'a Shared, polls: bool, fabric: Box<dyn Driven>, pipe: &'a WakePipe) -> Self {
+        let memory = &*shared.memory;
+        let (_, nodes) = memory.node();
+        let nic = GlobalNic::new(shared.memory.clone(), fabric, GlobalLayout::new(nodes));
+        Self { shared, memory, nic, mover: Mover::new(shared), pipe, polls }
+    }
+
+    pub(super) fn run(mut self) {
+        let mut moved_at = now_ns();
+        while !self.shared.is_over() {
+            match self.look() {
+                Ok(true) => moved_at = now_ns(),
+                Ok(false) if self.polls || now_ns().saturating_sub(moved_at) < QUIET_NS => {
+                    rustix::thread::sched_yield();
+                }
+                Ok(false) => {
+                    if let Err(text) = self.sleep() {
+                        return self.shared.report(Finding::Told(text));
+                    }
+                }
+                Err(text) => return self.shared.report(Finding::Told(text)),
+            }
+        }
+        self.nic.fabric_mut().leave(PATIENCE);
+    }
+
+    /// Does what can be done now. True if something was, or somebody else is at it.
+    fn look(&mut self) -> Result<bool, String> {
+        let moved = match self.nic.poll(now_ns()).map_err(|error| error.to_string())? {
+            Polled::Busy => return Ok(true),
+            Polled::Done { moved, touched } => {
+                touched.iter().for_each(|touched| waiting::wake_touched(self.memory, touched));
+                moved
+            }
+        };
+        if self.memory.header().slice.transfers.get() != 0 {
+            let processor = Processor::new(self.memory, Holder::NIC_THREAD);
+            self.mover.move_bytes(&processor).map_err(|error| error.to_string())?;
+        }
+        Ok(moved)
+    }
+
+    fn sleep(&mut self) -> Result<(), String> {
+        let asleep = self.pipe.announce_sleep(self.memory);
+        // What was posted before the announcement nobody rings for.
+        if self.look()? {
+            return Ok(());
+        }
+        let due = self.nic.next_ns().map(|due| Duration::from_nanos(due.saturating_sub(now_ns())));
+        let timeout =
+            [due, self.nic.fabric().timeout()].into_iter().flatten().fold(IDLE_SLEEP, Duration::min);
+        asleep.wait(self.nic.fabric().descriptor(), timeout).map_err(|error| {
+            format!("the NIC thread cannot wait for the job's network: {error}; start the job again")
+        })
+    }
+}
