@@ -3,7 +3,7 @@
 use crate::cli::{self, LaterSection, Run, Section};
 use crate::spelling;
 use crate::value::CrossMemory;
-use bcs_core::JobId;
+use bcs_core::{JobId, Placement};
 use clap::error::ErrorKind;
 use clap::{CommandFactory, FromArgMatches};
 use mds::MdsConfig;
@@ -123,6 +123,7 @@ pub fn job(called: &str, arguments: &[OsString], place: Place<'_>) -> Result<Job
         id: place.job,
         run: place.run,
         applications,
+        placement: Placement::one_node(ranks as u32),
         labels: options.label,
         stdin: options.stdin,
         timeout: options.timeout,

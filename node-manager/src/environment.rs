@@ -6,6 +6,7 @@
 
 use crate::job::{Application, Job};
 use crate::program::{LIBRARY_NAME, LibraryNeed};
+use bcs_core::{NodeId, Rank};
 use std::ffi::{CString, OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
@@ -26,6 +27,8 @@ pub const UNIVERSE_SIZE: &str = "BCS_UNIVERSE_SIZE";
 pub const JOB: &str = "BCS_JOB";
 /// The descriptor of the NIC memory.
 pub const NIC_FD: &str = "BCS_NIC_FD";
+/// The descriptor that wakes the NIC thread of a job on several nodes.
+pub const WAKE_FD: &str = "BCS_WAKE_FD";
 /// The process id of the program launcher. Where a parent closed the NIC's descriptor (Python's
 /// `subprocess` does), `/proc/LAUNCHER/fd/NIC_FD` is the same memory.
 pub const LAUNCHER: &str = "BCS_LAUNCHER_PID";
@@ -78,27 +81,43 @@ pub fn search_path(variables: &Variables) -> Option<OsString> {
     get(variables, "PATH").map(OsStr::to_owned)
 }
 
+/// What a node's launcher adds.
+#[derive(Clone, Copy, Debug)]
+pub struct Here {
+    /// The node, as the job numbers its nodes.
+    pub node: NodeId,
+    /// The launcher's process id.
+    pub launcher: u32,
+    /// The descriptor of the NIC memory.
+    pub nic_fd: i32,
+    /// The descriptor that wakes the NIC thread, of a job on several nodes.
+    pub wake_fd: Option<i32>,
+}
+
 /// Adds what the job and the node say to all ranks of one application.
 pub fn add_job(
     variables: &mut Variables,
     job: &Job,
     application_index: usize,
     need: &LibraryNeed,
-    nic_fd: i32,
-    launcher: u32,
+    here: &Here,
 ) {
-    for stale in [RANK, LOCAL_RANK] {
+    for stale in [RANK, LOCAL_RANK, WAKE_FD] {
         variables.retain(|(name, _)| name != stale);
     }
     let ranks = job.ranks().to_string();
     set(variables, SIZE, &ranks);
-    set(variables, LOCAL_SIZE, &ranks);
-    set(variables, "MPI_LOCALNRANKS", &ranks);
+    let local_ranks = job.placement.ranks_of(here.node).len().to_string();
+    set(variables, LOCAL_SIZE, &local_ranks);
+    set(variables, "MPI_LOCALNRANKS", &local_ranks);
     set(variables, APPLICATION, application_index.to_string());
     set(variables, JOB, &job.run);
     set(variables, UNIVERSE_SIZE, &ranks);
-    set(variables, LAUNCHER, launcher.to_string());
-    set(variables, NIC_FD, nic_fd.to_string());
+    set(variables, LAUNCHER, here.launcher.to_string());
+    set(variables, NIC_FD, here.nic_fd.to_string());
+    if let Some(wake_fd) = here.wake_fd {
+        set(variables, WAKE_FD, wake_fd.to_string());
+    }
     let recording = &job.recording;
     for (name, value) in [
         (MMDS, recording.mmds.as_deref()),
@@ -118,8 +137,9 @@ pub fn add_job(
 }
 
 /// The variables that differ from rank to rank.
-pub fn of_rank(rank: u32) -> [CString; 3] {
-    [RANK, LOCAL_RANK, "MPI_LOCALRANKID"].map(|name| entry(OsStr::new(name), OsStr::new(&rank.to_string())))
+pub fn of_rank(rank: Rank, local_index: u32) -> [CString; 3] {
+    [(RANK, rank.0), (LOCAL_RANK, local_index), ("MPI_LOCALRANKID", local_index)]
+        .map(|(name, value)| entry(OsStr::new(name), OsStr::new(&value.to_string())))
 }
 
 /// One `NAME=value`. Neither side can hold a zero byte: both came through an argument or an
@@ -143,7 +163,7 @@ pub fn c_string(mut bytes: Vec<u8>) -> CString {
 mod tests {
     use super::*;
     use crate::job::{NicSettings, Recording, StdinTo};
-    use bcs_core::{JobId, Rank};
+    use bcs_core::{JobId, Placement};
 
     fn job(library_directory: Option<&Path>) -> Job {
         let application = Application {
@@ -157,6 +177,7 @@ mod tests {
             id: JobId(17),
             run: "run-17".into(),
             applications: vec![application],
+            placement: Placement::by_rank(&[0, 1, 1]).unwrap(),
             labels: false,
             stdin: StdinTo::Rank(Rank(0)),
             timeout: None,
@@ -169,7 +190,8 @@ mod tests {
     fn composed(inherited: &[(&str, &str)], job: &Job, need: &LibraryNeed) -> Variables {
         let inherited = inherited.iter().map(|(name, value)| (name.into(), value.into())).collect();
         let mut variables = of_application(inherited, &job.applications[0]);
-        add_job(&mut variables, job, 0, need, 128, 99);
+        let here = Here { node: NodeId(1), launcher: 99, nic_fd: 128, wake_fd: Some(129) };
+        add_job(&mut variables, job, 0, need, &here);
         variables
     }
 
@@ -181,6 +203,8 @@ mod tests {
         let value = |name| get(&variables, name).and_then(OsStr::to_str);
         assert_eq!(value("BCS_RANK"), None, "it is added rank by rank");
         assert_eq!(value("BCS_SIZE"), Some("3"));
+        assert_eq!(value("BCS_LOCAL_SIZE"), Some("2"), "of this node");
+        assert_eq!(value("BCS_WAKE_FD"), Some("129"));
         assert_eq!(value("BCS_JOB"), Some("run-17"));
         assert_eq!(value("BCS_NIC_FD"), Some("128"));
         assert_eq!(value("BCS_LAUNCHER_PID"), Some("99"));
@@ -189,7 +213,11 @@ mod tests {
         assert_eq!(value("COLOUR"), Some("red"));
         assert_eq!(value("HOME"), Some("/h"));
         assert_eq!(value("PWD"), Some("/work"));
-        assert_eq!(of_rank(2)[0].as_bytes(), b"BCS_RANK=2");
+        let of_rank = of_rank(Rank(2), 1);
+        assert_eq!(
+            of_rank.each_ref().map(|entry| entry.as_bytes()),
+            [&b"BCS_RANK=2"[..], b"BCS_LOCAL_RANK=1", b"MPI_LOCALRANKID=1"]
+        );
     }
 
     #[test]

@@ -4,11 +4,10 @@
 //! through: the first application has the lowest ranks. A description holds no descriptor and no
 //! process, so that it can be queued, sent and kept.
 
-use bcs_core::{JobId, Rank, SliceLength};
+use bcs_core::{JobId, NodeId, Placement, Rank, SliceLength};
 use mds::EmdsConfig;
 use nic_emu::arith::Arithmetic;
 use std::ffi::OsString;
-use std::ops::Range;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -16,7 +15,7 @@ use std::time::Duration;
 /// limits of Linux on processes and descriptors hold some way beyond it.
 pub const MAX_RANKS_PER_NODE: u32 = 4096;
 
-/// A job on one node, as the user asked for it.
+/// A job, as the user asked for it, and where its ranks run.
 #[derive(Clone, Debug)]
 pub struct Job {
     /// Its number; with no cluster configured, the process id of the `storm` that runs it.
@@ -25,6 +24,8 @@ pub struct Job {
     pub run: String,
     /// What runs, in the order of the ranks. Never empty, and no application is without ranks.
     pub applications: Vec<Application>,
+    /// Where its ranks run: as many as its applications have.
+    pub placement: Placement,
     /// Whether each line of output starts with the rank that wrote it.
     pub labels: bool,
     /// Who reads the standard input.
@@ -100,16 +101,27 @@ pub struct Recording {
 impl Job {
     /// How many ranks the job has, over all its applications.
     pub fn ranks(&self) -> u32 {
-        self.applications.iter().map(|application| application.ranks).sum()
+        self.placement.ranks()
     }
 
-    /// The applications with the ranks that run each.
-    pub fn placed(&self) -> impl Iterator<Item = (&Application, Range<u32>)> {
-        let mut first = 0;
+    /// The applications with the ranks of a node that run each.
+    pub fn placed_on(&self, node: NodeId) -> impl Iterator<Item = (&Application, &[Rank])> {
+        let mut rest = self.placement.ranks_of(node);
+        let mut end = 0;
         self.applications.iter().map(move |application| {
-            let ranks = first..first + application.ranks;
-            first = ranks.end;
-            (application, ranks)
+            end += application.ranks;
+            let (here, further) = rest.split_at(rest.partition_point(|rank| rank.0 < end));
+            rest = further;
+            (application, here)
+        })
+    }
+
+    /// The application that a rank runs.
+    pub fn application_of(&self, rank: Rank) -> Option<&Application> {
+        let mut end = 0;
+        self.applications.iter().find(|application| {
+            end += application.ranks;
+            rank.0 < end
         })
     }
 }
@@ -134,6 +146,7 @@ mod tests {
             id: JobId(1),
             run: "run".into(),
             applications: vec![application(2), application(3), application(1)],
+            placement: Placement::by_rank(&[0, 1, 1, 0, 0, 1]).unwrap(),
             labels: false,
             stdin: StdinTo::Rank(Rank(0)),
             timeout: None,
@@ -142,7 +155,10 @@ mod tests {
             library_directory: None,
         };
         assert_eq!(job.ranks(), 6);
-        let ranges: Vec<_> = job.placed().map(|(_, ranks)| ranks).collect();
-        assert_eq!(ranges, [0..2, 2..5, 5..6]);
+        let on = |node| job.placed_on(NodeId(node)).map(|(_, ranks)| ranks.to_vec()).collect::<Vec<_>>();
+        assert_eq!(on(0), [vec![Rank(0)], vec![Rank(3), Rank(4)], vec![]]);
+        assert_eq!(on(1), [vec![Rank(1)], vec![Rank(2)], vec![Rank(5)]]);
+        assert_eq!(job.application_of(Rank(4)).unwrap().ranks, 3);
+        assert!(job.application_of(Rank(6)).is_none());
     }
 }

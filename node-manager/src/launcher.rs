@@ -15,7 +15,7 @@
 
 use crate::control::{Channel, Command, Notice, Received};
 use crate::descendants;
-use crate::environment;
+use crate::environment::{self, Here};
 use crate::input::{Input, RankInput};
 use crate::job::{Application, Job};
 use crate::lifecycle::{Action, Event, Lifecycle, State};
@@ -28,7 +28,7 @@ use crate::verdict::{
     Exit, RankName, STATUS_NOT_EXECUTABLE, STATUS_NOT_FOUND, STATUS_RUNTIME, STATUS_USAGE, Verdict,
 };
 use crate::watch::{Interest, Ready, Watch};
-use bcs_core::Rank;
+use bcs_core::{NodeId, Rank};
 use rustix::process::{Pid, WaitId, WaitIdOptions};
 use std::ffi::OsString;
 use std::io;
@@ -51,11 +51,21 @@ pub struct Prepared<'a> {
     pub descriptor_limit: Option<libc::rlimit>,
     /// The signals that the ranks block.
     pub blocked: SignalSet,
+    /// This node, as the job numbers its nodes.
+    pub node: NodeId,
     /// The name of this node.
     pub host: &'a str,
 }
 
+impl Prepared<'_> {
+    /// The job's ranks on this node.
+    fn ranks(&self) -> u32 {
+        self.job.placement.ranks_of(self.node).len() as u32
+    }
+}
+
 struct RankProcess {
+    rank: Rank,
     pid: Pid,
     pidfd: OwnedFd,
     is_live: bool,
@@ -67,6 +77,7 @@ struct Launcher<'a> {
     watch: Watch,
     signals: SignalQueue,
     nic: JobNic,
+    /// By local index.
     ranks: Vec<RankProcess>,
     output: Option<Output>,
     input: Input,
@@ -80,7 +91,7 @@ struct Launcher<'a> {
 pub fn run(prepared: &Prepared<'_>, mut storm: Channel<Notice, Command>) {
     // First the signals are blocked: a limit on file sizes is to be an error, not the launcher's death.
     let base = Base::new(&storm).map_err(|error| format!("cannot set up the program launcher: {error}"));
-    let nic = base.and_then(|base| Ok((base, JobNic::create(prepared.job)?)));
+    let nic = base.and_then(|base| Ok((base, JobNic::create(prepared.job, prepared.node)?)));
     match nic {
         Ok((base, nic)) => Launcher::new(prepared, storm, nic, base).run(),
         Err(message) => {
@@ -129,10 +140,10 @@ impl<'a> Launcher<'a> {
             watch,
             signals,
             nic,
-            ranks: Vec::with_capacity(job.ranks() as usize),
+            ranks: Vec::with_capacity(prepared.ranks() as usize),
             output: job.labels.then(|| Output::new(standard(1), standard(2))),
             input: Input::new(standard(0), job.stdin),
-            lifecycle: Lifecycle::new(job.ranks()),
+            lifecycle: Lifecycle::new(prepared.ranks()),
             begun: Instant::now(),
             time_limit: job.timeout,
             killed_at: None,
@@ -176,26 +187,36 @@ impl<'a> Launcher<'a> {
         let null = rustix::fs::open("/dev/null", flags, rustix::fs::Mode::empty())
             .map_err(|error| cannot("open /dev/null", error.into()))?;
         // A low limit on descriptors may leave no number as high as we would like.
-        let nic = self.nic.descriptor();
-        let nic_fd = rustix::io::fcntl_dupfd_cloexec(nic, NIC_FD_AT_LEAST)
-            .or_else(|_| rustix::io::fcntl_dupfd_cloexec(nic, 3))
-            .map_err(|error| cannot("duplicate the NIC's descriptor", error.into()))?;
+        let high = |fd: BorrowedFd<'_>| {
+            rustix::io::fcntl_dupfd_cloexec(fd, NIC_FD_AT_LEAST)
+                .or_else(|_| rustix::io::fcntl_dupfd_cloexec(fd, 3))
+                .map_err(|error| cannot("duplicate the NIC's descriptor", error.into()))
+        };
+        let nic_fd = high(self.nic.descriptor())?;
+        let wake_fd = self.nic.wake_descriptor().map(high).transpose()?;
+        let inherited: Vec<_> =
+            [Some(&nic_fd), wake_fd.as_ref()].into_iter().flatten().map(AsRawFd::as_raw_fd).collect();
         let on_terminal = [1, 2].into_iter().any(|number| rustix::termios::isatty(standard(number)));
-        let launcher = rustix::process::getpid().as_raw_pid() as u32;
-        for (index, (application, ranks)) in prepared.job.placed().enumerate() {
+        let here = Here {
+            node: prepared.node,
+            launcher: rustix::process::getpid().as_raw_pid() as u32,
+            nic_fd: nic_fd.as_raw_fd(),
+            wake_fd: wake_fd.as_ref().map(AsRawFd::as_raw_fd),
+        };
+        for (index, (application, ranks)) in prepared.job.placed_on(prepared.node).enumerate() {
             let (program, variables) = &prepared.programs[index];
             if let Some(remark) = self.library_remark(application, &program.library) {
                 self.storm.send(&Notice::Remark(remark));
             }
             let mut variables = variables.clone();
-            let fd = nic_fd.as_raw_fd();
-            environment::add_job(&mut variables, prepared.job, index, &program.library, fd, launcher);
+            environment::add_job(&mut variables, prepared.job, index, &program.library, &here);
             let plan = plan(program, application, &variables);
-            for rank in ranks {
-                let input = self.input.connect(Rank(rank)).map_err(|error| cannot("make a pipe", error))?;
+            for &rank in ranks {
+                let local_index = self.ranks.len() as u32;
+                let input = self.input.connect(rank).map_err(|error| cannot("make a pipe", error))?;
                 let outputs = match &mut self.output {
                     Some(output) => Some(
-                        output.connect(rank, &self.watch).map_err(|error| cannot("make a pipe", error))?,
+                        output.connect(rank.0, &self.watch).map_err(|error| cannot("make a pipe", error))?,
                     ),
                     None => None,
                 };
@@ -207,9 +228,9 @@ impl<'a> Launcher<'a> {
                 let [stdout, stderr] =
                     outputs.as_ref().map_or([1, 2], |[out, error]| [out.as_raw_fd(), error.as_raw_fd()]);
                 let setting = Setting {
-                    environment: &environment::of_rank(rank),
+                    environment: &environment::of_rank(rank, local_index),
                     stdio: [stdin, stdout, stderr],
-                    nic_fd: fd,
+                    inherited: &inherited,
                     descriptor_limit: prepared.descriptor_limit,
                     blocked: &prepared.blocked,
                     on_terminal: on_terminal && self.output.is_none(),
@@ -217,11 +238,10 @@ impl<'a> Launcher<'a> {
                 let Started { pid, pidfd } =
                     plan.start(&setting).map_err(|error| self.not_started(rank, program, error))?;
                 self.nic.rank_started(rank, pid.as_raw_pid() as u32);
-                self.ranks.push(RankProcess { pid, pidfd, is_live: true });
-                let entry = &self.ranks[rank as usize];
                 self.watch
-                    .add(&entry.pidfd, Ready::Process(rank), Interest::Read)
+                    .add(&pidfd, Ready::Process(local_index), Interest::Read)
                     .map_err(|error| cannot("watch a rank", error))?;
+                self.ranks.push(RankProcess { rank, pid, pidfd, is_live: true });
             }
         }
         if !self.input.relays() {
@@ -230,7 +250,7 @@ impl<'a> Launcher<'a> {
         }
         self.input.start(&self.watch).map_err(|error| cannot("watch the standard input", error))?;
         self.nic
-            .start()
+            .start(None)
             .map_err(|error| Verdict::NotStarted { message: error.to_string(), status: STATUS_USAGE })?;
         self.watch
             .add(self.nic.alarm(), Ready::Alarm, Interest::Read)
@@ -254,7 +274,7 @@ impl<'a> Launcher<'a> {
         }
     }
 
-    fn not_started(&self, rank: u32, program: &Program, StartError { step, error }: StartError) -> Verdict {
+    fn not_started(&self, rank: Rank, program: &Program, StartError { step, error }: StartError) -> Verdict {
         let (rank, path) = (self.rank_name(rank), program.path.display());
         let code = error.raw_os_error().unwrap_or(0);
         let (message, status) = match (step, code) {
@@ -304,13 +324,13 @@ impl<'a> Launcher<'a> {
         Verdict::NotStarted { message, status }
     }
 
-    fn rank_name(&self, rank: u32) -> RankName {
+    fn rank_name(&self, rank: Rank) -> RankName {
         let job = self.prepared.job;
         let program = (job.applications.len() > 1)
-            .then(|| job.placed().find(|(_, ranks)| ranks.contains(&rank)))
+            .then(|| job.application_of(rank))
             .flatten()
-            .map(|(application, _)| application.program.to_string_lossy().into_owned());
-        RankName { rank, host: self.prepared.host.to_owned(), program }
+            .map(|application| application.program.to_string_lossy().into_owned());
+        RankName { rank: rank.0, host: self.prepared.host.to_owned(), program }
     }
 
     fn now(&self) -> Duration {
@@ -362,7 +382,7 @@ impl<'a> Launcher<'a> {
                     self.act(Event::Struck(Verdict::Stuck { report }));
                 }
             }
-            Ready::Process(rank) => self.rank_ended(rank),
+            Ready::Process(local_index) => self.rank_ended(local_index),
             Ready::Input => self.input.source_ready(&self.watch),
             Ready::InputPipe(index) => self.input.target_ready(index, &self.watch),
             Ready::Stream(index) => {
@@ -378,8 +398,10 @@ impl<'a> Launcher<'a> {
         }
     }
 
-    fn rank_ended(&mut self, number: u32) {
-        let Some(entry) = self.ranks.get_mut(number as usize).filter(|entry| entry.is_live) else { return };
+    fn rank_ended(&mut self, local_index: u32) {
+        let Some(entry) = self.ranks.get_mut(local_index as usize).filter(|entry| entry.is_live) else {
+            return;
+        };
         let mut status = 0;
         // SAFETY: waits for our own child; `status` lives through the call.
         let reaped = unsafe { libc::waitpid(entry.pid.as_raw_pid(), &mut status, libc::WNOHANG) };
@@ -387,14 +409,15 @@ impl<'a> Launcher<'a> {
             return;
         }
         entry.is_live = false;
+        let rank = entry.rank;
         self.watch.remove(&entry.pidfd);
-        let verdict = self.judge(number, Exit::from_wait_status(status));
-        self.nic.rank_exited(number);
+        let verdict = self.judge(rank, Exit::from_wait_status(status));
+        self.nic.rank_exited(rank);
         self.act(Event::Departed(verdict));
     }
 
     /// What the end of a rank means for its job.
-    fn judge(&self, number: u32, exit: Exit) -> Verdict {
+    fn judge(&self, ended: Rank, exit: Exit) -> Verdict {
         // Ranks that wait leave when one aborts or the NIC ends the job, and may be gone before who found it is.
         if let Some(report) = self.nic.finding() {
             return Verdict::Stuck { report };
@@ -403,14 +426,14 @@ impl<'a> Launcher<'a> {
             return Verdict::Aborted { rank: self.rank_name(rank), code, message };
         }
         match exit {
-            Exit::Code(0) if self.lifecycle.live() > 1 && self.nic.is_in_mpi(number) => {
-                Verdict::NotFinalized { rank: self.rank_name(number) }
+            Exit::Code(0) if self.lifecycle.live() > 1 && self.nic.is_in_mpi(ended) => {
+                Verdict::NotFinalized { rank: self.rank_name(ended) }
             }
             Exit::Code(0) => Verdict::Success,
             exit => {
                 let output_gone = matches!(exit, Exit::Signal { signal: libc::SIGPIPE, .. })
                     && (output::is_broken(standard(1)) || output::is_broken(standard(2)));
-                Verdict::RankFailed { rank: self.rank_name(number), exit, output_gone }
+                Verdict::RankFailed { rank: self.rank_name(ended), exit, output_gone }
             }
         }
     }

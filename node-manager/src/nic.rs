@@ -3,7 +3,7 @@
 
 use crate::job::Job;
 use crate::preflight;
-use bcs_core::{NodeId, Placement, Rank};
+use bcs_core::{Driven, NodeId, Placement, Rank};
 use mds::trace::{self, Node, Run};
 use nic_emu::host::{NicConfig, NicHost, RankPhase};
 use nic_emu::nic_thread::Finding;
@@ -13,7 +13,8 @@ use std::os::fd::BorrowedFd;
 /// The NIC of one job on this node.
 pub struct JobNic {
     host: NicHost,
-    ranks: u32,
+    placement: Placement,
+    node: NodeId,
     cross_memory_refusal: Option<String>,
 }
 
@@ -21,7 +22,7 @@ pub struct JobNic {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Abort {
     /// Which.
-    pub rank: u32,
+    pub rank: Rank,
     /// The error code it gave.
     pub code: i32,
     /// What it said.
@@ -29,16 +30,16 @@ pub struct Abort {
 }
 
 impl JobNic {
-    /// Makes the NIC of a job.
+    /// Makes the NIC of a job on one of its nodes.
     ///
     /// # Errors
     /// What the machine lacks for it, and what to do.
-    pub fn create(job: &Job) -> Result<Self, String> {
+    pub fn create(job: &Job, node: NodeId) -> Result<Self, String> {
         let cross_memory_refusal = job.nic.cross_memory.then(preflight::cross_memory_refusal).flatten();
         let config = NicConfig {
             job: job.id,
-            placement: Placement::one_node(job.ranks()),
-            node: NodeId(0),
+            placement: job.placement.clone(),
+            node,
             slice: job.nic.slice,
             arithmetic: job.nic.arithmetic,
             cross_memory: job.nic.cross_memory && cross_memory_refusal.is_none(),
@@ -49,7 +50,7 @@ impl JobNic {
             Some(_) => format!("{error}; a limit on file sizes is set, lift it with: ulimit -f unlimited"),
             None => error.to_string(),
         })?;
-        Ok(Self { host, ranks: job.ranks(), cross_memory_refusal })
+        Ok(Self { host, placement: config.placement, node, cross_memory_refusal })
     }
 
     /// The NIC memory, which the ranks inherit.
@@ -57,22 +58,27 @@ impl JobNic {
         self.host.descriptor()
     }
 
+    /// The descriptor that wakes the NIC thread, which the ranks of a job on several nodes inherit.
+    pub fn wake_descriptor(&self) -> Option<BorrowedFd<'_>> {
+        self.host.wake_descriptor()
+    }
+
     /// A rank runs as this process.
-    pub fn rank_started(&self, rank: u32, pid: u32) {
-        self.host.rank_started(Rank(rank), pid);
+    pub fn rank_started(&self, rank: Rank, pid: u32) {
+        self.host.rank_started(rank, pid);
     }
 
     /// A rank's process has ended.
-    pub fn rank_exited(&self, rank: u32) {
-        self.host.rank_exited(Rank(rank));
+    pub fn rank_exited(&self, rank: Rank) {
+        self.host.rank_exited(rank);
     }
 
-    /// Starts the NIC thread, once all ranks were started.
+    /// Starts the NIC thread, once all ranks were started, with the network of a job on several nodes.
     ///
     /// # Errors
     /// The system has no thread for it.
-    pub fn start(&mut self) -> Result<(), String> {
-        self.host.start(None).map_err(|error| {
+    pub fn start(&mut self, network: Option<Box<dyn Driven>>) -> Result<(), String> {
+        self.host.start(network).map_err(|error| {
             format!("{error}; raise the limit on processes (ulimit -u), or ask for fewer ranks with -n")
         })
     }
@@ -100,13 +106,13 @@ impl JobNic {
 
     /// Whether a rank has called `MPI_Init` and not yet left `MPI_Finalize`. To be asked before
     /// [`JobNic::rank_exited`].
-    pub fn is_in_mpi(&self, rank: u32) -> bool {
-        self.host.phase(Rank(rank)) == RankPhase::Attached
+    pub fn is_in_mpi(&self, rank: Rank) -> bool {
+        self.host.phase(rank) == RankPhase::Attached
     }
 
     /// The first rank that called `MPI_Abort`, if one did.
     pub fn abort(&self) -> Option<Abort> {
-        (0..self.ranks).find_map(|rank| match self.host.phase(Rank(rank)) {
+        self.placement.ranks_of(self.node).iter().find_map(|&rank| match self.host.phase(rank) {
             RankPhase::Aborted { code, message } => {
                 // Whoever prints it names the rank.
                 let message = message.strip_prefix(&format!("rank {rank}: ")).unwrap_or(&message).to_owned();
@@ -119,7 +125,7 @@ impl JobNic {
     /// Why messages were not copied from process to process although they might have been, if so: the kernel refuses it to the
     /// launcher, or refused it to a rank. None for a job that had no use for it: a single rank, or no call of MPI.
     pub fn cross_memory_refusal(&self) -> Option<&str> {
-        if self.ranks < 2 || self.host.slices().0 == 0 {
+        if self.placement.ranks_of(self.node).len() < 2 || self.host.slices().0 == 0 {
             return None;
         }
         let refused_later =
@@ -140,8 +146,8 @@ impl JobNic {
         let last = self.host.slices();
         local.finish(last);
         global.finish(last);
-        let run = Run { id: job.run.clone(), ranks: self.ranks, nodes: 1 };
-        let node = Node { node: 0, host: host.to_owned() };
+        let run = Run { id: job.run.clone(), ranks: self.placement.ranks(), nodes: self.placement.nodes() };
+        let node = Node { node: self.node.0, host: host.to_owned() };
         let tables = [local.read(), global.read()].into_iter().collect::<Result<Vec<_>, _>>();
         let tables = tables.map_err(|error| format!("the record of slices is damaged: {error}"))?;
         trace::write_emds(directory, &run, &node, &tables).map_err(|error| error.to_string())?;

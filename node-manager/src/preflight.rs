@@ -2,6 +2,7 @@
 //! would be a silent hang or a failure half-way is one line that says what to do (design, §6).
 
 use crate::job::{Job, MAX_RANKS_PER_NODE};
+use bcs_core::NodeId;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::fs;
 use std::path::PathBuf;
@@ -71,13 +72,13 @@ pub enum PreflightError {
     },
 }
 
-/// Checks the limits and raises the soft one on descriptors where that is needed. Gives back the limit
+/// Checks the limits for the job's ranks on this node, and raises the soft one on descriptors where that is needed. Gives back the limit
 /// that the ranks are to have, if ours was changed.
 ///
 /// # Errors
 /// What the job would fail for later, and how to change it.
-pub fn check(job: &Job) -> Result<Option<libc::rlimit>, PreflightError> {
-    let ranks = job.ranks();
+pub fn check(job: &Job, node: NodeId) -> Result<Option<libc::rlimit>, PreflightError> {
+    let ranks = ranks_on(job, node);
     if ranks > MAX_RANKS_PER_NODE {
         return Err(PreflightError::TooManyRanks { ranks: ranks.into() });
     }
@@ -105,18 +106,23 @@ pub fn check(job: &Job) -> Result<Option<libc::rlimit>, PreflightError> {
     if let Some(path) = &job.recording.trace_directory {
         mds::trace::prepare(path).map_err(PreflightError::TraceDirectory)?;
     }
-    raise_descriptor_limit(job)
+    raise_descriptor_limit(job, ranks)
+}
+
+/// The job's ranks on a node.
+fn ranks_on(job: &Job, node: NodeId) -> u32 {
+    job.placement.ranks_of(node).len() as u32
 }
 
 /// How many descriptors the launcher needs: for each rank its pidfd and, where output is labelled or
 /// input is copied, both ends of its pipes.
-fn descriptors_needed(job: &Job) -> u64 {
+fn descriptors_needed(job: &Job, ranks: u32) -> u64 {
     let pipes = if job.labels { 4 } else { 0 } + if job.stdin == crate::job::StdinTo::All { 2 } else { 0 };
-    u64::from(job.ranks()) * (1 + pipes) + OWN_DESCRIPTORS
+    u64::from(ranks) * (1 + pipes) + OWN_DESCRIPTORS
 }
 
-fn raise_descriptor_limit(job: &Job) -> Result<Option<libc::rlimit>, PreflightError> {
-    let need = descriptors_needed(job);
+fn raise_descriptor_limit(job: &Job, ranks: u32) -> Result<Option<libc::rlimit>, PreflightError> {
+    let need = descriptors_needed(job, ranks);
     let before = getrlimit(Resource::Nofile);
     let (Some(soft), hard) = (before.current, before.maximum.unwrap_or(u64::MAX)) else { return Ok(None) };
     if soft >= need {
@@ -124,7 +130,7 @@ fn raise_descriptor_limit(job: &Job) -> Result<Option<libc::rlimit>, PreflightEr
     }
     if hard < need || setrlimit(Resource::Nofile, Rlimit { current: Some(need), ..before }).is_err() {
         let hint = if job.labels { ", or leave -l out" } else { "" };
-        return Err(PreflightError::Descriptors { ranks: job.ranks(), need, limit: hard, hint });
+        return Err(PreflightError::Descriptors { ranks, need, limit: hard, hint });
     }
     Ok(Some(libc::rlimit { rlim_cur: soft, rlim_max: before.maximum.unwrap_or(libc::RLIM_INFINITY) }))
 }

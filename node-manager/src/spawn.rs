@@ -29,8 +29,8 @@ pub struct Setting<'a> {
     pub environment: &'a [CString],
     /// Its descriptors 0, 1 and 2.
     pub stdio: [RawFd; 3],
-    /// A descriptor that it inherits under the same number.
-    pub nic_fd: RawFd,
+    /// Descriptors that it inherits under the same numbers.
+    pub inherited: &'a [RawFd],
     /// The limit on descriptors that it gets back, where the launcher raised its own.
     pub descriptor_limit: Option<libc::rlimit>,
     /// The signals that it blocks: those that `storm` was started with.
@@ -191,8 +191,10 @@ impl Child<'_> {
                     return Step::SetUp;
                 }
             }
-            if libc::fcntl(setting.nic_fd, libc::F_SETFD, 0) < 0 {
-                return Step::SetUp;
+            for &inherited in setting.inherited {
+                if libc::fcntl(inherited, libc::F_SETFD, 0) < 0 {
+                    return Step::SetUp;
+                }
             }
             if let Some(limit) = &setting.descriptor_limit
                 && libc::setrlimit(libc::RLIMIT_NOFILE, limit) != 0
@@ -225,7 +227,7 @@ mod tests {
         Setting {
             environment: &[],
             stdio: [0, stdout, 2],
-            nic_fd: 2,
+            inherited: &[2],
             descriptor_limit: None,
             blocked,
             on_terminal: false,

@@ -88,7 +88,12 @@ fn split_by(process: &mut Guard, call: Primitive, comm: MPI_Comm, own: Choice) -
     let first = agree(process, call, comm, |process| take_contexts(process, colours.len() as u32))?;
     // Not found: MPI_UNDEFINED.
     let Ok(number) = colours.binary_search(&own.colour) else { return Ok(MPI_COMM_NULL) };
-    let new = make(process, comm, group.choose(&members_of(&all, own.colour)), nth_context(process, first, number as u32))?;
+    let new = make(
+        process,
+        comm,
+        group.choose(&members_of(&all, own.colour)),
+        nth_context(process, first, number as u32),
+    )?;
     store(process, new)
 }
 

@@ -128,7 +128,8 @@ pub fn open() -> Result<(Port, Place), LaunchError> {
     };
     let spans_nodes = memory.node().1 > 1;
     let port = Port::open(Arc::new(memory), local_rank)?;
-    let port = if spans_nodes { port.with_wake_pipe(wake_descriptor(required("BCS_WAKE_FD")?)?) } else { port };
+    let port =
+        if spans_nodes { port.with_wake_pipe(wake_descriptor(required("BCS_WAKE_FD")?)?) } else { port };
     Ok((port, place))
 }
 
