@@ -87,13 +87,15 @@ pub enum FabricError {
         /// What is wrong with the range.
         error: MemoryError,
     },
-    /// Too many operations are under way.
-    #[error("{operation} refused: {limit} operations are under way; drive the fabric and call again")]
+    /// Too much is under way.
+    #[error("{operation} refused: {limit} {unit} are under way; drive the fabric and call again")]
     Busy {
         /// The operation.
         operation: Operation,
         /// How many may be under way.
         limit: usize,
+        /// What is counted.
+        unit: &'static str,
     },
     /// A ticket that was not given out, or whose answer has been taken.
     #[error("Compare-And-Write {0:?} is not under way: its answer can be taken once")]

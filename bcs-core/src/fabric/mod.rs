@@ -19,6 +19,7 @@ pub mod conformance;
 mod driven;
 mod error;
 pub mod local;
+pub mod quic;
 pub mod sim;
 #[cfg(test)]
 mod tests;

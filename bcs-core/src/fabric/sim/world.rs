@@ -7,32 +7,52 @@ use super::SimOptions;
 use super::link::{LinkReceiver, LinkSender, Packet};
 use super::network::Network;
 use crate::event::EventTable;
-use crate::fabric::tree::{Message, TreeNode};
+use crate::fabric::tree::{Lane, LaneReceiver, LaneSender, Message, TreeNode};
 use crate::global_memory::SparseMemory;
 use crate::ids::NodeId;
 use crate::node_set::NodeSet;
 use crate::wire;
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap};
+use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 use std::sync::Arc;
 
 /// The bytes that a packet takes on the wire beyond its message.
 const HEADER_BYTES: usize = 64;
 
-/// A message on its way: as it is, or as its encoding when the options ask for it.
+/// A message on its way, with the stamp of its lane.
 #[derive(Clone, Debug)]
-enum Parcel {
+struct Parcel {
+    stamp: u64,
+    content: Content,
+}
+
+/// A message as it is, or as its encoding when the options ask for it.
+#[derive(Clone, Debug)]
+enum Content {
     Message(Message),
     Encoded(Arc<[u8]>),
+}
+
+impl Content {
+    /// What it takes on the wire beyond its header, in bytes.
+    fn bytes(&self) -> usize {
+        match self {
+            Self::Encoded(bytes) => bytes.len(),
+            Self::Message(Message::Prepare { payload, .. } | Message::Fragment { payload, .. }) => {
+                payload.len()
+            }
+            Self::Message(_) => 0,
+        }
+    }
 }
 
 /// Something that will happen.
 #[derive(Debug)]
 enum Event {
     /// A packet arrives, if its sender lived until it had left.
-    Arrival { from: NodeId, to: NodeId, departs_ns: u64, packet: Packet<Parcel> },
+    Arrival { path: Path, departs_ns: u64, packet: Packet<Parcel> },
     /// A sender looks for missing acknowledgements.
-    Timeout { from: NodeId, to: NodeId },
+    Timeout { path: Path },
     /// A node dies.
     Death { node: NodeId },
     /// A survivor is told of a death.
@@ -68,7 +88,53 @@ impl Ord for Scheduled {
     }
 }
 
-/// The sending end of a link, and when it next looks for acknowledgements.
+/// One lane of a link, in one direction. What it carries the other way are its acknowledgements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Path {
+    from: NodeId,
+    to: NodeId,
+    lane: Lane,
+}
+
+/// The receiving ends of a link's lanes. They keep no order beyond what the tree protocol is owed: a control message
+/// that arrives is delivered, whatever bulk was sent before it.
+#[derive(Debug, Default)]
+struct Incoming {
+    control: LinkReceiver<Parcel>,
+    bulk: LinkReceiver<Parcel>,
+    lanes: LaneReceiver,
+    /// Bulk that has come in order, but waits for control messages.
+    early: VecDeque<Parcel>,
+}
+
+impl Incoming {
+    /// A data packet: what is to be delivered now, and the acknowledgement.
+    fn handle_data(&mut self, lane: Lane, number: u64, parcel: Parcel) -> (Vec<Parcel>, u64) {
+        let mut delivered = Vec::new();
+        let link = match lane {
+            Lane::Control => &mut self.control,
+            Lane::Bulk => &mut self.bulk,
+        };
+        link.handle_data(number, parcel);
+        while let Some(parcel) = link.poll_deliver() {
+            match lane {
+                Lane::Control => {
+                    self.lanes.count_control();
+                    delivered.push(parcel);
+                }
+                Lane::Bulk => self.early.push_back(parcel),
+            }
+        }
+        let below = link.acknowledgement();
+        let lanes = self.lanes;
+        while let Some(parcel) = self.early.pop_front_if(|parcel| lanes.may_deliver(parcel.stamp)) {
+            delivered.push(parcel);
+        }
+        (delivered, below)
+    }
+}
+
+/// The sending end of a lane, and when it next looks for acknowledgements.
 #[derive(Debug, Default)]
 struct Outgoing {
     sender: LinkSender<Parcel>,
@@ -96,8 +162,9 @@ pub(super) struct World {
     pub statistics: Statistics,
     died_ns: BTreeMap<NodeId, u64>,
     network: Network,
-    outgoing: BTreeMap<(NodeId, NodeId), Outgoing>,
-    incoming: BTreeMap<(NodeId, NodeId), LinkReceiver<Parcel>>,
+    lanes: BTreeMap<(NodeId, NodeId), LaneSender>,
+    outgoing: BTreeMap<Path, Outgoing>,
+    incoming: BTreeMap<(NodeId, NodeId), Incoming>,
     events: BinaryHeap<Reverse<Scheduled>>,
     last_number: u64,
 }
@@ -121,6 +188,7 @@ impl World {
             statistics: Statistics::default(),
             died_ns: BTreeMap::new(),
             network: Network::new(options.network.clone(), options.nodes, options.seed),
+            lanes: BTreeMap::new(),
             outgoing: BTreeMap::new(),
             incoming: BTreeMap::new(),
             events: BinaryHeap::new(),
@@ -143,16 +211,20 @@ impl World {
         let Reverse(Scheduled { at_ns, event, .. }) = self.events.pop()?;
         self.now_ns = at_ns;
         Some(match event {
-            Event::Arrival { from, to, departs_ns, packet } => {
+            Event::Arrival { path, departs_ns, packet } => {
+                let (from, to) = match packet {
+                    Packet::Data(..) => (path.from, path.to),
+                    Packet::Acknowledge(_) => (path.to, path.from),
+                };
                 let sender_died = self.died_ns.get(&from).is_some_and(|died_ns| *died_ns < departs_ns);
                 if !sender_died && self.is_alive(to) {
-                    self.arrive(from, to, packet);
+                    self.arrive(path, packet);
                 }
                 Some(to)
             }
-            Event::Timeout { from, to } => {
-                self.look_for_acknowledgements(from, to);
-                Some(from)
+            Event::Timeout { path } => {
+                self.look_for_acknowledgements(path);
+                Some(path.from)
             }
             Event::Death { node } => {
                 self.kill(node, true);
@@ -175,17 +247,20 @@ impl World {
 
     /// Sends what a node wants to send.
     pub fn flush(&mut self, from: NodeId) {
-        while let Some((to, message)) = self.nodes[from.index()].poll_transmit() {
+        while let Some((to, lane, message)) = self.nodes[from.index()].poll_transmit() {
             self.statistics.messages += 1;
-            let parcel = match self.options.encode {
-                false => Parcel::Message(message),
+            let content = match self.options.encode {
+                false => Content::Message(message),
                 true => match wire::encode(&message) {
-                    Ok(bytes) => Parcel::Encoded(bytes.as_slice().into()),
+                    Ok(bytes) => Content::Encoded(bytes.as_slice().into()),
                     Err(error) => panic!("{from} made a message that cannot travel: {error}"),
                 },
             };
-            let packet = self.outgoing.entry((from, to)).or_default().sender.handle_send(parcel);
-            self.send(from, to, packet);
+            let stamp = self.lanes.entry((from, to)).or_default().stamp(lane);
+            let path = Path { from, to, lane };
+            let parcel = Parcel { stamp, content };
+            let packet = self.outgoing.entry(path).or_default().sender.handle_send(parcel);
+            self.send(path, packet);
         }
     }
 
@@ -195,7 +270,7 @@ impl World {
             return;
         }
         self.died_ns.insert(node, self.now_ns);
-        self.outgoing.retain(|(from, _), _| *from != node);
+        self.outgoing.retain(|path, _| path.from != node);
         self.incoming.retain(|(_, to), _| *to != node);
         if !detected {
             return;
@@ -226,92 +301,83 @@ impl World {
         self.events.push(Reverse(Scheduled { at_ns, number: self.last_number, event }));
     }
 
-    fn send(&mut self, from: NodeId, to: NodeId, packet: Packet<Parcel>) {
-        let bytes = HEADER_BYTES
-            + match &packet {
-                Packet::Data(_, Parcel::Encoded(bytes)) => bytes.len(),
-                Packet::Data(
-                    _,
-                    Parcel::Message(Message::Prepare { payload, .. } | Message::Fragment { payload, .. }),
-                ) => payload.len(),
-                Packet::Data(_, Parcel::Message(_)) | Packet::Acknowledge(_) => 0,
-            };
-        let is_data = matches!(packet, Packet::Data(..));
+    fn send(&mut self, path: Path, packet: Packet<Parcel>) {
+        let (bytes, is_data) = match &packet {
+            Packet::Data(_, parcel) => (parcel.content.bytes(), true),
+            Packet::Acknowledge(_) => (0, false),
+        };
+        let bytes = HEADER_BYTES + bytes;
+        let (from, to) = if is_data { (path.from, path.to) } else { (path.to, path.from) };
         let fate = self.network.send(self.now_ns, from, to, bytes);
         self.statistics.packets += 1;
         match fate.arrives_ns {
             Some(arrives_ns) => {
                 let departs_ns = fate.departs_ns;
-                self.schedule(arrives_ns, Event::Arrival { from, to, departs_ns, packet });
+                self.schedule(arrives_ns, Event::Arrival { path, departs_ns, packet });
             }
             None => self.statistics.lost_packets += 1,
         }
         if is_data {
-            self.set_timer(from, to, fate.departs_ns);
+            self.set_timer(path, fate.departs_ns);
         }
     }
 
-    fn set_timer(&mut self, from: NodeId, to: NodeId, moved_ns: u64) {
+    fn set_timer(&mut self, path: Path, moved_ns: u64) {
         let first_ns = self.network.model.retransmission_ns();
-        let outgoing = self.outgoing.entry((from, to)).or_default();
+        let outgoing = self.outgoing.entry(path).or_default();
         outgoing.last_moved_ns = outgoing.last_moved_ns.max(moved_ns);
         if !outgoing.is_timer_set {
             outgoing.is_timer_set = true;
             let at_ns = outgoing.last_moved_ns + first_ns * outgoing.sender.backoff();
-            self.schedule(at_ns, Event::Timeout { from, to });
+            self.schedule(at_ns, Event::Timeout { path });
         }
     }
 
-    fn look_for_acknowledgements(&mut self, from: NodeId, to: NodeId) {
+    fn look_for_acknowledgements(&mut self, path: Path) {
         let first_ns = self.network.model.retransmission_ns();
-        let Some(outgoing) = self.outgoing.get_mut(&(from, to)) else { return };
+        let Some(outgoing) = self.outgoing.get_mut(&path) else { return };
         outgoing.is_timer_set = false;
         if !outgoing.sender.is_waiting() {
             return;
         }
-        if self.nodes[from.index()].dead().contains(to) {
-            self.outgoing.remove(&(from, to));
+        if self.nodes[path.from.index()].dead().contains(path.to) {
+            self.outgoing.remove(&path);
             return;
         }
         if self.now_ns < outgoing.last_moved_ns + first_ns * outgoing.sender.backoff() {
             let moved_ns = outgoing.last_moved_ns;
-            self.set_timer(from, to, moved_ns);
+            self.set_timer(path, moved_ns);
             return;
         }
         for packet in outgoing.sender.handle_timeout() {
-            self.send(from, to, packet);
+            self.send(path, packet);
         }
     }
 
-    fn arrive(&mut self, from: NodeId, to: NodeId, packet: Packet<Parcel>) {
+    fn arrive(&mut self, path: Path, packet: Packet<Parcel>) {
         match packet {
             Packet::Acknowledge(below) => {
-                if let Some(outgoing) = self.outgoing.get_mut(&(to, from)) {
+                if let Some(outgoing) = self.outgoing.get_mut(&path) {
                     outgoing.sender.handle_acknowledge(below);
                     outgoing.last_moved_ns = outgoing.last_moved_ns.max(self.now_ns);
                 }
             }
             Packet::Data(number, parcel) => {
-                let link = self.incoming.entry((from, to)).or_default();
-                link.handle_data(number, parcel);
-                let mut delivered = Vec::new();
-                while let Some(parcel) = link.poll_deliver() {
-                    delivered.push(parcel);
-                }
-                let below = link.acknowledgement();
-                self.send(to, from, Packet::Acknowledge(below));
+                let incoming = self.incoming.entry((path.from, path.to)).or_default();
+                let (delivered, below) = incoming.handle_data(path.lane, number, parcel);
+                self.send(path, Packet::Acknowledge(below));
                 for parcel in delivered {
-                    self.deliver(from, to, parcel);
+                    self.deliver(path.from, path.to, parcel.content);
                 }
-                self.flush(to);
+                self.flush(path.to);
             }
         }
     }
 
-    fn deliver(&mut self, from: NodeId, to: NodeId, parcel: Parcel) {
-        let message = match parcel {
-            Parcel::Message(message) => message,
-            Parcel::Encoded(bytes) => match wire::decode(&bytes) {
+    fn deliver(&mut self, from: NodeId, to: NodeId, content: Content) {
+        let message = match content {
+            Content::Message(message) => message,
+            Content::Encoded(bytes) => match wire::decode(&bytes) {
                 Ok(message) => message,
                 Err(error) => panic!("{to} cannot read what {from} sent: {error}"),
             },

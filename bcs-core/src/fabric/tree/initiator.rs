@@ -10,7 +10,10 @@
 //! shares a node with it has its place (or is on the same link, ahead of it). So operations of one node
 //! take effect on another in the order in which they were called.
 
-use super::message::{Ballot, FRAGMENT_BYTES, Message, OperationId, Stamp, Verdict, Vote, Work};
+use super::lane::Lane;
+use super::message::{
+    Ballot, FRAGMENT_BYTES, INLINE_BYTES, Message, OperationId, Stamp, Verdict, Vote, Work,
+};
 use super::order::Place;
 use super::{Children, TreeNode};
 use crate::event::EventId;
@@ -62,6 +65,8 @@ struct Begun {
     work: Work,
     client: Client,
     sole: Option<NodeId>,
+    /// The lane of its `Prepare`, if it has a sole node, unless it has fragments: then the lane of its last message.
+    lane: Lane,
     decided: Option<Verdict>,
     /// Its place, once it is known.
     stamp: Option<Stamp>,
@@ -90,6 +95,14 @@ enum Completion {
     Answer(Ticket, bool),
 }
 
+/// How many operations with the same sole node are under way.
+#[derive(Clone, Copy, Debug, Default)]
+struct SoleUnderWay {
+    all: usize,
+    /// Those that the next one must stay behind in the bulk lane.
+    bulk: usize,
+}
+
 /// The operations of this node.
 #[derive(Debug, Default)]
 pub(super) struct Initiator {
@@ -98,7 +111,7 @@ pub(super) struct Initiator {
     waiting: VecDeque<Waiting>,
     begun: BTreeMap<u64, Begun>,
     /// Operations with one node that are under way, by node.
-    sole_under_way: BTreeMap<NodeId, usize>,
+    sole_under_way: BTreeMap<NodeId, SoleUnderWay>,
     completions: BTreeMap<Place, Completion>,
     /// Every ticket whose answer has not been taken, with the answer when it is there.
     answers: BTreeMap<Ticket, Option<Result<bool, FabricError>>>,
@@ -248,6 +261,14 @@ impl<M: GlobalMemory> TreeNode<M> {
         self.initiator.failures.pop_front()
     }
 
+    /// Whether an operation under way needs a node: one that began here and includes it, one that it began, or one that
+    /// goes through it.
+    pub fn involves(&self, node: NodeId) -> bool {
+        self.initiator.begun.values().any(|begun| begun.nodes.contains(node))
+            || self.initiator.waiting.iter().any(|waiting| waiting.nodes.contains(node))
+            || self.participates_with(node)
+    }
+
     /// Whether operations of this node are under way.
     pub fn is_idle(&self) -> bool {
         self.initiator.waiting.is_empty()
@@ -342,7 +363,7 @@ impl<M: GlobalMemory> TreeNode<M> {
         check_nodes(operation, nodes, &self.members, &self.dead)?;
         match self.initiator.under_way() < OPERATIONS_LIMIT {
             true => Ok(()),
-            false => Err(FabricError::Busy { operation, limit: OPERATIONS_LIMIT }),
+            false => Err(FabricError::Busy { operation, limit: OPERATIONS_LIMIT, unit: "operations" }),
         }
     }
 
@@ -378,15 +399,18 @@ impl<M: GlobalMemory> TreeNode<M> {
         let sole = nodes.sole();
         let base = self.order.base();
         let settled_below = self.initiator.settled_below().min(sequence);
-        let first = payload.split_to(payload.len().min(FRAGMENT_BYTES));
-        let awaiting = self.descend(&nodes, |below| Message::Prepare {
+        let inline = if payload.len() <= INLINE_BYTES { std::mem::take(&mut payload) } else { Bytes::new() };
+        let behind = sole.and_then(|node| self.initiator.sole_under_way.get(&node));
+        let lane = if behind.is_some_and(|behind| behind.bulk > 0) { Lane::Bulk } else { Lane::Control };
+        let last_lane = if payload.is_empty() { lane } else { Lane::Bulk };
+        let awaiting = self.descend_in(lane, &nodes, |below| Message::Prepare {
             operation,
             work,
             base,
             settled_below,
             sole: sole.is_some(),
             below,
-            payload: first.clone(),
+            payload: inline.clone(),
         });
         while !payload.is_empty() {
             let fragment = payload.split_to(payload.len().min(FRAGMENT_BYTES));
@@ -395,13 +419,16 @@ impl<M: GlobalMemory> TreeNode<M> {
             }
         }
         if let Some(node) = sole {
-            *self.initiator.sole_under_way.entry(node).or_insert(0) += 1;
+            let under_way = self.initiator.sole_under_way.entry(node).or_default();
+            under_way.all += 1;
+            under_way.bulk += usize::from(last_lane == Lane::Bulk);
         }
         let begun = Begun {
             nodes,
             work,
             client,
             sole,
+            lane: last_lane,
             decided: None,
             stamp: None,
             reported: false,
@@ -500,10 +527,11 @@ impl<M: GlobalMemory> TreeNode<M> {
     fn end(&mut self, sequence: u64) {
         let Some(begun) = self.initiator.begun.remove(&sequence) else { return };
         if let Some(node) = begun.sole
-            && let Some(count) = self.initiator.sole_under_way.get_mut(&node)
+            && let Some(under_way) = self.initiator.sole_under_way.get_mut(&node)
         {
-            *count -= 1;
-            if *count == 0 {
+            under_way.all -= 1;
+            under_way.bulk -= usize::from(begun.lane == Lane::Bulk);
+            if under_way.all == 0 {
                 self.initiator.sole_under_way.remove(&node);
             }
         }

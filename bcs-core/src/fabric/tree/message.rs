@@ -14,6 +14,11 @@ use std::fmt;
 /// a tree passes the first on while the last is still being sent.
 pub const FRAGMENT_BYTES: usize = 32 * 1024;
 
+/// The most payload bytes that a `Prepare` carries: it travels in the control lane, where nothing may be held up for long.
+/// A longer payload travels in fragments as a whole.
+pub const INLINE_BYTES: usize = 4 * 1024;
+const _: () = assert!(INLINE_BYTES <= FRAGMENT_BYTES, "what is inline is no longer than a fragment");
+
 /// A point in the order of operations: a Lamport clock's reading.
 pub type Stamp = u64;
 
@@ -125,7 +130,7 @@ pub struct Round {
 /// A message between two nodes. Links are reliable and in order; see the module's header.
 #[derive(Clone, Debug, PartialEq, Eq, Archive, Serialize, Deserialize)]
 pub enum Message {
-    /// Down the tree: an operation begins. The first fragment of a payload is in it.
+    /// Down the tree: an operation begins. A short payload is in it.
     Prepare {
         /// The operation.
         operation: OperationId,
@@ -140,7 +145,7 @@ pub enum Message {
         /// The nodes below the receiver.
         #[rkyv(with = NodeSetDef)]
         below: NodeSet,
-        /// The first fragment.
+        /// The payload, if it has at most [`INLINE_BYTES`]; else nothing.
         payload: Bytes,
     },
     /// Down the tree: the next fragment.

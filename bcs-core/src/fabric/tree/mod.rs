@@ -2,9 +2,10 @@
 //! log n (paper, §2.1; design §3).
 //!
 //! An engine without I/O: [`TreeNode::handle_message`] and [`TreeNode::handle_death`] put in,
-//! [`TreeNode::poll_transmit`] takes out. It reads no clock and draws no random number. Drivers (`sim`, and later
+//! [`TreeNode::poll_transmit`] takes out. It reads no clock and draws no random number. Drivers (`sim` and
 //! `quic`) owe it two things:
-//! - **Links**: between two living nodes, messages arrive once and in the order in which they were sent.
+//! - **Links**: between two living nodes, messages arrive once. Those of one [`Lane`] arrive in the order in which they
+//!   were sent, and those of the bulk lane never before control messages that were sent earlier.
 //! - **Deaths**: every node is told of every node that dies, sooner or later, and what is reported dead stays dead.
 //!   A network that falls apart and heals is only slow.
 //!
@@ -29,9 +30,21 @@
 //! *wave*; repeated decisions do no harm). When an *initiator* dies, the lowest living node (the arbiter) asks all nodes
 //! (`recovery`): what somebody knows to be decided happens everywhere, all else nowhere.
 //!
+//! # Which orders it needs
+//! A link need not keep the order of all messages. What the protocol needs of it is little, because all else follows
+//! from questions and answers (a decision is made when all have answered, whichever way it then takes):
+//! 1. An operation's `Prepare` comes before its fragments, and these in their order. A decision to abort may overtake
+//!    them: what comes later is ignored. Any other decision has waited for all of them.
+//! 2. Operations with the same sole node come in the order of their calls: nothing but the link orders them. So once one of
+//!    them has fragments under way, its followers to the same node take the bulk lane, too, until all of those are over.
+//!
+//! Everything else may overtake fragments: acknowledgements, decisions, recoveries, and the operations of other
+//! initiators. The two lanes give just this.
+//!
 //! | file | holds |
 //! |---|---|
 //! | `message` | what travels |
+//! | `lane` | the order that links keep |
 //! | `topology` | the shape of the tree |
 //! | `order` | the total order |
 //! | `initiator` | operations that began here: queue, waves, decisions, completions |
@@ -39,6 +52,7 @@
 //! | `recovery` | agreement about the operations of dead nodes |
 
 mod initiator;
+mod lane;
 mod message;
 mod order;
 mod participant;
@@ -48,7 +62,10 @@ mod tests;
 mod topology;
 
 pub use initiator::OPERATIONS_LIMIT;
-pub use message::{Ballot, Commit, FRAGMENT_BYTES, Message, OperationId, Round, Stamp, Verdict, Vote, Work};
+pub use lane::{Lane, LaneReceiver, LaneSender};
+pub use message::{
+    Ballot, Commit, FRAGMENT_BYTES, INLINE_BYTES, Message, OperationId, Round, Stamp, Verdict, Vote, Work,
+};
 
 use crate::event::EventTable;
 use crate::fabric::{FabricError, Operation, check_nodes};
@@ -161,7 +178,7 @@ pub struct TreeNode<M> {
     settled_below: BTreeMap<NodeId, u64>,
     initiator: Initiator,
     recovery: Recovery,
-    outbox: VecDeque<(NodeId, Message)>,
+    outbox: VecDeque<(NodeId, Lane, Message)>,
     /// Messages to itself: a node of a set that it started an operation on is a participant like any other.
     loopback: VecDeque<Message>,
 }
@@ -202,6 +219,11 @@ impl<M: GlobalMemory> TreeNode<M> {
         &self.dead
     }
 
+    /// Whether the others hold this node for dead: it takes no further part.
+    pub fn is_cut_off(&self) -> bool {
+        self.cut_off
+    }
+
     /// This node's global memory.
     pub fn memory(&self) -> &M {
         &self.memory
@@ -226,7 +248,8 @@ impl<M: GlobalMemory> TreeNode<M> {
         if self.dead.contains(from) {
             // It lives, but too late: it is told that it takes no further part.
             if self.recovery.notified.insert(from) {
-                self.outbox.push_back((from, Message::Obituary { dead: NodeSet::single(from) }));
+                let obituary = Message::Obituary { dead: NodeSet::single(from) };
+                self.outbox.push_back((from, Lane::Control, obituary));
             }
             return Ok(());
         }
@@ -242,8 +265,8 @@ impl<M: GlobalMemory> TreeNode<M> {
         self.handle_loopback();
     }
 
-    /// The next message to send, and to whom.
-    pub fn poll_transmit(&mut self) -> Option<(NodeId, Message)> {
+    /// The next message to send: to whom, and in which lane.
+    pub fn poll_transmit(&mut self) -> Option<(NodeId, Lane, Message)> {
         self.outbox.pop_front()
     }
 
@@ -328,25 +351,37 @@ impl<M: GlobalMemory> TreeNode<M> {
     }
 
     fn transmit(&mut self, to: NodeId, message: Message) {
+        let lane = match message {
+            Message::Fragment { .. } => Lane::Bulk,
+            _ => Lane::Control,
+        };
+        self.transmit_in(lane, to, message);
+    }
+
+    fn transmit_in(&mut self, lane: Lane, to: NodeId, message: Message) {
         if to == self.node {
             self.loopback.push_back(message);
         } else if !self.dead.contains(to) && !self.cut_off {
-            self.outbox.push_back((to, message));
+            self.outbox.push_back((to, lane, message));
         }
     }
 
     /// Sends a message down the tree over `nodes`: to the node itself, when it is one of them, and to its
     /// children, each with the set of nodes below it.
     fn descend(&mut self, nodes: &NodeSet, message: impl Fn(NodeSet) -> Message) -> Children {
+        self.descend_in(Lane::Control, nodes, message)
+    }
+
+    fn descend_in(&mut self, lane: Lane, nodes: &NodeSet, message: impl Fn(NodeSet) -> Message) -> Children {
         let mut children = Children::new();
         let mut below = nodes.clone();
         if below.remove(self.node) {
             children.push(self.node);
-            self.transmit(self.node, message(NodeSet::new()));
+            self.transmit_in(lane, self.node, message(NodeSet::new()));
         }
         for (child, rest) in topology::children(&below, self.fanout) {
             children.push(child);
-            self.transmit(child, message(rest));
+            self.transmit_in(lane, child, message(rest));
         }
         children
     }

@@ -283,6 +283,14 @@ impl<M: GlobalMemory> TreeNode<M> {
         }
     }
 
+    /// Whether an operation that has reached this node, and is not over here, needs another node.
+    pub(super) fn participates_with(&self, node: NodeId) -> bool {
+        self.participations.iter().any(|(operation, participation)| {
+            (operation.initiator == node && participation.is_undecided())
+                || (!participation.acknowledged && participation.awaiting.contains(&node))
+        })
+    }
+
     /// Makes operations take effect whose turn has come, and reports completions whose turn has come.
     pub(super) fn advance(&mut self) {
         while let Some(place) = self.order.head() {

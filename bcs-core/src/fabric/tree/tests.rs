@@ -78,16 +78,16 @@ fn a_dead_node_that_still_talks_is_told_once_and_then_falls_silent() {
     let all = NodeSet::all(3);
     late.xfer_and_signal(Source::Bytes(b"x"), &all, GlobalAddress(0), Some(EventId(0)), None).unwrap();
     let to_me: Vec<Message> = std::iter::from_fn(|| late.poll_transmit())
-        .filter(|(to, _)| *to == ME)
-        .map(|(_, message)| message)
+        .filter(|(to, _, _)| *to == ME)
+        .map(|(_, _, message)| message)
         .collect();
     assert!(!to_me.is_empty());
     for message in to_me.iter().chain(&to_me) {
         me.handle_message(PEER, message.clone()).unwrap();
     }
-    let told: Vec<_> = std::iter::from_fn(|| me.poll_transmit()).filter(|(to, _)| *to == PEER).collect();
-    assert_eq!(told, [(PEER, Message::Obituary { dead: NodeSet::single(PEER) })]);
-    late.handle_message(ME, told[0].1.clone()).unwrap();
+    let told: Vec<_> = std::iter::from_fn(|| me.poll_transmit()).filter(|(to, _, _)| *to == PEER).collect();
+    assert_eq!(told, [(PEER, Lane::Control, Message::Obituary { dead: NodeSet::single(PEER) })]);
+    late.handle_message(ME, told[0].2.clone()).unwrap();
     let failure = late.test_event(EventId(0));
     assert!(matches!(failure, Err(FabricError::SelfDead { node: PEER, .. })), "{failure:?}");
     assert!(late.xfer_and_signal(Source::Bytes(b"x"), &all, GlobalAddress(0), None, None).is_err());
@@ -108,7 +108,7 @@ fn what_is_over_is_forgotten() {
         while is_moving {
             is_moving = false;
             for (from, to) in [(0, 1), (1, 0)] {
-                while let Some((_, message)) = nodes[from].poll_transmit() {
+                while let Some((_, _, message)) = nodes[from].poll_transmit() {
                     is_moving = true;
                     nodes[to].handle_message(NodeId(from as u32), message).unwrap();
                 }
@@ -206,7 +206,7 @@ proptest! {
         for (from, message) in messages {
             if from == ME.0 { continue; }
             let _ = me.handle_message(NodeId(from), message);
-            while let Some((to, _)) = me.poll_transmit() {
+            while let Some((to, _, _)) = me.poll_transmit() {
                 prop_assert!(to.0 < 4 && to != ME);
             }
         }

@@ -1,0 +1,162 @@
+//! The link to one other node: where it stands, and what waits to go over it.
+//!
+//! ```text
+//!            needed: dial              the other end says hello
+//!  Idle ───────────────────► Dialling ─────────────────────────► Up ── it leaves in order ──► Departed
+//!   │                         │     │ both dialled, its dial counts ▲ │                          │ still needed
+//!   │ it dials                │     └──────────► Awaiting ─────────┤ │ anything else            ▼
+//!   └─────────────────────────┼────────────────────────────────────┘ └──────────────────────► Broken
+//!                             └── no answer in time, or a wrong one ──────────────────────────►┘
+//! ```
+//!
+//! Invariants: at most one connection carries a link's messages, from its first to its last, so none is lost or
+//! doubled; a broken link stays broken, and its node is dead. When both ends dial, the dial of the lower-numbered counts.
+
+use super::frame;
+use crate::fabric::tree::{Lane, LaneSender, Message};
+use crate::ids::NodeId;
+use crate::wire::WireError;
+use bytes::{Bytes, BytesMut};
+use std::collections::VecDeque;
+use std::time::Instant;
+
+/// How many bytes of frames are put together for one write, at least if there are as many.
+const BATCH_BYTES: usize = 32 * 1024;
+
+/// Where a link stands. Connections are named by their handles.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LinkState {
+    /// Nobody needed it yet.
+    Idle,
+    /// This end dials, until a time.
+    Dialling(usize, Instant),
+    /// The other end dials, until a time.
+    Awaiting(Instant),
+    /// It carries messages.
+    Up(usize),
+    /// The other end has left in order.
+    Departed,
+    /// It carries no more; why.
+    Broken(String),
+}
+
+/// What has gone over a link.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LinkStatistics {
+    /// Messages of the tree protocol that were handed to the link.
+    pub sent: u64,
+    /// Messages that came out of it.
+    pub received: u64,
+}
+
+/// Payload bytes that wait in links.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Backlog {
+    /// Of this node's own operations.
+    pub own: usize,
+    /// Of others', on their way down a tree.
+    pub relayed: usize,
+}
+
+impl Backlog {
+    fn account(&mut self, node: NodeId, message: &Message) -> (&mut usize, usize) {
+        match message {
+            Message::Prepare { operation, payload, .. } | Message::Fragment { operation, payload } => {
+                let side = if operation.initiator == node { &mut self.own } else { &mut self.relayed };
+                (side, payload.len())
+            }
+            _ => (&mut self.own, 0),
+        }
+    }
+}
+
+/// A link.
+#[derive(Debug)]
+pub struct Link {
+    pub state: LinkState,
+    pub statistics: LinkStatistics,
+    lanes: LaneSender,
+    control: VecDeque<(u64, Message)>,
+    bulk: VecDeque<(u64, Message)>,
+}
+
+impl Default for Link {
+    fn default() -> Self {
+        Self {
+            state: LinkState::Idle,
+            statistics: LinkStatistics::default(),
+            lanes: LaneSender::default(),
+            control: VecDeque::new(),
+            bulk: VecDeque::new(),
+        }
+    }
+}
+
+impl Link {
+    /// Takes a message to send.
+    pub fn push(&mut self, node: NodeId, lane: Lane, message: Message, backlog: &mut Backlog) {
+        let (side, bytes) = backlog.account(node, &message);
+        *side += bytes;
+        self.statistics.sent += 1;
+        let stamp = self.lanes.stamp(lane);
+        match lane {
+            Lane::Control => self.control.push_back((stamp, message)),
+            Lane::Bulk => self.bulk.push_back((stamp, message)),
+        }
+    }
+
+    /// The next frames of a lane, put together; empty when there are none.
+    ///
+    /// # Errors
+    /// A message is too long to travel.
+    pub fn pop_frames(
+        &mut self,
+        node: NodeId,
+        lane: Lane,
+        backlog: &mut Backlog,
+    ) -> Result<Bytes, WireError> {
+        let queue = match lane {
+            Lane::Control => &mut self.control,
+            Lane::Bulk => &mut self.bulk,
+        };
+        let mut frames = BytesMut::new();
+        while frames.len() < BATCH_BYTES
+            && let Some((stamp, message)) = queue.pop_front()
+        {
+            let (side, bytes) = backlog.account(node, &message);
+            *side -= bytes;
+            frame::encode_into(stamp, &message, &mut frames)?;
+        }
+        Ok(frames.freeze())
+    }
+
+    /// Whether nothing waits.
+    pub fn is_clear(&self) -> bool {
+        self.control.is_empty() && self.bulk.is_empty()
+    }
+
+    /// Forgets what waits. True when a node that has left would have needed some of it.
+    pub fn discard(&mut self, node: NodeId, backlog: &mut Backlog) -> bool {
+        let mut needed = false;
+        for (_, message) in self.control.drain(..).chain(self.bulk.drain(..)) {
+            let (side, bytes) = backlog.account(node, &message);
+            *side -= bytes;
+            needed |= matters_to_departed(&message);
+        }
+        needed
+    }
+}
+
+/// Whether a message to a node that has left in order shows that it is still needed. An answer does not: whoever
+/// waits for it either was the node itself, or has the node in its operation.
+pub fn matters_to_departed(message: &Message) -> bool {
+    match message {
+        Message::Acknowledge { .. } | Message::Testify { .. } => false,
+        Message::Prepare { .. }
+        | Message::Fragment { .. }
+        | Message::Decide { .. }
+        | Message::Obituary { .. }
+        | Message::Inquire { .. }
+        | Message::Resolve { .. } => true,
+    }
+}
