@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `options` | who a node is, whom it knows, its patience |
 //! | `tls` | what both ends of a link prove to each other |
+//! | `transport` | how QUIC is set for a cluster |
 //! | `socket` | datagrams, in batches |
 //! | `frame` | how messages lie in a stream |
 //! | `connection` | one QUIC connection: two streams each way |
@@ -31,6 +32,7 @@ mod socket;
 #[cfg(test)]
 mod tests;
 mod tls;
+mod transport;
 
 pub use link::LinkStatistics;
 pub use options::{BindError, LinkError, Member, NetworkId, QuicOptions, RosterError};
@@ -45,16 +47,14 @@ use crate::node_set::{MAX_NODES, NodeSet};
 use connection::CloseCode;
 use driver::Driver;
 use link::LinkState;
-use quinn_proto::congestion::CubicConfig;
-use quinn_proto::{
-    AckFrequencyConfig, Endpoint, EndpointConfig, IdleTimeout, MtuDiscoveryConfig, TransportConfig, VarInt,
-};
+use quinn_proto::{Endpoint, EndpointConfig};
 use socket::Socket;
 use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use transport::Transports;
 
 /// A bound socket, before the other nodes are known: its address goes into the roster.
 #[derive(Debug)]
@@ -62,6 +62,7 @@ pub struct QuicPort {
     options: QuicOptions,
     socket: Socket,
     address: SocketAddr,
+    transports: Transports,
     configs: tls::Configs,
 }
 
@@ -71,12 +72,12 @@ impl QuicPort {
     /// # Errors
     /// The address cannot be listened on, the credential cannot be used, or an option cannot be.
     pub fn bind(options: QuicOptions) -> Result<Self, BindError> {
-        let transport = transport(&options)?;
-        let configs = tls::configure(&options.credential, options.network, transport)?;
+        let transports = Transports::new(&options)?;
+        let configs = tls::configure(&options.credential, options.network)?;
         let failed = |error| BindError::Socket { address: options.listen, error };
         let socket = Socket::bind(options.listen).map_err(failed)?;
         let address = socket.local_address().map_err(failed)?;
-        Ok(Self { options, socket, address, configs })
+        Ok(Self { options, socket, address, transports, configs })
     }
 
     /// Where it listens, with the port that was free.
@@ -111,17 +112,19 @@ impl QuicPort {
             return Err(RosterError::Missing { name, members });
         };
         let mut config = EndpointConfig::default();
-        // Both are at least QUIC's least size: `transport` has checked it.
+        // It is at least QUIC's least size: the option was checked.
         let _ = config.max_udp_payload_size(self.options.datagram_bytes);
-        let server = Some(Arc::new(self.configs.server));
-        let endpoint = Endpoint::new(Arc::new(config), server, self.socket.may_probe_size(), None);
+        let server = self.configs.server.clone();
+        let endpoint =
+            Endpoint::new(Arc::new(config), Some(Arc::new(server)), self.socket.may_probe_size(), None);
         let fanout = self.options.fanout;
         let tree = TreeNode::new(node, Arc::new(NodeSet::all(members as u32)), fanout, memory, events);
         let driver = Driver::new(
             node,
             self.socket,
             endpoint,
-            self.configs.client,
+            self.configs,
+            self.transports,
             self.options.network,
             roster.into(),
             names,
@@ -130,62 +133,6 @@ impl QuicPort {
         Ok(QuicFabric { tree, driver, queue_bytes: self.options.queue_bytes, spin: self.options.spin })
     }
 }
-
-/// How QUIC is set for a cluster: short round trips, much bandwidth, few losses.
-fn transport(options: &QuicOptions) -> Result<TransportConfig, BindError> {
-    let refused = |option, value: &dyn std::fmt::Debug, why| BindError::Option {
-        option,
-        value: format!("{value:?}"),
-        why,
-    };
-    let idle_timeout = match IdleTimeout::try_from(options.idle_timeout) {
-        Ok(timeout) if options.idle_timeout >= Duration::from_millis(1) => timeout,
-        _ => return Err(refused("idle_timeout", &options.idle_timeout, "at least 1 ms")),
-    };
-    if options.keep_alive >= options.idle_timeout {
-        return Err(refused("keep_alive", &options.keep_alive, "shorter than the idle timeout"));
-    }
-    if !(1200..=65_527).contains(&options.datagram_bytes) {
-        return Err(refused("datagram_bytes", &options.datagram_bytes, "1200 to 65527"));
-    }
-    if options.window_bytes < 65_536 {
-        return Err(refused("window_bytes", &options.window_bytes, "at least 65536"));
-    }
-    let mut transport = TransportConfig::default();
-    let mut discovery = MtuDiscoveryConfig::default();
-    discovery.upper_bound(options.datagram_bytes);
-    let mut acknowledgements = AckFrequencyConfig::default();
-    acknowledgements
-        .ack_eliciting_threshold(ACKNOWLEDGE_EVERY.into())
-        .max_ack_delay(Some(ACKNOWLEDGE_WITHIN));
-    let mut congestion = CubicConfig::default();
-    congestion.initial_window(INITIAL_WINDOW_BYTES);
-    transport
-        .max_concurrent_bidi_streams(0u8.into())
-        .max_concurrent_uni_streams(2u8.into())
-        .datagram_receive_buffer_size(None)
-        .stream_receive_window(options.window_bytes.into())
-        // The streams' windows bound what a connection keeps; bulk must not use up what control needs.
-        .receive_window(VarInt::MAX)
-        .send_window(u64::MAX)
-        .max_idle_timeout(Some(idle_timeout))
-        .keep_alive_interval(Some(options.keep_alive))
-        .initial_rtt(INITIAL_ROUND_TRIP)
-        .mtu_discovery_config(Some(discovery))
-        .ack_frequency_config(Some(acknowledgements))
-        .congestion_controller_factory(Arc::new(congestion));
-    Ok(transport)
-}
-
-/// What a round trip is taken for before one was measured: it decides how soon a lost first datagram is repeated.
-const INITIAL_ROUND_TRIP: Duration = Duration::from_millis(5);
-
-/// How many bytes may be under way before anything is known about the path.
-const INITIAL_WINDOW_BYTES: u64 = 256 * 1024;
-
-/// Every so many datagrams are acknowledged at once, and each of them within a time.
-const ACKNOWLEDGE_EVERY: u8 = 8;
-const ACKNOWLEDGE_WITHIN: Duration = Duration::from_millis(5);
 
 /// What a fabric has done, counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -434,6 +381,13 @@ impl<M: GlobalMemory> Fabric for QuicFabric<M> {
 
     fn event_count(&self) -> u32 {
         self.tree.events().count()
+    }
+}
+
+impl<M> Drop for QuicFabric<M> {
+    /// Who is dropped without having left in order tells the others, as far as it can without waiting.
+    fn drop(&mut self) {
+        self.driver.abandon();
     }
 }
 

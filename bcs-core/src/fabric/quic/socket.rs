@@ -10,7 +10,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::sockopt;
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind, IoSliceMut};
-use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
@@ -23,6 +23,19 @@ const BUFFER_BYTES: usize = 1 << 16;
 
 /// What the kernel is asked to keep of what arrives while nobody polls, in bytes.
 const KERNEL_BUFFER_BYTES: usize = 8 << 20;
+
+/// The largest datagram that the first link of the path to an address takes, in bytes.
+pub fn path_datagram_bytes(address: SocketAddr) -> io::Result<u16> {
+    // Connecting a UDP socket sends nothing, it only looks for the route.
+    let (any, header_bytes): (IpAddr, u32) = match address {
+        SocketAddr::V4(_) => (Ipv4Addr::UNSPECIFIED.into(), 20 + 8),
+        SocketAddr::V6(_) => (Ipv6Addr::UNSPECIFIED.into(), 40 + 8),
+    };
+    let probe = UdpSocket::bind((any, 0))?;
+    probe.connect(address)?;
+    let bytes = if address.is_ipv4() { sockopt::ip_mtu(&probe) } else { sockopt::ipv6_mtu(&probe) }?;
+    Ok(bytes.saturating_sub(header_bytes).try_into().unwrap_or(u16::MAX))
+}
 
 /// A datagram that has arrived.
 #[derive(Debug)]

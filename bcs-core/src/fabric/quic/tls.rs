@@ -17,7 +17,7 @@ use rustls::server::WebPkiClientVerifier;
 use std::any::Any;
 use std::sync::Arc;
 
-/// Both ends' configuration.
+/// Both ends' configuration, but for the transport, which follows from the path.
 pub struct Configs {
     pub client: ClientConfig,
     pub server: ServerConfig,
@@ -26,6 +26,22 @@ pub struct Configs {
 impl std::fmt::Debug for Configs {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Configs").finish_non_exhaustive()
+    }
+}
+
+impl Configs {
+    /// For dialling over a path.
+    pub fn client_over(&self, transport: Arc<TransportConfig>) -> ClientConfig {
+        let mut client = self.client.clone();
+        client.transport_config(transport);
+        client
+    }
+
+    /// For accepting over a path.
+    pub fn server_over(&self, transport: Arc<TransportConfig>) -> Arc<ServerConfig> {
+        let mut server = self.server.clone();
+        server.transport_config(transport);
+        Arc::new(server)
     }
 }
 
@@ -42,11 +58,7 @@ fn provider() -> CryptoProvider {
 ///
 /// # Errors
 /// The credential cannot be used.
-pub fn configure(
-    credential: &Credential,
-    network: NetworkId,
-    transport: TransportConfig,
-) -> Result<Configs, BindError> {
+pub fn configure(credential: &Credential, network: NetworkId) -> Result<Configs, BindError> {
     let unusable = |reason: &dyn std::fmt::Display| BindError::Credential {
         name: credential.name(),
         reason: reason.to_string(),
@@ -81,16 +93,12 @@ pub fn configure(
     client.resumption = Resumption::disabled();
     client.enable_early_data = false;
 
-    let transport = Arc::new(transport);
     let server = QuicServerConfig::try_from(server).map_err(|error| unusable(&error))?;
     let mut server = ServerConfig::with_crypto(Arc::new(server));
-    server.transport_config(transport.clone());
     // A node stays where the roster says it is.
     server.migration(false);
     let client = QuicClientConfig::try_from(client).map_err(|error| unusable(&error))?;
-    let mut client = ClientConfig::new(Arc::new(client));
-    client.transport_config(transport);
-    Ok(Configs { client, server })
+    Ok(Configs { client: ClientConfig::new(Arc::new(client)), server })
 }
 
 /// The name that a peer has proved, of what quinn says of its identity after the handshake.

@@ -4,22 +4,22 @@
 //! that has arrived, connection by connection, so that the protocol knows as much as it can) and then speaks
 //! (what the protocol has to say, acknowledgements along with it, in as few datagrams as possible).
 //! Invariants: what a stranger sends costs a bounded amount of memory and never reaches the protocol; a peer that
-//! breaks the protocol loses its connection, and nobody else loses anything.
+//! breaks the protocol loses its connection, and nobody else loses anything. Who is let in, and how links end, is told in
+//! `lifecycle`.
 
-use super::connection::{CloseCode, Connection, Hello, PeerFault, Stage};
+mod lifecycle;
+
+use super::connection::{CloseCode, Connection, PeerFault, Stage};
 use super::link::{Backlog, Link, LinkState, matters_to_departed};
 use super::options::{Member, NetworkId};
 use super::socket::{Datagram, Socket};
 use super::tls;
+use super::transport::Transports;
 use crate::fabric::tree::TreeNode;
 use crate::global_memory::GlobalMemory;
 use crate::ids::NodeId;
 use crate::node_set::NodeSet;
-use bytes::Bytes;
-use quinn_proto::{
-    ClientConfig, ConnectionError, ConnectionHandle, DatagramEvent, Endpoint, Event, Incoming, Side,
-    StreamEvent, VarInt,
-};
+use quinn_proto::{ConnectionError, ConnectionHandle, DatagramEvent, Endpoint, Event, StreamEvent};
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::io;
 use std::net::IpAddr;
@@ -63,7 +63,8 @@ pub struct Driver {
     addresses: HashSet<IpAddr>,
     network: NetworkId,
     endpoint: Endpoint,
-    client: ClientConfig,
+    configs: tls::Configs,
+    transports: Transports,
     /// By handle.
     connections: Vec<Option<Connection>>,
     /// When connections want to be driven.
@@ -94,7 +95,8 @@ impl Driver {
         node: NodeId,
         socket: Socket,
         endpoint: Endpoint,
-        client: ClientConfig,
+        configs: tls::Configs,
+        transports: Transports,
         network: NetworkId,
         roster: Arc<[Member]>,
         names: HashMap<String, NodeId>,
@@ -113,7 +115,8 @@ impl Driver {
             names,
             network,
             endpoint,
-            client,
+            configs,
+            transports,
             connections: Vec::new(),
             timers: BTreeSet::new(),
             link_timers: BTreeSet::new(),
@@ -205,34 +208,6 @@ impl Driver {
             }
             Some(DatagramEvent::Response(transmit)) => self.socket.send(transmit, &self.buffer),
             Some(DatagramEvent::NewConnection(incoming)) => self.handle_incoming(incoming, now),
-        }
-    }
-
-    /// Somebody wants to connect, and has proved nothing.
-    fn handle_incoming(&mut self, incoming: Incoming, now: Instant) {
-        let is_known = self.addresses.contains(&incoming.remote_address().ip());
-        self.buffer.clear();
-        if self.unproved >= UNPROVED_LIMIT || self.is_leaving || self.is_cut_off {
-            self.endpoint.ignore(incoming);
-        } else if !incoming.remote_address_validated()
-            && (!is_known || self.unproved >= UNPROVED_UNVALIDATED_LIMIT)
-        {
-            // An address that has not been validated may be asked to.
-            if let Ok(transmit) = self.endpoint.retry(incoming, &mut self.buffer) {
-                self.socket.send(transmit, &self.buffer);
-            }
-        } else {
-            match self.endpoint.accept(incoming, now, &mut self.buffer, None) {
-                Ok((ConnectionHandle(handle), quic)) => {
-                    self.unproved += 1;
-                    self.insert(handle, Connection::new(quic, None, now + HANDSHAKE_TIMEOUT));
-                }
-                Err(error) => {
-                    if let Some(transmit) = error.response {
-                        self.socket.send(transmit, &self.buffer);
-                    }
-                }
-            }
         }
     }
 
@@ -348,203 +323,6 @@ impl Driver {
         }
     }
 
-    /// Both ends have proved that they have credentials of this network. The end that accepts looks whose.
-    fn handle_connected<M: GlobalMemory>(
-        &mut self,
-        handle: usize,
-        connection: &mut Connection,
-        tree: &mut TreeNode<M>,
-        now: Instant,
-    ) {
-        let Stage::Shaking(until) = connection.stage else { return };
-        if connection.quic.side() == Side::Client {
-            connection.stage = Stage::Greeting(until);
-            return;
-        }
-        self.leave_unproved(connection);
-        let name = tls::proved_name(connection.quic.crypto_session().peer_identity());
-        let node = name.and_then(|name| self.names.get(&name.to_ascii_lowercase()).copied());
-        let Some(node) = node.filter(|node| *node != self.node) else {
-            self.refused_connections += 1;
-            return self.close(handle, connection, CloseCode::Stranger, "not a member of this network", now);
-        };
-        if tree.dead().contains(node) {
-            self.refused_connections += 1;
-            return self.close(handle, connection, CloseCode::DeclaredDead, "declared dead", now);
-        }
-        match self.links[node.index()].state {
-            LinkState::Idle | LinkState::Awaiting(_) => {}
-            LinkState::Dialling(own, _) if node < self.node => {
-                if let Some(mut crossed) = self.connections[own].take() {
-                    self.close(own, &mut crossed, CloseCode::Crossed, "both ends dialled", now);
-                    self.connections[own] = Some(crossed);
-                }
-            }
-            LinkState::Dialling(..) | LinkState::Up(_) | LinkState::Departed | LinkState::Broken(_) => {
-                self.refused_connections += 1;
-                return self.close(handle, connection, CloseCode::Crossed, "there is another link", now);
-            }
-        }
-        connection.peer = Some(node);
-        connection.open_streams();
-        let hello = Hello { network: self.network.0, from: self.node, to: node };
-        // A hello of fixed size is never too long.
-        let _ = connection.greet(&hello);
-        self.raise(handle, connection, node);
-    }
-
-    fn raise(&mut self, handle: usize, connection: &mut Connection, node: NodeId) {
-        connection.stage = Stage::Up;
-        self.links[node.index()].state = LinkState::Up(handle);
-        self.link_timers.retain(|(_, other)| *other != node);
-    }
-
-    fn handle_hello<M: GlobalMemory>(
-        &mut self,
-        handle: usize,
-        connection: &mut Connection,
-        greeted: Hello,
-        tree: &mut TreeNode<M>,
-        now: Instant,
-    ) {
-        let Some(node) = connection.peer else { return };
-        let expected = Hello { network: self.network.0, from: node, to: self.node };
-        if greeted != expected {
-            let fault = PeerFault::Greeting { greeted, expected };
-            return self.reject(handle, connection, &fault, tree, now);
-        }
-        connection.open_streams();
-        self.raise(handle, connection, node);
-    }
-
-    /// The peer does not keep the protocol: its connection is closed, and its node is dead.
-    fn reject<M: GlobalMemory>(
-        &mut self,
-        handle: usize,
-        connection: &mut Connection,
-        fault: &PeerFault,
-        tree: &mut TreeNode<M>,
-        now: Instant,
-    ) {
-        self.close(handle, connection, CloseCode::Protocol, "protocol error", now);
-        if let Some(node) = connection.peer
-            && self.carries(handle, node)
-        {
-            self.break_link(node, format!("it does not keep the protocol: {fault}"), tree, now);
-        }
-    }
-
-    /// Whether a connection is the one of a link.
-    fn carries(&self, handle: usize, node: NodeId) -> bool {
-        match self.links[node.index()].state {
-            LinkState::Dialling(own, _) | LinkState::Up(own) => own == handle,
-            _ => false,
-        }
-    }
-
-    fn leave_unproved(&mut self, connection: &mut Connection) {
-        if connection.quic.side() == Side::Server
-            && connection.peer.is_none()
-            && matches!(connection.stage, Stage::Shaking(_))
-        {
-            self.unproved -= 1;
-            connection.stage = Stage::Over;
-        }
-    }
-
-    /// A connection is lost. What that means for its link.
-    fn handle_loss<M: GlobalMemory>(
-        &mut self,
-        handle: usize,
-        connection: &Connection,
-        reason: &ConnectionError,
-        tree: &mut TreeNode<M>,
-        now: Instant,
-    ) {
-        let Some(node) = connection.peer.filter(|node| self.carries(handle, *node)) else {
-            self.refused_connections += u64::from(connection.peer.is_none());
-            return;
-        };
-        let code = match reason {
-            ConnectionError::ApplicationClosed(close) => Some(close.error_code),
-            _ => None,
-        };
-        let was_told = |wanted: CloseCode| code.is_some_and(|code| wanted.is(code));
-        let has_no_answer = matches!(reason, ConnectionError::TimedOut | ConnectionError::Reset);
-        match self.links[node.index()].state {
-            _ if was_told(CloseCode::DeclaredDead) => {
-                self.break_link(node, "it holds this node for dead".into(), tree, now);
-                self.resign(tree);
-            }
-            LinkState::Dialling(_, until) if was_told(CloseCode::Crossed) => {
-                self.links[node.index()].state = LinkState::Awaiting(until);
-            }
-            LinkState::Dialling(_, until) if has_no_answer && now < until => {
-                self.dial(node, until, tree, now)
-            }
-            _ if was_told(CloseCode::Orderly) || (connection.is_departing && has_no_answer) => {
-                self.depart(node, tree, now);
-            }
-            _ => self.break_link(node, reason.to_string(), tree, now),
-        }
-    }
-
-    /// The other end has left in order. If it is still needed, it is dead.
-    fn depart<M: GlobalMemory>(&mut self, node: NodeId, tree: &mut TreeNode<M>, now: Instant) {
-        let link = &mut self.links[node.index()];
-        link.state = LinkState::Departed;
-        if link.discard(self.node, &mut self.backlog) || tree.involves(node) {
-            self.break_link(node, "it has left, but was still needed".into(), tree, now);
-        }
-    }
-
-    fn break_link<M: GlobalMemory>(
-        &mut self,
-        node: NodeId,
-        reason: String,
-        tree: &mut TreeNode<M>,
-        now: Instant,
-    ) {
-        let link = &mut self.links[node.index()];
-        let state = std::mem::replace(&mut link.state, LinkState::Broken(reason));
-        link.discard(self.node, &mut self.backlog);
-        if let LinkState::Dialling(handle, _) | LinkState::Up(handle) = state
-            && let Some(mut connection) = self.connections[handle].take()
-        {
-            self.close(handle, &mut connection, CloseCode::DeclaredDead, "declared dead", now);
-            self.connections[handle] = Some(connection);
-            self.mark(handle);
-        }
-        // The node is a member, or it would have no link.
-        let _ = tree.declare_dead(node);
-    }
-
-    /// This node takes no further part.
-    fn resign<M: GlobalMemory>(&mut self, tree: &mut TreeNode<M>) {
-        // A node is a member of its own network.
-        let _ = tree.declare_dead(self.node);
-    }
-
-    fn close(
-        &mut self,
-        handle: usize,
-        connection: &mut Connection,
-        code: CloseCode,
-        reason: &'static str,
-        now: Instant,
-    ) {
-        if connection.stage == Stage::Over && connection.quic.is_closed() {
-            return;
-        }
-        self.leave_unproved(connection);
-        connection.stage = Stage::Over;
-        connection.quic.close(now, VarInt::from_u32(code as u32), Bytes::from_static(reason.as_bytes()));
-        if !connection.is_marked {
-            connection.is_marked = true;
-            self.marked.push(handle);
-        }
-    }
-
     /// Takes what the protocol has to say into the links, and dials those that were not needed before.
     pub fn collect<M: GlobalMemory>(&mut self, tree: &mut TreeNode<M>, now: Instant) {
         loop {
@@ -574,51 +352,6 @@ impl Driver {
                 return;
             }
             self.bury(tree, now);
-        }
-    }
-
-    /// Closes the links of those that have become known to be dead, or all, if this node has.
-    fn bury<M: GlobalMemory>(&mut self, tree: &mut TreeNode<M>, now: Instant) {
-        for node in tree.dead().difference(&self.buried).iter() {
-            if !matches!(self.links[node.index()].state, LinkState::Broken(_)) {
-                self.break_link(node, "declared dead".into(), tree, now);
-            }
-        }
-        self.buried = tree.dead().clone();
-        if tree.is_cut_off() && !std::mem::replace(&mut self.is_cut_off, true) {
-            self.close_all(CloseCode::Resigned, "takes no further part", now);
-            for link in &mut self.links {
-                link.discard(self.node, &mut self.backlog);
-                link.state = LinkState::Broken("this node takes no further part".into());
-            }
-        }
-    }
-
-    pub fn close_all(&mut self, code: CloseCode, reason: &'static str, now: Instant) {
-        for handle in 0..self.connections.len() {
-            if let Some(mut connection) = self.connections[handle].take() {
-                self.close(handle, &mut connection, code, reason, now);
-                self.connections[handle] = Some(connection);
-            }
-        }
-    }
-
-    /// Dials a node, if it has not been.
-    pub fn dial_idle<M: GlobalMemory>(&mut self, node: NodeId, tree: &mut TreeNode<M>, now: Instant) {
-        if self.links[node.index()].state == LinkState::Idle {
-            self.dial(node, now + self.connect_timeout, tree, now);
-        }
-    }
-
-    fn dial<M: GlobalMemory>(&mut self, node: NodeId, until: Instant, tree: &mut TreeNode<M>, now: Instant) {
-        let member = &self.roster[node.index()];
-        match self.endpoint.connect(now, self.client.clone(), member.address, &member.name) {
-            Ok((ConnectionHandle(handle), quic)) => {
-                self.links[node.index()].state = LinkState::Dialling(handle, until);
-                self.link_timers.insert((until, node));
-                self.insert(handle, Connection::new(quic, Some(node), until.min(now + HANDSHAKE_TIMEOUT)));
-            }
-            Err(error) => self.break_link(node, format!("it cannot be dialled: {error}"), tree, now),
         }
     }
 
@@ -667,19 +400,10 @@ impl Driver {
         self.connections[handle] = Some(connection);
     }
 
-    /// The nodes whose links are up and have not acknowledged everything to its end.
-    pub fn unacknowledged(&self) -> NodeSet {
-        let links = self.links.iter().zip(0..);
-        links
-            .filter(|(link, _)| match link.state {
-                LinkState::Up(handle) => {
-                    self.connections[handle].as_ref().is_some_and(|connection| !connection.is_acknowledged())
-                }
-                LinkState::Dialling(..) | LinkState::Awaiting(_) => !link.is_clear(),
-                LinkState::Idle | LinkState::Departed | LinkState::Broken(_) => false,
-            })
-            .map(|(_, node)| NodeId(node))
-            .collect()
+    /// How many connections are under way whose other end has not proved who it is.
+    #[cfg(test)]
+    pub fn unproved(&self) -> usize {
+        self.unproved
     }
 
     /// All connections are to be driven: what they may do has changed.

@@ -1,0 +1,243 @@
+//! What the fabric over QUIC costs, over loopback: latency, Compare-And-Write, bandwidth, processor time a message.
+//!
+//! `cargo run --release -p bcs-core --example fabric_pingpong`, optionally with the number of microseconds that a waiting
+//! node polls before it sleeps. Every line says how its number came about; compare numbers of one run only.
+
+use bcs_core::fabric::quic::{Member, NetworkId, QuicFabric, QuicOptions, QuicPort};
+use bcs_core::{
+    Comparison, Condition, EventId, EventTable, Fabric, GlobalAddress, GlobalVariable, NodeId, NodeSet,
+    Source, SparseMemory, credentials,
+};
+use std::error::Error;
+use std::time::{Duration, Instant};
+
+type Result<T> = std::result::Result<T, Box<dyn Error + Send + Sync>>;
+
+const MEMORY_BYTES: u64 = 128 << 20;
+const LOCAL: EventId = EventId(0);
+const REMOTE: EventId = EventId(1);
+const STOP: EventId = EventId(2);
+const AT: GlobalAddress = GlobalAddress(64);
+
+/// A network of nodes in this process, all links up.
+fn start(nodes: u32, spin: Duration) -> Result<Vec<QuicFabric>> {
+    let names: Vec<String> = (0..nodes).map(|node| format!("node-{node}")).collect();
+    let credentials = credentials::mint("pingpong", names.iter().map(String::as_str))?;
+    let mut ports = Vec::new();
+    for credential in credentials {
+        let options = QuicOptions::new(NetworkId(1), credential, ([127, 0, 0, 1], 0).into());
+        ports.push(QuicPort::bind(QuicOptions { spin, ..options })?);
+    }
+    let members = names.into_iter().zip(&ports);
+    let roster: Vec<Member> =
+        members.map(|(name, port)| Member { name, address: port.local_address() }).collect();
+    let mut fabrics = Vec::new();
+    for port in ports {
+        fabrics.push(port.connect(roster.clone(), SparseMemory::new(MEMORY_BYTES), EventTable::new(4))?);
+    }
+    fabrics.iter_mut().for_each(QuicFabric::begin_connect_all);
+    while fabrics.iter().any(|fabric| !fabric.unconnected().is_empty()) {
+        fabrics.iter_mut().try_for_each(QuicFabric::progress)?;
+    }
+    Ok(fabrics)
+}
+
+/// The processor time that this process has used.
+fn processor_time() -> Duration {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+}
+
+#[allow(clippy::disallowed_methods)]
+fn now() -> Instant {
+    Instant::now()
+}
+
+fn microseconds(duration: Duration) -> f64 {
+    duration.as_secs_f64() * 1e6
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
+
+fn messages(fabrics: &[QuicFabric]) -> u64 {
+    fabrics.iter().map(|fabric| fabric.statistics().messages.sent).sum()
+}
+
+fn put(
+    fabric: &mut QuicFabric,
+    bytes: &[u8],
+    to: u32,
+    event: Option<EventId>,
+    remote: EventId,
+) -> Result<()> {
+    Ok(fabric.xfer_and_signal(Source::Bytes(bytes), &NodeSet::single(NodeId(to)), AT, event, Some(remote))?)
+}
+
+/// Two nodes, a thread each: half a round trip of 8-byte puts.
+fn latency(spin: Duration) -> Result<()> {
+    const ROUNDS: usize = 3000;
+    let mut fabrics = start(2, spin)?;
+    let (Some(mut b), Some(mut a)) = (fabrics.pop(), fabrics.pop()) else { return Ok(()) };
+    let (processor, began) = (processor_time(), now());
+    let (rounds, (elapsed, processor)) = std::thread::scope(|scope| {
+        let other = scope.spawn(move || -> Result<()> {
+            for _ in 0..ROUNDS {
+                b.wait_event(REMOTE)?;
+                put(&mut b, &[1; 8], 0, None, REMOTE)?;
+            }
+            b.wait_event(STOP)?;
+            b.shutdown(Duration::from_secs(5))?;
+            Ok(())
+        });
+        let mut rounds = Vec::new();
+        for _ in 0..ROUNDS {
+            let began = now();
+            put(&mut a, &[1; 8], 1, None, REMOTE)?;
+            a.wait_event(REMOTE)?;
+            rounds.push(microseconds(began.elapsed()) / 2.0);
+        }
+        let used = (began.elapsed(), processor_time() - processor);
+        put(&mut a, &[1; 8], 1, Some(LOCAL), STOP)?;
+        a.wait_event(LOCAL)?;
+        a.shutdown(Duration::from_secs(5))?;
+        other.join().map_err(|_| "the other node's thread failed")??;
+        Result::Ok((rounds, used))
+    })?;
+    println!(
+        "8-byte put, one way, a thread a node, {:>5.0} us of polling: {:>7.1} us (median); {:>5.1} us of processor time a put, {:.0} % busy",
+        microseconds(spin),
+        median(rounds),
+        microseconds(processor) / (2 * ROUNDS) as f64,
+        100.0 * processor.as_secs_f64() / elapsed.as_secs_f64()
+    );
+    Ok(())
+}
+
+/// All nodes driven by one thread, so that its time is the processor time of all: a put and its acknowledgement.
+fn cost_of_puts() -> Result<()> {
+    const ROUNDS: usize = 5000;
+    let mut fabrics = start(2, Duration::ZERO)?;
+    for burst in [1, 16] {
+        let (before, began) = (messages(&fabrics), processor_time());
+        for _ in 0..ROUNDS / burst {
+            for _ in 0..burst {
+                put(&mut fabrics[0], &[1; 8], 1, Some(LOCAL), REMOTE)?;
+            }
+            let mut complete = 0;
+            while complete < burst as u32 {
+                fabrics.iter_mut().try_for_each(QuicFabric::progress)?;
+                complete += fabrics[0].test_event(LOCAL)?;
+            }
+        }
+        let (took, sent) = (processor_time() - began, messages(&fabrics) - before);
+        println!(
+            "8-byte put and its completion, {burst:>2} at a time, one thread: {:>6.1} us of processor time a put, {:.2} us a message",
+            microseconds(took) / (ROUNDS / burst * burst) as f64,
+            microseconds(took) / sent as f64
+        );
+    }
+    Ok(())
+}
+
+/// All nodes driven by one thread: a Compare-And-Write over all of them.
+fn compare_and_write(nodes: u32) -> Result<()> {
+    const ROUNDS: usize = 1500;
+    let mut fabrics = start(nodes, Duration::ZERO)?;
+    let variable = GlobalVariable::at(AT)?;
+    let comparison = Comparison { variable, condition: Condition::Equal, value: 0 };
+    let all = NodeSet::all(nodes);
+    let (before, began) = (messages(&fabrics), processor_time());
+    let mut rounds = Vec::new();
+    for _ in 0..ROUNDS {
+        let began = now();
+        let ticket = fabrics[0].compare_and_write(&all, comparison, None)?;
+        let answer = loop {
+            fabrics.iter_mut().try_for_each(QuicFabric::progress)?;
+            if let Some(answer) = fabrics[0].test_query(ticket) {
+                break answer?;
+            }
+        };
+        assert!(answer, "the comparison holds");
+        rounds.push(microseconds(began.elapsed()));
+    }
+    let (took, sent) = (processor_time() - began, messages(&fabrics) - before);
+    println!(
+        "Compare-And-Write over {nodes:>2} nodes, one thread for all: {:>7.1} us (median); {:>5.2} us of processor time a message",
+        median(rounds),
+        microseconds(took) / sent as f64
+    );
+    Ok(())
+}
+
+/// Two nodes, a thread each: puts of a size, one complete before the next begins.
+fn bandwidth(bytes: usize, rounds: usize) -> Result<()> {
+    let mut fabrics = start(2, Duration::ZERO)?;
+    let (Some(mut b), Some(mut a)) = (fabrics.pop(), fabrics.pop()) else { return Ok(()) };
+    let data = vec![0x5a; bytes];
+    let processor = processor_time();
+    let times: Vec<f64> = std::thread::scope(|scope| {
+        let other = scope.spawn(move || -> Result<()> {
+            b.wait_event(STOP)?;
+            b.shutdown(Duration::from_secs(5))?;
+            Ok(())
+        });
+        let mut times = Vec::new();
+        for _ in 0..rounds {
+            let began = now();
+            put(&mut a, &data, 1, Some(LOCAL), REMOTE)?;
+            a.wait_event(LOCAL)?;
+            times.push(began.elapsed().as_secs_f64());
+        }
+        put(&mut a, &[], 1, Some(LOCAL), STOP)?;
+        a.wait_event(LOCAL)?;
+        a.shutdown(Duration::from_secs(5))?;
+        other.join().map_err(|_| "the other node's thread failed")??;
+        Result::Ok(times)
+    })?;
+    let processor = processor_time() - processor;
+    println!(
+        "put of {:>2} MiB, a thread a node: {:>8.1} MB/s (median); {:.2} ns of processor time a byte",
+        bytes >> 20,
+        bytes as f64 / median(times) / 1e6,
+        processor.as_secs_f64() * 1e9 / (bytes * rounds) as f64
+    );
+    Ok(())
+}
+
+/// What it takes to mint the keys of a network, and to bring up its links.
+fn set_up() -> Result<()> {
+    const NODES: usize = 16;
+    let names: Vec<String> = (0..NODES).map(|node| format!("node-{node}")).collect();
+    let began = now();
+    credentials::mint("job", names.iter().map(String::as_str))?;
+    let minted = began.elapsed();
+    let began = now();
+    drop(start(NODES as u32, Duration::ZERO)?);
+    let links = NODES * (NODES - 1) / 2;
+    println!(
+        "keys of {NODES} nodes: {:.1} ms; {links} links up, one thread: {:.1} ms, {:.2} ms a link",
+        minted.as_secs_f64() * 1e3,
+        began.elapsed().as_secs_f64() * 1e3,
+        began.elapsed().as_secs_f64() * 1e3 / links as f64
+    );
+    Ok(())
+}
+
+fn main() -> Result<()> {
+    let spin = match std::env::args().nth(1) {
+        Some(argument) => Duration::from_micros(argument.parse()?),
+        None => Duration::from_micros(200),
+    };
+    set_up()?;
+    latency(Duration::ZERO)?;
+    latency(spin)?;
+    cost_of_puts()?;
+    for nodes in [2, 4, 8, 16] {
+        compare_and_write(nodes)?;
+    }
+    bandwidth(1 << 20, 100)?;
+    bandwidth(64 << 20, 8)
+}

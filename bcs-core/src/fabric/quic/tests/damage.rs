@@ -1,0 +1,170 @@
+//! Bytes that are no messages, for every decoder: what a peer sends is decoded to a valid value or refused.
+//!
+//! Each runs for as long as the environment variable `BCS_FUZZ_SECONDS` says (a fifth of a second without it), from a
+//! seed that it prints when it fails; `BCS_SEED` is the first seed to run.
+
+use super::super::connection::Hello;
+use super::super::frame::{self, FrameReader};
+use super::*;
+use crate::event::EventId;
+use crate::fabric::Condition;
+use crate::fabric::tree::{Ballot, Commit, Message, OperationId, Round, Verdict, Vote, Work};
+use crate::wire;
+use bytes::{Bytes, BytesMut};
+
+/// Runs a check with one seed after the other.
+fn run(check: impl Fn(&mut fastrand::Rng)) {
+    let seconds = std::env::var("BCS_FUZZ_SECONDS").map_or(0.2, |seconds| seconds.parse().expect("a number"));
+    let first = std::env::var("BCS_SEED").map_or(0, |seed| seed.parse().expect("a number"));
+    let until = driver::now() + Duration::from_secs_f64(seconds);
+    for seed in first.. {
+        if driver::now() >= until {
+            return;
+        }
+        let told = TellSeed(seed);
+        check(&mut fastrand::Rng::with_seed(seed));
+        std::mem::forget(told);
+    }
+}
+
+struct TellSeed(u64);
+
+impl Drop for TellSeed {
+    fn drop(&mut self) {
+        eprintln!("failed with BCS_SEED={}", self.0);
+    }
+}
+
+/// A message of any kind, with plausible contents.
+fn message(random: &mut fastrand::Rng) -> Message {
+    let operation = OperationId { initiator: NodeId(random.u32(..4)), sequence: random.u64(..4) };
+    let round = Round { arbiter: NodeId(random.u32(..4)), number: random.u64(..4) };
+    let below: NodeSet = (0..random.u32(..5)).map(|_| NodeId(random.u32(..70))).collect();
+    let payload = Bytes::from(noise(200, random));
+    let verdict = [Verdict::Abort, Verdict::Order(random.u64(..9)), Verdict::Conclude(random.bool())]
+        [random.usize(..3)];
+    let commits = vec![Commit { operation, verdict }; random.usize(..3)];
+    let work = match random.bool() {
+        true => Work::Put {
+            at: GlobalAddress(random.u64(..4096)),
+            bytes: random.u64(..300),
+            remote_event: random.bool().then(|| EventId(random.u32(..9))),
+        },
+        false => Work::Query {
+            variable: GlobalAddress(random.u64(..64)),
+            condition: Condition::Less,
+            value: random.u64(..),
+            assignment: random.bool().then(|| (GlobalAddress(random.u64(..64)), random.u64(..))),
+        },
+    };
+    let ballot = Ballot { lowest: random.u64(..9), highest: random.u64(..9), vote: Vote::Busy };
+    match random.u32(..8) {
+        0 => Message::Prepare {
+            operation,
+            work,
+            base: 1,
+            settled_below: 0,
+            sole: random.bool(),
+            below,
+            payload,
+        },
+        1 => Message::Fragment { operation, payload },
+        2 => Message::Decide { operation, wave: random.u32(..4), verdict, settled_below: 0, below },
+        3 => Message::Acknowledge { operation, wave: random.u32(..4), ballot },
+        4 => Message::Obituary { dead: below },
+        5 => Message::Inquire { round, dead: below.clone(), below },
+        6 => Message::Testify { round, commits },
+        _ => Message::Resolve { round, commits, below },
+    }
+}
+
+fn noise(below: usize, random: &mut fastrand::Rng) -> Vec<u8> {
+    let count = random.usize(..below);
+    std::iter::repeat_with(|| random.u8(..)).take(count).collect()
+}
+
+/// Damages bytes: overwritten, cut, doubled, or all others.
+fn damage(bytes: &mut Vec<u8>, random: &mut fastrand::Rng) {
+    match random.u32(..4) {
+        0 => bytes.truncate(random.usize(..=bytes.len())),
+        1 => bytes.extend_from_within(..random.clone().usize(..=bytes.len())),
+        2 => *bytes = noise(300, random),
+        _ => {
+            for _ in 0..random.usize(1..6) {
+                if !bytes.is_empty() {
+                    let at = random.usize(..bytes.len());
+                    // Lengths and offsets live in whole words: extreme ones are the interesting ones.
+                    bytes[at] = [0, 1, 0x7f, 0x80, 0xff, random.u8(..)][random.usize(..6)];
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn damaged_messages_are_decoded_to_valid_ones_or_refused() {
+    run(|random| {
+        let mut bytes = wire::encode(&message(random)).unwrap().to_vec();
+        damage(&mut bytes, random);
+        if let Ok(message) = wire::decode::<Message>(&bytes) {
+            // What was decoded is whole: it can travel on.
+            assert_eq!(wire::decode::<Message>(&wire::encode(&message).unwrap()), Ok(message));
+        }
+    });
+}
+
+#[test]
+fn a_damaged_hello_is_decoded_to_a_valid_one_or_refused() {
+    run(|random| {
+        let hello =
+            Hello { network: random.u128(..), from: NodeId(random.u32(..)), to: NodeId(random.u32(..)) };
+        let mut bytes = wire::encode(&hello).unwrap().to_vec();
+        damage(&mut bytes, random);
+        let _ = wire::decode::<Hello>(&bytes);
+    });
+}
+
+#[test]
+fn damaged_credentials_are_refused_or_whole() {
+    let [credential] = &credentials::mint("test", ["a"]).unwrap()[..] else { panic!("one was asked for") };
+    let text = credential.to_pem();
+    run(|random| {
+        let mut bytes = text.clone().into_bytes();
+        damage(&mut bytes, random);
+        if let Ok(credential) = Credential::from_pem(&String::from_utf8_lossy(&bytes)) {
+            assert!(!credential.name().is_empty());
+        }
+    });
+}
+
+#[test]
+fn a_damaged_stream_gives_messages_to_a_node_which_stays_sound() {
+    run(|random| {
+        let mut stream = BytesMut::new();
+        for _ in 0..random.usize(1..8) {
+            frame::encode_into(random.u64(..3), &message(random), &mut stream).unwrap();
+        }
+        let mut bytes = stream.to_vec();
+        if random.bool() {
+            damage(&mut bytes, random);
+        }
+        let members = Arc::new(NodeSet::all(4));
+        let mut node = TreeNode::new(NodeId(1), members, 2, SparseMemory::new(4096), EventTable::new(4));
+        let (mut reader, mut stream) = (FrameReader::default(), Bytes::from(bytes));
+        while !stream.is_empty() {
+            let mut part = stream.split_to(random.usize(1..=stream.len()));
+            while let Ok(Some(frame)) = reader.take(&mut part) {
+                let Ok(message) = frame.decode::<Message>() else { return };
+                if node.handle_message(NodeId(random.u32(..5)), message).is_err() {
+                    return;
+                }
+                while let Some((to, _, _)) = node.poll_transmit() {
+                    assert!(to.0 < 4 && to != NodeId(1));
+                }
+            }
+            if !part.is_empty() {
+                return;
+            }
+        }
+    });
+}
