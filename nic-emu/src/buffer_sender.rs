@@ -6,9 +6,11 @@
 
 use arrayvec::ArrayVec;
 
-use crate::doorbell::Heads;
+use crate::doorbell::{Heads, RingKind};
 use crate::memory::NicMemory;
 use crate::policy::RANKS_A_SLICE;
+use crate::prefetch;
+use crate::ring::Ring;
 
 /// One rank's eligible descriptors: those between `taken` and `heads`.
 #[derive(Clone, Copy, Debug, Default)]
@@ -50,6 +52,7 @@ impl BufferSender {
             for (i, (doorbell, taken)) in memory.doorbells().zip(memory.taken()).enumerate() {
                 let (heads, taken) = (doorbell.read(), taken.peek());
                 if heads != taken {
+                    Self::fetch(memory, i as u32, taken, heads);
                     let eligible =
                         Eligible { local_index: i as u32, taken, heads, received: 0, sent: 0, reached: 0 };
                     // There is room for all ranks.
@@ -59,6 +62,18 @@ impl BufferSender {
             return;
         }
         Self::exchange_some(memory, first as usize % ranks, exchange);
+    }
+
+    /// Fetches the first cells that a slice is about to read: those of several rings come in the time of one.
+    #[inline]
+    fn fetch(memory: &NicMemory, local_index: u32, taken: Heads, heads: Heads) {
+        let Ok(block) = memory.rank(local_index) else { return };
+        if heads.ahead_of(taken, RingKind::Receive) != 0 {
+            prefetch::to_read(Ring::new(&block.receive).cell(taken.get(RingKind::Receive)));
+        }
+        if heads.ahead_of(taken, RingKind::Send) != 0 {
+            prefetch::to_read(Ring::new(&block.send).cell(taken.get(RingKind::Send)));
+        }
     }
 
     /// [`Self::exchange`] with more ranks than one slice takes.

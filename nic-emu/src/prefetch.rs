@@ -11,3 +11,15 @@ pub fn to_write<T>(at: &T) {
     #[cfg(not(target_arch = "x86_64"))]
     let _ = at;
 }
+
+/// Asks for the line of `at`, to be read soon. A hint, as above.
+#[inline(always)]
+pub fn to_read<T>(at: &T) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: as above.
+    unsafe {
+        std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(std::ptr::from_ref(at).cast());
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = at;
+}

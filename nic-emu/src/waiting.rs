@@ -23,6 +23,8 @@ pub struct WaitPolicy {
     pub patience: u32,
     /// Looks at the awaited request alone between two looks at everything.
     pub watches: u32,
+    /// Times `watches` for which a rank that has just posted leaves the NIC to others at most, after as many waits that others' slices ended.
+    pub trust: u32,
 }
 
 impl WaitPolicy {
@@ -31,9 +33,9 @@ impl WaitPolicy {
         let ranks = memory.layout().local_ranks;
         let cores = memory.header().cores.get().max(1);
         if ranks > cores {
-            Self { polls: 0, yields: 2_000, patience: 0, watches: 0 }
+            Self { polls: 0, yields: 2_000, patience: 0, watches: 0, trust: 0 }
         } else {
-            Self { polls: 100, yields: 20_000, patience: 3, watches: 40 }
+            Self { polls: 100, yields: 20_000, patience: 3, watches: 40, trust: 3 }
         }
     }
 }

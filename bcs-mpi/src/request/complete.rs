@@ -161,12 +161,15 @@ fn wait_for(
     request: &mut MPI_Request,
     count: usize,
 ) -> MpiResult<Finished> {
-    if let Some(finished) = poll(process, request)? {
-        return Ok(finished);
-    }
-    match process.awaited(*request)? {
-        Some(nic) => process.wait_for(nic, (call, count), |process| poll(process, request)),
+    let awaited = if *request == BUFFERED { None } else { process.awaited(*request)? };
+    match awaited {
+        Some(nic) => process.wait_for(nic, (call, count), |process| {
+            if process.port.is_pending(nic) { Ok(None) } else { poll(process, request) }
+        }),
         None => {
+            if let Some(finished) = poll(process, request)? {
+                return Ok(finished);
+            }
             let what = process.waiting_for(call, *request, count)?;
             process.wait(&what, |process| poll(process, request))
         }

@@ -24,7 +24,7 @@ use mds::Primitive;
 use nic_emu::descriptor::NO_REQUEST;
 use nic_emu::memory::REQUESTS;
 use nic_emu::outstanding::About;
-use nic_emu::port::Outcome;
+use nic_emu::port::{Outcome, Port};
 use nic_emu::status::WaitingFor;
 use persistent::Persistent;
 
@@ -73,7 +73,18 @@ impl State {
         }
     }
 
+    /// The message that it is, if what it waits for is the NIC alone.
+    #[inline]
+    fn message(&mut self) -> Option<&mut State> {
+        match self {
+            State::Persistent(persistent) => persistent.active.as_mut()?.message(),
+            State::Complete(_) | State::Send(..) | State::Receive(..) => Some(self),
+            State::Operation(_) | State::Generalized(_) => None,
+        }
+    }
+
     /// The NIC's request, where there is one.
+    #[inline]
     fn nic(&self) -> Option<u32> {
         match self {
             State::Send(nic, _) | State::Receive(nic, _) => Some(*nic),
@@ -118,6 +129,15 @@ impl Finished {
     #[cold]
     pub fn failed(error: MpiError) -> Self {
         Self { error: Some(error), ..Self::well(Status::EMPTY) }
+    }
+
+    /// The same with its error, if there is one, that of a communicator.
+    #[inline]
+    fn of(mut self, comm: MPI_Comm) -> Self {
+        if let Some(error) = self.error.take() {
+            self.error = Some(error.of(comm));
+        }
+        self
     }
 
     /// Calls the functions of a generalized request that is gone: its status is theirs to say. The caller holds no guard.
@@ -205,21 +225,14 @@ impl Process {
     /// The NIC's request of a plain request's handle; none for every other handle.
     #[inline(always)]
     fn plain(&self, handle: MPI_Request) -> Option<u32> {
-        let (nic, generation) = unpack(Kind::Request, handle.0)?;
-        self.port.is_named(nic, generation).then_some(nic)
+        plain(&self.port, handle)
     }
 
     /// The request of a handle that is not plain.
+    #[inline]
     fn request(&mut self, handle: MPI_Request) -> MpiResult<&mut Request> {
-        if handle == MPI_REQUEST_NULL {
-            return Err(wrong(handle, Stale::Null));
-        }
-        if let Some((nic, generation)) = unpack(Kind::Request, handle.0)
-            && self.port.was_named(nic, generation)
-        {
-            return Err(wrong(handle, Stale::Freed));
-        }
-        self.requests.table.get_mut(handle.0).map_err(|why| wrong(handle, why))
+        let Process { port, requests, .. } = self;
+        requests.table.get_mut(handle.0).map_err(|why| no_request(port, handle, why))
     }
 
     /// The NIC's request that a handle's operation waits for; none where it waits for more.
@@ -271,6 +284,28 @@ pub fn from_int(process: &Process, int: i32) -> Option<usize> {
     process.requests.table.from_int(int)
 }
 
+/// The NIC's request of a plain request's handle; none for every other handle.
+#[inline(always)]
+fn plain(port: &Port, handle: MPI_Request) -> Option<u32> {
+    let (nic, generation) = unpack(Kind::Request, handle.0)?;
+    port.is_named(nic, generation).then_some(nic)
+}
+
+/// Why a handle that is not plain names no request.
+#[cold]
+fn no_request(port: &Port, handle: MPI_Request, why: Stale) -> MpiError {
+    let was_plain =
+        unpack(Kind::Request, handle.0).is_some_and(|(nic, generation)| port.was_named(nic, generation));
+    wrong(
+        handle,
+        match why {
+            _ if handle == MPI_REQUEST_NULL => Stale::Null,
+            _ if was_plain => Stale::Freed,
+            why => why,
+        },
+    )
+}
+
 #[cold]
 fn wrong(handle: MPI_Request, why: Stale) -> MpiError {
     MpiError::handle("request", handle.0, Kind::Request, why)
@@ -286,20 +321,31 @@ fn plain_end(outcome: &Outcome, about: &About, sends: bool) -> Finished {
     finished
 }
 
-/// Looks whether what a request waits for is complete; after that it has nothing to tell any more.
-fn look(process: &mut Process, state: &mut State) -> MpiResult<Option<Finished>> {
-    match state {
+/// Looks whether a message is complete; after that it has nothing to tell any more.
+#[inline]
+fn look_at_message(port: &mut Port, message: &mut State) -> MpiResult<Option<Finished>> {
+    match message {
         State::Complete(finished) => Ok(Some(std::mem::replace(finished, Finished::well(Status::EMPTY)))),
-        State::Send(nic, _) => Ok(process.port.test(*nic)?.as_ref().map(Finished::sent)),
+        State::Send(nic, _) => Ok(port.test(*nic)?.as_ref().map(Finished::sent)),
         State::Receive(nic, staged) => {
-            let room = process.port.about(*nic).map_or(0, |about| about.bytes);
-            let Some(outcome) = process.port.test(*nic)? else { return Ok(None) };
+            let room = port.about(*nic).map_or(0, |about| about.bytes);
+            let Some(outcome) = port.test(*nic)? else { return Ok(None) };
             let finished = Finished::received(&outcome, room);
             if let Some(staged) = staged {
                 // SAFETY: the request is complete only now, so its buffer is still the library's to write.
                 unsafe { staged.unpack(finished.status.bytes as usize) };
             }
             Ok(Some(finished))
+        }
+        State::Operation(_) | State::Persistent(_) | State::Generalized(_) => Ok(None),
+    }
+}
+
+/// Looks whether what a request waits for is complete; after that it has nothing to tell any more.
+fn look(process: &mut Process, state: &mut State) -> MpiResult<Option<Finished>> {
+    match state {
+        State::Complete(_) | State::Send(..) | State::Receive(..) => {
+            look_at_message(&mut process.port, state)
         }
         State::Operation(operation) => match operation.advance(process) {
             Ok(status) => Ok(status.map(Finished::well)),
@@ -328,13 +374,19 @@ fn look_at(process: &mut Process, handle: MPI_Request) -> MpiResult<Option<Finis
         let about = process.port.about(nic).copied().unwrap_or(About::NOTHING);
         return Ok(Some(plain_end(&outcome, &about, process.port.is_send(nic))));
     }
-    let Request { state, comm } = process.request(handle)?;
-    let comm = *comm;
+    let Process { port, requests, .. } = process;
+    let request = requests.table.get_mut(handle.0).map_err(|why| no_request(port, handle, why))?;
+    let comm = request.comm;
+    if let Some(message) = request.state.message() {
+        let looked = look_at_message(port, message)?;
+        return Ok(looked.map(|finished| finished.of(comm)));
+    }
+    let state = &mut request.state;
     // An operation works on the process, so it is out of the table meanwhile; the handle's slot is kept.
     let mut state = std::mem::replace(state, State::nothing());
     let looked = look(process, &mut state);
     process.request(handle)?.state = state;
-    Ok(looked?.map(|finished| Finished { error: finished.error.map(|error| error.of(comm)), ..finished }))
+    Ok(looked?.map(|finished| finished.of(comm)))
 }
 
 /// Takes a request that is complete in the commonest way: a plain receive of a small message that fits.

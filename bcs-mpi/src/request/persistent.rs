@@ -3,7 +3,7 @@
 //! Life of one: inactive, then [`start`] makes it active, then the call that completes it makes it inactive again; its handle stays until
 //! MPI_Request_free. What is started is an ordinary [`State`], which a [`Starter`] makes anew each time.
 
-use super::{Request, State};
+use super::{Request, State, no_request};
 use crate::constants::*;
 use crate::error::{MpiError, MpiResult};
 use crate::process::{self, Process};
@@ -70,10 +70,14 @@ pub fn start(handles: &[MPI_Request]) -> MpiResult {
 
 /// Starts one; answers whether messages may be under way now.
 fn start_one(process: &mut Process, handle: MPI_Request) -> MpiResult<bool> {
-    if process.plain(handle).is_some() || handle == super::BUFFERED {
-        return Err(not_startable("one of a non-blocking operation"));
-    }
-    let Request { state, comm } = process.request(handle)?;
+    let Process { port, requests, .. } = process;
+    let Request { state, comm } = requests.table.get_mut(handle.0).map_err(|why| {
+        if super::plain(port, handle).is_some() || handle == super::BUFFERED {
+            not_startable("one of a non-blocking operation")
+        } else {
+            no_request(port, handle, why)
+        }
+    })?;
     let comm = *comm;
     let State::Persistent(persistent) = state else {
         return Err(not_startable("one of a non-blocking operation").of(comm));

@@ -8,7 +8,7 @@ use crate::buffer_receiver::{self, Message};
 use crate::doorbell::RingKind;
 use crate::matching::Envelope;
 use crate::memory::{Corrupt, ENTRIES, FIRST_MATCHED_CONTEXT, NicMemory};
-use crate::request::{Completion, Delivery, SLOT_PAYLOAD_BYTES, SlotState};
+use crate::request::{Completion, Delivery, RequestSlot, SLOT_PAYLOAD_BYTES, SlotState};
 use crate::sync::Ordering;
 
 /// Contexts that matched messages of a rank use in turn: more than messages can wait.
@@ -61,6 +61,12 @@ impl Port {
             return Ok(Some(Outcome { source, tag, bytes, cancelled: false }));
         }
         self.test_other(request)
+    }
+
+    /// Whether nothing has happened to an outstanding request yet: the cheapest look at it.
+    #[inline(always)]
+    pub fn is_pending(&self, request: u32) -> bool {
+        self.block().requests.get(request as usize).is_some_and(RequestSlot::is_pending)
     }
 
     /// Takes a receive that is complete in the commonest way of all: a message that came in its descriptor, and fits. None if it is not, or

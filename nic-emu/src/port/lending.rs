@@ -131,11 +131,13 @@ impl Port {
     #[inline]
     pub fn begin_wait(&mut self, request: Option<u32>) -> Waiting {
         self.set_activity(Activity::Polling);
+        self.has_run = false;
         Waiting {
             wait: Wait::new(self.waiting),
             request: request.unwrap_or(NO_REQUEST),
             told: false,
             unscheduled: false,
+            trusting: 0,
             looks: 0,
         }
     }
@@ -153,7 +155,10 @@ impl Port {
         }
         if waiting.wait.is_about_to_yield() {
             self.tell(waiting, what)?;
-        } else if !waiting.unscheduled && self.watch(waiting.request) {
+        } else if self.served > 0
+            && (!waiting.unscheduled || waiting.trusting > 0)
+            && self.watch(waiting.request)
+        {
             return Ok(Stepped::Something);
         }
         Ok(Stepped::Nothing)
@@ -195,9 +200,11 @@ impl Port {
         Ok(())
     }
 
-    /// Progress of a rank that waits. It goes for the token at once when it has just posted; later, what it finds posted is mostly
-    /// another rank's, which is about to run it itself: that one is left some time, so that the NIC's state does not go from core to core
-    /// for nothing. So it is with a stream of sends, whose receiver has all that a slice needs but the descriptors themselves.
+    /// Progress of a rank that waits. Of ranks that wait at the same time one is best the processor all the time, so that the NIC's state does not
+    /// go from core to core. Which one it is they learn by themselves: a rank that ran slices in its last wait goes for the token at once when it
+    /// has just posted, and whenever it finds something posted; a rank whose waits were ended by others' slices begins the next one by looking at
+    /// its own request alone, for the longer the more often that was so, and leaves others some time with what they have posted. So it is with
+    /// a stream of sends, whose receiver has all that a slice needs but the descriptors themselves.
     #[inline]
     pub(super) fn progress_in(&mut self, waiting: &mut Waiting) -> Result<bool, PortError> {
         let moved = self.move_bytes()?;
@@ -208,10 +215,19 @@ impl Port {
             if sends > STREAM && self.waiting.patience > 0 && !self.fixed {
                 return Ok(moved);
             }
+            if self.served > 0 && !self.fixed {
+                (waiting.trusting, waiting.unscheduled) = (self.served, true);
+                return Ok(moved);
+            }
             let lent = self.processor().lend_after_posting(self.clock);
             let lent = self.lent(lent)?;
+            self.has_run |= lent;
             waiting.unscheduled = !lent;
             return Ok(lent || moved);
+        }
+        waiting.trusting = waiting.trusting.saturating_sub(1);
+        if waiting.trusting > 0 {
+            return Ok(moved);
         }
         if !self.fixed {
             if !BufferSender::has_work(&self.memory) {
@@ -221,18 +237,21 @@ impl Port {
             // Nobody else is about to run what this rank has posted itself.
             waiting.unscheduled &= self.memory.taken()[self.local_index as usize].peek() != self.heads;
             waiting.looks += 1;
-            if waiting.looks <= self.waiting.patience && !waiting.unscheduled {
+            if self.served > 0 && waiting.looks <= self.waiting.patience && !waiting.unscheduled {
                 return Ok(moved);
             }
             waiting.looks = 1;
         }
-        Ok(self.lend()? || moved)
+        let lent = self.lend()?;
+        self.has_run |= lent;
+        Ok(lent || moved)
     }
 
     /// Ends a wait that was driven by the caller.
     #[inline]
     pub fn end_wait(&mut self) {
         self.set_activity(Activity::Computing);
+        self.served = if self.has_run { 0 } else { (self.served + 1).min(self.waiting.trust) };
     }
 
     /// Says that threads of this rank call MPI at the same time. Then a rank that waits in one thread may compute in
@@ -282,6 +301,8 @@ pub struct Waiting {
     told: bool,
     /// What this rank has posted may still be in its rings.
     unscheduled: bool,
+    /// Steps for which it leaves that to others.
+    trusting: u32,
     /// Looks that found work since this rank last went for the token; 0 before it has done so for the first time.
     looks: u32,
 }

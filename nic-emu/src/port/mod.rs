@@ -99,6 +99,10 @@ pub struct Port {
     stores: Stores,
     channel: channel::Policy,
     waiting: WaitPolicy,
+    /// This rank has run a slice in the wait that is under way, or the last one.
+    has_run: bool,
+    /// Waits in a row in which it has not: the slices of others ended them. No more than [`WaitPolicy::trust`].
+    served: u32,
     fixed: bool,
     /// What wakes the NIC thread of a job on several nodes.
     wake_pipe: Option<OwnedFd>,
@@ -147,6 +151,8 @@ impl Port {
             stores: Stores::default(),
             channel: channel::Policy::measured(memory.layout().local_ranks, memory.header().cores.get()),
             waiting: WaitPolicy::for_node(&memory),
+            has_run: false,
+            served: 0,
             fixed: memory.header().slice_period_ns.get() != 0,
             wake_pipe: None,
             arrived: Cell::new(0),
