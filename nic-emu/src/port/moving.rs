@@ -8,13 +8,14 @@ use crate::descriptor::PointToPoint;
 use crate::dma_helper;
 use crate::doorbell::RingKind;
 use crate::memory::SEND_RING;
+use crate::outstanding::Purpose;
 use crate::request::SlotState;
 use crate::status::STARTED;
 use crate::sync::Ordering;
 use crate::waiting::{self};
 
 /// A transfer that this rank is an end of.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Moving {
     transfer: u32,
     request: u32,
@@ -60,16 +61,25 @@ impl Port {
 
     /// Begins to work at a transfer that this rank was told of, unless that is over: it is this rank's exactly while one of its
     /// requests says so.
+    ///
+    /// Of a transfer that is over, the record may be written for other ranks while it is read here: all that it says then is which requests to
+    /// look at. A request of this rank that names the transfer is proof that it is the rank's, and which end the rank is, that request's
+    /// purpose says.
     pub(super) fn start_moving(&mut self, transfer: u32) -> Result<(), PortError> {
         let record = self.memory.transfer(transfer)?;
         let ends = [
-            (End::Source, record.source.get(), record.source_request.get()),
-            (End::Destination, record.destination.get(), record.destination_request.get()),
+            (record.source.get(), record.source_request.get()),
+            (record.destination.get(), record.destination_request.get()),
         ];
-        for (end, rank, request) in ends {
-            if rank != self.local_index || self.outstanding.purpose(request).is_none() {
+        for (rank, request) in ends {
+            if rank != self.local_index {
                 continue;
             }
+            let end = match self.outstanding.purpose(request) {
+                Some(Purpose::Send) => End::Source,
+                Some(Purpose::Receive) => End::Destination,
+                Some(Purpose::Collective) | None => continue,
+            };
             let slot = self.memory.request(self.local_index, request)?;
             let known = self.moving.iter().any(|m| m.request == request);
             if slot.state() == SlotState::Moving && slot.reference() == transfer && !known {
@@ -135,5 +145,42 @@ impl Port {
         };
         waiting::wake(&self.memory, peer);
         Ok(())
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::completer::Completer;
+    use crate::memory::{Layout, NicMemory};
+    use crate::outstanding::About;
+    use crate::transfer::Pair;
+    use std::sync::Arc;
+
+    /// The transfer that rank 0 is told of once was of a send of its request 0; that request is a receive by now, of the same transfer, and the
+    /// record was read before it was written anew.
+    #[test]
+    fn which_end_a_rank_is_says_its_request_and_not_a_record_that_is_out_of_date() {
+        let memory = NicMemory::create_private(Layout::new(2, 2, [0; 2]).unwrap(), 0, 1).unwrap();
+        let mut port = Port::open(Arc::new(memory), 0).unwrap();
+        let (transfer, request) = (5, port.arm(Purpose::Receive, About::NOTHING).unwrap());
+        let pair = Pair {
+            source: 0,
+            destination: 1,
+            source_request: request,
+            destination_request: request,
+            source_address: 0x1000,
+            destination_address: 0x2000,
+            bytes: 1 << 20,
+        };
+        port.memory.transfer(transfer).unwrap().prepare(&pair, None, 1 << 20);
+        let start = |port: &mut Port| {
+            port.start_moving(transfer).unwrap();
+            std::mem::take(&mut port.moving)
+        };
+        assert_eq!(start(&mut port), []);
+        Completer::new(&port.memory, false).refer(0, request, transfer, SlotState::Moving).unwrap();
+        let destination = Moving { transfer, request, end: End::Destination, asked: 0 };
+        assert_eq!(start(&mut port), [destination]);
     }
 }
