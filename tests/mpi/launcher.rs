@@ -1,10 +1,13 @@
-//! A launcher for tests of the library: N processes on one NIC, without a machine manager.
+//! A launcher for tests of the library: N processes on one NIC, or on those of several nodes that are all this machine, without a machine manager.
 //!
 //! It does what every launcher of ours has to: NIC memory inherited, the environment set, the NIC thread started after the processes, the
 //! job ended when a rank fails, a deadlock is found or time is up, and whoever is left killed.
 
-use bcs_core::{JobId, NodeId, Placement, Rank, SliceLength};
+use bcs_core::fabric::quic::{Member, NetworkId, QuicOptions, QuicPort};
+use bcs_core::{Driven, EventTable, JobId, NodeId, Placement, Rank, SliceLength, SparseMemory, credentials};
 use nic_emu::arith::Arithmetic;
+use nic_emu::global::GlobalLayout;
+use nic_emu::global::layout::EVENTS;
 use nic_emu::host::{NicConfig, NicHost, RankPhase};
 use nic_emu::nic_thread::Finding;
 use std::ffi::OsStr;
@@ -18,6 +21,8 @@ use std::time::{Duration, Instant};
 /// How a job is to be run.
 pub struct Job {
     pub ranks: u32,
+    /// Nodes; ranks are dealt to them in turn.
+    pub nodes: u32,
     pub slice: SliceLength,
     pub cross_memory: bool,
     pub environment: Vec<(String, String)>,
@@ -30,6 +35,7 @@ impl Job {
     pub fn of(ranks: u32) -> Self {
         Self {
             ranks,
+            nodes: 1,
             slice: SliceLength::Elastic,
             cross_memory: true,
             environment: Vec::new(),
@@ -64,42 +70,40 @@ impl Ended {
 
 /// Runs a program as a job.
 pub fn launch<S: AsRef<OsStr>>(job: &Job, program: &Path, arguments: &[S]) -> Ended {
-    let config = NicConfig {
-        job: JobId(1),
-        placement: Placement::one_node(job.ranks),
-        node: NodeId(0),
-        slice: job.slice,
-        arithmetic: Arithmetic::Native,
-        cross_memory: job.cross_memory,
-        emds: None,
-        nic_core: None,
-    };
-    let mut host = NicHost::create(&config).expect("NIC memory for a test");
-    let fd = host.descriptor().as_raw_fd();
+    let nodes: Vec<u32> = (0..job.ranks).map(|rank| rank % job.nodes).collect();
+    let placement = Placement::by_rank(&nodes).expect("a rank for each node");
+    let mut hosts: Vec<NicHost> = (0..job.nodes).map(|node| host(job, &placement, NodeId(node))).collect();
     let mut children: Vec<Child> = (0..job.ranks)
         .map(|rank| {
+            let (node, local_index) = placement.place(Rank(rank)).expect("a rank of the job");
+            let host = &hosts[node.index()];
+            let fd = host.descriptor().as_raw_fd();
+            let wake_fd = host.wake_descriptor().map(|fd| fd.as_raw_fd());
             let mut command = Command::new(program);
             command.args(arguments).envs(job.environment.iter().map(|(name, value)| (name, value)));
             for (name, value) in [
                 ("BCS_RANK", rank),
                 ("BCS_SIZE", job.ranks),
-                ("BCS_LOCAL_RANK", rank),
+                ("BCS_LOCAL_RANK", local_index),
                 ("BCS_NIC_FD", fd as u32),
             ] {
                 command.env(name, value.to_string());
+            }
+            if let Some(wake_fd) = wake_fd {
+                command.env("BCS_WAKE_FD", wake_fd.to_string());
             }
             command.env("BCS_JOB", "test").env("BCS_LAUNCHER_PID", std::process::id().to_string());
             if !job.inherit {
                 command.stdout(Stdio::piped()).stderr(Stdio::piped());
             }
             command.stdin(Stdio::null());
-            // SAFETY: between fork and exec one system call is made: the child keeps the descriptor of NIC memory.
+            // SAFETY: between fork and exec system calls are made, and nothing else: the child keeps the descriptors of the NIC.
             unsafe {
                 command.pre_exec(move || {
-                    if libc::fcntl(fd, libc::F_SETFD, 0) == 0 {
-                        Ok(())
-                    } else {
-                        Err(std::io::Error::last_os_error())
+                    let kept = [Some(fd), wake_fd].into_iter().flatten();
+                    match kept.map(|fd| libc::fcntl(fd, libc::F_SETFD, 0)).all(|done| done == 0) {
+                        true => Ok(()),
+                        false => Err(std::io::Error::last_os_error()),
                     }
                 })
             };
@@ -108,7 +112,13 @@ pub fn launch<S: AsRef<OsStr>>(job: &Job, program: &Path, arguments: &[S]) -> En
             child
         })
         .collect();
-    host.start(None).expect("the NIC thread of a test");
+    let networks = match job.nodes {
+        1 => vec![None],
+        nodes => networks(nodes).into_iter().map(Some).collect(),
+    };
+    for (host, network) in hosts.iter_mut().zip(networks) {
+        host.start(network).expect("the NIC thread of a test");
+    }
     let readers: Vec<_> = children
         .iter_mut()
         .map(|child| {
@@ -116,28 +126,66 @@ pub fn launch<S: AsRef<OsStr>>(job: &Job, program: &Path, arguments: &[S]) -> En
             std::thread::spawn(move || (read_all(out), read_all(err)))
         })
         .collect();
-    let (codes, timed_out) = wait(&host, &mut children, job.limit);
+    let (codes, timed_out) = wait(&hosts, &mut children, job.limit);
     let (mut stdout, mut stderr) = (String::new(), String::new());
     for reader in readers {
         let (out, err) = reader.join().expect("a reader of output");
         stdout += &out;
         stderr += &err;
     }
-    let abort = (0..job.ranks).find_map(|rank| match host.phase(Rank(rank)) {
+    let phases = |host: &NicHost| (0..job.ranks).map(|rank| host.phase(Rank(rank))).collect::<Vec<_>>();
+    let abort = hosts.iter().flat_map(phases).find_map(|phase| match phase {
         RankPhase::Aborted { code, message } => Some((code, message)),
         _ => None,
     });
-    let finding = host.finding().map(|finding| match finding {
+    let finding = hosts.iter().find_map(NicHost::finding).map(|finding| match finding {
         Finding::Deadlock(report) => report.to_string(),
         Finding::Slice(error) => error.to_string(),
         Finding::Told(text) => text,
     });
-    host.stop();
+    // Each leaves the network when the others still answer.
+    std::thread::scope(|scope| hosts.iter_mut().for_each(|host| drop(scope.spawn(|| host.stop()))));
     Ended { codes, stdout, stderr, abort, finding, timed_out }
 }
 
+/// The NIC of a node.
+fn host(job: &Job, placement: &Placement, node: NodeId) -> NicHost {
+    let config = NicConfig {
+        job: JobId(1),
+        placement: placement.clone(),
+        node,
+        slice: job.slice,
+        arithmetic: Arithmetic::Native,
+        cross_memory: job.cross_memory,
+        emds: None,
+        nic_core: None,
+    };
+    NicHost::create(&config).expect("NIC memory for a test")
+}
+
+/// A network between nodes that are all this machine.
+fn networks(nodes: u32) -> Vec<Box<dyn Driven>> {
+    let names: Vec<String> = (0..nodes).map(|node| format!("node{node}")).collect();
+    let credentials = credentials::mint("test", names.iter().map(String::as_str)).expect("keys for a test");
+    let listen = "127.0.0.1:0".parse().expect("an address");
+    let ports: Vec<QuicPort> = credentials
+        .into_iter()
+        .map(|credential| QuicPort::bind(QuicOptions::new(NetworkId(1), credential, listen)).expect("a port"))
+        .collect();
+    let members =
+        names.into_iter().zip(&ports).map(|(name, port)| Member { name, address: port.local_address() });
+    let roster: Vec<Member> = members.collect();
+    let layout = GlobalLayout::new(nodes);
+    let connect = |port: QuicPort| {
+        let memory = SparseMemory::new(layout.memory_bytes());
+        Box::new(port.connect(roster.clone(), memory, EventTable::new(EVENTS)).expect("a roster"))
+            as Box<dyn Driven>
+    };
+    ports.into_iter().map(connect).collect()
+}
+
 /// Waits for all; ends the job when one fails, when the NIC has found something, or when time is up.
-fn wait(host: &NicHost, children: &mut [Child], limit: Duration) -> (Vec<i32>, bool) {
+fn wait(hosts: &[NicHost], children: &mut [Child], limit: Duration) -> (Vec<i32>, bool) {
     let begin = now();
     let mut codes = vec![None; children.len()];
     let mut ending: Option<Instant> = None;
@@ -147,7 +195,7 @@ fn wait(host: &NicHost, children: &mut [Child], limit: Duration) -> (Vec<i32>, b
             if codes[rank].is_none()
                 && let Some(status) = child.try_wait().expect("a child of this process")
             {
-                host.rank_exited(Rank(rank as u32));
+                hosts.iter().for_each(|host| host.rank_exited(Rank(rank as u32)));
                 codes[rank] = Some(code_of(status));
                 if !status.success() {
                     ending.get_or_insert_with(now);
@@ -155,11 +203,11 @@ fn wait(host: &NicHost, children: &mut [Child], limit: Duration) -> (Vec<i32>, b
             }
         }
         timed_out |= begin.elapsed() > limit;
-        if host.finding().is_some() || timed_out {
+        if hosts.iter().any(|host| host.finding().is_some()) || timed_out {
             ending.get_or_insert_with(now);
         }
         if let Some(since) = ending {
-            nic_emu::abort::end_job(host.memory());
+            hosts.iter().for_each(|host| nic_emu::abort::end_job(host.memory()));
             if since.elapsed() > Duration::from_millis(500) {
                 children.iter_mut().for_each(|child| drop(child.kill()));
             }

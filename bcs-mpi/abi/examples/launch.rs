@@ -1,18 +1,19 @@
-//! Runs a program on one NIC without a machine manager: `launch RANKS PROGRAM [ARGUMENT]...`, for tests and measurements of the
-//! library alone.
+//! Runs a program without a machine manager: `launch RANKS[/NODES] PROGRAM [ARGUMENT]...`, for tests and measurements of the library
+//! alone. The nodes of a job on several are all this machine.
 
 #[path = "../../../tests/mpi/launcher.rs"]
 mod launcher;
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let Some((ranks, [program, rest @ ..])) =
-        arguments.split_first().and_then(|(n, rest)| Some((n.parse().ok()?, rest)))
+    let Some(((ranks, nodes), [program, rest @ ..])) =
+        arguments.split_first().and_then(|(size, rest)| Some((size_of_job(size)?, rest)))
     else {
-        eprintln!("usage: launch RANKS PROGRAM [ARGUMENT]...");
+        eprintln!("usage: launch RANKS[/NODES] PROGRAM [ARGUMENT]...; a node has at least one rank");
         std::process::exit(2);
     };
     let job = launcher::Job {
+        nodes,
         inherit: true,
         limit: std::time::Duration::from_secs(600),
         ..launcher::Job::of(ranks)
@@ -31,4 +32,11 @@ fn main() {
     } else {
         ended.codes.iter().copied().find(|c| *c != 0).unwrap_or(1)
     });
+}
+
+/// Ranks and nodes.
+fn size_of_job(text: &str) -> Option<(u32, u32)> {
+    let (ranks, nodes) = text.split_once('/').unwrap_or((text, "1"));
+    let (ranks, nodes) = (ranks.parse().ok()?, nodes.parse().ok()?);
+    (1..=ranks).contains(&nodes).then_some((ranks, nodes))
 }

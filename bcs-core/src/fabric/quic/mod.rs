@@ -39,7 +39,7 @@ pub use options::{BindError, LinkError, Member, NetworkId, QuicOptions, RosterEr
 pub use socket::SocketStatistics;
 
 use super::tree::TreeNode;
-use super::{Assignment, Comparison, Fabric, FabricError, Operation, Source, Ticket};
+use super::{Assignment, Comparison, Driven, Fabric, FabricError, Operation, Source, Ticket};
 use crate::event::{EventId, EventTable};
 use crate::global_memory::{GlobalAddress, GlobalMemory, GlobalVariable, SparseMemory};
 use crate::ids::NodeId;
@@ -395,5 +395,20 @@ impl<M> AsFd for QuicFabric<M> {
     /// The socket: readable when something has arrived. It is not to be read from.
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.driver.socket.as_fd()
+    }
+}
+
+impl<M: GlobalMemory + Send> Driven for QuicFabric<M> {
+    fn descriptor(&self) -> BorrowedFd<'_> {
+        self.as_fd()
+    }
+
+    fn timeout(&self) -> Option<Duration> {
+        self.next_timeout().map(|due| due.saturating_duration_since(driver::now()))
+    }
+
+    fn leave(&mut self, patience: Duration) {
+        // Who has not acknowledged by then has something else to do than to listen to a node that has gone.
+        let _ = self.shutdown(patience);
     }
 }
