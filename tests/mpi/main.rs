@@ -2,6 +2,7 @@
 //!
 //! The programs are portable: they also hold under other MPI implementations (`mpicc -o x x.c && mpiexec -n 4 ./x`).
 
+mod across_nodes;
 mod bad_input;
 mod endings;
 mod exports;

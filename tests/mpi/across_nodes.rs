@@ -1,0 +1,45 @@
+//! The same programs as jobs on several nodes, all of them this machine: real NICs over a real network.
+
+use crate::holds;
+use crate::launcher::Job;
+use bcs_core::SliceLength;
+use std::time::Duration;
+
+fn holds_on(name: &str, ranks: u32, nodes: u32) {
+    holds(name, &Job { nodes, ..Job::of(ranks) });
+}
+
+#[test]
+fn messages_of_every_kind_reach_other_nodes() {
+    holds_on("send_modes", 3, 3);
+    holds_on("matched", 2, 2);
+    holds_on("persistent", 5, 2);
+    holds_on("cancel", 3, 3);
+    holds_on("derived_messages", 4, 3);
+    holds_on("truncation", 2, 2);
+}
+
+#[test]
+fn collectives_span_nodes() {
+    holds_on("collectives", 5, 2);
+    holds_on("operations", 4, 3);
+    holds_on("neighbourhoods", 3, 3);
+    holds_on("derived_collectives", 4, 2);
+    holds_on("intercollectives", 5, 2);
+}
+
+#[test]
+fn communicators_span_nodes() {
+    holds_on("communicators", 5, 3);
+    holds_on("topologies", 4, 2);
+    holds_on("sessions", 3, 3);
+    holds_on("intercommunicators", 3, 2);
+    holds_on("blocked_threads", 3, 2);
+}
+
+#[test]
+fn fixed_slices_keep_their_beat_on_all_nodes() {
+    let slice = SliceLength::Fixed(Duration::from_millis(1));
+    holds("send_modes", &Job { nodes: 2, slice, ..Job::of(2) });
+    holds("collectives", &Job { nodes: 2, slice, ..Job::of(3) });
+}
