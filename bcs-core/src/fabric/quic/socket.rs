@@ -104,7 +104,7 @@ impl Socket {
         self.state.max_gso_segments()
     }
 
-    /// Hands over what has arrived, as much as one call gives. False when there was nothing.
+    /// Hands over what has arrived, as much as one call gives. False when that was all.
     pub fn receive(&mut self, mut handle: impl FnMut(Datagram)) -> io::Result<bool> {
         let mut meta = [RecvMeta::default(); BUFFERS];
         let mut chunks = self.buffers.chunks_exact_mut(BUFFER_BYTES);
@@ -132,7 +132,7 @@ impl Socket {
                 });
             }
         }
-        Ok(true)
+        Ok(count == BUFFERS)
     }
 
     /// Sends, or keeps for later. `contents` is the whole of what is described.

@@ -87,7 +87,16 @@ pub struct Driver {
 /// The clock. Nothing else here reads it.
 #[allow(clippy::disallowed_methods)]
 pub fn now() -> Instant {
-    Instant::now()
+    let now = Instant::now();
+    #[cfg(test)]
+    let now = now + AHEAD.get();
+    now
+}
+
+#[cfg(test)]
+thread_local! {
+    /// By how much a test has put its clock forward, so that timeouts need not be waited for.
+    pub static AHEAD: std::cell::Cell<Duration> = const { std::cell::Cell::new(Duration::ZERO) };
 }
 
 impl Driver {
@@ -146,14 +155,15 @@ impl Driver {
         self.settle(tree, now);
         for _ in 0..RECEIVE_CALLS {
             let mut datagrams = Vec::new();
-            if !self.socket.receive(|datagram| datagrams.push(datagram))? {
-                break;
-            }
-            moved = true;
+            let is_more = self.socket.receive(|datagram| datagrams.push(datagram))?;
+            moved |= !datagrams.is_empty();
             for datagram in datagrams {
                 self.handle_datagram(datagram, now);
             }
             self.settle(tree, now);
+            if !is_more {
+                break;
+            }
         }
         moved |= self.handle_timers(tree, now);
         self.settle(tree, now);
