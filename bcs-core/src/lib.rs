@@ -3,6 +3,7 @@
 //! | module | holds |
 //! |---|---|
 //! | [`ids`] | names: ranks, nodes, jobs, contexts, slices |
+//! | [`type_check`] | how closely the types of messages are compared |
 //! | [`units`] | times, sizes and slices as users write them |
 //! | [`config`] | a cluster's configuration file |
 //! | [`credentials`] | who may be on a network |
@@ -23,6 +24,7 @@ pub mod global_memory;
 pub mod ids;
 pub mod node_set;
 pub mod placement;
+pub mod type_check;
 pub mod units;
 pub mod wire;
 
@@ -34,4 +36,5 @@ pub use global_memory::{FlatMemory, GlobalAddress, GlobalMemory, GlobalVariable,
 pub use ids::{ContextId, JobId, NodeId, Rank, SliceIndex};
 pub use node_set::NodeSet;
 pub use placement::{Placement, PlacementError};
+pub use type_check::TypeCheck;
 pub use units::{ByteCount, SliceLength, TimeSpan};

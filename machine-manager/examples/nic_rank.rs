@@ -44,8 +44,14 @@ fn main() {
     match words[..] {
         ["ring"] => {
             let next = (rank + 1) % size;
-            let send =
-                Send { context: WORLD_CONTEXT, source: rank, tag: 3, destination: next, synchronous: false };
+            let send = Send {
+                context: WORLD_CONTEXT,
+                source: rank,
+                tag: 3,
+                destination: next,
+                synchronous: false,
+                signature: 0,
+            };
             let data = [1u8; 8];
             // SAFETY: eight bytes are buffered at once.
             unsafe { port.post_send(&send, data.as_ptr(), data.len()) }.expect("a send");

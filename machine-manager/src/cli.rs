@@ -6,7 +6,7 @@
 //! [`crate::spelling`].
 
 use crate::value::{self, CrossMemory};
-use bcs_core::SliceLength;
+use bcs_core::{SliceLength, TypeCheck};
 use clap::{Args, CommandFactory, Parser, Subcommand};
 use nic_emu::arith::Arithmetic;
 use node_manager::StdinTo;
@@ -95,6 +95,11 @@ pub struct JobOptions {
     /// Whether the kernel may copy messages from process to process.
     #[arg(long, value_name = "auto|off", default_value = "auto", value_parser = value::cross_memory, help_heading = "NIC")]
     pub cross_memory: CrossMemory,
+    /// Compare the datatypes of messages with those of their receives, and raise MPI_ERR_TYPE where they are different kinds of
+    /// numbers ("kinds", as without a value; bytes match anything), or not of the same basic types ("strict", the standard's rule).
+    /// The variable BCS_CHECK_TYPES does the same.
+    #[arg(long, value_name = "kinds|strict|off", num_args = 0..=1, require_equals = true, default_missing_value = "kinds", value_parser = value::type_check, help_heading = "Checks")]
+    pub check_types: Option<TypeCheck>,
     /// Record what each process does in MPI: all of them, or these ranks (0,4-7).
     #[arg(long, value_name = "RANKS", num_args = 0..=1, require_equals = true, default_missing_value = "all", help_heading = "Monitoring (MDS)")]
     pub mmds: Option<String>,

@@ -3,7 +3,7 @@
 use crate::cli::{self, LaterSection, Run, Section};
 use crate::spelling;
 use crate::value::CrossMemory;
-use bcs_core::{JobId, Placement};
+use bcs_core::{JobId, Placement, TypeCheck};
 use clap::error::ErrorKind;
 use clap::{CommandFactory, FromArgMatches};
 use mds::MdsConfig;
@@ -73,6 +73,16 @@ pub enum RequestError {
         /// The last that exists.
         last: u32,
     },
+    /// A variable of the environment says what it cannot.
+    #[error("{name} is \"{value}\": {wanted}")]
+    Variable {
+        /// Which.
+        name: &'static str,
+        /// Its value.
+        value: String,
+        /// What it has to say.
+        wanted: String,
+    },
     /// What MDS is to record is not in its language.
     #[error("{option}: {reason}")]
     Recording {
@@ -133,6 +143,7 @@ pub fn job(called: &str, arguments: &[OsString], place: Place<'_>) -> Result<Job
             cross_memory: options.cross_memory == CrossMemory::Auto,
             core: options.nic_core,
         },
+        type_check: type_check(options.check_types)?,
         recording: recording(options.mmds, options.emds, options.trace_dir, ranks as u32)?,
         library_directory: place.library_directory,
     })
@@ -236,6 +247,18 @@ fn absolute(path: &Path) -> PathBuf {
     std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
 }
 
+/// What of the types of messages is compared, if an option says so; what the environment says is checked before anything is started.
+fn type_check(option: Option<TypeCheck>) -> Result<Option<TypeCheck>, RequestError> {
+    let name = TypeCheck::VARIABLE;
+    match std::env::var(name) {
+        Ok(value) if option.is_none() && !value.is_empty() => match value.parse::<TypeCheck>() {
+            Ok(_) => Ok(None),
+            Err(error) => Err(RequestError::Variable { name, value, wanted: error.to_string() }),
+        },
+        _ => Ok(option),
+    }
+}
+
 /// What MDS records: from the options, else from the environment, checked before anything is started.
 fn recording(
     mmds: Option<String>,
@@ -323,6 +346,13 @@ mod tests {
     }
 
     #[test]
+    fn types_are_compared_on_request() {
+        assert_eq!(request("a").unwrap().type_check, None);
+        assert_eq!(request("--check-types a").unwrap().type_check, Some(TypeCheck::Kinds));
+        assert_eq!(request("--check-types=strict a b").unwrap().type_check, Some(TypeCheck::Strict));
+    }
+
+    #[test]
     fn habits_of_other_launchers_change_nothing() {
         let line = "--oversubscribe --allow-run-as-root --bind-to none --map-by slot --mca btl ^openib -ppn 2 \
                     -genvall -host localhost,n7:4,n7.cluster,127.0.0.1 -n 2 a";
@@ -348,6 +378,8 @@ mod tests {
             ("--timeout soon a", "soon"),
             ("--mmds=some a", "--mmds"),
             ("--emds 9:1 a", "--emds"),
+            ("--check-types=all a", "say kinds, strict or off"),
+            ("-n 1 a : --check-types b", "--check-types is for the whole job"),
             ("--nic-core 100000 a", "100000"),
             ("--nic-arith exact a", "softfloat"),
             ("-n 1 a : --timeout 3 b", "--timeout is for the whole job"),

@@ -1,8 +1,9 @@
 //! What the values of options mean. Each function reads one, and says in a few words what it wants if
 //! it cannot.
 
+use bcs_core::type_check::NoTypeCheck;
 use bcs_core::units::UnitError;
-use bcs_core::{Rank, SliceLength};
+use bcs_core::{Rank, SliceLength, TypeCheck};
 use nic_emu::arith::Arithmetic;
 use node_manager::StdinTo;
 use node_manager::job::MAX_RANKS_PER_NODE;
@@ -97,6 +98,11 @@ pub fn cross_memory(text: &str) -> Result<CrossMemory, String> {
         "off" => Ok(CrossMemory::Off),
         _ => Err("say auto or off".into()),
     }
+}
+
+/// What of the types of messages is compared.
+pub fn type_check(text: &str) -> Result<TypeCheck, NoTypeCheck> {
+    text.parse()
 }
 
 /// A variable with its value.

@@ -167,6 +167,20 @@ fn library_is_taken_from_the_installation_or_from_where_the_environment_says_and
 }
 
 #[test]
+fn comparison_of_types_is_asked_for_by_option_or_by_environment() {
+    let show = "echo ${BCS_CHECK_TYPES-unset}";
+    let shown = |options: &str, variable: &str| {
+        run(script(options, show).env("BCS_CHECK_TYPES", variable)).succeeds().stdout.trim().to_owned()
+    };
+    assert_eq!(run(&mut script("", show)).succeeds().stdout.trim(), "unset");
+    assert_eq!(shown("", "strict"), "strict");
+    assert_eq!(shown("--check-types", "strict"), "kinds");
+    assert_eq!(shown("--check-types=off", "nonsense"), "off");
+    let mut wrong = script("", show);
+    run(wrong.env("BCS_CHECK_TYPES", "some")).fails_with(1, &["BCS_CHECK_TYPES", "some", "strict"]);
+}
+
+#[test]
 fn recording_is_asked_for_by_option_or_by_environment() {
     let place = tempfile::tempdir().unwrap();
     let here = place.path().canonicalize().unwrap();

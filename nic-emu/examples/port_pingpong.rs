@@ -14,7 +14,14 @@ const WAIT: WaitingFor =
     WaitingFor { call: 0, context: 2, peer: 0, tag: 0, bytes: 0, requests: 1, peer_in_job: 0, sends: false };
 
 fn send(port: &mut Port, to: u32, data: &[u8]) {
-    let send = Send { context: 2, source: port.local_index(), tag: 1, destination: to, synchronous: false };
+    let send = Send {
+        context: 2,
+        source: port.local_index(),
+        tag: 1,
+        destination: to,
+        synchronous: false,
+        signature: 0,
+    };
     // SAFETY: `data` outlives the wait below.
     match unsafe { port.post_send(&send, data.as_ptr(), data.len()) }.unwrap() {
         Posted::Complete => {}

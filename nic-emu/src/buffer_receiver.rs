@@ -218,7 +218,7 @@ impl<'a, 'm> BufferReceiver<'a, 'm> {
             return self.schedule_remote(local_index, &receive, &message);
         }
         let send = &message.send;
-        let status = (send.source, send.tag, send.bytes);
+        let status = (send.source, send.tag, send.length().word());
         let delivery = match send.payload {
             Payload::Inline(bytes) => {
                 let mut payload = [0; SLOT_PAYLOAD_BYTES];
@@ -308,7 +308,7 @@ impl<'a, 'm> BufferReceiver<'a, 'm> {
         let is_inline = if let Payload::Inline(bytes) = send.payload {
             let mut payload = [0; SLOT_PAYLOAD_BYTES];
             payload[..bytes.len()].copy_from_slice(&bytes);
-            let status = (send.source, send.tag, send.bytes);
+            let status = (send.source, send.tag, send.length().word());
             self.completer.complete(local_index, receive.request, status, &Delivery::InSlot(payload))?;
             true
         } else {

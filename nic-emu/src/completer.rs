@@ -72,17 +72,17 @@ impl<'m> Completer<'m> {
         Ok(())
     }
 
-    /// Completes a receive: status, and where the bytes are.
+    /// Completes a receive: status (source, tag, and the word of the message's length), and where the bytes are.
     #[inline]
     pub fn complete(
         &mut self,
         local_index: u32,
         request: u32,
-        (source, tag, bytes): (u32, i32, u64),
+        (source, tag, length): (u32, i32, u64),
         delivery: &Delivery,
     ) -> Result<(), Corrupt> {
         let slot = self.memory.request(local_index, request)?;
-        slot.write_status(source, tag, bytes);
+        slot.write_status(source, tag, length);
         let kind = slot.write_delivery(delivery);
         self.publish(local_index, request, SlotState::Done, kind)
     }

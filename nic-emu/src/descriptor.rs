@@ -4,7 +4,7 @@
 //!  word   send                             receive                     collective
 //!   0     kind:8 mode:8 – | context:32     kind:8 – | context:32       kind:8 op:8 element:8 flags:8 | context:32
 //!   1     source:32 | tag:32               source:32 | tag:32          comm rank:32 | comm size:32
-//!   2     bytes                            capacity in bytes           bytes
+//!   2     bytes:48 | signature:16          capacity in bytes           bytes
 //!   3     destination:32 | request:32      – | request:32              root:32 | request:32
 //!   4     payload, or address / slab       address                     payload, or address / slab
 //!   5     payload                          –                           payload
@@ -16,12 +16,67 @@
 //! and an unknown kind is an error, not a guess.
 
 use crate::ring::CELL_WORDS;
+use std::fmt;
 
 /// Bytes that ride in the descriptor itself.
 pub const INLINE_BYTES: usize = 24;
 
 /// "No request": a send that was complete when it was posted.
 pub const NO_REQUEST: u32 = u32::MAX;
+
+/// Bytes of a message are fewer: their number shares a word with the message's signature. No address space holds as many.
+pub const MESSAGE_LIMIT: u64 = 1 << LENGTH_BITS;
+const LENGTH_BITS: u32 = 48;
+
+/// A message's length as a descriptor and a request slot have it, in one word: its bytes, and above them its signature.
+#[derive(Clone, Copy, PartialEq, Eq)]
+#[repr(transparent)]
+pub struct Length(u64);
+
+impl Length {
+    /// Of a message of so many bytes, below [`MESSAGE_LIMIT`], with this signature.
+    #[inline(always)]
+    pub const fn new(bytes: u64, signature: u16) -> Self {
+        Self(bytes | (signature as u64) << LENGTH_BITS)
+    }
+
+    /// What [`Self::word`] answered.
+    #[inline(always)]
+    pub(crate) const fn from_word(word: u64) -> Self {
+        Self(word)
+    }
+
+    /// The word.
+    #[inline(always)]
+    pub(crate) const fn word(self) -> u64 {
+        self.0
+    }
+
+    /// Bytes of the message.
+    #[inline(always)]
+    pub const fn bytes(self) -> u64 {
+        self.0 & (MESSAGE_LIMIT - 1)
+    }
+
+    /// What the sender's library told of the message's type; 0 for nothing.
+    #[inline(always)]
+    pub const fn signature(self) -> u16 {
+        (self.0 >> LENGTH_BITS) as u16
+    }
+
+    /// False when the message fits in this room and has no signature: one comparison for both, as a signature makes the word larger than any room
+    /// that memory has.
+    #[inline(always)]
+    pub const fn is_to_be_looked_at(self, room: u64) -> bool {
+        self.0 > room
+    }
+}
+
+impl fmt::Debug for Length {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} bytes, signature {:#x}", self.bytes(), self.signature())
+    }
+}
 
 /// Wildcard source of a receive (`MPI_ANY_SOURCE`).
 pub const ANY_SOURCE: u32 = u32::MAX;
@@ -89,8 +144,10 @@ pub struct SendDescriptor {
     pub source: u32,
     /// The message's tag, not negative.
     pub tag: i32,
-    /// Length of the message.
+    /// Length of the message, below [`MESSAGE_LIMIT`].
     pub bytes: u64,
+    /// What the sender's library tells the receiver's of the message's type; 0 where it tells nothing. The NIC carries it.
+    pub signature: u16,
     /// The receiver's rank in the job.
     pub destination: u32,
     /// The poster's request slot, or [`NO_REQUEST`].
@@ -264,6 +321,12 @@ pub(crate) const fn is_in_memory(words: &[u64; CELL_WORDS]) -> bool {
 }
 
 impl SendDescriptor {
+    /// Its length with its signature.
+    #[inline]
+    pub const fn length(&self) -> Length {
+        Length::new(self.bytes, self.signature)
+    }
+
     /// The descriptor as a ring cell's words.
     #[inline]
     pub fn encode(&self) -> [u64; CELL_WORDS] {
@@ -272,7 +335,7 @@ impl SendDescriptor {
         [
             pair(meta, self.context),
             pair(self.source, self.tag as u32),
-            self.bytes,
+            self.length().word(),
             pair(self.destination, self.request),
             payload[0],
             payload[1],
@@ -289,14 +352,14 @@ pub fn encode_inline(
     context: u32,
     peers: (u32, u32),
     tag: i32,
-    bytes: u64,
+    length: Length,
     payload: [u64; INLINE_BYTES / 8],
 ) -> [u64; CELL_WORDS] {
     const { assert!(Place::Inline as u32 == 0) };
     [
         pair(SEND as u32, context),
         pair(peers.0, tag as u32),
-        bytes,
+        length.word(),
         pair(peers.1, NO_REQUEST),
         payload[0],
         payload[1],
@@ -345,7 +408,8 @@ impl PointToPoint {
                 context: high(words[0]),
                 source: low(words[1]),
                 tag: high(words[1]) as i32,
-                bytes: words[2],
+                bytes: Length::from_word(words[2]).bytes(),
+                signature: Length::from_word(words[2]).signature(),
                 destination: low(words[3]),
                 request: high(words[3]),
                 synchronous: (meta >> 8) as u8 != 0,
@@ -441,18 +505,18 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_send_survives_its_cell(context: u32, source: u32, tag: i32, bytes: u64, destination: u32, request: u32, synchronous: bool, payload in payload()) {
-            let send = SendDescriptor { context, source, tag, bytes, destination, request, synchronous, payload };
+        fn a_send_survives_its_cell(context: u32, source: u32, tag: i32, (bytes, signature) in (0..MESSAGE_LIMIT, any::<u16>()), destination: u32, request: u32, synchronous: bool, payload in payload()) {
+            let send = SendDescriptor { context, source, tag, bytes, signature, destination, request, synchronous, payload };
             prop_assert_eq!(PointToPoint::decode(&send.encode()), Some(PointToPoint::Send(send)));
         }
 
         #[test]
-        fn the_short_way_of_a_buffered_send_has_the_same_words(context: u32, source: u32, tag: i32, bytes in 0u64..=INLINE_BYTES as u64, destination: u32, words: [u64; 3]) {
+        fn the_short_way_of_a_buffered_send_has_the_same_words(context: u32, source: u32, tag: i32, (bytes, signature) in (0u64..=INLINE_BYTES as u64, any::<u16>()), destination: u32, words: [u64; 3]) {
             let mut payload = [0; INLINE_BYTES];
             payload.chunks_exact_mut(8).zip(words).for_each(|(chunk, word)| chunk.copy_from_slice(&word.to_ne_bytes()));
             let payload = Payload::Inline(payload);
-            let send = SendDescriptor { context, source, tag, bytes, destination, request: NO_REQUEST, synchronous: false, payload };
-            prop_assert_eq!(encode_inline(context, (source, destination), tag, bytes, words), send.encode());
+            let send = SendDescriptor { context, source, tag, bytes, signature, destination, request: NO_REQUEST, synchronous: false, payload };
+            prop_assert_eq!(encode_inline(context, (source, destination), tag, Length::new(bytes, signature), words), send.encode());
         }
 
         #[test]

@@ -15,6 +15,7 @@ use crate::sync::Ordering;
 use crate::transfer::MOVING;
 use mds::Primitive;
 use std::fmt;
+use std::time::Duration;
 
 /// Context of `MPI_COMM_WORLD` (its point-to-point half; the collective half is the next number, and so for all).
 pub const WORLD_CONTEXT: u32 = 2;
@@ -132,7 +133,10 @@ fn transfers_move(memory: &NicMemory) -> bool {
     false
 }
 
-/// Looks for deadlocks. Call [`HangDetector::look`] some ten times a second.
+/// How often to look for a deadlock.
+pub const LOOK_PERIOD: Duration = Duration::from_millis(100);
+
+/// Looks for deadlocks. Call [`HangDetector::look`] every [`LOOK_PERIOD`].
 #[derive(Debug, Default)]
 pub struct HangDetector {
     quiet: Option<JobState>,

@@ -42,12 +42,22 @@ pub struct About {
     pub address: u64,
     /// A word for the poster: whose request it is.
     pub owner: u64,
+    /// What the poster knows of a receive's type, to be compared with the message's; 0 where nothing is to be compared.
+    pub signature: u16,
 }
 
 impl About {
     /// Of a request without a peer.
-    pub const NOTHING: Self =
-        Self { context: u32::MAX, peer: NOBODY, peer_in_job: NOBODY, tag: 0, bytes: 0, address: 0, owner: 0 };
+    pub const NOTHING: Self = Self {
+        context: u32::MAX,
+        peer: NOBODY,
+        peer_in_job: NOBODY,
+        tag: 0,
+        bytes: 0,
+        address: 0,
+        owner: 0,
+        signature: 0,
+    };
 }
 
 /// The record of a slot: one cache line.

@@ -4,6 +4,7 @@
 //! fills the line and publishes the state last. Small payloads and small results come in the same line, so that one
 //! transfer of a cache line brings everything.
 
+use crate::descriptor::Length;
 use crate::sync::{AtomicU64, Ordering};
 
 /// Bytes of payload or result that fit in a slot.
@@ -51,7 +52,7 @@ pub struct Completion {
     /// The message's tag.
     pub tag: i32,
     /// The message's length; more than the receive's capacity means that it was truncated.
-    pub bytes: u64,
+    pub length: Length,
     /// True when it was cancelled.
     pub cancelled: bool,
     /// Where the bytes are.
@@ -63,7 +64,7 @@ pub struct Completion {
 /// ```text
 ///  word 0   state:32 | delivery:32       published last, in one store
 ///       1   source:32 | tag:32           packed as in a send descriptor, from which it is copied
-///       2   bytes
+///       2   bytes:48 | signature:16      the same
 ///       3   reference:32 | owner:32      by state and delivery: the transfer, the instance, or the slab and its owner
 ///      4-7  payload
 /// ```
@@ -71,7 +72,7 @@ pub struct Completion {
 pub struct RequestSlot {
     state: AtomicU64,
     envelope: AtomicU64,
-    bytes: AtomicU64,
+    length: AtomicU64,
     reference: AtomicU64,
     payload: [AtomicU64; SLOT_PAYLOAD_BYTES / 8],
 }
@@ -115,14 +116,14 @@ impl RequestSlot {
     }
 
     /// For a receive that is complete with its bytes in the slot, the commonest end of all: source and tag, the message's bytes, and the
-    /// address of the slot's copy of them.
+    /// address of the slot's copy of them. The bytes are above all limits where the message has a signature.
     #[inline]
     pub(crate) fn inline_completion(&self) -> Option<(u32, i32, u64, *const u8)> {
         if self.state.load(Ordering::Acquire) != SlotState::Done as u64 | IN_SLOT {
             return None;
         }
         let envelope = self.envelope.load(Ordering::Relaxed);
-        let bytes = self.bytes.load(Ordering::Relaxed);
+        let bytes = self.length.load(Ordering::Relaxed);
         Some((envelope as u32, (envelope >> 32) as i32, bytes, self.payload.as_ptr().cast()))
     }
 
@@ -149,7 +150,7 @@ impl RequestSlot {
         Completion {
             source: envelope as u32,
             tag: (envelope >> 32) as i32,
-            bytes: self.bytes.load(Ordering::Relaxed),
+            length: Length::from_word(self.length.load(Ordering::Relaxed)),
             cancelled: state as u32 == SlotState::Cancelled as u32,
             delivery,
         }
@@ -165,11 +166,11 @@ impl RequestSlot {
         bytes
     }
 
-    /// Writes the status words, not yet the state.
+    /// Writes the status words, not yet the state; `length` is the word of a message's bytes and signature.
     #[inline]
-    pub(crate) fn write_status(&self, source: u32, tag: i32, bytes: u64) {
+    pub(crate) fn write_status(&self, source: u32, tag: i32, length: u64) {
         self.envelope.store(source as u64 | (tag as u32 as u64) << 32, Ordering::Relaxed);
-        self.bytes.store(bytes, Ordering::Relaxed);
+        self.length.store(length, Ordering::Relaxed);
     }
 
     /// Completes the slot of a receive with a message that came in its descriptor, from the descriptor's words: the shortest way
@@ -177,7 +178,7 @@ impl RequestSlot {
     #[inline]
     pub(crate) fn complete_inline(&self, send: &[u64; 8]) {
         self.envelope.store(send[1], Ordering::Relaxed);
-        self.bytes.store(send[2], Ordering::Relaxed);
+        self.length.store(send[2], Ordering::Relaxed);
         self.payload[0].store(send[4], Ordering::Relaxed);
         self.payload[1].store(send[5], Ordering::Relaxed);
         self.payload[2].store(send[6], Ordering::Relaxed);

@@ -32,7 +32,7 @@ fn ports(slice: SliceLength) -> (Arc<NicMemory>, Port, Port) {
 }
 
 fn send(port: &mut Port, data: &[u8], synchronous: bool) -> Posted {
-    let send = Send { context: 2, source: 0, tag: 1, destination: 1, synchronous };
+    let send = Send { context: 2, source: 0, tag: 1, destination: 1, synchronous, signature: 0 };
     // SAFETY: what is not buffered is waited for by the callers, whose data lives longer.
     unsafe { port.post_send(&send, data.as_ptr(), data.len()) }.unwrap()
 }
@@ -72,7 +72,7 @@ fn messages_of_all_lengths_arrive_whole_while_both_ends_work() {
             let mut buffer = vec![0xaa; capacity + 8];
             let request = post_receive(&mut receiver, &mut buffer[..capacity]);
             let outcome = receiver.wait(&WAIT, |port| port.test(request)).unwrap();
-            assert_eq!((outcome.bytes, outcome.cancelled), (bytes as u64, false));
+            assert_eq!((outcome.length.bytes(), outcome.cancelled), (bytes as u64, false));
             assert!(buffer[..capacity] == message(bytes, i)[..capacity], "message {i} of {bytes} bytes");
             assert!(buffer[capacity..] == [0xaa; 8], "nothing is written behind message {i}");
         }
@@ -91,7 +91,7 @@ fn a_send_is_complete_though_nobody_receives_it_until_the_slabs_are_used_up() {
     for _ in 0..room {
         let mut buffer = vec![0; BUFFERED_BYTES];
         let request = post_receive(&mut receiver, &mut buffer);
-        assert_eq!(look(&mut receiver, request).unwrap().unwrap().bytes, BUFFERED_BYTES as u64);
+        assert_eq!(look(&mut receiver, request).unwrap().unwrap().length.bytes(), BUFFERED_BYTES as u64);
         assert!(buffer == data);
     }
     assert_eq!(send(&mut sender, &data, false), Posted::Complete, "what was received makes room");
@@ -112,7 +112,7 @@ fn a_receiver_that_is_ahead_of_its_sender_takes_what_is_there_and_waits_for_the_
     filled.publish(10_000);
     assert_eq!(look(&mut receiver, request).unwrap(), None);
     filled.publish(16_384);
-    assert_eq!(look(&mut receiver, request).unwrap().unwrap().bytes, 16_384);
+    assert_eq!(look(&mut receiver, request).unwrap().unwrap().length.bytes(), 16_384);
     assert!(buffer == data);
 }
 

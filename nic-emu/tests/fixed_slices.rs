@@ -51,7 +51,8 @@ impl Job {
     /// Posts a message of 8 bytes at this moment; answers the receive's request.
     fn post_at(&mut self, now: u64, buffer: &mut [u8; 8]) -> u32 {
         CLOCK.set(now);
-        let send = Send { context: CONTEXT, source: 0, tag: 5, destination: 1, synchronous: false };
+        let send =
+            Send { context: CONTEXT, source: 0, tag: 5, destination: 1, synchronous: false, signature: 0 };
         let envelope = Envelope { context: CONTEXT, source: 0, tag: 5 };
         // SAFETY: the tests keep the buffer until the request is complete, and the payload is copied at once.
         unsafe {
@@ -75,7 +76,7 @@ fn a_rank_resumes_at_the_second_beat_after_it_posted_and_not_before() {
         assert!(!job.look_at(first + PERIOD - 1), "one slice a beat");
         assert_eq!(job.ports[1].test(request).unwrap(), None, "matched, and held back to the next beat");
         assert!(job.look_at(first + PERIOD));
-        assert_eq!(job.ports[1].test(request).unwrap().map(|outcome| outcome.bytes), Some(8));
+        assert_eq!(job.ports[1].test(request).unwrap().map(|outcome| outcome.length.bytes()), Some(8));
         assert_eq!(buffer, [7; 8]);
         buffer = [0; 8];
     }

@@ -6,7 +6,7 @@
 
 use crate::job::{Application, Job};
 use crate::program::{LIBRARY_NAME, LibraryNeed};
-use bcs_core::{NodeId, Rank};
+use bcs_core::{NodeId, Rank, TypeCheck};
 use std::ffi::{CString, OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
@@ -128,6 +128,9 @@ pub fn add_job(
             set(variables, name, value);
         }
     }
+    if let Some(check) = job.type_check {
+        set(variables, TypeCheck::VARIABLE, check.to_string());
+    }
     if let Some(directory) = &job.library_directory {
         put_first(variables, "LD_LIBRARY_PATH", directory);
         if *need == LibraryNeed::Preload {
@@ -182,6 +185,7 @@ mod tests {
             stdin: StdinTo::Rank(Rank(0)),
             timeout: None,
             nic: NicSettings::default(),
+            type_check: None,
             recording: Recording { mmds: Some("all".into()), ..Recording::default() },
             library_directory: library_directory.map(Path::to_owned),
         }

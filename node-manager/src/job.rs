@@ -4,7 +4,7 @@
 //! through: the first application has the lowest ranks. A description holds no descriptor and no
 //! process, so that it can be queued, sent and kept.
 
-use bcs_core::{JobId, NodeId, Placement, Rank, SliceLength};
+use bcs_core::{JobId, NodeId, Placement, Rank, SliceLength, TypeCheck};
 use mds::EmdsConfig;
 use nic_emu::arith::Arithmetic;
 use std::ffi::OsString;
@@ -34,6 +34,8 @@ pub struct Job {
     pub timeout: Option<Duration>,
     /// What the job asks of its NIC.
     pub nic: NicSettings,
+    /// What of the types of messages the ranks compare; what their environment says if not given.
+    pub type_check: Option<TypeCheck>,
     /// What MDS (paper, §5) records.
     pub recording: Recording,
     /// The directory that holds our MPI library, put first in the ranks' `LD_LIBRARY_PATH`.
@@ -151,6 +153,7 @@ mod tests {
             stdin: StdinTo::Rank(Rank(0)),
             timeout: None,
             nic: NicSettings::default(),
+            type_check: None,
             recording: Recording::default(),
             library_directory: None,
         };

@@ -6,7 +6,6 @@ use crate::preflight;
 use bcs_core::{Driven, NodeId, Placement, Rank};
 use mds::trace::{self, Node, Run};
 use nic_emu::host::{NicConfig, NicHost, RankPhase};
-use nic_emu::nic_thread::Finding;
 use rustix::process::{Resource, getrlimit};
 use std::os::fd::BorrowedFd;
 
@@ -90,13 +89,7 @@ impl JobNic {
 
     /// Why it does, in lines.
     pub fn finding(&self) -> Option<String> {
-        self.host.finding().map(|finding| match finding {
-            Finding::Deadlock(report) => format!(
-                "deadlock: every rank that is in MPI waits, and nothing that is pending can ever match\n{report}"
-            ),
-            Finding::Slice(error) => format!("the NIC of the job had to stop: {error}"),
-            Finding::Told(text) => text,
-        })
+        self.host.finding().map(|finding| finding.to_string())
     }
 
     /// What each rank is doing now, in lines.

@@ -14,7 +14,7 @@ pub const STATUS_USAGE: u8 = 1;
 /// The time limit of `--timeout` struck.
 pub const STATUS_TIMEOUT: u8 = 124;
 /// The runtime ended the job: a deadlock, mismatched collectives, damaged NIC memory, a rank gone without `MPI_Finalize`.
-pub const STATUS_RUNTIME: u8 = 125;
+pub const STATUS_RUNTIME: u8 = nic_emu::nic_thread::FINDING_STATUS;
 /// The program exists but cannot be executed.
 pub const STATUS_NOT_EXECUTABLE: u8 = 126;
 /// The program was not found.

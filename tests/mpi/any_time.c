@@ -13,11 +13,20 @@ static void handle(MPI_Comm *comm, int *error, ...)
     handled += *error == code;
 }
 
+/* That an info object has this value for a key. */
+static void has(MPI_Info info, const char *key, const char *expected)
+{
+    char value[20];
+    int length = sizeof value, flag;
+    MPI_Info_get_string(info, key, &length, value, &flag);
+    CHECK(flag && !strcmp(value, expected));
+}
+
 static void *ask(void *key)
 {
     for (int i = 0; i < 200; i++) {
         MPI_Info info, copy, environment;
-        char text[MPI_MAX_ERROR_STRING], value[20];
+        char text[MPI_MAX_ERROR_STRING];
         int length, flag, keys, number, version, sub;
         MPI_Initialized(&flag);
         MPI_Finalized(&flag);
@@ -34,12 +43,8 @@ static void *ask(void *key)
 
         int truth = -1, falsehood = -1;
         MPI_Abi_get_fortran_info(&info);
-        length = sizeof value;
-        MPI_Info_get_string(info, "mpi_integer_size", &length, value, &flag);
-        CHECK(flag && !strcmp(value, "4"));
-        length = sizeof value;
-        MPI_Info_get_string(info, "mpi_double_complex_supported", &length, value, &flag);
-        CHECK(flag && !strcmp(value, "true"));
+        has(info, "mpi_integer_size", "4");
+        has(info, "mpi_double_complex_supported", "true");
         MPI_Info_free(&info);
         MPI_Abi_get_fortran_booleans(sizeof truth, &truth, &falsehood, &flag);
         CHECK(flag && truth == 1 && falsehood == 0);
@@ -55,12 +60,8 @@ static void *ask(void *key)
         CHECK_INT(keys, 1);
         MPI_Info_get_nthkey(info, 0, text);
         CHECK(!strcmp(text, key));
-        length = sizeof value;
-        MPI_Info_get_string(copy, "other", &length, value, &flag);
-        CHECK(flag && !strcmp(value, "2"));
-        length = sizeof value;
-        MPI_Info_get_string(kept, "since", &length, value, &flag);
-        CHECK(flag && !strcmp(value, "before"));
+        has(copy, "other", "2");
+        has(kept, "since", "before");
         CHECK(MPI_Info_fromint(MPI_Info_toint(copy)) == copy);
         MPI_Info_free(&info);
         MPI_Info_free(&copy);

@@ -142,13 +142,10 @@ static void let_go(int kind, int round)
 
 int main(int argc, char **argv)
 {
-    int provided, token = 0;
+    int token = 0;
     pthread_t threads[KINDS];
     MPI_Group world, pair;
-    MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &size);
-    CHECK_INT(provided, MPI_THREAD_MULTIPLE);
+    start_threaded(&argc, &argv);
     CHECK(size > 1);
     right = (rank + 1) % size;
     left = (rank + size - 1) % size;

@@ -111,6 +111,35 @@ static void among_others(MPI_Errhandler handler)
     }
 }
 
+/* A rank alone waits for what never comes. */
+static void alone(const char *how)
+{
+    int many[10] = {0};
+    MPI_Request requests[2];
+    if (!strcmp(how, "receives"))
+        MPI_Recv(many, 10, MPI_INT, 0, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    if (!strcmp(how, "probes"))
+        MPI_Probe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    if (!strcmp(how, "sends"))
+        MPI_Ssend(many, 1, MPI_BYTE, 0, 4, MPI_COMM_WORLD);
+    if (!strcmp(how, "completes")) {
+        MPI_Irecv(many, 1, MPI_INT, 0, 5, MPI_COMM_WORLD, &requests[0]);
+        MPI_Irecv(many + 1, 1, MPI_INT, 0, 6, MPI_COMM_WORLD, &requests[1]);
+        MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+    }
+}
+
+/* Fills both pipes, standard error first. */
+static void talk(void)
+{
+    static char line[1000];
+    memset(line, '.', sizeof line);
+    for (int i = 0; i < 300; i++)
+        fwrite(line, 1, sizeof line, stderr);
+    for (int i = 0; i < 300; i++)
+        fwrite(line, 1, sizeof line, stdout);
+}
+
 /* Errors of one rank that are returned: the others go on, and so does it. */
 static void returned(void)
 {
@@ -147,6 +176,9 @@ int main(int argc, char **argv)
         among_others(MPI_ERRORS_ABORT);
     if (!strcmp(how, "returned"))
         returned();
+    if (!strcmp(how, "talks"))
+        talk();
+    alone(how);
     if (!strcmp(how, "truncated")) {
         if (rank == 0)
             MPI_Send(many, 10, MPI_INT, 1, 7, MPI_COMM_WORLD);

@@ -9,7 +9,6 @@ use nic_emu::arith::Arithmetic;
 use nic_emu::global::GlobalLayout;
 use nic_emu::global::layout::EVENTS;
 use nic_emu::host::{NicConfig, NicHost, RankPhase};
-use nic_emu::nic_thread::Finding;
 use std::ffi::OsStr;
 use std::io::Read;
 use std::os::fd::AsRawFd;
@@ -123,26 +122,22 @@ pub fn launch<S: AsRef<OsStr>>(job: &Job, program: &Path, arguments: &[S]) -> En
         .iter_mut()
         .map(|child| {
             let (out, err) = (child.stdout.take(), child.stderr.take());
-            std::thread::spawn(move || (read_all(out), read_all(err)))
+            // Each by a thread of its own: a program that fills the pipe that is not read waits for its reader.
+            (std::thread::spawn(move || read_all(out)), std::thread::spawn(move || read_all(err)))
         })
         .collect();
     let (codes, timed_out) = wait(&hosts, &mut children, job.limit);
     let (mut stdout, mut stderr) = (String::new(), String::new());
-    for reader in readers {
-        let (out, err) = reader.join().expect("a reader of output");
-        stdout += &out;
-        stderr += &err;
+    for (out, err) in readers {
+        stdout += &out.join().expect("a reader of output");
+        stderr += &err.join().expect("a reader of output");
     }
     let phases = |host: &NicHost| (0..job.ranks).map(|rank| host.phase(Rank(rank))).collect::<Vec<_>>();
     let abort = hosts.iter().flat_map(phases).find_map(|phase| match phase {
         RankPhase::Aborted { code, message } => Some((code, message)),
         _ => None,
     });
-    let finding = hosts.iter().find_map(NicHost::finding).map(|finding| match finding {
-        Finding::Deadlock(report) => report.to_string(),
-        Finding::Slice(error) => error.to_string(),
-        Finding::Told(text) => text,
-    });
+    let finding = hosts.iter().find_map(NicHost::finding).map(|finding| finding.to_string());
     // Each leaves the network when the others still answer.
     std::thread::scope(|scope| hosts.iter_mut().for_each(|host| drop(scope.spawn(|| host.stop()))));
     Ended { codes, stdout, stderr, abort, finding, timed_out }

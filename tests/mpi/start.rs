@@ -48,12 +48,36 @@ fn a_program_alone_has_messages_sessions_and_threads_and_leaves_nothing() {
 }
 
 #[test]
+fn a_program_alone_that_waits_for_what_never_comes_ends_with_the_report() {
+    for (how, text) in [
+        ("receives", "rank 0: waits in MPI_Recv from 0, tag 3, 40 bytes, MPI_COMM_WORLD"),
+        ("probes", "rank 0: waits in MPI_Probe from any source, any tag"),
+        ("sends", "rank 0: waits in MPI_Ssend to 0, tag 4, 1 byte"),
+        ("completes", "rank 0: waits in MPI_Waitall for 2 requests, first from 0, tag 5"),
+    ] {
+        let ended = Command::new(compiled("endings")).arg(how).output().expect("the program runs");
+        let stderr = String::from_utf8_lossy(&ended.stderr);
+        assert_eq!(ended.status.code(), Some(125), "{how}: {stderr}");
+        assert!(stderr.starts_with("deadlock: every rank") && stderr.contains(text), "{how}: {stderr}");
+        let launched = launch(&Job::of(1), &compiled("endings"), &[how]);
+        assert!(launched.finding.is_some_and(|report| report.contains(text)), "{how}");
+    }
+}
+
+#[test]
+fn output_of_any_length_on_both_ways_is_read() {
+    let ended = launch(&Job::of(2), &compiled("endings"), &["talks"]);
+    assert!(ended.is_well(), "{:?} {:?}", ended.codes, ended.finding);
+    assert_eq!((ended.stdout.len(), ended.stderr.len()), (2 * 300_000, 2 * 300_000));
+}
+
+#[test]
 fn nothing_is_left_of_a_program_alone_that_is_killed() {
     let directory = tempfile::tempdir().expect("a directory");
-    let mut program = start_alone(directory.path(), "waits");
+    let mut program = start_alone(directory.path(), "looks");
     let mut line = String::new();
     BufReader::new(program.stdout.take().expect("its output")).read_line(&mut line).expect("a line");
-    assert_eq!(line, "waits\n");
+    assert_eq!(line, "looks\n");
     program.kill().expect("it runs");
     program.wait().expect("it ends");
     nothing_is_left(directory.path(), program.id());

@@ -46,11 +46,8 @@ static void *reduce(void *argument)
 
 int main(int argc, char **argv)
 {
-    int provided;
     pthread_t threads[THREADS];
-    MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    start_threaded(&argc, &argv);
     MPI_Op_create(add, 1, &op);
     for (int i = 0; i < THREADS; i++)
         MPI_Comm_dup(MPI_COMM_WORLD, &comms[i]);

@@ -40,12 +40,8 @@ static void *wait_for_own(void *argument)
 
 int main(int argc, char **argv)
 {
-    int provided;
     pthread_t threads[THREADS];
-    MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &size);
-    CHECK_INT(provided, MPI_THREAD_MULTIPLE);
+    start_threaded(&argc, &argv);
     if ((rank ^ 1) < size) {
         for (size_t i = 0; i < THREADS; i++)
             pthread_create(&threads[i], NULL, talk, (void *)i);

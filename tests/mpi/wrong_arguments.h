@@ -19,23 +19,8 @@ static int comm_key, type_key, own_class, own_code;
 static char data[4096], room[4096], attached[65536], text[MPI_MAX_LIBRARY_VERSION_STRING], long_text[4096];
 static void *allocated;
 
-/* Objects that were freed, and a number that never was a handle. */
-static struct {
-    MPI_Comm comm;
-    MPI_Group group;
-    MPI_Info info;
-    MPI_Session session;
-    MPI_Datatype type;
-    MPI_Op op;
-    MPI_Request request;
-    MPI_Message message;
-    MPI_Errhandler handler;
-    int keyval;
-} freed;
-static void *const made_up = (void *)0x123456789;
-
-/* What a call makes or frees. */
-static struct {
+/* One of each kind. */
+struct objects {
     MPI_Comm comm;
     MPI_Group group;
     MPI_Info info;
@@ -47,7 +32,11 @@ static struct {
     MPI_Errhandler handler;
     int keyval, type_keyval, class, code;
     void *memory;
-} made;
+};
+
+/* Objects that were freed, what a call makes or frees, and a number that never was a handle. */
+static struct objects freed, made;
+static void *const made_up = (void *)0x123456789;
 static MPI_Request active, started, inactive, receiving, sending, generalized, expected, another, requests[2];
 
 /* A handle in memory, as calls that change it want it. */

@@ -16,7 +16,7 @@ mod receive;
 mod send;
 mod test;
 
-pub use probe::bcs_probe;
+pub use probe::{bcs_probe, waiting_for_message};
 pub use receive::{Received, bcs_recv};
 pub use send::{bcs_send, bcs_send_filled};
 pub use test::bcs_test;

@@ -8,6 +8,20 @@ use nic_emu::matching::Envelope;
 use nic_emu::port::Outcome;
 use nic_emu::status::WaitingFor;
 
+/// What a hang report says of a call that waits for a message that a receive with this envelope would take.
+pub fn waiting_for_message(call: Primitive, envelope: &Envelope, peer_in_job: u32) -> WaitingFor {
+    WaitingFor {
+        call: call.index() as u32,
+        context: envelope.context,
+        peer: envelope.source,
+        tag: envelope.tag,
+        bytes: 0,
+        requests: 1,
+        peer_in_job,
+        sends: false,
+    }
+}
+
 /// The oldest message that a receive with this envelope would take; a blocking probe waits for one.
 ///
 /// # Errors
@@ -23,15 +37,6 @@ pub fn bcs_probe(
         process.advance()?;
         return Ok(process.port.probe(envelope)?);
     }
-    let what = WaitingFor {
-        call: call.index() as u32,
-        context: envelope.context,
-        peer: envelope.source,
-        tag: envelope.tag,
-        bytes: 0,
-        requests: 1,
-        peer_in_job,
-        sends: false,
-    };
+    let what = waiting_for_message(call, envelope, peer_in_job);
     Ok(Some(process.wait(&what, |process| Ok(process.port.probe(envelope)?))?))
 }

@@ -17,7 +17,9 @@ pub enum Received {
     Request(BcsRequest),
 }
 
-/// Receives at most `bytes` bytes to `data`, for `comm`. `peer_in_job` is the source's rank in the job, or `NOBODY`.
+/// Receives at most `bytes` bytes to `data`, for `comm`; with them goes what the receive tells of its type, with which the signature in
+/// [`Outcome::length`] is compared.
+/// `peer_in_job` is the source's rank in the job, or `NOBODY`.
 ///
 /// # Safety
 /// `data` must be writable for `bytes` bytes, and used by nobody else, until the receive is complete.
@@ -30,13 +32,12 @@ pub unsafe fn bcs_recv(
     call: Primitive,
     envelope: &Envelope,
     (peer_in_job, comm): (u32, MPI_Comm),
-    data: *mut u8,
-    bytes: usize,
+    (data, bytes, told): (*mut u8, usize, u16),
     mode: Mode,
 ) -> MpiResult<Received> {
+    let whose = (peer_in_job, comm.0 as u64);
     // SAFETY: the caller's promise.
-    let request =
-        unsafe { process.port.post_receive_of(envelope, (peer_in_job, comm.0 as u64), data, bytes)? };
+    let request = unsafe { process.port.post_receive_of(envelope, whose, told, data, bytes)? };
     if mode == Mode::NonBlocking {
         return Ok(Received::Request(BcsRequest(request)));
     }

@@ -8,6 +8,7 @@ use super::table::Datatypes;
 use super::typemap::Type;
 use crate::constants::*;
 use crate::error::{MpiError, MpiResult, Problem};
+use nic_emu::descriptor::MESSAGE_LIMIT;
 use std::ffi::c_void;
 use std::mem::MaybeUninit;
 
@@ -86,17 +87,22 @@ pub fn check_not_in_place(argument: &'static str, address: *const c_void) -> Mpi
     Ok(())
 }
 
-/// Bytes that a count of elements of this size has.
+/// Bytes that a count of elements of this size has, at most `LIMIT`.
 #[inline(always)]
-fn total(names: &Names, count: i64, element: usize) -> MpiResult<usize> {
+fn total<const LIMIT: usize>(names: &Names, count: i64, element: usize) -> MpiResult<usize> {
     match usize::try_from(count) {
         Ok(count) => match count.checked_mul(element) {
-            Some(bytes) if bytes <= isize::MAX as usize => Ok(bytes),
+            Some(bytes) if bytes <= LIMIT => Ok(bytes),
             _ => Err(wrong_count(names[1], count as i64)),
         },
         Err(_) => Err(wrong_count(names[1], count)),
     }
 }
+
+/// Bytes of a message at most.
+const MOST_SENT: usize = MESSAGE_LIMIT as usize - 1;
+/// Bytes of room for one at most.
+const MOST_ROOM: usize = isize::MAX as usize;
 
 /// Addresses below this are no program's: with a null buffer (MPI_BOTTOM) a datatype's displacements have to lead above it.
 const FIRST_ADDRESS: i64 = 0x1000;
@@ -222,7 +228,7 @@ impl Outgoing {
         let Some(element) = contiguous_bytes(datatype) else {
             return Self::of_layout(datatypes, names, buffer, count, datatype);
         };
-        let bytes = total(names, count, element)?;
+        let bytes = total::<MOST_SENT>(names, count, element)?;
         if is_no_buffer(buffer) && bytes != 0 {
             return Err(no_buffer(names[0], buffer, bytes, "sent"));
         }
@@ -292,9 +298,13 @@ impl Outgoing {
         datatype: MPI_Datatype,
     ) -> MpiResult<Self> {
         let (layout, bytes) = layout_of(datatypes, names, buffer, count, datatype, "sent")?;
+        if bytes > MOST_SENT {
+            return Err(wrong_count(names[1], count));
+        }
         let buffer = buffer.cast::<u8>();
         if let Some(offset) = layout.as_block() {
-            return Ok(Self { data: buffer.wrapping_offset(offset), bytes, packed: None, scattered: None });
+            let data = buffer.wrapping_offset(offset);
+            return Ok(Self { data, bytes, packed: None, scattered: None });
         }
         let scattered = Some(Box::new(Scattered { buffer, layout }));
         Ok(Self { data: std::ptr::null(), bytes, packed: None, scattered })
@@ -337,7 +347,7 @@ impl Incoming {
         let Some(element) = contiguous_bytes(datatype) else {
             return Self::of_layout(datatypes, names, buffer, count, datatype);
         };
-        let bytes = total(names, count, element)?;
+        let bytes = total::<MOST_ROOM>(names, count, element)?;
         if is_no_buffer(buffer) && bytes != 0 {
             return Err(no_buffer(names[0], buffer, bytes, "received"));
         }
@@ -360,6 +370,12 @@ impl Incoming {
         let mut message = Box::new_uninit_slice(bytes);
         let data = message.as_mut_ptr().cast();
         Ok(Self { data, bytes, staged: Some(Box::new(Staged { message, buffer, layout })) })
+    }
+
+    /// Where the NIC puts the message, the room there, and this, which the receive tells of its type.
+    #[inline(always)]
+    pub fn place(&self, told: u16) -> (*mut u8, usize, u16) {
+        (self.data, self.bytes, told)
     }
 }
 

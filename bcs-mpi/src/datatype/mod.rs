@@ -26,6 +26,7 @@ mod subarray;
 mod table;
 #[cfg(test)]
 mod tests;
+pub mod type_check;
 mod typemap;
 
 pub use buffer::{Incoming, Outgoing, contiguous_bytes};

@@ -65,6 +65,11 @@ static KINDS: [u16; 256] = {
     table
 };
 
+/// The kind of the elements of the predefined datatype with this number, the low byte of its handle.
+pub fn kind_of_number(number: u8) -> u16 {
+    KINDS[usize::from(number)]
+}
+
 /// The tag of `count` elements of a datatype: what members of a collective compare of their signatures. Types that match have the same, or one has 0; of types
 /// that do not match nearly all have different ones.
 #[inline]
@@ -77,26 +82,48 @@ pub fn tag_of(datatypes: &Datatypes, count: i64, datatype: MPI_Datatype) -> u16 
     }
 }
 
-/// The hash of a signature, with what composing it takes.
+/// Hashes of a signature, with what composing them takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Signature {
+    /// Of the basic types.
     hash: u64,
+    /// Of their kinds.
+    hash_of_kinds: u64,
     /// The base to the power of the number of elements.
     power: u64,
     elements: Elements,
+    /// The number of the first element's basic type: the low byte of its handle.
+    first: u8,
+    /// All elements are of that type.
+    one_type: bool,
+    /// Some are packed.
+    packed: bool,
 }
 
 impl Signature {
     /// That of nothing.
-    pub const EMPTY: Self = Self { hash: 0, power: 1, elements: Elements::None };
+    pub const EMPTY: Self = Self {
+        hash: 0,
+        hash_of_kinds: 0,
+        power: 1,
+        elements: Elements::None,
+        first: 0,
+        one_type: true,
+        packed: false,
+    };
 
     /// That of one element.
     pub fn of(basic: &Basic) -> Self {
-        let elements = match predefined_datatype(basic.datatype).map_or(ANYTHING, kind_of) {
-            ANYTHING => Elements::Anything,
-            kind => Elements::Alike(kind),
-        };
-        Self { hash: basic.datatype.0 as u64 % PRIME, power: BASE, elements }
+        let kind = predefined_datatype(basic.datatype).map_or(ANYTHING, kind_of);
+        Self {
+            hash: basic.datatype.0 as u64 % PRIME,
+            hash_of_kinds: kind.into(),
+            power: BASE,
+            elements: if kind == ANYTHING { Elements::Anything } else { Elements::Alike(kind) },
+            first: basic.datatype.0 as u8,
+            one_type: true,
+            packed: basic.datatype == MPI_PACKED,
+        }
     }
 
     /// This one, then the other.
@@ -107,10 +134,17 @@ impl Signature {
             (one, another) if one == another => one,
             _ => Elements::Mixed,
         };
+        let nothing = (self.elements == Elements::None, other.elements == Elements::None);
         Self {
             hash: plus(times(self.hash, other.power), other.hash),
+            hash_of_kinds: plus(times(self.hash_of_kinds, other.power), other.hash_of_kinds),
             power: times(self.power, other.power),
             elements,
+            first: if nothing.0 { other.first } else { self.first },
+            one_type: self.one_type
+                && other.one_type
+                && (nothing.0 || nothing.1 || self.first == other.first),
+            packed: self.packed || other.packed,
         }
     }
 
@@ -133,14 +167,45 @@ impl Signature {
             Elements::None | Elements::Anything => ANYTHING,
             Elements::Alike(kind) => kind,
             Elements::Mixed => {
-                (self.hash ^ self.hash >> 16 ^ self.hash >> 32 ^ self.hash >> 48) as u16 | HASHED
+                let hash = self.hash_of_kinds;
+                (hash ^ hash >> 16 ^ hash >> 32 ^ hash >> 48) as u16 | HASHED
             }
         }
     }
 
-    /// The hash.
+    /// The hash of the basic types.
     pub fn hash(self) -> u64 {
         self.hash
+    }
+
+    /// The hash of their kinds.
+    pub fn hash_of_kinds(self) -> u64 {
+        self.hash_of_kinds
+    }
+
+    /// The number of the first element's basic type, 0 without elements.
+    pub fn first(self) -> u8 {
+        self.first
+    }
+
+    /// Whether all elements are of one basic type.
+    pub fn is_of_one_type(self) -> bool {
+        self.one_type
+    }
+
+    /// Whether all elements are of one kind.
+    pub fn is_of_one_kind(self) -> bool {
+        matches!(self.elements, Elements::Alike(_))
+    }
+
+    /// Whether there is nothing that programs would not take for anything else: no elements, or bytes among them.
+    pub fn matches_anything(self) -> bool {
+        matches!(self.elements, Elements::None | Elements::Anything)
+    }
+
+    /// Whether there is nothing that the standard compares: no elements, or packed ones among them.
+    pub fn is_packed(self) -> bool {
+        self.packed || self.elements == Elements::None
     }
 }
 
@@ -178,5 +243,6 @@ mod tests {
         assert_ne!(mixed.tag(), of(MPI_DOUBLE).then(of(MPI_INT)).tag());
         assert_eq!(mixed.repeated(6).tag(), mixed.then(mixed).repeated(3).tag());
         assert_eq!(mixed.then(of(MPI_BYTE)).tag(), ANYTHING);
+        assert_eq!(mixed.tag(), of(MPI_INTEGER).then(of(MPI_DOUBLE_PRECISION)).tag());
     }
 }

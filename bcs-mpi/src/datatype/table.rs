@@ -9,6 +9,7 @@ use crate::attributes::{Attributes, Keys};
 use crate::constants::*;
 use crate::error::{MpiError, MpiResult};
 use crate::handle::{Kind, Stale, Table};
+use bcs_core::TypeCheck;
 use std::collections::BTreeMap;
 use std::ffi::c_int;
 use std::sync::{Arc, LazyLock};
@@ -54,6 +55,8 @@ pub struct Datatypes {
     fortran: BTreeMap<(c_int, Vec<c_int>), MPI_Datatype>,
     /// Attribute keys.
     pub keys: Keys,
+    /// What of messages' types is compared.
+    pub(super) check: TypeCheck,
 }
 
 impl Default for Datatypes {
@@ -70,7 +73,13 @@ impl Datatypes {
             labels: BTreeMap::new(),
             fortran: BTreeMap::new(),
             keys: Keys::of_kind(1),
+            check: TypeCheck::Off,
         }
+    }
+
+    /// The predefined ones, of a process that compares types of messages so.
+    pub fn comparing(check: TypeCheck) -> Self {
+        Self { check, ..Self::new() }
     }
 
     fn entry(&self, argument: &'static str, handle: MPI_Datatype) -> MpiResult<&Entry> {

@@ -117,6 +117,22 @@ pub enum Problem {
         /// The message's tag.
         tag: c_int,
     },
+    /// A message of another type than its receive.
+    #[error(
+        "types do not match: the message from rank {from} with tag {tag} in {comm} is of {sent}, but the receive is of {wanted}; send and receive with the same datatype (--check-types off, or BCS_CHECK_TYPES=off, leaves them uncompared)"
+    )]
+    TypesDiffer {
+        /// What was sent.
+        sent: &'static str,
+        /// What was to be received.
+        wanted: &'static str,
+        /// The sender's rank in the communicator.
+        from: c_int,
+        /// The message's tag.
+        tag: c_int,
+        /// The communicator's name.
+        comm: String,
+    },
     /// A block of a collective operation that is longer than the room for it.
     #[error(
         "block truncated: {sent} bytes came from rank {from}, but there is room for {room}; receive with as large a count as is sent"
@@ -260,6 +276,7 @@ impl Problem {
                 Kind::Message => MPI_ERR_REQUEST,
             },
             Problem::Truncated { .. } | Problem::BlockTruncated { .. } => MPI_ERR_TRUNCATE,
+            Problem::TypesDiffer { .. } => MPI_ERR_TYPE,
             Problem::Argument { class, .. } => *class,
             Problem::InStatus { .. } => MPI_ERR_IN_STATUS,
             Problem::Unsupported => MPI_ERR_UNSUPPORTED_OPERATION,

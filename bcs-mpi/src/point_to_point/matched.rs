@@ -5,7 +5,7 @@
 use super::envelope;
 use super::receive::{conclude, request_of};
 use super::send::complete;
-use crate::api::{Mode, Received, bcs_recv};
+use crate::api::{Mode, Received, bcs_recv, waiting_for_message};
 use crate::constants::*;
 use crate::datatype::Incoming;
 use crate::datatype::buffer::NAMES;
@@ -15,7 +15,6 @@ use crate::process::{self, Guard, Process};
 use crate::request::Status;
 use mds::Primitive;
 use nic_emu::matching::Envelope;
-use nic_emu::status::WaitingFor;
 use std::ffi::{c_int, c_void};
 
 /// A message that a probe has matched and no receive has taken.
@@ -36,16 +35,7 @@ pub fn mprobe(source: c_int, tag: c_int, comm: MPI_Comm) -> MpiResult<(MPI_Messa
     let Some((envelope, peer_in_job)) = envelope(process.communicator(comm)?, source, "tag", tag)? else {
         return Ok((MPI_MESSAGE_NO_PROC, Status::PROC_NULL));
     };
-    let what = WaitingFor {
-        call: Primitive::Mprobe.index() as u32,
-        context: envelope.context,
-        peer: envelope.source,
-        tag: envelope.tag,
-        bytes: 0,
-        requests: 1,
-        peer_in_job,
-        sends: false,
-    };
+    let what = waiting_for_message(Primitive::Mprobe, &envelope, peer_in_job);
     process.wait(&what, |process| take(process, &envelope, comm))
 }
 
@@ -87,7 +77,7 @@ fn message(process: &Process, handle: MPI_Message) -> MpiResult<Option<Matched>>
     Err(MpiError::handle("message", handle.0, Kind::Message, why))
 }
 
-/// The receive of a matched message, its arguments checked: where it goes, and the message, or none of MPI_MESSAGE_NO_PROC. The handle is gone.
+/// The receive of a matched message, its arguments checked: where it goes, what it tells of its type, and the message, or none of MPI_MESSAGE_NO_PROC. The handle is gone.
 ///
 /// # Safety
 /// `buf` must be writable for `count` elements, unless it is null, and used by nobody else, until the receive is complete.
@@ -95,7 +85,7 @@ unsafe fn check(
     process: &mut Guard,
     (buf, count, datatype): (*mut c_void, i64, MPI_Datatype),
     handle: &mut MPI_Message,
-) -> MpiResult<(Incoming, Option<Matched>)> {
+) -> MpiResult<(Incoming, u16, Option<Matched>)> {
     let matched = message(process, *handle)?;
     let of = |error: MpiError| match &matched {
         Some(matched) => error.of(matched.comm),
@@ -106,7 +96,7 @@ unsafe fn check(
     // It is there, or MPI_MESSAGE_NO_PROC, which names none.
     let _ = process.requests.messages.remove(handle.0);
     *handle = MPI_MESSAGE_NULL;
-    Ok((buffer, matched))
+    Ok((buffer, process.datatypes.told::<true>(count, datatype), matched))
 }
 
 /// MPI_Mrecv.
@@ -125,7 +115,7 @@ pub unsafe fn mrecv(
 ) -> MpiResult {
     let mut process = process::enter()?;
     // SAFETY: the caller's promise.
-    let (buffer, matched) = unsafe { check(&mut process, (buf, count, datatype), handle)? };
+    let (buffer, told, matched) = unsafe { check(&mut process, (buf, count, datatype), handle)? };
     let Some(Matched { envelope, peer_in_job, comm }) = matched else {
         // SAFETY: the caller's promise.
         unsafe { Status::PROC_NULL.store(status) };
@@ -133,10 +123,10 @@ pub unsafe fn mrecv(
     };
     let (call, peer, mode) = (Primitive::Mrecv, (peer_in_job, comm), Mode::Blocking);
     // SAFETY: the buffer is writable until the receive is complete, which it is when the call returns.
-    let received = unsafe { bcs_recv(&mut process, call, &envelope, peer, buffer.data, buffer.bytes, mode)? };
+    let received = unsafe { bcs_recv(&mut process, call, &envelope, peer, buffer.place(told), mode)? };
     let Received::Complete(outcome) = received else { return Ok(()) };
     // SAFETY: the caller's promise.
-    unsafe { conclude(&outcome, &buffer, status) }.map_err(|error| error.of(comm))
+    unsafe { conclude(&process, comm, &outcome, (&buffer, told), status) }.map_err(|error| error.of(comm))
 }
 
 /// MPI_Imrecv.
@@ -154,12 +144,12 @@ pub unsafe fn imrecv(
 ) -> MpiResult<MPI_Request> {
     let mut process = process::enter()?;
     // SAFETY: the caller's promise.
-    let (buffer, matched) = unsafe { check(&mut process, (buf, count, datatype), handle)? };
+    let (buffer, told, matched) = unsafe { check(&mut process, (buf, count, datatype), handle)? };
     let Some(Matched { envelope, peer_in_job, comm }) = matched else {
         return Ok(complete(&mut process, MPI_COMM_SELF, Status::PROC_NULL));
     };
     let (call, peer, mode) = (Primitive::Imrecv, (peer_in_job, comm), Mode::NonBlocking);
     // SAFETY: the program leaves its buffer alone until the request is complete, and the request keeps a staged one.
-    let received = unsafe { bcs_recv(&mut process, call, &envelope, peer, buffer.data, buffer.bytes, mode)? };
+    let received = unsafe { bcs_recv(&mut process, call, &envelope, peer, buffer.place(told), mode)? };
     Ok(request_of(&mut process, received, buffer.staged, comm))
 }

@@ -22,12 +22,22 @@ use crate::error::{MpiError, MpiResult, Problem};
 use nic_emu::descriptor::{ANY_SOURCE, ANY_TAG};
 use nic_emu::matching::Envelope;
 use nic_emu::status::NOBODY;
-use std::ffi::c_int;
+use std::ffi::{c_int, c_void};
 
 #[cold]
 fn wrong_tag(argument: &'static str, value: c_int, also: &'static str) -> MpiError {
     MpiError::new(Problem::Tag { argument, value, also })
 }
+
+/// A buffer to be sent, as a call has it: address, count and datatype.
+type Sent = (*const c_void, i64, MPI_Datatype);
+/// A buffer for a message, as a call has it.
+type Room = (*mut c_void, i64, MPI_Datatype);
+/// Peer, tag and communicator, as a call has them.
+type Peer = (c_int, c_int, MPI_Comm);
+
+/// What a receive or a probe matches, and the source's rank in the job.
+type Source = (Envelope, u32);
 
 /// The tag of a send.
 #[inline(always)]
@@ -51,7 +61,7 @@ fn envelope(
     source: c_int,
     argument: &'static str,
     tag: c_int,
-) -> MpiResult<Option<(Envelope, u32)>> {
+) -> MpiResult<Option<Source>> {
     let tag = receive_tag(argument, tag)?;
     let Some(source) = communicator.source(source)? else { return Ok(None) };
     let peer_in_job = if source == ANY_SOURCE { NOBODY } else { communicator.job_rank(source) };

@@ -5,8 +5,8 @@
 use super::send::SendMode;
 use super::{attached_buffer, receive, send};
 use crate::constants::*;
+use crate::datatype::Outgoing;
 use crate::datatype::buffer::Staged;
-use crate::datatype::{Incoming, Outgoing};
 use crate::error::MpiResult;
 use crate::process::{self, Process};
 use crate::request::persistent::{self, Starter};
@@ -64,15 +64,16 @@ pub unsafe fn send_init(
 ) -> MpiResult<MPI_Request> {
     let mut process = process::enter()?;
     // SAFETY: the caller's promise; nothing is read before the request is started.
-    let (message, to) = unsafe { send::check(&process, (buf, count, datatype), dest, tag, comm, mode)? };
+    let (message, to) =
+        unsafe { send::check::<true>(&process, (buf, count, datatype), (dest, tag, comm), mode)? };
     let starter = Box::new(PersistentSend { mode, message, to, comm });
     Ok(persistent::create(&mut process, starter, comm))
 }
 
 /// A receive, bound.
 struct PersistentReceive {
-    data: *mut u8,
-    bytes: usize,
+    /// [`Incoming::place`](crate::datatype::Incoming::place) of the buffer.
+    place: (*mut u8, usize, u16),
     /// Where it is unpacked from, if it must be: with the operation while that is under way.
     staged: Option<Box<Staged>>,
     /// What it matches, and the source's rank in the job; none for MPI_PROC_NULL.
@@ -85,9 +86,9 @@ impl Starter for PersistentReceive {
         let Some((envelope, peer_in_job)) = &self.from else {
             return Ok(State::Complete(Finished::well(Status::PROC_NULL)));
         };
-        let peer = (*peer_in_job, self.comm.0 as u64);
+        let (whose, (data, bytes, told)) = ((*peer_in_job, self.comm.0 as u64), self.place);
         // SAFETY: the program leaves its buffer alone while the request is active, and the request keeps a staged one.
-        let nic = unsafe { process.port.post_receive_of(envelope, peer, self.data, self.bytes)? };
+        let nic = unsafe { process.port.post_receive_of(envelope, whose, told, data, bytes)? };
         Ok(State::Receive(nic, self.staged.take()))
     }
 
@@ -115,8 +116,8 @@ pub unsafe fn recv_init(
 ) -> MpiResult<MPI_Request> {
     let mut process = process::enter()?;
     // SAFETY: the caller's promise.
-    let (Incoming { data, bytes, staged }, from) =
-        unsafe { receive::check(&process, (buf, count, datatype), source, tag, comm)? };
-    let starter = PersistentReceive { data, bytes, staged, from, comm };
+    let (buffer, told, from) =
+        unsafe { receive::check::<true>(&process, (buf, count, datatype), (source, tag, comm))? };
+    let starter = PersistentReceive { place: buffer.place(told), staged: buffer.staged, from, comm };
     Ok(persistent::create(&mut process, Box::new(starter), comm))
 }

@@ -2,7 +2,7 @@
 //!
 //! A ready send is a standard one. Small messages are buffered by the NIC, so they are complete when they are posted.
 
-use super::send_tag;
+use super::{Peer, Sent, send_tag};
 use crate::api::{Mode, bcs_send, bcs_send_filled};
 use crate::constants::*;
 use crate::datatype::Outgoing;
@@ -54,7 +54,7 @@ impl SendMode {
 /// The names of a send's arguments, beside those of its buffer.
 pub(super) const PEER_NAMES: [&str; 2] = ["dest", "tag"];
 
-/// A send, its arguments checked: the descriptor, and the destination's rank; none for MPI_PROC_NULL.
+/// A send in a mode of a message that tells this of its type, its arguments checked: the descriptor, and the destination's rank; none for MPI_PROC_NULL.
 #[inline(always)]
 pub(super) fn describe(
     process: &Process,
@@ -62,7 +62,7 @@ pub(super) fn describe(
     dest: c_int,
     tag: c_int,
     comm: MPI_Comm,
-    mode: SendMode,
+    (mode, told): (SendMode, u16),
 ) -> MpiResult<Option<(Send, u32)>> {
     let communicator = process.communicator(comm)?;
     let tag = send_tag(names[1], tag)?;
@@ -73,6 +73,7 @@ pub(super) fn describe(
         tag,
         destination: communicator.job_rank(peer),
         synchronous: mode == SendMode::Synchronous,
+        signature: told,
     };
     Ok(Some((send, peer)))
 }
@@ -85,19 +86,19 @@ pub(super) fn describe(
 /// # Errors
 /// Wrong arguments.
 #[inline(always)]
-pub(super) unsafe fn check(
+pub(super) unsafe fn check<const COMPARED: bool>(
     process: &Process,
-    (buf, count, datatype): (*const c_void, i64, MPI_Datatype),
-    dest: c_int,
-    tag: c_int,
-    comm: MPI_Comm,
+    (buf, count, datatype): Sent,
+    (dest, tag, comm): Peer,
     mode: SendMode,
 ) -> MpiResult<(Outgoing, Option<(Send, u32)>)> {
     // SAFETY: the caller's promise.
     let message = unsafe {
         Outgoing::as_it_lies(&process.datatypes, const { &NAMES as &Names }, buf, count, datatype)?
     };
-    Ok((message, describe(process, &PEER_NAMES, dest, tag, comm, mode)?))
+    let told = process.datatypes.told::<COMPARED>(count, datatype);
+    let to = describe(process, &PEER_NAMES, dest, tag, comm, (mode, told))?;
+    Ok((message, to))
 }
 
 /// Sends what is complete when it is posted: a scattered message that can be buffered, and in buffered mode any. Otherwise the answer is false, and the
@@ -169,15 +170,39 @@ pub unsafe fn send(
 ) -> MpiResult {
     let mut process = process::enter()?;
     // SAFETY: the caller's promise.
-    let (mut message, to) = unsafe { check(&process, (buf, count, datatype), dest, tag, comm, mode)? };
+    unsafe {
+        match process.datatypes.are_compared() {
+            true => send_compared(&mut process, mode, (buf, count, datatype), (dest, tag, comm)),
+            false => send_in::<false>(&mut process, mode, (buf, count, datatype), (dest, tag, comm)),
+        }
+    }
+}
+
+/// [`send`] where types are compared.
+#[cold]
+#[inline(never)]
+unsafe fn send_compared(process: &mut Guard, mode: SendMode, buffer: Sent, to: Peer) -> MpiResult {
+    // SAFETY: the caller's promise.
+    unsafe { send_in::<true>(process, mode, buffer, to) }
+}
+
+#[inline(always)]
+unsafe fn send_in<const COMPARED: bool>(
+    process: &mut Guard,
+    mode: SendMode,
+    buffer: Sent,
+    (dest, tag, comm): Peer,
+) -> MpiResult {
+    // SAFETY: the caller's promise.
+    let (mut message, to) = unsafe { check::<COMPARED>(process, buffer, (dest, tag, comm), mode)? };
     let Some((send, peer)) = to else { return Ok(()) };
     // SAFETY: as above.
-    if unsafe { send_at_once(&mut process, mode, comm, &send, &mut message)? } {
+    if unsafe { send_at_once(process, mode, comm, &send, &mut message)? } {
         return Ok(());
     }
     // SAFETY: the message is readable until the send is complete, which it is when the call returns.
     unsafe {
-        bcs_send(&mut process, mode.call(), &send, (peer, comm), message.data, message.bytes, Mode::Blocking)?
+        bcs_send(process, mode.call(), &send, (peer, comm), message.data, message.bytes, Mode::Blocking)?
     };
     Ok(())
 }
@@ -201,16 +226,45 @@ pub unsafe fn isend(
 ) -> MpiResult<MPI_Request> {
     let mut process = process::enter()?;
     // SAFETY: the caller's promise.
-    let (mut message, to) = unsafe { check(&process, (buf, count, datatype), dest, tag, comm, mode)? };
+    unsafe {
+        match process.datatypes.are_compared() {
+            true => isend_compared(&mut process, mode, (buf, count, datatype), (dest, tag, comm)),
+            false => isend_in::<false>(&mut process, mode, (buf, count, datatype), (dest, tag, comm)),
+        }
+    }
+}
+
+/// [`isend`] where types are compared.
+#[cold]
+#[inline(never)]
+unsafe fn isend_compared(
+    process: &mut Guard,
+    mode: SendMode,
+    buffer: Sent,
+    to: Peer,
+) -> MpiResult<MPI_Request> {
+    // SAFETY: the caller's promise.
+    unsafe { isend_in::<true>(process, mode, buffer, to) }
+}
+
+#[inline(always)]
+unsafe fn isend_in<const COMPARED: bool>(
+    process: &mut Guard,
+    mode: SendMode,
+    buffer: Sent,
+    (dest, tag, comm): Peer,
+) -> MpiResult<MPI_Request> {
+    // SAFETY: the caller's promise.
+    let (mut message, to) = unsafe { check::<COMPARED>(process, buffer, (dest, tag, comm), mode)? };
     let Some((send, peer)) = to else { return Ok(BUFFERED) };
     // SAFETY: as above.
-    if unsafe { send_at_once(&mut process, mode, comm, &send, &mut message)? } {
+    if unsafe { send_at_once(process, mode, comm, &send, &mut message)? } {
         return Ok(BUFFERED);
     }
     // SAFETY: the program keeps its buffer until the request is complete, and the request keeps a packed message.
     let posted = unsafe {
         bcs_send(
-            &mut process,
+            process,
             mode.immediate_call(),
             &send,
             (peer, comm),

@@ -1,11 +1,11 @@
 //! Send and receive in one call (MPI-5.0, §3.10): the receive is posted first, so the two cannot wait for each other.
 
-use super::envelope;
 use super::receive::conclude;
 use super::send::{SendMode, describe};
+use super::{Room, Sent, envelope};
 use crate::api::{BcsRequest, Mode, Received, bcs_recv, bcs_send, bcs_test};
 use crate::constants::*;
-use crate::datatype::buffer::{NAMES, RECEIVE_NAMES, SEND_NAMES};
+use crate::datatype::buffer::{NAMES, Names, RECEIVE_NAMES, SEND_NAMES};
 use crate::datatype::{Incoming, Outgoing};
 use crate::error::MpiResult;
 use crate::process::{self, Guard};
@@ -29,51 +29,139 @@ pub struct Peers {
     pub receive_tag: c_int,
 }
 
-/// Both halves, their arguments checked.
+/// Both halves, their arguments checked: what is sent and to whom, and where what comes goes and from whom; no peer for MPI_PROC_NULL.
 struct Halves {
-    send: Option<(Send, u32)>,
-    receive: Option<(Envelope, u32)>,
+    message: Outgoing,
+    to: Option<(Send, u32)>,
+    buffer: Incoming,
+    /// What the receive tells of its type.
+    told: u16,
+    from: Option<(Envelope, u32)>,
 }
 
-fn check(process: &Guard, peers: &Peers, comm: MPI_Comm) -> MpiResult<Halves> {
-    let names = ["dest", "sendtag"];
-    let send = describe(process, &names, peers.dest, peers.send_tag, comm, SendMode::Standard)?;
-    let receive = envelope(process.communicator(comm)?, peers.source, "recvtag", peers.receive_tag)?;
-    Ok(Halves { send, receive })
+/// The halves of a call, each of a buffer (address, count, datatype) with the names of its arguments.
+///
+/// # Safety
+/// Each buffer must be readable or writable for its elements, unless its address is null, until the call's operation is complete.
+unsafe fn check(
+    process: &Guard,
+    (send_names, (sent, sent_count, sent_type)): (&Names, Sent),
+    (receive_names, (got, got_count, got_type)): (&Names, Room),
+    peers: &Peers,
+    comm: MPI_Comm,
+) -> MpiResult<Halves> {
+    // SAFETY: the caller's promise.
+    let (message, buffer) = unsafe {
+        (
+            Outgoing::new(&process.datatypes, send_names, sent, sent_count, sent_type)?,
+            Incoming::new(&process.datatypes, receive_names, got, got_count, got_type)?,
+        )
+    };
+    let mode = (SendMode::Standard, process.datatypes.told::<true>(sent_count, sent_type));
+    let to = describe(process, &["dest", "sendtag"], peers.dest, peers.send_tag, comm, mode)?;
+    let from = envelope(process.communicator(comm)?, peers.source, "recvtag", peers.receive_tag)?;
+    let told = process.datatypes.told::<true>(got_count, got_type);
+    Ok(Halves { message, to, buffer, told, from })
 }
 
-/// Runs both halves to their ends.
-unsafe fn exchange(
-    process: &mut Guard,
-    (call, comm): (Primitive, MPI_Comm),
-    halves: &Halves,
-    outgoing: (*const u8, usize),
-    incoming: &Incoming,
-    status: *mut MPI_Status,
-) -> MpiResult {
-    let mut pending: Option<BcsRequest> = None;
-    if let Some((envelope, peer)) = &halves.receive {
-        // SAFETY: the caller's buffer, for as long as the call.
-        let received = unsafe {
-            let (data, bytes) = (incoming.data, incoming.bytes);
-            bcs_recv(process, call, envelope, (*peer, comm), data, bytes, Mode::NonBlocking)?
-        };
-        if let Received::Request(request) = received {
-            pending = Some(request);
+impl Halves {
+    /// Has the message kept apart from the buffer, which is to be written.
+    ///
+    /// # Safety
+    /// The buffer must still be readable.
+    unsafe fn set_aside(&mut self) {
+        let Outgoing { data, bytes, packed, .. } = &mut self.message;
+        // A packed message is a copy already, and what goes nowhere is not read.
+        if packed.is_none() && *bytes > 0 && self.to.is_some() {
+            // SAFETY: the caller's promise.
+            let copy: Box<[u8]> = unsafe { std::slice::from_raw_parts(*data, *bytes) }.into();
+            *data = copy.as_ptr();
+            *packed = Some(copy);
         }
     }
-    if let Some((send, peer)) = &halves.send {
-        // SAFETY: as above. It blocks, and the receive makes progress meanwhile.
-        unsafe { bcs_send(process, call, send, (*peer, comm), outgoing.0, outgoing.1, Mode::Blocking)? };
-    }
-    let Some(request) = pending else {
+
+    /// Posts the receive, if there is one; answers its request.
+    ///
+    /// # Safety
+    /// The promise of [`check`].
+    unsafe fn post_receive(
+        &self,
+        process: &mut Guard,
+        (call, comm): (Primitive, MPI_Comm),
+    ) -> MpiResult<Option<BcsRequest>> {
+        let Some((envelope, peer)) = &self.from else { return Ok(None) };
+        let (peer, place) = ((*peer, comm), self.buffer.place(self.told));
         // SAFETY: the caller's promise.
-        unsafe { Status::PROC_NULL.store(status) };
-        return Ok(());
-    };
-    let Some(outcome) = bcs_test(process, call, request, Mode::Blocking)? else { return Ok(()) };
-    // SAFETY: the caller's buffer, for as long as the call.
-    unsafe { conclude(&outcome, incoming, status) }
+        let received = unsafe { bcs_recv(process, call, envelope, peer, place, Mode::NonBlocking)? };
+        Ok(match received {
+            Received::Request(request) => Some(request),
+            Received::Complete(_) => None,
+        })
+    }
+
+    /// Sends, if there is whom to send to; answers the request of a send that is not complete.
+    ///
+    /// # Safety
+    /// The promise of [`check`].
+    unsafe fn send(
+        &self,
+        process: &mut Guard,
+        (call, comm): (Primitive, MPI_Comm),
+        mode: Mode,
+    ) -> MpiResult<Option<BcsRequest>> {
+        let Some((send, peer)) = &self.to else { return Ok(None) };
+        let (data, bytes) = (self.message.data, self.message.bytes);
+        // SAFETY: the caller's promise.
+        unsafe { bcs_send(process, call, send, (*peer, comm), data, bytes, mode) }
+    }
+
+    /// Runs both to their ends.
+    ///
+    /// # Safety
+    /// The promise of [`check`]; `status` must be MPI_STATUS_IGNORE or writable.
+    unsafe fn exchange(
+        self,
+        process: &mut Guard,
+        (call, comm): (Primitive, MPI_Comm),
+        status: *mut MPI_Status,
+    ) -> MpiResult {
+        // SAFETY: the caller's promises. The send blocks, and the receive makes progress meanwhile.
+        unsafe {
+            let pending = self.post_receive(process, (call, comm))?;
+            self.send(process, (call, comm), Mode::Blocking)?;
+            let Some(request) = pending else {
+                Status::PROC_NULL.store(status);
+                return Ok(());
+            };
+            let Some(outcome) = bcs_test(process, call, request, Mode::Blocking)? else { return Ok(()) };
+            conclude(process, comm, &outcome, (&self.buffer, self.told), status)
+        }
+    }
+
+    /// Starts both; answers the request that completes them.
+    ///
+    /// # Safety
+    /// The promise of [`check`]; a message that was packed or set aside is kept.
+    unsafe fn start(
+        self,
+        process: &mut Guard,
+        (call, comm): (Primitive, MPI_Comm),
+    ) -> MpiResult<MPI_Request> {
+        // SAFETY: the caller's promise.
+        let (receive, send) = unsafe {
+            let receive = self.post_receive(process, (call, comm))?;
+            (receive, self.send(process, (call, comm), Mode::NonBlocking)?)
+        };
+        let receive = match receive {
+            Some(request) => State::Receive(request.0, self.buffer.staged),
+            None => State::Complete(Finished::well(Status::PROC_NULL)),
+        };
+        let send = match send {
+            Some(request) => State::Send(request.0, self.message.packed.unwrap_or_default()),
+            None => State::nothing(),
+        };
+        Ok(process.requests.insert(State::Operation(Box::new(Pair::new(send, receive))), comm))
+    }
 }
 
 /// MPI_Sendrecv.
@@ -92,23 +180,10 @@ pub unsafe fn sendrecv(
     status: *mut MPI_Status,
 ) -> MpiResult {
     let mut process = process::enter()?;
-    // SAFETY: the caller's promise.
-    let message =
-        unsafe { Outgoing::new(&process.datatypes, &SEND_NAMES, outgoing.0, outgoing.1, outgoing.2)? };
-    // SAFETY: the caller's promise.
-    let buffer =
-        unsafe { Incoming::new(&process.datatypes, &RECEIVE_NAMES, incoming.0, incoming.1, incoming.2)? };
-    let halves = check(&process, peers, comm)?;
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller's promise, which holds as long as the call.
     unsafe {
-        exchange(
-            &mut process,
-            (Primitive::Sendrecv, comm),
-            &halves,
-            (message.data, message.bytes),
-            &buffer,
-            status,
-        )
+        let halves = check(&process, (&SEND_NAMES, outgoing), (&RECEIVE_NAMES, incoming), peers, comm)?;
+        halves.exchange(&mut process, (Primitive::Sendrecv, comm), status)
     }
 }
 
@@ -128,65 +203,13 @@ pub unsafe fn sendrecv_replace(
     status: *mut MPI_Status,
 ) -> MpiResult {
     let mut process = process::enter()?;
-    // SAFETY: the caller's promise.
-    let message = unsafe { Outgoing::new(&process.datatypes, &NAMES, buf, count, datatype)? };
-    // SAFETY: the caller's promise.
-    let buffer = unsafe { Incoming::new(&process.datatypes, &NAMES, buf, count, datatype)? };
-    let halves = check(&process, peers, comm)?;
-    let mut copy = Vec::new();
-    // A packed message is a copy already.
-    let data = if message.packed.is_none() && message.bytes > 0 && halves.send.is_some() {
-        // SAFETY: the caller's promise.
-        copy.extend_from_slice(unsafe { std::slice::from_raw_parts(message.data, message.bytes) });
-        copy.as_ptr()
-    } else {
-        message.data
-    };
-    // SAFETY: the caller's promise; the copy lives as long as the call.
+    let (sent, got) = ((buf.cast_const(), count, datatype), (buf, count, datatype));
+    // SAFETY: the caller's promise, which holds as long as the call.
     unsafe {
-        exchange(
-            &mut process,
-            (Primitive::SendrecvReplace, comm),
-            &halves,
-            (data, message.bytes),
-            &buffer,
-            status,
-        )
+        let mut halves = check(&process, (&NAMES, sent), (&NAMES, got), peers, comm)?;
+        halves.set_aside();
+        halves.exchange(&mut process, (Primitive::SendrecvReplace, comm), status)
     }
-}
-
-/// Starts both halves; answers the request that completes them.
-///
-/// # Safety
-/// The bytes to send must be readable until the send is complete, which they are if `kept` has them; the buffer writable until the receive is.
-unsafe fn start(
-    process: &mut Guard,
-    (call, comm): (Primitive, MPI_Comm),
-    halves: &Halves,
-    (data, bytes, kept): (*const u8, usize, Option<Box<[u8]>>),
-    incoming: Incoming,
-) -> MpiResult<MPI_Request> {
-    let mut receive = State::Complete(Finished::well(Status::PROC_NULL));
-    if let Some((envelope, peer)) = &halves.receive {
-        let peer = (*peer, comm);
-        // SAFETY: the caller's promise.
-        let received = unsafe {
-            bcs_recv(process, call, envelope, peer, incoming.data, incoming.bytes, Mode::NonBlocking)?
-        };
-        if let Received::Request(request) = received {
-            receive = State::Receive(request.0, incoming.staged);
-        }
-    }
-    let mut send = State::nothing();
-    if let Some((described, peer)) = &halves.send {
-        let peer = (*peer, comm);
-        // SAFETY: the caller's promise.
-        let posted = unsafe { bcs_send(process, call, described, peer, data, bytes, Mode::NonBlocking)? };
-        if let Some(request) = posted {
-            send = State::Send(request.0, kept.unwrap_or_default());
-        }
-    }
-    Ok(process.requests.insert(State::Operation(Box::new(Pair::new(send, receive))), comm))
 }
 
 /// MPI_Isendrecv.
@@ -204,15 +227,10 @@ pub unsafe fn isendrecv(
 ) -> MpiResult<MPI_Request> {
     let mut process = process::enter()?;
     // SAFETY: the caller's promise.
-    let message =
-        unsafe { Outgoing::new(&process.datatypes, &SEND_NAMES, outgoing.0, outgoing.1, outgoing.2)? };
-    // SAFETY: the caller's promise.
-    let buffer =
-        unsafe { Incoming::new(&process.datatypes, &RECEIVE_NAMES, incoming.0, incoming.1, incoming.2)? };
-    let halves = check(&process, peers, comm)?;
-    let message = (message.data, message.bytes, message.packed);
-    // SAFETY: the caller's promise; a packed message is kept.
-    unsafe { start(&mut process, (Primitive::Isendrecv, comm), &halves, message, buffer) }
+    unsafe {
+        let halves = check(&process, (&SEND_NAMES, outgoing), (&RECEIVE_NAMES, incoming), peers, comm)?;
+        halves.start(&mut process, (Primitive::Isendrecv, comm))
+    }
 }
 
 /// MPI_Isendrecv_replace: what is sent is kept aside while the buffer is written.
@@ -230,18 +248,11 @@ pub unsafe fn isendrecv_replace(
     comm: MPI_Comm,
 ) -> MpiResult<MPI_Request> {
     let mut process = process::enter()?;
+    let (sent, got) = ((buf.cast_const(), count, datatype), (buf, count, datatype));
     // SAFETY: the caller's promise.
-    let message = unsafe { Outgoing::new(&process.datatypes, &NAMES, buf, count, datatype)? };
-    // SAFETY: the caller's promise.
-    let buffer = unsafe { Incoming::new(&process.datatypes, &NAMES, buf, count, datatype)? };
-    let halves = check(&process, peers, comm)?;
-    let copy = match message.packed {
-        Some(packed) => packed,
-        None if message.bytes == 0 => Box::default(),
-        // SAFETY: the caller's promise.
-        None => unsafe { std::slice::from_raw_parts(message.data, message.bytes) }.into(),
-    };
-    let message = (copy.as_ptr(), message.bytes, Some(copy));
-    // SAFETY: the caller's promise; the copy is kept.
-    unsafe { start(&mut process, (Primitive::IsendrecvReplace, comm), &halves, message, buffer) }
+    unsafe {
+        let mut halves = check(&process, (&NAMES, sent), (&NAMES, got), peers, comm)?;
+        halves.set_aside();
+        halves.start(&mut process, (Primitive::IsendrecvReplace, comm))
+    }
 }

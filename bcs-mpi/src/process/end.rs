@@ -11,7 +11,9 @@ use crate::error::{MpiError, MpiResult, Problem};
 use mds::Primitive;
 use nic_emu::abort;
 use nic_emu::descriptor::CollectiveKind;
+use nic_emu::hang::HangReport;
 use nic_emu::memory::NicMemory;
+use nic_emu::nic_thread::{FINDING_STATUS, Finding};
 use std::ffi::c_int;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
@@ -95,6 +97,13 @@ pub fn abort_job(code: c_int, message: &str) -> ! {
         }
     }
     exit_now(code)
+}
+
+/// Ends a process without a launcher that waits for what never comes.
+#[cold]
+pub(super) fn end_deadlocked(report: HangReport) -> ! {
+    eprintln!("{}", Finding::Deadlock(report));
+    exit_now(FINDING_STATUS.into())
 }
 
 /// Leaves a job that another rank or the launcher ends.

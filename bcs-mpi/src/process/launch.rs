@@ -10,6 +10,7 @@
 //! | `BCS_JOB` | the job, as trace files name it |
 //! | `BCS_APPNUM`, `BCS_UNIVERSE_SIZE` | the attributes MPI_APPNUM and MPI_UNIVERSE_SIZE |
 
+use bcs_core::TypeCheck;
 use nic_emu::memory::{FIRST_FREE_CONTEXT, Layout, NicMemory};
 use nic_emu::port::Port;
 use nic_emu::status::Phase;
@@ -131,6 +132,19 @@ pub fn open() -> Result<(Port, Place), LaunchError> {
     let port =
         if spans_nodes { port.with_wake_pipe(wake_descriptor(required("BCS_WAKE_FD")?)?) } else { port };
     Ok((port, place))
+}
+
+/// What of messages' types the user wants to be compared.
+///
+/// # Errors
+/// The environment says something else.
+pub fn type_check() -> Result<TypeCheck, LaunchError> {
+    match std::env::var(TypeCheck::VARIABLE) {
+        Ok(text) if !text.is_empty() => {
+            text.parse().map_err(|_| wrong(TypeCheck::VARIABLE, "neither kinds, strict nor off"))
+        }
+        _ => Ok(TypeCheck::Off),
+    }
 }
 
 /// A process without a launcher: a job of one rank, with a NIC that nobody else sees.

@@ -50,6 +50,8 @@ pub struct Process {
     pub(crate) scratch: Vec<u8>,
     /// Threads that wait at this moment.
     pub(crate) waiters: u32,
+    /// Of a process without a launcher.
+    pub(crate) watch: Option<wait::Watch>,
 }
 
 /// Where the process is in its life.

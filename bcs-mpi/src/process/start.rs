@@ -2,6 +2,7 @@
 
 use super::end::{EXIT, Exit};
 use super::life::{World, life};
+use super::wait::Watch;
 use super::{LIBRARY, LifePhase, Process, launch, monitor};
 use crate::communicator::Communicators;
 use crate::constants::*;
@@ -83,6 +84,7 @@ fn resume() {
 fn start(call: Primitive, level: c_int, entered_ns: u64) -> MpiResult {
     let failed = |text: String| MpiError::new(Problem::Launch(text));
     let mds = MdsConfig::from_env().map_err(|error| failed(error.to_string()))?;
+    let check = launch::type_check().map_err(|error| failed(error.to_string()))?;
     let (mut port, place) = launch::open().map_err(|error| failed(error.to_string()))?;
     let concurrent = level == MPI_THREAD_MULTIPLE;
     if concurrent {
@@ -101,13 +103,14 @@ fn start(call: Primitive, level: c_int, entered_ns: u64) -> MpiResult {
         .map_err(|error| failed(error.to_string()))?;
     let process = Process {
         communicators,
-        datatypes: Datatypes::new(),
+        datatypes: Datatypes::comparing(check),
         groups: Table::new(Kind::Group),
         requests: Requests::new(),
         progress: Progress::default(),
         attached: AttachedBuffers::default(),
         scratch: Vec::new(),
         waiters: 0,
+        watch: (!place.launched).then(Watch::default),
         port,
         place,
     };

@@ -1,13 +1,16 @@
 //! Waiting inside a call: lends the core, and at MPI_THREAD_MULTIPLE lets go of the lock between two looks.
 //!
+//! A process without a launcher looks for deadlocks itself, while it waits and has nothing to do.
+//!
 //! Of several threads that wait at once, one at a time sleeps on the rank's wait word in NIC memory, as that word has one sleeper; the others sleep
 //! here, and it wakes them when it has been woken.
 
-use super::{Guard, Process, lock};
+use super::{Guard, Process, end, lock};
 use crate::communicator::meeting::Waiter;
 use crate::error::{MpiError, MpiResult};
 use mds::Primitive;
-use nic_emu::port::{Port, PortError, Stepped, Waiting};
+use nic_emu::hang::{HangDetector, HangReport, LOOK_PERIOD};
+use nic_emu::port::{Port, PortError, Stepped, Waiting, now_ns};
 use nic_emu::status::WaitingFor;
 use nic_emu::waiting::Pause;
 use std::sync::{Condvar, Mutex, PoisonError};
@@ -18,6 +21,25 @@ static SLEEPS: Mutex<bool> = Mutex::new(false);
 static WOKEN: Condvar = Condvar::new();
 /// How long the others sleep at most: as long as the one that may miss its wake-up.
 const LONGEST: Duration = Duration::from_millis(2);
+
+/// What the NIC thread of a launcher does beside running the NIC: looks for deadlocks.
+#[derive(Default)]
+pub(crate) struct Watch {
+    detector: HangDetector,
+    looked_at_ns: u64,
+}
+
+impl Watch {
+    /// Looks if it is time to; answers the report of a deadlock.
+    fn look(&mut self, port: &Port) -> Option<HangReport> {
+        let now = now_ns();
+        if now.saturating_sub(self.looked_at_ns) < LOOK_PERIOD.as_nanos() as u64 {
+            return None;
+        }
+        self.looked_at_ns = now;
+        self.detector.look(port.memory())
+    }
+}
 
 impl Guard {
     /// Whether other threads of the process may be waiting for this one to let go of the lock.
@@ -129,6 +151,19 @@ impl Guard {
         }
         if waiting.pause() == Pause::MaySleep {
             self.port.sleep();
+        }
+        if self.watch.is_some() {
+            self.look_for_deadlock();
+        }
+    }
+
+    /// Where no launcher does: looks whether this process waits for what never comes, now and then, and ends it if so.
+    #[cold]
+    #[inline(never)]
+    fn look_for_deadlock(&mut self) {
+        let Process { watch: Some(watch), port, .. } = &mut **self else { return };
+        if let Some(report) = watch.look(port) {
+            end::end_deadlocked(report);
         }
     }
 

@@ -133,6 +133,7 @@ impl Party {
                 tag: self.tag,
                 destination: self.peers.job_rank(to),
                 synchronous: false,
+                signature: 0,
             };
             // SAFETY: the caller's promise.
             let posted = unsafe {
@@ -153,11 +154,10 @@ impl Party {
     pub unsafe fn post_receive(&self, from: u32, data: *mut u8, bytes: usize) -> MpiResult<Pending> {
         with(|process| {
             let envelope = Envelope { context: self.context, source: from, tag: self.tag };
-            let peer = self.peers.job_rank(from);
+            let (peer, place) = ((self.peers.job_rank(from), self.comm), (data, bytes, 0));
             // SAFETY: the caller's promise.
-            let received = unsafe {
-                bcs_recv(process, self.call, &envelope, (peer, self.comm), data, bytes, Mode::NonBlocking)?
-            };
+            let received =
+                unsafe { bcs_recv(process, self.call, &envelope, peer, place, Mode::NonBlocking)? };
             process.progress.has_posted = true;
             let nic = match received {
                 Received::Request(request) => Some(request.0),
@@ -385,11 +385,13 @@ impl Pending {
         };
         self.nic = None;
         match self.room {
-            Some(room) if outcome.bytes > room => Poll::Ready(Err(MpiError::new(Problem::BlockTruncated {
-                sent: outcome.bytes,
-                room,
-                from: outcome.source,
-            }))),
+            Some(room) if outcome.length.bytes() > room => {
+                Poll::Ready(Err(MpiError::new(Problem::BlockTruncated {
+                    sent: outcome.length.bytes(),
+                    room,
+                    from: outcome.source,
+                })))
+            }
             _ => Poll::Ready(Ok(())),
         }
     }

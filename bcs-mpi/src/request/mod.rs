@@ -13,8 +13,10 @@ pub mod status;
 
 pub use status::Status;
 
+use crate::communicator::Communicators;
 use crate::constants::*;
 use crate::datatype::buffer::Staged;
+use crate::datatype::type_check;
 use crate::error::{MpiError, MpiResult, Problem};
 use crate::handle::{FIRST_INT, Kind, Stale, Table, pack, unpack};
 use crate::point_to_point::matched::Matched;
@@ -157,22 +159,55 @@ impl Finished {
         Self::well(Status { cancelled: outcome.cancelled, ..Status::EMPTY })
     }
 
-    /// The end of a receive with this much room.
+    /// The end of a receive of this communicator, with so much room, that told this of its type.
     #[inline]
-    pub fn received(outcome: &Outcome, room: u64) -> Self {
-        let status = Status::received(outcome, room);
-        let error = if outcome.bytes > room { Some(truncated(outcome, room)) } else { None };
-        Self { status, error, generalized: None }
+    pub fn received(
+        communicators: &Communicators,
+        comm: MPI_Comm,
+        outcome: &Outcome,
+        (room, told): (u64, u16),
+    ) -> Self {
+        let mut finished = Self::well(Status::received(outcome, room));
+        if outcome.length.is_to_be_looked_at(room) {
+            finished.error = wrong_message(communicators, comm, outcome, (room, told));
+        }
+        finished
     }
 }
 
 #[cold]
 fn truncated(outcome: &Outcome, room: u64) -> MpiError {
     MpiError::new(Problem::Truncated {
-        sent: outcome.bytes,
+        sent: outcome.length.bytes(),
         room,
         from: outcome.source as i32,
         tag: outcome.tag,
+    })
+}
+
+/// The error of a message that is longer than its receive, or of another type, if it is.
+#[cold]
+#[inline(never)]
+fn wrong_message(
+    communicators: &Communicators,
+    comm: MPI_Comm,
+    outcome: &Outcome,
+    wanted: (u64, u16),
+) -> Option<MpiError> {
+    let length = outcome.length;
+    if length.bytes() > wanted.0 {
+        return Some(truncated(outcome, wanted.0));
+    }
+    type_check::differ((length.bytes(), length.signature()), wanted).then(|| {
+        MpiError::new(Problem::TypesDiffer {
+            sent: type_check::told_name(length.signature()),
+            wanted: type_check::told_name(wanted.1),
+            from: outcome.source as i32,
+            tag: outcome.tag,
+            comm: communicators
+                .get(comm)
+                .map_or_else(|_| "a communicator that was freed".into(), |communicator| communicator.title()),
+        })
     })
 }
 
@@ -312,25 +347,31 @@ fn wrong(handle: MPI_Request, why: Stale) -> MpiError {
 }
 
 /// How a plain request ended.
-fn plain_end(outcome: &Outcome, about: &About, sends: bool) -> Finished {
+fn plain_end(process: &Process, outcome: &Outcome, about: &About, sends: bool) -> Finished {
     if sends {
         return Finished::sent(outcome);
     }
-    let mut finished = Finished::received(outcome, about.bytes);
-    finished.error = finished.error.map(|error| error.of(MPI_Comm(about.owner as usize)));
+    let comm = MPI_Comm(about.owner as usize);
+    let mut finished =
+        Finished::received(&process.communicators, comm, outcome, (about.bytes, about.signature));
+    finished.error = finished.error.map(|error| error.of(comm));
     finished
 }
 
 /// Looks whether a message is complete; after that it has nothing to tell any more.
 #[inline]
-fn look_at_message(port: &mut Port, message: &mut State) -> MpiResult<Option<Finished>> {
+fn look_at_message(
+    (port, communicators): (&mut Port, &Communicators),
+    message: &mut State,
+) -> MpiResult<Option<Finished>> {
     match message {
         State::Complete(finished) => Ok(Some(std::mem::replace(finished, Finished::well(Status::EMPTY)))),
         State::Send(nic, _) => Ok(port.test(*nic)?.as_ref().map(Finished::sent)),
         State::Receive(nic, staged) => {
-            let room = port.about(*nic).map_or(0, |about| about.bytes);
+            let about = port.about(*nic).copied().unwrap_or(About::NOTHING);
             let Some(outcome) = port.test(*nic)? else { return Ok(None) };
-            let finished = Finished::received(&outcome, room);
+            let (comm, room) = (MPI_Comm(about.owner as usize), (about.bytes, about.signature));
+            let finished = Finished::received(communicators, comm, &outcome, room);
             if let Some(staged) = staged {
                 // SAFETY: the request is complete only now, so its buffer is still the library's to write.
                 unsafe { staged.unpack(finished.status.bytes as usize) };
@@ -345,7 +386,7 @@ fn look_at_message(port: &mut Port, message: &mut State) -> MpiResult<Option<Fin
 fn look(process: &mut Process, state: &mut State) -> MpiResult<Option<Finished>> {
     match state {
         State::Complete(_) | State::Send(..) | State::Receive(..) => {
-            look_at_message(&mut process.port, state)
+            look_at_message((&mut process.port, &process.communicators), state)
         }
         State::Operation(operation) => match operation.advance(process) {
             Ok(status) => Ok(status.map(Finished::well)),
@@ -372,13 +413,13 @@ fn look_at(process: &mut Process, handle: MPI_Request) -> MpiResult<Option<Finis
     if let Some(nic) = process.plain(handle) {
         let Some(outcome) = process.port.look(nic)? else { return Ok(None) };
         let about = process.port.about(nic).copied().unwrap_or(About::NOTHING);
-        return Ok(Some(plain_end(&outcome, &about, process.port.is_send(nic))));
+        return Ok(Some(plain_end(process, &outcome, &about, process.port.is_send(nic))));
     }
-    let Process { port, requests, .. } = process;
+    let Process { port, requests, communicators, .. } = process;
     let request = requests.table.get_mut(handle.0).map_err(|why| no_request(port, handle, why))?;
     let comm = request.comm;
     if let Some(message) = request.state.message() {
-        let looked = look_at_message(port, message)?;
+        let looked = look_at_message((port, communicators), message)?;
         return Ok(looked.map(|finished| finished.of(comm)));
     }
     let state = &mut request.state;

@@ -45,7 +45,7 @@ impl Status {
         Self {
             source: outcome.source as c_int,
             tag: outcome.tag,
-            bytes: outcome.bytes.min(room),
+            bytes: outcome.length.bytes().min(room),
             cancelled: outcome.cancelled,
         }
     }
@@ -177,11 +177,13 @@ pub fn set_cancelled(status: &mut MPI_Status, cancelled: bool) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use nic_emu::descriptor::Length;
 
     #[test]
     fn a_status_keeps_sizes_of_more_than_four_gigabytes() {
         let mut status = MPI_Status { MPI_ERROR: 77, ..MPI_Status::default() };
-        let outcome = Outcome { source: 3, tag: 9, bytes: 5 << 32 | 8, cancelled: false };
+        let outcome =
+            Outcome { source: 3, tag: 9, length: Length::new(5 << 32 | 8, 0x8123), cancelled: false };
         // SAFETY: the status is writable.
         unsafe { Status::received(&outcome, u64::MAX).store(&mut status) };
         assert_eq!((status.MPI_SOURCE, status.MPI_TAG, status.MPI_ERROR), (3, 9, 77));

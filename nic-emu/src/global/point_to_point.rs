@@ -48,6 +48,7 @@ struct Incoming {
     destination: u32,
     destination_request: u32,
     destination_address: u64,
+    /// Source, tag, and the word of the length.
     status: (u32, i32, u64),
     bytes: u64,
     granted: u64,
@@ -205,7 +206,7 @@ impl PointToPointEngine {
             };
             let (node, _) = env.memory.place(message.origin)?;
             let send = &message.send;
-            let status = (send.source, send.tag, send.bytes);
+            let status = (send.source, send.tag, send.length().word());
             let (place, source_address) = place(send.payload);
             let bytes = send.bytes.min(posted.capacity);
             let destination = receive[3] as u32;

@@ -14,7 +14,7 @@ mod mover;
 mod one_node;
 mod several_nodes;
 
-use crate::hang::HangReport;
+use crate::hang::{HangReport, LOOK_PERIOD};
 use crate::memory::NicMemory;
 use crate::strobe_receiver::SliceError;
 use crate::waiting;
@@ -23,13 +23,14 @@ use bcs_core::Driven;
 use one_node::Ticker;
 use rustix::fd::OwnedFd;
 use several_nodes::Marcher;
+use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 /// How long the thread sleeps when there is no work: also how often it looks for a deadlock.
-const IDLE_SLEEP: Duration = Duration::from_millis(100);
+const IDLE_SLEEP: Duration = LOOK_PERIOD;
 
 /// What the NIC thread found that ends the job.
 #[derive(Clone, Debug)]
@@ -40,6 +41,25 @@ pub enum Finding {
     Slice(SliceError),
     /// The ranks ask for what cannot be done, as mismatched collectives, or the job's network fails: what the NIC says of it, in lines.
     Told(String),
+}
+
+/// The exit status of a job that a finding ends.
+pub const FINDING_STATUS: u8 = 125;
+
+impl fmt::Display for Finding {
+    /// As the user reads it, in lines.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Finding::Deadlock(report) => {
+                f.write_str(
+                    "deadlock: every rank that is in MPI waits, and nothing that is pending can ever match\n",
+                )?;
+                report.fmt(f)
+            }
+            Finding::Slice(error) => write!(f, "the NIC of the job had to stop: {error}"),
+            Finding::Told(text) => f.write_str(text),
+        }
+    }
 }
 
 struct Shared {

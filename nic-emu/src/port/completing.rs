@@ -5,6 +5,7 @@
 use super::posting::copy_small;
 use super::{Port, PortError};
 use crate::buffer_receiver::{self, Message};
+use crate::descriptor::Length;
 use crate::doorbell::RingKind;
 use crate::matching::Envelope;
 use crate::memory::{Corrupt, ENTRIES, FIRST_MATCHED_CONTEXT, NicMemory};
@@ -25,7 +26,7 @@ pub struct Outcome {
     /// The tag.
     pub tag: i32,
     /// Length of the message; more than the receive's capacity means that it was truncated.
-    pub bytes: u64,
+    pub length: Length,
     /// It was cancelled.
     pub cancelled: bool,
 }
@@ -58,7 +59,7 @@ impl Port {
             return Ok(None);
         }
         if let Some(Received { source, tag, bytes }) = self.take_received(request) {
-            return Ok(Some(Outcome { source, tag, bytes, cancelled: false }));
+            return Ok(Some(Outcome { source, tag, length: Length::new(bytes, 0), cancelled: false }));
         }
         self.test_other(request)
     }
@@ -69,8 +70,8 @@ impl Port {
         self.block().requests.get(request as usize).is_some_and(RequestSlot::is_pending)
     }
 
-    /// Takes a receive that is complete in the commonest way of all: a message that came in its descriptor, and fits. None if it is not, or
-    /// not yet: then [`Self::test`] says more.
+    /// Takes a receive that is complete in the commonest way of all: a message without a signature that came in its descriptor, and fits. None if
+    /// it is not, or not yet: then [`Self::test`] says more.
     #[inline(always)]
     pub fn take_received(&mut self, request: u32) -> Option<Received> {
         let (source, tag, bytes, payload) = self.slot(request).ok()?.inline_completion()?;
@@ -112,7 +113,7 @@ impl Port {
         Ok(Some(Outcome {
             source: completion.source,
             tag: completion.tag,
-            bytes: completion.bytes,
+            length: completion.length,
             cancelled: completion.cancelled,
         }))
     }
@@ -130,13 +131,15 @@ impl Port {
             Delivery::ByTransfer(transfer) => self.leave(transfer, request)?,
             Delivery::InSlot(payload) => {
                 if let Some((address, room)) = self.outstanding.place(request) {
-                    let bytes = completion.bytes.min(room) as usize;
+                    let bytes = completion.length.bytes().min(room) as usize;
                     // SAFETY: `post_receive`'s caller vouches for the buffer until now; a slot's payload is at least as long
                     // as any inline message.
                     unsafe { copy_small(payload.as_ptr(), address as *mut u8, bytes.min(payload.len())) };
                 }
             }
-            Delivery::InSlab { owner, slab } => return self.drain(request, owner, slab, completion.bytes),
+            Delivery::InSlab { owner, slab } => {
+                return self.drain(request, owner, slab, completion.length.bytes());
+            }
         }
         Ok(true)
     }
@@ -204,7 +207,7 @@ impl Port {
         Ok(found.map(|message| Outcome {
             source: message.send.source,
             tag: message.send.tag,
-            bytes: message.send.bytes,
+            length: message.send.length(),
             cancelled: false,
         }))
     }

@@ -5,7 +5,7 @@
 //! several times what one sweep over them does, which can also go past the caches ([`crate::channel::Stores`]).
 
 use super::{Port, PortError, Send};
-use crate::descriptor::{INLINE_BYTES, NO_REQUEST, Payload, SendDescriptor, encode_inline};
+use crate::descriptor::{INLINE_BYTES, Length, NO_REQUEST, Payload, SendDescriptor, encode_inline};
 use crate::doorbell::RingKind;
 use crate::memory::SEND_RING;
 use crate::slab::{PIPELINED_BYTES, SLAB_BYTES};
@@ -32,7 +32,8 @@ impl Port {
             let mut words = [0u64; INLINE_BYTES / 8];
             fill(words.as_mut_ptr().cast(), bytes);
             let peers = (send.source, send.destination);
-            self.post(RingKind::Send, &encode_inline(send.context, peers, send.tag, bytes as u64, words))?;
+            let length = Length::new(bytes as u64, send.signature);
+            self.post(RingKind::Send, &encode_inline(send.context, peers, send.tag, length, words))?;
             return Ok(true);
         }
         let descriptor = |slab| SendDescriptor {
@@ -40,6 +41,7 @@ impl Port {
             source: send.source,
             tag: send.tag,
             bytes: bytes as u64,
+            signature: send.signature,
             destination: send.destination,
             request: NO_REQUEST,
             synchronous: false,

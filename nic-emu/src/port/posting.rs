@@ -4,8 +4,8 @@
 
 use super::{Port, PortError};
 use crate::descriptor::{
-    AGREED_LIMIT, CollectiveDescriptor, CollectiveKind, INLINE_BYTES, NO_REQUEST, Payload, PointToPoint,
-    ReceiveDescriptor, SendDescriptor, encode_inline,
+    AGREED_LIMIT, CollectiveDescriptor, CollectiveKind, INLINE_BYTES, Length, NO_REQUEST, Payload,
+    PointToPoint, ReceiveDescriptor, SendDescriptor, encode_inline,
 };
 use crate::doorbell::RingKind;
 use crate::matching::Envelope;
@@ -35,6 +35,8 @@ pub struct Send {
     pub destination: u32,
     /// Complete only once matched.
     pub synchronous: bool,
+    /// What the receiver's library is told of the message's type, to compare it; 0 for nothing.
+    pub signature: u16,
 }
 
 /// What became of a posted send.
@@ -86,7 +88,8 @@ impl Port {
             // SAFETY: the caller's promise; the length was compared.
             let payload = unsafe { inline_words(data, bytes) };
             let peers = (send.source, send.destination);
-            self.post(RingKind::Send, &encode_inline(send.context, peers, send.tag, bytes as u64, payload))?;
+            let length = Length::new(bytes as u64, send.signature);
+            self.post(RingKind::Send, &encode_inline(send.context, peers, send.tag, length, payload))?;
             return Ok(Posted::Complete);
         }
         // SAFETY: the caller's promise.
@@ -121,6 +124,7 @@ impl Port {
             source: send.source,
             tag: send.tag,
             bytes: bytes as u64,
+            signature: send.signature,
             destination: send.destination,
             request,
             synchronous: send.synchronous,
@@ -146,10 +150,11 @@ impl Port {
         capacity: usize,
     ) -> Result<u32, PortError> {
         // SAFETY: the caller's promise.
-        unsafe { self.post_receive_of(envelope, (NOBODY, 0), buffer, capacity) }
+        unsafe { self.post_receive_of(envelope, (NOBODY, 0), 0, buffer, capacity) }
     }
 
-    /// [`Self::post_receive`] with the source's rank in the job (or `NOBODY`) and a word that says whose request it is.
+    /// [`Self::post_receive`] with the source's rank in the job (or `NOBODY`), a word that says whose request it is, and the signature of what
+    /// is to be received: both are there to be asked for with [`Port::about`].
     ///
     /// # Safety
     /// As [`Self::post_receive`].
@@ -158,6 +163,7 @@ impl Port {
         &mut self,
         envelope: &Envelope,
         (peer_in_job, owner): (u32, u64),
+        signature: u16,
         buffer: *mut u8,
         capacity: usize,
     ) -> Result<u32, PortError> {
@@ -170,6 +176,7 @@ impl Port {
             bytes: capacity as u64,
             address: buffer as u64,
             owner,
+            signature,
         };
         let request = self.arm(Purpose::Receive, about)?;
         let descriptor = ReceiveDescriptor {

@@ -3,7 +3,7 @@
 use crate::program::{Call, CollectiveCall, Program};
 use crate::random::Random;
 use crate::reference::reduced;
-use crate::rules::{Log, Message, Receive};
+use crate::rules::{Log, Message, Receive, signature};
 use nic_emu::board::{Board, Departure};
 use nic_emu::descriptor::{ANY_SOURCE, ANY_TAG, CollectiveKind};
 use nic_emu::matching::Envelope;
@@ -222,6 +222,7 @@ impl RankRun {
                     tag,
                     destination: destination as u32,
                     synchronous,
+                    signature: signature(tag),
                 };
                 // SAFETY: the buffer stays where it is until the request is complete.
                 match unsafe { self.port.post_send(&send, buffer.as_ptr(), bytes) }.unwrap() {
@@ -247,7 +248,7 @@ impl RankRun {
                         context,
                         Some(found.source as usize),
                         Some(found.tag),
-                        found.bytes as usize,
+                        found.length.bytes() as usize,
                         log,
                     );
                 }

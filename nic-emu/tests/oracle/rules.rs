@@ -48,6 +48,11 @@ impl Message {
     }
 }
 
+/// What a message of this tag tells of its type: with most tags something.
+pub fn signature(tag: i32) -> u16 {
+    (tag as u16).wrapping_mul(0x5555)
+}
+
 #[derive(Clone, Debug)]
 pub struct Receive {
     pub envelope: Envelope,
@@ -210,8 +215,14 @@ impl Log {
                 "a receive takes only what it may: {receive:?} {message:?}"
             );
             assert_eq!(
-                outcome.bytes, message.bytes as u64,
+                outcome.length.bytes(),
+                message.bytes as u64,
                 "receive {r} and message {m} agree on the length"
+            );
+            assert_eq!(
+                outcome.length.signature(),
+                signature(outcome.tag),
+                "message {m} keeps what was told of its type"
             );
             let kept = message.bytes.min(receive.capacity);
             assert!(
@@ -244,7 +255,8 @@ impl Log {
             let seen = self.messages.iter().enumerate().any(|(m, message)| {
                 message.destination == probe.rank
                     && message.envelope == envelope
-                    && message.bytes as u64 == probe.outcome.bytes
+                    && message.bytes as u64 == probe.outcome.length.bytes()
+                    && probe.outcome.length.signature() == signature(probe.outcome.tag)
                     && message.posted < probe.at
                     && receive_of
                         .get(&m)

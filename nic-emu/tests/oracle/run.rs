@@ -207,7 +207,14 @@ impl<M: Machine> Run<'_, M> {
         for i in 0..self.ranks.len() {
             // As many buffered messages to itself as it has slabs for them: all are buffered, so all those slabs are there.
             let data = [7; 100];
-            let send = Send { context, source: i as u32, tag: 99, destination: i as u32, synchronous: false };
+            let send = Send {
+                context,
+                source: i as u32,
+                tag: 99,
+                destination: i as u32,
+                synchronous: false,
+                signature: 0,
+            };
             for slab in 0..OF_MESSAGES {
                 // SAFETY: buffered, or else the test fails.
                 let posted =

@@ -168,6 +168,9 @@ is no such variable. *Tests* is how many of those done are called by the program
 function that is done is called as it should be, and with each wrong argument in turn, by a program made from a table
 (`tests/mpi/wrong_arguments.tbl`, which names the few that it leaves out, and why); and a test looks at the export of them all.
 
+The datatypes of a message and of its receive are compared where the user asks for it (`storm run --check-types`, [decisions.md](decisions.md)); those of
+collective calls always, as far as 16 bits of them tell.
+
 | chapter | | functions | done | missing | tests |
 |---:|---|---:|---:|---:|---:|
 {rows}

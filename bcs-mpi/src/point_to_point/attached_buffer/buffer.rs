@@ -8,6 +8,15 @@ use crate::error::{MpiError, MpiResult, Problem};
 use nic_emu::descriptor::INLINE_BYTES;
 use nic_emu::port::{Port, Posted, Send};
 
+/// A message that is to be sent from the buffer.
+pub(super) struct Message<'a> {
+    /// Which message of this process's buffers it is.
+    pub(super) number: u64,
+    pub(super) send: &'a Send,
+    pub(super) data: *const u8,
+    pub(super) bytes: usize,
+}
+
 /// A message that is under way from the buffer.
 #[derive(Debug)]
 struct Segment {
@@ -84,22 +93,16 @@ impl AttachedBuffer {
         MpiError::new(Problem::NoBufferSpace { wanted, size, free })
     }
 
-    /// Sends a message from here, as message `number` of this process's buffers. It must fit in the whole buffer with its overhead even when it would not need
+    /// Sends a message from here, and it must fit in the whole buffer with its overhead even when it would not need
     /// it, so that whether a program is right does not depend on timing.
     ///
     /// # Safety
-    /// `data` must be readable for `bytes` bytes.
+    /// The message must be readable.
     ///
     /// # Errors
     /// No room.
-    pub(super) unsafe fn send(
-        &mut self,
-        port: &mut Port,
-        number: u64,
-        send: &Send,
-        data: *const u8,
-        bytes: usize,
-    ) -> MpiResult {
+    pub(super) unsafe fn send(&mut self, port: &mut Port, message: &Message<'_>) -> MpiResult {
+        let &Message { send, data, bytes, .. } = message;
         let wanted = bytes.saturating_add(MPI_BSEND_OVERHEAD as usize);
         if let Some(size) = self.size.filter(|&size| wanted > size) {
             return Err(self.no_room(wanted, size));
@@ -111,22 +114,16 @@ impl AttachedBuffer {
         }
         match self.size {
             // SAFETY: the caller's promise.
-            None => unsafe { self.send_copy(port, number, send, data, bytes)? },
+            None => unsafe { self.send_copy(port, message)? },
             // SAFETY: as above.
-            Some(size) => unsafe { self.send_from_place(port, number, send, (data, bytes), (wanted, size))? },
+            Some(size) => unsafe { self.send_from_place(port, message, (wanted, size))? },
         }
         Ok(port.nudge(true)?)
     }
 
     /// [`Self::send`] from memory of its own.
-    unsafe fn send_copy(
-        &mut self,
-        port: &mut Port,
-        number: u64,
-        send: &Send,
-        data: *const u8,
-        bytes: usize,
-    ) -> MpiResult {
+    unsafe fn send_copy(&mut self, port: &mut Port, message: &Message<'_>) -> MpiResult {
+        let &Message { number, send, data, bytes } = message;
         // SAFETY: the caller's promise.
         let own: Box<[u8]> = unsafe { std::slice::from_raw_parts(data, bytes) }.into();
         self.reap(port)?;
@@ -141,9 +138,7 @@ impl AttachedBuffer {
     unsafe fn send_from_place(
         &mut self,
         port: &mut Port,
-        number: u64,
-        send: &Send,
-        (data, bytes): (*const u8, usize),
+        &Message { number, send, data, bytes }: &Message<'_>,
         (wanted, size): (usize, usize),
     ) -> MpiResult {
         let mut place = self.place(wanted, size);

@@ -10,7 +10,7 @@ use crate::environment::session;
 use crate::error::{MpiError, MpiResult, Owner, Problem};
 use crate::process::{self, Guard, Process};
 use crate::request::{Operation, State, Status};
-use buffer::AttachedBuffer;
+use buffer::{AttachedBuffer, Message};
 use mds::Primitive;
 use nic_emu::port::{Port, Send};
 use nic_emu::status::{NOBODY, WaitingFor};
@@ -110,17 +110,17 @@ pub(super) unsafe fn send(
     // A persistent send outlives its communicator.
     let session = process.communicators.get(comm).map_or(MPI_SESSION_NULL, |of| of.session);
     let Process { port, attached, .. } = process;
-    let number = attached.sent;
+    let message = Message { number: attached.sent, send, data, bytes };
     attached.sent += 1;
     for level in [Level::Communicator(comm), Level::Session(session), Level::Process] {
         if let Some(buffer) = attached.get(level) {
             // SAFETY: the caller's promise.
-            return unsafe { buffer.send(port, number, send, data, bytes) };
+            return unsafe { buffer.send(port, &message) };
         }
     }
     // As if the process had a buffer of no size.
     // SAFETY: as above.
-    unsafe { AttachedBuffer::new(0, Some(0)).send(port, number, send, data, bytes) }
+    unsafe { AttachedBuffer::new(0, Some(0)).send(port, &message) }
 }
 
 /// MPI_Buffer_attach, MPI_Comm_attach_buffer, MPI_Session_attach_buffer. The buffer is the library's until it is detached.
