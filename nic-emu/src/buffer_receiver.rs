@@ -6,13 +6,14 @@
 
 use crate::completer::Completer;
 use crate::descriptor::{
-    NO_REQUEST, Payload, PointToPoint, ReceiveDescriptor, SendDescriptor, is_buffered_inline, is_receive,
-    is_send,
+    Check, NO_REQUEST, Payload, PointToPoint, ReceiveDescriptor, SendDescriptor, is_buffered_inline,
+    is_receive, is_send,
 };
 use crate::dma_helper::DmaHelper;
 use crate::doorbell::RingKind;
 use crate::matching::Envelope;
 use crate::memory::{Corrupt, ENTRIES, FIRST_MATCHED_CONTEXT, NicMemory, RankBlock};
+use crate::mismatch;
 use crate::request::{Delivery, SLOT_PAYLOAD_BYTES};
 use crate::ring::{CELL_WORDS, Ring};
 
@@ -214,6 +215,11 @@ impl<'a, 'm> BufferReceiver<'a, 'm> {
             return Err(Corrupt { what: "posted receive", value: receive[0], limit: 0 });
         };
         let message = Message { origin, ..message_of_words(send)? };
+        if receive.check != Check::NONE && !mismatch::is_agreed(self.memory, local_index, &receive, &message)
+        {
+            // The job is over: neither end is completed.
+            return Ok(());
+        }
         if self.memory.local_index(origin)?.is_none() {
             return self.schedule_remote(local_index, &receive, &message);
         }

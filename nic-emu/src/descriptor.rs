@@ -2,9 +2,10 @@
 //!
 //! ```text
 //!  word   send                             receive                     collective
-//!   0     kind:8 mode:8 – | context:32     kind:8 – | context:32       kind:8 op:8 element:8 flags:8 | context:32
+//!   0     kind:8 mode:8 place:8 call:8     kind:8 – call:8              kind:8 op:8 element:8 flags:8
+//!         | context:32                     | context:32                | context:32
 //!   1     source:32 | tag:32               source:32 | tag:32          comm rank:32 | comm size:32
-//!   2     bytes:48 | signature:16          capacity in bytes           bytes
+//!   2     bytes:48 | signature:16          capacity:48 | signature:16  bytes
 //!   3     destination:32 | request:32      – | request:32              root:32 | request:32
 //!   4     payload, or address / slab       address                     payload, or address / slab
 //!   5     payload                          –                           payload
@@ -135,6 +136,60 @@ impl Payload {
     }
 }
 
+/// What both ends of a message have to say alike, where it is a collective's: then its length, too, is all that the receiver has room for
+/// (MPI-5.0, §8.6). The messages of programs are not checked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Check {
+    /// The call that the program made, as `mds::Primitive` numbers it, plus one; 0 where nothing is checked.
+    pub call: u8,
+    /// The type signature (`bcs-mpi`, `datatype::signature`); 0 matches any other.
+    pub signature: u16,
+}
+
+impl Check {
+    /// Nothing is checked.
+    pub const NONE: Self = Self { call: 0, signature: 0 };
+
+    /// Of a message of this call.
+    #[inline]
+    pub fn of(call: mds::Primitive, signature: u16) -> Self {
+        const { assert!(mds::Primitive::COUNT < u8::MAX as usize) };
+        Self { call: call.index() as u8 + 1, signature }
+    }
+
+    /// Whether a receive of this may take a message of that.
+    #[inline]
+    pub fn fits(self, other: Self) -> bool {
+        self.call == other.call
+            && (self.signature == other.signature || self.signature == 0 || other.signature == 0)
+    }
+}
+
+/// A word of a length and a check: a message that is checked has the check's signature in place of its own.
+#[inline]
+const fn measured(length: Length, check: Check) -> u64 {
+    match check.call {
+        0 => length.word(),
+        _ => Length::new(length.bytes(), check.signature).word(),
+    }
+}
+
+#[inline]
+const fn check_of(words: &[u64; CELL_WORDS]) -> Check {
+    match (low(words[0]) >> 24) as u8 {
+        0 => Check::NONE,
+        call => Check { call, signature: Length::from_word(words[2]).signature() },
+    }
+}
+
+#[inline]
+const fn signature_of(words: &[u64; CELL_WORDS]) -> u16 {
+    match (low(words[0]) >> 24) as u8 {
+        0 => Length::from_word(words[2]).signature(),
+        _ => 0,
+    }
+}
+
 /// A send descriptor: posted to the Buffer Sender, delivered by it to the destination's Buffer Receiver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SendDescriptor {
@@ -154,6 +209,8 @@ pub struct SendDescriptor {
     pub request: u32,
     /// True when the request completes only once the message is matched (`MPI_Ssend`).
     pub synchronous: bool,
+    /// What the receiver has to say alike.
+    pub check: Check,
     /// The bytes, or where they are.
     pub payload: Payload,
 }
@@ -169,6 +226,8 @@ pub struct ReceiveDescriptor {
     pub tag: i32,
     /// Room at `address`; a longer message is truncated and reported.
     pub capacity: u64,
+    /// What the sender has to say alike.
+    pub check: Check,
     /// The poster's request slot.
     pub request: u32,
     /// Where the message goes in the poster's memory.
@@ -331,11 +390,12 @@ impl SendDescriptor {
     #[inline]
     pub fn encode(&self) -> [u64; CELL_WORDS] {
         let (place, payload) = self.payload.encode();
-        let meta = SEND as u32 | (self.synchronous as u32) << 8 | (place as u32) << 16;
+        let call = (self.check.call as u32) << 24;
+        let meta = SEND as u32 | (self.synchronous as u32) << 8 | (place as u32) << 16 | call;
         [
             pair(meta, self.context),
             pair(self.source, self.tag as u32),
-            self.length().word(),
+            measured(self.length(), self.check),
             pair(self.destination, self.request),
             payload[0],
             payload[1],
@@ -373,9 +433,9 @@ impl ReceiveDescriptor {
     #[inline]
     pub fn encode(&self) -> [u64; CELL_WORDS] {
         [
-            pair(RECEIVE as u32, self.context),
+            pair(RECEIVE as u32 | (self.check.call as u32) << 24, self.context),
             pair(self.source, self.tag as u32),
-            self.capacity,
+            measured(Length::new(self.capacity, 0), self.check),
             pair(0, self.request),
             self.address,
             0,
@@ -409,17 +469,19 @@ impl PointToPoint {
                 source: low(words[1]),
                 tag: high(words[1]) as i32,
                 bytes: Length::from_word(words[2]).bytes(),
-                signature: Length::from_word(words[2]).signature(),
+                signature: signature_of(words),
                 destination: low(words[3]),
                 request: high(words[3]),
                 synchronous: (meta >> 8) as u8 != 0,
+                check: check_of(words),
                 payload: Payload::decode((meta >> 16) as u8, [words[4], words[5], words[6]])?,
             })),
             RECEIVE => Some(PointToPoint::Receive(ReceiveDescriptor {
                 context: high(words[0]),
                 source: low(words[1]),
                 tag: high(words[1]) as i32,
-                capacity: words[2],
+                capacity: Length::from_word(words[2]).bytes(),
+                check: check_of(words),
                 request: high(words[3]),
                 address: words[4],
             })),
@@ -503,10 +565,18 @@ mod tests {
         ]
     }
 
+    /// A message's own signature, or what is checked.
+    fn said() -> impl Strategy<Value = (u16, Check)> {
+        any::<(u8, u16)>().prop_map(|(call, signature)| match call {
+            0 => (signature, Check::NONE),
+            call => (0, Check { call, signature }),
+        })
+    }
+
     proptest! {
         #[test]
-        fn a_send_survives_its_cell(context: u32, source: u32, tag: i32, (bytes, signature) in (0..MESSAGE_LIMIT, any::<u16>()), destination: u32, request: u32, synchronous: bool, payload in payload()) {
-            let send = SendDescriptor { context, source, tag, bytes, signature, destination, request, synchronous, payload };
+        fn a_send_survives_its_cell(context: u32, source: u32, tag: i32, bytes in 0..MESSAGE_LIMIT, (signature, check) in said(), destination: u32, request: u32, synchronous: bool, payload in payload()) {
+            let send = SendDescriptor { context, source, tag, bytes, signature, destination, request, synchronous, check, payload };
             prop_assert_eq!(PointToPoint::decode(&send.encode()), Some(PointToPoint::Send(send)));
         }
 
@@ -515,13 +585,13 @@ mod tests {
             let mut payload = [0; INLINE_BYTES];
             payload.chunks_exact_mut(8).zip(words).for_each(|(chunk, word)| chunk.copy_from_slice(&word.to_ne_bytes()));
             let payload = Payload::Inline(payload);
-            let send = SendDescriptor { context, source, tag, bytes, signature, destination, request: NO_REQUEST, synchronous: false, payload };
+            let send = SendDescriptor { context, source, tag, bytes, signature, destination, request: NO_REQUEST, synchronous: false, check: Check::NONE, payload };
             prop_assert_eq!(encode_inline(context, (source, destination), tag, Length::new(bytes, signature), words), send.encode());
         }
 
         #[test]
-        fn a_receive_survives_its_cell(context: u32, source: u32, tag: i32, capacity: u64, request: u32, address: u64) {
-            let receive = ReceiveDescriptor { context, source, tag, capacity, request, address };
+        fn a_receive_survives_its_cell(context: u32, source: u32, tag: i32, capacity in 0..MESSAGE_LIMIT, (_, check) in said(), request: u32, address: u64) {
+            let receive = ReceiveDescriptor { context, source, tag, capacity, check, request, address };
             prop_assert_eq!(PointToPoint::decode(&receive.encode()), Some(PointToPoint::Receive(receive)));
         }
 

@@ -40,6 +40,8 @@ pub mod descriptor;
 #[cfg(not(loom))]
 pub mod dma_helper;
 #[cfg(not(loom))]
+pub mod edge;
+#[cfg(not(loom))]
 pub mod global;
 #[cfg(not(loom))]
 pub mod hang;

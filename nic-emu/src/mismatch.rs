@@ -3,11 +3,17 @@
 //! All members have to make the same call, with the same root, operation, size and type signature (MPI-5.0, §6.1). The arrival that differs from what
 //! others have begun is found where descriptors meet (`crate::collective_list`); whose fault it is nobody can know, so
 //! both sides are named, with all ranks that are known to stand there.
+//!
+//! Of a neighbourhood all members have to make the same call, but only the two ends of an edge have to agree on size and type signature (§8.6). They
+//! are found where the receiver's end meets the sender's: at the match of a message, or in the edge itself ([`crate::edge`]).
 
 use crate::abort;
 use crate::arith::{ElementType, ReduceOp};
+use crate::buffer_receiver::Message;
 use crate::collective_list::operation;
-use crate::descriptor::{CollectiveDescriptor, CollectiveKind, OF_PROGRAM, OF_REDUCTION};
+use crate::descriptor::{
+    Check, CollectiveDescriptor, CollectiveKind, OF_PROGRAM, OF_REDUCTION, ReceiveDescriptor,
+};
 use crate::hang::{communicator, counted, ranks_text};
 use crate::memory::NicMemory;
 use mds::Primitive;
@@ -32,6 +38,67 @@ pub(crate) fn tell(memory: &NicMemory, local_index: u32, late: &CollectiveDescri
     if let Some(text) = describe(memory, local_index, late, instance) {
         abort::say_of_nic(memory, &text);
     }
+}
+
+/// One end of an edge: what a member sends along it, or wants to receive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct End {
+    /// Its rank in the job.
+    pub rank: u32,
+    /// The call, and the signature of what goes along the edge.
+    pub check: Check,
+    /// The bytes.
+    pub bytes: u64,
+}
+
+impl End {
+    /// Whether both ends say the same.
+    #[inline]
+    pub fn fits(&self, other: &End) -> bool {
+        self.bytes == other.bytes && self.check.fits(other.check)
+    }
+}
+
+/// Says in NIC memory that two ends of an edge of this context's communicator do not fit.
+#[cold]
+pub fn tell_edge(memory: &NicMemory, context: u32, sender: &End, receiver: &End) {
+    let text = format!(
+        "neighbourhood collectives of {} that do not fit: all its ranks have to make the same calls in the same order, and both ends of an edge have to say the same of size and type signature\n  rank {} sends to rank {}: {}\n  rank {} receives from rank {}: {}",
+        communicator(context),
+        sender.rank,
+        receiver.rank,
+        called_at(sender),
+        receiver.rank,
+        sender.rank,
+        called_at(receiver),
+    );
+    abort::say_of_nic(memory, &text);
+}
+
+fn called_at(end: &End) -> Called {
+    Called {
+        call: (end.check.call as u32).wrapping_sub(1),
+        kind: CollectiveKind::Board as u32,
+        operation: end.check.signature as u32,
+        root: 0,
+        bytes: end.bytes,
+    }
+}
+
+/// Whether a receive that is checked fits the message that it would take; if not, that is told.
+pub(crate) fn is_agreed(
+    memory: &NicMemory,
+    local_index: u32,
+    receive: &ReceiveDescriptor,
+    message: &Message,
+) -> bool {
+    let sender = End { rank: message.origin, check: message.send.check, bytes: message.send.bytes };
+    let receiver = End { rank: memory.job_rank(local_index), check: receive.check, bytes: receive.capacity };
+    let fits = sender.fits(&receiver);
+    if !fits {
+        tell_edge(memory, receive.context, &sender, &receiver);
+    }
+    fits
 }
 
 fn describe(
@@ -148,6 +215,17 @@ mod tests {
     fn called(call: Primitive, kind: CollectiveKind, operation: (u8, u8), bytes: u64) -> String {
         let operation = operation.0 as u32 | (operation.1 as u32) << 8;
         Called { call: call.index() as u32, kind: kind as u32, operation, root: 2, bytes }.to_string()
+    }
+
+    #[test]
+    fn ends_of_an_edge_fit_with_the_same_call_size_and_signature() {
+        let end = |call, signature, bytes| End { rank: 0, check: Check::of(call, signature), bytes };
+        let one = end(Primitive::NeighborAlltoall, 0x0104, 8);
+        assert!(one.fits(&one) && one.fits(&end(Primitive::NeighborAlltoall, 0, 8)));
+        assert!(!one.fits(&end(Primitive::NeighborAllgather, 0x0104, 8)));
+        assert!(!one.fits(&end(Primitive::NeighborAlltoall, 0x0204, 8)));
+        assert!(!one.fits(&end(Primitive::NeighborAlltoall, 0x0104, 4)));
+        assert_eq!(called_at(&one).to_string(), "MPI_Neighbor_alltoall, 8 bytes of 4-byte integers");
     }
 
     #[test]

@@ -41,13 +41,55 @@ static void mismatch_under_way(const char *how, int odd, int *sent, int *receive
     MPI_Wait(&request, MPI_STATUS_IGNORE);
 }
 
+/* A collective of neighbours on a ring, of which rank 1 calls something else than the others. */
+static void neighbour_mismatch(const char *how, int odd, int *sent, int *received)
+{
+    MPI_Comm ring;
+    MPI_Request request = MPI_REQUEST_NULL;
+    MPI_Datatype types[2] = {odd ? MPI_FLOAT : MPI_INT, odd ? MPI_FLOAT : MPI_INT}, type = types[0];
+    int round = 1, counts[2] = {odd ? 2 : 1, odd ? 2 : 1}, two[2] = {2, 2}, places[2] = {0, 2}, large = odd ? 100000 : 200000;
+    MPI_Aint bytes[2] = {0, 8};
+    MPI_Cart_create(MPI_COMM_WORLD, 1, &size, &round, 0, &ring);
+    /* Once as it should be. */
+    MPI_Neighbor_alltoall(sent, 1, MPI_INT, received, 1, MPI_INT, ring);
+    if (!strcmp(how, "edge_call") && odd)
+        MPI_Neighbor_allgather(sent, 1, MPI_INT, received, 1, MPI_INT, ring);
+    else if (!strcmp(how, "edge_call"))
+        MPI_Neighbor_alltoall(sent, 1, MPI_INT, received, 1, MPI_INT, ring);
+    else if (!strcmp(how, "edge_count"))
+        MPI_Neighbor_alltoall(sent, counts[0], MPI_INT, received, counts[0], MPI_INT, ring);
+    else if (!strcmp(how, "edge_type"))
+        MPI_Neighbor_allgather(sent, 1, type, received, 1, type, ring);
+    else if (!strcmp(how, "edge_large"))
+        MPI_Neighbor_alltoall(sent, large, MPI_INT, received, large, MPI_INT, ring);
+    else if (!strcmp(how, "edge_v"))
+        MPI_Neighbor_alltoallv(sent, counts, places, MPI_INT, received, counts, places, MPI_INT, ring);
+    else if (!strcmp(how, "edge_w"))
+        MPI_Neighbor_alltoallw(sent, two, bytes, types, received, two, bytes, types, ring);
+    else if (!strcmp(how, "edge_call_i") && odd)
+        MPI_Ineighbor_allgather(sent, 1, MPI_INT, received, 1, MPI_INT, ring, &request);
+    else if (!strcmp(how, "edge_call_i"))
+        MPI_Ineighbor_alltoall(sent, 1, MPI_INT, received, 1, MPI_INT, ring, &request);
+    else if (!strcmp(how, "edge_count_i"))
+        MPI_Ineighbor_allgatherv(sent, counts[0], MPI_INT, received, counts, places, MPI_INT, ring, &request);
+    else if (!strcmp(how, "edge_large_i"))
+        MPI_Ineighbor_alltoall(sent, large, MPI_INT, received, large, MPI_INT, ring, &request);
+    else if (!strcmp(how, "edge_type_init")) {
+        MPI_Neighbor_alltoall_init(sent, 1, type, received, 1, type, ring, MPI_INFO_NULL, &request);
+        MPI_Start(&request);
+    }
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+}
+
 /* A collective of which rank 1 calls something else than the others. */
 static void mismatch(const char *how)
 {
     static int sent[200000], received[200000];
     MPI_Comm comm = MPI_COMM_WORLD;
     int odd = rank == 1;
-    if (!strcmp(how, "call")) {
+    if (!strncmp(how, "edge_", 5))
+        neighbour_mismatch(how, odd, sent, received);
+    else if (!strcmp(how, "call")) {
         if (odd)
             MPI_Bcast(sent, 1, MPI_INT, 0, comm);
         else

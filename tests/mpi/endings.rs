@@ -180,3 +180,71 @@ fn collectives_that_do_not_fit_are_told_with_both_sides() {
         assert!(others.is_some_and(|line| line.contains('0') || line.contains('2')), "{what}: {finding}");
     }
 }
+
+/// What differs between rank 1 and its neighbours on a ring, and what both ends of an edge between them have to be told of.
+const EDGE_MISMATCHES: &[(&str, &str, &str)] = &[
+    (
+        "edge_call",
+        "MPI_Neighbor_allgather, 4 bytes of 4-byte integers",
+        "MPI_Neighbor_alltoall, 4 bytes of 4-byte integers",
+    ),
+    (
+        "edge_count",
+        "MPI_Neighbor_alltoall, 8 bytes of 4-byte integers",
+        "MPI_Neighbor_alltoall, 4 bytes of 4-byte integers",
+    ),
+    (
+        "edge_type",
+        "MPI_Neighbor_allgather, 4 bytes of 4-byte floating point numbers",
+        "MPI_Neighbor_allgather, 4 bytes of 4-byte integers",
+    ),
+    (
+        "edge_large",
+        "MPI_Neighbor_alltoall, 400000 bytes of 4-byte integers",
+        "MPI_Neighbor_alltoall, 800000 bytes of 4-byte integers",
+    ),
+    (
+        "edge_v",
+        "MPI_Neighbor_alltoallv, 8 bytes of 4-byte integers",
+        "MPI_Neighbor_alltoallv, 4 bytes of 4-byte integers",
+    ),
+    (
+        "edge_w",
+        "MPI_Neighbor_alltoallw, 8 bytes of 4-byte floating point numbers",
+        "MPI_Neighbor_alltoallw, 8 bytes of 4-byte integers",
+    ),
+    (
+        "edge_call_i",
+        "MPI_Ineighbor_allgather, 4 bytes of 4-byte integers",
+        "MPI_Ineighbor_alltoall, 4 bytes of 4-byte integers",
+    ),
+    (
+        "edge_count_i",
+        "MPI_Ineighbor_allgatherv, 8 bytes of 4-byte integers",
+        "MPI_Ineighbor_allgatherv, 4 bytes of 4-byte integers",
+    ),
+    (
+        "edge_large_i",
+        "MPI_Ineighbor_alltoall, 400000 bytes of 4-byte integers",
+        "MPI_Ineighbor_alltoall, 800000 bytes of 4-byte integers",
+    ),
+    (
+        "edge_type_init",
+        "MPI_Neighbor_alltoall_init, 4 bytes of 4-byte floating point numbers",
+        "MPI_Neighbor_alltoall_init, 4 bytes of 4-byte integers",
+    ),
+];
+
+#[test]
+fn neighbours_whose_calls_do_not_fit_are_told_with_both_ends_of_an_edge() {
+    for (what, of_one, of_other) in EDGE_MISMATCHES {
+        let ended = end(3, what);
+        let finding = ended.finding.as_ref().unwrap_or_else(|| panic!("{what}: {ended:#?}"));
+        assert!(finding.starts_with("neighbourhood collectives of communicator "), "{finding}");
+        let line = |start: &str, end: &str| {
+            finding.lines().any(|line| line.starts_with(start) && line.ends_with(&format!(": {end}")))
+        };
+        assert!(line("  rank 1 ", of_one), "{what}: {finding}");
+        assert!(line("  rank 0 ", of_other) || line("  rank 2 ", of_other), "{what}: {finding}");
+    }
+}

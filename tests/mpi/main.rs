@@ -59,6 +59,12 @@ fn neighbours_get_what_was_sent_along_their_edge() {
 }
 
 #[test]
+fn neighbours_get_it_in_fixed_slices_too() {
+    let slice = SliceLength::Fixed(Duration::from_micros(200));
+    holds("neighbourhoods", &Job { slice, ..Job::of(2) });
+}
+
+#[test]
 fn operations_of_the_program_are_applied_in_the_order_of_ranks() {
     holds_with("operations", &[1, 2, 5, 8]);
 }

@@ -17,6 +17,7 @@ pub mod extended;
 pub mod forms;
 pub mod gather;
 pub mod inter;
+pub mod neighbourhood;
 pub mod operand;
 pub mod operation;
 pub mod policy;
@@ -25,6 +26,7 @@ pub mod reduce_scatter;
 pub mod reduction;
 pub mod scan;
 pub mod scatter;
+pub mod side;
 mod stream;
 mod tree;
 

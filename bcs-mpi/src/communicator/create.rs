@@ -15,10 +15,13 @@ use crate::handle::{Kind, Stale};
 use crate::point_to_point::attached_buffer::{self, Level};
 use crate::process::{self, Guard, Process};
 use crate::topology::Topology;
+use crate::topology::neighbours::Neighbours;
+use crate::topology::wiring::Wiring;
 use mds::Primitive;
 use nic_emu::global::groups;
 use nic_emu::memory::NicMemory;
 use nic_emu::port::PortError;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 /// Takes contexts for `count` communicators, and answers the first; [`nth_context`] tells the others. Nodes of a job take turns: those that different nodes
@@ -95,6 +98,15 @@ impl Process {
     }
 }
 
+impl Communicator {
+    /// Gives a new communicator what it is made with.
+    pub(super) fn take_in(&mut self, kin: Kin) {
+        let Kin { attributes, topology, hints } = kin;
+        self.neighbours = topology.as_ref().map(|topology| Arc::new(Neighbours::of(topology, self.rank)));
+        (self.attributes, self.topology, self.hints) = (attributes, topology, hints);
+    }
+}
+
 /// A communicator of this group, in which this process has a rank.
 pub(super) fn make(
     process: &Process,
@@ -127,6 +139,8 @@ pub(super) fn make(
         sequence: 0,
         attributes: Attributes::default(),
         topology: None,
+        neighbours: None,
+        wiring: Wiring::Unmade,
         hints: Hints::default(),
         session: parent.session,
     }))
@@ -148,7 +162,7 @@ pub(crate) fn with_topology(
     let first = agree(process, call, comm, |process| take_contexts(process, parts.0))?;
     let mut new = make(process, comm, group, nth_context(process, first, parts.1))?;
     if let Some(new) = &mut new {
-        (new.attributes, new.topology, new.hints) = (kin.attributes, kin.topology, kin.hints);
+        new.take_in(kin);
     }
     store(process, new)
 }
@@ -236,6 +250,9 @@ pub fn free(comm: &mut MPI_Comm) -> MpiResult {
         Err(why) => return Err(wrong(*comm, why)),
     };
     *comm = MPI_COMM_NULL;
+    if let Wiring::Made(wires) = &freed.wiring {
+        wires.close(&mut process.port);
+    }
     if let Ok(local) = process.communicators.remove(freed.local_comm) {
         error_handlers::release(local.error_handler)?;
     }

@@ -66,7 +66,7 @@ pub fn idup(call: Primitive, comm: MPI_Comm, info: MPI_Info) -> MpiResult<(MPI_C
     }
     let mut new = make(&process, comm, group, u32::from_ne_bytes(*chosen))?;
     if let Some(new) = &mut new {
-        (new.attributes, new.topology, new.hints) = (kin.attributes, kin.topology, kin.hints);
+        new.take_in(kin);
     }
     let new = store(&mut process, new)?;
     let operation = Box::new(Duplication { new, chosen, is_root: rank == 0, waits });

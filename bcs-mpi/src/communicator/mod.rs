@@ -26,11 +26,14 @@ use crate::group::Group;
 use crate::handle::{Kind, Stale, Table};
 use crate::process::{self, Process};
 use crate::topology::Topology;
+use crate::topology::neighbours::Neighbours;
+use crate::topology::wiring::Wiring;
 use hints::Hints;
 use nic_emu::hang::{WORLD_CONTEXT, self_context};
 use nic_emu::memory::NicMemory;
 use nic_emu::port::PortError;
 use std::ffi::c_int;
+use std::sync::Arc;
 
 /// A communicator.
 #[derive(Debug)]
@@ -63,6 +66,10 @@ pub struct Communicator {
     pub attributes: Attributes,
     /// Its topology, if it has one.
     pub topology: Option<Topology>,
+    /// This process's neighbours in that.
+    pub neighbours: Option<Arc<Neighbours>>,
+    /// The edges to them in NIC memory.
+    pub wiring: Wiring,
     /// The hints that the program gave.
     pub hints: Hints,
     /// The session that it comes from, by its group or its parent; MPI_SESSION_NULL if none.
@@ -182,6 +189,8 @@ impl Communicators {
             sequence: 0,
             attributes: Attributes::default(),
             topology: None,
+            neighbours: None,
+            wiring: Wiring::Unmade,
             hints: Hints::default(),
             session: MPI_SESSION_NULL,
         };

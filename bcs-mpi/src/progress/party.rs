@@ -16,9 +16,9 @@ use crate::group::Group;
 use crate::process::Process;
 use mds::Primitive;
 use nic_emu::board::Board;
-use nic_emu::descriptor::CollectiveKind;
+use nic_emu::descriptor::{Check, CollectiveKind};
 use nic_emu::matching::Envelope;
-use nic_emu::port::{Awaits, Collective, PortError, Release, Send};
+use nic_emu::port::{Awaits, Collective, PortError, Posted, Release, Send};
 use nic_emu::status::{NOBODY, WaitingFor};
 use std::cell::Cell;
 use std::future::poll_fn;
@@ -29,6 +29,11 @@ use std::task::{Context, Poll};
 const CALL_BITS: u32 = 8;
 const _: () =
     assert!(Primitive::COUNT < 1 << CALL_BITS, "a tag has no room for more calls, and none for the wildcard");
+
+/// The tag of an operation's messages: a complement, so negative, and never ANY_TAG, as no call has the highest number.
+fn tag(sequence: u32, call: Primitive) -> i32 {
+    !((sequence << CALL_BITS | call.index() as u32) & i32::MAX as u32).cast_signed()
+}
 
 /// The members of a communicator in one collective operation.
 #[derive(Clone, Debug)]
@@ -67,8 +72,7 @@ impl Party {
             size: communicator.peer_count,
             context: communicator.context + 1,
             sequence,
-            // The complement: negative, and never ANY_TAG, as no call has the highest number.
-            tag: !((sequence << CALL_BITS | call.index() as u32) & i32::MAX as u32).cast_signed(),
+            tag: tag(sequence, call),
             call,
             peers: communicator.peers.clone(),
             local: communicator.local,
@@ -165,6 +169,132 @@ impl Party {
             };
             Ok(Pending { nic, room: Some(bytes as u64) })
         })
+    }
+
+    /// The same for messages along the edges of a topology ([`Self::post_send_along`]): their tag is that of the operation whatever the call is, so that they
+    /// meet, and the calls are compared.
+    pub fn in_neighbourhood(self) -> Self {
+        Self { tag: tag(self.sequence, Primitive::NeighborAlltoall), ..self }
+    }
+
+    /// The same for the messages that tell of edges.
+    pub fn for_wiring(self) -> Self {
+        Self { tag: tag(self.sequence, Primitive::NeighborAllgather), ..self }
+    }
+
+    /// The call.
+    pub fn call(&self) -> Primitive {
+        self.call
+    }
+
+    /// A member's rank in the job.
+    pub fn job_rank(&self, member: u32) -> u32 {
+        self.peers.job_rank(member)
+    }
+
+    /// The context of its messages.
+    pub fn context(&self) -> u32 {
+        self.context
+    }
+
+    /// What both ends of an edge have to say alike of a block of this signature.
+    pub fn check(&self, signature: u16) -> Check {
+        Check::of(self.call, signature)
+    }
+
+    /// Posts a send along an edge: of as many bytes as the member at its other end receives, of a type with the same signature, in the same
+    /// call. Otherwise the NIC ends the job, and says why.
+    ///
+    /// # Safety
+    /// `data` must be readable for `bytes` bytes until the answer is ready.
+    ///
+    /// # Errors
+    /// The NIC fails.
+    pub unsafe fn post_send_along(
+        &self,
+        to: u32,
+        signature: u16,
+        data: *const u8,
+        bytes: usize,
+    ) -> MpiResult<Pending> {
+        // SAFETY: the caller's promise.
+        let nic = with(|process| unsafe { self.send_along(process, to, signature, data, bytes) })?;
+        Ok(Pending { nic, room: None })
+    }
+
+    /// [`Self::post_send_along`] in a call that has the process; answers the NIC's request, if it is not complete.
+    ///
+    /// # Safety
+    /// As there.
+    ///
+    /// # Errors
+    /// The NIC fails.
+    pub unsafe fn send_along(
+        &self,
+        process: &mut Process,
+        to: u32,
+        signature: u16,
+        data: *const u8,
+        bytes: usize,
+    ) -> MpiResult<Option<u32>> {
+        let (context, source, tag) = (self.context, self.rank, self.tag);
+        let destination = self.peers.job_rank(to);
+        let send = Send { context, source, tag, destination, synchronous: false, signature: 0 };
+        // SAFETY: the caller's promise.
+        let posted = unsafe { process.port.post_checked_send(&send, self.check(signature), data, bytes)? };
+        process.progress.has_posted = true;
+        match posted {
+            Posted::Complete => {
+                process.port.nudge(false)?;
+                Ok(None)
+            }
+            Posted::Request(request) => {
+                process.port.label(request, (to, send.destination), self.comm.0 as u64);
+                process.port.nudge(true)?;
+                Ok(Some(request))
+            }
+        }
+    }
+
+    /// Posts a receive along an edge: of all that the member at its other end sends, as [`Self::post_send_along`].
+    ///
+    /// # Safety
+    /// `data` must be writable for `bytes` bytes, and used by nobody else, until the answer is ready.
+    ///
+    /// # Errors
+    /// The NIC fails.
+    pub unsafe fn post_receive_along(
+        &self,
+        from: u32,
+        signature: u16,
+        data: *mut u8,
+        bytes: usize,
+    ) -> MpiResult<Pending> {
+        // SAFETY: the caller's promise.
+        let request = with(|process| unsafe { self.receive_along(process, from, signature, data, bytes) })?;
+        Ok(Pending { nic: Some(request), room: Some(bytes as u64) })
+    }
+
+    /// [`Self::post_receive_along`] in a call that has the process; answers the NIC's request.
+    ///
+    /// # Safety
+    /// As there.
+    ///
+    /// # Errors
+    /// The NIC fails.
+    pub unsafe fn receive_along(
+        &self,
+        process: &mut Process,
+        from: u32,
+        signature: u16,
+        data: *mut u8,
+        bytes: usize,
+    ) -> MpiResult<u32> {
+        let envelope = Envelope { context: self.context, source: from, tag: self.tag };
+        let (check, peer) = (self.check(signature), (self.peers.job_rank(from), self.comm.0 as u64));
+        process.progress.has_posted = true;
+        // SAFETY: the caller's promise.
+        Ok(unsafe { process.port.post_checked_receive(&envelope, check, peer, data, bytes)? })
     }
 
     /// Sends bytes to a member.

@@ -8,12 +8,15 @@ pub mod dims;
 pub mod distributed;
 pub mod graph;
 pub mod grid;
+pub mod neighbours;
+pub mod wiring;
 
 use crate::communicator::Communicator;
 use crate::constants::*;
 use crate::error::{MpiError, MpiResult};
 use crate::process::{self, Process};
 use grid::Grid;
+use neighbours::Neighbours;
 use std::ffi::c_int;
 use std::sync::Arc;
 
@@ -69,29 +72,16 @@ fn named(rank: Option<u32>) -> c_int {
     rank.map_or(MPI_PROC_NULL, |rank| rank as c_int)
 }
 
-/// The sources and the destinations of this process in neighbourhood collectives, in the standard's order (§8.6): in a grid the neighbours one step
-/// back and one step on, dimension by dimension, MPI_PROC_NULL beyond a border; in a graph the neighbours in the order in which they were given, as
-/// sources and as destinations; in a distributed graph what MPI_Dist_graph_neighbors answers.
+/// The neighbours of this process in neighbourhood collectives of a communicator.
 ///
 /// # Errors
 /// No such communicator, or one without a topology.
-pub fn neighbours(process: &Process, comm: MPI_Comm) -> MpiResult<(Vec<c_int>, Vec<c_int>)> {
+pub fn neighbours(process: &Process, comm: MPI_Comm) -> MpiResult<Arc<Neighbours>> {
     let communicator = process.communicator(comm)?;
-    let all = |of: &[u32]| -> Vec<c_int> { of.iter().map(|&rank| rank as c_int).collect() };
-    Ok(match &communicator.topology {
-        Some(Topology::Cartesian(grid)) => {
-            let steps = (0..grid.dims.len()).flat_map(|dimension| [(dimension, -1), (dimension, 1)]);
-            let peers: Vec<c_int> =
-                steps.map(|(d, steps)| named(grid.neighbour(communicator.rank, d, steps))).collect();
-            (peers.clone(), peers)
-        }
-        Some(Topology::Graph(graph)) => {
-            let peers = all(graph.neighbours(communicator.rank));
-            (peers.clone(), peers)
-        }
-        Some(Topology::Distributed(of)) => (all(&of.sources), all(&of.destinations)),
-        None => return Err(wrong_topology(communicator, "a topology")),
-    })
+    match &communicator.neighbours {
+        Some(neighbours) => Ok(neighbours.clone()),
+        None => Err(wrong_topology(communicator, "a topology")),
+    }
 }
 
 /// The rank of an argument in a communicator.

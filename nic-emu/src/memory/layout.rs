@@ -3,6 +3,7 @@
 use super::{Corrupt, Word, Word64};
 use crate::collective::{INSTANCE_BYTES, MEMBER_BYTES};
 use crate::doorbell::COUNTER_BITS;
+use crate::edge::{EDGES, Edge};
 use crate::lane::LANE_BYTES;
 use crate::pool::FreeList;
 use crate::queue::{MatchQueues, Queue};
@@ -257,6 +258,7 @@ pub struct Layout {
     pub(super) instance_stride: usize,
     pub(super) windows: usize,
     pub(super) lanes: usize,
+    pub(super) edges: usize,
     pub(super) groups: usize,
     pub(super) group_stride: usize,
     pub(super) board: usize,
@@ -298,6 +300,7 @@ impl Layout {
         let instances = region(INSTANCES * instance_stride);
         let windows = region(WINDOWS * WINDOW_BYTES);
         let lanes = region(local * LANE_BYTES);
+        let edges = region(local * EDGES * size_of::<Edge>());
         // What only jobs of several nodes have: every node has a rank, so there are at most so many others.
         let other_nodes = (job_ranks - local_ranks) as usize;
         let group_stride = if other_nodes == 0 { 0 } else { (1 + (other_nodes + 1).div_ceil(64)) * 8 };
@@ -319,6 +322,7 @@ impl Layout {
             instance_stride,
             windows,
             lanes,
+            edges,
             groups,
             group_stride,
             board,
@@ -347,7 +351,7 @@ mod tests {
         #[test]
         fn regions_are_page_aligned_disjoint_and_inside(local in 1u32..600, remote in 0u32..5000, emds in 0usize..100_000) {
             let layout = Layout::new(local, local + remote, [emds, emds / 2]).unwrap();
-            let starts = [layout.control, layout.doorbells, layout.places, layout.ranks, layout.entries, layout.transfers, layout.instances, layout.windows, layout.lanes, layout.groups, layout.board, layout.emds[0], layout.emds[1], layout.bytes];
+            let starts = [layout.control, layout.doorbells, layout.places, layout.ranks, layout.entries, layout.transfers, layout.instances, layout.windows, layout.lanes, layout.edges, layout.groups, layout.board, layout.emds[0], layout.emds[1], layout.bytes];
             for pair in starts.windows(2) {
                 prop_assert!(pair[0] <= pair[1] && pair[0] % PAGE == 0);
             }

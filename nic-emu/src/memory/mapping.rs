@@ -4,6 +4,7 @@ use super::layout::{Control, Header, Layout, LayoutError, MAGIC, RankBlock, chec
 use super::{BOARD_BYTES, Corrupt, ENTRIES, GROUPS, INSTANCES, REQUESTS, TRANSFERS, WINDOWS};
 use crate::collective::{Instance, Member};
 use crate::doorbell::HeadsWord;
+use crate::edge::{EDGES, Edge};
 use crate::request::RequestSlot;
 use crate::ring::Cell;
 use crate::slab::{BUFFERED_BYTES, Filled, SLAB_BYTES, SLABS};
@@ -344,6 +345,15 @@ impl NicMemory {
         let i = checked("local rank", local_index, self.layout.local_ranks as usize)?;
         // SAFETY: the region holds a lane per local rank and the index was checked.
         Ok(unsafe { self.base.add(self.layout.lanes + i * crate::lane::LANE_BYTES) })
+    }
+
+    /// An edge along which a local rank receives.
+    #[inline]
+    pub fn edge(&self, local_index: u32, edge: u32) -> Result<&Edge, Corrupt> {
+        let rank = checked("local rank", local_index, self.layout.local_ranks as usize)?;
+        let i = rank * EDGES + checked("edge", edge, EDGES)?;
+        // SAFETY: the region holds `EDGES` edges per local rank and both indices were checked.
+        Ok(unsafe { self.at(self.layout.edges + i * size_of::<Edge>()) })
     }
 
     /// The words of a context's group: its context plus one, then a bit per node. None on one node.

@@ -10,6 +10,8 @@
 //!               transfers         messages under way by rendezvous                  320 bytes each
 //!               instances         collectives under way, a member per local rank
 //!               windows           slots for pipelined copies
+//!               lanes             what flows through them to other members
+//!               edges             cells of neighbours in topologies                 576 bytes each
 //!               groups            nodes of each communicator                       jobs of several nodes only
 //!               board             what collectives brought from other nodes        jobs of several nodes only
 //!               emds              ring of slice records (mds::emds)

@@ -83,10 +83,35 @@ impl Port {
         first: u32,
         bytes: u64,
     ) -> Result<bool, PortError> {
-        let from = self.memory.run(owner, first, bytes)?;
         let to = self.outstanding.place(request).map(|(address, room)| (address as *mut u8, bytes.min(room)));
-        // SAFETY (of every use): `post_receive`'s caller vouches for the buffer until the request is complete; the run has room for
-        // `bytes` bytes, and what is published in it is ours to read until it is given back.
+        let known = self.draining.iter().position(|d| d.request == request);
+        let mut copied = known.map_or(0, |at| self.draining[at].copied);
+        // SAFETY: `post_receive`'s caller vouches for the buffer until the request is complete.
+        let whole = unsafe { self.copy_run(owner, first, bytes, to, &mut copied)? };
+        match known {
+            Some(at) if whole => _ = self.draining.swap_remove(at),
+            Some(at) => self.draining[at].copied = copied,
+            None if whole => {}
+            None => self.draining.push(Draining { request, copied }),
+        }
+        Ok(whole)
+    }
+
+    /// The same to an address, with room for so many bytes; none where nobody wants them. `copied` says how far it is.
+    ///
+    /// # Safety
+    /// `to` must be writable for its bytes.
+    pub(super) unsafe fn copy_run(
+        &self,
+        owner: u32,
+        first: u32,
+        bytes: u64,
+        to: Option<(*mut u8, u64)>,
+        copied: &mut u64,
+    ) -> Result<bool, PortError> {
+        let from = self.memory.run(owner, first, bytes)?;
+        // SAFETY (of every use): the caller vouches for the buffer; the run has room for `bytes` bytes, and what is published in it is ours to
+        // read until it is given back.
         let copy = |start: u64, end: u64| {
             if let Some((to, wanted)) = to
                 && start < end.min(wanted)
@@ -102,32 +127,23 @@ impl Port {
             copy(0, bytes);
         } else {
             let progress = self.memory.filled(owner, first)?;
-            let known = self.draining.iter().position(|d| d.request == request);
-            let mut copied = known.map_or(0, |at| self.draining[at].copied);
             let mut patience = 0;
-            while copied < bytes {
+            while *copied < bytes {
                 let filled = progress.bytes() as u64;
                 if filled > bytes {
                     let (value, limit) = (filled, bytes + 1);
                     return Err(Corrupt { what: "bytes of a message that are there", value, limit }.into());
                 }
-                if filled > copied {
-                    copy(copied, filled);
-                    copied = filled;
+                if filled > *copied {
+                    copy(*copied, filled);
+                    *copied = filled;
                     patience = 0;
                 } else if patience < self.channel.patience {
                     patience += 1;
                     std::hint::spin_loop();
                 } else {
-                    match known {
-                        Some(at) => self.draining[at].copied = copied,
-                        None => self.draining.push(Draining { request, copied }),
-                    }
                     return Ok(false);
                 }
-            }
-            if let Some(at) = known {
-                self.draining.swap_remove(at);
             }
         }
         self.memory.rank(owner)?.returned.give_back(first, bytes);

@@ -5,7 +5,7 @@
 //! several times what one sweep over them does, which can also go past the caches ([`crate::channel::Stores`]).
 
 use super::{Port, PortError, Send};
-use crate::descriptor::{INLINE_BYTES, Length, NO_REQUEST, Payload, SendDescriptor, encode_inline};
+use crate::descriptor::{Check, INLINE_BYTES, Length, NO_REQUEST, Payload, SendDescriptor, encode_inline};
 use crate::doorbell::RingKind;
 use crate::memory::SEND_RING;
 use crate::slab::{PIPELINED_BYTES, SLAB_BYTES};
@@ -45,6 +45,7 @@ impl Port {
             destination: send.destination,
             request: NO_REQUEST,
             synchronous: false,
+            check: Check::NONE,
             payload: Payload::Slab(slab),
         };
         if let Some(first) = self.run_for(send.destination, bytes)? {

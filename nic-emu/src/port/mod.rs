@@ -12,15 +12,18 @@ mod lending;
 mod meeting;
 mod moving;
 mod posting;
+mod wiring;
 
 pub use completing::{Outcome, Received, Release};
 pub use lending::{Sleeper, Stepped, Waiting};
 pub use meeting::Awaits;
 pub use posting::{Collective, Posted, Send};
+pub use wiring::{Put, Take};
 
 use crate::channel::{self, ChannelError, Stores};
 use crate::completer::Touched;
 use crate::doorbell::{Heads, HeadsWord};
+use crate::edge::EdgeAllocator;
 use crate::lane::{LaneReader, LaneWriter};
 use crate::memory::{Corrupt, MapError, NicMemory, REQUESTS, RankBlock};
 use crate::outstanding::{About, Outstanding, Purpose};
@@ -88,6 +91,9 @@ pub struct Port {
     slabs: SlabAllocator,
     /// The first slab of the message that was buffered last.
     last_run: u32,
+    edges: EdgeAllocator,
+    /// Long messages along edges so far.
+    lent: u32,
     lane: LaneWriter,
     lane_pace: LanePace,
     /// By local rank: where its lane is read next.
@@ -141,6 +147,8 @@ impl Port {
             taken: memory.taken()[local_index as usize].read(),
             slabs: SlabAllocator::new(),
             last_run: 0,
+            edges: EdgeAllocator::default(),
+            lent: 0,
             lane: LaneWriter::default(),
             lane_pace: LanePace::default(),
             lane_readers: vec![LaneReader::default(); memory.layout().local_ranks as usize],

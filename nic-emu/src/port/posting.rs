@@ -4,7 +4,7 @@
 
 use super::{Port, PortError};
 use crate::descriptor::{
-    AGREED_LIMIT, CollectiveDescriptor, CollectiveKind, INLINE_BYTES, Length, NO_REQUEST, Payload,
+    AGREED_LIMIT, Check, CollectiveDescriptor, CollectiveKind, INLINE_BYTES, Length, NO_REQUEST, Payload,
     PointToPoint, ReceiveDescriptor, SendDescriptor, encode_inline,
 };
 use crate::doorbell::RingKind;
@@ -93,14 +93,31 @@ impl Port {
             return Ok(Posted::Complete);
         }
         // SAFETY: the caller's promise.
-        unsafe { self.post_long_send(send, data, bytes) }
+        unsafe { self.post_long_send(send, Check::NONE, data, bytes) }
     }
 
-    /// [`Self::post_send`] of what does not ride in the descriptor, or has to be waited for.
+    /// [`Self::post_send`] of a message about which its receiver has to say the same ([`Self::post_checked_receive`]).
+    ///
+    /// # Safety
+    /// As [`Self::post_send`].
+    pub unsafe fn post_checked_send(
+        &mut self,
+        send: &Send,
+        check: Check,
+        data: *const u8,
+        bytes: usize,
+    ) -> Result<Posted, PortError> {
+        self.reserve(RingKind::Send, SEND_RING)?;
+        // SAFETY: the caller's promise.
+        unsafe { self.post_long_send(send, check, data, bytes) }
+    }
+
+    /// [`Self::post_send`] of what does not ride in the descriptor, has to be waited for, or checked.
     #[inline(never)]
     pub(super) unsafe fn post_long_send(
         &mut self,
         send: &Send,
+        check: Check,
         data: *const u8,
         bytes: usize,
     ) -> Result<Posted, PortError> {
@@ -128,6 +145,7 @@ impl Port {
             destination: send.destination,
             request,
             synchronous: send.synchronous,
+            check,
             payload,
         };
         self.post(RingKind::Send, &descriptor.encode())?;
@@ -162,10 +180,42 @@ impl Port {
     pub unsafe fn post_receive_of(
         &mut self,
         envelope: &Envelope,
-        (peer_in_job, owner): (u32, u64),
+        peer: (u32, u64),
         signature: u16,
         buffer: *mut u8,
         capacity: usize,
+    ) -> Result<u32, PortError> {
+        // SAFETY: the caller's promise.
+        unsafe { self.post_any_receive(envelope, Check::NONE, peer, signature, (buffer, capacity)) }
+    }
+
+    /// [`Self::post_receive_of`] a message about which its sender has to say the same, and that has to be as long as there is room. What does not
+    /// fit ends the job, and the NIC says why ([`crate::mismatch`]).
+    ///
+    /// # Safety
+    /// As [`Self::post_receive`].
+    pub unsafe fn post_checked_receive(
+        &mut self,
+        envelope: &Envelope,
+        check: Check,
+        peer: (u32, u64),
+        buffer: *mut u8,
+        capacity: usize,
+    ) -> Result<u32, PortError> {
+        // SAFETY: the caller's promise.
+        unsafe { self.post_any_receive(envelope, check, peer, 0, (buffer, capacity)) }
+    }
+
+    /// # Safety
+    /// As [`Self::post_receive`].
+    #[inline(always)]
+    unsafe fn post_any_receive(
+        &mut self,
+        envelope: &Envelope,
+        check: Check,
+        (peer_in_job, owner): (u32, u64),
+        signature: u16,
+        (buffer, capacity): (*mut u8, usize),
     ) -> Result<u32, PortError> {
         self.reserve(RingKind::Receive, RECEIVE_RING)?;
         let about = About {
@@ -184,6 +234,7 @@ impl Port {
             source: envelope.source,
             tag: envelope.tag,
             capacity: capacity as u64,
+            check,
             request,
             address: buffer as u64,
         };

@@ -25,7 +25,7 @@ pub use alltoall::alltoall;
 pub use barrier::barrier;
 pub use broadcast::broadcast;
 pub use gather::gather;
-pub use neighbourhood::{Neighbours, neighbour_exchange};
+pub use neighbourhood::{Exchange, neighbour_exchange};
 pub(super) use reduce::to_last;
 pub use reduce::{Operands, reduce};
 pub use reduce_scatter::reduce_scatter;

@@ -1,55 +1,78 @@
 //! Neighbourhood collectives of all kinds (MPI-5.0, §8.6): a message along every edge of the topology. One step.
 //!
-//! Several edges may join the same two members; their messages match in the order of posting. On a grid, what goes down a dimension arrives from
-//! above: with a periodic dimension of two members, or one, the two edges have the same ends, and receives are posted in that order.
+//! The calls of both ends, their sizes and signatures are compared where the messages are matched.
 
-use super::super::block::{Block, post_landing, post_wire};
-use crate::error::MpiResult;
+use super::super::side::Side;
+use crate::error::{MpiError, MpiResult};
 use crate::progress::party::{Join, Party};
+use crate::progress::task::with;
+use crate::topology::neighbours::Neighbours;
+use nic_emu::mismatch::{End, tell_edge};
+use nic_emu::port::PortError;
+use std::rc::Rc;
+use std::sync::Arc;
 
-/// The edges of a member: whom it gets from, and whom it gives to. None stands for MPI_PROC_NULL.
-#[derive(Clone, Debug)]
-pub struct Neighbours {
-    /// Whom it gets from, in order.
-    pub sources: Vec<Option<u32>>,
-    /// Whom it gives to, in order.
-    pub destinations: Vec<Option<u32>>,
-    /// Neighbours come in pairs, one down and one up a dimension.
-    pub is_grid: bool,
+/// What a call exchanges: resolved once, and kept as long as the operation, and each later start of it, is under way.
+#[derive(Debug)]
+pub struct Exchange {
+    /// With whom.
+    pub neighbours: Arc<Neighbours>,
+    /// What is sent.
+    pub send: Side,
+    /// What is received.
+    pub receive: Side,
 }
 
-/// Sends block j to destination j, and receives block i from source i. All blocks that are sent may be the same.
+impl Exchange {
+    /// Copies what goes along edges of the process to itself.
+    ///
+    /// # Errors
+    /// Its two ends do not fit.
+    pub fn copy_own(&self, party: &Party, process: &crate::process::Process) -> MpiResult {
+        for &(to, from) in &self.neighbours.own {
+            let rank = process.place.rank;
+            let end = |side: &Side, block: u32| End {
+                rank,
+                check: party.check(side.signature(block)),
+                bytes: side.bytes(block) as u64,
+            };
+            let (sender, receiver) = (end(&self.send, to), end(&self.receive, from));
+            if !sender.fits(&receiver) {
+                tell_edge(process.port.memory(), party.context(), &sender, &receiver);
+                return Err(MpiError::from(PortError::Aborted));
+            }
+            // SAFETY: the promise of `Side::new`.
+            unsafe { self.send.copy(to, &self.receive, from) };
+        }
+        Ok(())
+    }
+}
+
+/// Sends block j to destination j, and receives block i from source i.
 ///
 /// # Errors
-/// A block is longer than its place; the NIC fails.
-pub async fn neighbour_exchange(
-    party: Party,
-    neighbours: Neighbours,
-    send: Vec<Block>,
-    receive: Vec<Block>,
-) -> MpiResult {
+/// The two ends of an edge do not fit; the NIC fails.
+pub async fn neighbour_exchange(party: Party, exchange: Rc<Exchange>) -> MpiResult {
+    let party = party.in_neighbourhood();
+    let Exchange { neighbours, send, receive } = &*exchange;
     let mut join = Join::new();
-    let landings: Vec<_> = receive.iter().map(Block::landing).collect();
-    let wires: Vec<_> = send.iter().map(Block::wire).collect();
-    let count = neighbours.sources.len();
-    for turn in 0..count {
-        let edge = if neighbours.is_grid { turn ^ 1 } else { turn };
-        if let Some(source) = neighbours.sources[edge] {
-            // SAFETY: the landings live until the join is complete.
-            unsafe { post_landing(&party, &mut join, source, &landings[edge])? };
-        }
+    let (landings, wires) = (receive.landings(), send.wires());
+    for edge in &neighbours.incoming {
+        let (signature, bytes) = (receive.signature(edge.block), receive.bytes(edge.block));
+        // SAFETY: the landings live until the join is complete.
+        let pending =
+            unsafe { party.post_receive_along(edge.peer, signature, landings.at(edge.block), bytes)? };
+        join.add(pending);
     }
-    for (destination, wire) in neighbours.destinations.iter().zip(&wires) {
-        if let Some(destination) = destination {
-            // SAFETY: the wires live until the join is complete.
-            unsafe { post_wire(&party, &mut join, *destination, wire)? };
-        }
+    for edge in &neighbours.outgoing {
+        let (signature, bytes) = (send.signature(edge.block), send.bytes(edge.block));
+        // SAFETY: the wires live until the join is complete.
+        join.add(unsafe { party.post_send_along(edge.peer, signature, wires.at(edge.block), bytes)? });
     }
+    with(|process| exchange.copy_own(&party, process))?;
     join.all().await?;
-    for (edge, landing) in landings.iter().enumerate() {
-        if neighbours.sources[edge].is_some() {
-            receive[edge].land(landing);
-        }
+    for edge in &neighbours.incoming {
+        receive.land(&landings, edge.block);
     }
     Ok(())
 }

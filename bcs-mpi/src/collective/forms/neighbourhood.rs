@@ -1,23 +1,19 @@
 //! Neighbourhood calls: their arguments, checked and resolved into a block an edge (MPI-5.0, §8.6).
 
-use super::super::algorithm::{Neighbours, neighbour_exchange};
-use super::super::block::{Block, blocks};
+use super::super::algorithm::{Exchange, neighbour_exchange};
+use super::super::block::Block;
 use super::super::gather::Own;
-use super::{Call, Everyone};
+use super::super::neighbourhood;
+use super::super::side::Side;
+use super::{Call, Everyone, Form};
 use crate::constants::*;
 use crate::datatype::buffer::{RECEIVE_NAMES, SEND_NAMES};
 use crate::error::MpiResult;
-use crate::process::{self, Process};
-use crate::topology::{self, Topology};
-use std::ffi::{c_int, c_void};
-
-/// The edges of this process in the communicator's topology.
-fn edges(process: &Process, comm: MPI_Comm) -> MpiResult<Neighbours> {
-    let (sources, destinations) = topology::neighbours(process, comm)?;
-    let ranks = |of: Vec<c_int>| of.into_iter().map(|rank| u32::try_from(rank).ok()).collect();
-    let is_grid = matches!(process.communicator(comm)?.topology, Some(Topology::Cartesian(_)));
-    Ok(Neighbours { sources: ranks(sources), destinations: ranks(destinations), is_grid })
-}
+use crate::process::{self, Guard};
+use crate::progress::party::Party;
+use crate::topology;
+use std::ffi::c_void;
+use std::rc::Rc;
 
 /// MPI_Neighbor_allgather, MPI_Neighbor_allgatherv and their kin: the same block to every destination.
 ///
@@ -32,19 +28,16 @@ pub unsafe fn neighbour_allgather(
     all: &Everyone<*mut c_void>,
 ) -> MpiResult<MPI_Request> {
     let mut process = process::enter()?;
-    let edges = edges(&process, call.comm)?;
-    let members = edges.sources.len();
+    let neighbours = topology::neighbours(&process, call.comm)?;
+    let from = neighbours.sources;
     // SAFETY: the caller's promise.
     let (receive, own) = unsafe {
         (
-            blocks(&process, &RECEIVE_NAMES, all.buffer, &all.places, members, "received")?,
+            Side::new(&process, &RECEIVE_NAMES, all.buffer, &all.places, from, "received")?,
             Block::new(&process, &SEND_NAMES, own.buffer, own.count, own.datatype, "sent")?,
         )
     };
-    let send = vec![own; edges.destinations.len()];
-    call.launch(&mut process, move |party| {
-        neighbour_exchange(party, edges.clone(), send.clone(), receive.clone())
-    })
+    launch(&mut process, call, Exchange { neighbours, send: Side::Same(own), receive })
 }
 
 /// MPI_Neighbor_alltoall, its v and w forms and their kin: a block of its own to every destination.
@@ -60,16 +53,24 @@ pub unsafe fn neighbour_alltoall(
     receive: &Everyone<*mut c_void>,
 ) -> MpiResult<MPI_Request> {
     let mut process = process::enter()?;
-    let edges = edges(&process, call.comm)?;
-    let (from, to) = (edges.sources.len(), edges.destinations.len());
+    let neighbours = topology::neighbours(&process, call.comm)?;
+    let (from, to) = (neighbours.sources, neighbours.destinations);
     // SAFETY: the caller's promise.
-    let (incoming, outgoing) = unsafe {
+    let (receive, send) = unsafe {
         (
-            blocks(&process, &RECEIVE_NAMES, receive.buffer, &receive.places, from, "received")?,
-            blocks(&process, &SEND_NAMES, send.buffer, &send.places, to, "sent")?,
+            Side::new(&process, &RECEIVE_NAMES, receive.buffer, &receive.places, from, "received")?,
+            Side::new(&process, &SEND_NAMES, send.buffer, &send.places, to, "sent")?,
         )
     };
-    call.launch(&mut process, move |party| {
-        neighbour_exchange(party, edges.clone(), outgoing.clone(), incoming.clone())
-    })
+    launch(&mut process, call, Exchange { neighbours, send, receive })
+}
+
+fn launch(process: &mut Guard, call: Call, exchange: Exchange) -> MpiResult<MPI_Request> {
+    if call.form == Form::Blocking {
+        let party = Party::join(process, call.comm, call.primitive)?.blocking();
+        neighbourhood::exchange(process, party, exchange)?;
+        return Ok(MPI_REQUEST_NULL);
+    }
+    let exchange = Rc::new(exchange);
+    call.launch(process, move |party| neighbour_exchange(party, exchange.clone()))
 }

@@ -1,0 +1,241 @@
+//! Edges of topologies, by which neighbours give to each other without a slice ([`crate::edge`]).
+
+use super::{Port, PortError};
+use crate::channel::{self, ChannelError};
+use crate::descriptor::{Check, Payload};
+use crate::edge::{Arrived, EDGE_INLINE_BYTES, EdgeReader, EdgeWriter, Place};
+use crate::memory::{Corrupt, NicMemory};
+use crate::policy;
+use crate::sync::Ordering;
+use crate::waiting;
+
+/// What came of putting a message on an edge.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Put {
+    /// It is buffered: the program may use its buffer again.
+    Buffered,
+    /// The receiver reads it where it is: its end is to be waited for ([`Port::was_read`]).
+    Lent,
+    /// The receiver knows of it, and expects its bytes as a message.
+    AsMessage,
+    /// There is no room: nothing was put.
+    Full,
+}
+
+/// What came of taking a message from an edge.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Take {
+    /// It is there.
+    Whole,
+    /// Its sender still fills its slabs: take it again.
+    Partly,
+    /// It comes as a message.
+    AsMessage,
+}
+
+impl Port {
+    /// Whether neighbours may give to each other along edges. Not with fixed slices, in which all goes by the beat, and not while EMDS records what
+    /// the NIC does.
+    pub fn uses_edges(&self) -> bool {
+        !self.fixed && self.memory.emds_local().is_empty()
+    }
+
+    /// Opens an edge from a rank of the node to this one; none when all are in use.
+    pub fn open_edge(&mut self, sender: u32) -> Result<Option<EdgeReader>, PortError> {
+        let Some(edge) = self.edges.take() else { return Ok(None) };
+        Ok(Some(EdgeReader::open(&self.memory, self.local_index, edge, sender)?))
+    }
+
+    /// Closes an edge, along which nothing comes any more.
+    pub fn close_edge(&mut self, edge: &EdgeReader) {
+        self.edges.give_back(edge.edge);
+    }
+
+    /// Whether another message can be put on an edge.
+    pub fn edge_has_room(&self, edge: &mut EdgeWriter) -> Result<bool, PortError> {
+        Ok(edge.has_room(&self.memory)?)
+    }
+
+    /// Puts a message on an edge.
+    ///
+    /// # Safety
+    /// `data` must be readable for `bytes` bytes, and stay so while it is lent.
+    #[inline]
+    pub unsafe fn put_along(
+        &mut self,
+        edge: &mut EdgeWriter,
+        check: Check,
+        data: *const u8,
+        bytes: usize,
+    ) -> Result<Put, PortError> {
+        if !edge.has_room(&self.memory)? {
+            return Ok(Put::Full);
+        }
+        if bytes > EDGE_INLINE_BYTES {
+            // SAFETY: the caller's promise.
+            return unsafe { self.put_long(edge, check, data, bytes) };
+        }
+        let message = Arrived { check, bytes: bytes as u64, place: Place::Cell };
+        // SAFETY: the caller's promise; the length was compared.
+        unsafe { edge.put(&self.memory, &message, data)? };
+        self.wake_other_end(edge.receiver);
+        Ok(Put::Buffered)
+    }
+
+    unsafe fn put_long(
+        &mut self,
+        edge: &mut EdgeWriter,
+        check: Check,
+        data: *const u8,
+        bytes: usize,
+    ) -> Result<Put, PortError> {
+        if bytes > policy::LENT_BYTES && self.lends() {
+            let message = Arrived { check, bytes: bytes as u64, place: Place::Memory(data as u64) };
+            // SAFETY: nothing lies in the cell.
+            unsafe { edge.put(&self.memory, &message, data)? };
+            self.wake_other_end(edge.receiver);
+            return Ok(Put::Lent);
+        }
+        let run = self.run_for(self.memory.job_rank(edge.receiver), bytes)?;
+        let place = match run {
+            Some(first) => Place::Slab(first),
+            // SAFETY: the caller's promise.
+            None => match unsafe { self.payload(data, bytes, |slabs, back| slabs.take(bytes, back)) } {
+                Payload::Slab(slab) => Place::Slab(slab),
+                Payload::Inline(_) | Payload::Memory(_) => Place::Message,
+            },
+        };
+        // SAFETY: nothing lies in the cell.
+        unsafe { edge.put(&self.memory, &Arrived { check, bytes: bytes as u64, place }, data)? };
+        self.wake_other_end(edge.receiver);
+        if let Some(first) = run {
+            // SAFETY: the caller's promise.
+            unsafe { self.fill_run(first, data, bytes)? };
+        }
+        Ok(if place == Place::Message { Put::AsMessage } else { Put::Buffered })
+    }
+
+    /// Whether long messages are lent: while stores to other ranks' caches are slow, or ranks share cores. Now and then they are buffered all the same,
+    /// which tells whether that is still so.
+    fn lends(&mut self) -> bool {
+        if self.memory.header().cross_memory.get() == 0 {
+            return false;
+        }
+        self.lent = self.lent.wrapping_add(1);
+        self.is_crowded()
+            || self.stores.are_settled_on_streaming() && !self.lent.is_multiple_of(policy::LENDING_TRIAL)
+    }
+
+    /// Without a fence: a wake that is missed is made good when the sleep times out.
+    #[inline]
+    fn wake_other_end(&self, local_index: u32) {
+        if self.memory.header().attention.sleepers.load(Ordering::Relaxed) != 0 {
+            waiting::wake(&self.memory, local_index);
+        }
+    }
+
+    /// The next message of an edge, if there is one.
+    #[inline]
+    pub fn arrived_along(&self, edge: &EdgeReader) -> Result<Option<Arrived>, PortError> {
+        Ok(edge.next(&self.memory)?)
+    }
+
+    /// Waits a little for the next message of an edge; then wait as for anything else. `shared` says that other threads of the process wait for
+    /// the port.
+    pub fn watch_edge(&mut self, edge: &EdgeReader, shared: bool) -> Result<(), PortError> {
+        self.watch_memory(shared, |memory| Ok(edge.next(memory)?.is_some()))
+    }
+
+    /// The same for the end of what was lent ([`Put::Lent`]).
+    pub fn watch_lent(&mut self, edge: &EdgeWriter, shared: bool) -> Result<(), PortError> {
+        self.watch_memory(shared, |memory| Ok(edge.was_read(memory)?.is_some()))
+    }
+
+    fn watch_memory(
+        &mut self,
+        shared: bool,
+        ready: impl Fn(&NicMemory) -> Result<bool, Corrupt>,
+    ) -> Result<(), PortError> {
+        if shared || !self.moving.is_empty() {
+            return Ok(());
+        }
+        let started = &self.status().transfers_started;
+        let crowded = self.is_crowded();
+        let looks = if crowded { policy::MEETING_YIELDS } else { policy::MEETING_POLLS };
+        for _ in 0..looks {
+            if ready(&self.memory)? || started.load(Ordering::Relaxed) != self.transfers_seen {
+                break;
+            }
+            if crowded {
+                rustix::thread::sched_yield();
+            } else {
+                std::hint::spin_loop();
+            }
+        }
+        Ok(())
+    }
+
+    /// What became of what was lent on an edge: none while its receiver has still to read it; whether it did, or wants it as a message.
+    pub fn was_read(&self, edge: &EdgeWriter) -> Result<Option<bool>, PortError> {
+        Ok(edge.was_read(&self.memory)?)
+    }
+
+    /// Takes the next message of an edge, which is this one.
+    ///
+    /// # Safety
+    /// `to` must be writable for its bytes.
+    #[inline]
+    pub unsafe fn take_along(
+        &mut self,
+        edge: &mut EdgeReader,
+        message: &Arrived,
+        to: *mut u8,
+    ) -> Result<Take, PortError> {
+        match message.place {
+            // SAFETY: the caller's promise.
+            Place::Cell => unsafe { edge.copy(&self.memory, to, message.bytes as usize)? },
+            Place::Slab(first) => {
+                let (sender, bytes) = (edge.sender, message.bytes);
+                // SAFETY: the caller's promise.
+                if !unsafe { self.copy_run(sender, first, bytes, Some((to, bytes)), &mut edge.copied)? } {
+                    return Ok(Take::Partly);
+                }
+            }
+            // SAFETY: the caller's promise.
+            Place::Memory(address) => return unsafe { self.read_lent(edge, message, address, to) },
+            Place::Message => {
+                edge.done(&self.memory)?;
+                return Ok(Take::AsMessage);
+            }
+        }
+        edge.done(&self.memory)?;
+        Ok(Take::Whole)
+    }
+
+    unsafe fn read_lent(
+        &mut self,
+        edge: &mut EdgeReader,
+        message: &Arrived,
+        address: u64,
+        to: *mut u8,
+    ) -> Result<Take, PortError> {
+        let pid = self.memory.rank(edge.sender)?.status.pid();
+        // SAFETY: the caller's promise.
+        let take = match unsafe { channel::read_peer(pid, address, to, message.bytes as usize) } {
+            Ok(()) => {
+                edge.done(&self.memory)?;
+                Take::Whole
+            }
+            Err(ChannelError::System { source, .. })
+                if matches!(source.raw_os_error(), Some(libc::EPERM | libc::ENOSYS | libc::EACCES)) =>
+            {
+                self.memory.header().cross_memory.set(0);
+                edge.refuse(&self.memory)?;
+                Take::AsMessage
+            }
+            Err(error) => return Err(error.into()),
+        };
+        self.wake_other_end(edge.sender);
+        Ok(take)
+    }
+}
