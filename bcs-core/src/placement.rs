@@ -77,6 +77,11 @@ impl Placement {
         self.nodes.get(node.index()).map_or(&[], Vec::as_slice)
     }
 
+    /// How many ranks a node has.
+    pub fn ranks_on(&self, node: NodeId) -> u32 {
+        self.ranks_of(node).len() as u32
+    }
+
     /// The node and the local index of a rank, if the job has it.
     pub fn place(&self, rank: Rank) -> Option<(NodeId, u32)> {
         self.places.get(rank.index()).map(|&(node, local)| (NodeId(node), local))
@@ -108,6 +113,7 @@ mod tests {
         assert_eq!(placement.ranks_of(NodeId(0)), [Rank(1), Rank(4)]);
         assert_eq!(placement.ranks_of(NodeId(1)), [Rank(0), Rank(2), Rank(3)]);
         assert_eq!(placement.place(Rank(3)), Some((NodeId(1), 2)));
+        assert_eq!([0, 1, 2].map(|node| placement.ranks_on(NodeId(node))), [2, 3, 0]);
         assert_eq!(placement.place(Rank(5)), None);
         assert_eq!(Placement::one_node(3), Placement::by_rank(&[0, 0, 0]).unwrap());
     }

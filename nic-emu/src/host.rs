@@ -3,6 +3,7 @@
 //! Call `create`, start the ranks with `descriptor` inherited and `environment` set, tell `rank_started`, then `start`; `alarm` becomes readable when the NIC thread
 //! has found a deadlock or corrupt memory; `stop` ends the thread.
 
+use crate::abort;
 use crate::arith::Arithmetic;
 use crate::hang::{HangReport, JobState};
 use crate::memory::{Layout, MapError, NicMemory};
@@ -94,7 +95,8 @@ impl NicHost {
         });
         let placement = &config.placement;
         let here = placement.ranks_of(config.node);
-        let layout = Layout::new(here.len() as u32, placement.ranks(), words).map_err(MapError::from)?;
+        let layout =
+            Layout::new(placement.ranks_on(config.node), placement.ranks(), words).map_err(MapError::from)?;
         let memory = NicMemory::create(layout, config.node.0, placement.nodes())?;
         let header = memory.header();
         header.job.set(config.job.0);
@@ -108,7 +110,7 @@ impl NicHost {
         for (local_index, rank) in (0..).zip(here) {
             let block = memory.rank(local_index).map_err(|_| {
                 MapError::Layout(crate::memory::LayoutError::Ranks {
-                    local_ranks: here.len() as u32,
+                    local_ranks: placement.ranks_on(config.node),
                     job_ranks: placement.ranks(),
                     limit: Layout::MAX_LOCAL_RANKS,
                 })
@@ -199,7 +201,7 @@ impl NicHost {
     /// What the NIC has found: a deadlock, corrupt memory, a mismatched collective. It ends the job. A mismatch may have been found by a
     /// rank that lent its core, which leaves then: ask when the alarm rings, and when a rank has ended.
     pub fn finding(&self) -> Option<Finding> {
-        let told = crate::abort::said_by_nic(&self.memory).map(Finding::Told);
+        let told = abort::said_by_nic(&self.memory).map(Finding::Told);
         told.or_else(|| self.thread.as_ref().and_then(NicThread::finding))
     }
 
@@ -219,9 +221,7 @@ impl NicHost {
     /// Where a rank of this node is in its life.
     pub fn phase(&self, rank: Rank) -> RankPhase {
         let Some(local_index) = self.local_index(rank) else { return RankPhase::NotAttached };
-        let header = self.memory.header();
-        if header.aborted.0.load(Ordering::Acquire) == local_index + 1 {
-            let (code, message) = crate::abort::read(&self.memory);
+        if let Some((code, message)) = abort::said_by_rank(&self.memory, local_index) {
             return RankPhase::Aborted { code, message };
         }
         match self.memory.rank(local_index).map(|block| block.status.phase()) {

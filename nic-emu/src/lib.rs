@@ -8,6 +8,7 @@
 //! - The paper's NIC threads are the modules of their names, run by the [`processor`] in the order of the
 //!   [`microphase`]s.
 
+pub mod abort_record;
 pub mod arith;
 pub mod doorbell;
 pub mod ring;

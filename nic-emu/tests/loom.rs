@@ -1,9 +1,10 @@
-//! Rings, doorbells and the run token under every interleaving: `RUSTFLAGS="--cfg loom" cargo test -p nic-emu --test loom --release`.
+//! Rings, doorbells, the run token and the abort record under every interleaving: `RUSTFLAGS="--cfg loom" cargo test -p nic-emu --test loom --release`.
 #![cfg(loom)]
 
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicU64, Ordering};
 use loom::thread;
+use nic_emu::abort_record::AbortRecord;
 use nic_emu::doorbell::{Heads, HeadsWord, RingKind};
 use nic_emu::ring::{Cell, Ring};
 use nic_emu::token::{Holder, RunToken};
@@ -73,5 +74,32 @@ fn every_posted_entry_is_taken_once_and_whole_with_two_holders() {
         nic.drive(Holder::rank(1));
         assert!(nic.token.try_take(Holder::rank(1)));
         assert_eq!((nic.sum.load(Ordering::Relaxed), nic.count.load(Ordering::Relaxed)), (6, 3));
+    });
+}
+
+#[test]
+fn of_two_who_end_the_job_at_once_one_is_heard_and_what_is_read_is_its_own() {
+    loom::model(|| {
+        let record = Arc::new(AbortRecord::<2>::new());
+        let (short, long) = ("no mesh", "no room for more");
+        let rank = {
+            let record = record.clone();
+            thread::spawn(move || record.say(1, 7, short))
+        };
+        let nic = {
+            let record = record.clone();
+            thread::spawn(move || record.say(2, 0, long))
+        };
+        match record.said_by() {
+            0 => {}
+            1 => assert_eq!(record.read(), (7, short.to_owned())),
+            _ => assert_eq!(record.read(), (0, long.to_owned())),
+        }
+        let heard = (rank.join().unwrap(), nic.join().unwrap());
+        match record.said_by() {
+            1 => assert_eq!((heard, record.read()), ((true, false), (7, short.to_owned()))),
+            2 => assert_eq!((heard, record.read()), ((false, true), (0, long.to_owned()))),
+            other => panic!("said by {other}"),
+        }
     });
 }

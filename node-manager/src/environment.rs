@@ -107,7 +107,7 @@ pub fn add_job(
     }
     let ranks = job.ranks().to_string();
     set(variables, SIZE, &ranks);
-    let local_ranks = job.placement.ranks_of(here.node).len().to_string();
+    let local_ranks = job.placement.ranks_on(here.node).to_string();
     set(variables, LOCAL_SIZE, &local_ranks);
     set(variables, "MPI_LOCALNRANKS", &local_ranks);
     set(variables, APPLICATION, application_index.to_string());

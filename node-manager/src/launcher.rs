@@ -60,7 +60,7 @@ pub struct Prepared<'a> {
 impl Prepared<'_> {
     /// The job's ranks on this node.
     fn ranks(&self) -> u32 {
-        self.job.placement.ranks_of(self.node).len() as u32
+        self.job.placement.ranks_on(self.node)
     }
 }
 

@@ -118,7 +118,7 @@ impl JobNic {
     /// Why messages were not copied from process to process although they might have been, if so: the kernel refuses it to the
     /// launcher, or refused it to a rank. None for a job that had no use for it: a single rank, or no call of MPI.
     pub fn cross_memory_refusal(&self) -> Option<&str> {
-        if self.placement.ranks_of(self.node).len() < 2 || self.host.slices().0 == 0 {
+        if self.placement.ranks_on(self.node) < 2 || self.host.slices().0 == 0 {
             return None;
         }
         let refused_later =

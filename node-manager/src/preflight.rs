@@ -78,7 +78,7 @@ pub enum PreflightError {
 /// # Errors
 /// What the job would fail for later, and how to change it.
 pub fn check(job: &Job, node: NodeId) -> Result<Option<libc::rlimit>, PreflightError> {
-    let ranks = ranks_on(job, node);
+    let ranks = job.placement.ranks_on(node);
     if ranks > MAX_RANKS_PER_NODE {
         return Err(PreflightError::TooManyRanks { ranks: ranks.into() });
     }
@@ -107,11 +107,6 @@ pub fn check(job: &Job, node: NodeId) -> Result<Option<libc::rlimit>, PreflightE
         mds::trace::prepare(path).map_err(PreflightError::TraceDirectory)?;
     }
     raise_descriptor_limit(job, ranks)
-}
-
-/// The job's ranks on a node.
-fn ranks_on(job: &Job, node: NodeId) -> u32 {
-    job.placement.ranks_of(node).len() as u32
 }
 
 /// How many descriptors the launcher needs: for each rank its pidfd and, where output is labelled or

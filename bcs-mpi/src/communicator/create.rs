@@ -58,7 +58,7 @@ pub struct Kin {
 }
 
 /// Position among the members of a group that are on this node, and their number.
-fn local_members(memory: &NicMemory, group: &Group, rank: u32) -> Result<(u16, u16), PortError> {
+pub(super) fn local_members(memory: &NicMemory, group: &Group, rank: u32) -> Result<(u16, u16), PortError> {
     let mut local = (0, 0);
     for member in 0..group.size() {
         if memory.local_index(group.job_rank(member))?.is_some() {
@@ -69,19 +69,17 @@ fn local_members(memory: &NicMemory, group: &Group, rank: u32) -> Result<(u16, u
     Ok(local)
 }
 
-/// Where a group's members are: answers the position of `rank` among those on this node, and their number. Where others are elsewhere, the NIC gets to know on
-/// which nodes, for the collectives of the communicator with this context.
-pub(super) fn settle(
+/// Tells the NIC on which nodes the members of a group are, of whom `here` are on this one, for the collectives of the communicator with this context.
+pub(super) fn register_nodes(
     memory: &NicMemory,
     group: &Group,
-    rank: u32,
+    here: u16,
     context: u32,
-) -> Result<(u16, u16), PortError> {
-    let local = local_members(memory, group, rank)?;
-    if (local.1 as u32) < group.size() {
+) -> Result<(), PortError> {
+    if (here as u32) < group.size() {
         groups::register(memory, context + 1, group.ranks())?;
     }
-    Ok(local)
+    Ok(())
 }
 
 impl Process {
@@ -93,8 +91,7 @@ impl Process {
         let memory = self.port.memory().clone();
         let communicator = self.communicator_mut(comm)?;
         communicator.context = context;
-        settle(&memory, &communicator.group, communicator.rank, context)?;
-        Ok(())
+        Ok(register_nodes(&memory, &communicator.group, communicator.local.1, context)?)
     }
 }
 
@@ -115,10 +112,10 @@ pub(super) fn make(
     context: u32,
 ) -> MpiResult<Option<Communicator>> {
     let Some(rank) = group.member(process.place.rank) else { return Ok(None) };
-    let local = match context {
-        NO_CONTEXT => local_members(process.port.memory(), &group, rank)?,
-        context => settle(process.port.memory(), &group, rank, context)?,
-    };
+    let local = local_members(process.port.memory(), &group, rank)?;
+    if context != NO_CONTEXT {
+        register_nodes(process.port.memory(), &group, local.1, context)?;
+    }
     let parent = match parent {
         // What comes from a session's group has no other parent.
         MPI_COMM_SELF => process.communicators.own(),

@@ -196,7 +196,8 @@ impl Communicators {
         };
         let all = Group::Range { first: 0, size };
         let alone = Group::Range { first: rank, size: 1 };
-        let local = create::settle(memory, &all, rank, WORLD_CONTEXT)?;
+        let local = create::local_members(memory, &all, rank)?;
+        create::register_nodes(memory, &all, local.1, WORLD_CONTEXT)?;
         Ok(Self {
             world: make(WORLD_CONTEXT, all, "MPI_COMM_WORLD", rank, local),
             own: make(self_context(rank), alone, "MPI_COMM_SELF", 0, (0, 1)),

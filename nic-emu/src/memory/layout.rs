@@ -1,6 +1,7 @@
 //! Where everything is in NIC memory: structs, capacities, offsets. The only file that knows.
 
 use super::{Corrupt, Word, Word64};
+use crate::abort_record::AbortRecord;
 use crate::collective::{INSTANCE_BYTES, MEMBER_BYTES};
 use crate::doorbell::COUNTER_BITS;
 use crate::edge::{EDGES, Edge};
@@ -96,16 +97,8 @@ pub struct Header {
     pub remote: RemoteState,
     /// The next context that no communicator uses.
     pub next_context: Line<AtomicU32>,
-    /// 0, or 1 + the local index of the rank that aborted first, or what `crate::abort` has for the NIC and the launcher.
-    pub aborted: Line<AtomicU32>,
-    /// The abort's exit code.
-    pub abort_code: Word,
-    /// Bytes of the abort's message.
-    pub abort_length: Word,
-    /// The abort's message, UTF-8 as far as the rank wrote it so.
-    pub abort_message: [AtomicU64; ABORT_MESSAGE_BYTES / 8],
-    /// A corrupt word's value and limit, when `aborted` says so.
-    pub corrupt: [Word64; 2],
+    /// Who ended the job, and why.
+    pub abort: AbortRecord,
 }
 
 /// What the processor keeps for global slices (`crate::global`).
@@ -118,9 +111,6 @@ pub struct RemoteState {
     /// Receives matched with messages of other nodes: of each pair, the message, then the receive.
     pub matches: Queue,
 }
-
-/// Bytes of an abort message that are kept.
-pub const ABORT_MESSAGE_BYTES: usize = 1024;
 
 /// Who sleeps: one line, as posters look at both words.
 #[repr(C, align(64))]

@@ -25,11 +25,11 @@
 mod layout;
 mod mapping;
 
-pub use layout::{ABORT_MESSAGE_BYTES, Control, Header, Layout, LayoutError, RankBlock, RemoteState};
 pub use layout::{
     BOARD_BYTES, COLLECTIVE_RING, ENTRIES, GROUPS, INSTANCES, RECEIVE_RING, REQUESTS, SEND_RING, TRANSFERS,
     WINDOWS,
 };
+pub use layout::{Control, Header, Layout, LayoutError, RankBlock, RemoteState};
 pub use mapping::{MapError, NicMemory};
 
 use crate::sync::{AtomicU32, AtomicU64, Ordering};

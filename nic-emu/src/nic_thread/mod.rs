@@ -22,7 +22,7 @@ use crate::wake_pipe::WakePipe;
 use bcs_core::Driven;
 use one_node::Ticker;
 use rustix::fd::OwnedFd;
-use several_nodes::Marcher;
+use several_nodes::NodeDriver;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -122,7 +122,7 @@ impl NicThread {
                 match network {
                     None => Ticker::new(&of_thread, core.is_some()).run(),
                     Some(Network { fabric, pipe }) => {
-                        Marcher::new(&of_thread, core.is_some(), fabric, &pipe).run();
+                        NodeDriver::new(&of_thread, core.is_some(), fabric, &pipe).run();
                     }
                 }
             })?;

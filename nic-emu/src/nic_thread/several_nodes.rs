@@ -13,15 +13,16 @@ use crate::token::Holder;
 use crate::waiting;
 use crate::wake_pipe::WakePipe;
 use bcs_core::Driven;
+use rustix::fd::AsFd;
 use std::time::Duration;
 
-/// How long all is quiet before the thread sleeps, in nanoseconds: longer than an answer takes that is on its way.
+/// How long all is quiet before the thread sleeps, in nanoseconds: some round trips of a near network, so that it seldom sleeps while an answer is on its way.
 const QUIET_NS: u64 = 200_000;
 /// How long leaving the network may take.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// The loop of the thread.
-pub(super) struct Marcher<'a> {
+pub(super) struct NodeDriver<'a> {
     shared: &'a Shared,
     memory: &'a NicMemory,
     nic: GlobalNic<Box<dyn Driven>>,
@@ -30,7 +31,7 @@ pub(super) struct Marcher<'a> {
     polls: bool,
 }
 
-impl<'a> Marcher<'a> {
+impl<'a> NodeDriver<'a> {
     pub(super) fn new(shared: &'a Shared, polls: bool, fabric: Box<dyn Driven>, pipe: &'a WakePipe) -> Self {
         let memory = &*shared.memory;
         let (_, nodes) = memory.node();
@@ -82,7 +83,7 @@ impl<'a> Marcher<'a> {
         let due = self.nic.next_ns().map(|due| Duration::from_nanos(due.saturating_sub(now_ns())));
         let timeout =
             [due, self.nic.fabric().timeout()].into_iter().flatten().fold(IDLE_SLEEP, Duration::min);
-        asleep.wait(self.nic.fabric().descriptor(), timeout).map_err(|error| {
+        asleep.wait(self.nic.fabric().as_fd(), timeout).map_err(|error| {
             format!("the NIC thread cannot wait for the job's network: {error}; start the job again")
         })
     }

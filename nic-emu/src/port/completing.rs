@@ -10,7 +10,6 @@ use crate::doorbell::RingKind;
 use crate::matching::Envelope;
 use crate::memory::{Corrupt, ENTRIES, FIRST_MATCHED_CONTEXT, NicMemory};
 use crate::request::{Completion, Delivery, RequestSlot, SLOT_PAYLOAD_BYTES, SlotState};
-use crate::sync::Ordering;
 
 /// Contexts that matched messages of a rank use in turn: more than messages can wait.
 const MATCHED_CONTEXTS: u32 = 1 << 23;
@@ -201,7 +200,7 @@ impl Port {
             if tries > 100 {
                 rustix::thread::sched_yield();
             }
-            memory.header().aborted.0.load(Ordering::Relaxed) == 0
+            !memory.header().abort.is_said()
         };
         let found = self.processor().with_token(give_up, look).ok_or(PortError::Aborted)??;
         Ok(found.map(|message| Outcome {

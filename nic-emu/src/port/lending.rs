@@ -194,7 +194,7 @@ impl Port {
             waiting.told = true;
         }
         self.status().count_poll();
-        if self.memory.header().aborted.0.load(Ordering::Relaxed) != 0 {
+        if self.memory.header().abort.is_said() {
             return Err(PortError::Aborted);
         }
         Ok(())

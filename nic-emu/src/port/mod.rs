@@ -93,7 +93,7 @@ pub struct Port {
     last_run: u32,
     edges: EdgeAllocator,
     /// Long messages along edges so far.
-    lent: u32,
+    long_blocks: u32,
     lane: LaneWriter,
     lane_pace: LanePace,
     /// By local rank: where its lane is read next.
@@ -148,7 +148,7 @@ impl Port {
             slabs: SlabAllocator::new(),
             last_run: 0,
             edges: EdgeAllocator::default(),
-            lent: 0,
+            long_blocks: 0,
             lane: LaneWriter::default(),
             lane_pace: LanePace::default(),
             lane_readers: vec![LaneReader::default(); memory.layout().local_ranks as usize],

@@ -15,7 +15,6 @@ use crate::ring::{CELL_WORDS, Ring};
 use crate::slab::{PIPELINED_BYTES, ReturnedSlabs, SLAB_BYTES, SlabAllocator};
 use crate::status::NOBODY;
 use crate::strobe_sender::StrobeSender;
-use crate::sync::Ordering;
 use crate::waiting::{Pause, Wait};
 
 /// Slices after which a rank goes on that has asked for a request to be taken back, though the NIC has not taken the entry: some more than the two that
@@ -414,7 +413,7 @@ impl Port {
     ) -> Result<(), PortError> {
         let (mut wait, mut ran_slice) = (Wait::new(self.waiting), false);
         while !done(self, ran_slice)? {
-            if self.memory.header().aborted.0.load(Ordering::Relaxed) != 0 {
+            if self.memory.header().abort.is_said() {
                 return Err(PortError::Aborted);
             }
             let moved = self.move_bytes()?;

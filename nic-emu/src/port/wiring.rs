@@ -121,9 +121,10 @@ impl Port {
         if self.memory.header().cross_memory.get() == 0 {
             return false;
         }
-        self.lent = self.lent.wrapping_add(1);
+        self.long_blocks = self.long_blocks.wrapping_add(1);
         self.is_crowded()
-            || self.stores.are_settled_on_streaming() && !self.lent.is_multiple_of(policy::LENDING_TRIAL)
+            || self.stores.are_settled_on_streaming()
+                && !self.long_blocks.is_multiple_of(policy::LENDING_TRIAL)
     }
 
     /// Without a fence: a wake that is missed is made good when the sleep times out.

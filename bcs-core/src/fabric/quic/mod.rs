@@ -399,10 +399,6 @@ impl<M> AsFd for QuicFabric<M> {
 }
 
 impl<M: GlobalMemory + Send> Driven for QuicFabric<M> {
-    fn descriptor(&self) -> BorrowedFd<'_> {
-        self.as_fd()
-    }
-
     fn timeout(&self) -> Option<Duration> {
         self.next_timeout().map(|due| due.saturating_duration_since(driver::now()))
     }
