@@ -11,6 +11,7 @@
 //! | [`placement`] | which ranks of a job run on which of its nodes |
 //! | [`event`] | counting events |
 //! | [`global_memory`] | data at the same address on all nodes |
+//! | `stream` | streams of messages between daemons, with TLS (a cargo feature) |
 //! | [`wire`] | how messages travel: rkyv, validated |
 //! | [`fabric`] | the three primitives as a trait, and the networks that implement it |
 //!
@@ -24,6 +25,9 @@ pub mod global_memory;
 pub mod ids;
 pub mod node_set;
 pub mod placement;
+#[cfg(feature = "stream")]
+pub mod stream;
+mod tls;
 pub mod type_check;
 pub mod units;
 pub mod wire;

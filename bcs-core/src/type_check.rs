@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 /// What of the types of a message and of its receive is compared.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, rkyv::Archive, rkyv::Serialize, rkyv::Deserialize)]
 pub enum TypeCheck {
     /// Nothing: the receive gets the bytes.
     #[default]

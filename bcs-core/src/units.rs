@@ -149,7 +149,9 @@ impl fmt::Display for ByteCount {
 as_text!(ByteCount);
 
 /// How time is cut into slices: `elastic`, or a length (paper, §3; design §4).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Hash, rkyv::Archive, rkyv::Serialize, rkyv::Deserialize,
+)]
 pub enum SliceLength {
     /// A slice begins as soon as something is posted and somebody can run it.
     #[default]

@@ -4,12 +4,16 @@
 //! is bounded in length before it is looked at, and an error names what was malformed.
 
 use crate::node_set::{MAX_NODES, NodeSet};
+use crate::placement::Placement;
 use rkyv::api::high::{HighDeserializer, HighSerializer, HighValidator};
 use rkyv::bytecheck::{CheckBytes, Verify};
 use rkyv::rancor::{self, Fallible, Source, fail};
 use rkyv::ser::allocator::ArenaHandle;
 use rkyv::util::AlignedVec;
 use rkyv::{Archive, Deserialize, Serialize};
+use std::ffi::OsString;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::PathBuf;
 
 /// A type that travels between nodes.
 pub trait WireMessage: Archive + Sized {
@@ -88,6 +92,69 @@ where
     }
 }
 
+/// The bytes before each message of a stream: its length, little-endian.
+const HEADER_BYTES: usize = 4;
+
+/// Encodes a message for a stream: its length, then its bytes.
+///
+/// # Errors
+/// [`WireError::TooLong`] when the receiver would refuse it for its length.
+pub fn encode_frame<T>(message: &T) -> Result<Vec<u8>, WireError>
+where
+    T: WireMessage + for<'a> Serialize<HighSerializer<AlignedVec, ArenaHandle<'a>, rancor::Error>>,
+{
+    let bytes = encode(message)?;
+    let mut frame = Vec::with_capacity(HEADER_BYTES + bytes.len());
+    frame.extend_from_slice(&(bytes.len() as u32).to_le_bytes());
+    frame.extend_from_slice(&bytes);
+    Ok(frame)
+}
+
+/// What has arrived of a stream of messages, whoever reads it from where. Of a message that is too long nothing is kept.
+#[derive(Debug, Default)]
+pub struct FrameBuffer {
+    bytes: Vec<u8>,
+    /// What has been taken at the beginning.
+    taken: usize,
+}
+
+impl FrameBuffer {
+    /// Adds what has arrived.
+    pub fn push(&mut self, bytes: &[u8]) {
+        if self.taken > 0 {
+            self.bytes.drain(..self.taken);
+            self.taken = 0;
+        }
+        self.bytes.extend_from_slice(bytes);
+    }
+
+    /// Takes the next message, if all of it has arrived.
+    ///
+    /// # Errors
+    /// It is too long or malformed. The stream is of no use then: where the next message begins is not known.
+    pub fn take<T>(&mut self) -> Result<Option<T>, WireError>
+    where
+        T: WireMessage,
+        T::Archived: for<'a> CheckBytes<HighValidator<'a, rancor::Error>>
+            + Deserialize<T, HighDeserializer<rancor::Error>>,
+    {
+        let Some((header, rest)) = self.bytes[self.taken..].split_first_chunk::<HEADER_BYTES>() else {
+            return Ok(None);
+        };
+        let length = u32::from_le_bytes(*header) as usize;
+        check_length::<T>(length)?;
+        let Some(message) = rest.get(..length) else { return Ok(None) };
+        let message = decode(message)?;
+        self.taken += HEADER_BYTES + length;
+        Ok(Some(message))
+    }
+
+    /// Whether a message has arrived in part.
+    pub fn is_inside_message(&self) -> bool {
+        self.bytes.len() > self.taken
+    }
+}
+
 fn check_length<T: WireMessage>(bytes: usize) -> Result<(), WireError> {
     match bytes <= T::MAX_BYTES {
         true => Ok(()),
@@ -143,6 +210,90 @@ impl From<NodeSetDef> for NodeSet {
     }
 }
 
+/// How a [`Placement`] travels: as the node of each rank. Use with `#[rkyv(with = PlacementDef)]`.
+#[derive(Archive, Serialize, Deserialize)]
+#[rkyv(remote = Placement, archived = ArchivedPlacement, bytecheck(verify))]
+pub struct PlacementDef {
+    #[rkyv(getter = nodes_of_ranks)]
+    nodes_of_ranks: Vec<u32>,
+}
+
+fn nodes_of_ranks(placement: &Placement) -> Vec<u32> {
+    placement.clone().into()
+}
+
+// SAFETY: as above: the fields are valid, and this only refuses nodes that are no placement.
+unsafe impl<C: Fallible + ?Sized> Verify<C> for ArchivedPlacement
+where
+    C::Error: Source,
+{
+    fn verify(&self, _: &mut C) -> Result<(), C::Error> {
+        let nodes: Vec<u32> = self.nodes_of_ranks.iter().map(|node| node.to_native()).collect();
+        match Placement::by_rank(&nodes) {
+            Ok(_) => Ok(()),
+            Err(error) => fail!(error),
+        }
+    }
+}
+
+impl From<PlacementDef> for Placement {
+    /// That it is one was verified with the bytes.
+    fn from(placement: PlacementDef) -> Self {
+        Self::by_rank(&placement.nodes_of_ranks).unwrap_or_else(|_| Self::one_node(1))
+    }
+}
+
+/// How an [`OsString`] travels: as its bytes. Use with `#[rkyv(with = OsStringDef)]`.
+#[derive(Archive, Serialize, Deserialize)]
+#[rkyv(remote = OsString)]
+pub struct OsStringDef {
+    #[rkyv(getter = bytes_of_text)]
+    bytes: Vec<u8>,
+}
+
+fn bytes_of_text(text: &OsString) -> Vec<u8> {
+    text.as_bytes().to_vec()
+}
+
+impl From<OsStringDef> for OsString {
+    fn from(text: OsStringDef) -> Self {
+        Self::from_vec(text.bytes)
+    }
+}
+
+/// How a [`PathBuf`] travels: as its bytes. Use with `#[rkyv(with = PathBufDef)]`.
+#[derive(Archive, Serialize, Deserialize)]
+#[rkyv(remote = PathBuf)]
+pub struct PathBufDef {
+    #[rkyv(getter = bytes_of_path)]
+    bytes: Vec<u8>,
+}
+
+#[expect(clippy::ptr_arg, reason = "what a getter is called with")]
+fn bytes_of_path(path: &PathBuf) -> Vec<u8> {
+    path.as_os_str().as_bytes().to_vec()
+}
+
+impl From<PathBufDef> for PathBuf {
+    fn from(path: PathBufDef) -> Self {
+        OsString::from_vec(path.bytes).into()
+    }
+}
+
+/// How a variable of the environment travels, which is a pair of texts. Use with `#[rkyv(with = VariableDef)]`.
+#[derive(Archive, Serialize, Deserialize)]
+#[rkyv(remote = Variable)]
+pub struct VariableDef(#[rkyv(with = OsStringDef)] OsString, #[rkyv(with = OsStringDef)] OsString);
+
+/// A variable of the environment: its name and its value.
+pub type Variable = (OsString, OsString);
+
+impl From<VariableDef> for Variable {
+    fn from(variable: VariableDef) -> Self {
+        (variable.0, variable.1)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -191,6 +342,77 @@ mod tests {
             bytes.truncate(cut.index(bytes.len()));
             let _ = decode::<Roster>(&bytes);
         }
+    }
+
+    proptest! {
+        #[test]
+        fn a_stream_of_messages_is_the_same_however_it_is_cut(
+            rosters in proptest::collection::vec(roster(), 0..5), cuts in proptest::collection::vec(1..50usize, 1..20)
+        ) {
+            let stream: Vec<u8> = rosters.iter().flat_map(|roster| encode_frame(roster).unwrap()).collect();
+            let (mut buffer, mut arrived, mut rest) = (FrameBuffer::default(), Vec::new(), &stream[..]);
+            for cut in cuts.iter().cycle() {
+                let (head, tail) = rest.split_at((*cut).min(rest.len()));
+                buffer.push(head);
+                while let Some(roster) = buffer.take::<Roster>().unwrap() { arrived.push(roster); }
+                rest = tail;
+                if rest.is_empty() { break; }
+            }
+            prop_assert_eq!(arrived, rosters);
+            prop_assert!(!buffer.is_inside_message());
+        }
+    }
+
+    #[test]
+    fn a_frame_that_is_too_long_is_refused_by_its_header_alone() {
+        let mut buffer = FrameBuffer::default();
+        buffer.push(&4097_u32.to_le_bytes());
+        assert!(matches!(buffer.take::<Roster>(), Err(WireError::TooLong { bytes: 4097, .. })));
+    }
+
+    #[test]
+    fn texts_and_paths_that_are_no_unicode_arrive_as_they_were() {
+        #[derive(Archive, Serialize, Deserialize, Debug, PartialEq)]
+        struct Texts {
+            #[rkyv(with = OsStringDef)]
+            program: OsString,
+            #[rkyv(with = rkyv::with::Map<VariableDef>)]
+            variables: Vec<Variable>,
+            #[rkyv(with = rkyv::with::Map<PathBufDef>)]
+            directory: Option<PathBuf>,
+            #[rkyv(with = PlacementDef)]
+            placement: Placement,
+        }
+        impl WireMessage for Texts {
+            const NAME: &'static str = "texts";
+            const MAX_BYTES: usize = 4096;
+        }
+        let texts = Texts {
+            program: OsString::from_vec(vec![0xff, b'a', 0x80]),
+            variables: vec![("A".into(), OsString::from_vec(vec![0xfe])), (OsString::new(), "x".into())],
+            directory: Some(OsString::from_vec(vec![b'/', 0xc0]).into()),
+            placement: Placement::by_rank(&[0, 1, 1, 0, 2]).unwrap(),
+        };
+        assert_eq!(decode::<Texts>(&encode(&texts).unwrap()), Ok(texts));
+    }
+
+    #[test]
+    fn a_placement_with_a_gap_is_refused() {
+        #[derive(Archive, Serialize, Deserialize)]
+        struct Honest(#[rkyv(with = PlacementDef)] Placement);
+        #[derive(Archive, Serialize, Deserialize)]
+        struct Forged(Vec<u32>);
+        impl WireMessage for Honest {
+            const NAME: &'static str = "placement";
+            const MAX_BYTES: usize = 4096;
+        }
+        impl WireMessage for Forged {
+            const NAME: &'static str = "forged placement";
+            const MAX_BYTES: usize = 4096;
+        }
+        let of = |nodes: &[u32]| decode::<Honest>(&encode(&Forged(nodes.to_vec())).unwrap());
+        assert_eq!(of(&[0, 1]).unwrap().0.nodes(), 2);
+        assert!(of(&[0, 2]).is_err() && of(&[]).is_err());
     }
 
     #[test]

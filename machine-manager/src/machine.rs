@@ -61,6 +61,8 @@ impl MachineManager {
                 match notice {
                     Notice::Remark(text) => remark(&text),
                     Notice::Over(told) => verdict = Some(told),
+                    // A launcher that was forked says no more than that.
+                    _ => {}
                 }
             }
             if has_ended {

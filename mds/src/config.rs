@@ -83,7 +83,7 @@ impl Default for MmdsConfig {
 }
 
 /// What EMDS records (paper, §5.2).
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, rkyv::Archive, rkyv::Serialize, rkyv::Deserialize)]
 pub struct EmdsConfig {
     /// The slices that are recorded.
     pub slices: SliceRange,
@@ -100,7 +100,7 @@ impl Default for EmdsConfig {
 }
 
 /// Every `step`-th slice from `first` to `last`, both included.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, rkyv::Archive, rkyv::Serialize, rkyv::Deserialize)]
 pub struct SliceRange {
     /// The first slice that is recorded.
     pub first: SliceIndex,
@@ -124,7 +124,7 @@ impl SliceRange {
 }
 
 /// Ranks or nodes, by number.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, rkyv::Archive, rkyv::Serialize, rkyv::Deserialize)]
 pub enum Selection {
     /// Every one.
     All,

@@ -29,7 +29,7 @@ pub const fn self_context(rank: u32) -> u32 {
 }
 
 /// What one rank does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, rkyv::Archive, rkyv::Serialize, rkyv::Deserialize)]
 pub struct RankState {
     /// Its rank in the job.
     pub rank: u32,
@@ -56,7 +56,7 @@ impl RankState {
 }
 
 /// What all ranks of a node do, and what the NIC has pending.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, rkyv::Archive, rkyv::Serialize, rkyv::Deserialize)]
 pub struct JobState {
     /// The ranks.
     pub ranks: Vec<RankState>,

@@ -7,7 +7,7 @@ use crate::memory::{Word, Word64};
 use crate::sync::{AtomicU32, Ordering};
 
 /// Where a rank is in its life.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, rkyv::Archive, rkyv::Serialize, rkyv::Deserialize)]
 #[repr(u32)]
 pub enum Phase {
     /// Started, has not called `MPI_Init`; perhaps not an MPI program.
@@ -21,7 +21,7 @@ pub enum Phase {
 }
 
 /// What a rank does now.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, rkyv::Archive, rkyv::Serialize, rkyv::Deserialize)]
 #[repr(u32)]
 pub enum Activity {
     /// Computes, or is in a call that does not block.
@@ -33,7 +33,7 @@ pub enum Activity {
 }
 
 /// What a blocked rank waits for; the numbers are in the units of the call.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, rkyv::Archive, rkyv::Serialize, rkyv::Deserialize)]
 pub struct WaitingFor {
     /// The call, as `mds::mmds::Primitive` numbers it.
     pub call: u32,

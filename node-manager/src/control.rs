@@ -1,36 +1,109 @@
-//! What `storm` and the program launcher say to each other, as lines of JSON over a socket pair.
+//! What the program launcher and whoever started it say to each other, over a socket pair.
 //!
-//! The socket is also how the launcher learns that `storm` is gone: it holds the only other end.
+//! Whoever started it is `storm`, on a machine without a cluster, or the node manager, which passes on what the machine manager says. A launcher
+//! that is executed by a node manager is told its job first ([`Command::Launch`]); one that `storm` has forked knows it.
+//! The socket is also how the launcher learns that the other side is gone: it holds the only other end.
+//!
+//! ```text
+//!  one node:        (fork) ────────────────────────────────► … ──► Over
+//!  several nodes:   Launch ─► Listening ─► Roster ─► Prepared ─► Go ─► … ─► RanksGone ─► Finish ─► Over
+//! ```
+//!
+//! A launcher runs as the job's user, so what it says is checked like what comes from a network.
 
+#![allow(missing_docs, reason = "the resolvers that rkyv derives for enums have none; everything here has")]
+
+use crate::launch::{Launch, Member};
 use crate::signals::Signal;
 use crate::verdict::Verdict;
-use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use bcs_core::wire::{self, FrameBuffer, WireMessage};
+use nic_emu::hang::JobState;
+use rkyv::api::high::{HighDeserializer, HighSerializer, HighValidator};
+use rkyv::bytecheck::CheckBytes;
+use rkyv::rancor;
+use rkyv::ser::allocator::ArenaHandle;
+use rkyv::util::AlignedVec;
+use rkyv::{Archive, Deserialize, Serialize};
 use std::io::{self, Write};
 use std::marker::PhantomData;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 
-/// From `storm` to the launcher.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// To the launcher.
+#[derive(Clone, Debug, PartialEq, Eq, Archive, Serialize, Deserialize)]
 pub enum Command {
+    /// The job, and what this node has of it. The first, and told once.
+    Launch(Box<Launch>),
+    /// Who the other nodes of the job are, by number, and where their launchers listen.
+    Roster(Vec<Member>),
+    /// All launchers of the job are prepared: start the ranks.
+    Go,
     /// Pass this signal on to the ranks.
     Forward(Signal),
+    /// The job has failed on another node, or it is to end: end its ranks here. What they do then is no failure of theirs.
+    End,
+    /// No rank is left on any node: leave the job's network, and go.
+    Finish,
+    /// Say what the ranks do, in [`Notice::Report`].
+    Report {
+        /// Given back with the answer.
+        round: u64,
+    },
 }
 
-/// From the launcher to `storm`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// From the launcher.
+#[derive(Clone, Debug, PartialEq, Eq, Archive, Serialize, Deserialize)]
 pub enum Notice {
     /// Something that the user should know and that does not end the job.
     Remark(String),
-    /// The job is over, and nothing of it is left.
+    /// Where this node's end of the job's network listens, as text (`10.0.0.7:40112`).
+    Listening(String),
+    /// The NIC is made, the programs are found, and the links to all other nodes are up: the ranks can be started.
+    Prepared,
+    /// The ranks of this node run, with these process ids, by local index.
+    Started(Vec<u32>),
+    /// The job has failed here, and its ranks are being ended. Told once, before [`Notice::RanksGone`].
+    Failed(Verdict),
+    /// This node cannot reach another node of the job, by the job's number of it: a consequence, whose cause others know, or the network.
+    Unreachable {
+        /// The other node.
+        node: u32,
+        /// What happened to the link.
+        reason: String,
+    },
+    /// No rank of the job is left on this node. The NIC goes on, for the other nodes.
+    RanksGone(Verdict),
+    /// Since some time all ranks here have been blocked, and nothing is under way that this node knows of.
+    Blocked,
+    /// What the ranks of this node do.
+    Report {
+        /// As it was asked for.
+        round: u64,
+        /// By local index, with what the NIC has pending.
+        state: JobState,
+    },
+    /// The job is over here, and nothing of it is left. The last.
     Over(Verdict),
+}
+
+/// The environment of a job, its arguments and its reports have to fit.
+const MAX_BYTES: usize = 32 << 20;
+
+impl WireMessage for Command {
+    const NAME: &'static str = "command to a launcher";
+    const MAX_BYTES: usize = MAX_BYTES;
+}
+
+impl WireMessage for Notice {
+    const NAME: &'static str = "notice of a launcher";
+    const MAX_BYTES: usize = MAX_BYTES;
 }
 
 /// One end of the conversation: sends `S`, receives `R`.
 #[derive(Debug)]
 pub struct Channel<S, R> {
     stream: UnixStream,
-    received: Vec<u8>,
+    received: FrameBuffer,
     kinds: PhantomData<(S, R)>,
 }
 
@@ -45,28 +118,41 @@ pub enum Received<R> {
     Closed,
 }
 
-impl<S: Serialize, R: DeserializeOwned> Channel<S, R> {
+impl<S, R> Channel<S, R> {
+    /// One end of a socket pair.
+    pub fn new(stream: OwnedFd) -> Self {
+        Self { stream: stream.into(), received: FrameBuffer::default(), kinds: PhantomData }
+    }
+}
+
+impl<S, R> Channel<S, R>
+where
+    S: WireMessage + for<'a> Serialize<HighSerializer<AlignedVec, ArenaHandle<'a>, rancor::Error>>,
+    R: WireMessage,
+    R::Archived: for<'a> CheckBytes<HighValidator<'a, rancor::Error>>
+        + Deserialize<R, HighDeserializer<rancor::Error>>,
+{
     /// Sends a message. That the other side is gone is not an error here: it is seen, in its place
     /// among the events, when receiving.
     pub fn send(&mut self, message: &S) {
-        if let Ok(mut line) = serde_json::to_vec(message) {
-            line.push(b'\n');
-            let _ = self.stream.write_all(&line);
+        if let Ok(frame) = wire::encode_frame(message) {
+            let _ = self.stream.write_all(&frame);
         }
     }
 
     /// Takes the next message, without waiting for one.
     pub fn receive(&mut self) -> Received<R> {
         loop {
-            if let Some(end) = self.received.iter().position(|byte| *byte == b'\n') {
-                let line: Vec<u8> = self.received.drain(..=end).collect();
-                return serde_json::from_slice(&line).map_or(Received::Closed, Received::Message);
+            match self.received.take() {
+                Ok(Some(message)) => return Received::Message(message),
+                Ok(None) => {}
+                Err(_) => return Received::Closed,
             }
             let mut chunk = [0; 4096];
             let flags = rustix::net::RecvFlags::DONTWAIT;
             match rustix::net::recv(&self.stream, &mut chunk, flags) {
                 Ok((_, 0)) => return Received::Closed,
-                Ok((_, length)) => self.received.extend_from_slice(&chunk[..length]),
+                Ok((_, length)) => self.received.push(&chunk[..length]),
                 Err(rustix::io::Errno::INTR) => {}
                 Err(rustix::io::Errno::AGAIN) => return Received::Nothing,
                 Err(_) => return Received::Closed,
@@ -84,10 +170,7 @@ impl<S, R> AsFd for Channel<S, R> {
 /// The two ends of a new conversation: `storm`'s and the launcher's.
 pub fn pair() -> io::Result<(Channel<Command, Notice>, Channel<Notice, Command>)> {
     let (ours, theirs) = UnixStream::pair()?;
-    Ok((
-        Channel { stream: ours, received: Vec::new(), kinds: PhantomData },
-        Channel { stream: theirs, received: Vec::new(), kinds: PhantomData },
-    ))
+    Ok((Channel::new(ours.into()), Channel::new(theirs.into())))
 }
 
 #[cfg(test)]

@@ -4,9 +4,11 @@
 //! through: the first application has the lowest ranks. A description holds no descriptor and no
 //! process, so that it can be queued, sent and kept.
 
+use bcs_core::wire::{OsStringDef, PathBufDef, PlacementDef, Variable, VariableDef};
 use bcs_core::{JobId, NodeId, Placement, Rank, SliceLength, TypeCheck};
 use mds::EmdsConfig;
 use nic_emu::arith::Arithmetic;
+use rkyv::with::Map;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -16,7 +18,7 @@ use std::time::Duration;
 pub const MAX_RANKS_PER_NODE: u32 = 4096;
 
 /// A job, as the user asked for it, and where its ranks run.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, rkyv::Archive, rkyv::Serialize, rkyv::Deserialize)]
 pub struct Job {
     /// Its number; with no cluster configured, the process id of the `storm` that runs it.
     pub id: JobId,
@@ -25,6 +27,7 @@ pub struct Job {
     /// What runs, in the order of the ranks. Never empty, and no application is without ranks.
     pub applications: Vec<Application>,
     /// Where its ranks run: as many as its applications have.
+    #[rkyv(with = PlacementDef)]
     pub placement: Placement,
     /// Whether each line of output starts with the rank that wrote it.
     pub labels: bool,
@@ -39,26 +42,31 @@ pub struct Job {
     /// What MDS (paper, §5) records.
     pub recording: Recording,
     /// The directory that holds our MPI library, put first in the ranks' `LD_LIBRARY_PATH`.
+    #[rkyv(with = Map<PathBufDef>)]
     pub library_directory: Option<PathBuf>,
 }
 
 /// A program of a job, with the number of ranks that run it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, rkyv::Archive, rkyv::Serialize, rkyv::Deserialize)]
 pub struct Application {
     /// How many ranks run it, at least one.
     pub ranks: u32,
     /// The program as the user wrote it: a path, or a name to look for in `PATH`.
+    #[rkyv(with = OsStringDef)]
     pub program: OsString,
     /// Its arguments, without its name.
+    #[rkyv(with = Map<OsStringDef>)]
     pub arguments: Vec<OsString>,
     /// Variables set for it on top of those that `storm` itself has.
-    pub environment: Vec<(OsString, OsString)>,
+    #[rkyv(with = Map<VariableDef>)]
+    pub environment: Vec<Variable>,
     /// Where it runs; where `storm` runs if not given.
+    #[rkyv(with = Map<PathBufDef>)]
     pub working_directory: Option<PathBuf>,
 }
 
 /// Which ranks read the standard input of `storm`. The others read the empty `/dev/null`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, rkyv::Archive, rkyv::Serialize, rkyv::Deserialize)]
 pub enum StdinTo {
     /// One rank, 0 unless told otherwise.
     Rank(Rank),
@@ -69,7 +77,7 @@ pub enum StdinTo {
 }
 
 /// What a job asks of its NIC.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, rkyv::Archive, rkyv::Serialize, rkyv::Deserialize)]
 pub struct NicSettings {
     /// How time slices are cut (paper, §4.2).
     pub slice: SliceLength,
@@ -88,15 +96,18 @@ impl Default for NicSettings {
 }
 
 /// What MDS records of a job (paper, §5).
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, rkyv::Archive, rkyv::Serialize, rkyv::Deserialize)]
 pub struct Recording {
     /// The processes that MMDS records, in the spelling of `BCS_MMDS`.
+    #[rkyv(with = Map<OsStringDef>)]
     pub mmds: Option<OsString>,
     /// The slices that EMDS records, in the spelling of `BCS_EMDS`.
+    #[rkyv(with = Map<OsStringDef>)]
     pub emds: Option<OsString>,
     /// The same, as the NIC takes it; also if the user's environment asked for it.
     pub slices: Option<EmdsConfig>,
     /// The absolute path of the directory that the dumps go to.
+    #[rkyv(with = Map<PathBufDef>)]
     pub trace_directory: Option<PathBuf>,
 }
 

@@ -370,7 +370,8 @@ impl<'a> Launcher<'a> {
             }
             Ready::Control => match self.storm.receive() {
                 Received::Message(Command::Forward(signal)) => self.act(Event::Forwarded(signal)),
-                Received::Nothing => {}
+                // Whoever has forked a launcher tells it no more than that.
+                Received::Message(_) | Received::Nothing => {}
                 Received::Closed => {
                     self.watch.remove(&self.storm);
                     self.act(Event::Orphaned);

@@ -16,11 +16,13 @@
 //!
 //! `lifecycle` decides and does nothing; `launcher` does and decides nothing.
 
+pub mod commit;
 pub mod control;
 pub mod descendants;
 pub mod environment;
 pub mod input;
 pub mod job;
+pub mod launch;
 pub mod launcher;
 pub mod lifecycle;
 pub mod nic;
@@ -28,6 +30,7 @@ pub mod node_manager;
 pub mod output;
 pub mod preflight;
 pub mod program;
+pub mod protocol;
 pub mod signals;
 pub mod spawn;
 pub mod verdict;

@@ -4,8 +4,10 @@
 //! clean-up after it caused. Exit statuses are listed in [`EXIT_STATUSES`], from which the manual is
 //! made.
 
+#![allow(missing_docs, reason = "the resolvers that rkyv derives for enums have none; everything here has")]
+
 use crate::signals::{self, Signal};
-use serde::{Deserialize, Serialize};
+use rkyv::{Archive, Deserialize, Serialize};
 use std::fmt;
 use std::time::Duration;
 
@@ -44,7 +46,7 @@ pub const EXIT_STATUSES: &[(&str, &str)] = &[
 ];
 
 /// How a process came to its end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Archive, Serialize, Deserialize)]
 pub enum Exit {
     /// By itself, with this code.
     Code(u8),
@@ -106,7 +108,7 @@ impl fmt::Display for Exit {
 }
 
 /// A rank as messages name it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Archive, Serialize, Deserialize)]
 pub struct RankName {
     /// Its number in the job.
     pub rank: u32,
@@ -126,7 +128,7 @@ impl fmt::Display for RankName {
 }
 
 /// How a job ended.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Archive, Serialize, Deserialize)]
 pub enum Verdict {
     /// Every rank exited with 0.
     Success,

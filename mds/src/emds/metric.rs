@@ -86,7 +86,7 @@ impl fmt::Display for Metric {
 }
 
 /// A set of metrics.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, rkyv::Archive, rkyv::Serialize, rkyv::Deserialize)]
 pub struct MetricSet(u32);
 
 impl MetricSet {

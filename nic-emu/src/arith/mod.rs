@@ -38,7 +38,9 @@ pub use operation::{ReduceOp, supports};
 use kernel::Operands;
 
 /// What computes floating-point results. Both give the same bits.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Hash, rkyv::Archive, rkyv::Serialize, rkyv::Deserialize,
+)]
 #[repr(u8)]
 pub enum Arithmetic {
     /// The processor's own vector arithmetic, with SoftFloat where no native kernel exists.

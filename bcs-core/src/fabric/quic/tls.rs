@@ -1,19 +1,14 @@
-//! Mutual TLS 1.3: what both ends of a link prove to each other.
+//! What both ends of a link prove to each other, by mutual TLS ([`crate::tls`]).
 //!
-//! Both show a certificate of the network's authority and have its key. The end that dials insists on the name that
-//! the roster gives the node it dials; the end that accepts reads the name and looks it up in its roster.
-//! The network's id is the application protocol (ALPN), so ends of different networks part in the handshake.
-//! Nothing is resumed: every link is a full handshake, and data before its end (0-RTT) is not accepted.
+//! The end that dials insists on the name that the roster gives the node it dials; the end that accepts reads the name and looks it
+//! up in its roster. The network's id is the application protocol (ALPN), so ends of different networks part in the handshake.
 
 use super::options::{BindError, NetworkId};
 use crate::credentials::{self, Credential};
+use crate::tls;
 use quinn_proto::crypto::rustls::{QuicClientConfig, QuicServerConfig};
 use quinn_proto::{ClientConfig, ServerConfig, TransportConfig};
-use rustls::RootCertStore;
-use rustls::client::Resumption;
-use rustls::crypto::{CryptoProvider, ring};
 use rustls::pki_types::CertificateDer;
-use rustls::server::WebPkiClientVerifier;
 use std::any::Any;
 use std::sync::Arc;
 
@@ -45,15 +40,6 @@ impl Configs {
     }
 }
 
-/// The fastest of the suites of TLS 1.3 on processors with AES instructions, and one key exchange: all ends are alike.
-fn provider() -> CryptoProvider {
-    CryptoProvider {
-        cipher_suites: vec![ring::cipher_suite::TLS13_AES_128_GCM_SHA256],
-        kx_groups: vec![ring::kx_group::X25519],
-        ..ring::default_provider()
-    }
-}
-
 /// Makes the configuration of a member.
 ///
 /// # Errors
@@ -63,36 +49,8 @@ pub fn configure(credential: &Credential, network: NetworkId) -> Result<Configs,
         name: credential.name(),
         reason: reason.to_string(),
     };
-    let provider = Arc::new(provider());
-    let mut roots = RootCertStore::empty();
-    roots.add(credential.authority().clone()).map_err(|error| unusable(&error))?;
-    let roots = Arc::new(roots);
-    let chain = vec![credential.certificate().clone()];
-    let alpn = vec![format!("bcs-fabric/1/{network}").into_bytes()];
-
-    let verifier = WebPkiClientVerifier::builder_with_provider(roots.clone(), provider.clone())
-        .build()
-        .map_err(|error| unusable(&error))?;
-    let mut server = rustls::ServerConfig::builder_with_provider(provider.clone())
-        .with_protocol_versions(&[&rustls::version::TLS13])
-        .map_err(|error| unusable(&error))?
-        .with_client_cert_verifier(verifier)
-        .with_single_cert(chain.clone(), credential.key())
-        .map_err(|error| unusable(&error))?;
-    server.alpn_protocols = alpn.clone();
-    server.send_tls13_tickets = 0;
-    server.max_early_data_size = 0;
-
-    let mut client = rustls::ClientConfig::builder_with_provider(provider)
-        .with_protocol_versions(&[&rustls::version::TLS13])
-        .map_err(|error| unusable(&error))?
-        .with_root_certificates(roots)
-        .with_client_auth_cert(chain, credential.key())
-        .map_err(|error| unusable(&error))?;
-    client.alpn_protocols = alpn;
-    client.resumption = Resumption::disabled();
-    client.enable_early_data = false;
-
+    let (client, server) =
+        tls::mutual(credential, &format!("bcs-fabric/1/{network}")).map_err(|error| unusable(&error))?;
     let server = QuicServerConfig::try_from(server).map_err(|error| unusable(&error))?;
     let mut server = ServerConfig::with_crypto(Arc::new(server));
     // A node stays where the roster says it is.

@@ -1,0 +1,171 @@
+//! What `storm` and the machine manager of a cluster say to each other: over the manager's Unix socket, where the kernel proves who the user is
+//! (`SO_PEERCRED`), or over a stream with TLS 1.3, where a certificate for `user.NAME` does.
+//!
+//! One request a connection. [`Request::Run`] is followed by what happens to the job, in both directions; all others have one answer.
+
+#![allow(missing_docs, reason = "the resolvers that rkyv derives for enums have none; everything here has")]
+
+use bcs_core::JobId;
+use bcs_core::wire::WireMessage;
+use node_manager::launch::Surroundings;
+use node_manager::signals::Signal;
+use node_manager::{Job, Verdict};
+use rkyv::{Archive, Deserialize, Serialize};
+
+/// The protocol's name and version in the TLS handshake, of managers and of `storm`.
+pub const ALPN: &str = "bcs-manager/1";
+
+/// From `storm`.
+#[derive(Clone, Debug, PartialEq, Eq, Archive, Serialize, Deserialize)]
+pub enum Request {
+    /// Run a job, and end it when this connection closes.
+    Run(Box<Submission>),
+    /// Which nodes there are.
+    Nodes,
+    /// What a job does.
+    Status {
+        /// The job.
+        job: JobId,
+    },
+    /// After [`Request::Run`]: pass this signal on to the ranks.
+    Forward(Signal),
+    /// After [`Request::Run`]: input for the job; nothing at its end.
+    Input(Vec<u8>),
+    /// After [`Request::Run`]: so many bytes of the job's output were written.
+    OutputTaken {
+        /// The node of the job that they came from.
+        node: u32,
+        /// How many.
+        bytes: u32,
+    },
+}
+
+/// To `storm`.
+#[derive(Clone, Debug, PartialEq, Eq, Archive, Serialize, Deserialize)]
+pub enum Reply {
+    /// The request cannot be granted; nothing was started. The last.
+    Refused {
+        /// Why, and what to do.
+        reason: String,
+        /// The exit status of `storm`.
+        status: u8,
+    },
+    /// The job is known by this number, and runs on these nodes, in the order of the job's numbers.
+    Accepted {
+        /// The job.
+        job: JobId,
+        /// Its nodes.
+        hosts: Vec<String>,
+    },
+    /// Something that the user should know.
+    Remark(String),
+    /// What ranks have written.
+    Output {
+        /// The node of the job that it comes from.
+        node: u32,
+        /// Whether it is for the standard error.
+        is_error: bool,
+        /// The bytes.
+        bytes: Vec<u8>,
+    },
+    /// So many bytes of the input have been passed on to all who read it.
+    InputTaken {
+        /// How many.
+        bytes: u32,
+        /// Nobody reads it any more.
+        closed: bool,
+    },
+    /// The job is over, and nothing of it is left. The last.
+    Over(Verdict),
+    /// The nodes. The last.
+    Nodes(Vec<NodeRow>),
+    /// What the job does, as people read it. The last.
+    Status(String),
+}
+
+/// A job that is to be run.
+#[derive(Clone, Debug, PartialEq, Eq, Archive, Serialize, Deserialize)]
+pub struct Submission {
+    /// The job. Number, name of the run and placement are the manager's to give.
+    pub job: Job,
+    /// Where its ranks are to run.
+    pub wish: Wish,
+    /// What is around the user.
+    pub surroundings: Surroundings,
+}
+
+/// Where the ranks of a job are to run, as far as the user says it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Archive, Serialize, Deserialize)]
+pub struct Wish {
+    /// At most so many ranks on a node (`--ppn`).
+    pub ranks_per_node: Option<u32>,
+    /// On so many nodes (`--nodes`).
+    pub nodes: Option<u32>,
+    /// On these hosts, in this order, with so many slots each (`--host`, `--hostfile`); on any if there are none.
+    pub hosts: Vec<HostSlots>,
+    /// How ranks are dealt to the nodes (`--map-by`).
+    pub mapping: Mapping,
+}
+
+/// A host that the user names.
+#[derive(Clone, Debug, PartialEq, Eq, Archive, Serialize, Deserialize)]
+pub struct HostSlots {
+    /// Its name.
+    pub host: String,
+    /// How many ranks it takes before the next one gets some; as many as it has cores, if the user does not say.
+    pub slots: Option<u32>,
+}
+
+/// How ranks are dealt to nodes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Archive, Serialize, Deserialize)]
+pub enum Mapping {
+    /// Consecutive ranks fill the slots of a node before the next one gets some; when all are full, it starts again (as `mpiexec` does).
+    #[default]
+    Slot,
+    /// One to each node in turn.
+    Node,
+}
+
+/// A node as `storm nodes` shows it.
+#[derive(Clone, Debug, PartialEq, Eq, Archive, Serialize, Deserialize)]
+pub struct NodeRow {
+    /// Its host.
+    pub host: String,
+    /// Whether it is up, and since when it is not.
+    pub state: NodeState,
+    /// Cores for ranks; 0 when it was never up.
+    pub cores: u32,
+    /// Bytes of memory; 0 when it was never up.
+    pub memory: u64,
+    /// Ranks that run there.
+    pub ranks: u32,
+    /// The jobs that run there.
+    pub jobs: Vec<JobId>,
+}
+
+/// Whether a node is up.
+#[derive(Clone, Debug, PartialEq, Eq, Archive, Serialize, Deserialize)]
+pub enum NodeState {
+    /// It takes jobs.
+    Up,
+    /// It has connected, and is not yet on the control network.
+    Joining,
+    /// It is configured, and has not connected, or has left.
+    Down {
+        /// Why, as far as it is known.
+        reason: String,
+    },
+}
+
+/// A submission holds an environment; a reply, a report of thousands of ranks.
+const MAX_BYTES: usize = 32 << 20;
+
+impl WireMessage for Request {
+    const NAME: &'static str = "request of storm";
+    const MAX_BYTES: usize = MAX_BYTES;
+}
+
+impl WireMessage for Reply {
+    const NAME: &'static str = "reply to storm";
+    const MAX_BYTES: usize = MAX_BYTES;
+}
