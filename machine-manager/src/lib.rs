@@ -11,6 +11,7 @@ pub mod cli;
 pub mod installation;
 pub mod machine;
 pub mod manual;
+pub mod mapping;
 pub mod protocol;
 pub mod request;
 pub mod spelling;
