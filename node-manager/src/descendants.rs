@@ -11,7 +11,6 @@
 #![expect(clippy::disallowed_methods, reason = "waiting for the kernel takes real time")]
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions};
 use std::fs;
 use std::io;
@@ -75,16 +74,21 @@ fn parse_pid(text: &str) -> Option<Pid> {
 pub fn kill_all(ours: impl Fn(Pid) -> bool) -> usize {
     let deadline = Instant::now() + PATIENCE;
     loop {
-        loop {
-            match rustix::process::wait(WaitOptions::NOHANG) {
-                Ok(Some(_)) => {}
-                Err(Errno::CHILD) => return 0,
-                Ok(None) | Err(_) => break,
-            }
+        reap_ended();
+        let children = children();
+        if children.is_empty() {
+            return 0;
         }
-        let left: Vec<Pid> = children().into_iter().filter(|pid| ours(*pid)).collect();
-        if left.is_empty() || Instant::now() >= deadline {
+        let left: Vec<Pid> = children.into_iter().filter(|pid| ours(*pid)).collect();
+        if Instant::now() >= deadline {
             return left.len();
+        }
+        if left.is_empty() {
+            // One that ended while it was looked at has no environment to be known by, and has left us its children.
+            match reap_ended() {
+                0 => return 0,
+                _ => continue,
+            }
         }
         for pid in &left {
             // Ranks lead a group; their shells' children go with it. Refused for groups that do not
@@ -96,6 +100,11 @@ pub fn kill_all(ours: impl Fn(Pid) -> bool) -> usize {
             wait_for_end(pid, deadline);
         }
     }
+}
+
+/// Reaps the children that have ended. Gives back how many.
+fn reap_ended() -> usize {
+    std::iter::from_fn(|| rustix::process::wait(WaitOptions::NOHANG).ok().flatten()).count()
 }
 
 /// Waits until a child has ended, without reaping it.
@@ -110,25 +119,51 @@ fn wait_for_end(pid: Pid, deadline: Instant) {
 ///
 /// While a process executes a new program there is a moment without an environment; that moment is waited out.
 pub fn was_started_with(pid: Pid, entry: &[u8]) -> bool {
-    let deadline = Instant::now() + EXECUTION;
+    let begun = Instant::now();
     loop {
         let Ok(environment) = fs::read(format!("/proc/{}/environ", pid.as_raw_pid())) else { return false };
         if !environment.is_empty() {
             return environment.split(|byte| *byte == 0).any(|present| present == entry);
         }
-        if has_ended(pid) || Instant::now() >= deadline {
+        let patience = match life(pid) {
+            Life::Lives => EXECUTION,
+            // Its children are still its own.
+            Life::Ends => PATIENCE,
+            Life::HasEnded => return false,
+        };
+        if begun.elapsed() >= patience {
             return false;
         }
         std::thread::sleep(Duration::from_micros(100));
     }
 }
 
-/// Whether a process has ended, reaped or not.
-fn has_ended(pid: Pid) -> bool {
-    let Ok(status) = fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_pid())) else { return true };
-    status
-        .rsplit_once(')')
-        .is_none_or(|(_, rest)| matches!(rest.trim_start().chars().next(), None | Some('Z' | 'X')))
+/// Where a process is in its life, as the kernel tells it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Life {
+    Lives,
+    /// It has given its memory back, and not yet its children.
+    Ends,
+    /// Reaped or not.
+    HasEnded,
+}
+
+fn life(pid: Pid) -> Life {
+    /// The kernel's flag of a process that ends (`PF_EXITING`).
+    const ENDS: u64 = 0x4;
+    let Ok(status) = fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_pid())) else {
+        return Life::HasEnded;
+    };
+    // The name of the program stands in brackets and may hold anything; state, parent, group, session, terminal, its group and the
+    // flags follow it.
+    let mut fields = status.rsplit_once(')').map_or("", |(_, rest)| rest).split_ascii_whitespace();
+    match fields.next() {
+        None | Some("Z" | "X") => Life::HasEnded,
+        Some(_) => {
+            let flags = fields.nth(5).and_then(|flags| flags.parse::<u64>().ok()).unwrap_or(0);
+            if flags & ENDS == 0 { Life::Lives } else { Life::Ends }
+        }
+    }
 }
 
 #[cfg(test)]
@@ -165,9 +200,10 @@ mod tests {
         let mut child = Command::new("sleep").arg("30").env_clear().spawn().unwrap();
         let pid = Pid::from_raw(child.id() as i32).unwrap();
         assert!(!was_started_with(pid, b"BCS_JOB=12"));
+        assert_eq!(life(pid), Life::Lives);
         child.kill().unwrap();
         wait_for_end(pid, Instant::now() + PATIENCE);
-        assert!(has_ended(pid) && !was_started_with(pid, b"BCS_JOB=12"));
+        assert!(life(pid) == Life::HasEnded && !was_started_with(pid, b"BCS_JOB=12"));
         child.wait().unwrap();
         assert!(!was_started_with(pid, b"BCS_JOB=12"));
     }
