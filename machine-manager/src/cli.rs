@@ -10,6 +10,7 @@ use bcs_core::{SliceLength, TypeCheck};
 use clap::{Args, CommandFactory, Parser, Subcommand};
 use nic_emu::arith::Arithmetic;
 use node_manager::StdinTo;
+use node_manager::binding::BindTo;
 use node_manager::verdict::EXIT_STATUSES;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -95,6 +96,13 @@ pub struct JobOptions {
     /// Whether the kernel may copy messages from process to process.
     #[arg(long, value_name = "auto|off", default_value = "auto", value_parser = value::cross_memory, help_heading = "NIC")]
     pub cross_memory: CrossMemory,
+    /// Bind each rank to a hardware thread, a core, what shares a cache or memory, or a socket of its node, in turn. Ranks that are
+    /// not bound go where the kernel puts them.
+    #[arg(long, alias = "cpu-bind", value_name = "UNIT", default_value = "none", value_parser = value::bind_to, help_heading = "Placement")]
+    pub bind_to: BindTo,
+    /// Say to which processors each rank is bound.
+    #[arg(long, alias = "display-bindings", help_heading = "Placement")]
+    pub report_bindings: bool,
     /// Compare the datatypes of messages with those of their receives, and raise MPI_ERR_TYPE where they are different kinds of
     /// numbers ("kinds", as without a value; bytes match anything), or not of the same basic types ("strict", the standard's rule).
     /// The variable BCS_CHECK_TYPES does the same.
@@ -158,9 +166,6 @@ pub struct Ignored {
     /// Accepted: root may run jobs.
     #[arg(long, help_heading = "Accepted and ignored")]
     allow_run_as_root: bool,
-    /// Accepted: ranks are not bound to cores, because a blocked rank lends its core to the NIC.
-    #[arg(long, alias = "cpu-bind", value_name = "POLICY", help_heading = "Accepted and ignored")]
-    bind_to: Option<String>,
     /// Accepted: there is one node to map ranks to.
     #[arg(long, aliases = ["rank-by", "ppn", "perhost", "npernode"], value_name = "POLICY", help_heading = "Accepted and ignored")]
     map_by: Vec<String>,

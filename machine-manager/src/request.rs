@@ -7,6 +7,7 @@ use bcs_core::{JobId, Placement, TypeCheck};
 use clap::error::ErrorKind;
 use clap::{CommandFactory, FromArgMatches};
 use mds::MdsConfig;
+use node_manager::binding::Binding;
 use node_manager::job::MAX_RANKS_PER_NODE;
 use node_manager::{Application, Job, NicSettings, Recording, StdinTo};
 use std::ffi::OsString;
@@ -144,6 +145,7 @@ pub fn job(called: &str, arguments: &[OsString], place: Place<'_>) -> Result<Job
             core: options.nic_core,
         },
         type_check: type_check(options.check_types)?,
+        binding: Binding { to: options.bind_to, report: options.report_bindings },
         recording: recording(options.mmds, options.emds, options.trace_dir, ranks as u32)?,
         library_directory: place.library_directory,
     })

@@ -6,6 +6,7 @@ use bcs_core::units::UnitError;
 use bcs_core::{Rank, SliceLength, TypeCheck};
 use nic_emu::arith::Arithmetic;
 use node_manager::StdinTo;
+use node_manager::binding::BindTo;
 use node_manager::job::MAX_RANKS_PER_NODE;
 use std::ffi::OsString;
 use std::time::Duration;
@@ -60,6 +61,11 @@ pub fn seconds(text: &str) -> Result<Duration, String> {
 pub fn slice(text: &str) -> Result<SliceLength, String> {
     // The option and the value are named around what we say.
     text.parse().map_err(|error: UnitError| format!("{}; give {}", error.why, error.wanted))
+}
+
+/// What ranks are bound to.
+pub fn bind_to(text: &str) -> Result<BindTo, String> {
+    text.parse()
 }
 
 /// A core of this machine.

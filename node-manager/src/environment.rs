@@ -186,6 +186,7 @@ mod tests {
             timeout: None,
             nic: NicSettings::default(),
             type_check: None,
+            binding: crate::binding::Binding::default(),
             recording: Recording { mmds: Some("all".into()), ..Recording::default() },
             library_directory: library_directory.map(Path::to_owned),
         }

@@ -4,6 +4,7 @@
 //! through: the first application has the lowest ranks. A description holds no descriptor and no
 //! process, so that it can be queued, sent and kept.
 
+use crate::binding::Binding;
 use bcs_core::wire::{OsStringDef, PathBufDef, PlacementDef, Variable, VariableDef};
 use bcs_core::{JobId, NodeId, Placement, Rank, SliceLength, TypeCheck};
 use mds::EmdsConfig;
@@ -39,6 +40,8 @@ pub struct Job {
     pub nic: NicSettings,
     /// What of the types of messages the ranks compare; what their environment says if not given.
     pub type_check: Option<TypeCheck>,
+    /// Which processors the ranks may run on.
+    pub binding: Binding,
     /// What MDS (paper, §5) records.
     pub recording: Recording,
     /// The directory that holds our MPI library, put first in the ranks' `LD_LIBRARY_PATH`.
@@ -165,6 +168,7 @@ mod tests {
             timeout: None,
             nic: NicSettings::default(),
             type_check: None,
+            binding: Binding::default(),
             recording: Recording::default(),
             library_directory: None,
         };

@@ -13,6 +13,7 @@
     reason = "the launcher is a driver: it reads the clock for the state machine"
 )]
 
+use crate::binding::Groups;
 use crate::control::{Channel, Command, Notice, Received};
 use crate::descendants;
 use crate::environment::{self, Here};
@@ -203,6 +204,12 @@ impl<'a> Launcher<'a> {
             nic_fd: nic_fd.as_raw_fd(),
             wake_fd: wake_fd.as_ref().map(AsRawFd::as_raw_fd),
         };
+        let groups = Groups::here(prepared.job.binding.to, prepared.job.nic.core).map_err(|error| {
+            Verdict::NotStarted {
+                message: format!("--bind-to {}: {error}; bind to something else", prepared.job.binding.to),
+                status: STATUS_USAGE,
+            }
+        })?;
         for (index, (application, ranks)) in prepared.job.placed_on(prepared.node).enumerate() {
             let (program, variables) = &prepared.programs[index];
             if let Some(remark) = self.library_remark(application, &program.library) {
@@ -227,12 +234,18 @@ impl<'a> Launcher<'a> {
                 };
                 let [stdout, stderr] =
                     outputs.as_ref().map_or([1, 2], |[out, error]| [out.as_raw_fd(), error.as_raw_fd()]);
+                let processors = groups.processors(local_index);
+                if prepared.job.binding.report {
+                    let text = format!("{} is {}", self.rank_name(rank), groups.describe(local_index));
+                    self.storm.send(&Notice::Remark(text));
+                }
                 let setting = Setting {
                     environment: &environment::of_rank(rank, local_index),
                     stdio: [stdin, stdout, stderr],
                     inherited: &inherited,
                     descriptor_limit: prepared.descriptor_limit,
                     blocked: &prepared.blocked,
+                    processors: processors.as_ref(),
                     on_terminal: on_terminal && self.output.is_none(),
                 };
                 let Started { pid, pidfd } =

@@ -16,6 +16,7 @@
 //!
 //! `lifecycle` decides and does nothing; `launcher` does and decides nothing.
 
+pub mod binding;
 pub mod commit;
 pub mod control;
 pub mod descendants;

@@ -7,6 +7,7 @@
 
 use crate::signals::SignalSet;
 use rustix::process::Pid;
+use rustix::thread::{CpuSet, sched_setaffinity};
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::io;
 use std::os::fd::{FromRawFd, OwnedFd, RawFd};
@@ -35,6 +36,8 @@ pub struct Setting<'a> {
     pub descriptor_limit: Option<libc::rlimit>,
     /// The signals that it blocks: those that `storm` was started with.
     pub blocked: &'a SignalSet,
+    /// The processors that it may run on, if not all that the launcher may.
+    pub processors: Option<&'a CpuSet>,
     /// Whether it may write to the terminal although it is not in the foreground group.
     pub on_terminal: bool,
 }
@@ -196,6 +199,12 @@ impl Child<'_> {
                     return Step::SetUp;
                 }
             }
+            // One system call, which allocates nothing and sets errno.
+            if let Some(processors) = setting.processors
+                && sched_setaffinity(None, processors).is_err()
+            {
+                return Step::SetUp;
+            }
             if let Some(limit) = &setting.descriptor_limit
                 && libc::setrlimit(libc::RLIMIT_NOFILE, limit) != 0
             {
@@ -230,6 +239,7 @@ mod tests {
             inherited: &[2],
             descriptor_limit: None,
             blocked,
+            processors: None,
             on_terminal: false,
         }
     }
