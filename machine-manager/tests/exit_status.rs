@@ -208,9 +208,10 @@ fn called_mpiexec_it_is_mpiexec() {
         "red",
         "sh",
         "-c",
-        "echo $COLOUR $BCS_RANK; exit $BCS_RANK",
+        // The one that fails lets the other one speak first.
+        "echo $COLOUR $BCS_RANK; [ $BCS_RANK = 1 ] || touch spoken; until [ -e spoken ]; do sleep 0.01; done; exit $BCS_RANK",
     ]);
-    let ran = run(&mut command);
+    let ran = run(command.current_dir(directory.path()));
     ran.fails_with(1, &["mpiexec: rank 1 on"]);
     assert_eq!(ran.sorted_lines(), ["red 0", "red 1"]);
 }
