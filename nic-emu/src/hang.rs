@@ -3,6 +3,9 @@
 //! At a slice boundary everything pending is known. A deadlock is stated when all ranks that are still in MPI wait, nothing
 //! posted is unscheduled, no bytes are under way, no slice has run, and every rank has looked at its requests since. Then nothing can
 //! change any more: it is a fact, and the report says who waits for whom.
+//!
+//! On one node a [`HangDetector`] states it. Of a job on several nodes each node's detector can only say that nothing goes on *here*; who has the states of
+//! all nodes, read twice, states it ([`is_deadlock`]).
 
 use crate::buffer_sender::BufferSender;
 use crate::descriptor::{ANY_SOURCE, ANY_TAG};
@@ -11,7 +14,7 @@ use crate::memory::{Corrupt, NicMemory};
 use crate::pool::NONE;
 use crate::queue::MatchQueues;
 use crate::status::{Activity, NOBODY, Phase, WaitingFor};
-use crate::sync::Ordering;
+use crate::sync::{Ordering, fence};
 use crate::transfer::MOVING;
 use mds::Primitive;
 use std::fmt;
@@ -66,14 +69,28 @@ pub struct JobState {
     pub posted: u32,
     /// Messages without a receive.
     pub unexpected: u32,
-    /// Bytes are being moved, or descriptors wait for a slice.
+    /// Bytes are being moved, or descriptors wait for a slice, or something is under way between this node and others.
     pub under_way: bool,
+    /// How far the node is in the global slices of a job on several nodes; all 0 on one node.
+    pub global: GlobalState,
+}
+
+/// How far a node is in the global slices (`crate::global`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, rkyv::Archive, rkyv::Serialize, rkyv::Deserialize)]
+pub struct GlobalState {
+    /// The last global slice that the node has taken part in.
+    pub slice: u64,
+    /// The last one that is over on all nodes, as far as this one knows: `slice` itself while all rest.
+    pub over: u64,
+    /// Changes with everything that the node sends, takes, schedules and completes.
+    pub moves: u64,
 }
 
 impl JobState {
     /// Reads it. Without the token: while ranks run, it is a picture of moments close to each other.
     pub fn read(memory: &NicMemory) -> Self {
         let header = memory.header();
+        let (global, global_under_way) = read_global(memory);
         let ranks = (0..memory.layout().local_ranks)
             .filter_map(|i| memory.rank(i).ok())
             .map(|block| RankState {
@@ -92,22 +109,63 @@ impl JobState {
             slice: memory.control().slice.get(),
             posted: waiting(memory, |queues| queues.posted.count(memory)),
             unexpected: waiting(memory, |queues| queues.unexpected.count(memory)),
-            // With several nodes, nobody sees from here what is under way between them.
-            under_way: memory.node().1 > 1
+            under_way: global_under_way
                 || BufferSender::has_work(memory)
                 || transfers_move(memory)
                 || header.slice.held_first.get() != NONE,
+            global,
         }
     }
 
     /// True when all ranks in MPI wait, at least one does, and nothing is under way. A rank whose threads call MPI at the
     /// same time is never known to wait: another thread of it may compute.
     fn is_quiet(&self) -> bool {
-        let live = |rank: &RankState| !matches!(rank.phase, Phase::Finalized | Phase::Exited);
-        !self.under_way
-            && self.ranks.iter().any(RankState::waits_in_mpi)
-            && self.ranks.iter().filter(|r| live(r)).all(|r| r.waits_in_mpi() && !r.concurrent)
+        self.is_quiet_or_over() && self.ranks.iter().any(RankState::waits_in_mpi)
     }
+
+    /// The same for a node of several, of which all ranks may have ended.
+    fn is_quiet_or_over(&self) -> bool {
+        let live = |rank: &RankState| !matches!(rank.phase, Phase::Finalized | Phase::Exited);
+        !self.under_way && self.ranks.iter().filter(|r| live(r)).all(|r| r.waits_in_mpi() && !r.concurrent)
+    }
+
+    /// True when nothing has changed since an earlier state, and every rank that waits has looked `looks` times or sleeps. Fixed slices go on when
+    /// nothing happens.
+    fn is_as_before(&self, before: &Self, fixed: bool, looks: u32) -> bool {
+        (fixed || before.slice == self.slice)
+            && before.posted == self.posted
+            && before.unexpected == self.unexpected
+            && before.global.moves == self.global.moves
+            && before.ranks.len() == self.ranks.len()
+            && before.ranks.iter().zip(&self.ranks).all(|(then, now)| {
+                let looked = now.polls.wrapping_sub(then.polls) >= looks || then.asleep && now.asleep;
+                then.rank == now.rank
+                    && then.phase == now.phase
+                    && then.waits == now.waits
+                    && (!now.waits_in_mpi() || looked)
+            })
+    }
+}
+
+/// How far this node is between nodes, and whether anything of it is under way there.
+fn read_global(memory: &NicMemory) -> (GlobalState, bool) {
+    if memory.node().1 <= 1 {
+        return (GlobalState::default(), false);
+    }
+    let remote = &memory.header().remote;
+    let rest = remote.rest.get();
+    fence(Ordering::Acquire);
+    let moves = remote.moves.get();
+    // What a local slice has left for the global ones, and the driver has not seen.
+    let left = remote.outbound.get() != 0
+        || !remote.matches.is_empty()
+        || remote.arrived.get() != remote.published.get();
+    fence(Ordering::Acquire);
+    let under_way = left || rest == 0 || remote.rest.get() != rest;
+    let slice = rest.saturating_sub(1);
+    let fixed = memory.header().slice_period_ns.get() != 0;
+    let over = if fixed { slice.saturating_sub(1) } else { slice };
+    (GlobalState { slice, over, moves }, under_way)
 }
 
 /// Entries of all ranks' queues. Read while they may change, a count is a hint, and a list that changes under the reader counts
@@ -136,6 +194,64 @@ fn transfers_move(memory: &NicMemory) -> bool {
 /// How often to look for a deadlock.
 pub const LOOK_PERIOD: Duration = Duration::from_millis(100);
 
+/// One state of a job from those of its nodes. Its slice is the global one, where there are several.
+pub fn merge(states: &[JobState]) -> JobState {
+    let mut ranks: Vec<RankState> = states.iter().flat_map(|state| state.ranks.iter().copied()).collect();
+    ranks.sort_by_key(|rank| rank.rank);
+    let global = GlobalState {
+        slice: states.iter().map(|state| state.global.slice).max().unwrap_or_default(),
+        over: states.iter().map(|state| state.global.over).min().unwrap_or_default(),
+        moves: states.iter().fold(0, |sum, state| sum.wrapping_add(state.global.moves)),
+    };
+    JobState {
+        ranks,
+        slice: match states {
+            [one] => one.slice,
+            _ => global.slice,
+        },
+        posted: states.iter().map(|state| state.posted).sum(),
+        unexpected: states.iter().map(|state| state.unexpected).sum(),
+        under_way: states.iter().any(|state| state.under_way),
+        global,
+    }
+}
+
+/// Whether a job on several nodes is in a deadlock, from the states of *all* its nodes, read twice in the same order: the second round begins when the
+/// first is complete. Of a job on several nodes: one node has its [`HangDetector`]. Answers the report of all of them. A node whose ranks have all ended counts as one where
+/// nobody waits: its NIC still serves the others.
+///
+/// **Why nothing can be in flight then.** Let `T` be a moment between the two rounds.
+///
+/// 1. Of every node both states are quiet and say the same of waits and moves. A wait that is the same before and after `T` was under way at `T`, so at
+///    `T` all live ranks were blocked; and no node has sent, taken, scheduled or completed anything between its two states, both before and after `T`.
+/// 2. A node answers for what it sends: it does not complete a microphase before everything that it sent in it is in the receiver's memory, and it is not
+///    quiet while anything waits at it to be sent. A receiver reads what is in its memory before it acts on a strobe. So what
+///    was sent in slice `s` was taken before its receiver knew that `s` is over.
+/// 3. Whatever a node had sent before its first state, it sent in its `slice` or before. In the second round every node knows that the largest of these slices is
+///    over, so by (2) everything sent has been taken; by (1) not between the rounds, so before. At `T` nothing was in flight, and nobody had
+///    anything to send, to match, to grant or to agree on: a node that wants a slice says so (`wants`, its bell), and is not quiet.
+/// 4. What could change that is a rank that goes on. A rank that was blocked at `T` goes on only when something is completed for it; completions come of slices
+///    in which something is done, of which by (3) there is none; and one that was completed before has been seen: every rank has begun and ended a look between
+///    its two states, or slept in both, and who completes wakes.
+///
+/// With elastic slices (3) says that all nodes rest after the same slice; with fixed ones that a whole slice has passed in which nobody had anything to do.
+pub fn is_deadlock(first: &[JobState], second: &[JobState]) -> Option<HangReport> {
+    let all_over = second.iter().map(|state| state.global.over).min()?;
+    let is_still = first.len() == second.len()
+        && first.iter().all(|state| state.global.slice <= all_over)
+        && first.iter().chain(second).all(JobState::is_quiet_or_over)
+        && first.iter().zip(second).all(|(before, after)| {
+            // Of elastic slices a quiet node knows that its last one is over.
+            let fixed = after.global.over < after.global.slice;
+            after.is_as_before(before, fixed, WHOLE_LOOK)
+        });
+    let job = merge(second);
+    (is_still && job.is_quiet()).then(|| HangReport::new(job))
+}
+
+/// A rank counts its looks as they end, so of two that ended since one began since.
+const WHOLE_LOOK: u32 = 2;
+
 /// Looks for deadlocks. Call [`HangDetector::look`] every [`LOOK_PERIOD`].
 #[derive(Debug, Default)]
 pub struct HangDetector {
@@ -152,21 +268,12 @@ impl HangDetector {
         Self::default()
     }
 
-    /// Looks; answers the report if it is a deadlock.
+    /// Looks; answers the report if it is a deadlock. For one node of several it answers when all its ranks wait and nothing of it is under way: blocked
+    /// *here*, which is no deadlock as long as another node goes on. A node on which no rank is left never answers.
     pub fn look(&mut self, memory: &NicMemory) -> Option<HangReport> {
         let state = JobState::read(memory);
-        let same = |before: &JobState| {
-            let fixed = memory.header().slice_period_ns.get() != 0;
-            // Fixed slices go on when nothing happens.
-            (fixed || before.slice == state.slice)
-                && before.posted == state.posted
-                && before.unexpected == state.unexpected
-                && before.ranks.iter().zip(&state.ranks).all(|(then, now)| {
-                    then.phase == now.phase
-                        && then.waits == now.waits
-                        && (!now.waits_in_mpi() || now.polls != then.polls || now.asleep)
-                })
-        };
+        let fixed = memory.header().slice_period_ns.get() != 0;
+        let same = |before: &JobState| state.is_as_before(before, fixed, 1);
         if !state.is_quiet() || !self.quiet.as_ref().is_none_or(same) {
             self.quiet = state.is_quiet().then_some(state);
             self.looks = 0;
@@ -380,7 +487,8 @@ mod tests {
     }
 
     fn report(ranks: Vec<RankState>) -> HangReport {
-        HangReport::new(JobState { ranks, slice: 12, posted: 1, unexpected: 0, under_way: false })
+        let global = GlobalState::default();
+        HangReport::new(JobState { ranks, slice: 12, posted: 1, unexpected: 0, under_way: false, global })
     }
 
     #[test]

@@ -46,6 +46,8 @@ pub struct Collectives {
     published_in: Option<u64>,
     /// Collectives scheduled since the last look: for EMDS.
     pub scheduled: u64,
+    /// Flags published, collectives started and chunks taken, since the start.
+    pub moves: u64,
 }
 
 impl Collectives {
@@ -60,6 +62,7 @@ impl Collectives {
             seen: 0,
             published_in: None,
             scheduled: 0,
+            moves: 0,
         }
     }
 
@@ -149,6 +152,7 @@ impl Collectives {
         group.ready.insert(collective, (index, range));
         group.ask_due = true;
         self.published_in = Some(slice);
+        self.moves += 1;
         Ok(true)
     }
 
@@ -162,6 +166,18 @@ impl Collectives {
         self.deliveries.is_idle()
             && self.gathers.is_empty()
             && self.groups.values().all(|g| g.active.is_none() && g.ready.is_empty())
+    }
+
+    /// True when no other node has to do anything for this one, nor this one for them: what local members have reached and others have not
+    /// may wait for ever, and so may members that have not looked at what they got.
+    pub fn is_quiet(&self) -> bool {
+        self.gathers.is_empty()
+            && self.groups.values().all(|group| group.active.is_none() && group.asking.is_none())
+    }
+
+    /// `arrived` of NIC memory, as far as it is published.
+    pub fn published(&self) -> u32 {
+        self.seen
     }
 
     /// The first microphase after `after` that this node needs, in the current slice (or, with `next`, in the next one).
@@ -254,7 +270,7 @@ impl Collectives {
         let contexts: Vec<u32> = self
             .groups
             .iter()
-            .filter(|(_, g)| g.active.is_some() || !g.ready.is_empty())
+            .filter(|(_, g)| g.active.is_some() || g.asking.is_some() || !g.ready.is_empty())
             .map(|(c, _)| *c)
             .collect();
         for context in contexts {
@@ -292,6 +308,7 @@ impl Collectives {
         }
         group.ready.remove(&collective);
         self.scheduled += 1;
+        self.moves += 1;
         let instance = env.memory.instance(index)?;
         let kind = instance.kind.get();
         let list = CollectiveList::new(env.memory);
@@ -519,6 +536,7 @@ impl Collectives {
             return Err(mismatch(self.node, self.node, context, active.collective));
         }
         let start = received.len();
+        self.moves += 1;
         received.resize(start + length as usize, 0);
         fabric.read(GlobalAddress(cell.0 + CELL_BYTES), &mut received[start..])?;
         if (received.len() as u64) < total {

@@ -38,12 +38,14 @@ pub struct Links {
     incoming: BTreeMap<u32, Incoming>,
     /// Transfers that have not said that they are complete.
     in_flight: u64,
+    /// Records and puts sent, and records taken, since the start.
+    pub moves: u64,
 }
 
 impl Links {
     /// The links of a node before anything was sent.
     pub fn new(layout: GlobalLayout, node: u32) -> Self {
-        Self { layout, node, outgoing: BTreeMap::new(), incoming: BTreeMap::new(), in_flight: 0 }
+        Self { layout, node, outgoing: BTreeMap::new(), incoming: BTreeMap::new(), in_flight: 0, moves: 0 }
     }
 
     /// Sends a record to another node, as soon as there is room.
@@ -52,6 +54,7 @@ impl Links {
         record.encode(&mut bytes);
         debug_assert!(bytes.len() as u64 <= self.layout.record_bytes());
         self.outgoing.entry(to).or_default().waiting.push_back(bytes);
+        self.moves += 1;
     }
 
     /// Puts something to a set of nodes and counts it as in flight.
@@ -67,6 +70,7 @@ impl Links {
     ) -> Result<(), FabricError> {
         fabric.xfer_and_signal(Source::Bytes(bytes), to, at, Some(SENT), Some(ARRIVED))?;
         self.in_flight += 1;
+        self.moves += 1;
         Ok(())
     }
 
@@ -181,6 +185,7 @@ impl Links {
                 }
             }
         }
+        self.moves += records.len() as u64;
         Ok(records)
     }
 }

@@ -48,6 +48,7 @@ use crate::completer::{Completer, Touched};
 use crate::memory::NicMemory;
 use crate::microphase::Microphase;
 use crate::status::Activity;
+use crate::strobe_receiver::SliceCounts;
 use crate::token::Holder;
 use bcs_core::{Fabric, FabricError, NodeId, NodeSet, SliceIndex, Source};
 use collectives::Collectives;
@@ -91,6 +92,8 @@ pub struct GlobalNic<F> {
     first: Microphase,
     rung: bool,
     wants: u64,
+    /// Local slices that did something, and polls that completed something.
+    local_moves: u64,
     need: Option<Microphase>,
     started_ns: u64,
     phase_ns: u64,
@@ -113,6 +116,7 @@ impl<F: Fabric> GlobalNic<F> {
             first: Microphase::DescriptorExchange,
             rung: false,
             wants: 0,
+            local_moves: 0,
             need: None,
             started_ns: 0,
             phase_ns: 0,
@@ -185,6 +189,7 @@ impl<F: Fabric> GlobalNic<F> {
     fn poll_with_token(&mut self, memory: &NicMemory, now_ns: u64) -> Result<Polled, GlobalError> {
         let mut touched = Vec::new();
         let fixed = memory.header().slice_period_ns.get() != 0;
+        let moves_before = self.moves();
         // Read first: what was put here before the strobe is seen below.
         let strobe = self.fabric.load(self.layout.strobe())?;
         let mut moved = self.run_local_slice(memory, now_ns, fixed, &mut touched)?;
@@ -202,13 +207,45 @@ impl<F: Fabric> GlobalNic<F> {
         moved |= self.ring_and_strobe(memory, now_ns)?;
         if !completer.touched.is_empty() {
             moved = true;
+            self.local_moves += 1;
             touched.push(completer.touched);
         }
+        self.tell_rest(memory, fixed, moves_before);
         Ok(Polled::Done { moved, touched })
     }
 
+    /// Changes with everything that this node does.
+    fn moves(&self) -> u64 {
+        self.local_moves.wrapping_add(self.links.moves).wrapping_add(self.collectives.moves)
+    }
+
+    /// Says in NIC memory whether anything of this node is under way between nodes, for who looks for a deadlock
+    /// ([`crate::hang::is_deadlock`]). Only a poll that did nothing says that nothing is: those whom the one before it completed something
+    /// for have been woken by then.
+    fn tell_rest(&self, memory: &NicMemory, fixed: bool, moves_before: u64) {
+        let remote = &memory.header().remote;
+        let (slice, microphase) = read_strobe(self.strobe);
+        let is_quiet = self.moves() == moves_before
+            && (fixed || microphase.is_none())
+            && self.wants == 0
+            && self.wish(memory, slice).is_none()
+            && !self.rung
+            && self.messages.is_idle()
+            && !self.messages.wants_transmission()
+            && self.collectives.is_quiet()
+            && self.links.is_delivered();
+        if !is_quiet {
+            remote.rest.set(0);
+        }
+        remote.published.set(self.collectives.published());
+        remote.moves.set(self.moves());
+        if is_quiet {
+            remote.rest.set(slice + 1);
+        }
+    }
+
     fn run_local_slice(
-        &self,
+        &mut self,
         memory: &NicMemory,
         now_ns: u64,
         fixed: bool,
@@ -226,6 +263,9 @@ impl<F: Fabric> GlobalNic<F> {
             return Ok(false);
         }
         let slice = crate::strobe_sender::StrobeSender::run(memory, clock)?;
+        if !slice.touched.is_empty() || slice.counts != SliceCounts::default() {
+            self.local_moves += 1;
+        }
         if !slice.touched.is_empty() {
             touched.push(slice.touched);
         }

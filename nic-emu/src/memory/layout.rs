@@ -110,6 +110,13 @@ pub struct RemoteState {
     pub arrived: Word,
     /// Receives matched with messages of other nodes: of each pair, the message, then the receive.
     pub matches: Queue,
+    /// Those of `arrived` that are published to the other nodes. Of this and the next two, only the driver of global slices writes them.
+    pub published: Word,
+    /// Whether anything of this node is under way between nodes: 0 when something may be, else one more than the number of the global
+    /// slice that this node has last taken part in.
+    pub rest: Word64,
+    /// Changes with everything that this node does in global slices: what it sends, takes, schedules and completes.
+    pub moves: Word64,
 }
 
 /// Who sleeps: one line, as posters look at both words.

@@ -6,6 +6,7 @@ use crate::random::Random;
 use crate::rank::RankRun;
 use crate::rules::Log;
 use crate::run::{Machine, Run, clock, set_clock};
+use crate::watch::Watch;
 use bcs_core::NodeId;
 use bcs_core::fabric::sim::{Happened, NetworkModel, SimCluster, SimFabric, SimOptions};
 use nic_emu::global::layout::EVENTS;
@@ -53,7 +54,7 @@ impl Cluster {
             memory_bytes: layout.memory_bytes(),
             events: EVENTS,
             network: shape.network.clone(),
-            time_limit: Duration::from_secs(1000),
+            time_limit: Duration::from_secs(1_000_000),
             ..SimOptions::new(nodes, shape.seed)
         };
         let sim = SimCluster::new(options);
@@ -182,7 +183,14 @@ fn run(shape: &ClusterShape, emds: Option<&mds::EmdsConfig>) -> Cluster {
         })
         .collect();
     let random = Random::new(shape.program.seed ^ 0xface);
-    let mut run = Run { program: &program, machine: cluster, ranks, log: Log::default(), random };
+    let mut run = Run {
+        program: &program,
+        machine: cluster,
+        ranks,
+        log: Log::default(),
+        random,
+        watch: Watch::default(),
+    };
     run.complete();
     for nic in &run.machine.nics {
         assert!(nic.is_idle(), "something is under way after the end");
@@ -204,7 +212,8 @@ fn networks() -> impl Strategy<Value = NetworkModel> {
         delay_spread: Duration::from_micros(40),
         ..NetworkModel::default()
     };
-    prop_oneof![2 => Just(NetworkModel::default()), 1 => Just(scattered), 1 => Just(NetworkModel::rough())]
+    let late = NetworkModel { jitter: Duration::from_secs(3), ..NetworkModel::default() };
+    prop_oneof![4 => Just(NetworkModel::default()), 2 => Just(scattered), 2 => Just(NetworkModel::rough()), 1 => Just(late)]
 }
 
 fn shape(
@@ -217,7 +226,10 @@ fn shape(
     let smallest = if period_ns == 0 { (2048, 1024) } else { (16_384, 16_384) };
     let sizes = prop_oneof![Just(smallest), Just((16_384, 16_384)), Just((256 << 10, 64 << 10))];
     (any::<u64>(), nodes, events, networks(), largest, sizes).prop_map(
-        move |(seed, nodes, events, network, largest, (link_bytes, data_bytes))| {
+        move |(seed, nodes, events, mut network, largest, (link_bytes, data_bytes))| {
+            // Fixed slices are made for networks that are faster than they are long.
+            network.jitter =
+                if period_ns == 0 { network.jitter } else { network.jitter.min(Duration::from_micros(30)) };
             let places = places(nodes, seed);
             let program = Shape { seed, ranks: places.len(), events, period_ns, attach: true, largest };
             ClusterShape { program, places, network, seed, link_bytes, data_bytes }

@@ -11,3 +11,4 @@ mod rank;
 mod reference;
 mod rules;
 mod run;
+mod watch;

@@ -5,6 +5,7 @@ use crate::random::Random;
 use crate::rank::RankRun;
 use crate::rules::Log;
 use crate::run::{Machine, Run, clock, set_clock};
+use crate::watch::Watch;
 use nic_emu::memory::{FIRST_FREE_CONTEXT, Layout, NicMemory};
 use nic_emu::port::Port;
 use nic_emu::processor::Processor;
@@ -62,7 +63,8 @@ fn run(shape: &Shape) {
         .collect();
     let machine = OneNic { memory, period_ns: shape.period_ns };
     let random = Random::new(shape.seed ^ 0xface);
-    Run { program: &program, machine, ranks, log: Log::default(), random }.complete();
+    Run { program: &program, machine, ranks, log: Log::default(), random, watch: Watch::default() }
+        .complete();
 }
 
 fn shape() -> impl Strategy<Value = Shape> {

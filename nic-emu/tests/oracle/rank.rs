@@ -8,7 +8,7 @@ use nic_emu::board::{Board, Departure};
 use nic_emu::descriptor::{ANY_SOURCE, ANY_TAG, CollectiveKind};
 use nic_emu::matching::Envelope;
 use nic_emu::port::{Collective, Port, Posted, Release, Send};
-use nic_emu::status::Activity;
+use nic_emu::status::{Activity, Phase, RankStatus, WaitingFor};
 
 /// A posted operation that is not complete.
 struct Live {
@@ -87,8 +87,8 @@ impl RankRun {
             _ if random.once_in(8) => Activity::Sleeping,
             _ => Activity::Polling,
         };
-        let local_index = self.port.local_index();
-        self.port.memory().rank(local_index).unwrap().status.set_activity(activity);
+        self.status().set_activity(activity);
+        self.status().set_phase(if self.is_finished() { Phase::Finalized } else { Phase::Attached });
         if self.blocked != Blocked::No || random.once_in(3) {
             self.port.progress().expect("the NIC is healthy");
         }
@@ -100,13 +100,24 @@ impl RankRun {
         if is_over || self.blocked == Blocked::Oldest && changed {
             self.blocked = Blocked::No;
         }
-        if self.blocked != Blocked::No || self.next == self.calls.len() {
+        if self.blocked != Blocked::No {
+            self.status().count_poll();
+            return changed;
+        }
+        if self.next == self.calls.len() {
             return changed;
         }
         let call = self.calls[self.next].clone();
         self.next += 1;
         self.call(&call, program, log);
+        if self.blocked != Blocked::No {
+            self.status().set_waiting_for(&WaitingFor::default());
+        }
         true
+    }
+
+    fn status(&self) -> &RankStatus {
+        &self.port.memory().rank(self.port.local_index()).unwrap().status
     }
 
     /// Asks for all point-to-point operations to be taken back: the program is stuck in them. True if there are any that it

@@ -5,6 +5,7 @@ use crate::program::{Call, Program};
 use crate::random::Random;
 use crate::rank::{Outstanding, RankRun};
 use crate::rules::Log;
+use crate::watch::Watch;
 use nic_emu::descriptor::CollectiveKind;
 use nic_emu::matching::Envelope;
 use nic_emu::memory::NicMemory;
@@ -53,6 +54,7 @@ pub struct Run<'a, M> {
     pub ranks: Vec<RankRun>,
     pub log: Log,
     pub random: Random,
+    pub watch: Watch,
 }
 
 impl<M: Machine> Run<'_, M> {
@@ -73,13 +75,16 @@ impl<M: Machine> Run<'_, M> {
     fn until_finished(&mut self) {
         let mut quiet = 0;
         while !self.ranks.iter().all(RankRun::is_finished) {
-            if self.round() {
+            let moved = self.round();
+            self.check_watch();
+            if moved {
                 quiet = 0;
                 continue;
             }
             quiet += 1;
             if quiet > self.patience() {
                 self.check_stuck();
+                self.check_that_it_is_seen();
                 let cancelled =
                     self.ranks.iter_mut().map(RankRun::cancel_all).filter(|&cancelled| cancelled).count();
                 if cancelled == 0 {
@@ -96,6 +101,40 @@ impl<M: Machine> Run<'_, M> {
         ranks + &self.machine.describe()
     }
 
+    /// What is stated to be a deadlock is one: no rank gets anything any more.
+    fn check_watch(&mut self) {
+        let memories = self.machine.memories();
+        if is_alone_in_fixed_slices(&memories) {
+            return;
+        }
+        let Some(report) = self.watch.look(&memories, &mut self.random) else { return };
+        for _ in 0..QUIET_ROUNDS {
+            let changed = self.ranks_step();
+            assert!(!changed, "a rank goes on after a deadlock was stated:\n{report}\n{}", self.describe());
+            self.machine.step(&mut self.random);
+        }
+    }
+
+    /// Stuck: that is stated to be a deadlock.
+    fn check_that_it_is_seen(&mut self) {
+        let memories = self.machine.memories();
+        if is_alone_in_fixed_slices(&memories) {
+            return;
+        }
+        for _ in 0..9 * memories.len() + 100 {
+            if self.watch.look(&memories, &mut self.random).is_some() {
+                return;
+            }
+            self.round();
+        }
+        panic!("stuck, and no deadlock is stated:\n{}\n{}", self.watch.describe(), self.describe());
+    }
+
+    fn ranks_step(&mut self) -> bool {
+        let Self { ranks, program, log, random, .. } = self;
+        ranks.iter_mut().fold(false, |changed, rank| rank.step(program, log, random) | changed)
+    }
+
     /// Every rank has some turns. True if something changed.
     fn round(&mut self) -> bool {
         let mut changed = false;
@@ -106,9 +145,7 @@ impl<M: Machine> Run<'_, M> {
             }
             changed |= self.machine.step(&mut self.random);
         }
-        for rank in &mut self.ranks {
-            changed |= rank.step(self.program, &mut self.log, &mut self.random);
-        }
+        changed |= self.ranks_step();
         changed | self.machine.step(&mut self.random)
     }
 
@@ -253,4 +290,9 @@ impl<M: Machine> Run<'_, M> {
             assert_eq!(header.slice.collectives.get(), 0);
         }
     }
+}
+
+/// One node alone has no global slices by whose numbers its states could be compared; its own detector waits for some of its beats.
+fn is_alone_in_fixed_slices(memories: &[Arc<NicMemory>]) -> bool {
+    memories.len() == 1 && memories[0].header().slice_period_ns.get() != 0
 }
