@@ -11,8 +11,9 @@
 //! Invariant: of one communicator, one collective is under way in a slice. So its cell is free when the next one needs it:
 //! every node has taken what was put there before it sees the next microstrobe.
 
+use super::agreement::{Answer, Question};
 use super::board_region;
-use super::communicator::{Active, Group, Stage, in_order, unwrapped, value};
+use super::communicator::{Active, Group, Stage, flag, in_order, unwrapped, value};
 use super::delivery::{Deliveries, bytes_of, is_broadcast};
 use super::error::GlobalError;
 use super::gather::{Gather, Reduction};
@@ -29,7 +30,7 @@ use crate::descriptor::{CollectiveKind, INLINE_BYTES};
 use crate::memory::{BOARD_BYTES, Corrupt, NicMemory};
 use crate::microphase::Microphase;
 use crate::pool::NONE;
-use bcs_core::{Assignment, Comparison, Condition, Fabric, FabricError, GlobalAddress, NodeId, NodeSet};
+use bcs_core::{Fabric, FabricError, GlobalAddress, NodeId, NodeSet};
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 
@@ -138,22 +139,39 @@ impl Collectives {
                 None => return Ok(false),
             }
         }
-        let value = value(context, collective);
-        match fabric.store(self.layout.arrived(context), value) {
-            Ok(()) => {}
-            Err(FabricError::Busy { .. }) => {
-                range.into_iter().for_each(|range| self.deliveries.region.give_back(range));
-                return Ok(false);
-            }
-            Err(error) => return Err(error.into()),
-        }
         instance.state.set(InstanceState::Announced as u32);
         group.last = collective;
         group.ready.insert(collective, (index, range));
+        self.moves += 1;
+        self.raise_flag(env, fabric, context, slice)?;
+        Ok(true)
+    }
+
+    /// Lets this node's flag tell of the next collective of a group, when the one before has its *go*.
+    fn raise_flag(
+        &mut self,
+        env: &Env<'_, '_>,
+        fabric: &mut impl Fabric,
+        context: u32,
+        slice: u64,
+    ) -> Result<(), GlobalError> {
+        let Some(group) = self.groups.get_mut(&context) else { return Ok(()) };
+        let Some((&collective, &(index, _))) = group.ready.first_key_value() else { return Ok(()) };
+        if group.flagged == Some(collective) {
+            return Ok(());
+        }
+        let kind = env.memory.instance(index)?.kind.get();
+        match fabric.store(self.layout.arrived(context), flag(context, collective, kind)) {
+            Ok(()) => {}
+            // At the next poll.
+            Err(FabricError::Busy { .. }) => return Ok(()),
+            Err(error) => return Err(error.into()),
+        }
+        group.flagged = Some(collective);
         group.ask_due = true;
         self.published_in = Some(slice);
         self.moves += 1;
-        Ok(true)
+        Ok(())
     }
 
     /// True when local members have reached a collective that is not published.
@@ -172,7 +190,7 @@ impl Collectives {
     /// may wait for ever, and so may members that have not looked at what they got.
     pub fn is_quiet(&self) -> bool {
         self.gathers.is_empty()
-            && self.groups.values().all(|group| group.active.is_none() && group.asking.is_none())
+            && self.groups.values().all(|group| group.active.is_none() && group.agreement.is_silent())
     }
 
     /// `arrived` of NIC memory, as far as it is published.
@@ -193,7 +211,8 @@ impl Collectives {
         }
         for group in self.groups.values() {
             let Some(active) = &group.active else {
-                if group.ask_due && group.tree.is_lead() && !group.ready.is_empty() {
+                let is_flagged = group.ready.keys().next().is_none_or(|next| group.flagged == Some(*next));
+                if !is_flagged || group.ask_due && group.tree.is_lead() && !group.ready.is_empty() {
                     need(Microphase::MessageScheduling);
                 }
                 continue;
@@ -219,6 +238,7 @@ impl Collectives {
     /// A node died.
     pub fn schedule(
         &mut self,
+        memory: &NicMemory,
         fabric: &mut impl Fabric,
         slice: u64,
         first: Microphase,
@@ -231,24 +251,25 @@ impl Collectives {
             self.published_in = None;
         }
         for (context, group) in &mut self.groups {
-            let is_free = group.active.is_none() && group.asking.is_none() && group.completed < slice;
-            let Some((&collective, _)) =
+            let is_free = group.active.is_none() && group.completed < slice;
+            let Some((&collective, &(index, _))) =
                 group.ready.first_key_value().filter(|_| is_free && group.tree.is_lead())
             else {
                 continue;
             };
-            let value = value(*context, collective);
-            let comparison = Comparison {
-                variable: self.layout.arrived(*context),
-                condition: Condition::GreaterEqual,
-                value,
+            if !group.agreement.is_silent() {
+                // Somebody may just have come: asked in the next slice.
+                group.ask_due = true;
+                continue;
+            }
+            let question = Question {
+                flag: self.layout.arrived(*context),
+                go: self.layout.go(*context),
+                reached: value(*context, collective),
+                same: flag(*context, collective, memory.instance(index)?.kind.get()),
             };
-            let go = Assignment { variable: self.layout.go(*context), value };
-            match fabric.compare_and_write(&group.nodes, comparison, Some(go)) {
-                Ok(ticket) => {
-                    group.asking = Some(ticket);
-                    group.ask_due = false;
-                }
+            match group.agreement.ask(fabric, &group.nodes, question) {
+                Ok(()) => group.ask_due = false,
                 Err(FabricError::Busy { .. }) => group.ask_due = true,
                 Err(error) => return Err(error.into()),
             }
@@ -270,21 +291,22 @@ impl Collectives {
         let contexts: Vec<u32> = self
             .groups
             .iter()
-            .filter(|(_, g)| g.active.is_some() || g.asking.is_some() || !g.ready.is_empty())
+            .filter(|(_, g)| g.active.is_some() || !g.agreement.is_silent() || !g.ready.is_empty())
             .map(|(c, _)| *c)
             .collect();
         for context in contexts {
             let Some(group) = self.groups.get_mut(&context) else { continue };
-            if let Some(ticket) = group.asking {
-                match fabric.test_query(ticket) {
-                    None => awaited = true,
-                    Some(answer) => {
-                        group.asking = None;
-                        let _ = answer?;
-                    }
+            match group.agreement.poll(fabric, &group.nodes)? {
+                Answer::None => {}
+                Answer::AskAgain => group.ask_due = true,
+                Answer::Differs(there) => {
+                    let collective = group.ready.keys().next().copied().unwrap_or(group.last);
+                    return Err(mismatch(self.node, there, context, collective));
                 }
             }
+            awaited |= group.agreement.is_awaited();
             self.start(env, fabric, context, slice)?;
+            self.raise_flag(env, fabric, context, slice)?;
             self.receive(env, fabric, context, slice)?;
         }
         self.deliveries.free_departed(env)?;

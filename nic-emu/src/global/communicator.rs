@@ -1,13 +1,14 @@
 //! What this node knows of a communicator that spans nodes: which of its collectives all local members have reached, and what has become
 //! of the one that is under way.
 
+use super::agreement::Agreement;
 use super::board_region::Range;
 use super::gather::Signature;
 use super::groups::Tree;
 use super::layout::CONTEXTS;
 use crate::descriptor::CollectiveKind;
 use crate::microphase::Microphase;
-use bcs_core::{NodeSet, Ticket};
+use bcs_core::NodeSet;
 use std::collections::BTreeMap;
 
 /// A collective under way on this node.
@@ -42,7 +43,10 @@ pub struct Group {
     /// Collectives that all local members have reached, by number, with their instances and the range of a broadcast's bytes.
     pub ready: BTreeMap<u64, (u32, Option<Range>)>,
     pub last: u64,
-    pub asking: Option<Ticket>,
+    /// The last collective of which this node's flag tells.
+    pub flagged: Option<u64>,
+    /// The lead's questions.
+    pub agreement: Agreement,
     /// There is something new to ask for.
     pub ask_due: bool,
     pub active: Option<Active>,
@@ -59,7 +63,8 @@ impl Group {
             tree,
             ready: BTreeMap::new(),
             last: 0,
-            asking: None,
+            flagged: None,
+            agreement: Agreement::default(),
             ask_due: false,
             active: None,
             range: None,
@@ -98,7 +103,15 @@ pub fn unwrapped(sequence: u32, last: u64) -> u64 {
     last.wrapping_add_signed((sequence.wrapping_sub(last as u32) as i32) as i64)
 }
 
-/// What the variables of a context hold for a collective: those of a later context are larger.
+/// What the variables of a context hold at least once a collective is reached: those of a later context are larger.
 pub fn value(context: u32, collective: u64) -> u64 {
-    ((context / CONTEXTS) as u64) << 48 | (collective + 1)
+    ((context / CONTEXTS) as u64) << 48 | (collective + 1) << KIND_BITS
 }
+
+/// The flag of a collective of this kind.
+pub fn flag(context: u32, collective: u64, kind: u32) -> u64 {
+    value(context, collective) | kind as u64 & ((1 << KIND_BITS) - 1)
+}
+
+/// Bits of a flag that tell the kind of the collective.
+const KIND_BITS: u32 = 3;

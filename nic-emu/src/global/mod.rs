@@ -23,9 +23,11 @@
 //! | `groups` | the nodes of a communicator |
 //! | `strobe_sender` | SS: microstrobes, and the questions between them |
 //! | `point_to_point` | BS, BR, DH |
+//! | `agreement` | whether all nodes have reached a collective, and the same one |
 //! | `collectives`, `communicator`, `gather`, `delivery`, `board_region` | CH, RH |
 //! | `rank_memory` | the bytes of this node's ranks |
 
+mod agreement;
 mod board_region;
 mod collectives;
 mod communicator;
@@ -339,7 +341,7 @@ impl<F: Fabric> GlobalNic<F> {
             Microphase::DescriptorExchange => self.messages.exchange(env)?,
             Microphase::MessageScheduling => {
                 self.messages.schedule(env)?;
-                self.collectives.schedule(&mut self.fabric, slice, self.first)?;
+                self.collectives.schedule(env.memory, &mut self.fabric, slice, self.first)?;
             }
             Microphase::PointToPoint => self.messages.transmit(env)?,
             Microphase::BarrierAndBroadcast | Microphase::Reduce => {

@@ -9,10 +9,12 @@ use crate::run::{Machine, Run, clock, set_clock};
 use crate::watch::Watch;
 use bcs_core::NodeId;
 use bcs_core::fabric::sim::{Happened, NetworkModel, SimCluster, SimFabric, SimOptions};
+use nic_emu::arith::{ElementType, ReduceOp};
+use nic_emu::descriptor::CollectiveKind;
 use nic_emu::global::layout::EVENTS;
-use nic_emu::global::{GlobalLayout, GlobalNic, Polled, groups};
+use nic_emu::global::{GlobalError, GlobalLayout, GlobalNic, Polled, groups};
 use nic_emu::memory::{FIRST_FREE_CONTEXT, Layout, NicMemory};
-use nic_emu::port::Port;
+use nic_emu::port::{Collective, Port};
 use nic_emu::status::Phase;
 use proptest::prelude::*;
 use std::sync::Arc;
@@ -85,6 +87,21 @@ impl Cluster {
             moved_ever = true;
         }
         panic!("node {node} never stops moving");
+    }
+
+    /// Lets things happen until a node's part ends with an error.
+    fn until_error(&mut self) -> GlobalError {
+        loop {
+            for node in &mut self.nics {
+                while match node.poll(clock()) {
+                    Ok(Polled::Done { moved, .. }) => moved,
+                    Ok(Polled::Busy) => panic!("nobody else holds the token between steps"),
+                    Err(error) => return error,
+                } {}
+            }
+            assert!(self.sim.step().is_some(), "nothing happens any more:\n{}", self.describe());
+            set_clock(1 + self.sim.now().as_nanos() as u64);
+        }
     }
 
     fn happen(&mut self) -> bool {
@@ -303,6 +320,54 @@ fn the_strobe_sender_records_every_slice_and_its_retries() {
     }
 }
 
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 60, max_shrink_iters: 10, ..ProptestConfig::default() })]
+    #[test]
+    fn a_node_that_calls_another_collective_is_named(
+        nodes in 2u32..12, odd in 0u32..12, kinds in (1u32..6, 1u32..6), before in 0u32..3, network in networks(), seed: u64,
+    ) {
+        let (kind, other) = (kind(kinds.0), kind(if kinds.0 == kinds.1 { kinds.1 % 5 + 1 } else { kinds.1 }));
+        let odd = odd % nodes;
+        let places: Vec<u32> = (0..nodes).collect();
+        let program = Shape { seed, ranks: places.len(), events: 0, period_ns: 0, attach: true, largest: 0 };
+        let shape = ClusterShape { program, places, network, seed, link_bytes: 4096, data_bytes: 1024 };
+        set_clock(1);
+        let mut cluster = Cluster::new(&shape, None);
+        let members = || 0..nodes;
+        let mut ports: Vec<Port> = cluster.memories.iter().map(|memory| {
+            groups::register(memory, 3, members()).unwrap();
+            Port::open(memory.clone(), 0).unwrap().with_clock(clock)
+        }).collect();
+        let data = [0u8; 8];
+        for sequence in 0..=before {
+            for (rank, port) in ports.iter_mut().enumerate() {
+                let kind = if sequence < before { CollectiveKind::Barrier } else if rank as u32 == odd { other } else { kind };
+                let reduces = matches!(kind, CollectiveKind::Reduce | CollectiveKind::Allreduce);
+                let operation = if reduces { (ReduceOp::Sum as u8, ElementType::I64 as u8) } else { (0, 0) };
+                let collective = Collective {
+                    kind, operation, context: 3, comm: (rank as u32, nodes), root: 0, call: 0, most_bytes: 0, sequence, local: (0, 1),
+                };
+                let bytes = if kind == CollectiveKind::Barrier { 0 } else { 8 };
+                // SAFETY: the buffer outlives the job.
+                unsafe { port.post_collective(&collective, data.as_ptr(), bytes, true) }.unwrap();
+                port.progress().unwrap();
+            }
+        }
+        let error = cluster.until_error();
+        match error {
+            GlobalError::Mismatch { here, there, context: 3, sequence } if sequence == before as u64 => {
+                prop_assert!(here == NodeId(odd) || there == NodeId(odd), "{here} and {there}, not {odd}");
+            }
+            other => panic!("{other}"),
+        }
+    }
+}
+
+fn kind(number: u32) -> CollectiveKind {
+    use CollectiveKind::*;
+    [Barrier, Broadcast, Reduce, Allreduce, Board][number as usize - 1]
+}
+
 #[test]
 fn a_dead_node_is_named_to_all_others() {
     let shape = example(1, 4);
@@ -312,7 +377,7 @@ fn a_dead_node_is_named_to_all_others() {
     while cluster.sim.step().is_some() {}
     for node in [0, 1, 3] {
         match cluster.nics[node].poll(clock()) {
-            Err(nic_emu::global::GlobalError::NodeDied { node }) => assert_eq!(node, NodeId(2)),
+            Err(GlobalError::NodeDied { node }) => assert_eq!(node, NodeId(2)),
             _ => panic!("node {node} does not know"),
         }
     }

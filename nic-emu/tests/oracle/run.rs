@@ -121,7 +121,7 @@ impl<M: Machine> Run<'_, M> {
         if is_alone_in_fixed_slices(&memories) {
             return;
         }
-        for _ in 0..9 * memories.len() + 100 {
+        for _ in 0..9 * memories.len() + QUIET_ROUNDS_FIXED {
             if self.watch.look(&memories, &mut self.random).is_some() {
                 return;
             }

@@ -28,7 +28,11 @@ impl Watch {
             self.second.push(JobState::read(&memories[self.second.len()]));
             if self.second.len() == memories.len() {
                 let report = is_deadlock(&self.first, &self.second);
-                self.first = std::mem::take(&mut self.second);
+                let second = std::mem::take(&mut self.second);
+                // Now and then one waits for longer between two rounds.
+                if random.once_in(2) {
+                    self.first = second;
+                }
                 return report;
             }
         }
