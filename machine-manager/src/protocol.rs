@@ -13,7 +13,7 @@ use node_manager::{Job, Verdict};
 use rkyv::{Archive, Deserialize, Serialize};
 
 /// The protocol's name and version in the TLS handshake, of managers and of `storm`.
-pub const ALPN: &str = "bcs-manager/1";
+pub use node_manager::protocol::ALPN;
 
 /// From `storm`.
 #[derive(Clone, Debug, PartialEq, Eq, Archive, Serialize, Deserialize)]

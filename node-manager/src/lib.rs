@@ -19,6 +19,7 @@
 pub mod binding;
 pub mod commit;
 pub mod control;
+pub mod daemon;
 pub mod descendants;
 pub mod environment;
 pub mod input;

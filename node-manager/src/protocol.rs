@@ -12,6 +12,9 @@ use bcs_core::JobId;
 use bcs_core::wire::WireMessage;
 use rkyv::{Archive, Deserialize, Serialize};
 
+/// The name and version of all that is said to the machine manager, in the TLS handshake: by node managers, and by `storm`.
+pub const ALPN: &str = "bcs-manager/1";
+
 /// The version of this protocol; both ends have the same.
 pub const VERSION: u32 = 1;
 

@@ -1,0 +1,247 @@
+//! This node's end of the control network: the beat, and the commit of launches (paper, §4.1; [`crate::commit`]).
+//!
+//! A view is a set of nodes with a network of its own. A node binds an end, says where it listens, and connects when the roster comes; the last view is left
+//! on a thread of its own, because leaving waits for others.
+
+use super::readiness;
+use crate::commit;
+use crate::launch;
+use bcs_core::fabric::quic::{BindError, Member, NetworkId, QuicFabric, QuicOptions, QuicPort, RosterError};
+use bcs_core::{Credential, EventTable, Fabric, FabricError, GlobalVariable, SparseMemory};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::os::fd::{AsFd, OwnedFd};
+use std::time::Duration;
+use tokio::io::unix::AsyncFd;
+use tokio::task::JoinHandle;
+use tokio::time::Instant;
+
+/// How long leaving a view may take.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// A node does not hold another for dead before the manager does, which looks every heartbeat: its own patience is so many times the manager's.
+const TIMES_THE_MANAGERS: u32 = 4;
+
+/// The least patience with a silent link: a process that is not run for a while is not dead.
+const LEAST_PATIENCE: Duration = Duration::from_secs(3);
+
+/// Why this node is not on the control network.
+#[derive(Debug, thiserror::Error)]
+pub enum ControlError {
+    /// The end of a view cannot be bound.
+    #[error("cannot join the control network: {0}")]
+    Bind(#[from] BindError),
+    /// The roster cannot be.
+    #[error("cannot join the control network: {0}")]
+    Roster(#[from] RosterError),
+    /// A member's address is none.
+    #[error(
+        "cannot join the control network: '{address}' of {name} is no address; the managers are of different releases"
+    )]
+    Address {
+        /// The member.
+        name: String,
+        /// What was said to be its address.
+        address: String,
+    },
+    /// A view was announced for which no end is bound.
+    #[error("view {view} was announced without having been bound; the managers are of different releases")]
+    NotBound {
+        /// The view.
+        view: u64,
+    },
+    /// The system does not let us wait for the network.
+    #[error("cannot wait for the control network: {0}")]
+    Wait(#[from] io::Error),
+}
+
+/// How this node is on control networks.
+#[derive(Clone, Debug)]
+pub struct ControlSettings {
+    /// Who it is.
+    pub credential: Credential,
+    /// Where it listens.
+    pub listen: IpAddr,
+    /// The number of children in the tree, which is the same on all nodes.
+    pub fanout: usize,
+    /// The time between two heartbeats.
+    pub heartbeat: Duration,
+    /// How many may be missed.
+    pub missed: u32,
+}
+
+/// This node's end of the control network.
+#[derive(Debug)]
+pub struct ControlNetwork {
+    settings: ControlSettings,
+    bound: Option<(u64, QuicPort)>,
+    joined: Option<Joined>,
+}
+
+#[derive(Debug)]
+struct Joined {
+    view: u64,
+    fabric: QuicFabric,
+    /// Another descriptor of the fabric's socket.
+    readiness: AsyncFd<OwnedFd>,
+    /// Whether more had arrived than was taken at once.
+    is_readable: bool,
+    beat: u64,
+    beat_at: Instant,
+}
+
+impl ControlNetwork {
+    /// On no view yet.
+    pub fn new(settings: ControlSettings) -> Self {
+        Self { settings, bound: None, joined: None }
+    }
+
+    /// Binds an end of a view, and says where it listens.
+    ///
+    /// # Errors
+    /// [`ControlError::Bind`].
+    pub fn bind(&mut self, view: u64, network: u128) -> Result<SocketAddr, ControlError> {
+        let ControlSettings { credential, listen, fanout, heartbeat, missed } = &self.settings;
+        let listen = SocketAddr::new(*listen, 0);
+        let options = QuicOptions::new(NetworkId(network), credential.clone(), listen);
+        let patience = (*heartbeat * *missed * TIMES_THE_MANAGERS).max(LEAST_PATIENCE);
+        let port = QuicPort::bind(QuicOptions {
+            fanout: *fanout,
+            keep_alive: patience / 8,
+            idle_timeout: patience,
+            connect_timeout: patience,
+            ..options
+        })?;
+        let address = port.local_address();
+        self.bound = Some((view, port));
+        Ok(address)
+    }
+
+    /// Leaves the last view and connects this one.
+    ///
+    /// # Errors
+    /// The view was not bound, or its roster cannot be. The node is on no view then.
+    pub fn connect(&mut self, view: u64, roster: Vec<launch::Member>) -> Result<(), ControlError> {
+        drop(self.leave());
+        let port = match self.bound.take() {
+            Some((bound, port)) if bound == view => port,
+            _ => return Err(ControlError::NotBound { view }),
+        };
+        let member = |launch::Member { name, address }| match address.parse() {
+            Ok(address) => Ok(Member { name, address }),
+            Err(_) => Err(ControlError::Address { name, address }),
+        };
+        let roster = roster.into_iter().map(member).collect::<Result<Vec<_>, _>>()?;
+        let memory = SparseMemory::new(commit::MEMORY_BYTES);
+        let fabric = port.connect(roster, memory, EventTable::new(commit::EVENTS))?;
+        let socket = fabric.as_fd().try_clone_to_owned()?;
+        let readiness = readiness::watch(socket)?;
+        let beat_at = Instant::now();
+        // What has arrived before it was watched is looked for first.
+        self.joined = Some(Joined { view, fabric, readiness, is_readable: true, beat: 0, beat_at });
+        Ok(())
+    }
+
+    /// Leaves the view; the task ends when that is done.
+    pub fn leave(&mut self) -> Option<JoinHandle<()>> {
+        let Joined { mut fabric, readiness, .. } = self.joined.take()?;
+        drop(readiness);
+        Some(tokio::task::spawn_blocking(move || {
+            // Who has not acknowledged by then is told by the end of the link.
+            let _ = fabric.shutdown(PATIENCE);
+        }))
+    }
+
+    /// The view that the node is on.
+    pub fn view(&self) -> Option<u64> {
+        self.joined.as_ref().map(|joined| joined.view)
+    }
+
+    /// Waits until something has arrived or is due, and does what is to be done. Never returns while the node is on no view. Cancel safe.
+    ///
+    /// # Errors
+    /// The network itself has failed, and the node is on no view any more.
+    pub async fn moved(&mut self) -> Result<(), FabricError> {
+        let Some(joined) = &mut self.joined else { return std::future::pending().await };
+        if joined.is_readable {
+            // Others are to have their turn, however much arrives.
+            tokio::task::yield_now().await;
+        } else {
+            let due = joined.fabric.next_timeout();
+            tokio::select! {
+                ready = joined.readiness.readable() => {
+                    // That it cannot be waited for any more shows in the next progress.
+                    if let Ok(mut ready) = ready {
+                        ready.clear_ready();
+                    }
+                }
+                () = sleep_until(due.map(Instant::from_std)) => {}
+            }
+        }
+        self.progress()
+    }
+
+    /// Shows in the slot which job is prepared here. False when it is to be tried again after the next move.
+    ///
+    /// # Errors
+    /// The network itself has failed.
+    pub fn show(&mut self, slot: u32, job: u64) -> Result<bool, FabricError> {
+        let Some(joined) = &mut self.joined else { return Ok(false) };
+        match joined.fabric.store(commit::prepared(slot), job) {
+            Ok(()) => self.progress().map(|()| true),
+            Err(FabricError::Busy { .. }) => Ok(false),
+            Err(error) => {
+                self.joined = None;
+                Err(error)
+            }
+        }
+    }
+
+    /// Which job of the slot starts; 0 is none.
+    pub fn go(&self, slot: u32) -> u64 {
+        self.load(commit::go(slot))
+    }
+
+    /// How long ago the last beat was, or the beginning of the view.
+    pub fn since_beat(&self) -> Option<Duration> {
+        self.joined.as_ref().map(|joined| joined.beat_at.elapsed())
+    }
+
+    fn load(&self, variable: GlobalVariable) -> u64 {
+        // All variables of the control network are in its memory.
+        self.joined.as_ref().and_then(|joined| joined.fabric.load(variable).ok()).unwrap_or(0)
+    }
+
+    /// Does what can be done now.
+    ///
+    /// # Errors
+    /// As [`ControlNetwork::moved`].
+    pub fn progress(&mut self) -> Result<(), FabricError> {
+        let Some(joined) = &mut self.joined else { return Ok(()) };
+        if let Err(error) = joined.fabric.progress() {
+            self.joined = None;
+            return Err(error);
+        }
+        joined.is_readable = is_readable(&joined.fabric);
+        let beat = self.load(commit::BEAT);
+        if let Some(joined) = &mut self.joined
+            && joined.beat != beat
+        {
+            (joined.beat, joined.beat_at) = (beat, Instant::now());
+        }
+        Ok(())
+    }
+}
+
+fn is_readable(fabric: &QuicFabric) -> bool {
+    matches!(poll(&mut [PollFd::new(fabric, PollFlags::IN)], Some(&Timespec::default())), Ok(1..))
+}
+
+/// Waits until a time, for ever if there is none.
+pub async fn sleep_until(at: Option<Instant>) {
+    match at {
+        Some(at) => tokio::time::sleep_until(at).await,
+        None => std::future::pending().await,
+    }
+}

@@ -1,0 +1,257 @@
+//! The life of a job's launcher, as its node manager sees it: what is passed on, when it is killed, and what is said at the end. No I/O, no clock.
+//!
+//! ```text
+//!             Over, or it talks nonsense, or it is told to end and takes too long
+//!  Running ──────────────────────────────────────────────────────────────────────► (killed) ─► Ended ─► the verdict
+//!     └────────────────────────── its process ends ────────────────────────────────────────────▲
+//! ```
+//!
+//! A launcher runs as the job's user, so nothing that it says is believed beyond its own job. The invariant: one [`Notice::Over`] is said of every job,
+//! the last, after the launcher's process has ended: the launcher's own, or that it was lost.
+
+use crate::control::{Command, Notice};
+use crate::verdict::{Exit, STATUS_SIGNAL, Verdict};
+use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
+
+/// How long a launcher has to end its job when it is told to, and to end itself when it has said that the job is over, before it is killed.
+pub const PATIENCE: Duration = Duration::from_secs(2);
+
+/// What is to be done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// Say this to the machine manager.
+    Say(Notice),
+    /// Tell the launcher this.
+    Tell(Command),
+    /// The job is prepared here.
+    Prepared,
+    /// Kill the launcher.
+    Kill,
+}
+
+/// Why the node manager itself ends a job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// It is shut down.
+    Shutdown,
+    /// The machine manager is gone, and nobody is left to be told anything.
+    ManagerLost,
+}
+
+/// Where a launcher is in its life.
+#[derive(Debug)]
+pub struct Life {
+    host: String,
+    /// Where the launcher was told to listen.
+    listen: Option<IpAddr>,
+    is_prepared: bool,
+    has_failed: bool,
+    ranks_gone: bool,
+    is_ending: bool,
+    is_killed: bool,
+    kill_at: Option<Duration>,
+    verdict: Option<Verdict>,
+}
+
+impl Life {
+    /// Of a launcher on this host, which listens at this address if its job has a network.
+    pub fn new(host: String, listen: Option<IpAddr>) -> Self {
+        Self {
+            host,
+            listen,
+            is_prepared: false,
+            has_failed: false,
+            ranks_gone: false,
+            is_ending: false,
+            is_killed: false,
+            kill_at: None,
+            verdict: None,
+        }
+    }
+
+    /// The launcher says something.
+    pub fn handle_notice(&mut self, notice: Notice, now: Duration) -> Vec<Action> {
+        if self.verdict.is_some() {
+            return vec![];
+        }
+        match &notice {
+            Notice::Over(verdict) => {
+                self.verdict = Some(verdict.clone());
+                self.kill_by(now + PATIENCE);
+                return vec![];
+            }
+            Notice::Listening(address) => {
+                let parsed = address.parse::<SocketAddr>().ok().map(|address| address.ip());
+                if self.listen.is_none() || parsed != self.listen {
+                    return self.handle_nonsense(&format!("it listens at '{address}'"));
+                }
+            }
+            Notice::Prepared if self.is_prepared => return vec![],
+            Notice::Prepared => {
+                self.is_prepared = true;
+                return vec![Action::Say(notice), Action::Prepared];
+            }
+            Notice::Failed(_) if std::mem::replace(&mut self.has_failed, true) => return vec![],
+            Notice::RanksGone(_) => {
+                self.ranks_gone = true;
+                if self.is_ending {
+                    return vec![Action::Say(notice), Action::Tell(Command::Finish)];
+                }
+            }
+            Notice::Remark(_)
+            | Notice::Started(_)
+            | Notice::Failed(_)
+            | Notice::Unreachable { .. }
+            | Notice::Blocked
+            | Notice::Report { .. } => {}
+        }
+        vec![Action::Say(notice)]
+    }
+
+    /// What the launcher says is no notice, or cannot be.
+    pub fn handle_nonsense(&mut self, what: &str) -> Vec<Action> {
+        if self.verdict.is_some() || self.is_killed {
+            return vec![];
+        }
+        let host = &self.host;
+        let remark =
+            format!("the program launcher on {host} says what no launcher says ({what}); it is killed");
+        let mut actions = vec![Action::Say(Notice::Remark(remark))];
+        actions.extend(self.kill());
+        actions
+    }
+
+    /// The node manager ends the job.
+    pub fn handle_ending(&mut self, ending: Ending, now: Duration) -> Vec<Action> {
+        if std::mem::replace(&mut self.is_ending, true) {
+            return vec![];
+        }
+        self.kill_by(now + PATIENCE);
+        let mut actions = Vec::new();
+        if ending == Ending::Shutdown && !self.has_failed && !self.ranks_gone && self.verdict.is_none() {
+            self.has_failed = true;
+            let remark = format!("the node manager of {} is shut down, and ends its jobs", self.host);
+            let verdict =
+                Verdict::Interrupted { signal: libc::SIGTERM, status: STATUS_SIGNAL + libc::SIGTERM as u8 };
+            actions.extend([Action::Say(Notice::Remark(remark)), Action::Say(Notice::Failed(verdict))]);
+        }
+        actions.push(Action::Tell(Command::End));
+        if self.ranks_gone {
+            actions.push(Action::Tell(Command::Finish));
+        }
+        actions
+    }
+
+    /// When to call [`Life::handle_timeout`].
+    pub fn poll_timeout(&self) -> Option<Duration> {
+        self.kill_at.filter(|_| !self.is_killed)
+    }
+
+    /// That time has come.
+    pub fn handle_timeout(&mut self, now: Duration) -> Vec<Action> {
+        match self.poll_timeout() {
+            Some(at) if at <= now => self.kill().into_iter().collect(),
+            _ => vec![],
+        }
+    }
+
+    /// The process of the launcher has ended, and all that it has said was handled: how the job ended.
+    pub fn verdict(&self, pid: i32, exit: Exit) -> Verdict {
+        let lost = || Verdict::LauncherLost { pid, host: self.host.clone(), exit };
+        self.verdict.clone().unwrap_or_else(lost)
+    }
+
+    fn kill_by(&mut self, at: Duration) {
+        self.kill_at = Some(self.kill_at.map_or(at, |earlier| earlier.min(at)));
+    }
+
+    fn kill(&mut self) -> Option<Action> {
+        (!std::mem::replace(&mut self.is_killed, true)).then_some(Action::Kill)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: Duration = Duration::from_millis(1);
+
+    fn life() -> Life {
+        Life::new("n7".into(), Some("10.0.0.7".parse().unwrap()))
+    }
+
+    #[test]
+    fn verdict_of_the_launcher_is_the_last_word_and_it_has_to_go_then() {
+        let mut life = life();
+        let over = Notice::Over(Verdict::Success);
+        assert_eq!(life.handle_notice(over, MS), []);
+        assert_eq!(life.handle_notice(Notice::Remark("more".into()), MS), []);
+        assert_eq!(life.handle_nonsense("more"), []);
+        assert_eq!(life.poll_timeout(), Some(MS + PATIENCE));
+        assert_eq!(life.handle_timeout(MS), []);
+        assert_eq!(life.handle_timeout(MS + PATIENCE), [Action::Kill]);
+        assert_eq!((life.handle_timeout(MS * 9000), life.poll_timeout()), (vec![], None));
+        assert_eq!(life.verdict(17, Exit::Code(1)), Verdict::Success);
+    }
+
+    #[test]
+    fn launcher_that_ends_without_a_verdict_is_lost() {
+        let exit = Exit::Signal { signal: libc::SIGKILL, core_dumped: false };
+        assert_eq!(life().verdict(17, exit), Verdict::LauncherLost { pid: 17, host: "n7".into(), exit });
+    }
+
+    #[test]
+    fn launcher_that_listens_elsewhere_than_it_was_told_is_killed() {
+        for address in ["10.0.0.8:4000", "10.0.0.7", "manager:7410", ""] {
+            let actions = life().handle_notice(Notice::Listening(address.into()), MS);
+            assert!(matches!(&actions[..], [Action::Say(Notice::Remark(_)), Action::Kill]), "{actions:?}");
+        }
+        let honest = Notice::Listening("10.0.0.7:4000".into());
+        assert_eq!(life().handle_notice(honest.clone(), MS), [Action::Say(honest.clone())]);
+        let mut alone = Life::new("n7".into(), None);
+        assert!(alone.handle_notice(honest, MS).contains(&Action::Kill), "its job has no network");
+    }
+
+    #[test]
+    fn prepared_and_failed_are_said_once() {
+        let mut life = life();
+        let failed = Notice::Failed(Verdict::Stuck { report: String::new() });
+        assert_eq!(
+            life.handle_notice(Notice::Prepared, MS),
+            [Action::Say(Notice::Prepared), Action::Prepared]
+        );
+        assert_eq!(life.handle_notice(Notice::Prepared, MS), []);
+        assert_eq!(life.handle_notice(failed.clone(), MS).len(), 1);
+        assert_eq!(life.handle_notice(failed, MS), []);
+    }
+
+    #[test]
+    fn job_of_a_node_manager_that_is_shut_down_fails_with_its_name_and_is_finished_here() {
+        let mut life = life();
+        let actions = life.handle_ending(Ending::Shutdown, MS);
+        let [
+            Action::Say(Notice::Remark(remark)),
+            Action::Say(Notice::Failed(verdict)),
+            Action::Tell(Command::End),
+        ] = &actions[..]
+        else {
+            panic!("{actions:?}")
+        };
+        assert!(remark.contains("n7") && verdict.status() == 143);
+        assert_eq!(life.handle_ending(Ending::Shutdown, MS), []);
+        let gone = Notice::RanksGone(Verdict::Success);
+        assert_eq!(life.handle_notice(gone.clone(), MS), [Action::Say(gone), Action::Tell(Command::Finish)]);
+        assert_eq!(life.handle_timeout(MS + PATIENCE), [Action::Kill]);
+    }
+
+    #[test]
+    fn job_without_a_manager_is_ended_and_finished_at_once_if_no_rank_is_left() {
+        let mut life = life();
+        life.handle_notice(Notice::RanksGone(Verdict::Success), MS);
+        assert_eq!(
+            life.handle_ending(Ending::ManagerLost, MS),
+            [Action::Tell(Command::End), Action::Tell(Command::Finish)]
+        );
+    }
+}

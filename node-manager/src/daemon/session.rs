@@ -1,0 +1,441 @@
+//! The stream to the machine manager, from the greeting to its end, and what the node does meanwhile.
+//!
+//! One loop holds all state; each job has a task ([`super::launched`]), and one writes the stream, so that nothing waits for a slow reader. The invariant: when
+//! a session is over, for whatever reason, no job is left.
+
+use super::Node;
+use super::address::listen_address;
+use super::control_network::{ControlNetwork, ControlSettings, sleep_until};
+use super::jobs::{Jobs, Refusal};
+use super::launched::{self, Ends, Event, Order};
+use super::life::Ending;
+use crate::control::{Command, Notice};
+use crate::protocol::{FromNode, LaunchOrder, ToNode, VERSION};
+use crate::verdict::{STATUS_USAGE, Verdict};
+use bcs_core::JobId;
+use bcs_core::stream::{self, Receiver};
+use std::collections::BTreeMap;
+use std::io;
+use std::net::IpAddr;
+use std::rc::Rc;
+use std::time::Duration;
+use tokio::io::{AsyncWriteExt, ReadHalf, WriteHalf};
+use tokio::net::TcpStream;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, timeout};
+use tokio_rustls::TlsStream;
+
+/// How long connecting, proving names and greeting may each take.
+const GREETING: Duration = Duration::from_secs(5);
+
+/// A connection on which nothing arrives is asked after this long whether its other end is still there, so often, and so many times.
+const SILENCE: Duration = Duration::from_secs(2);
+const ASK_EVERY: Duration = Duration::from_secs(1);
+const ASK_TIMES: u32 = 5;
+
+/// How long what was sent may stay unacknowledged before the connection counts as broken, in milliseconds: as long as a silent one.
+const UNACKNOWLEDGED_MS: u32 = 7000;
+
+/// How long all jobs may take to be ended: longer than each may, and than the search for what it has left.
+const ENDING: Duration = Duration::from_secs(12);
+
+/// How long the last messages and the goodbye may take.
+const GOODBYE: Duration = Duration::from_secs(2);
+
+/// Messages of all jobs that wait for the stream.
+const QUEUE: usize = 64;
+
+type Stream = TlsStream<TcpStream>;
+
+/// The wish to end the daemon.
+#[derive(Debug)]
+pub struct Termination {
+    terminate: Signal,
+    interrupt: Signal,
+}
+
+impl Termination {
+    /// Listens to SIGTERM and SIGINT.
+    ///
+    /// # Errors
+    /// The system has nothing to listen with.
+    pub fn new() -> io::Result<Self> {
+        Ok(Self { terminate: signal(SignalKind::terminate())?, interrupt: signal(SignalKind::interrupt())? })
+    }
+
+    /// Waits for it. Cancel safe.
+    pub async fn wanted(&mut self) {
+        tokio::select! {
+            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => {}
+        }
+    }
+}
+
+/// How a session ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum End {
+    /// The daemon is to end.
+    Terminated,
+    /// The manager was not reached, or is lost.
+    Lost(String),
+}
+
+/// Connects to the manager and serves it. `joined` is called when the manager has welcomed the node.
+pub async fn run(node: &Rc<Node>, termination: &mut Termination, joined: impl FnOnce()) -> End {
+    let greeted = tokio::select! {
+        greeted = greet(node) => greeted,
+        () = termination.wanted() => return End::Terminated,
+    };
+    match greeted {
+        Ok(greeted) => {
+            joined();
+            Session::new(node.clone(), greeted).serve(termination).await
+        }
+        Err(reason) => End::Lost(reason),
+    }
+}
+
+/// A stream on which the node was welcomed.
+struct Greeted {
+    receiver: Receiver<ReadHalf<Stream>>,
+    writer: WriteHalf<Stream>,
+    listen: IpAddr,
+    heartbeat: Duration,
+    missed: u32,
+}
+
+async fn within<T, E: ToString>(what: &str, task: impl Future<Output = Result<T, E>>) -> Result<T, String> {
+    match timeout(GREETING, task).await {
+        Ok(Ok(done)) => Ok(done),
+        Ok(Err(error)) => Err(format!("cannot {what}: {}", error.to_string())),
+        Err(_) => Err(format!("cannot {what}: no answer within {GREETING:?}")),
+    }
+}
+
+async fn greet(node: &Node) -> Result<Greeted, String> {
+    let (host, port) = (node.manager.as_str(), node.port);
+    let connect = format!("reach the machine manager at {host}:{port}");
+    let socket = within(&connect, TcpStream::connect((host, port))).await?;
+    watch_over(&socket).map_err(|error| format!("cannot {connect}: {error}"))?;
+    let local = socket.local_addr().map_err(|error| format!("cannot {connect}: {error}"))?.ip();
+    let listen = listen_address(node.interface.as_deref(), local).map_err(|error| error.to_string())?;
+    let prove = format!("be sure of the machine manager at {host}:{port}");
+    let stream = within(&prove, node.ends.connect(socket, super::MANAGER_NAME)).await?;
+    let (reader, mut writer) = tokio::io::split(stream);
+    let mut receiver = Receiver::new(reader);
+    let hello = FromNode::Hello {
+        version: VERSION,
+        release: env!("CARGO_PKG_VERSION").into(),
+        cores: node.cores,
+        memory: node.memory,
+    };
+    let greet = format!("be welcomed by the machine manager at {host}:{port}");
+    within(&greet, stream::send(&mut writer, &hello)).await?;
+    match within(&greet, receiver.receive::<ToNode>()).await? {
+        Some(ToNode::Welcome { heartbeat_ms, missed }) => {
+            let heartbeat = Duration::from_millis(heartbeat_ms.max(1).into());
+            Ok(Greeted { receiver, writer, listen, heartbeat, missed: missed.max(1) })
+        }
+        Some(ToNode::Refused { reason }) => Err(format!("the machine manager refuses this node: {reason}")),
+        Some(_) => Err(format!("cannot {greet}: it says something else first; it is of a different release")),
+        None => Err(format!("cannot {greet}: it closed the connection; its log says why")),
+    }
+}
+
+/// A manager whose host is gone says nothing, and nothing is said to it for long: the kernel asks.
+fn watch_over(socket: &TcpStream) -> io::Result<()> {
+    use rustix::net::sockopt;
+    sockopt::set_socket_keepalive(socket, true)?;
+    sockopt::set_tcp_keepidle(socket, SILENCE)?;
+    sockopt::set_tcp_keepintvl(socket, ASK_EVERY)?;
+    sockopt::set_tcp_keepcnt(socket, ASK_TIMES)?;
+    Ok(sockopt::set_tcp_user_timeout(socket, UNACKNOWLEDGED_MS)?)
+}
+
+/// Writes what jobs and the node say, until nobody is left to say anything; then says goodbye.
+async fn write(
+    mut writer: WriteHalf<Stream>,
+    mut own: mpsc::UnboundedReceiver<FromNode>,
+    mut of_jobs: mpsc::Receiver<FromNode>,
+) -> String {
+    loop {
+        let message = tokio::select! {
+            biased;
+            Some(message) = own.recv() => message,
+            Some(message) = of_jobs.recv() => message,
+            else => break,
+        };
+        if let Err(error) = stream::send(&mut writer, &message).await {
+            return error.to_string();
+        }
+    }
+    writer.shutdown().await.err().map_or_else(String::new, |error| error.to_string())
+}
+
+struct Session {
+    node: Rc<Node>,
+    receiver: Receiver<ReadHalf<Stream>>,
+    writing: JoinHandle<String>,
+    listen: IpAddr,
+    /// To the manager, from the node itself: few and short.
+    own: mpsc::UnboundedSender<FromNode>,
+    /// To the manager, from jobs.
+    of_jobs: mpsc::Sender<FromNode>,
+    events: (mpsc::UnboundedSender<Event>, mpsc::UnboundedReceiver<Event>),
+    jobs: Jobs,
+    orders: BTreeMap<JobId, mpsc::UnboundedSender<Order>>,
+    control: ControlNetwork,
+    /// How long beats and the stream may be silent before that is worth a line.
+    silence: Duration,
+    heard_at: Instant,
+    silence_told: bool,
+    /// The daemon is ending, at the latest then.
+    ends_at: Option<Instant>,
+}
+
+impl Session {
+    fn new(node: Rc<Node>, greeted: Greeted) -> Self {
+        let Greeted { receiver, writer, listen, heartbeat, missed } = greeted;
+        let (own, own_messages) = mpsc::unbounded_channel();
+        let (of_jobs, messages) = mpsc::channel(QUEUE);
+        let control = ControlNetwork::new(ControlSettings {
+            credential: node.credential.clone(),
+            listen,
+            fanout: node.fanout,
+            heartbeat,
+            missed,
+        });
+        tracing::info!(manager = node.manager, %listen, ?heartbeat, missed, "joined");
+        Self {
+            receiver,
+            writing: tokio::task::spawn_local(write(writer, own_messages, messages)),
+            listen,
+            own,
+            of_jobs,
+            events: mpsc::unbounded_channel(),
+            jobs: Jobs::default(),
+            orders: BTreeMap::new(),
+            control,
+            silence: heartbeat * missed,
+            heard_at: Instant::now(),
+            silence_told: false,
+            ends_at: None,
+            node,
+        }
+    }
+
+    async fn serve(mut self, termination: &mut Termination) -> End {
+        let mut look = tokio::time::interval(self.silence);
+        let lost = loop {
+            if self.ends_at.is_some_and(|at| self.jobs.count() == 0 || at <= Instant::now()) {
+                break None;
+            }
+            tokio::select! {
+                message = self.receiver.receive::<ToNode>() => match message {
+                    Ok(Some(message)) => {
+                        self.heard_at = Instant::now();
+                        if let Err(reason) = self.handle(message) {
+                            break Some(reason);
+                        }
+                    }
+                    Ok(None) => break Some("the machine manager closed the connection".into()),
+                    Err(error) => break Some(format!("the connection to the machine manager is lost: {error}")),
+                },
+                Some(event) = self.events.1.recv() => self.handle_event(event),
+                moved = self.control.moved() => match moved {
+                    Ok(()) => self.look_at_slots(),
+                    Err(error) => tracing::error!(%error, "the control network has failed"),
+                },
+                reason = &mut self.writing => {
+                    let reason = reason.unwrap_or_else(|error| error.to_string());
+                    break Some(format!("the connection to the machine manager is lost: {reason}"));
+                }
+                _ = look.tick() => self.look_at_beat(),
+                () = termination.wanted(), if self.ends_at.is_none() => {
+                    tracing::info!(jobs = self.jobs.count(), "ends");
+                    self.ends_at = Some(Instant::now() + ENDING);
+                    self.end_all(Ending::Shutdown);
+                }
+                () = sleep_until(self.ends_at) => {}
+            }
+        };
+        match lost {
+            None => {
+                self.part().await;
+                End::Terminated
+            }
+            Some(reason) => {
+                if self.give_up(termination).await || self.ends_at.is_some() {
+                    return End::Terminated;
+                }
+                End::Lost(reason)
+            }
+        }
+    }
+
+    fn end_all(&self, ending: Ending) {
+        for orders in self.orders.values() {
+            // One that has ended does not listen.
+            let _ = orders.send(Order::End(ending));
+        }
+    }
+
+    /// Leaves in order: all jobs are over.
+    async fn part(mut self) {
+        let leaving = self.control.leave();
+        drop((self.own, self.of_jobs, self.events, self.orders));
+        let _ = timeout(GOODBYE, &mut self.writing).await;
+        self.writing.abort();
+        if let Some(leaving) = leaving {
+            let _ = leaving.await;
+        }
+    }
+
+    /// Ends all jobs, since nobody is left who wants them. True if the daemon is to end meanwhile.
+    async fn give_up(&mut self, termination: &mut Termination) -> bool {
+        // Jobs see that nobody takes anything any more.
+        self.writing.abort();
+        let _ = (&mut self.writing).await;
+        self.end_all(Ending::ManagerLost);
+        let leaving = self.control.leave();
+        let (until, mut is_wanted) = (Instant::now() + ENDING, false);
+        while self.jobs.count() > 0 {
+            tokio::select! {
+                Some(event) = self.events.1.recv() => self.handle_event(event),
+                () = termination.wanted(), if !is_wanted => is_wanted = true,
+                () = tokio::time::sleep_until(until) => {
+                    tracing::error!(jobs = self.jobs.count(), "there are jobs that cannot be ended");
+                    break;
+                }
+            }
+        }
+        if let Some(leaving) = leaving {
+            let _ = leaving.await;
+        }
+        is_wanted
+    }
+
+    fn say(&self, message: FromNode) {
+        // That nobody writes shows in its place.
+        let _ = self.own.send(message);
+    }
+
+    /// What the manager says.
+    ///
+    /// # Errors
+    /// The session is of no use any more.
+    fn handle(&mut self, message: ToNode) -> Result<(), String> {
+        match message {
+            ToNode::Welcome { .. } => {}
+            ToNode::Refused { reason } => {
+                return Err(format!("the machine manager refuses this node: {reason}"));
+            }
+            ToNode::Bind { view, network } => {
+                let address = self.control.bind(view, network).map_err(|error| error.to_string())?;
+                tracing::debug!(view, %address, "bound");
+                self.say(FromNode::Bound { view, address: address.to_string() });
+            }
+            ToNode::View { view, roster } => {
+                // What the last one has said about launches is heard before it is left.
+                self.control.progress().map_err(|error| error.to_string())?;
+                self.look_at_slots();
+                let members = roster.len();
+                self.control.connect(view, roster).map_err(|error| error.to_string())?;
+                tracing::info!(view, members, "view");
+                self.jobs.handle_view();
+                self.look_at_slots();
+            }
+            ToNode::Launch(order) => self.launch(*order),
+            ToNode::Launcher { job, command: command @ (Command::Go | Command::Launch(_)) } => {
+                tracing::error!(job = job.0, ?command, "the manager says what only a node manager says");
+            }
+            ToNode::Launcher { job, command } => self.order(job, Order::Tell(command)),
+            ToNode::Input { job, bytes } => self.order(job, Order::Input(bytes)),
+            ToNode::OutputTaken { job, bytes } => self.order(job, Order::OutputTaken(bytes)),
+        }
+        Ok(())
+    }
+
+    fn order(&self, job: JobId, order: Order) {
+        let told = self.orders.get(&job).map(|orders| orders.send(order));
+        if !matches!(told, Some(Ok(()))) {
+            // It has ended, and the manager does not know that yet.
+            tracing::debug!(job = job.0, "is not here");
+        }
+    }
+
+    fn launch(&mut self, order: LaunchOrder) {
+        let job = order.launch.job.id;
+        let host = &self.node.host;
+        let admitted = match self.ends_at {
+            Some(_) => Err(Refusal::Ending),
+            None => self.jobs.admit(job, order.slot),
+        };
+        let refusal = match admitted {
+            Ok(()) => None,
+            // To say that it is over would be said of the other.
+            Err(known @ Refusal::Known(_)) => return tracing::error!(%known, "a launch is refused"),
+            Err(refusal) => Some(format!("{host} cannot launch the job: {refusal}")),
+        };
+        if let Some(message) = refusal {
+            let verdict = Verdict::NotStarted { message, status: STATUS_USAGE };
+            return self.say(FromNode::Launcher { job, notice: Notice::Over(verdict) });
+        }
+        let (orders, receiver) = mpsc::unbounded_channel();
+        self.orders.insert(job, orders);
+        let ends = Ends { orders: receiver, manager: self.of_jobs.clone(), events: self.events.0.clone() };
+        tokio::task::spawn_local(launched::run(self.node.clone(), order, self.listen, ends));
+    }
+
+    fn handle_event(&mut self, event: Event) {
+        match event {
+            Event::Prepared(job) => self.jobs.handle_prepared(job),
+            Event::Ended(job) => {
+                self.jobs.handle_end(job);
+                self.orders.remove(&job);
+            }
+        }
+        self.look_at_slots();
+    }
+
+    /// Shows what is prepared, and starts what has been committed.
+    fn look_at_slots(&mut self) {
+        if self.control.view().is_none() {
+            return;
+        }
+        for (slot, job) in self.jobs.waiting() {
+            if let Some(job) = self.jobs.handle_go(slot, self.control.go(slot)) {
+                tracing::info!(job = job.0, slot, "go");
+                self.order(job, Order::Tell(Command::Go));
+            } else {
+                tracing::trace!(job = job.0, slot, "waits");
+            }
+        }
+        while let Some((slot, value)) = self.jobs.poll_store() {
+            match self.control.show(slot, value) {
+                Ok(true) => self.jobs.handle_stored(slot, value),
+                Ok(false) => return,
+                Err(error) => return tracing::error!(%error, "the control network has failed"),
+            }
+        }
+    }
+
+    /// Says once that the manager is silent. What follows from that is decided by the end of the stream.
+    fn look_at_beat(&mut self) {
+        let since_beat = self.control.since_beat().filter(|since| *since > self.silence);
+        let is_silent = since_beat.is_some() && self.heard_at.elapsed() > self.silence;
+        if is_silent != self.silence_told {
+            self.silence_told = is_silent;
+            match since_beat {
+                Some(since) if is_silent => tracing::warn!(
+                    ?since,
+                    "the machine manager is silent: no beat, and nothing on its stream"
+                ),
+                _ => tracing::info!("the machine manager is there again"),
+            }
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! Processes that a launcher has left when it ended.
+//!
+//! The node manager adopts orphans, and so does every launcher. A living launcher has adopted its own, so whatever is a child of the node manager and no
+//! launcher was left by a launcher that is gone, whatever it did to its environment or its session. It is killed.
+
+use crate::descendants;
+use rustix::process::{Pid, Signal, WaitOptions};
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::io;
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// How long processes that were killed may take to be gone; then only the kernel holds them, and nothing can be done about it from here.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// The time between two looks: the kernel frees memory between a process's death and its end.
+const BETWEEN: Duration = Duration::from_millis(2);
+
+/// The children of the node manager that are not strays.
+#[derive(Debug)]
+pub struct Children {
+    /// Those that this process had before it managed anything: of a shell that has replaced itself with it.
+    earlier: Vec<Pid>,
+    launchers: RefCell<BTreeSet<i32>>,
+}
+
+impl Children {
+    /// Makes this process the one that adopts the orphans among its descendants.
+    ///
+    /// # Errors
+    /// The kernel refuses that.
+    pub fn adopt() -> io::Result<Self> {
+        let earlier = descendants::children();
+        descendants::adopt_orphans()?;
+        Ok(Self { earlier, launchers: RefCell::default() })
+    }
+
+    /// A launcher was started.
+    pub fn add(&self, launcher: Pid) {
+        self.launchers.borrow_mut().insert(launcher.as_raw_pid());
+    }
+
+    /// A launcher has ended and was waited for: its number may come again.
+    pub fn remove(&self, launcher: Pid) {
+        self.launchers.borrow_mut().remove(&launcher.as_raw_pid());
+    }
+
+    /// Kills all strays and waits until they are gone. Gives back how many are still there after some seconds.
+    pub async fn kill_strays(&self) -> usize {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            match self.sweep() {
+                0 => return 0,
+                left if Instant::now() >= deadline => return left,
+                _ => tokio::time::sleep(BETWEEN).await,
+            }
+        }
+    }
+
+    /// Kills all strays that there are now, and gives back how many have not ended.
+    fn sweep(&self) -> usize {
+        let launchers = self.launchers.borrow();
+        let is_stray = |pid: &Pid| !self.earlier.contains(pid) && !launchers.contains(&pid.as_raw_pid());
+        let strays = descendants::children().into_iter().filter(is_stray);
+        strays
+            .filter(|&pid| {
+                let _ = rustix::process::kill_process_group(pid, Signal::KILL);
+                let _ = rustix::process::kill_process(pid, Signal::KILL);
+                matches!(rustix::process::waitpid(Some(pid), WaitOptions::NOHANG), Ok(None))
+            })
+            .count()
+    }
+}
