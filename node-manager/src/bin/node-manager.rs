@@ -12,7 +12,7 @@ use tracing::level_filters::LevelFilter;
 /// It reads the cluster's configuration and this node's credential (HOST.pem in paths.keys), connects to the machine manager, and runs until SIGTERM or
 /// SIGINT, which end its jobs first. When the machine manager is lost its jobs end, and it connects again.
 #[derive(Parser)]
-#[command(name = "node-manager", version)]
+#[command(name = "node-manager", version, args_override_self = true)]
 struct Arguments {
     /// The configuration of the cluster.
     #[arg(long, value_name = "FILE", env = daemon::CONFIG, default_value = DEFAULT_CONFIG)]

@@ -20,11 +20,6 @@
 //!
 //! The invariant: no process of a job is left when the job is over, when the manager is lost, or when the daemon ends.
 
-#![expect(
-    clippy::disallowed_methods,
-    reason = "the daemon is a driver: it reads the clock for its state machines"
-)]
-
 mod address;
 mod control_network;
 mod credit;

@@ -272,17 +272,18 @@ mod tests {
     #[test]
     fn launcher_has_its_four_descriptors_a_session_of_its_own_and_no_environment() {
         let directory = tempfile::tempdir().unwrap();
-        // One that is not closed on exec, as whoever started us may have left it.
+        // One that is not closed on exec, as whoever started us may have left it. (A shell has its script open as 10.)
         let open = rustix::io::dup(File::open("/dev/null").unwrap()).unwrap();
-        let text = "ls /proc/$$/fd | grep -vx 10 | tr '\\n' ' '; cat; echo $(cut -d' ' -f6 /proc/$$/stat) $$ $PWD >&2; tr '\\0' '\\n' \
-                    < /proc/$$/environ >&2; echo hello >&3";
+        let text = "for fd in $(seq 0 9) $(seq 11 99); do [ -e /proc/$$/fd/$fd ] && echo $fd; done; cat; \
+                    echo $(cut -d' ' -f6 /proc/$$/stat) $$ $PWD >&2; tr '\\0' '\\n' < /proc/$$/environ >&2; echo hello >&3";
         let started = start(&script(directory.path(), text), None).unwrap();
         let (pid, mut control) = (started.pid.as_raw_pid(), started.control.try_clone().unwrap());
-        let Started { input, .. } = &started;
-        File::from(input.try_clone().unwrap()).write_all(b"in\n").unwrap();
-        let started = Started { input: File::open("/dev/null").unwrap().into(), ..started };
+        let Started { pid: launcher, pidfd, control: ours, input, outputs } = started;
+        File::from(input).write_all(b"in\n").unwrap();
+        let nothing = File::open("/dev/null").unwrap().into();
+        let started = Started { pid: launcher, pidfd, control: ours, input: nothing, outputs };
         let (output, error) = ended(started);
-        assert_eq!((output.as_str(), error), ("0 1 2 3 in\n", format!("{pid} {pid} /\n")));
+        assert_eq!((output.as_str(), error), ("0\n1\n2\n3\nin\n", format!("{pid} {pid} /\n")));
         let mut said = String::new();
         control.read_to_string(&mut said).unwrap();
         assert_eq!(said, "hello\n");
