@@ -19,6 +19,12 @@ use std::io::{self, Read, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+/// The name of the machine manager's credential, which everybody who connects to it asks for.
+pub const MANAGER: &str = "manager";
+
+/// What the names of users' credentials begin with, so that no user is taken for a host: `user.alice`.
+pub const USER_PREFIX: &str = "user.";
+
 /// The permissions of a file with a private key: its owner's only.
 const FILE_MODE: u32 = 0o600;
 

@@ -5,7 +5,8 @@
 //! not know (`-np 4`, `-genv NAME VALUE`, programs apart by `:`) is put into this form by
 //! [`crate::spelling`].
 
-use crate::value::{self, CrossMemory};
+use crate::hostfile::HostList;
+use crate::value::{self, CrossMemory, MapBy};
 use bcs_core::{SliceLength, TypeCheck};
 use clap::{Args, CommandFactory, Parser, Subcommand};
 use nic_emu::arith::Arithmetic;
@@ -30,6 +31,23 @@ pub struct Storm {
 pub enum Verb {
     /// Run a parallel program and wait for its end.
     Run(Box<Run>),
+    /// Show the nodes of the cluster.
+    Nodes {
+        /// As JSON, for programs.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Show what a running job does: each rank, and what it waits for.
+    Status {
+        /// The number of the job, as "storm nodes" shows it.
+        job: u64,
+    },
+    /// Make the keys of a cluster.
+    Cluster {
+        /// What to make.
+        #[command(subcommand)]
+        what: ClusterVerb,
+    },
     /// Print the completions for a shell.
     Completions {
         /// The shell: bash, elvish, fish, powershell or zsh.
@@ -39,11 +57,40 @@ pub enum Verb {
     Manpage,
 }
 
+/// What `storm cluster` makes.
+#[derive(Debug, Subcommand)]
+pub enum ClusterVerb {
+    /// Make the cluster's authority, and the credentials of the manager and of all configured hosts.
+    /// What is there already is kept.
+    Init {
+        /// The configuration [default: what BCS_CONFIG names, else /etc/bcs-mpi/cluster.toml].
+        #[arg(long, value_name = "FILE")]
+        config: Option<PathBuf>,
+    },
+    /// Make the credential of one more host.
+    Add {
+        /// The host, as the configuration names it.
+        host: String,
+        /// The configuration [default: what BCS_CONFIG names, else /etc/bcs-mpi/cluster.toml].
+        #[arg(long, value_name = "FILE")]
+        config: Option<PathBuf>,
+    },
+    /// Make the credential with which a user reaches the manager from hosts other than the manager's own.
+    User {
+        /// The name of the user on the cluster.
+        name: String,
+        /// The configuration [default: what BCS_CONFIG names, else /etc/bcs-mpi/cluster.toml].
+        #[arg(long, value_name = "FILE")]
+        config: Option<PathBuf>,
+    },
+}
+
 /// Run a parallel program and wait for its end.
 ///
 /// Several programs may run as one job, apart by ":", each with its own -n, --env and --wdir; their
 /// ranks are numbered through. No daemon and no configuration is needed: on a machine without a
-/// cluster, the job runs here. More ranks than cores need no option.
+/// cluster, the job runs here. A cluster is used where one is configured: by the file that BCS_CONFIG
+/// names, else by /etc/bcs-mpi/cluster.toml. More ranks than cores need no option.
 ///
 /// "mpiexec" and "mpirun" are the same program as "storm run". Long options may have one dash, and
 /// -np RANKS, -env NAME VALUE, -genv NAME VALUE, -hosts NAMES and their like are understood.
@@ -70,6 +117,9 @@ pub struct LaterSection {
 /// Options that stand before the first program and are for all.
 #[derive(Debug, Args)]
 pub struct JobOptions {
+    /// Run on this machine alone, also where a cluster is configured.
+    #[arg(long, help_heading = "Nodes")]
+    pub local: bool,
     /// Start each line of output with the rank that wrote it. Lines are never mixed; one of more than
     /// 64 KiB is cut.
     #[arg(short = 'l', long = "label", aliases = ["tag-output", "prepend-rank"], visible_alias = "tag-output", help_heading = "Job")]
@@ -122,17 +172,16 @@ pub struct JobOptions {
 /// A program with the options that are for it alone.
 #[derive(Debug, Args)]
 pub struct Section {
-    /// How many ranks run the program; -np and --ntasks are the same.
+    /// How many ranks run the program; -np and --ntasks are the same [default: 1, or as many as --nodes and --ppn make].
     #[arg(
         short = 'n',
         aliases = ["np", "n", "ntasks"],
         value_name = "RANKS",
-        default_value = "1",
         value_parser = value::ranks,
         allow_negative_numbers = true,
         help_heading = "Program"
     )]
-    pub ranks: u32,
+    pub ranks: Option<u32>,
     /// Set a variable for the program.
     #[arg(long = "env", value_name = "NAME=VALUE", value_parser = value::variable, help_heading = "Program")]
     pub env: Vec<(OsString, OsString)>,
@@ -142,12 +191,9 @@ pub struct Section {
     /// Run the program in this directory. A relative path of the program starts there.
     #[arg(long = "wdir", aliases = ["wd", "chdir", "cd"], visible_alias = "chdir", value_name = "DIR", help_heading = "Program")]
     pub wdir: Option<PathBuf>,
-    /// The nodes to run on. Without a cluster that can only be this one.
-    #[arg(short = 'H', long = "host", aliases = ["hosts", "nodelist"], value_name = "NAMES", value_delimiter = ',', help_heading = "Program")]
-    pub host: Vec<String>,
-    /// A file with the names of the nodes to run on, one a line.
-    #[arg(short = 'f', long = "hostfile", aliases = ["machinefile", "default-hostfile"], value_name = "FILE", help_heading = "Program")]
-    pub hostfile: Vec<PathBuf>,
+    /// On which nodes.
+    #[command(flatten)]
+    pub nodes: NodeOptions,
     /// Options of other launchers that change nothing here.
     #[command(flatten)]
     pub ignored: Ignored,
@@ -156,8 +202,30 @@ pub struct Section {
     pub command: Vec<OsString>,
 }
 
-/// Options that users and scripts pass out of habit, and that are harmless to leave out: on one node,
-/// with ranks that are not bound and may always outnumber the cores.
+/// Where the ranks of the job run. All programs of a job have the same nodes, so these are given once.
+#[derive(Debug, Args)]
+pub struct NodeOptions {
+    /// The nodes to run on, in this order (a,b,c[00-07]), perhaps each with the number of ranks that it
+    /// takes before the next one gets some (a:4,b:2). Naming one again adds to it.
+    #[arg(short = 'H', long = "host", aliases = ["hosts", "nodelist"], value_name = "HOSTS", value_parser = value::hosts, help_heading = "Nodes")]
+    pub host: Vec<HostList>,
+    /// A file with the nodes to run on, one a line, perhaps with a number of ranks (a slots=4, or a:4).
+    #[arg(short = 'f', long = "hostfile", aliases = ["machinefile", "default-hostfile"], value_name = "FILE", help_heading = "Nodes")]
+    pub hostfile: Vec<PathBuf>,
+    /// This many ranks on a node before the next one gets some, and never more; -ppn, --npernode and
+    /// --ntasks-per-node are the same.
+    #[arg(long = "ppn", aliases = ["perhost", "npernode", "ntasks-per-node"], value_name = "RANKS", value_parser = value::count, help_heading = "Nodes")]
+    pub ppn: Option<u32>,
+    /// On exactly so many nodes, evenly.
+    #[arg(short = 'N', long = "nodes", alias = "nnodes", value_name = "NODES", value_parser = value::count, help_heading = "Nodes")]
+    pub nodes: Option<u32>,
+    /// How ranks are dealt to nodes: the slots of one after the other, or one to each node in turn;
+    /// ppr:N:node is --ppn N.
+    #[arg(long = "map-by", value_name = "slot|node", value_parser = value::map_by, help_heading = "Nodes")]
+    pub map_by: Option<MapBy>,
+}
+
+/// Options that users and scripts pass out of habit, and that are harmless to leave out.
 #[derive(Debug, Args)]
 pub struct Ignored {
     /// Accepted: more ranks than cores need no option.
@@ -166,9 +234,9 @@ pub struct Ignored {
     /// Accepted: root may run jobs.
     #[arg(long, help_heading = "Accepted and ignored")]
     allow_run_as_root: bool,
-    /// Accepted: there is one node to map ranks to.
-    #[arg(long, aliases = ["rank-by", "ppn", "perhost", "npernode"], value_name = "POLICY", help_heading = "Accepted and ignored")]
-    map_by: Vec<String>,
+    /// Accepted: ranks are numbered in the order in which they are dealt to nodes.
+    #[arg(long, value_name = "POLICY", help_heading = "Accepted and ignored")]
+    rank_by: Vec<String>,
     /// Accepted: parameters of Open MPI.
     #[arg(long, aliases = ["gmca", "prtemca", "pmixmca"], num_args = 2, value_names = ["NAME", "VALUE"], help_heading = "Accepted and ignored")]
     mca: Vec<String>,

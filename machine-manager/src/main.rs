@@ -1,14 +1,20 @@
 //! `storm`, and under other names `mpiexec` and `mpirun`.
 
-use bcs_core::JobId;
+use bcs_core::{Config, JobId};
 use clap::Parser;
 use clap::error::ErrorKind;
-use machine_manager::cli::{Storm, Verb};
+use machine_manager::cli::{ClusterVerb, Storm, Verb};
+use machine_manager::client::{self, ClientError};
 use machine_manager::installation::LIBRARY_DIRECTORY;
+use machine_manager::protocol::Submission;
 use machine_manager::request::{self, Place, RequestError};
-use machine_manager::{MachineManager, installation, manual};
+use machine_manager::{MachineManager, cluster_init, configuration, installation, manual};
+use node_manager::LaunchError;
+use node_manager::launch::Surroundings;
 use node_manager::verdict::STATUS_USAGE;
+use rustix::fs::Mode;
 use std::ffi::OsString;
+use std::fmt::Display;
 use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;
@@ -34,47 +40,87 @@ fn say(name: &str, message: &str) {
     let _ = io::stderr().write_all(format!("{name}: {message}\n").as_bytes());
 }
 
-fn run(name: &str, called: &str, arguments: &[OsString]) -> u8 {
-    let machine = match MachineManager::new() {
-        Ok(machine) => machine,
-        Err(error) => {
-            say(name, &error.to_string());
-            return error.status();
-        }
-    };
-    let library_directory = match installation::library_directory(std::env::var_os(LIBRARY_DIRECTORY)) {
-        Ok(directory) => directory,
-        Err(error) => {
-            say(name, &error.to_string());
-            return STATUS_USAGE;
-        }
-    };
-    let place = Place {
-        host: machine.host(),
-        job: JobId(std::process::id().into()),
-        run: run_name(machine.host()),
-        library_directory,
-    };
-    let job = match request::job(called, arguments, place) {
-        Ok(job) => job,
-        Err(RequestError::Help(help)) => return print_help(&help),
-        Err(error) => {
-            say(name, &error.to_string());
-            return STATUS_USAGE;
-        }
-    };
-    match machine.run(&job, |remark| say(name, remark)) {
-        Ok(verdict) => {
-            if let Some(message) = verdict.message() {
-                say(name, &message);
-            }
-            verdict.status()
-        }
-        Err(error) => {
-            say(name, &error.to_string());
-            error.status()
-        }
+/// What went wrong, as the user is told it, and the exit status of `storm`.
+struct Failure {
+    message: Option<String>,
+    status: u8,
+}
+
+impl Failure {
+    fn new(error: impl Display, status: u8) -> Self {
+        Self { message: Some(error.to_string()), status }
     }
+
+    fn usage(error: impl Display) -> Self {
+        Self::new(error, STATUS_USAGE)
+    }
+}
+
+impl From<ClientError> for Failure {
+    fn from(error: ClientError) -> Self {
+        Self { message: error.message(), status: error.status() }
+    }
+}
+
+/// Tells what went wrong; gives the exit status.
+fn told(name: &str, result: Result<u8, Failure>) -> u8 {
+    result.unwrap_or_else(|failure| {
+        if let Some(message) = failure.message {
+            say(name, &message);
+        }
+        failure.status
+    })
+}
+
+fn run(name: &str, called: &str, arguments: &[OsString]) -> u8 {
+    told(name, try_to_run(name, called, arguments))
+}
+
+fn try_to_run(name: &str, called: &str, arguments: &[OsString]) -> Result<u8, Failure> {
+    let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    let library_directory =
+        installation::library_directory(std::env::var_os(LIBRARY_DIRECTORY)).map_err(Failure::usage)?;
+    let place =
+        Place { host: &host, job: JobId(std::process::id().into()), run: run_name(&host), library_directory };
+    let requested = match request::read(called, arguments, place) {
+        Ok(requested) => requested,
+        Err(RequestError::Help(help)) => return Ok(print_help(&help)),
+        Err(error) => return Err(Failure::usage(error)),
+    };
+    let remark = |remark: &str| say(name, remark);
+    let cluster = configuration::file(std::env::var_os(configuration::VARIABLE));
+    let verdict = match cluster.filter(|_| !requested.is_local) {
+        Some(file) => {
+            let config = Config::read(&file).map_err(Failure::usage)?;
+            let surroundings = surroundings().map_err(Failure::usage)?;
+            let submission = Submission { job: requested.job, wish: requested.wish, surroundings };
+            client::run(&config, submission, remark)?
+        }
+        None => {
+            let alone = match requested.is_local {
+                true => "--local leaves the cluster out",
+                false => "no cluster is configured",
+            };
+            let job = requested.on_one_node(&host, alone).map_err(Failure::usage)?;
+            let failed = |error: LaunchError| Failure::new(&error, error.status());
+            MachineManager::new().and_then(|machine| machine.run(&job, remark)).map_err(failed)?
+        }
+    };
+    if let Some(message) = verdict.message() {
+        say(name, &message);
+    }
+    Ok(verdict.status())
+}
+
+/// What is around the user here, for ranks elsewhere.
+fn surroundings() -> Result<Surroundings, String> {
+    let directory = std::env::current_dir().map_err(|error| {
+        format!("the working directory is not there any more: {error}; change to another")
+    })?;
+    // It can only be read by setting it; this process has one thread, and makes no file meanwhile.
+    let umask = rustix::process::umask(Mode::empty());
+    rustix::process::umask(umask);
+    Ok(Surroundings { environment: std::env::vars_os().collect(), directory, umask: umask.bits() })
 }
 
 /// A name that no other run has: the host, the process, and the time, since process numbers come again.
@@ -92,6 +138,9 @@ fn print_help(help: &clap::Error) -> u8 {
 
 fn other_verbs(arguments: &[OsString]) -> u8 {
     match Storm::try_parse_from(arguments).map(|storm| storm.command) {
+        Ok(Verb::Nodes { json }) => told("storm", nodes(json)),
+        Ok(Verb::Status { job }) => told("storm", status(JobId(job))),
+        Ok(Verb::Cluster { what }) => told("storm", keys(what)),
         Ok(Verb::Completions { shell }) => {
             let mut text = Vec::new();
             manual::completions(shell, &mut text);
@@ -124,6 +173,57 @@ fn other_verbs(arguments: &[OsString]) -> u8 {
             }
         },
     }
+}
+
+fn nodes(json: bool) -> Result<u8, Failure> {
+    let config = configuration::read(None).map_err(Failure::usage)?;
+    let rows = client::nodes(&config)?;
+    let text = if json { client::json(&rows) } else { client::table(&rows) };
+    Ok(print(text.as_bytes()))
+}
+
+fn status(job: JobId) -> Result<u8, Failure> {
+    let config = configuration::read(None).map_err(Failure::usage)?;
+    let mut text = client::status(&config, job)?;
+    if !text.ends_with('\n') {
+        text.push('\n');
+    }
+    Ok(print(text.as_bytes()))
+}
+
+fn keys(what: ClusterVerb) -> Result<u8, Failure> {
+    let (ClusterVerb::Init { config: option }
+    | ClusterVerb::Add { config: option, .. }
+    | ClusterVerb::User { config: option, .. }) = &what;
+    let file = option.clone().or_else(|| configuration::file(std::env::var_os(configuration::VARIABLE)));
+    let config = configuration::read(file.as_deref()).map_err(Failure::usage)?;
+    let text = match &what {
+        ClusterVerb::Init { .. } => {
+            let keys = cluster_init::init(&config).map_err(Failure::usage)?;
+            cluster_init::told(&keys, &config, &file.unwrap_or_default())
+        }
+        ClusterVerb::Add { host, .. } => {
+            let path = cluster_init::add(&config, host).map_err(Failure::usage)?.path;
+            let path = path.display();
+            let mut text = format!(
+                "made {path}  for {host}: copy it to {host}, to the same path, readable by root alone\n"
+            );
+            if !config.nodes().iter().any(|node| node.host == *host) {
+                text.push_str(&format!(
+                    "The configuration does not name {host} yet: add it to the hosts of a [[nodes]], on every host, and restart machine-manager\n"
+                ));
+            }
+            text
+        }
+        ClusterVerb::User { name, .. } => {
+            let path = cluster_init::user(&config, name).map_err(Failure::usage)?.path;
+            format!(
+                "made {}  for user {name}: give it to {name} as ~/.config/bcs-mpi/user.pem, owned by {name} and with mode 600\n",
+                path.display()
+            )
+        }
+    };
+    Ok(print(text.as_bytes()))
 }
 
 fn print(text: &[u8]) -> u8 {

@@ -1,6 +1,8 @@
 //! The man page and the shell completions, made from the declaration of the command line.
 
 use crate::cli::{Run, Storm};
+use crate::client::connection::CREDENTIAL;
+use crate::configuration;
 use crate::installation::LIBRARY_DIRECTORY;
 use clap::CommandFactory;
 use clap_mangen::Man;
@@ -21,10 +23,20 @@ const ENVIRONMENT: &[(&str, &str)] = &[
     (environment::LAUNCHER, "The process id of the program launcher."),
 ];
 
-const OWN_ENVIRONMENT: &[(&str, &str)] = &[(
-    LIBRARY_DIRECTORY,
-    "The directory of the MPI library that the ranks are to use, where it is not the installation's.",
-)];
+const OWN_ENVIRONMENT: &[(&str, &str)] = &[
+    (
+        configuration::VARIABLE,
+        "The file that describes the cluster, instead of /etc/bcs-mpi/cluster.toml; if it is empty, this machine is alone.",
+    ),
+    (
+        CREDENTIAL,
+        "The credential with which to reach the manager from another host, instead of ~/.config/bcs-mpi/user.pem.",
+    ),
+    (
+        LIBRARY_DIRECTORY,
+        "The directory of the MPI library that the ranks are to use, where it is not the installation's.",
+    ),
+];
 
 const SIGNALS: &str = "SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1 and SIGUSR2 are passed on to every rank. A second SIGINT kills the job. \
     SIGTSTP stops the ranks and storm, and SIGCONT lets them go on. When a rank fails, the others get SIGTERM, and SIGKILL 0.3 seconds later. \
@@ -33,6 +45,8 @@ const SIGNALS: &str = "SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1 and SIGUSR2 are
 const EXAMPLES: &[(&str, &str)] = &[
     ("storm run -n 4 ./sweep", "Run four ranks of a program."),
     ("mpiexec -n 1 ./master : -n 7 ./worker", "Run a job of two programs."),
+    ("storm run -N 4 --ppn 2 ./sweep", "Run eight ranks, two on each of four nodes of the cluster."),
+    ("storm nodes", "Show which nodes are up, and which jobs run there."),
     (
         "storm run -n 8 --timeout 600 --mmds -l ./hydro",
         "Label the output, record MPI calls, and end the job after ten minutes.",
@@ -54,6 +68,9 @@ pub fn manual_page(out: &mut dyn Write) -> io::Result<()> {
     for usage in [
         "storm run [OPTIONS] PROGRAM [ARGUMENTS]... [: [OPTIONS] PROGRAM [ARGUMENTS]...]...",
         "mpiexec [OPTIONS] PROGRAM [ARGUMENTS]... [: [OPTIONS] PROGRAM [ARGUMENTS]...]...",
+        "storm nodes [--json]",
+        "storm status JOB",
+        "storm cluster init|add HOST|user NAME [--config FILE]",
         "storm completions SHELL",
         "storm manpage",
     ] {

@@ -1,8 +1,10 @@
 //! From a command line to the description of a job. Whatever is wrong with it is one line.
 
-use crate::cli::{self, LaterSection, Run, Section};
+use crate::cli::{self, LaterSection, NodeOptions, Run, Section};
+use crate::hostfile;
+use crate::protocol::{HostSlots, Mapping, Wish};
 use crate::spelling;
-use crate::value::CrossMemory;
+use crate::value::{CrossMemory, MOST_RANKS};
 use bcs_core::{JobId, Placement, TypeCheck};
 use clap::error::ErrorKind;
 use clap::{CommandFactory, FromArgMatches};
@@ -35,28 +37,52 @@ pub enum RequestError {
         option: String,
     },
     /// The programs together have too many ranks.
-    #[error("-n: the programs have {ranks} ranks together, and one node runs at most {MAX_RANKS_PER_NODE}")]
+    #[error("-n: the programs have {ranks} ranks together, and {who} at most {limit}")]
     TooManyRanks {
         /// How many.
         ranks: u64,
+        /// What has a limit.
+        who: &'static str,
+        /// The limit.
+        limit: u32,
     },
     /// A node that does not exist.
-    #[error(
-        "unknown host \"{name}\": no cluster is configured, so this machine ({here}) is the only node; leave --host out"
-    )]
+    #[error("unknown host \"{name}\": {alone}, so this machine ({here}) is the only node; leave --host out")]
     UnknownHost {
         /// As the user wrote it.
         name: String,
+        /// Why there are no others.
+        alone: &'static str,
+        /// The name of this one.
+        here: String,
+    },
+    /// More nodes than this one are needed.
+    #[error("{wish} needs {nodes} nodes: {alone}, so this machine ({here}) is the only one")]
+    OneNode {
+        /// What the user wants.
+        wish: String,
+        /// How many nodes that takes.
+        nodes: u32,
+        /// Why there are no others.
+        alone: &'static str,
         /// The name of this one.
         here: String,
     },
     /// The list of nodes cannot be read.
-    #[error("--hostfile {path}: {error}")]
+    #[error("--hostfile {path}: {reason}")]
     Hostfile {
         /// Which.
         path: PathBuf,
-        /// What the kernel said.
-        error: std::io::Error,
+        /// What is wrong.
+        reason: String,
+    },
+    /// Two programs of one job, or two spellings of one wish, want different nodes.
+    #[error(
+        "{option} is given twice, and differently: the programs of a job share its nodes, so give it once"
+    )]
+    Contradiction {
+        /// Which option.
+        option: &'static str,
     },
     /// None of the ranks that are to be recorded exists.
     #[error("--mmds {ranks}: the job has ranks 0 to {last}, of which that names none")]
@@ -107,30 +133,87 @@ pub struct Place<'a> {
     pub library_directory: Option<PathBuf>,
 }
 
+/// What a command line asks for.
+#[derive(Debug)]
+pub struct Requested {
+    /// The job, with all its ranks on one node.
+    pub job: Job,
+    /// On which nodes it is to run.
+    pub wish: Wish,
+    /// Whether it is to run on this machine alone.
+    pub is_local: bool,
+}
+
+impl Requested {
+    /// The job, if it can run on this machine alone, which is so because of `alone`.
+    ///
+    /// # Errors
+    /// The user wants other nodes, or more.
+    pub fn on_one_node(self, here: &str, alone: &'static str) -> Result<Job, RequestError> {
+        let here = || here.to_owned();
+        let ranks = self.job.ranks();
+        if ranks > MAX_RANKS_PER_NODE {
+            return Err(RequestError::TooManyRanks {
+                ranks: ranks.into(),
+                who: "one node runs",
+                limit: MAX_RANKS_PER_NODE,
+            });
+        }
+        if let Some(host) = self.wish.hosts.iter().find(|host| !is_here(&host.host, &here())) {
+            return Err(RequestError::UnknownHost { name: host.host.clone(), alone, here: here() });
+        }
+        if let Some(nodes) = self.wish.nodes.filter(|nodes| *nodes > 1) {
+            return Err(RequestError::OneNode {
+                wish: format!("--nodes {nodes}"),
+                nodes,
+                alone,
+                here: here(),
+            });
+        }
+        match self.wish.ranks_per_node {
+            Some(per_node) if per_node < ranks => Err(RequestError::OneNode {
+                wish: format!("-n {ranks} with --ppn {per_node}"),
+                nodes: ranks.div_ceil(per_node),
+                alone,
+                here: here(),
+            }),
+            _ => Ok(self.job),
+        }
+    }
+}
+
 /// Reads the arguments of `storm run` or `mpiexec`, called by that name.
 ///
 /// # Errors
 /// What is wrong with them, in one line; or the help that they ask for.
-pub fn job(called: &str, arguments: &[OsString], place: Place<'_>) -> Result<Job, RequestError> {
+pub fn read(called: &str, arguments: &[OsString], place: Place<'_>) -> Result<Requested, RequestError> {
     let mut sections = spelling::sections(arguments);
     let first: Run = parse(cli::run_command(called), called, sections.next().unwrap_or_default())?;
     let options = first.job;
-    let mut applications = vec![application(first.section, &options.genv, place.host)?];
+    let mut nodes = Nodes::read(&first.section.nodes, place.host)?;
+    let mut programs = vec![first.section];
     for section in sections {
         let later: LaterSection = parse(cli::later_section_command(called), called, section)
             .map_err(|error| misplaced(section).unwrap_or(error))?;
-        applications.push(application(later.section, &options.genv, place.host)?);
+        nodes = nodes.with(Nodes::read(&later.section.nodes, place.host)?)?;
+        programs.push(later.section);
     }
+    let default_ranks = match programs.len() {
+        1 => nodes.ranks(),
+        _ => 1,
+    };
+    let applications: Vec<Application> =
+        programs.into_iter().map(|section| application(section, default_ranks, &options.genv)).collect();
     let ranks: u64 = applications.iter().map(|application| u64::from(application.ranks)).sum();
-    if ranks > u64::from(MAX_RANKS_PER_NODE) {
-        return Err(RequestError::TooManyRanks { ranks });
+    if ranks > u64::from(MOST_RANKS) {
+        return Err(RequestError::TooManyRanks { ranks, who: "a job has", limit: MOST_RANKS });
     }
     if let StdinTo::Rank(rank) = options.stdin
         && u64::from(rank.0) >= ranks
     {
         return Err(RequestError::StdinRank { rank: rank.0, last: ranks as u32 - 1 });
     }
-    Ok(Job {
+    let job = Job {
         id: place.job,
         run: place.run,
         applications,
@@ -148,7 +231,72 @@ pub fn job(called: &str, arguments: &[OsString], place: Place<'_>) -> Result<Job
         binding: Binding { to: options.bind_to, report: options.report_bindings },
         recording: recording(options.mmds, options.emds, options.trace_dir, ranks as u32)?,
         library_directory: place.library_directory,
-    })
+    };
+    Ok(Requested { job, wish: nodes.wish(), is_local: options.local })
+}
+
+/// What one or more programs of a job say about its nodes.
+struct Nodes {
+    hosts: Vec<HostSlots>,
+    ranks_per_node: Option<u32>,
+    nodes: Option<u32>,
+    mapping: Option<Mapping>,
+}
+
+impl Nodes {
+    fn read(options: &NodeOptions, here: &str) -> Result<Self, RequestError> {
+        let mut hosts: Vec<HostSlots> = options.host.iter().flat_map(|list| list.0.clone()).collect();
+        for path in &options.hostfile {
+            let failed = |reason| RequestError::Hostfile { path: path.clone(), reason };
+            let text = std::fs::read_to_string(path).map_err(|error| failed(error.to_string()))?;
+            hosts.extend(hostfile::file(&text).map_err(failed)?);
+        }
+        for host in hosts.iter_mut().filter(|host| is_loopback(&host.host)) {
+            host.host = here.to_owned();
+        }
+        let by = options.map_by;
+        Ok(Self {
+            hosts,
+            ranks_per_node: agreed("--ppn", options.ppn, by.and_then(|by| by.ranks_per_node))?,
+            nodes: options.nodes,
+            mapping: by.map(|by| by.mapping),
+        })
+    }
+
+    fn with(self, later: Self) -> Result<Self, RequestError> {
+        let some = |hosts: Vec<HostSlots>| Some(hosts).filter(|hosts| !hosts.is_empty());
+        Ok(Self {
+            hosts: agreed("--host", some(self.hosts), some(later.hosts))?.unwrap_or_default(),
+            ranks_per_node: agreed("--ppn", self.ranks_per_node, later.ranks_per_node)?,
+            nodes: agreed("--nodes", self.nodes, later.nodes)?,
+            mapping: agreed("--map-by", self.mapping, later.mapping)?,
+        })
+    }
+
+    /// How many ranks a program has of which the user does not say it.
+    fn ranks(&self) -> u32 {
+        self.nodes.map_or(1, |nodes| nodes.saturating_mul(self.ranks_per_node.unwrap_or(1)))
+    }
+
+    fn wish(self) -> Wish {
+        Wish {
+            ranks_per_node: self.ranks_per_node,
+            nodes: self.nodes,
+            hosts: self.hosts,
+            mapping: self.mapping.unwrap_or_default(),
+        }
+    }
+}
+
+fn agreed<T: PartialEq>(
+    option: &'static str,
+    first: Option<T>,
+    second: Option<T>,
+) -> Result<Option<T>, RequestError> {
+    match (&first, &second) {
+        (Some(one), Some(other)) if one != other => Err(RequestError::Contradiction { option }),
+        _ => Ok(first.or(second)),
+    }
 }
 
 fn parse<T: FromArgMatches + CommandFactory>(
@@ -204,45 +352,29 @@ fn misplaced(section: &[OsString]) -> Option<RequestError> {
     Some(RequestError::Misplaced { option: option.to_string_lossy().into_owned() })
 }
 
-fn application(
-    section: Section,
-    for_all: &[(OsString, OsString)],
-    here: &str,
-) -> Result<Application, RequestError> {
-    let mut names = section.host;
-    for path in section.hostfile {
-        let text = std::fs::read_to_string(&path)
-            .map_err(|error| RequestError::Hostfile { path: path.clone(), error })?;
-        let lines = text.lines().map(|line| line.split('#').next().unwrap_or_default());
-        names.extend(lines.filter_map(|line| line.split_whitespace().next()).map(str::to_owned));
-    }
-    if let Some(name) = names.iter().find(|name| !is_here(name, here)) {
-        return Err(RequestError::UnknownHost { name: name.clone(), here: here.to_owned() });
-    }
+fn application(section: Section, default_ranks: u32, for_all: &[(OsString, OsString)]) -> Application {
     let mut command = section.command.into_iter();
     let program = command.next().unwrap_or_default();
     let own = section.env.into_iter().chain(section.export.into_iter().flatten());
-    Ok(Application {
-        ranks: section.ranks,
+    Application {
+        ranks: section.ranks.unwrap_or(default_ranks),
         program,
         arguments: command.collect(),
         environment: for_all.iter().cloned().chain(own).collect(),
         working_directory: section.wdir.map(|path| absolute(&path)),
-    })
+    }
 }
 
-/// Whether a name, perhaps with a number of slots, is this machine's.
+/// Whether a name is that of whatever machine it is used on.
+fn is_loopback(name: &str) -> bool {
+    name == "localhost" || name.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
+}
+
+/// Whether a name is this machine's.
 fn is_here(name: &str, here: &str) -> bool {
-    if matches!(name, "::1" | "[::1]") {
-        return true;
-    }
-    let name = name.split(':').next().unwrap_or_default();
     let short = |name: &str| name.split('.').next().unwrap_or_default().to_owned();
-    let is_address = name.parse::<std::net::IpAddr>();
-    match is_address {
-        Ok(address) => address.is_loopback(),
-        Err(_) => name == "localhost" || name == here || (!name.is_empty() && short(name) == short(here)),
-    }
+    let is_address = name.parse::<std::net::IpAddr>().is_ok();
+    name == here || is_loopback(name) || (!is_address && !name.is_empty() && short(name) == short(here))
 }
 
 fn absolute(path: &Path) -> PathBuf {
@@ -310,13 +442,18 @@ mod tests {
     use super::*;
     use bcs_core::Rank;
 
-    fn request(line: &str) -> Result<Job, RequestError> {
+    fn requested(line: &str) -> Result<Requested, RequestError> {
         let words: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
-        job(
-            "mpiexec",
-            &words,
-            Place { host: "n7.cluster", job: JobId(1), run: "run".into(), library_directory: None },
-        )
+        let place = Place { host: "n7.cluster", job: JobId(1), run: "run".into(), library_directory: None };
+        read("mpiexec", &words, place)
+    }
+
+    fn request(line: &str) -> Result<Job, RequestError> {
+        requested(line)?.on_one_node("n7.cluster", "no cluster is configured")
+    }
+
+    fn wish(line: &str) -> Wish {
+        requested(line).unwrap().wish
     }
 
     #[test]
@@ -362,19 +499,66 @@ mod tests {
     }
 
     #[test]
+    fn nodes_are_asked_for_in_the_words_of_other_launchers() {
+        for line in ["-ppn 2", "--npernode 2", "--ntasks-per-node=2", "-perhost 2", "--map-by ppr:2:node"] {
+            assert_eq!(wish(&format!("{line} a")).ranks_per_node, Some(2), "{line}");
+        }
+        assert_eq!(wish("-N 4 a").nodes, Some(4));
+        assert_eq!(wish("--map-by node a").mapping, Mapping::Node);
+        assert_eq!(wish("--map-by core --rank-by slot a").mapping, Mapping::Slot);
+        let host = |host: &str, slots| HostSlots { host: host.into(), slots };
+        assert_eq!(wish("-hosts c1,c0:4 a").hosts, [host("c1", Some(1)), host("c0", Some(4))]);
+        assert_eq!(wish("-H localhost a").hosts, [host("n7.cluster", Some(1))], "the host where storm runs");
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(&file, "c3 slots=2\nc4\n").unwrap();
+        let line = format!("-hostfile {} a", file.path().display());
+        assert_eq!(wish(&line).hosts, [host("c3", Some(2)), host("c4", None)]);
+    }
+
+    #[test]
+    fn ranks_that_are_not_counted_are_as_many_as_the_nodes_make() {
+        let ranks = |line: &str| requested(line).unwrap().job.ranks();
+        assert_eq!(
+            (ranks("a"), ranks("-N 4 a"), ranks("-N 4 --ppn 2 a"), ranks("-N 4 -n 6 a")),
+            (1, 4, 8, 6)
+        );
+        assert_eq!(ranks("-N 4 a : b"), 2);
+    }
+
+    #[test]
+    fn programs_of_a_job_share_its_nodes() {
+        assert_eq!(wish("-ppn 2 a : -n 3 b").ranks_per_node, Some(2));
+        assert_eq!(wish("--host c0 a : --host c0 b").hosts.len(), 1);
+        assert_eq!(wish("a : -N 2 b").nodes, Some(2));
+        for line in ["--host c0 a : --host c1 b", "-ppn 2 --map-by ppr:3:node a", "-N 2 a : -N 3 b"] {
+            let error = requested(line).unwrap_err().to_string();
+            assert!(error.contains("given twice"), "{line}: {error}");
+        }
+    }
+
+    #[test]
     fn everything_wrong_is_one_line_that_names_it() {
         for (line, words) in [
             ("", "name the program"),
             ("-n 2", "name the program"),
             ("-n 0 a", "at least 1 rank"),
             ("-n -1 a", "at least 1 rank"),
-            ("-n 99999999 a", "at most 4096"),
+            ("-n 99999999 a", "at most 1048576"),
+            ("-n 4097 a", "one node runs at most 4096"),
             ("-n four a", "four"),
             ("-n 4096 a : -n 1 b", "4097 ranks together"),
             ("--slice 5x a", "500us"),
             ("--unheard-of a", "--unheard-of"),
             ("-host n8 a", "unknown host \"n8\""),
             ("--hostfile /no/such/file a", "/no/such/file"),
+            ("--host a:none a", "\"none\" for a"),
+            (
+                "-N 2 a",
+                "--nodes 2 needs 2 nodes: no cluster is configured, so this machine (n7.cluster) is the only one",
+            ),
+            ("-n 5 -ppn 2 a", "-n 5 with --ppn 2 needs 3 nodes"),
+            ("-ppn 0 a", "give a number from 1"),
+            ("--map-by rankfile a", "say slot, node, or ppr:N:node"),
             ("-n 2 --stdin 2 a", "ranks 0 to 1"),
             ("-n 2 --mmds=4-9 a", "--mmds 4-9: the job has ranks 0 to 1"),
             ("--timeout soon a", "soon"),

@@ -1,13 +1,14 @@
 //! What the values of options mean. Each function reads one, and says in a few words what it wants if
 //! it cannot.
 
+use crate::hostfile::{self, HostList};
+use crate::protocol::Mapping;
 use bcs_core::type_check::NoTypeCheck;
 use bcs_core::units::UnitError;
 use bcs_core::{Rank, SliceLength, TypeCheck};
 use nic_emu::arith::Arithmetic;
 use node_manager::StdinTo;
 use node_manager::binding::BindTo;
-use node_manager::job::MAX_RANKS_PER_NODE;
 use std::ffi::OsString;
 use std::time::Duration;
 
@@ -23,15 +24,59 @@ pub enum CrossMemory {
     Off,
 }
 
+/// The most ranks of a job: its description has to fit into a message.
+pub const MOST_RANKS: u32 = 1 << 20;
+
 /// A number of ranks.
 pub fn ranks(text: &str) -> Result<u32, String> {
     match text.parse::<i128>() {
         Ok(ranks) if ranks < 1 => Err("a program has at least 1 rank".into()),
         Ok(ranks) => u32::try_from(ranks)
             .ok()
-            .filter(|ranks| *ranks <= MAX_RANKS_PER_NODE)
-            .ok_or_else(|| format!("one node runs at most {MAX_RANKS_PER_NODE} ranks")),
+            .filter(|ranks| *ranks <= MOST_RANKS)
+            .ok_or_else(|| format!("a job has at most {MOST_RANKS} ranks")),
         Err(_) => Err("give a number of ranks, such as 4".into()),
+    }
+}
+
+/// A number of ranks on each node, or of nodes.
+pub fn count(text: &str) -> Result<u32, String> {
+    text.parse().ok().filter(|count| *count > 0).ok_or_else(|| "give a number from 1, such as 2".into())
+}
+
+/// The hosts of `--host`.
+pub fn hosts(text: &str) -> Result<HostList, String> {
+    hostfile::list(text)
+}
+
+/// How ranks are dealt to nodes, as `--map-by` says it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MapBy {
+    /// In which order.
+    pub mapping: Mapping,
+    /// How many at most on each node (`ppr:N:node`).
+    pub ranks_per_node: Option<u32>,
+}
+
+/// How ranks are dealt to nodes: ours, and what of other launchers' words means the same here. What follows a word after ":" is
+/// about cores (`PE=2`) or allows what needs no permission (`OVERSUBSCRIBE`).
+pub fn map_by(text: &str) -> Result<MapBy, String> {
+    let wanted = || "say slot, node, or ppr:N:node for N ranks on each node".to_owned();
+    let lower = text.to_ascii_lowercase();
+    let mut parts = lower.split(':');
+    let by = |mapping| Ok(MapBy { mapping, ranks_per_node: None });
+    match parts.next().unwrap_or_default() {
+        "" if lower.starts_with(':') => by(Mapping::Slot),
+        "slot" | "hwthread" | "core" | "l1cache" | "l2cache" | "l3cache" | "numa" | "socket" | "package"
+        | "board" => by(Mapping::Slot),
+        "node" | "host" => by(Mapping::Node),
+        "ppr" => match (parts.next().map(count), parts.next()) {
+            (Some(Ok(ranks)), Some("node" | "host")) => {
+                Ok(MapBy { mapping: Mapping::Slot, ranks_per_node: Some(ranks) })
+            }
+            _ => Err(wanted()),
+        },
+        _ => Err(wanted()),
     }
 }
 
@@ -149,6 +194,19 @@ mod tests {
         assert_eq!(ranks("512"), Ok(512));
         for bad in ["0", "-1", "99999999", "340282366920938463463374607431768211455", "four", ""] {
             assert!(ranks(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn words_of_other_launchers_for_the_mapping_are_understood() {
+        let by = |mapping, ranks_per_node| Ok(MapBy { mapping, ranks_per_node });
+        for word in ["slot", "core", "socket:PE=2", "slot:OVERSUBSCRIBE", ":OVERSUBSCRIBE", "NUMA"] {
+            assert_eq!(map_by(word), by(Mapping::Slot, None), "{word}");
+        }
+        assert_eq!(map_by("node"), by(Mapping::Node, None));
+        assert_eq!(map_by("ppr:3:node"), by(Mapping::Slot, Some(3)));
+        for bad in ["", "ppr", "ppr:0:node", "ppr:2:socket", "seq", "rankfile:FILE=x"] {
+            assert!(map_by(bad).is_err_and(|why| why.contains("ppr:N:node")), "{bad}");
         }
     }
 

@@ -173,6 +173,8 @@ pub fn installed(name: &str) -> Command {
 /// A program of an installation that lies in `tree`, which knows of no other.
 pub fn in_tree(tree: &Path, name: &str) -> Command {
     let mut command = Command::new(tree.join("bin").join(name));
+    // Whoever tests may have a cluster.
+    command.env("BCS_CONFIG", "");
     for variable in ["LD_LIBRARY_PATH", "LD_PRELOAD", "BCS_CC", "MPICH_CC", "OMPI_CC"] {
         command.env_remove(variable);
     }

@@ -43,13 +43,14 @@ pub enum HostListError {
 /// The text is not a list of hosts.
 pub fn expand(text: &str) -> Result<Vec<String>, HostListError> {
     let mut hosts = Vec::new();
-    for part in split_outside_brackets(text) {
+    for part in split(text) {
         expand_part(part.trim(), part.trim(), &mut hosts)?;
     }
     Ok(hosts)
 }
 
-fn split_outside_brackets(text: &str) -> impl Iterator<Item = &str> {
+/// The parts of a list: what stands between commas that are in no bracket.
+pub fn split(text: &str) -> impl Iterator<Item = &str> {
     let mut inside = false;
     text.split(move |c: char| {
         match c {

@@ -77,6 +77,8 @@ pub fn copy_storm(directory: &Path) {
 /// `storm run` with these words as arguments.
 pub fn storm(arguments: &str) -> Command {
     let mut command = Command::new(storm_path());
+    // Whoever tests may have a cluster.
+    command.env("BCS_CONFIG", "");
     command.arg("run").args(arguments.split_whitespace());
     command
 }

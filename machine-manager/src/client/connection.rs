@@ -1,0 +1,123 @@
+//! The way to the manager: its Unix socket on its own host, where the kernel says who we are; TLS with the user's credential from elsewhere.
+
+use crate::protocol::ALPN;
+use bcs_core::config::Config;
+use bcs_core::credentials::{Credential, CredentialError, MANAGER};
+use bcs_core::stream::{Receiver, SecureEnds, StreamError};
+use std::io;
+use std::path::PathBuf;
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpStream, UnixStream};
+
+/// Names the file of the user's credential.
+pub const CREDENTIAL: &str = "BCS_CREDENTIAL";
+
+/// The manager's socket, below `[paths] run`.
+pub const SOCKET: &str = "manager.sock";
+
+/// The user's credential, below the home directory.
+const USER_CREDENTIAL: &str = ".config/bcs-mpi/user.pem";
+
+/// How long the manager's host may take to answer.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Why there is no connection.
+#[derive(Debug, thiserror::Error)]
+pub enum ConnectError {
+    /// The manager's socket is there, and is of no use.
+    #[error("the machine manager does not answer at {}: {error}; is it running? (systemctl status machine-manager)", path.display())]
+    Socket {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        error: io::Error,
+    },
+    /// The manager is elsewhere, and we have nothing to show it.
+    #[error(
+        "the machine manager does not run on this host (there is no {}), and there is no credential at {} to reach it on {manager}; \
+         start it here, or ask for a credential (storm cluster user NAME makes one on {manager})",
+        socket.display(),
+        credential.display()
+    )]
+    NoCredential {
+        /// Where its socket would be.
+        socket: PathBuf,
+        /// Where the credential would be.
+        credential: PathBuf,
+        /// Its host.
+        manager: String,
+    },
+    /// The credential is of no use.
+    #[error("{0}")]
+    Credential(#[from] CredentialError),
+    /// The manager's host does not answer.
+    #[error("cannot reach the machine manager at {address}: {error}; is it running, and is the port open?")]
+    Unreachable {
+        /// Where it should be.
+        address: String,
+        /// Why.
+        error: io::Error,
+    },
+    /// Who answers is not the manager, or does not take us for a user.
+    #[error("the machine manager at {address} and this user do not trust each other: {error}")]
+    Untrusted {
+        /// Where it should be.
+        address: String,
+        /// Why.
+        error: StreamError,
+    },
+}
+
+/// A connection to the manager.
+pub struct Connection {
+    /// For requests.
+    pub writer: Box<dyn AsyncWrite + Send + Unpin>,
+    /// Of replies.
+    pub replies: Receiver<Box<dyn AsyncRead + Send + Unpin>>,
+    /// Where the manager is, for messages: `at /run/bcs-mpi/manager.sock`.
+    pub at: String,
+}
+
+/// Connects to the manager of a cluster.
+///
+/// # Errors
+/// It cannot be reached, or there is nothing to show it.
+pub async fn connect(config: &Config) -> Result<Connection, ConnectError> {
+    let path = config.paths.run.join(SOCKET);
+    match UnixStream::connect(&path).await {
+        Ok(stream) => {
+            let (reader, writer) = stream.into_split();
+            let at = format!("at {}", path.display());
+            return Ok(Connection { writer: Box::new(writer), replies: Receiver::new(Box::new(reader)), at });
+        }
+        // A run directory that is not there, or not ours to see into, is that of another host's manager.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        Err(error) => return Err(ConnectError::Socket { path, error }),
+    }
+    let manager = config.cluster.manager.clone();
+    let credential = credential_file();
+    if !credential.exists() {
+        return Err(ConnectError::NoCredential { socket: path, credential, manager });
+    }
+    let address = format!("{manager}:{}", config.cluster.port);
+    let untrusted = |error| ConnectError::Untrusted { address: address.clone(), error };
+    let ends = SecureEnds::new(&Credential::load(&credential)?, ALPN).map_err(untrusted)?;
+    let dialled = tokio::time::timeout(PATIENCE, TcpStream::connect((manager.as_str(), config.cluster.port)));
+    let socket = dialled
+        .await
+        .unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
+        .map_err(|error| ConnectError::Unreachable { address: address.clone(), error })?;
+    let stream = ends.connect(socket, MANAGER).await.map_err(untrusted)?;
+    let (reader, writer) = tokio::io::split(stream);
+    let at = format!("at {address}");
+    Ok(Connection { writer: Box::new(writer), replies: Receiver::new(Box::new(reader)), at })
+}
+
+fn credential_file() -> PathBuf {
+    let named = std::env::var_os(CREDENTIAL).filter(|named| !named.is_empty());
+    named.map_or_else(
+        || PathBuf::from(std::env::var_os("HOME").unwrap_or_default()).join(USER_CREDENTIAL),
+        PathBuf::from,
+    )
+}
