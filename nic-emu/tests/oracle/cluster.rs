@@ -7,8 +7,8 @@ use crate::rank::RankRun;
 use crate::rules::Log;
 use crate::run::{Machine, Run, clock, set_clock};
 use crate::watch::Watch;
-use bcs_core::NodeId;
 use bcs_core::fabric::sim::{Happened, NetworkModel, SimCluster, SimFabric, SimOptions};
+use bcs_core::{NodeId, NodeSet};
 use nic_emu::arith::{ElementType, ReduceOp};
 use nic_emu::descriptor::CollectiveKind;
 use nic_emu::global::layout::EVENTS;
@@ -23,27 +23,36 @@ use std::time::Duration;
 
 /// What a simulated cluster is made from, beside the program.
 #[derive(Clone, Debug)]
-struct ClusterShape {
-    program: Shape,
+pub struct ClusterShape {
+    pub program: Shape,
     /// Node by rank.
-    places: Vec<u32>,
-    network: NetworkModel,
-    seed: u64,
-    link_bytes: u64,
-    data_bytes: u64,
+    pub places: Vec<u32>,
+    pub network: NetworkModel,
+    pub seed: u64,
+    pub link_bytes: u64,
+    pub data_bytes: u64,
 }
 
 impl ClusterShape {
-    fn nodes(&self) -> u32 {
+    pub fn nodes(&self) -> u32 {
         self.places.iter().max().map_or(1, |last| last + 1)
     }
 }
 
-struct Cluster {
-    sim: SimCluster,
+pub struct Cluster {
+    pub sim: SimCluster,
     nics: Vec<GlobalNic<SimFabric>>,
     memories: Vec<Arc<NicMemory>>,
     period_ns: u64,
+    /// What happened in the network so far.
+    pub events: u64,
+    /// Nodes that are lost: the others may say so.
+    pub doomed: NodeSet,
+    /// Nodes that are dead, or have said that one is.
+    ended: NodeSet,
+    /// A node that does what it has to only now and then.
+    pub slow: Option<usize>,
+    missed: u64,
     /// Slice, microphase and time of every microstrobe, as each node saw it.
     trace: Vec<(u32, u64, u8, u64)>,
 }
@@ -64,17 +73,62 @@ impl Cluster {
         let nics = (0..nodes)
             .map(|node| GlobalNic::new(memories[node as usize].clone(), sim.fabric(NodeId(node)), layout))
             .collect();
-        Self { sim, nics, memories, period_ns: shape.program.period_ns, trace: Vec::new() }
+        Self {
+            sim,
+            nics,
+            memories,
+            period_ns: shape.program.period_ns,
+            events: 0,
+            doomed: NodeSet::new(),
+            ended: NodeSet::new(),
+            slow: None,
+            missed: 0,
+            trace: Vec::new(),
+        }
+    }
+
+    /// Whether a node is dead, or has said that one is.
+    pub fn has_ended(&self, node: NodeId) -> bool {
+        self.ended.contains(node)
+    }
+
+    /// Ends a node.
+    pub fn kill(&mut self, node: NodeId) {
+        self.sim.kill(node);
+        self.ended.insert(node);
+    }
+
+    /// A node's part has ended: with the name of one that is lost, or it is a bug.
+    fn end(&mut self, node: usize, error: GlobalError) {
+        match error {
+            GlobalError::NodeDied { node } if self.doomed.contains(node) => {}
+            other => panic!("node {node}: {other}, and lost are {}", self.doomed),
+        }
+        self.ended.insert(NodeId(node as u32));
+    }
+
+    /// A slow node gets its turn once in eight times.
+    fn is_its_turn(&mut self, node: usize) -> bool {
+        let slow = self.slow == Some(node);
+        self.missed += u64::from(slow);
+        !self.has_ended(NodeId(node as u32)) && (!slow || self.missed.is_multiple_of(8))
     }
 
     /// Polls a node until it has nothing more to do now. True if it had something to do.
     fn poll(&mut self, node: usize) -> bool {
         let mut moved_ever = false;
+        if !self.is_its_turn(node) {
+            return false;
+        }
         for _ in 0..1000 {
             let before = self.nics[node].now_in();
-            let Polled::Done { moved, .. } = self.nics[node].poll(clock()).expect("the cluster is healthy")
-            else {
-                panic!("nobody else holds the token between steps");
+            let moved = match self.nics[node].poll(clock()) {
+                Ok(Polled::Done { moved, .. }) => moved,
+                Ok(Polled::Busy) => panic!("nobody else holds the token between steps"),
+                Err(error) => {
+                    self.end(node, error);
+                    return true;
+                }
             };
             let now = self.nics[node].now_in();
             if now != before {
@@ -105,6 +159,7 @@ impl Cluster {
     }
 
     fn happen(&mut self) -> bool {
+        self.events += 1;
         let Some(happened) = self.sim.step() else { return false };
         set_clock(1 + self.sim.now().as_nanos() as u64);
         match happened {
@@ -178,9 +233,13 @@ fn local_ranks(places: &[u32], node: u32) -> Vec<u32> {
     (0..places.len() as u32).filter(|rank| places[*rank as usize] == node).collect()
 }
 
-fn run(shape: &ClusterShape, emds: Option<&mds::EmdsConfig>) -> Cluster {
+/// A program on a cluster, before anything has happened.
+pub fn prepare<'a>(
+    shape: &ClusterShape,
+    program: &'a Program,
+    emds: Option<&mds::EmdsConfig>,
+) -> Run<'a, Cluster> {
     set_clock(1);
-    let program = Program::random(&shape.program);
     let cluster = Cluster::new(shape, emds);
     let ranks = (0..shape.places.len())
         .map(|rank| {
@@ -200,14 +259,12 @@ fn run(shape: &ClusterShape, emds: Option<&mds::EmdsConfig>) -> Cluster {
         })
         .collect();
     let random = Random::new(shape.program.seed ^ 0xface);
-    let mut run = Run {
-        program: &program,
-        machine: cluster,
-        ranks,
-        log: Log::default(),
-        random,
-        watch: Watch::default(),
-    };
+    Run { program, machine: cluster, ranks, log: Log::default(), random, watch: Watch::default() }
+}
+
+fn run(shape: &ClusterShape, emds: Option<&mds::EmdsConfig>) -> Cluster {
+    let program = Program::random(&shape.program);
+    let mut run = prepare(shape, &program, emds);
     run.complete();
     for nic in &run.machine.nics {
         assert!(nic.is_idle(), "something is under way after the end");
@@ -216,7 +273,7 @@ fn run(shape: &ClusterShape, emds: Option<&mds::EmdsConfig>) -> Cluster {
 }
 
 /// Nodes with 1 to 4 ranks each, in an order that has nothing to do with ranks.
-fn places(nodes: usize, seed: u64) -> Vec<u32> {
+pub fn places(nodes: usize, seed: u64) -> Vec<u32> {
     let mut random = Random::new(seed);
     let mut places: Vec<u32> = (0..nodes).flat_map(|node| vec![node as u32; 1 + random.below(4)]).collect();
     random.shuffle(&mut places);

@@ -4,6 +4,7 @@
 //! A failing case prints the program's parameters; with them it runs the same again, step for step.
 
 mod cluster;
+mod faults;
 mod one_node;
 mod program;
 mod random;

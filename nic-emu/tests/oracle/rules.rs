@@ -266,6 +266,33 @@ impl Log {
         }
     }
 
+    /// Checks what has happened when a job was cut short: receives that are not complete may have taken messages that nobody knows of. Every complete one got
+    /// a message that was sent, whole, no message twice, and those of one source and tag in order.
+    pub fn check_cut_short(&self) {
+        let mut last: HashMap<(usize, Envelope2), usize> = HashMap::new();
+        for (r, receive) in self.receives.iter().enumerate() {
+            let Some((completed, outcome)) = receive.outcome.filter(|(_, o)| !o.cancelled) else { continue };
+            let envelope =
+                Envelope { context: receive.envelope.context, source: outcome.source, tag: outcome.tag };
+            let key = (receive.destination, key(&envelope));
+            let after = last.get(&key).map_or(0, |last| last + 1);
+            let found = (after..self.messages.len()).find(|&m| {
+                let message = &self.messages[m];
+                let kept = message.bytes.min(receive.capacity);
+                message.destination == receive.destination
+                    && message.envelope == envelope
+                    && receive.envelope.takes(&message.envelope)
+                    && message.state != SendState::Cancelled
+                    && message.posted < completed
+                    && outcome.length.bytes() == message.bytes as u64
+                    && receive.data[..kept] == message.data()[..kept]
+                    && receive.data[kept..].iter().all(|&byte| byte == 0xaa)
+            });
+            let found = found.unwrap_or_else(|| panic!("receive {r} got what nobody sent it: {receive:?}"));
+            last.insert(key, found);
+        }
+    }
+
     /// A completed send may have been matched by a receive that is not complete yet.
     fn is_received_later(&self, message: &Message) -> bool {
         self.receives.iter().any(|receive| {

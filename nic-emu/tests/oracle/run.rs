@@ -67,6 +67,14 @@ impl<M: Machine> Run<'_, M> {
         self.check_nothing_is_left();
     }
 
+    /// The same without looking what is left in NIC memory.
+    pub fn finish(&mut self) {
+        self.until_finished();
+        self.receive_the_rest();
+        self.log.check();
+        assert!(self.log.unreceived().is_empty());
+    }
+
     fn patience(&self) -> usize {
         let elastic = self.machine.memories().iter().all(|memory| memory.header().slice_period_ns.get() == 0);
         if elastic { QUIET_ROUNDS } else { QUIET_ROUNDS_FIXED }
@@ -95,7 +103,7 @@ impl<M: Machine> Run<'_, M> {
         }
     }
 
-    fn describe(&self) -> String {
+    pub fn describe(&self) -> String {
         let ranks: String =
             self.ranks.iter().filter(|r| !r.is_finished()).map(|r| r.describe() + "\n").collect();
         ranks + &self.machine.describe()
@@ -137,15 +145,23 @@ impl<M: Machine> Run<'_, M> {
 
     /// Every rank has some turns. True if something changed.
     fn round(&mut self) -> bool {
+        let changed = self.round_of(|_, _| true);
+        self.ranks_step() | changed
+    }
+
+    /// Some of the ranks that live have some turns.
+    pub fn round_of(&mut self, lives: impl Fn(&M, usize) -> bool) -> bool {
         let mut changed = false;
         for _ in 0..self.ranks.len() {
             let rank = self.random.below(self.ranks.len());
+            if !lives(&self.machine, rank) {
+                continue;
+            }
             for _ in 0..1 + self.random.below(4) {
                 changed |= self.ranks[rank].step(self.program, &mut self.log, &mut self.random);
             }
             changed |= self.machine.step(&mut self.random);
         }
-        changed |= self.ranks_step();
         changed | self.machine.step(&mut self.random)
     }
 
