@@ -42,7 +42,7 @@ pub enum Verb {
         /// The number of the job, as "storm nodes" shows it.
         job: u64,
     },
-    /// Make the keys of a cluster.
+    /// Make the keys of a cluster, and show its hosts.
     Cluster {
         /// What to make.
         #[command(subcommand)]
@@ -63,6 +63,12 @@ pub enum ClusterVerb {
     /// Make the cluster's authority, and the credentials of the manager and of all configured hosts.
     /// What is there already is kept.
     Init {
+        /// The configuration [default: what BCS_CONFIG names, else /etc/bcs-mpi/cluster.toml].
+        #[arg(long, value_name = "FILE")]
+        config: Option<PathBuf>,
+    },
+    /// Print the configured hosts, one a line.
+    Hosts {
         /// The configuration [default: what BCS_CONFIG names, else /etc/bcs-mpi/cluster.toml].
         #[arg(long, value_name = "FILE")]
         config: Option<PathBuf>,

@@ -140,7 +140,7 @@ fn other_verbs(arguments: &[OsString]) -> u8 {
     match Storm::try_parse_from(arguments).map(|storm| storm.command) {
         Ok(Verb::Nodes { json }) => told("storm", nodes(json)),
         Ok(Verb::Status { job }) => told("storm", status(JobId(job))),
-        Ok(Verb::Cluster { what }) => told("storm", keys(what)),
+        Ok(Verb::Cluster { what }) => told("storm", cluster(what)),
         Ok(Verb::Completions { shell }) => {
             let mut text = Vec::new();
             manual::completions(shell, &mut text);
@@ -191,8 +191,9 @@ fn status(job: JobId) -> Result<u8, Failure> {
     Ok(print(text.as_bytes()))
 }
 
-fn keys(what: ClusterVerb) -> Result<u8, Failure> {
+fn cluster(what: ClusterVerb) -> Result<u8, Failure> {
     let (ClusterVerb::Init { config: option }
+    | ClusterVerb::Hosts { config: option }
     | ClusterVerb::Add { config: option, .. }
     | ClusterVerb::User { config: option, .. }) = &what;
     let file = option.clone().or_else(|| configuration::file(std::env::var_os(configuration::VARIABLE)));
@@ -202,6 +203,7 @@ fn keys(what: ClusterVerb) -> Result<u8, Failure> {
             let keys = cluster_init::init(&config).map_err(Failure::usage)?;
             cluster_init::told(&keys, &config, &file.unwrap_or_default())
         }
+        ClusterVerb::Hosts { .. } => config.nodes().into_iter().map(|node| node.host + "\n").collect(),
         ClusterVerb::Add { host, .. } => {
             let path = cluster_init::add(&config, host).map_err(Failure::usage)?.path;
             let path = path.display();

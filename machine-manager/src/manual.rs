@@ -70,7 +70,7 @@ pub fn manual_page(out: &mut dyn Write) -> io::Result<()> {
         "mpiexec [OPTIONS] PROGRAM [ARGUMENTS]... [: [OPTIONS] PROGRAM [ARGUMENTS]...]...",
         "storm nodes [--json]",
         "storm status JOB",
-        "storm cluster init|add HOST|user NAME [--config FILE]",
+        "storm cluster init|hosts|add HOST|user NAME [--config FILE]",
         "storm completions SHELL",
         "storm manpage",
     ] {
