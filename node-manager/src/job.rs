@@ -132,6 +132,16 @@ impl Job {
         })
     }
 
+    /// Whether a rank is the lowest of those that run its application.
+    pub fn is_first_of_its_application(&self, rank: Rank) -> bool {
+        let mut first = 0;
+        self.applications.iter().any(|application| {
+            let is_first = first == rank.0;
+            first += application.ranks;
+            is_first
+        })
+    }
+
     /// The application that a rank runs.
     pub fn application_of(&self, rank: Rank) -> Option<&Application> {
         let mut end = 0;
@@ -178,5 +188,7 @@ mod tests {
         assert_eq!(on(1), [vec![Rank(1)], vec![Rank(2)], vec![Rank(5)]]);
         assert_eq!(job.application_of(Rank(4)).unwrap().ranks, 3);
         assert!(job.application_of(Rank(6)).is_none());
+        let firsts: Vec<_> = (0..7).filter(|&rank| job.is_first_of_its_application(Rank(rank))).collect();
+        assert_eq!(firsts, [0, 2, 5]);
     }
 }

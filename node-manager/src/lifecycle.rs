@@ -2,13 +2,22 @@
 //! argument, and what to do is an answer that the launcher carries out.
 //!
 //! ```text
-//!             rank fails, NIC alarm,           grace over,
-//!             time limit, bad start            second ^C
+//!             rank fails, NIC alarm,
+//!             time limit, bad start,           grace over,
+//!             the job ends elsewhere           second ^C
 //!  Running ───────────────────────────► Ending ──────────► Killed
-//!     │   (SIGTERM to the other ranks)     │  (SIGKILL)       │
-//!     │ last rank gone                     │                  │
-//!     └──────────────────► Over ◄──────────┴──────────────────┘
+//!   │   │  (SIGTERM to the other ranks)   ▲ │  (SIGKILL)      │
+//!   │   │ another node is lost            │ │                 │
+//!   │   └────────► Severed ───────────────┘ │                 │
+//!   │                 │   told so, or time over               │
+//!   │ last rank gone  ▼                     ▼                 │
+//!   └──────────► Serving ◄──────────────────┴─────────────────┘
+//!                   │ told to finish
+//!                   ▼
+//!                 Over
 //! ```
+//!
+//! Where nobody else needs this node's NIC, because its launcher was forked by `storm`, nothing is ever *Serving*: a job is over when its last rank is gone.
 //!
 //! The invariant: the verdict is set once, by the first event that ends the job; what the ranks do
 //! after that changes nothing.
@@ -25,11 +34,24 @@ pub const GRACE: Duration = Duration::from_millis(300);
 /// some shells send one interrupt twice, to the process and to its group.
 pub const SAME_INTERRUPT: Duration = Duration::from_millis(100);
 
+/// How long a launcher that has lost another node of its job waits to be told why, before it ends its ranks by itself.
+pub const EXPLANATION: Duration = Duration::from_secs(2);
+
+/// How long the NIC of a job that was told to end goes on after the last rank, for those who are not yet so far.
+pub const FAREWELL: Duration = Duration::from_secs(2);
+
 /// Where a job is in its life.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum State {
     /// Its ranks run.
     Running,
+    /// Another node of it is lost, so its ranks cannot go on; whoever knows why will say so.
+    Severed {
+        /// What is known of it here.
+        verdict: Verdict,
+        /// When the ranks are ended all the same.
+        until: Duration,
+    },
     /// It failed, and its ranks were asked to leave.
     Ending {
         /// Why.
@@ -42,7 +64,14 @@ pub enum State {
         /// Why.
         verdict: Verdict,
     },
-    /// No rank is left.
+    /// No rank is left here. The NIC goes on, for the other nodes.
+    Serving {
+        /// How it ended here.
+        verdict: Verdict,
+        /// For how long at most, once it was told to end.
+        until: Option<Duration>,
+    },
+    /// No rank is left, and nobody needs the NIC.
     Over {
         /// How it ended.
         verdict: Verdict,
@@ -57,9 +86,15 @@ pub enum Event {
     /// Something other than a rank's end ends the job: the NIC's alarm, the time limit, a rank that
     /// could not be started.
     Struck(Verdict),
+    /// Another node of the job cannot be reached any more.
+    Severed(Verdict),
     /// The user sent a signal to `storm`.
     Forwarded(Signal),
-    /// `storm` is gone: nobody is left to work for.
+    /// The job has failed elsewhere, or is to end.
+    Ended,
+    /// No rank is left on any node.
+    Finished,
+    /// `storm`, or the node manager, is gone: nobody is left to work for.
     Orphaned,
     /// Time has passed.
     Tick,
@@ -83,14 +118,39 @@ pub enum Action {
 pub struct Lifecycle {
     state: State,
     live: u32,
+    /// Others may need the NIC when no rank is left.
+    serves: bool,
+    /// It is known that they do not, any more.
+    is_released: bool,
+    was_told_to_end: bool,
+    has_failed_here: bool,
     asked_to_end: Option<Signal>,
     interrupted_at: Option<Duration>,
 }
 
 impl Lifecycle {
-    /// A running job of so many ranks, at least one.
+    /// A running job of so many ranks, at least one, which is over with the last.
     pub fn new(ranks: u32) -> Self {
-        Self { state: State::Running, live: ranks, asked_to_end: None, interrupted_at: None }
+        Self {
+            state: State::Running,
+            live: ranks,
+            serves: false,
+            is_released: false,
+            was_told_to_end: false,
+            has_failed_here: false,
+            asked_to_end: None,
+            interrupted_at: None,
+        }
+    }
+
+    /// The same, of a job whose NIC goes on after the last rank, until it is told to finish.
+    pub fn serving(ranks: u32) -> Self {
+        Self { serves: true, ..Self::new(ranks) }
+    }
+
+    /// Only so many ranks were started: the others count as departed.
+    pub fn ranks_missing(&mut self, started: u32) {
+        self.live = started;
     }
 
     /// Where the job is.
@@ -103,48 +163,132 @@ impl Lifecycle {
         self.live
     }
 
+    /// The verdict, when there is one.
+    pub fn verdict(&self) -> Option<&Verdict> {
+        match &self.state {
+            State::Running => None,
+            State::Severed { verdict, .. }
+            | State::Ending { verdict, .. }
+            | State::Killed { verdict }
+            | State::Serving { verdict, .. }
+            | State::Over { verdict } => Some(verdict),
+        }
+    }
+
+    /// Why the job has failed, if it did so here and is not just being ended.
+    pub fn failure(&self) -> Option<&Verdict> {
+        self.verdict().filter(|_| self.has_failed_here)
+    }
+
     /// When to call with [`Event::Tick`] next.
     pub fn wakes_at(&self) -> Option<Duration> {
         match &self.state {
-            State::Ending { kill_at, .. } => Some(*kill_at),
+            State::Ending { kill_at: at, .. } | State::Severed { until: at, .. } => Some(*at),
+            State::Serving { until, .. } => *until,
             State::Running | State::Killed { .. } | State::Over { .. } => None,
         }
     }
 
     /// Takes an event that happened at `now`, changes the state, and says what to do.
     pub fn handle(&mut self, event: Event, now: Duration) -> Action {
-        let verdict = match event {
+        match event {
             Event::Departed(verdict) => {
                 self.live = self.live.saturating_sub(1);
-                Some(self.judged(verdict))
+                let verdict = self.judged(verdict);
+                self.step(Some(verdict), now)
             }
-            Event::Struck(verdict) => Some(verdict),
-            Event::Forwarded(signal) => return self.forwarded(signal, now),
+            Event::Struck(verdict) => self.step(Some(verdict), now),
+            Event::Severed(verdict) => {
+                if self.state == State::Running {
+                    self.state = State::Severed { verdict, until: now + EXPLANATION };
+                }
+                Action::None
+            }
+            Event::Forwarded(signal) => self.forwarded(signal, now),
+            Event::Ended => self.end(now),
+            Event::Finished => {
+                self.is_released = true;
+                self.end(now)
+            }
             Event::Orphaned => {
-                let verdict = Verdict::Interrupted { signal: libc::SIGKILL, status: 137 };
-                return self.kill(verdict);
+                self.is_released = true;
+                self.kill(Verdict::Interrupted { signal: libc::SIGKILL, status: 137 })
             }
-            Event::Tick => None,
-        };
+            Event::Tick => self.step(None, now),
+        }
+    }
+
+    /// Goes on, perhaps with a verdict on what has happened.
+    fn step(&mut self, verdict: Option<Verdict>, now: Duration) -> Action {
         let (state, action) = match (std::mem::replace(&mut self.state, State::Running), verdict) {
             (State::Running, None) => (State::Running, Action::None),
-            (State::Running, Some(verdict)) if self.live == 0 => (State::Over { verdict }, Action::None),
+            (State::Running, Some(verdict)) if self.live == 0 => {
+                self.has_failed_here = verdict != Verdict::Success;
+                (self.gone(verdict, now), Action::None)
+            }
             (State::Running, Some(Verdict::Success)) => (State::Running, Action::None),
             (State::Running, Some(verdict)) => {
+                self.has_failed_here = true;
                 (State::Ending { verdict, kill_at: now + GRACE }, Action::Terminate)
             }
-            (State::Ending { verdict, .. } | State::Killed { verdict }, _) if self.live == 0 => {
-                (State::Over { verdict }, Action::None)
+            (
+                State::Severed { verdict, .. } | State::Ending { verdict, .. } | State::Killed { verdict },
+                _,
+            ) if self.live == 0 => (self.gone(verdict, now), Action::None),
+            (State::Severed { verdict, until }, _) if now >= until => {
+                self.has_failed_here = true;
+                (State::Ending { verdict, kill_at: now + GRACE }, Action::Terminate)
             }
             (State::Ending { verdict, kill_at }, _) if now >= kill_at => {
                 (State::Killed { verdict }, Action::Kill)
             }
-            (state @ (State::Ending { .. } | State::Killed { .. } | State::Over { .. }), _) => {
-                (state, Action::None)
+            (State::Serving { verdict, until: Some(until) }, _) if now >= until => {
+                (State::Over { verdict }, Action::None)
             }
+            (
+                state @ (State::Severed { .. }
+                | State::Ending { .. }
+                | State::Killed { .. }
+                | State::Serving { .. }
+                | State::Over { .. }),
+                _,
+            ) => (state, Action::None),
         };
         self.state = state;
         action
+    }
+
+    /// The state of a job whose last rank has gone.
+    fn gone(&self, verdict: Verdict, now: Duration) -> State {
+        match self.serves && !self.is_released {
+            true => State::Serving { verdict, until: self.was_told_to_end.then(|| now + FAREWELL) },
+            false => State::Over { verdict },
+        }
+    }
+
+    /// The job is to end, which is no failure of this node's.
+    fn end(&mut self, now: Duration) -> Action {
+        self.was_told_to_end = true;
+        let kill_at = now + GRACE;
+        let (state, action) = match std::mem::replace(&mut self.state, State::Running) {
+            State::Running if self.live == 0 => (self.gone(self.interrupted(), now), Action::None),
+            State::Running => (State::Ending { verdict: self.interrupted(), kill_at }, Action::Terminate),
+            State::Severed { verdict, .. } => (State::Ending { verdict, kill_at }, Action::Terminate),
+            State::Serving { verdict, until: None } => (self.gone(verdict, now), Action::None),
+            State::Serving { verdict, .. } if self.is_released => (State::Over { verdict }, Action::None),
+            state @ (State::Ending { .. }
+            | State::Killed { .. }
+            | State::Serving { .. }
+            | State::Over { .. }) => (state, Action::None),
+        };
+        self.state = state;
+        action
+    }
+
+    /// The verdict on a job that was told to end.
+    fn interrupted(&self) -> Verdict {
+        let signal = self.asked_to_end.unwrap_or(libc::SIGTERM);
+        Verdict::Interrupted { signal, status: STATUS_SIGNAL + signal as u8 }
     }
 
     /// A rank that left because the user asked for it has not failed: the user's signal ended it.
@@ -176,17 +320,27 @@ impl Lifecycle {
             }
         }
         match &self.state {
-            State::Running => Action::Send(signal),
+            State::Running | State::Severed { .. } => Action::Send(signal),
             State::Ending { .. } if !signals::asks_to_end(signal) => Action::Send(signal),
-            State::Ending { .. } | State::Killed { .. } | State::Over { .. } => Action::None,
+            State::Ending { .. } | State::Killed { .. } | State::Serving { .. } | State::Over { .. } => {
+                Action::None
+            }
         }
     }
 
     fn kill(&mut self, verdict: Verdict) -> Action {
         let (state, action) = match std::mem::replace(&mut self.state, State::Running) {
-            State::Running => (State::Killed { verdict }, Action::Kill),
-            State::Ending { verdict, .. } => (State::Killed { verdict }, Action::Kill),
-            state @ (State::Killed { .. } | State::Over { .. }) => (state, Action::None),
+            State::Running => {
+                self.has_failed_here = true;
+                (State::Killed { verdict }, Action::Kill)
+            }
+            State::Severed { verdict, .. } | State::Ending { verdict, .. } => {
+                (State::Killed { verdict }, Action::Kill)
+            }
+            State::Serving { verdict, .. } if self.is_released => (State::Over { verdict }, Action::None),
+            state @ (State::Killed { .. } | State::Serving { .. } | State::Over { .. }) => {
+                (state, Action::None)
+            }
         };
         self.state = state;
         action
@@ -286,6 +440,85 @@ mod tests {
         assert_eq!(job.handle(Event::Orphaned, MS), Action::None);
     }
 
+    fn lost() -> Verdict {
+        Verdict::NodeLost { host: "n1".into(), seen_from: "n0".into(), reason: "timed out".into() }
+    }
+
+    fn told_to_end() -> Verdict {
+        Verdict::Interrupted { signal: libc::SIGTERM, status: 143 }
+    }
+
+    #[test]
+    fn nic_of_a_job_that_went_well_goes_on_until_it_is_told_to_finish() {
+        let mut job = Lifecycle::serving(1);
+        job.handle(Event::Departed(Verdict::Success), MS);
+        assert_eq!(*job.state(), State::Serving { verdict: Verdict::Success, until: None });
+        assert_eq!((job.wakes_at(), job.failure()), (None, None));
+        job.handle(Event::Tick, MS * 1_000_000);
+        assert_eq!(*job.state(), State::Serving { verdict: Verdict::Success, until: None });
+        job.handle(Event::Finished, MS * 1_000_001);
+        assert_eq!(*job.state(), State::Over { verdict: Verdict::Success });
+    }
+
+    #[test]
+    fn ranks_that_are_told_to_end_have_not_failed() {
+        let mut job = Lifecycle::serving(2);
+        assert_eq!(job.handle(Event::Ended, MS), Action::Terminate);
+        job.handle(Event::Departed(failed(0, killed_by(libc::SIGTERM))), MS * 2);
+        assert_eq!(job.handle(Event::Tick, MS + GRACE), Action::Kill);
+        job.handle(Event::Departed(failed(1, killed_by(libc::SIGKILL))), MS * 400);
+        let until = Some(MS * 400 + FAREWELL);
+        assert_eq!(*job.state(), State::Serving { verdict: told_to_end(), until });
+        assert_eq!((job.wakes_at(), job.failure()), (until, None));
+        job.handle(Event::Tick, MS * 400 + FAREWELL);
+        assert_eq!(*job.state(), State::Over { verdict: told_to_end() });
+    }
+
+    #[test]
+    fn job_that_failed_here_is_told_to_end_without_another_verdict() {
+        let mut job = Lifecycle::serving(2);
+        let first = failed(0, Exit::Code(7));
+        assert_eq!(job.handle(Event::Departed(first.clone()), MS), Action::Terminate);
+        assert_eq!(job.failure(), Some(&first));
+        assert_eq!(job.handle(Event::Ended, MS * 2), Action::None);
+        job.handle(Event::Departed(failed(1, killed_by(libc::SIGTERM))), MS * 3);
+        assert_eq!(*job.state(), State::Serving { verdict: first, until: Some(MS * 3 + FAREWELL) });
+    }
+
+    #[test]
+    fn job_that_lost_a_node_waits_for_the_reason_and_ends_by_itself_if_none_comes() {
+        for is_told in [true, false] {
+            let mut job = Lifecycle::serving(1);
+            assert_eq!(job.handle(Event::Severed(lost()), MS), Action::None);
+            assert_eq!((job.wakes_at(), job.failure()), (Some(MS + EXPLANATION), None));
+            let event = if is_told { Event::Ended } else { Event::Tick };
+            assert_eq!(job.handle(event, MS + EXPLANATION), Action::Terminate);
+            assert_eq!(job.failure(), (!is_told).then_some(&lost()));
+            job.handle(Event::Departed(failed(0, killed_by(libc::SIGTERM))), MS * 3000);
+            assert_eq!(job.verdict(), Some(&lost()));
+        }
+    }
+
+    #[test]
+    fn node_that_is_lost_after_the_last_rank_changes_nothing() {
+        let mut job = Lifecycle::serving(1);
+        job.handle(Event::Departed(Verdict::Success), MS);
+        job.handle(Event::Severed(lost()), MS * 2);
+        assert_eq!(*job.state(), State::Serving { verdict: Verdict::Success, until: None });
+    }
+
+    #[test]
+    fn launcher_without_node_manager_is_over_with_its_last_rank() {
+        let mut job = Lifecycle::serving(1);
+        assert_eq!(job.handle(Event::Orphaned, MS), Action::Kill);
+        job.handle(Event::Departed(failed(0, killed_by(libc::SIGKILL))), MS * 2);
+        assert!(matches!(job.state(), State::Over { .. }));
+        let mut job = Lifecycle::serving(1);
+        job.handle(Event::Departed(Verdict::Success), MS);
+        assert_eq!(job.handle(Event::Orphaned, MS * 2), Action::None);
+        assert_eq!(*job.state(), State::Over { verdict: Verdict::Success });
+    }
+
     fn any_event() -> impl Strategy<Value = Event> {
         let exit = prop_oneof![
             (1u8..).prop_map(Exit::Code),
@@ -297,38 +530,56 @@ mod tests {
             1 => Just(Event::Struck(Verdict::Stuck { report: String::new() })),
             2 => prop_oneof![Just(libc::SIGINT), Just(libc::SIGTERM), Just(libc::SIGUSR1)].prop_map(Event::Forwarded),
             1 => Just(Event::Orphaned),
+            1 => Just(Event::Ended),
+            1 => Just(Event::Severed(lost())),
             3 => Just(Event::Tick),
         ]
     }
 
     proptest! {
-        /// Whatever happens: the verdict never changes once there is one, the job is over exactly
-        /// when no rank is left, and a job that is ending is killed when its grace is over.
+        /// Whatever happens: the verdict never changes once there is one; no rank is left exactly when the job is over, or waits to be told that it is; a
+        /// job that is ending is killed when its grace is over, and one that has lost a node ends when its wait is over.
         #[test]
         fn verdict_is_set_once_and_every_failing_job_is_killed_in_time(
-            ranks in 1u32..20, events in prop::collection::vec((any_event(), 0u64..200), 1..80),
+            ranks in 1u32..20, serves in any::<bool>(), events in prop::collection::vec((any_event(), 0u64..200), 1..80),
         ) {
-            let mut job = Lifecycle::new(ranks);
+            let mut job = if serves { Lifecycle::serving(ranks) } else { Lifecycle::new(ranks) };
             let (mut now, mut verdict) = (Duration::ZERO, None);
+            let mut is_orphaned = false;
             for (event, wait) in events {
                 if matches!(event, Event::Departed(_)) && job.live() == 0 {
                     continue;
                 }
                 now += MS * wait as u32;
-                let ending = matches!(job.state(), State::Ending { kill_at, .. } if *kill_at <= now);
-                let tick = event == Event::Tick;
-                let action = job.handle(event, now);
-                if ending && tick {
-                    prop_assert_eq!(action, Action::Kill);
-                }
-                let present = match job.state() {
-                    State::Running => None,
-                    State::Ending { verdict, .. } | State::Killed { verdict } | State::Over { verdict } => Some(verdict.clone()),
+                let expected = match job.state() {
+                    State::Ending { kill_at, .. } if *kill_at <= now => Some(Action::Kill),
+                    State::Severed { until, .. } if *until <= now => Some(Action::Terminate),
+                    _ => None,
                 };
+                let tick = event == Event::Tick;
+                is_orphaned |= event == Event::Orphaned;
+                let action = job.handle(event, now);
+                if tick && let Some(expected) = expected {
+                    prop_assert_eq!(action, expected);
+                }
+                let present = job.verdict().cloned();
                 prop_assert!(verdict.is_none() || verdict == present);
                 verdict = present;
-                prop_assert_eq!(matches!(job.state(), State::Over { .. }), job.live() == 0);
+                let (is_serving, is_over) = match job.state() {
+                    State::Serving { .. } => (true, false),
+                    State::Over { .. } => (false, true),
+                    _ => (false, false),
+                };
+                prop_assert_eq!(is_serving || is_over, job.live() == 0);
+                prop_assert!(!is_serving || serves && !is_orphaned);
             }
+            // And it comes to its end when it is told so, whatever was before.
+            for _ in 0..job.live() {
+                job.handle(Event::Departed(Verdict::Success), now);
+            }
+            job.handle(Event::Finished, now);
+            let is_over = matches!(job.state(), State::Over { .. });
+            prop_assert!(is_over, "{:?}", job);
         }
     }
 }

@@ -5,7 +5,9 @@ use crate::job::Job;
 use crate::preflight;
 use bcs_core::{Driven, NodeId, Placement, Rank};
 use mds::trace::{self, Node, Run};
+use nic_emu::hang::{HangDetector, JobState};
 use nic_emu::host::{NicConfig, NicHost, RankPhase};
+use nic_emu::nic_thread::Finding;
 use rustix::process::{Resource, getrlimit};
 use std::os::fd::BorrowedFd;
 
@@ -15,6 +17,8 @@ pub struct JobNic {
     placement: Placement,
     node: NodeId,
     cross_memory_refusal: Option<String>,
+    hang: HangDetector,
+    was_blocked: bool,
 }
 
 /// A rank that ended its job by `MPI_Abort`.
@@ -49,7 +53,9 @@ impl JobNic {
             Some(_) => format!("{error}; a limit on file sizes is set, lift it with: ulimit -f unlimited"),
             None => error.to_string(),
         })?;
-        Ok(Self { host, placement: config.placement, node, cross_memory_refusal })
+        let hang = HangDetector::new();
+        let placement = config.placement;
+        Ok(Self { host, placement, node, cross_memory_refusal, hang, was_blocked: false })
     }
 
     /// The NIC memory, which the ranks inherit.
@@ -87,9 +93,23 @@ impl JobNic {
         self.host.alarm()
     }
 
-    /// Why it does, in lines.
-    pub fn finding(&self) -> Option<String> {
-        self.host.finding().map(|finding| finding.to_string())
+    /// Why it does.
+    pub fn finding(&self) -> Option<Finding> {
+        self.host.finding()
+    }
+
+    /// What each rank of this node is doing now, and what the NIC has pending.
+    pub fn state(&self) -> JobState {
+        self.host.report().state().clone()
+    }
+
+    /// Looks whether all ranks here are blocked for some time, to be asked every [`LOOK_PERIOD`]. True once when they are, and again after they moved
+    /// on. Of a job on one node its NIC thread finds that out by itself.
+    ///
+    /// [`LOOK_PERIOD`]: nic_emu::hang::LOOK_PERIOD
+    pub fn has_blocked(&mut self) -> bool {
+        let is_blocked = self.hang.look(self.host.memory()).is_some();
+        !std::mem::replace(&mut self.was_blocked, is_blocked) && is_blocked
     }
 
     /// What each rank is doing now, in lines.
@@ -124,6 +144,11 @@ impl JobNic {
         let refused_later =
             || self.host.cross_memory_refused().then_some("process_vm_readv is refused to a rank");
         self.cross_memory_refusal.as_deref().or_else(refused_later)
+    }
+
+    /// Ends the NIC thread, which leaves the job's network in order.
+    pub fn stop(&mut self) {
+        self.host.stop();
     }
 
     /// Ends the recording of slices and writes it to the job's trace directory.

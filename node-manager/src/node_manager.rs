@@ -10,8 +10,8 @@ use crate::descendants;
 use crate::environment;
 use crate::job::Job;
 use crate::launcher::{self, Prepared};
-use crate::preflight::{self, PreflightError};
-use crate::program::{Program, ProgramError};
+use crate::preflight::PreflightError;
+use crate::program::ProgramError;
 use crate::signals::{self, Signal, SignalSet};
 use crate::verdict::{Exit, STATUS_RUNTIME, STATUS_USAGE, Verdict};
 use bcs_core::NodeId;
@@ -19,6 +19,7 @@ use rustix::process::{Pid, PidfdFlags};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::panic::{self, AssertUnwindSafe};
+use std::slice;
 use thiserror::Error;
 
 /// Why a job was not launched.
@@ -95,16 +96,8 @@ impl NodeManager {
     /// # Errors
     /// What is wrong with the programs, or what the machine lacks; nothing was started then.
     pub fn launch(&self, job: &Job, blocked: SignalSet) -> Result<Launched<'_>, LaunchError> {
-        let mut programs = Vec::with_capacity(job.applications.len());
-        let descriptor_limit = preflight::check(job, NodeId(0))?;
-        for application in &job.applications {
-            let variables = environment::of_application(std::env::vars_os().collect(), application);
-            let search = environment::search_path(&variables);
-            let directory = application.working_directory.as_deref();
-            programs.push((Program::find(&application.program, directory, search.as_deref())?, variables));
-        }
-        let prepared =
-            Prepared { job, programs, descriptor_limit, blocked, node: NodeId(0), host: &self.host };
+        let variables = || std::env::vars_os().collect();
+        let prepared = Prepared::find(job, NodeId(0), slice::from_ref(&self.host), variables, blocked)?;
         let system = |what| move |error: io::Error| LaunchError::System { what, error };
         let (ours, theirs) = control::pair().map_err(system("make a socket pair"))?;
         // SAFETY: this process has one thread, so the child finds every lock free and may go on as

@@ -153,8 +153,13 @@ impl Output {
     }
 
     /// Takes what is left in the pipes, now that no rank writes any more, ends unfinished lines, and
-    /// writes everything out. `given_up` becomes readable when nobody waits for the rest.
-    pub fn finish(&mut self, watch: &Watch, given_up: BorrowedFd<'_>) {
+    /// writes everything out. When `control` is ready while that takes time, `is_given_up` says whether nobody waits for the rest.
+    pub fn finish<C: AsFd>(
+        &mut self,
+        watch: &Watch,
+        control: &mut C,
+        mut is_given_up: impl FnMut(&mut C) -> bool,
+    ) {
         for stream in &mut self.streams {
             let sink = &mut self.sinks[stream.sink];
             // Bounded: a pipe holds no more than its capacity once nobody writes, and a process that
@@ -169,11 +174,14 @@ impl Output {
         }
         for sink in &mut self.sinks {
             while sink.write() {
-                let mut wait = [PollFd::new(&sink.fd, PollFlags::OUT), PollFd::new(&given_up, PollFlags::IN)];
-                match poll(&mut wait, None) {
-                    Ok(_) if wait[1].revents().is_empty() => {}
-                    Err(Errno::INTR) => {}
-                    Ok(_) | Err(_) => return,
+                let mut wait = [PollFd::new(&sink.fd, PollFlags::OUT), PollFd::new(control, PollFlags::IN)];
+                let has_come = match poll(&mut wait, None) {
+                    Ok(_) => !wait[1].revents().is_empty(),
+                    Err(Errno::INTR) => false,
+                    Err(_) => return,
+                };
+                if has_come && is_given_up(control) {
+                    return;
                 }
             }
         }

@@ -93,7 +93,7 @@ pub fn check(job: &Job, node: NodeId) -> Result<Option<libc::rlimit>, PreflightE
     {
         return Err(PreflightError::ProcessIds { ranks, limit });
     }
-    for application in &job.applications {
+    for (application, _) in job.placed_on(node).filter(|(_, ranks)| !ranks.is_empty()) {
         if let Some(path) = &application.working_directory {
             let error = match fs::metadata(path) {
                 Ok(metadata) if metadata.is_dir() => continue,

@@ -15,7 +15,7 @@ use std::time::Duration;
 pub const STATUS_USAGE: u8 = 1;
 /// The time limit of `--timeout` struck.
 pub const STATUS_TIMEOUT: u8 = 124;
-/// The runtime ended the job: a deadlock, mismatched collectives, damaged NIC memory, a rank gone without `MPI_Finalize`.
+/// The runtime ended the job: a deadlock, mismatched collectives, damaged NIC memory, a lost node, a rank gone without `MPI_Finalize`.
 pub const STATUS_RUNTIME: u8 = nic_emu::nic_thread::FINDING_STATUS;
 /// The program exists but cannot be executed.
 pub const STATUS_NOT_EXECUTABLE: u8 = 126;
@@ -35,7 +35,7 @@ pub const EXIT_STATUSES: &[(&str, &str)] = &[
     ("124", "The time limit of --timeout struck."),
     (
         "125",
-        "The runtime ended the job: all ranks were deadlocked or called collectives that do not fit, NIC memory was damaged, or a rank left without MPI_Finalize.",
+        "The runtime ended the job: all ranks were deadlocked or called collectives that do not fit, NIC memory was damaged, a node was lost, or a rank left without MPI_Finalize.",
     ),
     ("126", "The program exists but cannot be executed."),
     ("127", "The program was not found."),
@@ -182,6 +182,15 @@ pub enum Verdict {
         /// The exit status.
         status: u8,
     },
+    /// Another node of the job could not be reached any more.
+    NodeLost {
+        /// The node that is lost.
+        host: String,
+        /// Who could not reach it.
+        seen_from: String,
+        /// What happened to the link.
+        reason: String,
+    },
     /// The program launcher itself ended before its job did.
     LauncherLost {
         /// Its process id.
@@ -203,7 +212,7 @@ impl Verdict {
                 0 => 1,
                 code => code,
             },
-            Verdict::NotFinalized { .. } | Verdict::Stuck { .. } => STATUS_RUNTIME,
+            Verdict::NotFinalized { .. } | Verdict::Stuck { .. } | Verdict::NodeLost { .. } => STATUS_RUNTIME,
             Verdict::TimedOut { .. } => STATUS_TIMEOUT,
             Verdict::Interrupted { status, .. } | Verdict::NotStarted { status, .. } => *status,
             Verdict::LauncherLost { exit, .. } => match exit.status() {
@@ -242,6 +251,10 @@ impl Verdict {
                 format!("the job was ended by {} ({})", signals::name(*signal), signals::meaning(*signal))
             }
             Verdict::NotStarted { message, .. } => message.clone(),
+            Verdict::NodeLost { host, seen_from, reason } => format!(
+                "{host} was lost: {seen_from} cannot reach it any more ({reason}); see whether it runs and is on the \
+                 network, and start the job again, or without it"
+            ),
             Verdict::LauncherLost { pid, host, exit } => {
                 format!("the program launcher (process {pid}) on {host} {exit}; its ranks were ended with it")
             }
@@ -271,6 +284,10 @@ mod tests {
             (Verdict::Stuck { report: String::new() }, 125),
             (Verdict::TimedOut { limit: Duration::from_secs(1), report: String::new() }, 124),
             (Verdict::Interrupted { signal: libc::SIGINT, status: 130 }, 130),
+            (
+                Verdict::NodeLost { host: "n7".into(), seen_from: "n1".into(), reason: "timed out".into() },
+                125,
+            ),
             (Verdict::LauncherLost { pid: 1, host: "n7".into(), exit: Exit::Code(0) }, 125),
         ];
         for (verdict, status) in cases {

@@ -1,6 +1,7 @@
 //! Fabrics over a real network, as an event loop sees them.
 
 use super::Fabric;
+use crate::ids::NodeId;
 use std::os::fd::AsFd;
 use std::time::Duration;
 
@@ -9,6 +10,9 @@ use std::time::Duration;
 pub trait Driven: Fabric + AsFd + Send {
     /// How long nothing has to be done if nothing arrives; none when nothing is ever due.
     fn timeout(&self) -> Option<Duration>;
+
+    /// Why there is no link to a node any more, as far as it is known; none while nothing is wrong with it.
+    fn why_lost(&self, node: NodeId) -> Option<String>;
 
     /// Leaves the network in order: what was sent is delivered first, for at most this long; the others do not take this node for dead.
     fn leave(&mut self, patience: Duration);

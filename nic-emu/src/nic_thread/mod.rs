@@ -19,7 +19,7 @@ use crate::memory::NicMemory;
 use crate::strobe_receiver::SliceError;
 use crate::waiting;
 use crate::wake_pipe::WakePipe;
-use bcs_core::Driven;
+use bcs_core::{Driven, NodeId};
 use one_node::Ticker;
 use rustix::fd::OwnedFd;
 use several_nodes::NodeDriver;
@@ -39,6 +39,13 @@ pub enum Finding {
     Deadlock(HangReport),
     /// A slice failed: NIC memory is corrupt.
     Slice(SliceError),
+    /// Another node of the job cannot be reached any more. Somebody else may know why.
+    Unreachable {
+        /// The node's number in the job.
+        node: NodeId,
+        /// What happened to the link to it.
+        reason: String,
+    },
     /// The ranks ask for what cannot be done, as mismatched collectives, or the job's network fails: what the NIC says of it, in lines.
     Told(String),
 }
@@ -57,6 +64,9 @@ impl fmt::Display for Finding {
                 report.fmt(f)
             }
             Finding::Slice(error) => write!(f, "the NIC of the job had to stop: {error}"),
+            Finding::Unreachable { node, reason } => {
+                write!(f, "{node} of the job cannot be reached any more ({reason}): its ranks are lost")
+            }
             Finding::Told(text) => f.write_str(text),
         }
     }

@@ -403,6 +403,10 @@ impl<M: GlobalMemory + Send> Driven for QuicFabric<M> {
         self.next_timeout().map(|due| due.saturating_duration_since(driver::now()))
     }
 
+    fn why_lost(&self, node: NodeId) -> Option<String> {
+        self.broken_link(node).map(str::to_owned)
+    }
+
     fn leave(&mut self, patience: Duration) {
         // Who has not acknowledged by then has something else to do than to listen to a node that has gone.
         let _ = self.shutdown(patience);
