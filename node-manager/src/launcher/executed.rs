@@ -18,7 +18,7 @@ use bcs_core::fabric::quic::{self, NetworkId, QuicFabric, QuicOptions, QuicPort}
 use bcs_core::{Credential, Driven, EventTable, Fabric, NodeId, SparseMemory};
 use nic_emu::global::GlobalLayout;
 use nic_emu::global::layout::EVENTS;
-use nic_emu::hang::JobState;
+use nic_emu::hang;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::Mode;
 use std::net::{IpAddr, SocketAddr};
@@ -311,9 +311,7 @@ impl Waiting {
                     }
                 }
                 Received::Message(Command::Report { round }) => {
-                    let nothing =
-                        || JobState { ranks: vec![], slice: 0, posted: 0, unexpected: 0, under_way: false };
-                    let state = self.nic.as_ref().map_or_else(nothing, JobNic::state);
+                    let state = self.nic.as_ref().map_or_else(|| hang::merge(&[]), JobNic::state);
                     self.control.send(&Notice::Report { round, state });
                 }
                 Received::Message(command @ (Command::Launch(_) | Command::Roster(_) | Command::Go)) => {
