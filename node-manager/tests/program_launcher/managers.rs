@@ -84,6 +84,8 @@ pub struct Node {
     pub child: Child,
     pub control: Option<Channel<Command, Notice>>,
     pub remarks: Vec<String>,
+    /// How often it has said that all its ranks are blocked.
+    pub blocked: u32,
     stdout: Option<JoinHandle<String>>,
     stderr: Option<JoinHandle<String>>,
 }
@@ -115,7 +117,7 @@ impl Node {
         };
         let mut child = command.spawn().unwrap();
         let (stdout, stderr) = (child.stdout.take().map(read_all), child.stderr.take().map(read_all));
-        Self { child, control, remarks: Vec::new(), stdout, stderr }
+        Self { child, control, remarks: Vec::new(), blocked: 0, stdout, stderr }
     }
 
     pub fn tell(&mut self, command: Command) {
@@ -128,7 +130,7 @@ impl Node {
         let _ = self.child.stdin.take().unwrap().write_all(bytes);
     }
 
-    /// The next notice that is no remark; none at the end of the conversation.
+    /// The next notice that is no remark, and not that all ranks are blocked, which may come at any time; none at the end of the conversation.
     #[track_caller]
     pub fn next(&mut self) -> Option<Notice> {
         let control = self.control.as_mut().unwrap();
@@ -136,6 +138,7 @@ impl Node {
         loop {
             match control.receive() {
                 Received::Message(Notice::Remark(text)) => self.remarks.push(text),
+                Received::Message(Notice::Blocked) => self.blocked += 1,
                 Received::Message(notice) => return Some(notice),
                 Received::Closed => return None,
                 Received::Nothing => {
