@@ -134,11 +134,15 @@ fn launchers_say_when_all_their_ranks_are_blocked_and_what_they_say_then_is_a_de
             (node.blocked > 0).then_some(())
         });
     }
-    let [first, second] = [1, 2].map(|_| {
-        round += 1;
-        job.nodes.iter_mut().map(|node| report(node, round)).collect::<Vec<_>>()
+    // It takes two rounds between which every rank has looked.
+    let report = await_some("a deadlock", || {
+        let [first, second] = [1, 2].map(|_| {
+            round += 1;
+            job.nodes.iter_mut().map(|node| report(node, round)).collect::<Vec<_>>()
+        });
+        hang::is_deadlock(&first, &second)
     });
-    let text = hang::is_deadlock(&first, &second).expect("nothing can change any more").to_string();
+    let text = report.to_string();
     assert!(text.contains("cycle: 0 -> 1 -> 2 -> 0"), "{text}");
     assert!(job.nodes.iter().all(|node| node.blocked == 1), "it is news once");
 }
