@@ -292,8 +292,7 @@ impl Launched {
             }
             Wake::Notice(Err(StreamError::Wire(error))) => {
                 self.notices = None;
-                let actions = self.life.handle_nonsense(&error.to_string());
-                self.act(actions);
+                self.refuse(&error.to_string());
             }
             Wake::Notice(Ok(None) | Err(_)) => self.notices = None,
             Wake::CommandsWritable => self.write_commands(),
@@ -346,7 +345,12 @@ impl Launched {
     fn act(&mut self, actions: Vec<Action>) {
         for action in actions {
             match action {
-                Action::Say(notice) => self.say(FromNode::Launcher { job: self.job, notice }),
+                Action::Say(notice) => {
+                    if let Notice::Remark(remark) = &notice {
+                        tracing::debug!(job = self.job.0, remark);
+                    }
+                    self.say(FromNode::Launcher { job: self.job, notice });
+                }
                 Action::Tell(command) => self.tell(&command),
                 Action::Prepared => {
                     let _ = self.ends.events.send(Event::Prepared(self.job));
@@ -359,6 +363,12 @@ impl Launched {
                 Action::Kill => {}
             }
         }
+    }
+
+    /// The launcher is of no use.
+    fn refuse(&mut self, what: &str) {
+        let actions = self.life.handle_nonsense(what);
+        self.act(actions);
     }
 
     fn say(&mut self, message: FromNode) {
@@ -374,8 +384,7 @@ impl Launched {
         }
         self.write_commands();
         if self.to_launcher.len() > WAITING_COMMANDS_BYTES {
-            let actions = self.life.handle_nonsense("nothing: it does not listen");
-            self.act(actions);
+            self.refuse("nothing: it does not listen");
         }
     }
 

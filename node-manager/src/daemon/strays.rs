@@ -49,26 +49,33 @@ impl Children {
     /// Kills all strays and waits until they are gone. Gives back how many are still there after some seconds.
     pub async fn kill_strays(&self) -> usize {
         let deadline = Instant::now() + PATIENCE;
+        let mut is_clear = false;
         loop {
+            // A process that ends while the kernel lists them can hide another: what was not seen twice is not there.
             match self.sweep() {
-                0 => return 0,
+                0 if is_clear => return 0,
+                0 => is_clear = true,
                 left if Instant::now() >= deadline => return left,
-                _ => tokio::time::sleep(BETWEEN).await,
+                _ => {
+                    is_clear = false;
+                    tokio::time::sleep(BETWEEN).await;
+                }
             }
         }
     }
 
-    /// Kills all strays that there are now, and gives back how many have not ended.
+    /// Kills all strays that there are now, and gives back how many there were. Those that have ended count: their children may have come
+    /// to us since the look.
     fn sweep(&self) -> usize {
         let launchers = self.launchers.borrow();
         let is_stray = |pid: &Pid| !self.earlier.contains(pid) && !launchers.contains(&pid.as_raw_pid());
-        let strays = descendants::children().into_iter().filter(is_stray);
-        strays
-            .filter(|&pid| {
-                let _ = rustix::process::kill_process_group(pid, Signal::KILL);
-                let _ = rustix::process::kill_process(pid, Signal::KILL);
-                matches!(rustix::process::waitpid(Some(pid), WaitOptions::NOHANG), Ok(None))
-            })
-            .count()
+        let mut count = 0;
+        for pid in descendants::children().into_iter().filter(is_stray) {
+            count += 1;
+            let _ = rustix::process::kill_process_group(pid, Signal::KILL);
+            let _ = rustix::process::kill_process(pid, Signal::KILL);
+            let _ = rustix::process::waitpid(Some(pid), WaitOptions::NOHANG);
+        }
+        count
     }
 }
