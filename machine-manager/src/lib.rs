@@ -12,6 +12,7 @@ pub mod cli;
 pub mod client;
 pub mod cluster_init;
 pub mod configuration;
+pub mod daemon;
 pub mod hostfile;
 pub mod installation;
 pub mod machine;

@@ -61,7 +61,7 @@ pub struct ClusterConfig {
     pub name: String,
     /// The host that the machine manager runs on.
     pub manager: String,
-    /// The UDP port of the machine manager.
+    /// The TCP port of the machine manager.
     pub port: u16,
 }
 
@@ -150,7 +150,7 @@ pub struct HeartbeatConfig {
 
 impl Default for HeartbeatConfig {
     fn default() -> Self {
-        Self { period: TimeSpan(Duration::from_millis(500)), missed: 6 }
+        Self { period: TimeSpan(Duration::from_millis(100)), missed: 3 }
     }
 }
 

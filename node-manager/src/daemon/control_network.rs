@@ -108,8 +108,7 @@ impl ControlNetwork {
         let patience = (*heartbeat * *missed * TIMES_THE_MANAGERS).max(LEAST_PATIENCE);
         let port = QuicPort::bind(QuicOptions {
             fanout: *fanout,
-            // Whoever is heard in every heartbeat is not missed, though beats be held up by others.
-            keep_alive: (*heartbeat / 2).min(patience / 8),
+            keep_alive: patience / 8,
             idle_timeout: patience,
             connect_timeout: patience,
             ..options

@@ -325,12 +325,7 @@ impl Launched {
 
     fn handle_order(&mut self, order: Order, now: Duration) {
         match order {
-            Order::Tell(command) => {
-                if matches!(command, Command::Report { .. }) {
-                    self.life.handle_asked();
-                }
-                self.tell(&command);
-            }
+            Order::Tell(command) => self.tell(&command),
             Order::Input(bytes) => {
                 if let Err(error) = self.input.push(&bytes) {
                     tracing::error!(job = self.job.0, %error, "the job is ended");

@@ -6,8 +6,7 @@
 //!     └────────────────────────── its process ends ────────────────────────────────────────────▲
 //! ```
 //!
-//! A launcher runs as the job's user, so nothing that it says is believed beyond its own job, and what may be long is taken as often as it is to be said. The
-//! invariant: one [`Notice::Over`] is said of every job,
+//! A launcher runs as the job's user, so nothing that it says is believed beyond its own job. The invariant: one [`Notice::Over`] is said of every job,
 //! the last, after the launcher's process has ended: the launcher's own, or that it was lost.
 
 use crate::control::{Command, Notice};
@@ -17,9 +16,6 @@ use std::time::Duration;
 
 /// How long a launcher has to end its job when it is told to, and to end itself when it has said that the job is over, before it is killed.
 pub const PATIENCE: Duration = Duration::from_secs(2);
-
-/// Remarks and reasons are cut here, in bytes: they are lines for people.
-const LONGEST_TEXT: usize = 16 << 10;
 
 /// What is to be done.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,11 +46,8 @@ pub struct Life {
     /// Where the launcher was told to listen.
     listen: Option<IpAddr>,
     is_prepared: bool,
-    has_started: bool,
     has_failed: bool,
     ranks_gone: bool,
-    /// Reports that were asked for and have not come.
-    reports_due: u32,
     is_ending: bool,
     is_killed: bool,
     kill_at: Option<Duration>,
@@ -68,10 +61,8 @@ impl Life {
             host,
             listen,
             is_prepared: false,
-            has_started: false,
             has_failed: false,
             ranks_gone: false,
-            reports_due: 0,
             is_ending: false,
             is_killed: false,
             kill_at: None,
@@ -79,17 +70,12 @@ impl Life {
         }
     }
 
-    /// The launcher is asked for a report.
-    pub fn handle_asked(&mut self) {
-        self.reports_due += 1;
-    }
-
     /// The launcher says something.
-    pub fn handle_notice(&mut self, mut notice: Notice, now: Duration) -> Vec<Action> {
+    pub fn handle_notice(&mut self, notice: Notice, now: Duration) -> Vec<Action> {
         if self.verdict.is_some() {
             return vec![];
         }
-        match &mut notice {
+        match &notice {
             Notice::Over(verdict) => {
                 self.verdict = Some(verdict.clone());
                 self.kill_by(now + PATIENCE);
@@ -106,20 +92,19 @@ impl Life {
                 self.is_prepared = true;
                 return vec![Action::Say(notice), Action::Prepared];
             }
-            Notice::Started(_) if std::mem::replace(&mut self.has_started, true) => return vec![],
             Notice::Failed(_) if std::mem::replace(&mut self.has_failed, true) => return vec![],
-            Notice::RanksGone(_) if std::mem::replace(&mut self.ranks_gone, true) => return vec![],
-            Notice::RanksGone(_) if self.is_ending => {
-                return vec![Action::Say(notice), Action::Tell(Command::Finish)];
+            Notice::RanksGone(_) => {
+                self.ranks_gone = true;
+                if self.is_ending {
+                    return vec![Action::Say(notice), Action::Tell(Command::Finish)];
+                }
             }
-            Notice::Report { .. } => match self.reports_due.checked_sub(1) {
-                Some(left) => self.reports_due = left,
-                None => return vec![],
-            },
-            Notice::Remark(text) | Notice::Unreachable { reason: text, .. } => {
-                text.truncate(text.floor_char_boundary(LONGEST_TEXT));
-            }
-            Notice::Started(_) | Notice::Failed(_) | Notice::RanksGone(_) | Notice::Blocked => {}
+            Notice::Remark(_)
+            | Notice::Started(_)
+            | Notice::Failed(_)
+            | Notice::Unreachable { .. }
+            | Notice::Blocked
+            | Notice::Report { .. } => {}
         }
         vec![Action::Say(notice)]
     }
@@ -190,8 +175,6 @@ impl Life {
 mod tests {
     use super::*;
 
-    use nic_emu::hang::{GlobalState, JobState};
-
     const MS: Duration = Duration::from_millis(1);
 
     fn life() -> Life {
@@ -228,33 +211,6 @@ mod tests {
         assert_eq!(life().handle_notice(honest.clone(), MS), [Action::Say(honest.clone())]);
         let mut alone = Life::new("n7".into(), None);
         assert!(alone.handle_notice(honest, MS).contains(&Action::Kill), "its job has no network");
-    }
-
-    #[test]
-    fn what_may_be_long_is_taken_as_often_as_it_is_to_be_said_and_no_longer() {
-        let mut life = life();
-        let state = JobState {
-            ranks: vec![],
-            slice: 0,
-            posted: 0,
-            unexpected: 0,
-            under_way: false,
-            global: GlobalState::default(),
-        };
-        let report = Notice::Report { round: 1, state };
-        assert_eq!(life.handle_notice(report.clone(), MS), [], "nobody has asked");
-        life.handle_asked();
-        assert_eq!(life.handle_notice(report.clone(), MS).len(), 1);
-        assert_eq!(life.handle_notice(report, MS), []);
-        for once in [Notice::Started(vec![1]), Notice::RanksGone(Verdict::Success)] {
-            assert_eq!(life.handle_notice(once.clone(), MS), [Action::Say(once.clone())]);
-            assert_eq!(life.handle_notice(once, MS), []);
-        }
-        let long = "ä".repeat(LONGEST_TEXT);
-        let [Action::Say(Notice::Remark(said))] = &life.handle_notice(Notice::Remark(long), MS)[..] else {
-            panic!("a remark is passed on")
-        };
-        assert_eq!(said.len(), LONGEST_TEXT);
     }
 
     #[test]

@@ -242,6 +242,12 @@ impl<M: GlobalMemory> QuicFabric<M> {
         self.driver.links.get(node.index()).map(|link| link.statistics).unwrap_or_default()
     }
 
+    /// How many datagrams have come over the link to a node since it came up, keep-alives and acknowledgements included: a node that is driven
+    /// sends at least one in each [`QuicOptions::keep_alive`], whatever it has to say.
+    pub fn datagrams_from(&self, node: NodeId) -> u64 {
+        self.driver.datagrams_from(node)
+    }
+
     /// What the fabric has done so far.
     pub fn statistics(&self) -> QuicStatistics {
         let mut messages = LinkStatistics::default();

@@ -146,6 +146,15 @@ impl Driver {
         timer.into_iter().chain(link).min()
     }
 
+    /// How many datagrams have come over the connection that carries a link.
+    pub fn datagrams_from(&self, node: NodeId) -> u64 {
+        let Some(LinkState::Up(handle)) = self.links.get(node.index()).map(|link| &link.state) else {
+            return 0;
+        };
+        let connection = self.connections.get(*handle).and_then(Option::as_ref);
+        connection.map_or(0, |connection| connection.quic.stats().udp_rx.datagrams)
+    }
+
     /// A round: hears and speaks until there is nothing more. True when something has moved.
     pub fn drive<M: GlobalMemory>(&mut self, tree: &mut TreeNode<M>) -> io::Result<bool> {
         let now = now();

@@ -273,6 +273,22 @@ fn a_node_that_falls_silent_is_found_dead_and_one_that_is_dropped_at_once() {
 }
 
 #[test]
+fn a_node_that_is_driven_is_heard_of_and_one_that_is_not_is_not() {
+    let mut ports = start(3, |options| options.keep_alive = Duration::from_millis(1));
+    ports.iter_mut().for_each(QuicFabric::begin_connect_all);
+    drive_until(&mut ports, "links", |ports| ports.iter().all(|port| port.unconnected().is_empty()));
+    // Node 2 falls silent; what it has said before is heard first.
+    let mut silent = ports.pop().unwrap();
+    let before = ports[0].datagrams_from(NodeId(1));
+    drive_until(&mut ports, "word of node 1", |ports| ports[0].datagrams_from(NodeId(1)) > before);
+    let before = [1, 2].map(|node| ports[0].datagrams_from(NodeId(node)));
+    drive_until(&mut ports, "word of node 1", |ports| ports[0].datagrams_from(NodeId(1)) > before[0] + 10);
+    assert_eq!(ports[0].datagrams_from(NodeId(2)), before[1]);
+    assert_eq!(ports[0].datagrams_from(NodeId(7)), 0);
+    silent.progress().unwrap();
+}
+
+#[test]
 fn what_waits_to_be_sent_is_bounded_and_busy_passes() {
     let mut ports = start(2, |options| options.queue_bytes = 1 << 20);
     let data = vec![7; 300_000];

@@ -1,0 +1,56 @@
+//! `machine-manager`: the Machine Manager of a cluster, as a daemon.
+
+use bcs_core::Config;
+use clap::Parser;
+use machine_manager::daemon;
+use std::error::Error;
+use std::io;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use tracing::Level;
+
+/// The machine manager of a BCS-MPI cluster: it knows which nodes are alive, and runs the jobs that storm submits.
+#[derive(Debug, Parser)]
+#[command(name = "machine-manager", version)]
+struct Arguments {
+    /// The cluster's configuration.
+    /// [default: the file that BCS_CONFIG names, or /etc/bcs-mpi/cluster.toml]
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// What is logged, to the standard error: error, warn, info, debug or trace.
+    /// [default: what BCS_LOG says, or info]
+    #[arg(long, value_name = "LEVEL")]
+    log: Option<Level>,
+}
+
+fn main() -> ExitCode {
+    match run(Arguments::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("machine-manager: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(arguments: Arguments) -> Result<(), Box<dyn Error>> {
+    let level = match (arguments.log, std::env::var("BCS_LOG")) {
+        (Some(level), _) => level,
+        (None, Ok(level)) => level
+            .parse()
+            .map_err(|_| format!("BCS_LOG={level:?} cannot be: give error, warn, info, debug or trace"))?,
+        (None, Err(_)) => Level::INFO,
+    };
+    // Where the journal or a file reads, colours are noise.
+    tracing_subscriber::fmt().with_max_level(level).with_writer(io::stderr).with_ansi(false).init();
+    let path = arguments
+        .config
+        .or_else(|| std::env::var_os("BCS_CONFIG").map(PathBuf::from))
+        .unwrap_or_else(|| "/etc/bcs-mpi/cluster.toml".into());
+    let config = Config::read(&path)?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let served = runtime.block_on(daemon::run(&config));
+    // Connections that still wait for somebody are not waited for.
+    runtime.shutdown_background();
+    Ok(served?)
+}

@@ -1,0 +1,700 @@
+//! The life of a job on the cluster, as a table of phases and events. No I/O, no clock: the time is an argument, and what to do is an action
+//! that the daemon carries out.
+//!
+//! ```text
+//!  Queued ─► Minting ─► Preparing ─► Committing ─► Running ────────► Finishing ─► (over)
+//!    │ a slot  │ keys      │ all        │ on all nodes  │ all ranks      ▲ nothing is left
+//!    │         │           │ prepared   │ at once       │ are gone       │ on any node
+//!    └─────────┴───────────┴────────────┴───────────────┴──► Ending ─────┘
+//!                     something has failed               the ranks are told to end
+//! ```
+//!
+//! Invariants: the verdict is the *first* failure, and is set once; ranks start on all nodes of the job or on none; the verdict is
+//! success only if every launcher has said so; the user is told when nothing of the job is left.
+
+use super::part::{Part, Step};
+use super::reports::{Purpose, Reports};
+use super::streams::{BeyondCredit, Input, Output};
+use super::{Action, ClientId, Owner};
+use crate::daemon::HostId;
+use crate::protocol::Reply;
+use bcs_core::{JobId, NodeId};
+use node_manager::control::{Command, Notice};
+use node_manager::launch::{JobNetwork, Launch, Member, Surroundings};
+use node_manager::lifecycle::GRACE;
+use node_manager::protocol::{LaunchOrder, ToNode, User};
+use node_manager::signals::{self, Signal};
+use node_manager::verdict::{STATUS_RUNTIME, STATUS_SIGNAL};
+use node_manager::{StdinTo, Verdict};
+use std::collections::{BTreeSet, VecDeque};
+use std::net::SocketAddr;
+use std::time::Duration;
+
+/// How long a job may take from its submission until its ranks start.
+pub const PREPARE_LIMIT: Duration = Duration::from_secs(15);
+/// How long the cause is waited for when a node cannot reach another.
+pub const CAUSE_PATIENCE: Duration = Duration::from_millis(500);
+/// How long after they were told to end ranks are killed: launchers do it after their grace, and should have by then.
+const KILL_AFTER: Duration = GRACE.saturating_add(Duration::from_millis(700));
+/// How long a node may take to clean up.
+const CLEANUP_LIMIT: Duration = Duration::from_secs(10);
+/// Different remarks that are passed on; all nodes of a job say the same ones.
+const REMARKS: usize = 64;
+
+/// Where a job is in its life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// It waits for a slot: too many launches are under way.
+    Queued,
+    /// The keys of its network are being made.
+    Minting,
+    /// Its launchers prepare.
+    Preparing,
+    /// All launchers are prepared, and the control network is asked to start them. With a verdict, it is asked whether it has.
+    Committing,
+    /// Its ranks run.
+    Running,
+    /// Its ranks were told to end.
+    Ending {
+        /// When those that are left are killed.
+        kill_at: Option<Duration>,
+        /// When a node that says nothing is given up.
+        give_up_at: Duration,
+    },
+    /// No rank is left.
+    Finishing {
+        /// When a node that says nothing is given up.
+        give_up_at: Duration,
+    },
+    /// Nothing is left.
+    Over,
+}
+
+/// A job.
+#[derive(Debug)]
+pub struct Job {
+    pub(super) description: node_manager::Job,
+    pub(super) owner: Owner,
+    pub(super) parts: Vec<Part>,
+    pub(super) reports: Reports,
+    pub(super) slot: Option<u32>,
+    surroundings: Surroundings,
+    client: Option<ClientId>,
+    phase: Phase,
+    verdict: Option<Verdict>,
+    suspicion: Option<(Duration, Verdict)>,
+    outputs: Vec<Output>,
+    input: Input,
+    early_input: Vec<Vec<u8>>,
+    remarks: BTreeSet<String>,
+    prepare_until: Duration,
+    running_since: Option<Duration>,
+    limit_at: Option<Duration>,
+}
+
+type Actions = VecDeque<Action>;
+
+impl Job {
+    /// A job that was granted: placed on these nodes, and submitted at `now`.
+    pub fn new(
+        description: node_manager::Job,
+        surroundings: Surroundings,
+        owner: Owner,
+        client: ClientId,
+        parts: Vec<Part>,
+        now: Duration,
+    ) -> Self {
+        let readers: Vec<usize> = match description.stdin {
+            StdinTo::None => Vec::new(),
+            StdinTo::All => (0..parts.len()).collect(),
+            StdinTo::Rank(rank) => {
+                description.placement.place(rank).map(|(node, _)| node.index()).into_iter().collect()
+            }
+        };
+        Self {
+            outputs: vec![Output::default(); parts.len()],
+            input: Input::new(readers),
+            description,
+            owner,
+            parts,
+            reports: Reports::default(),
+            slot: None,
+            surroundings,
+            client: Some(client),
+            phase: Phase::Queued,
+            verdict: None,
+            suspicion: None,
+            early_input: Vec::new(),
+            remarks: BTreeSet::new(),
+            prepare_until: now + PREPARE_LIMIT,
+            running_since: None,
+            limit_at: None,
+        }
+    }
+
+    /// Its number.
+    pub fn id(&self) -> JobId {
+        self.description.id
+    }
+
+    /// Where it is in its life.
+    pub fn phase(&self) -> Phase {
+        self.phase
+    }
+
+    /// Whether nothing is left of it.
+    pub fn is_over(&self) -> bool {
+        self.phase == Phase::Over
+    }
+
+    /// Since when its ranks run.
+    pub fn running_since(&self) -> Option<Duration> {
+        self.running_since
+    }
+
+    /// How many of its ranks run on one of its nodes.
+    pub fn ranks_on(&self, part: usize) -> u32 {
+        match self.parts.get(part) {
+            Some(part_) if part_.step < Step::RanksGone => {
+                self.description.placement.ranks_on(NodeId(part as u32))
+            }
+            _ => 0,
+        }
+    }
+
+    /// Whether its slot is no longer used: its launch is over, one way or the other. Nodes may know that before the manager does.
+    pub fn has_launched(&self) -> bool {
+        match self.phase {
+            Phase::Queued | Phase::Minting | Phase::Preparing | Phase::Committing => false,
+            Phase::Running | Phase::Ending { .. } | Phase::Finishing { .. } => {
+                self.parts.iter().all(|part| part.step >= Step::Started)
+            }
+            Phase::Over => true,
+        }
+    }
+
+    /// A slot is free for its launch.
+    pub fn launch(&mut self, slot: u32, out: &mut Actions) {
+        if self.phase != Phase::Queued {
+            return;
+        }
+        self.slot = Some(slot);
+        self.phase = Phase::Minting;
+        let members: Vec<String> = self.parts.iter().map(|part| part.name.clone()).collect();
+        if members.len() == 1 {
+            return self.order(Vec::new(), out);
+        }
+        out.push_back(Action::Mint { job: self.id(), run: self.description.run.clone(), members });
+    }
+
+    /// The keys of its network are there, one for each node, or cannot be made.
+    pub fn handle_keys(&mut self, keys: Result<Vec<JobNetwork>, String>, now: Duration, out: &mut Actions) {
+        match keys {
+            _ if self.phase != Phase::Minting => {}
+            Ok(networks) if networks.len() == self.parts.len() => self.order(networks, out),
+            Ok(networks) => {
+                let message =
+                    format!("{} keys were made for a job on {} nodes", networks.len(), self.parts.len());
+                self.fail(Verdict::NotStarted { message, status: STATUS_RUNTIME }, None, now, out);
+            }
+            Err(message) => {
+                let message = format!("cannot make the keys of the job's network: {message}");
+                self.fail(Verdict::NotStarted { message, status: STATUS_RUNTIME }, None, now, out);
+            }
+        }
+    }
+
+    fn order(&mut self, networks: Vec<JobNetwork>, out: &mut Actions) {
+        self.phase = Phase::Preparing;
+        let hosts: Vec<String> = self.parts.iter().map(|part| part.name.clone()).collect();
+        let mut description = self.description.clone();
+        if hosts.len() > 1 {
+            // The report of a time limit is that of all nodes, so the limit is kept here.
+            description.timeout = None;
+        }
+        let mut networks = networks.into_iter();
+        for (number, part) in (0..).zip(&mut self.parts) {
+            part.reach(Step::Ordered);
+            let launch = Launch {
+                job: description.clone(),
+                node: NodeId(number),
+                hosts: hosts.clone(),
+                surroundings: self.surroundings.clone(),
+                network: networks.next(),
+            };
+            let user = User { uid: self.owner.uid, gid: self.owner.gid };
+            let order = LaunchOrder { slot: self.slot.unwrap_or_default(), user, launch };
+            out.push_back(Action::Node(part.host, ToNode::Launch(Box::new(order))));
+        }
+        for bytes in std::mem::take(&mut self.early_input) {
+            self.pass_input(bytes, out);
+        }
+    }
+
+    /// The launcher of a node has said something.
+    pub fn handle_notice(&mut self, at: usize, notice: Notice, now: Duration, out: &mut Actions) {
+        let Some(part) = self.parts.get_mut(at).filter(|part| part.has_launcher()) else { return };
+        match notice {
+            Notice::Remark(text) => {
+                if self.remarks.len() < REMARKS && self.remarks.insert(text.clone()) {
+                    self.tell(Reply::Remark(text), out);
+                }
+            }
+            Notice::Listening(address) => match address.parse::<SocketAddr>() {
+                Ok(_) if part.step == Step::Ordered => {
+                    part.address = Some(address);
+                    part.reach(Step::Listening);
+                }
+                _ => {
+                    let message =
+                        format!("the launcher on {} listens on {address:?}, which is no address", part.name);
+                    self.fail(Verdict::NotStarted { message, status: STATUS_RUNTIME }, None, now, out);
+                }
+            },
+            Notice::Prepared => part.reach(Step::Prepared),
+            Notice::Started(_) => part.reach(Step::Started),
+            Notice::Failed(verdict) => {
+                part.is_ending = true;
+                self.fail(verdict, Some(at), now, out);
+            }
+            Notice::Unreachable { node, reason } => self.suspect(at, node, &reason, now),
+            Notice::RanksGone(verdict) => {
+                part.reach(Step::RanksGone);
+                if verdict != Verdict::Success && !part.is_ending {
+                    self.fail(verdict, Some(at), now, out);
+                }
+            }
+            Notice::Blocked => part.is_blocked = true,
+            Notice::Report { round, state } => self.reports.handle_state(round, at, state),
+            Notice::Over(verdict) => self.handle_over(at, verdict, now, out),
+        }
+        self.advance(now, out);
+    }
+
+    fn handle_over(&mut self, at: usize, verdict: Verdict, now: Duration, out: &mut Actions) {
+        let part = &mut self.parts[at];
+        let was = part.step;
+        part.reach(Step::Over);
+        let cut_short = was < Step::Started && !part.is_ending;
+        let name = part.name.clone();
+        self.part_gone(at, out);
+        match verdict {
+            Verdict::Success if cut_short => {
+                let message = format!("the program launcher on {name} ended before the job was started");
+                self.fail(Verdict::NotStarted { message, status: STATUS_RUNTIME }, Some(at), now, out);
+            }
+            Verdict::Success => {}
+            verdict => self.fail(verdict, Some(at), now, out),
+        }
+    }
+
+    /// A node of the job is lost.
+    pub fn handle_lost_node(&mut self, host: HostId, reason: &str, now: Duration, out: &mut Actions) {
+        let Some(at) = self.parts.iter().position(|part| part.host == host) else { return };
+        if self.parts[at].step == Step::Over {
+            return;
+        }
+        self.parts[at].reach(Step::Over);
+        self.part_gone(at, out);
+        let verdict = Verdict::NodeLost {
+            host: self.parts[at].name.clone(),
+            seen_from: "the machine manager".into(),
+            reason: reason.to_owned(),
+        };
+        self.fail(verdict, Some(at), now, out);
+        self.advance(now, out);
+    }
+
+    fn part_gone(&mut self, at: usize, out: &mut Actions) {
+        self.reports.handle_gone(at);
+        if let Some(taken) = self.input.handle_gone(at) {
+            self.tell(Reply::InputTaken { bytes: taken.bytes, closed: taken.closed }, out);
+        }
+    }
+
+    /// The control network has started the job on all its nodes, or on none.
+    pub fn handle_commit(&mut self, has_started: bool, now: Duration, out: &mut Actions) {
+        if self.phase != Phase::Committing {
+            return;
+        }
+        if has_started {
+            self.phase = Phase::Running;
+            self.running_since = Some(now);
+            if self.parts.len() > 1 {
+                self.limit_at = self.description.timeout.map(|limit| now + limit);
+            }
+        }
+        if self.verdict.is_some() {
+            self.end(now, out);
+        }
+        self.advance(now, out);
+    }
+
+    /// `storm` has gone.
+    pub fn handle_client_gone(&mut self, now: Duration, out: &mut Actions) {
+        self.client = None;
+        for (output, part) in self.outputs.iter_mut().zip(&self.parts) {
+            if let Some(bytes) = output.forget().filter(|_| part.has_launcher()) {
+                let job = self.description.id;
+                out.push_back(Action::Node(part.host, ToNode::OutputTaken { job, bytes }));
+            }
+        }
+        let verdict =
+            Verdict::Interrupted { signal: libc::SIGHUP, status: STATUS_SIGNAL + libc::SIGHUP as u8 };
+        self.fail(verdict, None, now, out);
+        self.advance(now, out);
+    }
+
+    /// The machine manager is told to end.
+    pub fn handle_shutdown(&mut self, now: Duration, out: &mut Actions) {
+        if self.verdict.is_none() {
+            self.tell(Reply::Remark("the machine manager is being shut down".into()), out);
+        }
+        let verdict =
+            Verdict::Interrupted { signal: libc::SIGTERM, status: STATUS_SIGNAL + libc::SIGTERM as u8 };
+        self.fail(verdict, None, now, out);
+        self.advance(now, out);
+    }
+
+    /// The user sends a signal.
+    pub fn handle_signal(&mut self, signal: Signal, now: Duration, out: &mut Actions) {
+        match self.phase {
+            Phase::Running | Phase::Ending { .. } => self.tell_launchers(&Command::Forward(signal), out),
+            Phase::Queued | Phase::Minting | Phase::Preparing | Phase::Committing
+                if signals::asks_to_end(signal) =>
+            {
+                let verdict = Verdict::Interrupted { signal, status: STATUS_SIGNAL + signal as u8 };
+                self.fail(verdict, None, now, out);
+                self.advance(now, out);
+            }
+            _ => {}
+        }
+    }
+
+    /// Input from `storm`; none at its end.
+    ///
+    /// # Errors
+    /// It is more than `storm` may send.
+    pub fn handle_input(&mut self, bytes: Vec<u8>, out: &mut Actions) -> Result<(), BeyondCredit> {
+        match self.phase {
+            Phase::Queued | Phase::Minting => {
+                // Within the credit, as everything that is under way: `order` passes it on.
+                let held: usize = self.early_input.iter().map(Vec::len).sum();
+                if held + bytes.len() > node_manager::protocol::INPUT_CREDIT as usize {
+                    return Err(BeyondCredit);
+                }
+                self.early_input.push(bytes);
+            }
+            _ => {
+                if self.input.handle_bytes(bytes.len()).is_err() {
+                    return Err(BeyondCredit);
+                }
+                self.send_input(bytes, out);
+            }
+        }
+        Ok(())
+    }
+
+    fn pass_input(&mut self, bytes: Vec<u8>, out: &mut Actions) {
+        // What was held was within the credit.
+        if self.input.handle_bytes(bytes.len()).is_ok() {
+            self.send_input(bytes, out);
+        }
+    }
+
+    fn send_input(&mut self, bytes: Vec<u8>, out: &mut Actions) {
+        if self.input.is_closed() {
+            let bytes = bytes.len() as u32;
+            return self.tell(Reply::InputTaken { bytes, closed: true }, out);
+        }
+        let job = self.id();
+        for at in self.input.open_readers() {
+            let part = &self.parts[at];
+            if part.has_launcher() {
+                out.push_back(Action::Node(part.host, ToNode::Input { job, bytes: bytes.clone() }));
+            }
+        }
+    }
+
+    /// A node has passed on input.
+    ///
+    /// # Errors
+    /// More than it was sent.
+    pub fn handle_input_taken(
+        &mut self,
+        at: usize,
+        bytes: u32,
+        closed: bool,
+        out: &mut Actions,
+    ) -> Result<(), BeyondCredit> {
+        if let Some(taken) = self.input.handle_taken(at, bytes, closed)? {
+            self.tell(Reply::InputTaken { bytes: taken.bytes, closed: taken.closed }, out);
+        }
+        Ok(())
+    }
+
+    /// A node sends output of its ranks.
+    ///
+    /// # Errors
+    /// More than it may send.
+    pub fn handle_output(
+        &mut self,
+        at: usize,
+        is_error: bool,
+        bytes: Vec<u8>,
+        out: &mut Actions,
+    ) -> Result<(), BeyondCredit> {
+        let Some(output) = self.outputs.get_mut(at) else { return Ok(()) };
+        output.handle_bytes(bytes.len())?;
+        if self.client.is_some() {
+            self.tell(Reply::Output { node: at as u32, is_error, bytes }, out);
+        } else if let Some(bytes) = output.forget() {
+            let job = self.description.id;
+            out.push_back(Action::Node(self.parts[at].host, ToNode::OutputTaken { job, bytes }));
+        }
+        Ok(())
+    }
+
+    /// `storm` has written output.
+    ///
+    /// # Errors
+    /// More than it was sent.
+    pub fn handle_output_taken(
+        &mut self,
+        node: u32,
+        bytes: u32,
+        out: &mut Actions,
+    ) -> Result<(), BeyondCredit> {
+        let at = node as usize;
+        let (Some(output), Some(part)) = (self.outputs.get_mut(at), self.parts.get(at)) else {
+            return Err(BeyondCredit);
+        };
+        if let Some(bytes) = output.handle_taken(bytes)?.filter(|_| part.has_launcher()) {
+            out.push_back(Action::Node(part.host, ToNode::OutputTaken { job: self.description.id, bytes }));
+        }
+        Ok(())
+    }
+
+    /// What a round of questions has found for the job itself: a deadlock, or what its ranks did when the time limit struck.
+    pub fn handle_report(&mut self, purpose: &Purpose, report: String, now: Duration, out: &mut Actions) {
+        match purpose {
+            Purpose::Status(_) => {}
+            Purpose::Hang => {
+                let report = format!("deadlock: no rank of the job can go on\n{report}");
+                self.fail(Verdict::Stuck { report }, None, now, out);
+            }
+            Purpose::TimeLimit => {
+                let limit = self.description.timeout.unwrap_or_default();
+                self.fail(Verdict::TimedOut { limit, report }, None, now, out);
+            }
+        }
+        self.advance(now, out);
+    }
+
+    /// Begins a round of questions. False when there is nobody to ask.
+    pub fn ask(&mut self, number: u64, purpose: Purpose, now: Duration, out: &mut Actions) -> bool {
+        // A launcher answers when its ranks are there; that the control network has started them may be known here before it says so.
+        let first = if self.running_since.is_some() { Step::Prepared } else { Step::Started };
+        let asked: Vec<usize> =
+            (0..self.parts.len()).filter(|at| (first..Step::Over).contains(&self.parts[*at].step)).collect();
+        let command = Command::Report { round: number };
+        for at in &asked {
+            let job = self.id();
+            out.push_back(Action::Node(
+                self.parts[*at].host,
+                ToNode::Launcher { job, command: command.clone() },
+            ));
+        }
+        let anybody = !asked.is_empty();
+        self.reports.begin(number, purpose, asked, now);
+        anybody
+    }
+
+    /// The purpose of a round that is due: its time limit has struck, or all its ranks are said to be blocked.
+    pub fn poll_question(&mut self, now: Duration) -> Option<Purpose> {
+        if self.phase != Phase::Running {
+            return None;
+        }
+        if self.limit_at.take_if(|at| now >= *at).is_some() {
+            return Some(Purpose::TimeLimit);
+        }
+        let gone = |part: &Part| part.step >= Step::RanksGone;
+        let all_blocked =
+            self.parts.iter().all(|part| part.is_blocked || gone(part)) && !self.parts.iter().all(gone);
+        self.reports.wants_look(all_blocked, now).then_some(Purpose::Hang)
+    }
+
+    /// Time has passed.
+    pub fn handle_time(&mut self, now: Duration, out: &mut Actions) {
+        if let Some((_, verdict)) = self.suspicion.take_if(|(until, _)| now >= *until) {
+            self.fail(verdict, None, now, out);
+        }
+        match self.phase {
+            Phase::Queued | Phase::Minting | Phase::Preparing | Phase::Committing
+                if now >= self.prepare_until && self.verdict.is_none() =>
+            {
+                let verdict = Verdict::NotStarted { message: self.not_ready(), status: STATUS_RUNTIME };
+                self.fail(verdict, None, now, out);
+            }
+            Phase::Ending { kill_at: Some(kill_at), give_up_at } if now >= kill_at => {
+                self.phase = Phase::Ending { kill_at: None, give_up_at };
+                self.tell_launchers(&Command::Forward(libc::SIGKILL), out);
+            }
+            Phase::Ending { give_up_at, .. } | Phase::Finishing { give_up_at } if now >= give_up_at => {
+                let open = self.parts.iter_mut().filter(|part| part.step < Step::Over);
+                let mut names = Vec::new();
+                for part in open {
+                    part.reach(Step::Over);
+                    names.push(part.name.clone());
+                }
+                let text = format!(
+                    "{} did not say within {} s that the job is cleaned up; look there for processes of it",
+                    hosts_text(&names),
+                    CLEANUP_LIMIT.as_secs()
+                );
+                tracing::warn!(job = self.id().0, "{text}");
+                self.tell(Reply::Remark(text), out);
+            }
+            _ => {}
+        }
+        self.advance(now, out);
+    }
+
+    /// When something is due although nothing happens.
+    pub fn wakes_at(&self) -> Option<Duration> {
+        let phase = match self.phase {
+            Phase::Queued | Phase::Minting | Phase::Preparing | Phase::Committing => {
+                self.verdict.is_none().then_some(self.prepare_until)
+            }
+            Phase::Running => self.limit_at,
+            Phase::Ending { kill_at, give_up_at } => Some(kill_at.unwrap_or(give_up_at)),
+            Phase::Finishing { give_up_at } => Some(give_up_at),
+            Phase::Over => None,
+        };
+        let suspicion = self.suspicion.as_ref().map(|(until, _)| *until);
+        [phase, suspicion, self.reports.wakes_at()].into_iter().flatten().min()
+    }
+
+    /// A node cannot reach another: somebody may know why.
+    fn suspect(&mut self, at: usize, node: u32, reason: &str, now: Duration) {
+        let (Some(accused), witness) = (self.parts.get(node as usize), &self.parts[at].name) else { return };
+        let (host, seen_from) = (accused.name.clone(), witness.clone());
+        let verdict = Verdict::NodeLost { host, seen_from, reason: reason.to_owned() };
+        if self.verdict.is_none() && self.suspicion.is_none() {
+            self.suspicion = Some((now + CAUSE_PATIENCE, verdict));
+        }
+    }
+
+    /// The job has failed, unless it has before. The node that said so, if one did, ends its own ranks.
+    fn fail(&mut self, verdict: Verdict, at: Option<usize>, now: Duration, out: &mut Actions) {
+        if let Some(part) = at.and_then(|at| self.parts.get_mut(at)) {
+            part.is_ending = true;
+        }
+        if self.verdict.is_none() {
+            self.verdict = Some(verdict);
+        }
+        match self.phase {
+            Phase::Queued | Phase::Minting | Phase::Preparing | Phase::Running => self.end(now, out),
+            // Whether its ranks have started is known when the control network has answered: then they are told.
+            Phase::Committing => out.push_back(Action::Withdraw { job: self.id() }),
+            Phase::Ending { .. } | Phase::Finishing { .. } | Phase::Over => {}
+        }
+    }
+
+    fn end(&mut self, now: Duration, out: &mut Actions) {
+        self.suspicion = None;
+        self.phase = Phase::Ending { kill_at: Some(now + KILL_AFTER), give_up_at: now + CLEANUP_LIMIT };
+        let job = self.id();
+        for part in &mut self.parts {
+            if part.step == Step::Unasked {
+                part.reach(Step::Over);
+            }
+            if part.step < Step::RanksGone && !std::mem::replace(&mut part.is_ending, true) {
+                out.push_back(Action::Node(part.host, ToNode::Launcher { job, command: Command::End }));
+            }
+        }
+    }
+
+    /// What follows when nodes have come to another step.
+    fn advance(&mut self, now: Duration, out: &mut Actions) {
+        let all = |parts: &[Part], step| parts.iter().all(|part| part.step >= step);
+        if self.phase == Phase::Preparing {
+            if self.parts.iter().all(|part| part.step == Step::Listening) {
+                self.send_roster(out);
+            }
+            if self.parts.iter().all(|part| part.step == Step::Prepared) {
+                self.phase = Phase::Committing;
+                let hosts = self.parts.iter().map(|part| part.host).collect();
+                let slot = self.slot.unwrap_or_default();
+                out.push_back(Action::Commit { job: self.id(), slot, hosts });
+            }
+        }
+        let may_finish = matches!(self.phase, Phase::Running | Phase::Ending { .. });
+        if may_finish && all(&self.parts, Step::RanksGone) {
+            self.phase = Phase::Finishing { give_up_at: now + CLEANUP_LIMIT };
+            self.suspicion = None;
+            self.tell_launchers(&Command::Finish, out);
+        }
+        if matches!(self.phase, Phase::Finishing { .. }) && all(&self.parts, Step::Over) {
+            self.phase = Phase::Over;
+            self.tell(Reply::Over(self.verdict.clone().unwrap_or(Verdict::Success)), out);
+        }
+    }
+
+    fn send_roster(&mut self, out: &mut Actions) {
+        let member = |part: &Part| Some(Member { name: part.name.clone(), address: part.address.clone()? });
+        let roster: Vec<Member> = self.parts.iter().filter_map(member).collect();
+        self.parts.iter_mut().for_each(|part| part.reach(Step::Linking));
+        self.tell_launchers(&Command::Roster(roster), out);
+    }
+
+    fn tell(&self, reply: Reply, out: &mut Actions) {
+        if let Some(client) = self.client {
+            out.push_back(Action::Client(client, reply));
+        }
+    }
+
+    fn tell_launchers(&self, command: &Command, out: &mut Actions) {
+        for part in self.parts.iter().filter(|part| part.has_launcher()) {
+            let (job, command) = (self.id(), command.clone());
+            out.push_back(Action::Node(part.host, ToNode::Launcher { job, command }));
+        }
+    }
+
+    /// Why the job was not started in time: who is not ready, and in which step.
+    fn not_ready(&self) -> String {
+        let limit = PREPARE_LIMIT.as_secs();
+        let mut steps: Vec<(Step, Vec<String>)> = Vec::new();
+        for part in self.parts.iter().filter(|part| part.step < Step::Prepared) {
+            match steps.iter_mut().find(|(step, _)| *step == part.step) {
+                Some((_, names)) => names.push(part.name.clone()),
+                None => steps.push((part.step, vec![part.name.clone()])),
+            }
+        }
+        let what = match (self.phase, steps.is_empty()) {
+            (Phase::Queued, _) => "too many other jobs are being launched".into(),
+            (Phase::Minting, _) => "the keys of its network are not made".into(),
+            (_, true) => "all nodes are prepared, but the control network has not started it".into(),
+            (_, false) => {
+                let line = |(step, names): &(Step, Vec<String>)| match names.len() {
+                    1 => format!("{} {}", hosts_text(names), step.missing()),
+                    _ => format!("{} each {}", hosts_text(names), step.missing()),
+                };
+                steps.iter().map(line).collect::<Vec<_>>().join("; ")
+            }
+        };
+        format!("the job was not started, because after {limit} s {what}")
+    }
+}
+
+/// "host c03", "hosts c03, c04"; of many only the first.
+pub fn hosts_text(names: &[String]) -> String {
+    const SHOWN: usize = 8;
+    let more = names.len().saturating_sub(SHOWN);
+    let shown = names[..names.len().min(SHOWN)].join(", ");
+    match (names.len(), more) {
+        (1, _) => format!("host {shown}"),
+        (_, 0) => format!("hosts {shown}"),
+        _ => format!("hosts {shown} and {more} more"),
+    }
+}

@@ -1,0 +1,423 @@
+//! The jobs of the cluster: who runs what where, and what is to be done about it.
+//!
+//! An engine without I/O: `handle_*` puts in what has happened and when, [`Jobs::poll_action`] takes out what to do, until there is
+//! nothing; [`Jobs::wakes_at`] says when [`Jobs::handle_time`] is due. Actions are to be carried out in their order.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `job` | the life of one job |
+//! | `part` | how far it is on one node |
+//! | `streams` | how much of its standard streams may be under way |
+//! | `reports` | questions to all its launchers |
+
+mod job;
+mod part;
+mod reports;
+mod streams;
+
+pub use job::{CAUSE_PATIENCE, Job, PREPARE_LIMIT, Phase, hosts_text};
+pub use part::{Part, Step};
+pub use reports::{Purpose, Reports};
+pub use streams::{BeyondCredit, Input, InputTaken, Output};
+
+use super::HostId;
+use crate::mapping::{self, Slots};
+use crate::protocol::{Reply, Request, Submission};
+use bcs_core::{JobId, Rank};
+use node_manager::StdinTo;
+use node_manager::commit::SLOTS;
+use node_manager::launch::JobNetwork;
+use node_manager::protocol::{FromNode, ToNode};
+use node_manager::verdict::STATUS_USAGE;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::time::Duration;
+
+/// A connection of a `storm`, by a number that is never used again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ClientId(pub u64);
+
+/// Whose a job is, as it was proved.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Owner {
+    /// The number of the user.
+    pub uid: u32,
+    /// The number of its main group.
+    pub gid: u32,
+    /// Its name, or its number where it has none.
+    pub name: String,
+}
+
+/// A node that can be given jobs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Offer<'a> {
+    /// Which one.
+    pub host: HostId,
+    /// Its name.
+    pub name: &'a str,
+    /// Its cores.
+    pub cores: u32,
+}
+
+/// What is to be done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// Tell a node manager.
+    Node(HostId, ToNode),
+    /// Tell a `storm`.
+    Client(ClientId, Reply),
+    /// Make keys for the network of a job, one for each name, and give them to [`Jobs::handle_keys`].
+    Mint {
+        /// The job.
+        job: JobId,
+        /// Its name, for the authority.
+        run: String,
+        /// The nodes' names, by number.
+        members: Vec<String>,
+    },
+    /// Start the job on all its nodes or on none, and tell [`Jobs::handle_commit`].
+    Commit {
+        /// The job.
+        job: JobId,
+        /// Its slot in the control network.
+        slot: u32,
+        /// Its nodes.
+        hosts: Vec<HostId>,
+    },
+    /// Do not start it, if it is not started yet, and tell [`Jobs::handle_commit`] whether it is.
+    Withdraw {
+        /// The job.
+        job: JobId,
+    },
+    /// All nodes know that the job is started, or it never will be: the control network may forget it.
+    Launched {
+        /// The job.
+        job: JobId,
+    },
+    /// This `storm` does not keep the protocol: close its connection.
+    CloseClient(ClientId, &'static str),
+    /// This node manager does not keep the protocol: close its connection, and tell [`Jobs::handle_lost_node`].
+    CloseNode(HostId, &'static str),
+}
+
+/// The jobs.
+#[derive(Debug)]
+pub struct Jobs {
+    jobs: BTreeMap<JobId, Job>,
+    /// Jobs that wait for a slot, the oldest first.
+    queue: VecDeque<JobId>,
+    free_slots: BTreeSet<u32>,
+    by_client: BTreeMap<ClientId, JobId>,
+    last_job: u64,
+    last_round: u64,
+    /// Tells the runs of this manager from those of all others.
+    stamp: String,
+    actions: VecDeque<Action>,
+    is_shutting_down: bool,
+}
+
+impl Jobs {
+    /// No jobs. The stamp is a text that no other run of any machine manager has: it is part of the names of runs.
+    pub fn new(stamp: impl Into<String>) -> Self {
+        Self {
+            jobs: BTreeMap::new(),
+            queue: VecDeque::new(),
+            free_slots: (0..SLOTS).collect(),
+            by_client: BTreeMap::new(),
+            last_job: 0,
+            last_round: 0,
+            stamp: stamp.into(),
+            actions: VecDeque::new(),
+            is_shutting_down: false,
+        }
+    }
+
+    /// The next thing to do.
+    pub fn poll_action(&mut self) -> Option<Action> {
+        self.actions.pop_front()
+    }
+
+    /// A job, as long as something of it is left.
+    pub fn job(&self, job: JobId) -> Option<&Job> {
+        self.jobs.get(&job)
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.jobs.is_empty()
+    }
+
+    /// How many ranks run on a node, and of which jobs.
+    pub fn load_of(&self, host: HostId) -> (u32, Vec<JobId>) {
+        let (mut ranks, mut jobs) = (0, Vec::new());
+        for (id, job) in &self.jobs {
+            if let Some(at) = job.parts.iter().position(|part| part.host == host && part.step < Step::Over) {
+                ranks += job.ranks_on(at);
+                jobs.push(*id);
+            }
+        }
+        (ranks, jobs)
+    }
+
+    /// A user wants a job to be run. It is answered whether it will be.
+    pub fn handle_submission(
+        &mut self,
+        client: ClientId,
+        owner: Owner,
+        submission: Submission,
+        offers: &[Offer<'_>],
+        now: Duration,
+    ) {
+        match self.grant(client, owner, submission, offers, now) {
+            Ok(()) => {}
+            Err(reason) => self
+                .actions
+                .push_back(Action::Client(client, Reply::Refused { reason, status: STATUS_USAGE })),
+        }
+    }
+
+    fn grant(
+        &mut self,
+        client: ClientId,
+        owner: Owner,
+        submission: Submission,
+        offers: &[Offer<'_>],
+        now: Duration,
+    ) -> Result<(), String> {
+        if self.is_shutting_down {
+            return Err("the machine manager is being shut down; try again when it is back".into());
+        }
+        let Submission { job: mut description, wish, surroundings } = submission;
+        let ranks: u64 = description.applications.iter().map(|program| u64::from(program.ranks)).sum();
+        let ranks = u32::try_from(ranks).map_err(|_| format!("a job of {ranks} ranks is too large"))?;
+        if description.applications.iter().any(|program| program.ranks == 0) {
+            return Err("a program without ranks cannot be run: give each at least 1".into());
+        }
+        if let StdinTo::Rank(Rank(rank)) = description.stdin
+            && rank >= ranks
+        {
+            return Err(format!(
+                "rank {rank} cannot read the input: the job has {ranks} ranks, numbered from 0"
+            ));
+        }
+        let mut offers: Vec<(u32, &Offer<'_>)> =
+            offers.iter().map(|offer| (self.load_of(offer.host).0, offer)).collect();
+        // Those that have most to spare for each core come first.
+        offers.sort_by_key(|(load, offer)| (u64::from(*load) << 20) / u64::from(offer.cores.max(1)));
+        let slots: Vec<Slots<'_>> =
+            offers.iter().map(|(_, offer)| Slots { host: offer.name, slots: offer.cores.max(1) }).collect();
+        let mapped = mapping::place(&wish, ranks, &slots).map_err(|error| error.to_string())?;
+        let parts: Vec<Part> = mapped
+            .hosts
+            .iter()
+            .filter_map(|index| offers.get(*index))
+            .map(|(_, offer)| Part::new(offer.host, offer.name.to_owned()))
+            .collect();
+        self.last_job += 1;
+        let id = JobId(self.last_job);
+        description.id = id;
+        description.run = format!("{}-{}", self.stamp, id.0);
+        description.placement = mapped.placement;
+        let hosts = parts.iter().map(|part| part.name.clone()).collect();
+        self.actions.push_back(Action::Client(client, Reply::Accepted { job: id, hosts }));
+        self.jobs.insert(id, Job::new(description, surroundings, owner, client, parts, now));
+        self.by_client.insert(client, id);
+        self.queue.push_back(id);
+        self.settle(now);
+        Ok(())
+    }
+
+    /// Something from a `storm` after its submission.
+    pub fn handle_request(&mut self, client: ClientId, request: Request, now: Duration) {
+        let Some(job) = self.by_client.get(&client).and_then(|id| self.jobs.get_mut(id)) else { return };
+        let out = &mut self.actions;
+        let kept = match request {
+            Request::Forward(signal) if (1..=64).contains(&signal) => {
+                job.handle_signal(signal, now, out);
+                Ok(())
+            }
+            Request::Forward(_) => Err("it forwards a signal that does not exist"),
+            Request::Input(bytes) => {
+                job.handle_input(bytes, out).map_err(|BeyondCredit| "it sends more input than it may")
+            }
+            Request::OutputTaken { node, bytes } => job
+                .handle_output_taken(node, bytes, out)
+                .map_err(|BeyondCredit| "it has written more output than it got"),
+            Request::Run(_) | Request::Nodes | Request::Status { .. } => {
+                Err("it asks for something else while its job runs")
+            }
+        };
+        if let Err(fault) = kept {
+            self.actions.push_back(Action::CloseClient(client, fault));
+        }
+        self.settle(now);
+    }
+
+    /// The connection of a `storm` is closed.
+    pub fn handle_client_gone(&mut self, client: ClientId, now: Duration) {
+        if let Some(job) = self.by_client.remove(&client).and_then(|id| self.jobs.get_mut(&id)) {
+            job.handle_client_gone(now, &mut self.actions);
+        }
+        self.settle(now);
+    }
+
+    /// A user wants to know what a job does.
+    pub fn handle_status(&mut self, client: ClientId, owner: &Owner, id: JobId, now: Duration) {
+        let refused =
+            |reason: String| Action::Client(client, Reply::Refused { reason, status: STATUS_USAGE });
+        let Some(job) = self.jobs.get_mut(&id) else {
+            return self.actions.push_back(refused(format!(
+                "there is no job {}; storm nodes lists the jobs that run",
+                id.0
+            )));
+        };
+        if owner.uid != 0 && owner.uid != job.owner.uid {
+            return self.actions.push_back(refused(format!("job {} is another user's", id.0)));
+        }
+        self.last_round += 1;
+        job.ask(self.last_round, Purpose::Status(client), now, &mut self.actions);
+        self.settle(now);
+    }
+
+    /// A node manager has said something about a job.
+    pub fn handle_node(&mut self, host: HostId, message: FromNode, now: Duration) {
+        let id = match &message {
+            FromNode::Launcher { job, .. }
+            | FromNode::Output { job, .. }
+            | FromNode::InputTaken { job, .. } => *job,
+            FromNode::Hello { .. } | FromNode::Bound { .. } => return,
+        };
+        // Of a job that was given up, a node may still speak.
+        let Some(job) = self.jobs.get_mut(&id) else { return };
+        let Some(at) = job.parts.iter().position(|part| part.host == host) else { return };
+        let out = &mut self.actions;
+        let kept = match message {
+            FromNode::Launcher { notice, .. } => {
+                job.handle_notice(at, notice, now, out);
+                Ok(())
+            }
+            FromNode::Output { is_error, bytes, .. } => job
+                .handle_output(at, is_error, bytes, out)
+                .map_err(|BeyondCredit| "it sends more output than it may"),
+            FromNode::InputTaken { bytes, closed, .. } => job
+                .handle_input_taken(at, bytes, closed, out)
+                .map_err(|BeyondCredit| "it has passed on more input than it got"),
+            FromNode::Hello { .. } | FromNode::Bound { .. } => Ok(()),
+        };
+        if let Err(fault) = kept {
+            self.actions.push_back(Action::CloseNode(host, fault));
+        }
+        self.settle(now);
+    }
+
+    /// A node is lost; the reason follows on its name.
+    pub fn handle_lost_node(&mut self, host: HostId, reason: &str, now: Duration) {
+        for job in self.jobs.values_mut() {
+            job.handle_lost_node(host, reason, now, &mut self.actions);
+        }
+        self.settle(now);
+    }
+
+    /// The keys of a job's network are there, or cannot be made.
+    pub fn handle_keys(&mut self, job: JobId, keys: Result<Vec<JobNetwork>, String>, now: Duration) {
+        if let Some(job) = self.jobs.get_mut(&job) {
+            job.handle_keys(keys, now, &mut self.actions);
+        }
+        self.settle(now);
+    }
+
+    /// The control network has started a job on all its nodes, or on none.
+    pub fn handle_commit(&mut self, job: JobId, has_started: bool, now: Duration) {
+        if let Some(job) = self.jobs.get_mut(&job) {
+            job.handle_commit(has_started, now, &mut self.actions);
+        }
+        self.settle(now);
+    }
+
+    /// The machine manager is to end: all jobs are ended, and no more are taken.
+    pub fn handle_shutdown(&mut self, now: Duration) {
+        self.is_shutting_down = true;
+        for job in self.jobs.values_mut() {
+            job.handle_shutdown(now, &mut self.actions);
+        }
+        self.settle(now);
+    }
+
+    /// Time has passed.
+    pub fn handle_time(&mut self, now: Duration) {
+        for job in self.jobs.values_mut() {
+            if job.wakes_at().is_some_and(|at| at <= now) {
+                job.handle_time(now, &mut self.actions);
+            }
+        }
+        self.settle(now);
+    }
+
+    /// When [`Jobs::handle_time`] is due.
+    pub fn wakes_at(&self) -> Option<Duration> {
+        self.jobs.values().filter_map(Job::wakes_at).min()
+    }
+
+    /// What follows from what has happened: questions, their answers, slots, and jobs of which nothing is left.
+    fn settle(&mut self, now: Duration) {
+        for job in self.jobs.values_mut() {
+            if let Some(purpose) = job.poll_question(now) {
+                self.last_round += 1;
+                job.ask(self.last_round, purpose, now, &mut self.actions);
+            }
+            while let Some(finished) = job.reports.poll_finished(now) {
+                if let Purpose::Status(client) = finished.purpose {
+                    let text = status_text(job, &finished.report, &finished.silent, now);
+                    self.actions.push_back(Action::Client(client, Reply::Status(text)));
+                }
+                job.handle_report(&finished.purpose, finished.report, now, &mut self.actions);
+            }
+            if job.has_launched()
+                && let Some(slot) = job.slot.take()
+            {
+                self.free_slots.insert(slot);
+                self.actions.push_back(Action::Launched { job: job.id() });
+            }
+        }
+        self.jobs.retain(|_, job| !job.is_over());
+        let jobs = &self.jobs;
+        self.by_client.retain(|_, job| jobs.contains_key(job));
+        self.queue.retain(|id| jobs.get(id).is_some_and(|job| job.phase() == Phase::Queued));
+        while let Some(slot) = self.free_slots.first().copied()
+            && let Some(job) = self.queue.pop_front().and_then(|id| self.jobs.get_mut(&id))
+        {
+            self.free_slots.remove(&slot);
+            job.launch(slot, &mut self.actions);
+        }
+    }
+}
+
+/// What a job does, as its user reads it.
+fn status_text(job: &Job, report: &str, silent: &[usize], now: Duration) -> String {
+    let names: Vec<String> = job.parts.iter().map(|part| part.name.clone()).collect();
+    let ranks = job.description.ranks();
+    let state = match (job.phase(), job.running_since()) {
+        (Phase::Running, Some(since)) => {
+            format!("runs since {:.1} s", now.saturating_sub(since).as_secs_f64())
+        }
+        (Phase::Queued | Phase::Minting | Phase::Preparing | Phase::Committing, _) => {
+            "is being launched".into()
+        }
+        _ => "is ending".into(),
+    };
+    let mut text = format!(
+        "job {} of {}: {ranks} {} on {}, {state}\n",
+        job.id().0,
+        job.owner.name,
+        if ranks == 1 { "rank" } else { "ranks" },
+        hosts_text(&names),
+    );
+    text += report;
+    if !report.is_empty() && !report.ends_with('\n') {
+        text.push('\n');
+    }
+    if !silent.is_empty() {
+        let silent: Vec<String> = silent.iter().filter_map(|at| names.get(*at).cloned()).collect();
+        text += &format!("  no answer from {}\n", hosts_text(&silent));
+    }
+    text
+}

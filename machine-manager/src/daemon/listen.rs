@@ -1,0 +1,477 @@
+//! The doors of the machine manager: TCP with mutual TLS for node managers and remote `storm`s, and a Unix socket for local ones.
+//!
+//! Every connection has a task of its own that reads and writes; what comes is handed to the manager through one bounded channel, so that who sends
+//! much waits. Invariants: nothing is read of a message before the other end has proved who it is; what is no message closes that connection
+//! and nothing else; unfinished handshakes and the connections of one user are bounded.
+
+use super::HostId;
+use super::account;
+use super::jobs::{ClientId, Owner};
+use super::nodes::LinkId;
+use super::outbox::{Outbox, outbox};
+use crate::protocol::{Reply, Request};
+use bcs_core::stream::{Receiver, SecureEnds, StreamError};
+use node_manager::protocol::{FromNode, OUTPUT_CREDIT, ToNode};
+use std::collections::HashMap;
+use std::fs::{self, File, OpenOptions, Permissions};
+use std::io;
+use std::net::IpAddr;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
+use tokio::sync::{Semaphore, mpsc};
+use tokio::time::timeout;
+
+/// The name of the Unix socket in the directory of `[paths] run`.
+pub const SOCKET: &str = "manager.sock";
+/// What names of remote users begin with, in their credentials.
+pub const USER_PREFIX: &str = "user.";
+
+/// How long proving who one is may take, and saying the first thing.
+const HANDSHAKE_LIMIT: Duration = Duration::from_secs(10);
+/// Unfinished handshakes at once.
+const HANDSHAKES: usize = 256;
+/// Connections of one user at once.
+const CONNECTIONS_OF_USER: usize = 256;
+/// How long the other end may take to close when it was told all that there is.
+const LINGER: Duration = Duration::from_secs(2);
+/// How long nothing is accepted when the process has no more descriptors.
+const BREATHER: Duration = Duration::from_millis(100);
+/// What may wait to be sent to a node manager: launches of some large jobs.
+const NODE_BYTES: usize = 256 << 20;
+/// What may wait to be sent to a `storm`, beside the output of its job: a report of the longest kind, and small messages.
+const CLIENT_BYTES: usize = 40 << 20;
+/// What may wait of the output of the largest jobs: no `storm` is so slow for nothing.
+const CLIENT_OUTPUT_BYTES: usize = 1024 * OUTPUT_CREDIT as usize;
+
+/// What comes in through the doors, and from work that was given away.
+#[derive(Debug)]
+pub enum Arrival {
+    /// A node manager has connected and said who it is.
+    Node {
+        /// Its connection.
+        link: LinkId,
+        /// The node.
+        host: HostId,
+        /// What it said first.
+        hello: FromNode,
+        /// The address here that it has reached.
+        reached_at: IpAddr,
+        /// What is to be sent to it.
+        outbox: Outbox,
+    },
+    /// A node manager has said something.
+    NodeSaid(LinkId, HostId, FromNode),
+    /// The connection of a node manager is over; why, as it follows on its name.
+    NodeGone(LinkId, HostId, String),
+    /// A user has asked for something.
+    Client {
+        /// The connection.
+        client: ClientId,
+        /// Who it is.
+        owner: Owner,
+        /// What it asks for.
+        request: Request,
+        /// What is to be sent to it.
+        outbox: Outbox,
+    },
+    /// A user has said something more.
+    ClientSaid(ClientId, Request),
+    /// The connection of a user is over.
+    ClientGone(ClientId),
+    /// Keys for a job's network were made, or not.
+    Keys(bcs_core::JobId, Result<Vec<node_manager::launch::JobNetwork>, String>),
+}
+
+/// Why a door cannot be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum DoorError {
+    /// Another machine manager runs.
+    #[error("another machine manager runs here: it holds {}; end it first", .0.display())]
+    Taken(PathBuf),
+    /// A file or directory of the Unix socket.
+    #[error("cannot {what} {}: {error}", path.display())]
+    File {
+        /// What was to be done with it.
+        what: &'static str,
+        /// Which one.
+        path: PathBuf,
+        /// Why.
+        error: io::Error,
+    },
+    /// The name of the manager's host.
+    #[error(
+        "cannot find the address of the machine manager's host '{host}': {error}; correct cluster.manager in the configuration"
+    )]
+    Name {
+        /// The host.
+        host: String,
+        /// Why.
+        error: io::Error,
+    },
+    /// The port.
+    #[error(
+        "cannot listen on {address}: {error}; is cluster.manager a name of this host, and cluster.port free?"
+    )]
+    Port {
+        /// The address.
+        address: String,
+        /// Why.
+        error: io::Error,
+    },
+}
+
+/// The Unix socket, which is taken away when this is dropped.
+#[derive(Debug)]
+pub struct LocalDoor {
+    path: PathBuf,
+    /// Whoever has it locked is the manager; the kernel unlocks it when the process ends, however it does.
+    _lock: File,
+}
+
+impl LocalDoor {
+    /// Makes this process the one that may open it in this directory, which is made if it is not there.
+    ///
+    /// # Errors
+    /// Another manager lives, or the kernel refuses something.
+    pub fn reserve(run: &Path) -> Result<Self, DoorError> {
+        fs::create_dir_all(run).map_err(failed("make the directory", run))?;
+        let lock_path = run.join("manager.lock");
+        let lock = OpenOptions::new()
+            .create(true)
+            .truncate(false)
+            .write(true)
+            .open(&lock_path)
+            .map_err(failed("open the lock file", &lock_path))?;
+        match rustix::fs::flock(&lock, rustix::fs::FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => Ok(Self { path: run.join(SOCKET), _lock: lock }),
+            Err(rustix::io::Errno::WOULDBLOCK) => Err(DoorError::Taken(lock_path)),
+            Err(error) => Err(failed("lock", &lock_path)(error.into())),
+        }
+    }
+
+    /// Opens it. A socket that a dead manager has left is replaced.
+    ///
+    /// # Errors
+    /// What the kernel refuses.
+    pub fn open(&self) -> Result<UnixListener, DoorError> {
+        let path = &self.path;
+        match fs::remove_file(path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                return Err(failed("replace the socket", path)(error));
+            }
+            _ => {}
+        }
+        let listener = UnixListener::bind(path).map_err(failed("make the socket", path))?;
+        // Who connects is proved by the kernel, so everybody may.
+        fs::set_permissions(path, Permissions::from_mode(0o666))
+            .map_err(failed("open to all users the socket", path))?;
+        Ok(listener)
+    }
+}
+
+fn failed(what: &'static str, path: &Path) -> impl FnOnce(io::Error) -> DoorError {
+    let path = path.to_owned();
+    move |error| DoorError::File { what, path, error }
+}
+
+impl Drop for LocalDoor {
+    fn drop(&mut self) {
+        // A socket that stays behind is replaced by the next manager.
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+/// Listens on all addresses of a host's name.
+///
+/// # Errors
+/// The name has none, or one of them cannot be listened on.
+pub async fn open_ports(host: &str, port: u16) -> Result<Vec<TcpListener>, DoorError> {
+    let no_name = |error| DoorError::Name { host: host.to_owned(), error };
+    let addresses: Vec<_> = tokio::net::lookup_host((host, port)).await.map_err(no_name)?.collect();
+    let mut listeners = Vec::new();
+    let mut last = None;
+    for address in addresses {
+        match TcpListener::bind(address).await {
+            Ok(listener) => listeners.push(listener),
+            Err(error) => last = Some(DoorError::Port { address: address.to_string(), error }),
+        }
+    }
+    // A host may have addresses of a kind that is switched off.
+    match (listeners.is_empty(), last) {
+        (false, _) => Ok(listeners),
+        (true, Some(error)) => Err(error),
+        (true, None) => Err(no_name(io::Error::other("it has no address"))),
+    }
+}
+
+/// Lets others in: what all connections share.
+#[derive(Debug)]
+pub struct Reception {
+    arrivals: mpsc::Sender<Arrival>,
+    hosts: HashMap<String, HostId>,
+    ends: SecureEnds,
+    last: AtomicU64,
+    handshakes: Arc<Semaphore>,
+    users: Arc<Mutex<HashMap<u32, usize>>>,
+}
+
+/// A connection of a user, counted while this lives.
+#[derive(Debug)]
+struct Counted {
+    users: Arc<Mutex<HashMap<u32, usize>>>,
+    uid: u32,
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        let mut users = self.users.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(count) = users.get_mut(&self.uid) {
+            *count -= 1;
+            if *count == 0 {
+                users.remove(&self.uid);
+            }
+        }
+    }
+}
+
+impl Reception {
+    /// For a cluster of these hosts, with the manager's proof of who it is.
+    pub fn new(
+        ends: SecureEnds,
+        hosts: HashMap<String, HostId>,
+        arrivals: mpsc::Sender<Arrival>,
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            arrivals,
+            hosts,
+            ends,
+            last: AtomicU64::new(0),
+            handshakes: Arc::new(Semaphore::new(HANDSHAKES)),
+            users: Arc::default(),
+        })
+    }
+
+    /// Lets in who comes through the Unix socket.
+    pub async fn serve_local(self: Arc<Self>, listener: UnixListener) {
+        loop {
+            match listener.accept().await {
+                Ok((stream, _)) => {
+                    tokio::spawn(self.clone().admit_local(stream));
+                }
+                Err(error) => pause(&error).await,
+            }
+        }
+    }
+
+    /// Lets in who comes through a port.
+    pub async fn serve_port(self: Arc<Self>, listener: TcpListener) {
+        loop {
+            match listener.accept().await {
+                Ok((stream, from)) => match self.handshakes.clone().try_acquire_owned() {
+                    Ok(permit) => {
+                        let reception = self.clone();
+                        tokio::spawn(async move {
+                            if let Err(error) = reception.admit(stream, permit).await {
+                                tracing::info!(%from, "refused a connection: {error}");
+                            }
+                        });
+                    }
+                    Err(_) => {
+                        tracing::warn!(%from, "{HANDSHAKES} handshakes are under way; refused one more")
+                    }
+                },
+                Err(error) => pause(&error).await,
+            }
+        }
+    }
+
+    fn number(&self) -> u64 {
+        self.last.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    fn count(&self, uid: u32) -> Option<Counted> {
+        let mut users = self.users.lock().unwrap_or_else(PoisonError::into_inner);
+        let count = users.entry(uid).or_insert(0);
+        if *count >= CONNECTIONS_OF_USER {
+            return None;
+        }
+        *count += 1;
+        Some(Counted { users: self.users.clone(), uid })
+    }
+
+    async fn admit_local(self: Arc<Self>, stream: UnixStream) {
+        let Ok(proved) = stream.peer_cred() else { return };
+        let (uid, gid) = (proved.uid(), proved.gid());
+        let Some(counted) = self.count(uid) else {
+            return tracing::info!(uid, "refused a connection: {CONNECTIONS_OF_USER} of this user are open");
+        };
+        let Ok(owner) = tokio::task::spawn_blocking(move || account::by_number(uid, gid)).await else {
+            return;
+        };
+        self.serve_client(stream, owner, counted).await;
+    }
+
+    /// Lets in somebody from the network: first the proof of who it is, then what it may be.
+    async fn admit(
+        self: Arc<Self>,
+        stream: TcpStream,
+        permit: tokio::sync::OwnedSemaphorePermit,
+    ) -> Result<(), StreamError> {
+        let reached_at = stream.local_addr()?.ip().to_canonical();
+        let late = |_| StreamError::Stranger(format!("it took more than {} s", HANDSHAKE_LIMIT.as_secs()));
+        let (stream, name) = timeout(HANDSHAKE_LIMIT, self.ends.accept(stream)).await.map_err(late)??;
+        let known = self.hosts.get(&name.to_ascii_lowercase()).copied();
+        match (known, name.strip_prefix(USER_PREFIX)) {
+            (Some(host), _) => self.serve_node(stream, host, reached_at, permit).await,
+            (None, Some(user)) => {
+                let account = user.to_owned();
+                let found = tokio::task::spawn_blocking(move || account::by_name(&account)).await;
+                drop(permit);
+                match found {
+                    Ok(Ok(owner)) => {
+                        let Some(counted) = self.count(owner.uid) else {
+                            let reason =
+                                format!("{CONNECTIONS_OF_USER} connections of user '{user}' are open");
+                            return Err(StreamError::Stranger(reason));
+                        };
+                        self.serve_client(stream, owner, counted).await;
+                        Ok(())
+                    }
+                    Ok(Err(error)) => {
+                        refuse(stream, &Reply::Refused { reason: error.to_string(), status: 1 }).await
+                    }
+                    Err(error) => Err(StreamError::Stranger(error.to_string())),
+                }
+            }
+            (None, None) => {
+                let reason = format!(
+                    "host '{name}' is not in the configuration of the machine manager: add it to [[nodes]] and start the manager again"
+                );
+                tracing::warn!("{reason}");
+                refuse(stream, &ToNode::Refused { reason }).await
+            }
+        }
+    }
+
+    async fn serve_node<S: AsyncRead + AsyncWrite>(
+        &self,
+        stream: S,
+        host: HostId,
+        reached_at: IpAddr,
+        permit: tokio::sync::OwnedSemaphorePermit,
+    ) -> Result<(), StreamError> {
+        let (reader, writer) = tokio::io::split(stream);
+        let mut receiver = Receiver::new(reader);
+        let hello = match timeout(HANDSHAKE_LIMIT, receiver.receive::<FromNode>()).await {
+            Ok(Ok(Some(hello))) => hello,
+            Ok(Err(error)) => return Err(error),
+            Ok(Ok(None)) | Err(_) => return Err(StreamError::Stranger("it says nothing".into())),
+        };
+        drop(permit);
+        let link = LinkId(self.number());
+        let (outbox, outgoing) = outbox(NODE_BYTES);
+        let arrival = Arrival::Node { link, host, hello, reached_at, outbox };
+        if self.arrivals.send(arrival).await.is_err() {
+            return Ok(());
+        }
+        let reading = async {
+            loop {
+                match receiver.receive::<FromNode>().await {
+                    Ok(Some(message)) => {
+                        if self.arrivals.send(Arrival::NodeSaid(link, host, message)).await.is_err() {
+                            break "is not needed any more".to_owned();
+                        }
+                    }
+                    Ok(None) | Err(StreamError::Cut) => {
+                        break "has closed its connection to the machine manager: its node manager has ended"
+                            .into();
+                    }
+                    Err(error) => break format!("has lost its connection to the machine manager: {error}"),
+                }
+            }
+        };
+        let reason = tokio::select! {
+            reason = reading => reason,
+            written = outgoing.write_to(writer) => match written {
+                Ok(()) => "was disconnected by the machine manager".into(),
+                Err(error) => format!("has lost its connection to the machine manager: {error}"),
+            },
+        };
+        let _ = self.arrivals.send(Arrival::NodeGone(link, host, reason)).await;
+        Ok(())
+    }
+
+    async fn serve_client<S: AsyncRead + AsyncWrite>(&self, stream: S, owner: Owner, _counted: Counted) {
+        let client = ClientId(self.number());
+        let (reader, writer) = tokio::io::split(stream);
+        let mut receiver = Receiver::new(reader);
+        let user = owner.name.clone();
+        let request = match timeout(HANDSHAKE_LIMIT, receiver.receive::<Request>()).await {
+            Ok(Ok(Some(request))) => request,
+            Ok(Ok(None)) => return,
+            Ok(Err(error)) => return tracing::info!(user, "closed a connection: {error}"),
+            Err(_) => return tracing::info!(user, "closed a connection on which nothing was asked"),
+        };
+        let (outbox, outgoing) = outbox(CLIENT_BYTES + CLIENT_OUTPUT_BYTES);
+        if self.arrivals.send(Arrival::Client { client, owner, request, outbox }).await.is_err() {
+            return;
+        }
+        let reading = async {
+            loop {
+                match receiver.receive::<Request>().await {
+                    Ok(Some(request)) => {
+                        if self.arrivals.send(Arrival::ClientSaid(client, request)).await.is_err() {
+                            break;
+                        }
+                    }
+                    Ok(None) | Err(StreamError::Cut) => break,
+                    Err(error) => break tracing::info!(user, "closed a connection: {error}"),
+                }
+            }
+        };
+        tokio::pin!(reading);
+        tokio::select! {
+            () = &mut reading => {}
+            written = outgoing.write_to(writer) => {
+                // What the other end has said meanwhile is read, or it might lose the last words: TCP throws away what was not read when
+                // its sender closes with something unread.
+                if written.is_ok() {
+                    let _ = timeout(LINGER, reading).await;
+                }
+            }
+        }
+        let _ = self.arrivals.send(Arrival::ClientGone(client)).await;
+    }
+}
+
+/// Says why somebody is refused, and closes.
+async fn refuse<T, S>(stream: S, message: &T) -> Result<(), StreamError>
+where
+    T: bcs_core::wire::WireMessage
+        + for<'a> rkyv::Serialize<
+            rkyv::api::high::HighSerializer<
+                rkyv::util::AlignedVec,
+                rkyv::ser::allocator::ArenaHandle<'a>,
+                rkyv::rancor::Error,
+            >,
+        >,
+    S: AsyncRead + AsyncWrite + Unpin,
+{
+    let mut stream = stream;
+    let saying = async {
+        bcs_core::stream::send(&mut stream, message).await?;
+        Ok(tokio::io::AsyncWriteExt::shutdown(&mut stream).await?)
+    };
+    timeout(HANDSHAKE_LIMIT, saying).await.unwrap_or(Ok(()))
+}
+
+/// Nobody can be let in right now: most likely there are no more descriptors.
+async fn pause(error: &io::Error) {
+    tracing::warn!("cannot accept a connection: {error}");
+    tokio::time::sleep(BREATHER).await;
+}

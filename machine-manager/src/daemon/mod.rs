@@ -1,0 +1,42 @@
+//! The Machine Manager of a cluster, as a daemon (paper, §4.1; design §2, §6): it knows which nodes are alive, gives them jobs, and tells users
+//! how these ended.
+//!
+//! ```text
+//!  storm ── Unix socket, or TLS ──► listen ─┐                      ┌─► outbox ──► storm
+//!  node managers ────────── TLS ──► listen ─┴─► server ─► jobs ────┴─► outbox ──► node managers
+//!                                                 │  ▲
+//!                                                 ▼  │ beats, deaths, starts of jobs
+//!                                     control network (QUIC): control, view
+//! ```
+//!
+//! `jobs` and `view` decide and do nothing; `server`, `listen` and `control` do and decide nothing. All state is that of one task, so nothing
+//! is locked, and that task never waits for anybody: connections have tasks of their own with bounded queues, and what takes long is given away.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `listen` | the doors: who is let in, and as whom |
+//! | `outbox` | what waits to be sent on a connection |
+//! | `nodes` | the nodes, and who of them is connected |
+//! | [`view`] | sets of nodes with a control network, and who of them is alive |
+//! | `control` | this manager's end of that network |
+//! | [`jobs`] | the jobs |
+//! | `account` | local accounts |
+//! | `server` | the task that all this meets in |
+
+mod account;
+mod control;
+pub mod jobs;
+mod listen;
+mod nodes;
+mod notify;
+mod outbox;
+mod server;
+pub mod view;
+
+pub use control::{ControlError, MANAGER};
+pub use listen::{DoorError, SOCKET, USER_PREFIX};
+pub use server::{DaemonError, run};
+
+/// A host of the configuration, by its place there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct HostId(pub u32);

@@ -1,0 +1,324 @@
+//! Views: sets of nodes with a control network of their own, and who of them is alive (paper, §4.1; design §6).
+//!
+//! An engine without I/O. Nodes that join within [`GATHER`] make one view. What is dead in a network stays dead, so a node that comes back makes
+//! a new one. In each heartbeat period the beat is put to all living nodes, and a Compare-And-Write asks whether all have it. When that
+//! is not answered within a period, whoever has not been heard of for as many periods as may be missed is dead. Operations on sets that hold a
+//! silent node wait for it, and so would questions to single nodes behind them; what is looked at is therefore whether anything arrives on
+//! the link of each node, on which its end acknowledges and keeps alive whatever the primitives wait for.
+//!
+//! ```text
+//!  node:   joining ──(a view with it is open, its link is up)──► up ──► gone
+//!  view:   gathering ─► binding ─► open, linking ─► beating
+//! ```
+//!
+//! Invariants: at most one view is being formed; view numbers grow; a view opens only while no Compare-And-Write that starts a job is under way.
+
+use super::HostId;
+use bcs_core::{NodeId, NodeSet};
+use std::collections::VecDeque;
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+/// Nodes that join within this time make one view.
+pub const GATHER: Duration = Duration::from_millis(20);
+/// How long a node may take to bind its end of a view's network, and then to bring up its link.
+pub const JOIN_LIMIT: Duration = Duration::from_secs(10);
+
+/// What is to be done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// Bind an end of the network of a new view here, and tell these nodes to.
+    Bind {
+        /// The view.
+        view: u64,
+        /// Its nodes.
+        hosts: Vec<HostId>,
+    },
+    /// Tell the nodes of a view who its members are, connect, and leave the last view.
+    Open {
+        /// The view.
+        view: u64,
+        /// Its nodes, by number from 1, and where they listen.
+        roster: Vec<(HostId, String)>,
+    },
+    /// Put this beat to these nodes of the open view, and ask whether all have it.
+    Beat {
+        /// The number of the beat.
+        beat: u64,
+        /// The nodes.
+        nodes: NodeSet,
+    },
+    /// The node takes part in the control network.
+    Up(HostId),
+    /// The node is dead; why, as it follows on its name. It has been taken out.
+    Lose(HostId, String),
+}
+
+/// How nodes are watched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Heartbeat {
+    /// The time between two beats.
+    pub period: Duration,
+    /// How many of them a node may miss.
+    pub missed: u32,
+}
+
+impl Heartbeat {
+    /// A node that is not heard of for so long is dead.
+    pub fn limit(&self) -> Duration {
+        self.period * self.missed
+    }
+}
+
+/// A view that is being formed.
+#[derive(Debug)]
+struct Forming {
+    view: u64,
+    since: Duration,
+    addresses: BTreeMap<HostId, Option<String>>,
+}
+
+/// A living node of the open view.
+#[derive(Debug)]
+struct Living {
+    node: NodeId,
+    /// When something of it was heard last; nothing until its link is up.
+    heard: Option<Duration>,
+}
+
+/// The open view.
+#[derive(Debug)]
+struct Open {
+    since: Duration,
+    living: BTreeMap<HostId, Living>,
+    beat: u64,
+    next_beat: Duration,
+    /// Since when the last beat waits for its answer.
+    unanswered: Option<Duration>,
+}
+
+/// The views of the cluster.
+#[derive(Debug)]
+pub struct Views {
+    heartbeat: Heartbeat,
+    last_view: u64,
+    /// Connected nodes.
+    connected: BTreeSet<HostId>,
+    /// Since when some of them are in no view.
+    gathering: Option<Duration>,
+    forming: Option<Forming>,
+    open: Option<Open>,
+    looked: Duration,
+    actions: VecDeque<Action>,
+}
+
+impl Views {
+    /// No nodes.
+    pub fn new(heartbeat: Heartbeat) -> Self {
+        Self {
+            heartbeat,
+            last_view: 0,
+            connected: BTreeSet::new(),
+            gathering: None,
+            forming: None,
+            open: None,
+            looked: Duration::ZERO,
+            actions: VecDeque::new(),
+        }
+    }
+
+    /// The next thing to do.
+    pub fn poll_action(&mut self) -> Option<Action> {
+        self.actions.pop_front()
+    }
+
+    /// A node has connected.
+    pub fn handle_joined(&mut self, host: HostId, now: Duration) {
+        self.connected.insert(host);
+        self.gathering.get_or_insert(now);
+    }
+
+    /// A node has gone, or its end is known from elsewhere.
+    pub fn handle_gone(&mut self, host: HostId) {
+        self.connected.remove(&host);
+        if let Some(forming) = &mut self.forming {
+            forming.addresses.remove(&host);
+        }
+        if let Some(open) = &mut self.open {
+            open.living.remove(&host);
+        }
+    }
+
+    /// A node has bound its end of a view's network.
+    pub fn handle_bound(&mut self, host: HostId, view: u64, address: String) {
+        if let Some(forming) = self.forming.as_mut().filter(|forming| forming.view == view)
+            && let Some(known) = forming.addresses.get_mut(&host)
+        {
+            *known = Some(address);
+        }
+    }
+
+    /// Something of a node has been heard on its link of the open view.
+    pub fn handle_heard(&mut self, host: HostId, now: Duration) {
+        let Some(living) = self.open.as_mut().and_then(|open| open.living.get_mut(&host)) else { return };
+        if living.heard.replace(now).is_none() {
+            self.actions.push_back(Action::Up(host));
+        }
+    }
+
+    /// The last beat is answered: all have it, or somebody has died.
+    pub fn handle_answer(&mut self) {
+        if let Some(open) = &mut self.open {
+            open.unanswered = None;
+        }
+    }
+
+    /// The connected nodes.
+    pub fn connected(&self) -> Vec<HostId> {
+        self.connected.iter().copied().collect()
+    }
+
+    /// Whether a node takes part in the open view.
+    pub fn is_up(&self, host: HostId) -> bool {
+        self.node_of(host).is_some()
+    }
+
+    /// The number of a node in the open view, if it takes part.
+    pub fn node_of(&self, host: HostId) -> Option<NodeId> {
+        let living = self.open.as_ref()?.living.get(&host)?;
+        living.heard.map(|_| living.node)
+    }
+
+    /// When something of a node was heard last.
+    pub fn heard_of(&self, host: HostId) -> Option<Duration> {
+        self.open.as_ref()?.living.get(&host)?.heard
+    }
+
+    /// Whether a view waits to be opened: nothing should be begun on the last one.
+    pub fn is_changing(&self) -> bool {
+        self.forming.is_some()
+    }
+
+    /// Time has passed, and what has arrived by now was heard. A view that waits is opened only if it `may_open`.
+    pub fn handle_time(&mut self, now: Duration, may_open: bool) {
+        let paused = now.saturating_sub(self.looked).saturating_sub(self.heartbeat.period);
+        self.looked = now;
+        if !paused.is_zero() {
+            self.forgive(paused, now);
+        }
+        self.form(now, may_open);
+        self.watch(now);
+    }
+
+    /// When [`Views::handle_time`] is due.
+    pub fn wakes_at(&self) -> Option<Duration> {
+        let gathering = self.gathering.filter(|_| self.forming.is_none()).map(|since| since + GATHER);
+        let forming = self.forming.as_ref().map(|forming| forming.since + JOIN_LIMIT);
+        let open =
+            self.open.as_ref().filter(|open| !open.living.is_empty()).map(|open| match open.unanswered {
+                // While somebody is silent, look often: what decides is when it was heard last.
+                Some(since) => (since + self.heartbeat.period).max(self.looked + self.heartbeat.period / 8),
+                None => open.next_beat,
+            });
+        [gathering, forming, open].into_iter().flatten().min()
+    }
+
+    /// This process itself was not running for a while: nobody could be heard then.
+    fn forgive(&mut self, paused: Duration, now: Duration) {
+        let later = |at: &mut Duration| *at = (*at + paused).min(now);
+        if let Some(forming) = &mut self.forming {
+            later(&mut forming.since);
+        }
+        if let Some(open) = &mut self.open {
+            later(&mut open.since);
+            open.living.values_mut().filter_map(|living| living.heard.as_mut()).for_each(later);
+            if let Some(since) = &mut open.unanswered {
+                later(since);
+            }
+        }
+    }
+
+    fn form(&mut self, now: Duration, may_open: bool) {
+        if self.forming.is_none() && self.gathering.is_some_and(|since| now >= since + GATHER) {
+            self.gathering = None;
+            self.last_view += 1;
+            let addresses = self.connected.iter().map(|host| (*host, None)).collect();
+            self.forming = Some(Forming { view: self.last_view, since: now, addresses });
+            if !self.connected.is_empty() {
+                let hosts = self.connected.iter().copied().collect();
+                self.actions.push_back(Action::Bind { view: self.last_view, hosts });
+            }
+        }
+        let Some(forming) = &self.forming else { return };
+        if now >= forming.since + JOIN_LIMIT {
+            let late: Vec<HostId> =
+                forming.addresses.iter().filter(|(_, at)| at.is_none()).map(|(host, _)| *host).collect();
+            late.into_iter().for_each(|host| {
+                self.lose(
+                    host,
+                    format!("did not join the control network within {} s", JOIN_LIMIT.as_secs()),
+                );
+            });
+        }
+        let Some(forming) = self.forming.take_if(|forming| {
+            forming.addresses.is_empty() || (may_open && forming.addresses.values().all(Option::is_some))
+        }) else {
+            return;
+        };
+        let roster: Vec<(HostId, String)> =
+            forming.addresses.into_iter().filter_map(|(host, address)| Some((host, address?))).collect();
+        if roster.is_empty() {
+            return;
+        }
+        let living = roster
+            .iter()
+            .zip(1..)
+            .map(|((host, _), node)| (*host, Living { node: NodeId(node), heard: None }))
+            .collect();
+        let next_beat = now + self.heartbeat.period;
+        self.open = Some(Open { since: now, living, beat: 0, next_beat, unanswered: None });
+        self.actions.push_back(Action::Open { view: forming.view, roster });
+    }
+
+    fn watch(&mut self, now: Duration) {
+        let Heartbeat { period, .. } = self.heartbeat;
+        let limit = self.heartbeat.limit();
+        let Some(open) = &mut self.open else { return };
+        let is_late = now >= open.since + JOIN_LIMIT;
+        let is_stuck = open.unanswered.is_some_and(|since| now >= since + period);
+        let silent: Vec<(HostId, String)> = open
+            .living
+            .iter()
+            .filter_map(|(host, living)| match living.heard {
+                None if is_late => {
+                    let limit = JOIN_LIMIT.as_secs();
+                    Some((
+                        *host,
+                        format!("could not be reached over UDP within {limit} s, though it is connected"),
+                    ))
+                }
+                Some(heard) if is_stuck && now >= heard + limit => {
+                    Some((*host, format!("does not answer since {:.1} s", (now - heard).as_secs_f64())))
+                }
+                _ => None,
+            })
+            .collect();
+        silent.into_iter().for_each(|(host, reason)| self.lose(host, reason));
+        let Some(open) = &mut self.open else { return };
+        if open.unanswered.is_none() && now >= open.next_beat {
+            let up = open.living.values().filter(|living| living.heard.is_some());
+            let nodes: NodeSet = up.map(|living| living.node).collect();
+            open.next_beat = (open.next_beat + period).max(now);
+            if !nodes.is_empty() {
+                open.beat += 1;
+                open.unanswered = Some(now);
+                self.actions.push_back(Action::Beat { beat: open.beat, nodes });
+            }
+        }
+    }
+
+    fn lose(&mut self, host: HostId, reason: String) {
+        self.handle_gone(host);
+        self.actions.push_back(Action::Lose(host, reason));
+    }
+}

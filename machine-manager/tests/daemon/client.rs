@@ -1,0 +1,149 @@
+//! A `storm` that says what it likes.
+
+use super::cluster::{BOUND, Cluster};
+use bcs_core::stream::{self, Receiver};
+use bcs_core::{JobId, Placement};
+use machine_manager::protocol::{NodeRow, NodeState, Reply, Request, Submission, Wish};
+use node_manager::launch::Surroundings;
+use node_manager::{Application, Job, NicSettings, Recording, StdinTo, Verdict};
+use std::time::{Duration, Instant};
+use tokio::io::AsyncWriteExt;
+use tokio::net::UnixStream;
+use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::runtime::Runtime;
+use tokio::time::timeout;
+
+pub struct Client {
+    runtime: Runtime,
+    receiver: Receiver<OwnedReadHalf>,
+    writer: OwnedWriteHalf,
+}
+
+pub fn runtime() -> Runtime {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap()
+}
+
+impl Client {
+    pub fn connect(cluster: &Cluster) -> Self {
+        let runtime = runtime();
+        let (reader, writer) = runtime.block_on(UnixStream::connect(cluster.socket())).unwrap().into_split();
+        Self { runtime, receiver: Receiver::new(reader), writer }
+    }
+
+    /// Asks for something, on a connection of its own.
+    pub fn ask(cluster: &Cluster, request: &Request) -> Self {
+        let mut client = Self::connect(cluster);
+        client.say(request);
+        client
+    }
+
+    pub fn say(&mut self, request: &Request) {
+        // Who has been told all that there is to say may close the connection.
+        let _ = self.runtime.block_on(stream::send(&mut self.writer, request));
+    }
+
+    pub fn say_bytes(&mut self, bytes: &[u8]) {
+        // It may be closed by now, which is what is tested.
+        let _ = self.runtime.block_on(self.writer.write_all(bytes));
+    }
+
+    /// The next reply; none when the manager has closed the connection.
+    pub fn reply(&mut self) -> Option<Reply> {
+        let receiving = async { timeout(BOUND, self.receiver.receive()).await };
+        self.runtime.block_on(receiving).expect("no reply in a minute").unwrap_or_default()
+    }
+
+    /// Skips what the user may know, and answers with the job and its hosts.
+    pub fn accepted(&mut self) -> (JobId, Vec<String>) {
+        match self.reply() {
+            Some(Reply::Accepted { job, hosts }) => (job, hosts),
+            other => panic!("not accepted: {other:?}"),
+        }
+    }
+
+    /// Reads to the end of the job: what came on the standard output, all remarks, and the verdict. What came counts as written at once.
+    pub fn finish(&mut self) -> (String, Vec<String>, Verdict) {
+        let (mut output, mut remarks) = (Vec::new(), Vec::new());
+        loop {
+            match self.reply() {
+                Some(Reply::Output { node, bytes, .. }) => {
+                    self.say(&Request::OutputTaken { node, bytes: bytes.len() as u32 });
+                    output.extend(bytes);
+                }
+                Some(Reply::Remark(text)) => remarks.push(text),
+                Some(Reply::InputTaken { .. }) => {}
+                Some(Reply::Over(verdict)) => {
+                    assert_eq!(self.reply(), None, "nothing comes after the verdict");
+                    return (String::from_utf8(output).unwrap(), remarks, verdict);
+                }
+                other => panic!("the job has no end: {other:?}"),
+            }
+        }
+    }
+}
+
+pub fn nodes(cluster: &Cluster) -> Vec<NodeRow> {
+    match Client::ask(cluster, &Request::Nodes).reply() {
+        Some(Reply::Nodes(rows)) => rows,
+        other => panic!("no nodes: {other:?}"),
+    }
+}
+
+/// Waits until exactly these hosts are up.
+pub fn wait_until_up(cluster: &Cluster, hosts: &[&str]) {
+    wait_until(cluster, &format!("up: {hosts:?}"), |rows| {
+        let up = rows.iter().filter(|row| row.state == NodeState::Up).map(|row| row.host.as_str());
+        up.collect::<Vec<_>>() == hosts
+    });
+}
+
+pub fn wait_until(cluster: &Cluster, what: &str, done: impl Fn(&[NodeRow]) -> bool) {
+    let until = Instant::now() + BOUND;
+    loop {
+        let rows = nodes(cluster);
+        if done(&rows) {
+            return;
+        }
+        assert!(Instant::now() < until, "not in a minute: {what}; {rows:?}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// A job whose ranks run a script of the shell, as `storm` would submit it.
+pub fn shell(ranks: u32, script: &str, wish: Wish) -> Submission {
+    let application = Application {
+        ranks,
+        program: "/bin/sh".into(),
+        arguments: vec!["-c".into(), script.into()],
+        environment: vec![],
+        working_directory: None,
+    };
+    let job = Job {
+        id: JobId(0),
+        run: String::new(),
+        applications: vec![application],
+        placement: Placement::one_node(ranks),
+        labels: false,
+        stdin: StdinTo::Rank(bcs_core::Rank(0)),
+        timeout: None,
+        nic: NicSettings::default(),
+        type_check: None,
+        binding: Default::default(),
+        recording: Recording::default(),
+        library_directory: None,
+    };
+    let surroundings = Surroundings {
+        environment: vec![("PATH".into(), "/usr/bin:/bin".into())],
+        directory: "/tmp".into(),
+        umask: 0o022,
+    };
+    Submission { job, wish, surroundings }
+}
+
+pub fn run(cluster: &Cluster, ranks: u32, wish: Wish) -> Client {
+    Client::ask(cluster, &Request::Run(Box::new(shell(ranks, "true", wish))))
+}
+
+pub fn on_nodes(nodes: u32) -> Wish {
+    Wish { nodes: Some(nodes), ..Wish::default() }
+}

@@ -1,0 +1,122 @@
+//! A cluster in a directory of its own: keys, a configuration, and a machine manager that ends with it.
+
+use bcs_core::{Authority, Credential};
+use std::fs;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+
+/// Nothing in these tests may take longer.
+pub const BOUND: Duration = Duration::from_secs(60);
+
+pub struct Cluster {
+    directory: TempDir,
+    pub authority: Authority,
+    pub address: SocketAddr,
+    pub manager: Option<Child>,
+}
+
+/// An address of this machine that nobody else uses: a port that was free a moment ago may not be any more.
+fn own_address() -> Ipv4Addr {
+    static LAST: AtomicU8 = AtomicU8::new(0);
+    let [.., high, low] = std::process::id().to_be_bytes();
+    Ipv4Addr::new(127, high | 0x80, low, LAST.fetch_add(1, Ordering::Relaxed) + 1)
+}
+
+/// Hosts that may miss so many heartbeats of 100 ms before they are dead: a machine that is busy with other things must not look like one that is.
+pub const PATIENT: u32 = 100;
+
+impl Cluster {
+    /// A machine manager for these hosts.
+    pub fn start(hosts: &str, missed: u32) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let keys = directory.path().join("keys");
+        fs::create_dir(&keys).unwrap();
+        let authority = Authority::new("test").unwrap();
+        authority.issue("manager").unwrap().store(&keys.join("manager.pem")).unwrap();
+        let address = own_address();
+        let (run, state) = (directory.path().join("run"), directory.path().join("state"));
+        let text = format!(
+            "[cluster]\nname = \"test\"\nmanager = \"{address}\"\n\
+             [[nodes]]\nhosts = \"{hosts}\"\ncores = 2\n[heartbeat]\nperiod = \"100ms\"\nmissed = {missed}\n\
+             [paths]\nrun = {run:?}\nstate = {state:?}\nkeys = {keys:?}\n",
+        );
+        fs::write(directory.path().join("cluster.toml"), text).unwrap();
+        let address = SocketAddr::new(address.into(), 7410);
+        let mut cluster = Self { directory, authority, address, manager: None };
+        cluster.start_manager();
+        cluster
+    }
+
+    pub fn socket(&self) -> PathBuf {
+        self.directory.path().join("run/manager.sock")
+    }
+
+    pub fn command(&self) -> Command {
+        let mut command = Command::new(assert_cmd::cargo::cargo_bin!("machine-manager"));
+        command.arg("--config").arg(self.directory.path().join("cluster.toml"));
+        command.args(["--log", "debug"]).stdin(Stdio::null());
+        command
+    }
+
+    /// Starts the manager, and waits until it is ready.
+    pub fn start_manager(&mut self) {
+        let log = fs::OpenOptions::new().create(true).append(true).open(self.log_path()).unwrap();
+        self.manager = Some(self.command().stderr(log).spawn().unwrap());
+        let until = Instant::now() + BOUND;
+        while std::os::unix::net::UnixStream::connect(self.socket()).is_err() {
+            assert!(Instant::now() < until, "the manager is not ready: {}", self.log());
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    fn log_path(&self) -> PathBuf {
+        self.directory.path().join("log")
+    }
+
+    pub fn log(&self) -> String {
+        fs::read_to_string(self.log_path()).unwrap_or_default()
+    }
+
+    pub fn credential(&self, name: &str) -> Credential {
+        self.authority.issue(name).unwrap()
+    }
+
+    pub fn signal(&self, signal: i32) {
+        let pid = self.manager.as_ref().unwrap().id() as i32;
+        // SAFETY: a signal to a child that has not been waited for.
+        assert_eq!(unsafe { libc::kill(pid, signal) }, 0);
+    }
+
+    /// Waits for the end of the manager, and answers with its exit code.
+    pub fn wait(&mut self) -> Option<i32> {
+        let mut manager = self.manager.take().unwrap();
+        let until = Instant::now() + BOUND;
+        loop {
+            if let Some(status) = manager.try_wait().unwrap() {
+                return status.code();
+            }
+            if Instant::now() > until {
+                let _ = manager.kill();
+                let _ = manager.wait();
+                panic!("the manager does not end: {}", self.log());
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        if let Some(mut manager) = self.manager.take() {
+            let _ = manager.kill();
+            let _ = manager.wait();
+        }
+        if std::thread::panicking() {
+            eprintln!("the manager's log:\n{}", self.log());
+        }
+    }
+}
