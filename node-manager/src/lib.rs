@@ -1,4 +1,4 @@
-//! The Node Manager and the program launcher of a job on one node (paper, §4.1).
+//! The Node Manager and the program launcher (paper, §4.1).
 //!
 //! The Machine Manager describes a [`Job`] and gives it to the [`NodeManager`], which forks the
 //! [`launcher`] for it. The launcher starts the ranks, each in a process group of its own, hosts their
@@ -9,6 +9,9 @@
 //!        ◄──── notices ────┘   │ watches: ends, output, input, the NIC's alarm, signals
 //!        ───── signals ───►    │
 //! ```
+//!
+//! On a cluster a node manager executes the launcher instead, as the job's user (`program-launcher`), and tells it its job over the same socket; the
+//! launchers of a job on several nodes join its network before they start ranks, and their NICs go on until no rank is left anywhere.
 //!
 //! The invariant of the crate: no process, file or memory of a job outlives it, however it ends. Each
 //! of `storm` and the launcher adopts the orphans below it, and each notices at once when the other is
