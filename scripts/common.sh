@@ -32,6 +32,7 @@ need() {
       venv) packages+=(python3-venv) ;;
       python-headers) packages+=(python3-dev) ;;
       libclang) packages+=(libclang-dev) ;;
+      ip) packages+=(iproute2) ;;
       *) packages+=("$tool") ;;
     esac
   done

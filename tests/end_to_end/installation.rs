@@ -46,6 +46,7 @@ fn everything_that_users_look_for_is_in_its_place() {
         "bin/mpiexec",
         "bin/mpirun",
         "bin/mds",
+        "bin/machine-manager",
         "bin/node-manager",
         "libexec/bcs-mpi/program-launcher",
         "lib/systemd/system/node-manager.service",

@@ -8,6 +8,7 @@
 
 mod answers;
 mod bad_input;
+mod cluster;
 mod endings;
 mod installation;
 mod monitoring;

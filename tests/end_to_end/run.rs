@@ -51,6 +51,13 @@ impl fmt::Debug for Ended {
 }
 
 impl Ended {
+    /// Of a command that others have run.
+    pub fn of(command: &str, output: &std::process::Output) -> Self {
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        let (stdout, stderr) = (text(&output.stdout), text(&output.stderr));
+        Self { command: command.to_owned(), status: output.status, stdout, stderr }
+    }
+
     /// The exit code, or 128 and the signal, as a shell sees it.
     pub fn code(&self) -> i32 {
         self.status.code().unwrap_or_else(|| 128 + self.status.signal().unwrap_or_default())
