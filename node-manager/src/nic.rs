@@ -46,7 +46,7 @@ impl JobNic {
             slice: job.nic.slice,
             arithmetic: job.nic.arithmetic,
             cross_memory: job.nic.cross_memory && cross_memory_refusal.is_none(),
-            emds: job.recording.slices.clone(),
+            emds: job.recording.slices.clone().filter(|emds| emds.nodes.contains(node.0)),
             nic_core: job.nic.core,
         };
         let host = NicHost::create(&config).map_err(|error| match getrlimit(Resource::Fsize).current {

@@ -154,7 +154,10 @@ impl<'a> Launcher<'a> {
                 self.control.send(&Notice::Started(pids));
             }
             Ok(()) => {}
-            Err(verdict) => {
+            Err(mut verdict) => {
+                if let Verdict::NotStarted { message, .. } = &mut verdict {
+                    self.prepared.name_host(message);
+                }
                 self.lifecycle.ranks_missing(self.ranks.len() as u32);
                 self.act(Event::Struck(verdict));
                 if self.network.is_some() {

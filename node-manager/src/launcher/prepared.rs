@@ -69,6 +69,13 @@ impl<'a> Prepared<'a> {
         self.hosts.get(node.index()).map_or("", String::as_str)
     }
 
+    /// Puts the name of this node before a message that does not tell it, in a job on several.
+    pub(super) fn name_host(&self, message: &mut String) {
+        if self.spans_nodes() && !message.contains(self.host()) {
+            *message = format!("on {}: {message}", self.host());
+        }
+    }
+
     /// Whether the job has ranks on other nodes, too.
     pub(super) fn spans_nodes(&self) -> bool {
         self.job.placement.nodes() > 1

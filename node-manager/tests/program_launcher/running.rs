@@ -1,11 +1,15 @@
 //! Jobs that go well: what their ranks have around them, and who is told what.
 
 use crate::managers::*;
-use bcs_core::Rank;
+use bcs_core::{Rank, SliceLength};
+use mds::EmdsConfig;
+use mds::config::Selection;
+use mds::trace::Trace;
 use nic_emu::hang::{self, JobState, RankState};
 use node_manager::control::{Command, Notice};
 use node_manager::job::StdinTo;
 use std::process;
+use std::time::Duration;
 
 #[test]
 fn a_job_on_one_node_runs_as_its_user_would() {
@@ -25,12 +29,32 @@ fn a_job_on_one_node_runs_as_its_user_would() {
 #[test]
 fn ranks_of_three_nodes_find_each_other() {
     let rounds = 20;
-    let program = application(4, node_rank(), &["ring", &rounds.to_string()]);
-    let mut job = launch(&job(vec![program], &[0, 1, 2, 1]));
-    let pids = job.start();
-    assert_eq!(pids.iter().map(Vec::len).collect::<Vec<_>>(), [1, 2, 1]);
+    for slice in [SliceLength::Elastic, SliceLength::Fixed(Duration::from_millis(1))] {
+        let program = application(4, node_rank(), &["ring", &rounds.to_string()]);
+        let mut description = job(vec![program], &[0, 1, 2, 1]);
+        description.nic.slice = slice;
+        let mut job = launch(&description);
+        let pids = job.start();
+        assert_eq!(pids.iter().map(Vec::len).collect::<Vec<_>>(), [1, 2, 1]);
+        job.succeed();
+        assert_eq!(job.nodes[0].stdout(), format!("sum {}\n", rounds * (1 + 2 + 3)));
+    }
+}
+
+#[test]
+fn slices_are_recorded_by_the_nodes_that_were_asked_for() {
+    let place = tempfile::tempdir().unwrap();
+    let mut description = job(vec![application(3, node_rank(), &["ring", "5"])], &[0, 1, 2]);
+    let nodes = Selection::Ranges(vec![0..=0, 2..=2]);
+    description.recording.slices = Some(EmdsConfig { nodes, ..EmdsConfig::default() });
+    description.recording.trace_directory = Some(place.path().join("trace"));
+    let mut job = launch(&description);
+    job.start();
     job.succeed();
-    assert_eq!(job.nodes[0].stdout(), format!("sum {}\n", rounds * (1 + 2 + 3)));
+    let trace = Trace::read(&place.path().join("trace")).unwrap();
+    let recorded: Vec<_> = trace.emds.iter().map(|file| (file.node.node, file.node.host.clone())).collect();
+    assert_eq!(recorded, [(0, host(0)), (2, host(2))]);
+    assert!(trace.emds.iter().all(|file| !file.tables[0].slices.is_empty()), "{trace:?}");
 }
 
 #[test]
