@@ -4,7 +4,7 @@ import sys
 import time
 import unittest
 
-from mpibench import goals, measure, plan
+from mpibench import goals, implementations, measure, plan
 from mpibench.measure import Results, Row
 
 
@@ -32,8 +32,16 @@ class Driver(unittest.TestCase):
         self.assertTrue(goals.GOALS["overlap", 2, 65536].met(0.0, None))
 
     def test_every_goal_is_measured_by_the_default_run(self):
-        measured = {(c.kernel, c.ranks) for c in plan.make_plan(False, None, None).cases}
+        plans = plan.make_plan(False, None, None), plan.make_host_plan(False, None, None)
+        measured = {(c.row, c.ranks) for p in plans for c in p.cases}
         self.assertEqual({(kernel, ranks) for kernel, ranks, _ in goals.GOALS} - measured, set())
+
+    def test_ranks_are_spread_evenly_over_hosts_whoever_launches_them(self):
+        self.assertEqual(implementations.hosts_of("ours", 2, 8), ["--host", "c0,c1", "--ppn", "4"])
+        self.assertEqual(implementations.hosts_of("openmpi", 2, 8)[-2:], ["--host", "c0:4,c1:4"])
+        self.assertEqual(implementations.hosts_of("mpich", 2, 8)[-4:], ["-hosts", "c0,c1", "-ppn", "4"])
+        for case in plan.make_host_plan(False, None, None).cases:
+            self.assertEqual(case.ranks % case.hosts, 0, case.title)
 
     def test_only_selects_kernels(self):
         cases = plan.make_plan(True, ["latency", "barrier"], None).cases

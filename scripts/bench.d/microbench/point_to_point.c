@@ -4,7 +4,9 @@
  * of ranks talks. */
 #include "bench.h"
 
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { TAG_PING = 1, TAG_PONG, TAG_WINDOW, TAG_ACK, TAG_EXCHANGE, TAG_PERSISTENT };
 
@@ -135,6 +137,33 @@ static double gigabytes_a_second(const struct context *c, long iterations, doubl
     return (double)iterations * c->window * (double)c->bytes / seconds / 1e9;
 }
 
+/* ---- processor: what a message of such windows takes of the machine's processors, whoever uses them: ranks, daemons, the kernel ---- */
+
+/* Seconds that all processors have been busy since the machine was started; 0 where that is not told. */
+static double busy_seconds(void)
+{
+    FILE *file = fopen("/proc/stat", "r");
+    long long user, nice, system, idle, waiting, interrupts, late;
+    int found = file ? fscanf(file, "cpu %lld %lld %lld %lld %lld %lld %lld", &user, &nice, &system, &idle, &waiting,
+                              &interrupts, &late)
+                     : 0;
+    if (file)
+        fclose(file);
+    return found == 7 ? (double)(user + nice + system + interrupts + late) / (double)sysconf(_SC_CLK_TCK) : 0;
+}
+
+static double processor_run(struct context *c, long iterations)
+{
+    double before = busy_seconds();
+    windows_run(c, iterations);
+    return busy_seconds() - before;
+}
+
+static double microseconds_a_message(const struct context *c, long iterations, double seconds)
+{
+    return seconds / (double)iterations / c->window * 1e6;
+}
+
 /* ---- blocking: mean time in one blocking exchange that starts at a random moment ----
  *
  * Both ranks compute for the same random time, so that their calls fall anywhere in a time slice, then
@@ -215,6 +244,9 @@ const struct kernel point_to_point_kernels[] = {
     {"bandwidth", "non-blocking messages in windows (64 up to 64 KB, then 4 MB in flight, at least 2)",
      "GB/s", 2, bandwidth_sizes, COUNT(bandwidth_sizes), 1, one_message, one_window, windows_check,
      windows_run, gigabytes_a_second},
+    {"processor", "the same as rate: processor time that the whole machine spends on a message; wants --repetition 1", "us",
+     2, eight_bytes, COUNT(eight_bytes), 1, one_message, one_window, windows_check, processor_run,
+     microseconds_a_message},
     {"blocking", "one blocking exchange that starts at a random moment (--phase); mean time in the call",
      "us", 2, eight_bytes, COUNT(eight_bytes), 1, one_message, one_message, blocking_check, blocking_run,
      microseconds_each},

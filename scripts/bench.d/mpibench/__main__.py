@@ -8,12 +8,14 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import nullcontext
 from pathlib import Path
 
+from .hosts import cluster
 from .implementations import PEERS, Implementation, SetupError, build, ours, peer, virtual_environment
 from .measure import Results, measure
 from .modes import measure_modes
-from .plan import KERNELS, make_plan
+from .plan import HOST_KERNELS, KERNELS, make_host_plan, make_plan
 from .report import as_json, commit, machine, print_table
 
 REPOSITORY = Path(__file__).resolve().parents[3]
@@ -44,9 +46,17 @@ def read_options() -> argparse.Namespace:
         description="Measures our MPI, MPICH and Open MPI side by side, alternating in one run.",
         epilog=f"kernels: {', '.join(KERNELS)}",
     )
+    parser.add_argument(
+        "--hosts",
+        action="store_true",
+        help="measure between hosts instead: 16 of them, which scripts/cluster makes as network namespaces and removes (root)",
+    )
     parser.add_argument("--quick", action="store_true", help="fewer sizes, ranks and rounds")
     parser.add_argument(
-        "--only", metavar="KERNEL,...", type=names_from(KERNELS), help="measure these kernels only"
+        "--only",
+        metavar="KERNEL,...",
+        type=names_from((*KERNELS, *(kernel for kernel in HOST_KERNELS if kernel not in KERNELS))),
+        help="measure these kernels only"
     )
     parser.add_argument(
         "--ours",
@@ -116,7 +126,8 @@ def main() -> int:
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _interrupt)
     options = read_options()
-    plan = make_plan(options.quick, options.only, options.rounds)
+    make = make_host_plan if options.hosts else make_plan
+    plan = make(options.quick, options.only, options.rounds)
     about = {**machine(), "commit": commit(REPOSITORY)}
     for file in (options.json, options.svg):
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -129,7 +140,8 @@ def main() -> int:
     results, modes, interrupted = Results(), [], 0
     decks = REPOSITORY / "examples"
     try:
-        measure(plan, found, decks, time.monotonic() + options.time_limit, results)
+        with cluster(found, options.ours, max(case.hosts for case in plan.cases)) if options.hosts else nullcontext():
+            measure(plan, found, decks, time.monotonic() + options.time_limit, results)
         if plan.mode_rounds and found[0].name == "ours" and not results.given_up("ours"):
             modes = measure_modes(found[0], decks, plan.mode_rounds, results)
     except Interrupted as signalled:

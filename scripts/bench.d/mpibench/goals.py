@@ -39,6 +39,12 @@ GOALS = {
     ("hydro", 2, 0): Goal(ratio=1),
     ("sweep", 8, 0): Goal(ratio=1),
     ("hydro", 8, 0): Goal(ratio=1),
+    ("empty, 16 hosts", 64, 0): Goal(ratio=1),
+    ("processor, 2 hosts", 2, 8): Goal(ratio=0.5),
+    ("bandwidth, 2 hosts", 2, 4 << 20): Goal(ratio=0.5),
+    ("allreduce, 4 hosts", 8, 8): Goal(ratio=1),
+    ("sweep, 4 hosts", 8, 0): Goal(ratio=0.9),
+    ("hydro, 4 hosts", 8, 0): Goal(ratio=0.9),
     **{
         (kernel, ranks, size): Goal(ratio=1)
         for ranks in (2, 8, 16)

@@ -14,6 +14,22 @@ class SetupError(Exception):
     """Says, in one line, what is missing and what to do."""
 
 
+REMOTE_SHELL = Path(__file__).resolve().parents[1] / "remote-shell"
+"""Runs a command on a host of scripts/cluster, called as ssh is."""
+
+
+def hosts_of(name: str, hosts: int, ranks: int) -> list[str]:
+    """The options by which a launcher spreads its ranks over the hosts c0, c1, ... of scripts/cluster."""
+    names, each = [f"c{number}" for number in range(hosts)], str(ranks // hosts)
+    if name == "mpich":
+        shell = ["-launcher", "ssh", "-launcher-exec", str(REMOTE_SHELL)]
+        return [*shell, "-hosts", ",".join(names), "-ppn", each]
+    if name == "openmpi":
+        slots = ",".join(f"{host}:{each}" for host in names)
+        return ["--prtemca", "plm_ssh_agent", str(REMOTE_SHELL), "--host", slots]
+    return ["--host", ",".join(names), "--ppn", each]
+
+
 @dataclass
 class Implementation:
     name: str
@@ -26,9 +42,15 @@ class Implementation:
     programs: dict[str, Path] = field(default_factory=dict)
 
     def command(
-        self, ranks: int, program: str, arguments: list[str], options: tuple[str, ...] = ()
+        self,
+        ranks: int,
+        program: str,
+        arguments: list[str],
+        options: tuple[str, ...] = (),
+        hosts: int = 0,
     ) -> list[str]:
-        return [*self.launch, *options, "-n", str(ranks), str(self.programs[program]), *arguments]
+        spread = hosts_of(self.name, hosts, ranks) if hosts else []
+        return [*self.launch, *spread, *options, "-n", str(ranks), str(self.programs[program]), *arguments]
 
 
 PEERS = {"mpich": ("mpich", "MPICH", ">=5,<6"), "openmpi": ("openmpi", "Open MPI", ">=5,<6")}

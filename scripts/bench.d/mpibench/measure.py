@@ -154,7 +154,7 @@ def _measure(case: Case, implementation: Implementation, decks: Path, results: R
     for _ in range(case.repeat):
         arguments = [str(decks / a) if a.endswith(".deck") else a for a in case.arguments]
         done = run(
-            implementation.command(case.ranks, case.program, arguments),
+            implementation.command(case.ranks, case.program, arguments, hosts=case.hosts),
             implementation.environment,
             case.timeout,
         )
@@ -165,18 +165,18 @@ def _measure(case: Case, implementation: Implementation, decks: Path, results: R
         if done.failure:
             results.fail(case.title, implementation.name, done.failure)
         if case.kernel == "empty" and not done.failure:
-            results.add("empty", case.ranks, 0, "ms", implementation.name, done.seconds * 1e3)
+            results.add(case.row, case.ranks, 0, "ms", implementation.name, done.seconds * 1e3)
         elif case.program == "microbench":
             for line in json_lines(done.output):
                 results.add(
-                    case.kernel, case.ranks, line["bytes"], line["unit"], implementation.name, line["value"]
+                    case.row, case.ranks, line["bytes"], line["unit"], implementation.name, line["value"]
                 )
         elif not done.failure:
             seconds = reported_time(done.output)
             if seconds is None:
                 results.fail(case.title, implementation.name, "printed no verified answer and time")
             else:
-                results.add(case.kernel, case.ranks, 0, "s", implementation.name, seconds)
+                results.add(case.row, case.ranks, 0, "s", implementation.name, seconds)
         if done.failure:
             break
     return spent

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 KERNELS = (
     "latency",
@@ -29,6 +29,9 @@ KERNELS = (
 )
 """Names that --only takes. `modes` are our own: fixed slices, threads, MMDS and EMDS."""
 
+HOST_KERNELS = ("empty", "latency", "rate", "processor", "bandwidth", "allreduce", "sweep", "hydro")
+"""What `--hosts` measures, between hosts."""
+
 LOWER_IS_BETTER = {"us": True, "ms": True, "s": True, "Mmsg/s": False, "GB/s": False, "%": False}
 
 
@@ -45,10 +48,17 @@ class Case:
     """Seconds after which the command is ended; what it printed until then counts."""
     repeat: int = 1
     """Runs a round, for what is timed from outside."""
+    hosts: int = 0
+    """Hosts that the ranks are spread over, consecutive ones together; 0 for this machine alone."""
+
+    @property
+    def row(self) -> str:
+        """The kernel as tables name it."""
+        return f"{self.kernel}, {self.hosts} hosts" if self.hosts else self.kernel
 
     @property
     def title(self) -> str:
-        return f"{self.kernel}, {self.ranks} ranks"
+        return f"{self.row}, {self.ranks} ranks"
 
 
 @dataclass(frozen=True)
@@ -133,6 +143,32 @@ def _codes(quick: bool) -> list[Case]:
         for code in ("sweep", "hydro")
         for ranks in ((2,) if quick else (2, 8))
     ]
+
+
+def _between_hosts(quick: bool) -> list[Case]:
+    def micro(kernel: str, ranks: int, hosts: int, sizes: str | None) -> Case:
+        case = _micro(kernel, ranks, sizes, quick)
+        return replace(case, hosts=hosts, timeout=30)
+
+    # The kernel counts processor time in hundredths of a second.
+    processor = ("processor", "--repetitions", "3", "--limit", "5", "--repetition", "1")
+    cases = [
+        micro("latency", 2, 2, "8,1K,16K,256K,1M"),
+        micro("rate", 2, 2, None),
+        Case("processor", 2, "microbench", processor, timeout=60, hosts=2),
+        micro("bandwidth", 2, 2, "64K,1M,4M"),
+        micro("allreduce", 8, 4, "8,16K"),
+        Case("empty", 64, "microbench", ("empty",), timeout=60, repeat=1 if quick else 2, hosts=16),
+    ]
+    decks = [Case(code, 8, code, (f"{code}/decks/default.deck",), timeout=90, hosts=4) for code in ("sweep", "hydro")]
+    return cases + decks
+
+
+def make_host_plan(quick: bool, only: list[str] | None, rounds: int | None) -> Plan:
+    """What is measured between hosts."""
+    wanted = only or list(HOST_KERNELS)
+    cases = [case for case in _between_hosts(quick) if case.kernel in wanted]
+    return Plan(rounds or (1 if quick else 3), cases, 0)
 
 
 def make_plan(quick: bool, only: list[str] | None, rounds: int | None) -> Plan:

@@ -46,7 +46,7 @@ def commit(repository: Path) -> str:
         return "unknown"
 
 
-SIZED = {"latency", "rate", "bandwidth", "vector", "indexed", "struct", "persistent"} | {
+SIZED = {"latency", "rate", "processor", "bandwidth", "vector", "indexed", "struct", "persistent"} | {
     "allreduce",
     "bcast",
     "reduce",
@@ -66,7 +66,8 @@ def size_name(size: int) -> str:
 
 
 def row_name(row: Row) -> str:
-    return row.kernel + (f" {size_name(row.bytes)}" if row.kernel in SIZED else "")
+    kernel, comma, where = row.kernel.partition(",")
+    return (f"{kernel} {size_name(row.bytes)}" if kernel in SIZED else kernel) + comma + where
 
 
 def figure(value: float | None) -> str:
