@@ -6,6 +6,7 @@ import argparse
 import contextlib
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -49,6 +50,8 @@ def arguments() -> argparse.Namespace:
     add("--prefix", type=Path, default=default_prefix, help="the installation (default: BCS_PREFIX, or target/stage)")
     add("--abi", choices=["own", "mpich"], default="own", help="whose mpicc builds it; it always runs on ours")
     add("--mpich", type=Path, default=default_mpich, help="MPICH 5, for --abi mpich")
+    add("--launch", default="", metavar="WORDS", help="what starts mpiexec: 'scripts/cluster exec login'")
+    add("--options", default="", metavar="WORDS", help="for mpiexec: '--ppn 2'")
     add("--timeout", type=positive, default=300, metavar="SECONDS", help="for each run (default: 300)")
     add("--modules", default="", metavar="NAMES", help="only these modules: test_op,test_pack")
     add("--without", default="", metavar="NAMES", help="not these modules")
@@ -116,7 +119,8 @@ def launch(jobs: Jobs, options: argparse.Namespace, built: building.Built, size:
     environment = {**os.environ, "PYTHONPATH": str(built.packages), "PYTHONDONTWRITEBYTECODE": "1", "LC_ALL": "C.UTF-8"}
     log = options.cache / "logs" / f"{options.abi}-{size}-{re.sub('[^a-z0-9_]+', '-', name)}.log"
     log.parent.mkdir(parents=True, exist_ok=True)
-    command = [str(options.prefix / "bin/mpiexec"), "--label", f"--timeout={options.timeout}", "-n", str(size)]
+    command = [*shlex.split(options.launch), str(options.prefix / "bin/mpiexec"), *shlex.split(options.options)]
+    command += ["--label", f"--timeout={options.timeout}", "-n", str(size)]
     begun = time.monotonic()
     status = jobs.run([*command, str(built.python), *arguments], environment, log, options.timeout)
     return log, log.read_text(encoding="utf-8", errors="replace"), status, time.monotonic() - begun
