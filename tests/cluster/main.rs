@@ -1,0 +1,15 @@
+//! A cluster of four hosts, which are network namespaces of this machine: jobs, users, strangers and faults.
+//!
+//! `scripts/test cluster` makes the hosts, runs this, and removes them. By hand: `scripts/cluster up 4`, then
+//! `cargo test -p end-to-end --features cluster -- --test-threads=1`, then `scripts/cluster down`. The tests take turns, as they
+//! kill hosts and cut them off.
+
+#![allow(clippy::disallowed_methods, reason = "every run is bounded in time")]
+
+mod faults;
+mod hosts;
+mod jobs;
+mod rights;
+#[path = "../end_to_end/run.rs"]
+#[allow(dead_code, reason = "shared with the tests of one node")]
+mod run;
