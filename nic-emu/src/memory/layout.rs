@@ -1,5 +1,7 @@
 //! Where everything is in NIC memory: structs, capacities, offsets. The only file that knows.
 
+use std::mem::offset_of;
+
 use super::{Corrupt, Word, Word64};
 use crate::abort_record::AbortRecord;
 use crate::collective::{INSTANCE_BYTES, MEMBER_BYTES};
@@ -45,8 +47,37 @@ pub const BOARD_BYTES: usize = 1 << 30;
 
 const PAGE: usize = 4096;
 
-/// Marks a file as NIC memory ("BCS-NIC" and the layout's number).
-pub(super) const MAGIC: u64 = u64::from_le_bytes(*b"BCS-NIC\x01");
+/// Marks a file as NIC memory of this layout: a launcher and a library that were not built together have another one as soon as what they share
+/// has moved.
+pub(super) const MAGIC: u64 = {
+    let places = [
+        size_of::<RankBlock>(),
+        size_of::<Control>(),
+        size_of::<RemoteState>(),
+        size_of::<Transfer>(),
+        size_of::<Edge>(),
+        offset_of!(Header, slice),
+        offset_of!(Header, pools),
+        offset_of!(Header, attention),
+        offset_of!(Header, remote),
+        offset_of!(Header, next_context),
+        offset_of!(Header, abort),
+        offset_of!(RankBlock, status),
+        offset_of!(RankBlock, queues),
+        ENTRIES,
+        REQUESTS,
+        TRANSFERS,
+        GROUPS,
+        BOARD_BYTES,
+    ];
+    let mut mark = u64::from_le_bytes(*b"BCS-NIC\x02");
+    let mut at = 0;
+    while at < places.len() {
+        mark = (mark ^ places[at] as u64).wrapping_mul(0x0100_0000_01b3);
+        at += 1;
+    }
+    mark
+};
 
 const _: () = {
     assert!(

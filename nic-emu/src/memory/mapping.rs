@@ -114,7 +114,9 @@ impl NicMemory {
         // SAFETY: mapped above with this length; `header` is not used after this.
         let _ = unsafe { munmap(first, size_of::<Header>()) };
         if magic != MAGIC {
-            return Err(foreign("its mark is another"));
+            return Err(foreign(
+                "its mark is another; the launcher and the library are of different builds, install both together",
+            ));
         }
         let layout = Layout::new(local, job, emds)?;
         if layout.bytes as u64 != bytes || layout.bytes > size {
