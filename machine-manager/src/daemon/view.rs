@@ -322,3 +322,131 @@ impl Views {
         self.actions.push_back(Action::Lose(host, reason));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: Duration = Duration::from_millis(1);
+    const HEARTBEAT: Heartbeat = Heartbeat { period: Duration::from_millis(100), missed: 3 };
+    const HOSTS: [HostId; 3] = [HostId(0), HostId(1), HostId(2)];
+
+    fn take(views: &mut Views) -> Vec<Action> {
+        std::iter::from_fn(|| views.poll_action()).collect()
+    }
+
+    /// Views with these nodes up, at the time that is answered.
+    fn up(hosts: &[HostId]) -> (Views, Duration) {
+        let mut views = Views::new(HEARTBEAT);
+        let mut now = MS;
+        hosts.iter().for_each(|host| views.handle_joined(*host, now));
+        now += GATHER;
+        views.handle_time(now, true);
+        hosts.iter().for_each(|host| views.handle_bound(*host, 1, format!("{host:?}")));
+        views.handle_time(now, true);
+        hosts.iter().for_each(|host| views.handle_heard(*host, now));
+        take(&mut views);
+        (views, now)
+    }
+
+    #[test]
+    fn nodes_that_join_together_make_one_view_which_opens_when_all_are_bound_and_nothing_is_being_started() {
+        let mut views = Views::new(HEARTBEAT);
+        views.handle_joined(HOSTS[0], MS);
+        views.handle_time(2 * MS, true);
+        views.handle_joined(HOSTS[2], 3 * MS);
+        assert_eq!(take(&mut views), []);
+        assert_eq!(views.wakes_at(), Some(MS + GATHER));
+        views.handle_time(MS + GATHER, true);
+        let hosts = vec![HOSTS[0], HOSTS[2]];
+        assert_eq!(take(&mut views), [Action::Bind { view: 1, hosts }]);
+        views.handle_bound(HOSTS[0], 1, "a".into());
+        views.handle_bound(HOSTS[2], 7, "of another view".into());
+        views.handle_time(30 * MS, true);
+        assert_eq!(take(&mut views), []);
+        views.handle_bound(HOSTS[2], 1, "c".into());
+        views.handle_time(31 * MS, false);
+        assert_eq!(take(&mut views), [], "something is being started on the last view");
+        views.handle_time(32 * MS, true);
+        let roster = vec![(HOSTS[0], "a".into()), (HOSTS[2], "c".into())];
+        assert_eq!(take(&mut views), [Action::Open { view: 1, roster }]);
+        assert!(!views.is_up(HOSTS[0]));
+        views.handle_heard(HOSTS[0], 33 * MS);
+        assert_eq!(take(&mut views), [Action::Up(HOSTS[0])]);
+        assert_eq!((views.node_of(HOSTS[0]), views.node_of(HOSTS[2])), (Some(NodeId(1)), None));
+    }
+
+    #[test]
+    fn a_beat_goes_out_each_period_and_the_next_one_when_it_is_answered() {
+        let (mut views, begun) = up(&HOSTS);
+        let beat = |beat| Action::Beat { beat, nodes: NodeSet::range(1..4) };
+        for number in 1..5 {
+            let now = begun + HEARTBEAT.period * number;
+            assert_eq!(views.wakes_at(), Some(now));
+            views.handle_time(now, true);
+            assert_eq!(take(&mut views), [beat(number.into())]);
+            HOSTS.iter().for_each(|host| views.handle_heard(*host, now));
+            views.handle_answer();
+        }
+    }
+
+    #[test]
+    fn who_is_not_heard_of_for_the_periods_that_it_may_miss_is_lost_and_nobody_else() {
+        let (mut views, begun) = up(&HOSTS);
+        let mut lost = None;
+        for step in 1..60 {
+            let now = begun + 10 * MS * step;
+            // Nobody's answer to the beat comes, but two are heard of.
+            [HOSTS[0], HOSTS[2]].iter().for_each(|host| views.handle_heard(*host, now));
+            views.handle_time(now, true);
+            for action in take(&mut views) {
+                if let Action::Lose(host, reason) = action {
+                    assert_eq!(lost.replace((host, reason, now - begun)), None);
+                }
+            }
+        }
+        assert_eq!(lost, Some((HOSTS[1], "does not answer since 0.3 s".into(), HEARTBEAT.limit())));
+        assert!(views.is_up(HOSTS[0]) && !views.is_up(HOSTS[1]));
+    }
+
+    #[test]
+    fn a_pause_of_the_manager_itself_makes_nobody_dead() {
+        let (mut views, begun) = up(&HOSTS);
+        views.handle_time(begun + HEARTBEAT.period, true);
+        let much_later = begun + HEARTBEAT.period + Duration::from_secs(5);
+        views.handle_time(much_later, true);
+        assert!(!take(&mut views).iter().any(|action| matches!(action, Action::Lose(..))));
+        // From now on they have to be heard of again.
+        for step in 1..50 {
+            views.handle_time(much_later + 10 * MS * step, true);
+        }
+        let lost = take(&mut views).into_iter().filter(|action| matches!(action, Action::Lose(..)));
+        assert_eq!(lost.count(), 3);
+    }
+
+    #[test]
+    fn a_node_that_comes_back_makes_a_new_view_and_one_that_does_not_bind_holds_it_up_for_a_time_only() {
+        let (mut views, begun) = up(&HOSTS);
+        views.handle_gone(HOSTS[1]);
+        assert_eq!(take(&mut views), []);
+        views.handle_joined(HOSTS[1], begun);
+        let mut now = begun + GATHER;
+        views.handle_time(now, true);
+        assert_eq!(take(&mut views), [Action::Bind { view: 2, hosts: HOSTS.to_vec() }]);
+        views.handle_bound(HOSTS[0], 2, "a".into());
+        views.handle_bound(HOSTS[1], 2, "b".into());
+        let mut seen = Vec::new();
+        while !seen.iter().any(|action| matches!(action, Action::Open { .. })) {
+            now += 50 * MS;
+            assert!(now < begun + 2 * JOIN_LIMIT);
+            HOSTS.iter().for_each(|host| views.handle_heard(*host, now));
+            views.handle_answer();
+            views.handle_time(now, true);
+            seen.extend(take(&mut views).into_iter().filter(|action| !matches!(action, Action::Beat { .. })));
+        }
+        assert!(
+            matches!(&seen[..], [Action::Lose(HostId(2), _), Action::Open { view: 2, roster }] if roster.len() == 2),
+            "{seen:?}"
+        );
+    }
+}

@@ -664,23 +664,16 @@ impl Job {
     /// Why the job was not started in time: who is not ready, and in which step.
     fn not_ready(&self) -> String {
         let limit = PREPARE_LIMIT.as_secs();
-        let mut steps: Vec<(Step, Vec<String>)> = Vec::new();
-        for part in self.parts.iter().filter(|part| part.step < Step::Prepared) {
-            match steps.iter_mut().find(|(step, _)| *step == part.step) {
-                Some((_, names)) => names.push(part.name.clone()),
-                None => steps.push((part.step, vec![part.name.clone()])),
-            }
-        }
-        let what = match (self.phase, steps.is_empty()) {
-            (Phase::Queued, _) => "too many other jobs are being launched".into(),
-            (Phase::Minting, _) => "the keys of its network are not made".into(),
-            (_, true) => "all nodes are prepared, but the control network has not started it".into(),
-            (_, false) => {
-                let line = |(step, names): &(Step, Vec<String>)| match names.len() {
-                    1 => format!("{} {}", hosts_text(names), step.missing()),
-                    _ => format!("{} each {}", hosts_text(names), step.missing()),
-                };
-                steps.iter().map(line).collect::<Vec<_>>().join("; ")
+        // The others wait for those that are behind.
+        let behind = self.parts.iter().map(|part| part.step).min().filter(|step| *step < Step::Prepared);
+        let what = match (self.phase, behind) {
+            (Phase::Queued, _) => "too many other jobs were being launched".into(),
+            (Phase::Minting, _) => "the keys of its network were not made".into(),
+            (_, None) => "all nodes were prepared, but the control network had not started it".into(),
+            (_, Some(step)) => {
+                let late = self.parts.iter().filter(|part| part.step == step);
+                let names: Vec<String> = late.map(|part| part.name.clone()).collect();
+                format!("{} {}", hosts_text(&names), step.missing())
             }
         };
         format!("the job was not started, because after {limit} s {what}")

@@ -14,6 +14,8 @@ mod job;
 mod part;
 mod reports;
 mod streams;
+#[cfg(test)]
+mod tests;
 
 pub use job::{CAUSE_PATIENCE, Job, PREPARE_LIMIT, Phase, hosts_text};
 pub use part::{Part, Step};

@@ -24,17 +24,17 @@ pub enum Step {
 }
 
 impl Step {
-    /// What a launcher that stands here has not done yet, as it follows on "host c03".
+    /// What a launcher that stands here has not done yet, as it follows on "hosts c03, c04".
     pub fn missing(self) -> &'static str {
         match self {
-            Self::Unasked => "has not been told of the job",
-            Self::Ordered => "has not made the job's launcher ready",
-            Self::Listening => "does not know the other nodes",
-            Self::Linking => "has not reached the other nodes",
-            Self::Prepared => "has not started its ranks",
-            Self::Started => "has ranks that run",
-            Self::RanksGone => "has not cleaned up",
-            Self::Over => "is done",
+            Self::Unasked => "had not been told of the job",
+            Self::Ordered => "had not made the job's launcher ready",
+            Self::Listening => "did not know the other nodes",
+            Self::Linking => "had not reached the other nodes",
+            Self::Prepared => "had not started its ranks",
+            Self::Started => "had ranks that run",
+            Self::RanksGone => "had not cleaned up",
+            Self::Over => "was done",
         }
     }
 }
