@@ -46,37 +46,40 @@ pub fn nodes(memory: &NicMemory, context: u32) -> Option<NodeSet> {
     NodeSet::from_words(0, &words).filter(|nodes| !nodes.is_empty())
 }
 
-/// A communicator's nodes as a tree: the lowest is the lead and the root.
-#[derive(Clone, Debug)]
+/// A node's place in the tree of a communicator's nodes: the lowest is the lead and the root.
+#[derive(Clone, Copy, Debug)]
 pub struct Tree {
-    nodes: Vec<NodeId>,
-    here: usize,
+    parent: Option<NodeId>,
+    children: usize,
 }
 
 /// Children of a node in the tree of a communicator's nodes.
 pub const FANOUT: usize = 4;
 
 impl Tree {
-    /// The tree over a group's nodes, as one of them sees it; none when it is not in the group.
+    /// The place of one of a group's nodes; none when it is not in the group.
     pub fn new(nodes: &NodeSet, here: NodeId) -> Option<Self> {
-        let nodes: Vec<NodeId> = nodes.iter().collect();
-        let here = nodes.iter().position(|node| *node == here)?;
-        Some(Self { nodes, here })
+        let index = nodes.iter().position(|node| node == here)?;
+        let parent = match index.checked_sub(1) {
+            Some(before) => nodes.iter().nth(before / FANOUT),
+            None => None,
+        };
+        let children = nodes.iter().count().saturating_sub(index * FANOUT + 1).min(FANOUT);
+        Some(Self { parent, children })
     }
 
     /// Whether this node is the lead.
     pub fn is_lead(&self) -> bool {
-        self.here == 0
+        self.parent.is_none()
     }
 
     /// Where this node sends what it has combined.
     pub fn parent(&self) -> Option<NodeId> {
-        self.nodes.get(self.here.checked_sub(1)? / FANOUT).copied()
+        self.parent
     }
 
     /// How many nodes send to this one.
     pub fn children(&self) -> usize {
-        let first = self.here * FANOUT + 1;
-        self.nodes.len().saturating_sub(first).min(FANOUT)
+        self.children
     }
 }

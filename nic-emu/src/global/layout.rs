@@ -4,7 +4,7 @@
 //!  0        strobe      the last microstrobe, or "idle"                     written by the SS
 //!  8        progress    slice, microphase and what this node needs next     written by this node
 //!  16       wants       first microphase that this node needs in a slice    written by this node
-//!  64       bells       a word per node: its wish for a slice               on the lead, written by that node
+//!  64       bells       a word per node: its wish for a slice               where that node rings, written by it
 //!           tails       a word per node: bytes it has written to its link   written by that node
 //!           consumed    a word per node: bytes it has read of ours          written by that node
 //!           links       a ring per node: the records that it sends here     written by that node
@@ -19,6 +19,9 @@ use bcs_core::{EventId, GlobalAddress, GlobalVariable};
 /// of each other.
 pub const CONTEXTS: u32 = 1 << 16;
 
+/// Nodes that ring at one of them.
+const BELL_BLOCK: u32 = 64;
+
 /// Bytes of a group's two variables.
 const GROUP_VARIABLES: u64 = 16;
 /// Bytes of a group's cell: what the data after it is.
@@ -28,8 +31,12 @@ pub const CELL_BYTES: u64 = 48;
 pub const SENT: EventId = EventId(0);
 /// Signalled when something was put here that this node has to look at.
 pub const ARRIVED: EventId = EventId(1);
+/// Signalled with the tail of a link: there are records to read. Without it nobody looks at the tails, of which there are as many as nodes.
+pub const LINKED: EventId = EventId(2);
+/// Where bells are rung: signalled with a bell.
+pub const RUNG: EventId = EventId(3);
 /// Events that a node needs.
-pub const EVENTS: u32 = 2;
+pub const EVENTS: u32 = 4;
 
 /// The layout for a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -109,7 +116,20 @@ impl GlobalLayout {
         variable(16)
     }
 
-    /// On the lead: what `node` has rung for.
+    /// Where a node rings: at the lead, or with very many nodes at the first of its block, which rings there for all of them: the lead's port is not to
+    /// be kept busy by as many bells as there are nodes.
+    pub const fn rings_at(&self, node: u32) -> u32 {
+        if self.nodes <= BELL_BLOCK || node.is_multiple_of(BELL_BLOCK) { 0 } else { node - node % BELL_BLOCK }
+    }
+
+    /// The nodes that may ring here.
+    pub fn ringers(&self, here: u32) -> impl Iterator<Item = u32> {
+        let block = here..self.nodes.min(here + BELL_BLOCK);
+        let firsts = (BELL_BLOCK..self.nodes).step_by(BELL_BLOCK as usize);
+        block.chain(firsts.filter(move |_| here == 0)).filter(move |node| *node != here)
+    }
+
+    /// What `node` has rung for, where it rings.
     pub fn bell(&self, node: u32) -> GlobalVariable {
         variable(self.bells() + node as u64 * 8)
     }

@@ -8,7 +8,7 @@
 //! quarter: so a record that waits gets its room.
 
 use super::error::GlobalError;
-use super::layout::{ARRIVED, GlobalLayout, SENT};
+use super::layout::{ARRIVED, GlobalLayout, LINKED, SENT};
 use super::record::{Kind, PAD, Record};
 use bcs_core::{Fabric, FabricError, GlobalAddress, NodeId, NodeSet, Source};
 use std::collections::{BTreeMap, VecDeque};
@@ -38,6 +38,8 @@ pub struct Links {
     incoming: BTreeMap<u32, Incoming>,
     /// Transfers that have not said that they are complete.
     in_flight: u64,
+    /// Somebody has to be told what was read, and the network was too busy for it.
+    acknowledgement_due: bool,
     /// Records and puts sent, and records taken, since the start.
     pub moves: u64,
 }
@@ -45,7 +47,15 @@ pub struct Links {
 impl Links {
     /// The links of a node before anything was sent.
     pub fn new(layout: GlobalLayout, node: u32) -> Self {
-        Self { layout, node, outgoing: BTreeMap::new(), incoming: BTreeMap::new(), in_flight: 0, moves: 0 }
+        Self {
+            layout,
+            node,
+            outgoing: BTreeMap::new(),
+            incoming: BTreeMap::new(),
+            in_flight: 0,
+            acknowledgement_due: false,
+            moves: 0,
+        }
     }
 
     /// Sends a record to another node, as soon as there is room.
@@ -145,7 +155,7 @@ impl Links {
             &destination,
             tail,
             Some(SENT),
-            Some(ARRIVED),
+            Some(LINKED),
         )?;
         link.waiting.drain(..taken);
         link.written = written;
@@ -159,6 +169,10 @@ impl Links {
     /// What is in a ring is no record.
     pub fn poll(&mut self, fabric: &mut impl Fabric) -> Result<Vec<(u32, Record)>, GlobalError> {
         let mut records = Vec::new();
+        if fabric.test_event(LINKED)? == 0 && !self.acknowledgement_due {
+            return Ok(records);
+        }
+        self.acknowledgement_due = false;
         for from in (0..self.layout.nodes).filter(|from| *from != self.node) {
             let tail = fabric.load(self.layout.tail(from))?;
             let link = match self.incoming.get_mut(&from) {
@@ -180,7 +194,7 @@ impl Links {
                     Some(ARRIVED),
                 ) {
                     Ok(()) => link.acknowledged = link.read,
-                    Err(FabricError::Busy { .. }) => {}
+                    Err(FabricError::Busy { .. }) => self.acknowledgement_due = true,
                     Err(error) => return Err(error.into()),
                 }
             }

@@ -54,13 +54,13 @@ use crate::strobe_receiver::SliceCounts;
 use crate::token::Holder;
 use bcs_core::{Fabric, FabricError, NodeId, NodeSet, SliceIndex, Source};
 use collectives::Collectives;
-use layout::ARRIVED;
+use layout::{ARRIVED, RUNG};
 use link::Links;
 use mds::{EmdsRing, GlobalRecord, LocalRecord};
 use point_to_point::{Env, PointToPointEngine, payload_bytes};
 use record::Kind;
 use std::sync::Arc;
-use strobe_sender::{StrobeSender, bell, progress, read_strobe, want};
+use strobe_sender::{Own, StrobeSender, bell, progress, read_bells, read_strobe, want};
 
 /// What came of a poll.
 pub enum Polled {
@@ -93,6 +93,8 @@ pub struct GlobalNic<F> {
     /// The microphase that this slice began with.
     first: Microphase,
     rung: bool,
+    /// Another node has rung here, and nobody has looked.
+    others_ring: bool,
     wants: u64,
     /// Local slices that did something, and polls that completed something.
     local_moves: u64,
@@ -117,6 +119,7 @@ impl<F: Fabric> GlobalNic<F> {
             working: None,
             first: Microphase::DescriptorExchange,
             rung: false,
+            others_ring: false,
             wants: 0,
             local_moves: 0,
             need: None,
@@ -413,7 +416,9 @@ impl<F: Fabric> GlobalNic<F> {
         let (slice, microphase) = read_strobe(self.strobe);
         let wish = self.tell_wants(memory, slice)?;
         if let Some(sender) = &mut self.sender {
-            let moved = sender.poll(&mut self.fabric, now_ns, self.need, wish)?;
+            let done = microphase.filter(|_| self.working.is_none()).map(|microphase| (slice, microphase));
+            let own = Own { done, need: self.need, wants: wish };
+            let moved = sender.poll(&mut self.fabric, now_ns, own)?;
             if let Some(record) = sender.take_record()
                 && let Ok(ring) = EmdsRing::<GlobalRecord>::open(memory.emds_global())
             {
@@ -421,16 +426,22 @@ impl<F: Fabric> GlobalNic<F> {
             }
             return Ok(moved);
         }
-        let Some(wish) = wish.filter(|_| microphase.is_none() && !self.rung) else { return Ok(false) };
-        if memory.header().slice_period_ns.get() != 0 {
+        self.others_ring |= self.fabric.test_event(RUNG)? > 0;
+        if microphase.is_some() || self.rung || memory.header().slice_period_ns.get() != 0 {
             return Ok(false);
         }
-        let lead = NodeSet::single(NodeId(0));
+        // Bells of a block of nodes are handed on.
+        let others = match std::mem::take(&mut self.others_ring) {
+            true => read_bells(&self.layout, &self.fabric, self.node, slice)?,
+            false => None,
+        };
+        let Some(wish) = [wish, others].into_iter().flatten().min() else { return Ok(false) };
+        let lead = NodeSet::single(NodeId(self.layout.rings_at(self.node)));
         let at = self.layout.bell(self.node).address();
         let word = bell(slice, wish).to_le_bytes();
-        match self.fabric.xfer_and_signal(Source::Bytes(&word), &lead, at, None, Some(ARRIVED)) {
+        match self.fabric.xfer_and_signal(Source::Bytes(&word), &lead, at, None, Some(RUNG)) {
             Ok(()) => self.rung = true,
-            Err(FabricError::Busy { .. }) => {}
+            Err(FabricError::Busy { .. }) => self.others_ring |= others.is_some(),
             Err(error) => return Err(error.into()),
         }
         Ok(true)

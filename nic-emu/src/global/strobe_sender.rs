@@ -11,7 +11,7 @@
 //!     └──── nobody wants a slice ◄──────────────────────┘
 //! ```
 
-use super::layout::{ARRIVED, GlobalLayout};
+use super::layout::{ARRIVED, GlobalLayout, RUNG};
 use crate::microphase::Microphase;
 use bcs_core::{Assignment, Comparison, Condition, Fabric, FabricError, NodeSet, SliceIndex, Source, Ticket};
 use mds::GlobalRecord;
@@ -46,6 +46,25 @@ pub fn bell(slice: u64, need: Microphase) -> u64 {
     strobe(slice, Some(need))
 }
 
+/// The first microphase that somebody has rung for here, resting after this slice. A bell that was rung before all rested was for a slice that
+/// has been.
+pub fn read_bells(
+    layout: &GlobalLayout,
+    fabric: &impl Fabric,
+    here: u32,
+    slice: u64,
+) -> Result<Option<Microphase>, FabricError> {
+    let mut first = None;
+    for node in layout.ringers(here) {
+        if let (after, Some(need)) = read_strobe(fabric.load(layout.bell(node))?)
+            && after == slice
+        {
+            first = [first, Some(need)].into_iter().flatten().min();
+        }
+    }
+    Ok(first)
+}
+
 fn number(microphase: Option<Microphase>) -> u64 {
     microphase.map_or(END, |m| m as u64)
 }
@@ -56,8 +75,8 @@ enum State {
     Resting,
     /// A microphase is to be strobed.
     Strobe(Microphase),
-    /// The strobe is out; it is to be asked whether the microphase is over.
-    AskOver(Microphase),
+    /// The strobe is out; it is to be asked whether the microphase is over, once the lead itself is done with it or, for the first time, at once.
+    AskOver(Microphase, bool),
     /// The answer is awaited.
     Over(Microphase, Ticket),
     /// It is to be asked whether all nodes need nothing before this number.
@@ -71,6 +90,17 @@ enum State {
     First(u64, Ticket),
 }
 
+/// What the lead node itself says.
+#[derive(Clone, Copy, Debug)]
+pub struct Own {
+    /// The slice and microphase that it has completed last; none while it is at one.
+    pub done: Option<(u64, Microphase)>,
+    /// What it needs next in the slice.
+    pub need: Option<Microphase>,
+    /// What it wants of the next slice.
+    pub wants: Option<Microphase>,
+}
+
 /// The Strobe Sender.
 #[derive(Debug)]
 pub struct StrobeSender {
@@ -79,6 +109,8 @@ pub struct StrobeSender {
     period_ns: u64,
     next_ns: u64,
     state: State,
+    /// A bell was rung that has not been looked at.
+    rung: bool,
     slice: u64,
     started_ns: u64,
     microphase_ns: u64,
@@ -95,6 +127,7 @@ impl StrobeSender {
             period_ns,
             next_ns: 0,
             state: State::Resting,
+            rung: false,
             slice: 0,
             started_ns: 0,
             microphase_ns: 0,
@@ -113,28 +146,22 @@ impl StrobeSender {
         self.finished.take()
     }
 
-    /// Goes on. `need` is what the lead node itself needs next in the slice, `wants` what it wants of the next slice. True if
-    /// something was done.
+    /// Goes on. True if something was done.
     ///
     /// # Errors
     /// A node died.
-    pub fn poll(
-        &mut self,
-        fabric: &mut impl Fabric,
-        now_ns: u64,
-        need: Option<Microphase>,
-        wants: Option<Microphase>,
-    ) -> Result<bool, FabricError> {
+    pub fn poll(&mut self, fabric: &mut impl Fabric, now_ns: u64, own: Own) -> Result<bool, FabricError> {
         let mut moved = false;
+        self.rung |= fabric.test_event(RUNG)? > 0;
         loop {
-            let next = match self.step(fabric, now_ns, need, wants) {
+            let next = match self.step(fabric, now_ns, own) {
                 Ok(next) => next,
                 // Too much is under way here: the same again at the next poll.
                 Err(FabricError::Busy { .. }) => None,
                 Err(error) => return Err(error),
             };
             let Some(next) = next else { return Ok(moved) };
-            let is_retry = matches!((self.state, next), (State::Over(..), State::AskOver(_)));
+            let is_retry = matches!((self.state, next), (State::Over(..), State::AskOver(..)));
             self.state = next;
             moved = true;
             if is_retry {
@@ -148,11 +175,10 @@ impl StrobeSender {
         &mut self,
         fabric: &mut impl Fabric,
         now_ns: u64,
-        need: Option<Microphase>,
-        wants: Option<Microphase>,
+        own: Own,
     ) -> Result<Option<State>, FabricError> {
         Ok(match self.state {
-            State::Resting => self.first_wish(fabric, now_ns, wants)?.map(|first| {
+            State::Resting => self.first_wish(fabric, now_ns, own.wants)?.map(|first| {
                 self.begin(now_ns);
                 State::Strobe(first)
             }),
@@ -166,9 +192,13 @@ impl StrobeSender {
                     None,
                     Some(ARRIVED),
                 )?;
-                Some(State::AskOver(microphase))
+                // Contributions that go up to the lead are not there before it is done.
+                let at_once = microphase < Microphase::BarrierAndBroadcast;
+                Some(State::AskOver(microphase, at_once))
             }
-            State::AskOver(microphase) => {
+            // A question keeps what else comes to a node waiting there, until it is answered.
+            State::AskOver(microphase, false) if own.done != Some((self.slice, microphase)) => None,
+            State::AskOver(microphase, _) => {
                 let value = self.slice << 6 | (microphase as u64) << 3;
                 let ticket = self.ask_progress(fabric, value)?;
                 Some(State::Over(microphase, ticket))
@@ -176,10 +206,10 @@ impl StrobeSender {
             State::Over(microphase, ticket) => match fabric.test_query(ticket) {
                 None => None,
                 Some(answer) => Some(match answer? {
-                    true => self.over(microphase, now_ns, need),
+                    true => self.over(microphase, now_ns, own.need),
                     false => {
                         self.retry(microphase);
-                        State::AskOver(microphase)
+                        State::AskOver(microphase, false)
                     }
                 }),
             },
@@ -198,7 +228,7 @@ impl StrobeSender {
                     State::AskNext(done, candidate - 1)
                 }),
             },
-            State::AskRest => match wants {
+            State::AskRest => match own.wants {
                 Some(wants) => Some(State::AskFirst(wants as u64)),
                 None => {
                     let rest = Assignment { variable: self.layout.strobe(), value: strobe(self.slice, None) };
@@ -244,14 +274,10 @@ impl StrobeSender {
             return Ok(Some(Microphase::DescriptorExchange));
         }
         let mut first = wants;
-        for node in 0..self.layout.nodes {
-            // A bell that was rung before all rested was for a slice that has been.
-            if let (slice, Some(need)) = read_strobe(fabric.load(self.layout.bell(node))?)
-                && slice == self.slice
-            {
-                first = Some(first.map_or(need, |first| first.min(need)));
-            }
+        if !std::mem::take(&mut self.rung) {
+            return Ok(first);
         }
+        first = [first, read_bells(&self.layout, fabric, 0, self.slice)?].into_iter().flatten().min();
         Ok(first)
     }
 

@@ -247,7 +247,7 @@ impl NicMemory {
         if self.layout.local_ranks == self.layout.job_ranks {
             return Ok(Some(job_rank));
         }
-        let place = self.places()[i].load(Ordering::Relaxed);
+        let place = self.places()[i].load(Ordering::Relaxed) ^ one_a_node(job_rank);
         Ok(((place >> 32) as u32 == self.header().node.get()).then_some(place as u32))
     }
 
@@ -383,14 +383,18 @@ impl NicMemory {
         if self.layout.local_ranks == self.layout.job_ranks {
             return Ok((self.header().node.get(), job_rank));
         }
-        let place = self.places()[i].load(Ordering::Relaxed);
+        let place = self.places()[i].load(Ordering::Relaxed) ^ one_a_node(job_rank);
         Ok(((place >> 32) as u32, place as u32))
     }
 
     /// Says where a rank of the job is: its node, and its local index there. When NIC memory is made.
     pub fn set_place(&self, job_rank: u32, node: u32, local_index: u32) {
         if let Some(place) = self.places().get(job_rank as usize) {
-            place.store((node as u64) << 32 | local_index as u64, Ordering::Relaxed);
+            let word = ((node as u64) << 32 | local_index as u64) ^ one_a_node(job_rank);
+            // Untouched pages take up nothing.
+            if place.load(Ordering::Relaxed) != word {
+                place.store(word, Ordering::Relaxed);
+            }
         }
     }
 
@@ -429,4 +433,9 @@ impl Drop for NicMemory {
         // SAFETY: mapped with this length by `map` or `create_private`; no reference outlives `self`.
         let _ = unsafe { munmap(self.base.as_ptr().cast(), self.layout.bytes) };
     }
+}
+
+/// The place of a rank with one rank a node, in order. Places are kept as what they differ by from it: so the table of a very large job is empty.
+fn one_a_node(job_rank: u32) -> u64 {
+    (job_rank as u64) << 32
 }

@@ -138,6 +138,32 @@ fn damaged_credentials_are_refused_or_whole() {
 }
 
 #[test]
+fn a_damaged_stream_of_frames_gives_whole_messages_until_it_is_refused() {
+    run(|random| {
+        let messages: Vec<Message> = (0..random.usize(1..8)).map(|_| message(random)).collect();
+        let mut bytes: Vec<u8> = messages.iter().flat_map(|m| wire::encode_frame(m).unwrap()).collect();
+        let is_damaged = random.bool();
+        if is_damaged {
+            damage(&mut bytes, random);
+        }
+        let (mut buffer, mut taken, mut rest) = (wire::FrameBuffer::default(), Vec::new(), &bytes[..]);
+        while !rest.is_empty() {
+            let (part, after) = rest.split_at(random.usize(1..=rest.len()));
+            buffer.push(part);
+            rest = after;
+            loop {
+                match buffer.take::<Message>() {
+                    Ok(Some(message)) => taken.push(message),
+                    Ok(None) => break,
+                    Err(_) => return assert!(is_damaged),
+                }
+            }
+        }
+        assert!(is_damaged || taken == messages);
+    });
+}
+
+#[test]
 fn a_damaged_stream_gives_messages_to_a_node_which_stays_sound() {
     run(|random| {
         let mut stream = BytesMut::new();
