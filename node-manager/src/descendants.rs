@@ -73,6 +73,7 @@ fn parse_pid(text: &str) -> Option<Pid> {
 /// Gives back how many are left that could not be killed within some seconds.
 pub fn kill_all(ours: impl Fn(Pid) -> bool) -> usize {
     let deadline = Instant::now() + PATIENCE;
+    let mut empty_looks = 0;
     loop {
         reap_ended();
         let children = children();
@@ -84,12 +85,15 @@ pub fn kill_all(ours: impl Fn(Pid) -> bool) -> usize {
             return left.len();
         }
         if left.is_empty() {
-            // One that ended while it was looked at has no environment to be known by, and has left us its children.
-            match reap_ended() {
-                0 => return 0,
+            // One that ended while it was looked at has no environment to be known by, and has left us its children. The kernel's list of children
+            // may miss some while others end.
+            empty_looks = if reap_ended() == 0 { empty_looks + 1 } else { 0 };
+            match empty_looks {
+                2.. => return 0,
                 _ => continue,
             }
         }
+        empty_looks = 0;
         for pid in &left {
             // Ranks lead a group; their shells' children go with it. Refused for groups that do not
             // exist and for processes of other users, which then stay in the count.
@@ -121,7 +125,8 @@ fn wait_for_end(pid: Pid, deadline: Instant) {
 pub fn was_started_with(pid: Pid, entry: &[u8]) -> bool {
     let begun = Instant::now();
     loop {
-        let Ok(environment) = fs::read(format!("/proc/{}/environ", pid.as_raw_pid())) else { return false };
+        // Of a process that ends the kernel may give an error, too.
+        let environment = fs::read(format!("/proc/{}/environ", pid.as_raw_pid())).unwrap_or_default();
         if !environment.is_empty() {
             return environment.split(|byte| *byte == 0).any(|present| present == entry);
         }

@@ -1,7 +1,5 @@
 //! Where everything is in NIC memory: structs, capacities, offsets. The only file that knows.
 
-use std::mem::offset_of;
-
 use super::{Corrupt, Word, Word64};
 use crate::abort_record::AbortRecord;
 use crate::collective::{INSTANCE_BYTES, MEMBER_BYTES};
@@ -17,6 +15,7 @@ use crate::status::RankStatus;
 use crate::sync::{AtomicU32, AtomicU64};
 use crate::token::RunToken;
 use crate::transfer::{Transfer, WINDOW_BYTES};
+use std::mem::offset_of;
 
 /// Cells of a send ring: as many sends as a rank posts before somebody runs a slice.
 pub const SEND_RING: usize = 512;
