@@ -1,6 +1,6 @@
 //! The hosts that `scripts/cluster` has made, and how tests use them.
 
-use crate::run::{Ended, prefix, repository, run};
+use crate::run::{prefix, repository, run};
 use std::process::Command;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -12,7 +12,7 @@ pub const HOSTS: usize = 4;
 /// How long a host may take to join, or a fault to be noticed, on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// The cluster, for one test at a time. Hosts that a test has hurt are well again when the next one gets it.
+/// The cluster, for one test at a time.
 pub struct Cluster(#[expect(dead_code, reason = "held")] MutexGuard<'static, ()>);
 
 impl Cluster {
@@ -58,12 +58,6 @@ impl Cluster {
     pub fn up(&self) -> usize {
         let nodes = run(&mut self.login("storm", &["nodes"]));
         nodes.stdout.lines().filter(|line| line.split_whitespace().nth(1) == Some("up")).count()
-    }
-
-    /// Does something to a host: `cut`, `heal`, `kill`, `start`.
-    #[track_caller]
-    pub fn act(&self, what: &str, host: &str) -> Ended {
-        run(&mut self.script(&[what, host])).succeeds()
     }
 
     /// Waits until something holds.

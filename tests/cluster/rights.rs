@@ -38,11 +38,10 @@ fn a_user_sees_and_ends_no_job_of_another() {
     let running = start(&mut cluster.storm_run(&["-n", "1", "--host", "c0", "sh", "-c", "exec sleep 1000"]));
     cluster.wait_for("the rank", || !running.processes().is_empty());
     let storm = crate::run::prefix().join("bin/storm");
-    let nodes = run(&mut cluster.login("storm", &["nodes", "--json"])).stdout;
-    let job = nodes
-        .split("\"jobs\":[")
-        .find_map(|part| part.split(']').next()?.parse::<u64>().ok())
-        .expect("a job");
+    // The last column of the table.
+    let nodes = run(&mut cluster.login("storm", &["nodes"])).stdout;
+    let row = nodes.lines().find(|line| line.starts_with("c0 ")).expect(&nodes);
+    let job: u64 = row.split_whitespace().last().and_then(|job| job.parse().ok()).expect(&nodes);
     let words = [
         "setpriv",
         "--reuid",

@@ -15,6 +15,7 @@ use nic_emu::hang::HangReport;
 use nic_emu::memory::NicMemory;
 use nic_emu::nic_thread::{FINDING_STATUS, Finding};
 use std::ffi::c_int;
+use std::io::Write;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
 
@@ -84,7 +85,7 @@ pub fn abort_job(code: c_int, message: &str) -> ! {
             if exit.launched {
                 abort::say(&exit.memory, exit.local_index, code, &message);
             } else {
-                eprintln!("{message}");
+                say(&message);
             }
             true
         }
@@ -92,8 +93,8 @@ pub fn abort_job(code: c_int, message: &str) -> ! {
     };
     if !told {
         match std::env::var("BCS_RANK") {
-            Ok(rank) => eprintln!("rank {rank}: {message}"),
-            Err(_) => eprintln!("{message}"),
+            Ok(rank) => say(&format!("rank {rank}: {message}")),
+            Err(_) => say(message),
         }
     }
     exit_now(code)
@@ -102,8 +103,14 @@ pub fn abort_job(code: c_int, message: &str) -> ! {
 /// Ends a process without a launcher that waits for what never comes.
 #[cold]
 pub(super) fn end_deadlocked(report: HangReport) -> ! {
-    eprintln!("{}", Finding::Deadlock(report));
+    say(&Finding::Deadlock(report).to_string());
     exit_now(FINDING_STATUS.into())
+}
+
+/// Says something to the user, in one write, so that it is not mixed with what other ranks say.
+fn say(text: &str) {
+    // Where nobody listens there is nothing to do about it.
+    let _ = std::io::stderr().write_all(format!("{text}\n").as_bytes());
 }
 
 /// Leaves a job that another rank or the launcher ends.

@@ -28,7 +28,6 @@ mod control;
 pub mod jobs;
 mod listen;
 mod nodes;
-mod notify;
 mod outbox;
 mod server;
 pub mod view;

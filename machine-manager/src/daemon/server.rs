@@ -5,12 +5,12 @@ use super::control::{Control, ControlError, Event, MANAGER};
 use super::jobs::{Action, ClientId, Jobs, Offer, Owner};
 use super::listen::{self, Arrival, DoorError, LocalDoor, Reception};
 use super::nodes::{Link, LinkId, Nodes};
-use super::notify;
 use super::outbox::{Farewell, Outbox, OutboxError};
 use super::view::Heartbeat;
 use crate::protocol::{ALPN, NodeRow, Reply, Request};
 use bcs_core::stream::{SecureEnds, StreamError};
 use bcs_core::{Config, Credential, CredentialError, JobId, credentials};
+use node_manager::daemon::{notify, priority};
 use node_manager::launch::JobNetwork;
 use node_manager::protocol::{FromNode, ToNode, VERSION};
 use std::collections::HashMap;
@@ -111,7 +111,10 @@ pub async fn run(config: &Config) -> Result<(), DaemonError> {
         listens = addresses.join(" "),
         "the machine manager is ready"
     );
-    notify::notify("READY=1\n").map_err(system("tell systemd that the daemon is ready (NOTIFY_SOCKET)"))?;
+    if let Err(error) = priority::raise() {
+        tracing::warn!(%error, "runs at the ordinary priority: beside ranks that poll, nodes may be taken for dead; allow CAP_SYS_NICE");
+    }
+    notify::notify("READY=1").map_err(system("tell systemd that the daemon is ready (NOTIFY_SOCKET)"))?;
     manager.serve(&mut arrivals, &mut terminate, &mut interrupt).await;
     Ok(())
 }

@@ -16,7 +16,7 @@
 //! | `credit` | how much output and input may be under way; no I/O |
 //! | `spawn`, `users` | executing a launcher as the user of its job |
 //! | `strays` | what launchers have left |
-//! | `address`, `patience`, `notify`, `readiness` | where the node listens, how often it tries, what systemd is told, descriptors to wait for |
+//! | `address`, `patience`, `notify`, `priority`, `readiness` | where the node listens, how often it tries, what systemd is told, descriptors to wait for |
 //!
 //! The invariant: no process of a job is left when the job is over, when the manager is lost, or when the daemon ends.
 
@@ -26,8 +26,9 @@ mod credit;
 mod jobs;
 mod launched;
 mod life;
-mod notify;
+pub mod notify;
 mod patience;
+pub mod priority;
 mod readiness;
 mod session;
 mod spawn;
@@ -134,6 +135,9 @@ pub struct Node {
 /// none: it is tried again.
 pub fn run(config: &Path, host: Option<&str>) -> Result<(), DaemonError> {
     let node = Rc::new(Node::new(config, host)?);
+    if let Err(error) = priority::raise() {
+        tracing::warn!(%error, "runs at the ordinary priority: beside ranks that poll the node may be taken for dead; allow CAP_SYS_NICE");
+    }
     let system = |what| move |error| DaemonError::System { what, error };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(system("start the runtime"))?;
