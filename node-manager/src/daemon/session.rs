@@ -298,7 +298,10 @@ impl Session {
     async fn give_up(&mut self, termination: &mut Termination) -> bool {
         // Jobs see that nobody takes anything any more.
         self.writing.abort();
-        let _ = (&mut self.writing).await;
+        // Where it was the writing that ended, it has been waited for.
+        if !self.writing.is_finished() {
+            let _ = (&mut self.writing).await;
+        }
         self.end_all(Ending::ManagerLost);
         let leaving = self.control.leave();
         let (until, mut is_wanted) = (Instant::now() + ENDING, false);
