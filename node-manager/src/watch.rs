@@ -3,7 +3,7 @@
 //! The kernel hands out ready descriptors in the order in which they became ready. For the pidfds of
 //! ranks that is the order in which the ranks ended, which is what makes "the first failure" a fact.
 
-use rustix::event::Timespec;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::io::Errno;
 use std::io;
@@ -118,6 +118,12 @@ impl Watch {
         }
         Ok(self.events.iter().map(|event| Ready::decode(event.data.u64())).collect())
     }
+}
+
+/// Whether a descriptor can be read now; of a process, whether it has ended.
+pub fn is_ready(fd: impl AsFd) -> bool {
+    let mut fds = [PollFd::new(&fd, PollFlags::IN)];
+    matches!(poll(&mut fds, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })), Ok(1..))
 }
 
 #[cfg(test)]

@@ -54,6 +54,8 @@ struct Launcher<'a> {
     network: Option<QuicFabric>,
     /// By local index.
     ranks: Vec<RankProcess>,
+    /// What has happened while ranks were started, in its order.
+    early: Vec<Ready>,
     output: Option<Output>,
     input: Input,
     lifecycle: Lifecycle,
@@ -127,6 +129,7 @@ impl<'a> Launcher<'a> {
             nic,
             network: None,
             ranks: Vec::with_capacity(prepared.ranks() as usize),
+            early: Vec::new(),
             output: job.labels.then(|| Output::new(standard(1), standard(2))),
             input: Input::new(standard(0), job.stdin),
             lifecycle: Lifecycle::new(prepared.ranks()),
@@ -166,6 +169,7 @@ impl<'a> Launcher<'a> {
                 }
             }
         }
+        std::mem::take(&mut self.early).into_iter().for_each(|ready| self.handle(ready));
         signals.iter().for_each(|signal| self.act(Event::Forwarded(*signal)));
         while !matches!(self.lifecycle.state(), State::Over { .. }) && !self.has_waited_enough() {
             match self.watch.wait(self.time_to_wait()) {

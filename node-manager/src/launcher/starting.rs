@@ -11,11 +11,12 @@ use crate::job::Application;
 use crate::program::{LIBRARY_NAME, LibraryNeed, Program};
 use crate::spawn::{Plan, Setting, StartError, Started, Step};
 use crate::verdict::{STATUS_NOT_EXECUTABLE, STATUS_NOT_FOUND, STATUS_USAGE, Verdict};
-use crate::watch::{Interest, Ready};
+use crate::watch::{self, Interest, Ready};
 use bcs_core::{Driven, Fabric, Rank};
 use std::ffi::OsString;
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
+use std::time::Duration;
 
 /// The NIC's descriptor gets at least this number in the ranks, if it can: shell scripts use small ones freely.
 const NIC_FD_AT_LEAST: i32 = 128;
@@ -96,12 +97,17 @@ impl Launcher<'_> {
                     processors: processors.as_ref(),
                     on_terminal: on_terminal && self.output.is_none(),
                 };
+                self.note_events();
                 let Started { pid, pidfd } =
                     plan.start(&setting).map_err(|error| self.not_started(rank, program, error))?;
                 self.nic.rank_started(rank, pid.as_raw_pid() as u32);
                 self.watch
                     .add(&pidfd, Ready::Process(local_index), Interest::Read)
                     .map_err(|error| cannot("watch a rank", error))?;
+                if watch::is_ready(&pidfd) {
+                    // It ended before it was watched. So did perhaps one that was: then more likely because of this one than the other way round.
+                    self.early.push(Ready::Process(local_index));
+                }
                 self.ranks.push(RankProcess { rank, pid, pidfd, is_live: true });
                 if let Some(network) = &mut self.network {
                     // Starting thousands takes longer than the other nodes wait for a sign of life. What goes wrong the NIC thread finds again.
@@ -115,6 +121,15 @@ impl Launcher<'_> {
         }
         self.input.start(&self.watch).map_err(|error| cannot("watch the standard input", error))?;
         self.start_nic()
+    }
+
+    /// Notes what has happened so far, as ranks that have ended: what happens later is told later.
+    fn note_events(&mut self) {
+        for ready in self.watch.wait(Some(Duration::ZERO)).unwrap_or_default() {
+            if !self.early.contains(&ready) {
+                self.early.push(ready);
+            }
+        }
     }
 
     /// Starts the NIC thread, which takes the job's network. After the ranks, as it is a thread.
