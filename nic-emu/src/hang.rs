@@ -80,10 +80,14 @@ pub struct JobState {
 pub struct GlobalState {
     /// The last global slice that the node has taken part in.
     pub slice: u64,
-    /// The last one that is over on all nodes, as far as this one knows: `slice` itself while all rest.
-    pub over: u64,
+    /// Records that the node has sent to others, since the start.
+    pub sent: u64,
+    /// Records of others that the node has taken, since the start.
+    pub taken: u64,
     /// Changes with everything that the node sends, takes, schedules and completes.
     pub moves: u64,
+    /// Whether slices begin by the clock, also when nothing happens.
+    pub fixed: bool,
 }
 
 impl JobState {
@@ -155,17 +159,15 @@ fn read_global(memory: &NicMemory) -> (GlobalState, bool) {
     let remote = &memory.header().remote;
     let rest = remote.rest.get();
     fence(Ordering::Acquire);
-    let moves = remote.moves.get();
+    let (moves, sent, taken) = (remote.moves.get(), remote.sent.get(), remote.taken.get());
     // What a local slice has left for the global ones, and the driver has not seen.
     let left = remote.outbound.get() != 0
         || !remote.matches.is_empty()
         || remote.arrived.get() != remote.published.get();
     fence(Ordering::Acquire);
     let under_way = left || rest == 0 || remote.rest.get() != rest;
-    let slice = rest.saturating_sub(1);
     let fixed = memory.header().slice_period_ns.get() != 0;
-    let over = if fixed { slice.saturating_sub(1) } else { slice };
-    (GlobalState { slice, over, moves }, under_way)
+    (GlobalState { slice: rest.saturating_sub(1), sent, taken, moves, fixed }, under_way)
 }
 
 /// Entries of all ranks' queues. Read while they may change, a count is a hint, and a list that changes under the reader counts
@@ -200,8 +202,10 @@ pub fn merge(states: &[JobState]) -> JobState {
     ranks.sort_by_key(|rank| rank.rank);
     let global = GlobalState {
         slice: states.iter().map(|state| state.global.slice).max().unwrap_or_default(),
-        over: states.iter().map(|state| state.global.over).min().unwrap_or_default(),
-        moves: states.iter().fold(0, |sum, state| sum.wrapping_add(state.global.moves)),
+        sent: sum(states, |global| global.sent),
+        taken: sum(states, |global| global.taken),
+        moves: sum(states, |global| global.moves),
+        fixed: states.iter().any(|state| state.global.fixed),
     };
     JobState {
         ranks,
@@ -216,6 +220,10 @@ pub fn merge(states: &[JobState]) -> JobState {
     }
 }
 
+fn sum(states: &[JobState], of: impl Fn(&GlobalState) -> u64) -> u64 {
+    states.iter().fold(0, |sum, state| sum.wrapping_add(of(&state.global)))
+}
+
 /// Whether a job on several nodes is in a deadlock, from the states of *all* its nodes, read twice in the same order: the second round begins when the
 /// first is complete. Of a job on several nodes: one node has its [`HangDetector`]. Answers the report of all of them. A node whose ranks have all ended counts as one where
 /// nobody waits: its NIC still serves the others.
@@ -224,29 +232,23 @@ pub fn merge(states: &[JobState]) -> JobState {
 ///
 /// 1. Of every node both states are quiet and say the same of waits and moves. A wait that is the same before and after `T` was under way at `T`, so at
 ///    `T` all live ranks were blocked; and no node has sent, taken, scheduled or completed anything between its two states, both before and after `T`.
-/// 2. A node answers for what it sends: it does not complete a microphase before everything that it sent in it is in the receiver's memory, and it is not
-///    quiet while anything waits at it to be sent. A receiver reads what is in its memory before it acts on a strobe. So what
-///    was sent in slice `s` was taken before its receiver knew that `s` is over.
-/// 3. Whatever a node had sent before its first state, it sent in its `slice` or before. In the second round every node knows that the largest of these slices is
-///    over, so by (2) everything sent has been taken; by (1) not between the rounds, so before. At `T` nothing was in flight, and nobody had
-///    anything to send, to match, to grant or to agree on: a node that wants a slice says so (`wants`, its bell), and is not quiet.
+/// 2. What a node tells the others of its messages and collectives, it tells in records, which it counts when it sends them and when it takes them. All nodes
+///    together have sent at `T` what they had sent before both their states, and so with taken (by 1): the sums are those of the second round. They are equal, so no record
+///    was in flight at `T`. Chunks of collectives are no records; but a collective whose bytes have not all come is under way on its nodes.
+/// 3. What is left are microstrobes, reports and bells. None of them makes something happen that no node wants; and at `T` nobody had
+///    anything to send, to match, to grant or to start: a node that has wants a slice, and is not quiet.
 /// 4. What could change that is a rank that goes on. A rank that was blocked at `T` goes on only when something is completed for it; completions come of slices
 ///    in which something is done, of which by (3) there is none; and one that was completed before has been seen: every rank has begun and ended a look between
 ///    its two states, or slept in both, and who completes wakes.
-///
-/// With elastic slices (3) says that all nodes rest after the same slice; with fixed ones that a whole slice has passed in which nobody had anything to do.
 pub fn is_deadlock(first: &[JobState], second: &[JobState]) -> Option<HangReport> {
-    let all_over = second.iter().map(|state| state.global.over).min()?;
     let is_still = first.len() == second.len()
-        && first.iter().all(|state| state.global.slice <= all_over)
         && first.iter().chain(second).all(JobState::is_quiet_or_over)
-        && first.iter().zip(second).all(|(before, after)| {
-            // Of elastic slices a quiet node knows that its last one is over.
-            let fixed = after.global.over < after.global.slice;
-            after.is_as_before(before, fixed, WHOLE_LOOK)
-        });
+        && first
+            .iter()
+            .zip(second)
+            .all(|(before, after)| after.is_as_before(before, after.global.fixed, WHOLE_LOOK));
     let job = merge(second);
-    (is_still && job.is_quiet()).then(|| HangReport::new(job))
+    (is_still && job.global.sent == job.global.taken && job.is_quiet()).then(|| HangReport::new(job))
 }
 
 /// A rank counts its looks as they end, so of two that ended since one began since.

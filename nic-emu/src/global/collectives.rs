@@ -1,26 +1,29 @@
 //! Collectives across nodes: the BR's scheduling of them, CH and RH (paper, §4.4 and figure 4.6).
 //!
-//! A node publishes in a variable of the communicator's context which collective all its local members have reached (the flag
-//! of the figure). In the message scheduling microphase the lead (the lowest node with members) asks with one Compare-And-Write
-//! whether all nodes have, and by the same operation writes "go" everywhere. A barrier is over with that. Then
+//! When all local members of a communicator have reached its next collective, that goes up the tree of its nodes ([`super::gather`]), with their contributions
+//! if these are small. In the message scheduling microphase of a later slice the lead (the lowest node with members), to which all have come, says so down the same
+//! tree. A barrier is over with that; small contributions have been combined, and their result travels with it. Larger ones are moved in the microphases of their own:
 //!
 //! - **BBM**: a broadcast's root puts its bytes to all nodes of the group, a chunk a slice; a board's contributions go up the
-//!   tree of nodes ([`super::gather`]) and their collection comes back from the lead;
+//!   tree of nodes and their collection comes back from the lead;
 //! - **RM**: partial results go up the tree; the lead sends the result to all, or to the root's node.
 //!
-//! Invariant: of one communicator, one collective is under way in a slice. So its cell is free when the next one needs it:
-//! every node has taken what was put there before it sees the next microstrobe.
+//! Invariants: of one communicator, one collective is under way at a time on a node, and one chunk in a slice. A chunk is there before the node that sent it is
+//! done with the microphase, and the nodes have taken it when they report in the next slice: so two cells are enough, in turn.
+//!
+//! ```text
+//!  Down   context, collective, what (kind, operation, root), 1 if the result is in the payload
+//! ```
 
-use super::agreement::{Answer, Question};
 use super::board_region;
-use super::communicator::{Active, Group, Stage, flag, in_order, unwrapped, value};
+use super::communicator::{Active, Group, Ready, Received, Stage, in_order, stamp, unwrapped};
 use super::delivery::{Deliveries, bytes_of, is_broadcast};
 use super::error::GlobalError;
-use super::gather::{Gather, Reduction};
+use super::gather::{Gather, Reduction, Signature};
 use super::groups::{self, Tree};
 use super::layout::{CELL_BYTES, GlobalLayout};
 use super::point_to_point::Env;
-use super::record::Record;
+use super::record::{Kind, Record};
 use crate::arith::reduction_tree::ReductionTree;
 use crate::arith::{Arithmetic, ElementType, ReduceOp};
 use crate::collective::{Instance, InstanceState};
@@ -34,6 +37,9 @@ use bcs_core::{Fabric, FabricError, GlobalAddress, NodeId, NodeSet};
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 
+/// Bytes of contributions that travel with their arrival from one node to its parent at most.
+const SMALL_BYTES: usize = 8 << 10;
+
 /// All collectives across nodes, on one node.
 #[derive(Debug)]
 pub struct Collectives {
@@ -43,11 +49,9 @@ pub struct Collectives {
     gathers: BTreeMap<(u32, u64), Gather>,
     deliveries: Deliveries,
     seen: u32,
-    /// Flags were published that no message scheduling microphase has asked for yet, and in which slice.
-    published_in: Option<u64>,
     /// Collectives scheduled since the last look: for EMDS.
     pub scheduled: u64,
-    /// Flags published, collectives started and chunks taken, since the start.
+    /// Arrivals published, collectives started and chunks taken, since the start.
     pub moves: u64,
 }
 
@@ -61,22 +65,16 @@ impl Collectives {
             gathers: BTreeMap::new(),
             deliveries: Deliveries::new(),
             seen: 0,
-            published_in: None,
             scheduled: 0,
             moves: 0,
         }
     }
 
-    /// Looks which collectives all local members have reached since the last look, and publishes them.
+    /// Looks which collectives all local members have reached since the last look, as posted in this slice.
     ///
     /// # Errors
     /// A communicator was not registered.
-    pub fn publish(
-        &mut self,
-        env: &mut Env<'_, '_>,
-        fabric: &mut impl Fabric,
-        slice: u64,
-    ) -> Result<(), GlobalError> {
+    pub fn publish(&mut self, env: &mut Env<'_, '_>, posted: u64) -> Result<(), GlobalError> {
         let arrived = env.memory.header().remote.arrived.get();
         if arrived == self.seen {
             return Ok(());
@@ -94,7 +92,7 @@ impl Collectives {
         let mut waits = Vec::new();
         for (context, sequence, index) in in_order(new) {
             // What follows one that waits for room waits too.
-            if waits.contains(&context) || !self.publish_one(env, fabric, context, sequence, index, slice)? {
+            if waits.contains(&context) || !self.publish_one(env, context, sequence, index, posted)? {
                 waits.push(context);
             }
         }
@@ -108,11 +106,10 @@ impl Collectives {
     fn publish_one(
         &mut self,
         env: &mut Env<'_, '_>,
-        fabric: &mut impl Fabric,
         context: u32,
         sequence: u32,
         index: u32,
-        slice: u64,
+        posted: u64,
     ) -> Result<bool, GlobalError> {
         let instance = env.memory.instance(index)?;
         let group = match self.groups.entry(context) {
@@ -141,37 +138,9 @@ impl Collectives {
         }
         instance.state.set(InstanceState::Announced as u32);
         group.last = collective;
-        group.ready.insert(collective, (index, range));
+        group.ready.insert(collective, Ready { instance: index, range, posted });
         self.moves += 1;
-        self.raise_flag(env, fabric, context, slice)?;
         Ok(true)
-    }
-
-    /// Lets this node's flag tell of the next collective of a group, when the one before has its *go*.
-    fn raise_flag(
-        &mut self,
-        env: &Env<'_, '_>,
-        fabric: &mut impl Fabric,
-        context: u32,
-        slice: u64,
-    ) -> Result<(), GlobalError> {
-        let Some(group) = self.groups.get_mut(&context) else { return Ok(()) };
-        let Some((&collective, &(index, _))) = group.ready.first_key_value() else { return Ok(()) };
-        if group.flagged == Some(collective) {
-            return Ok(());
-        }
-        let kind = env.memory.instance(index)?.kind.get();
-        match fabric.store(self.layout.arrived(context), flag(context, collective, kind)) {
-            Ok(()) => {}
-            // At the next poll.
-            Err(FabricError::Busy { .. }) => return Ok(()),
-            Err(error) => return Err(error.into()),
-        }
-        group.flagged = Some(collective);
-        group.ask_due = true;
-        self.published_in = Some(slice);
-        self.moves += 1;
-        Ok(())
     }
 
     /// True when local members have reached a collective that is not published.
@@ -189,8 +158,7 @@ impl Collectives {
     /// True when no other node has to do anything for this one, nor this one for them: what local members have reached and others have not
     /// may wait for ever, and so may members that have not looked at what they got.
     pub fn is_quiet(&self) -> bool {
-        self.gathers.is_empty()
-            && self.groups.values().all(|group| group.active.is_none() && group.agreement.is_silent())
+        self.groups.values().all(|group| group.active.is_none())
     }
 
     /// `arrived` of NIC memory, as far as it is published.
@@ -206,13 +174,9 @@ impl Collectives {
                 first = Some(first.map_or(microphase, |first| first.min(microphase)));
             }
         };
-        if self.published_in.is_some() {
-            need(Microphase::MessageScheduling);
-        }
-        for group in self.groups.values() {
+        for (context, group) in &self.groups {
             let Some(active) = &group.active else {
-                let is_flagged = group.ready.keys().next().is_none_or(|next| group.flagged == Some(*next));
-                if !is_flagged || group.ask_due && group.tree.is_lead() && !group.ready.is_empty() {
+                if self.complete_gather(*context, group).is_some() {
                     need(Microphase::MessageScheduling);
                 }
                 continue;
@@ -220,9 +184,9 @@ impl Collectives {
             let here = match &active.stage {
                 Stage::Sending { chunk_slice, .. } => next || *chunk_slice != slice,
                 Stage::Scheduled | Stage::Gathering => true,
-                Stage::Receiving(bytes) => {
-                    // Nobody knows better than the lead, in the slice of the go, that the root has something to send.
-                    group.tree.is_lead() && active.since == slice && bytes.is_empty() && !next
+                Stage::Receiving => {
+                    // Nobody knows better than the lead, in the slice in which it said so, that the root has something to send.
+                    group.tree.is_lead() && active.since == slice && group.received.is_none() && !next
                 }
             };
             if here {
@@ -232,103 +196,83 @@ impl Collectives {
         first
     }
 
-    /// Message scheduling microphase: asks, as lead, whether all nodes have reached the next collective of each group.
+    /// The collective that all nodes of a group have reached, if this is its lead, with what has come of it.
+    fn complete_gather<'a>(&'a self, context: u32, group: &Group) -> Option<(u64, Ready, &'a Gather)> {
+        if !group.tree.is_lead() || group.active.is_some() {
+            return None;
+        }
+        let (&collective, &ready) = group.ready.first_key_value()?;
+        let gather = self.gathers.get(&(context, collective))?;
+        let is_complete = gather.has_own && gather.complete_children == group.tree.children().len();
+        is_complete.then_some((collective, ready, gather))
+    }
+
+    /// Message scheduling microphase of a slice: starts, as lead, what all nodes of a group have reached before it.
     ///
     /// # Errors
-    /// A node died.
-    pub fn schedule(
-        &mut self,
-        memory: &NicMemory,
-        fabric: &mut impl Fabric,
-        slice: u64,
-        first: Microphase,
-    ) -> Result<(), GlobalError> {
-        // Flags that this node published in this very slice may have come too late for a lead that began with this microphase.
-        if self
-            .published_in
-            .is_some_and(|published| published < slice || first == Microphase::DescriptorExchange)
-        {
-            self.published_in = None;
-        }
-        for (context, group) in &mut self.groups {
-            let is_free = group.active.is_none() && group.completed < slice;
-            let Some((&collective, &(index, _))) =
-                group.ready.first_key_value().filter(|_| is_free && group.tree.is_lead())
-            else {
-                continue;
-            };
-            if !group.agreement.is_silent() {
-                // Somebody may just have come: asked in the next slice.
-                group.ask_due = true;
-                continue;
-            }
-            let question = Question {
-                flag: self.layout.arrived(*context),
-                go: self.layout.go(*context),
-                reached: value(*context, collective),
-                same: flag(*context, collective, memory.instance(index)?.kind.get()),
-            };
-            match group.agreement.ask(fabric, &group.nodes, question) {
-                Ok(()) => group.ask_due = false,
-                Err(FabricError::Busy { .. }) => group.ask_due = true,
-                Err(error) => return Err(error.into()),
-            }
+    /// NIC memory is corrupt.
+    pub fn schedule(&mut self, env: &mut Env<'_, '_>, slice: u64) -> Result<(), GlobalError> {
+        let due: Vec<(u32, u64, Ready)> = self
+            .groups
+            .iter()
+            .filter(|(_, group)| group.completed < slice)
+            .filter_map(|(context, group)| {
+                let (collective, ready, gather) = self.complete_gather(*context, group)?;
+                (gather.posted < slice).then_some((*context, collective, ready))
+            })
+            .collect();
+        for (context, collective, ready) in due {
+            let Some(mut gather) = self.gathers.remove(&(context, collective)) else { continue };
+            let instance = env.memory.instance(ready.instance)?;
+            let result = self.small_result(env, context, collective, &mut gather, instance)?;
+            let words = [context as u64, collective, signature(instance), u64::from(result.is_some())];
+            let payload = result.clone().unwrap_or_default();
+            self.go(env, context, Record::new(Kind::Down, 0, &words).with_payload(payload), slice)?;
         }
         Ok(())
     }
 
-    /// Sees to everything that does not need a microstrobe: answers, go's, cells, departures. True while an answer is awaited.
-    ///
-    /// # Errors
-    /// NIC memory is corrupt, a node died, or members called different collectives.
-    pub fn poll(
-        &mut self,
-        env: &mut Env<'_, '_>,
-        fabric: &mut impl Fabric,
-        slice: u64,
-    ) -> Result<bool, GlobalError> {
-        let mut awaited = false;
-        let contexts: Vec<u32> = self
-            .groups
-            .iter()
-            .filter(|(_, g)| g.active.is_some() || !g.agreement.is_silent() || !g.ready.is_empty())
-            .map(|(c, _)| *c)
-            .collect();
-        for context in contexts {
-            let Some(group) = self.groups.get_mut(&context) else { continue };
-            match group.agreement.poll(fabric, &group.nodes)? {
-                Answer::None => {}
-                Answer::AskAgain => group.ask_due = true,
-                Answer::Differs(there) => {
-                    let collective = group.ready.keys().next().copied().unwrap_or(group.last);
-                    return Err(mismatch(self.node, there, context, collective));
-                }
-            }
-            awaited |= group.agreement.is_awaited();
-            self.start(env, fabric, context, slice)?;
-            self.raise_flag(env, fabric, context, slice)?;
-            self.receive(env, fabric, context, slice)?;
+    /// The result of a collective whose contributions came with the arrivals, if it can travel with the go.
+    fn small_result(
+        &self,
+        env: &Env<'_, '_>,
+        context: u32,
+        collective: u64,
+        gather: &mut Gather,
+        instance: &Instance,
+    ) -> Result<Option<Vec<u8>>, GlobalError> {
+        let kind = instance.kind.get();
+        if kind == CollectiveKind::Barrier as u32 || !gather.is_whole() {
+            return Ok(None);
         }
-        self.deliveries.free_departed(env)?;
-        Ok(awaited)
+        let bytes = if kind == CollectiveKind::Board as u32 {
+            board_region::image(&gather.take_all())
+        } else if is_broadcast(instance) {
+            gather.take_all().pop().unwrap_or_default()
+        } else {
+            gather.combine(&reduction(env.memory, instance)?)?;
+            let result = gather.take_result(tree_of(instance)?);
+            result.ok_or_else(|| mismatch(self.node, self.node, context, collective))?
+        };
+        Ok((bytes.len() as u64 <= env.payload_bytes).then_some(bytes))
     }
 
-    /// Starts the next collective of a group if all nodes have reached it.
-    fn start(
+    /// All nodes of a group have reached its next collective: hands this on, and starts it here.
+    fn go(
         &mut self,
         env: &mut Env<'_, '_>,
-        fabric: &mut impl Fabric,
         context: u32,
+        record: Record,
         slice: u64,
     ) -> Result<(), GlobalError> {
-        let Some(group) = self.groups.get_mut(&context).filter(|group| group.active.is_none()) else {
+        let Some(group) = self.groups.get_mut(&context) else { return Ok(()) };
+        for child in group.tree.children() {
+            env.links.send(child.0, &record);
+        }
+        let [_, collective, signature, has_result, ..] = record.words;
+        let Some(Ready { instance: index, range, .. }) = group.ready.remove(&collective) else {
             return Ok(());
         };
-        let Some((&collective, &(index, range))) = group.ready.first_key_value() else { return Ok(()) };
-        if fabric.load(self.layout.go(context))? < value(context, collective) {
-            return Ok(());
-        }
-        group.ready.remove(&collective);
         self.scheduled += 1;
         self.moves += 1;
         let instance = env.memory.instance(index)?;
@@ -339,19 +283,15 @@ impl Collectives {
             group.complete(slice);
             return Ok(());
         }
-        let signature = kind as u64 | (instance.operation.get() as u64) << 8;
-        let mut active =
-            Active { collective, instance: index, kind, signature, since: slice, stage: Stage::Scheduled };
+        if has_result == 1 {
+            group.complete(slice);
+            return self.finish(env, index, range, &record.payload);
+        }
+        let mut stage = Stage::Scheduled;
         if is_broadcast(instance) {
-            active.stage = match instance.root_member.get().checked_sub(1) {
-                None => Stage::Receiving(Vec::new()),
-                Some(root) => {
-                    let member = members(env.memory, index, instance)?.get(root as usize).ok_or(Corrupt {
-                        what: "root of a broadcast",
-                        value: root as u64,
-                        limit: instance.expected.get() as u64,
-                    })?;
-                    let bytes = bytes_of(env.memory, member)?;
+            stage = match root_bytes(env.memory, index, instance)? {
+                None => Stage::Receiving,
+                Some(bytes) => {
                     CollectiveHelper::new(env.memory, &list, env.completer).broadcast(index, instance)?;
                     self.deliveries.watch(index, instance);
                     Stage::Sending { bytes, sent: 0, to: others(&group.nodes, self.node), chunk_slice: 0 }
@@ -359,16 +299,123 @@ impl Collectives {
             };
         }
         group.range = range;
-        group.active = Some(active);
+        group.active = Some(Active { collective, instance: index, kind, signature, since: slice, stage });
         Ok(())
     }
 
-    /// A record on its way up the tree.
+    /// Gives local members the result of a collective whose bytes have all come.
+    fn finish(
+        &mut self,
+        env: &mut Env<'_, '_>,
+        index: u32,
+        range: Option<board_region::Range>,
+        bytes: &[u8],
+    ) -> Result<(), GlobalError> {
+        let instance = env.memory.instance(index)?;
+        let is_root_elsewhere = instance.root_member.get() == 0;
+        if is_broadcast(instance) && !is_root_elsewhere {
+            let list = CollectiveList::new(env.memory);
+            CollectiveHelper::new(env.memory, &list, env.completer).broadcast(index, instance)?;
+            self.deliveries.watch(index, instance);
+            return Ok(());
+        }
+        if instance.kind.get() == CollectiveKind::Reduce as u32 && is_root_elsewhere {
+            return self.deliveries.let_go(env, index);
+        }
+        self.deliveries.deliver(env, range, index, bytes)
+    }
+
+    /// A record on its way up the tree has come, in this slice.
     ///
     /// # Errors
     /// It does not fit what came before.
-    pub fn handle_record(&mut self, from: u32, record: &Record) -> Result<(), GlobalError> {
-        self.gathers.entry((record.words[0] as u32, record.words[1])).or_default().handle_record(from, record)
+    pub fn handle_up(&mut self, from: u32, record: &Record, slice: u64) -> Result<(), GlobalError> {
+        let (context, collective) = (record.words[0] as u32, record.words[1]);
+        let gather = self.gathers.entry((context, collective)).or_default();
+        if let Some(other) = gather.sign(NodeId(from), record.words[2]) {
+            return Err(mismatch(other, NodeId(from), context, collective));
+        }
+        gather.handle_record(from, record, slice)
+    }
+
+    /// A record on its way down the tree has come, in this slice: all nodes have reached a collective.
+    ///
+    /// # Errors
+    /// This node has not, or NIC memory is corrupt.
+    pub fn handle_down(
+        &mut self,
+        env: &mut Env<'_, '_>,
+        from: u32,
+        record: Record,
+        slice: u64,
+    ) -> Result<(), GlobalError> {
+        let (context, collective) = (record.words[0] as u32, record.words[1]);
+        let told =
+            self.groups.get(&context).filter(|group| group.active.is_none()).and_then(|group| group.told);
+        if told != Some(collective) {
+            return Err(GlobalError::Record { node: NodeId(from), what: "collective", value: collective });
+        }
+        self.go(env, context, record, slice)
+    }
+
+    /// Sees to everything that does not need a microstrobe: arrivals, cells, departures.
+    ///
+    /// # Errors
+    /// NIC memory is corrupt, or members called different collectives.
+    pub fn poll(
+        &mut self,
+        env: &mut Env<'_, '_>,
+        fabric: &impl Fabric,
+        slice: u64,
+    ) -> Result<(), GlobalError> {
+        let busy = |group: &Group| group.active.is_some() || !group.ready.is_empty();
+        let contexts: Vec<u32> =
+            self.groups.iter().filter(|(_, group)| busy(group)).map(|(context, _)| *context).collect();
+        for context in contexts {
+            self.climb(env, context, slice)?;
+            self.receive(env, fabric, context, slice)?;
+        }
+        self.deliveries.free_departed(env)
+    }
+
+    /// Tells the parent that this node and all below it have reached the next collective of a group.
+    fn climb(&mut self, env: &mut Env<'_, '_>, context: u32, slice: u64) -> Result<(), GlobalError> {
+        let Some(group) = self.groups.get_mut(&context).filter(|group| group.active.is_none()) else {
+            return Ok(());
+        };
+        let Some((&collective, &Ready { instance: index, posted, .. })) = group.ready.first_key_value()
+        else {
+            return Ok(());
+        };
+        if group.told == Some(collective) {
+            return Ok(());
+        }
+        let instance = env.memory.instance(index)?;
+        let gather = self.gathers.entry((context, collective)).or_default();
+        if !gather.has_own {
+            if let Some(other) = gather.sign(self.node, signature(instance)) {
+                return Err(mismatch(self.node, other, context, collective));
+            }
+            gather.has_own = true;
+            gather.posted = gather.posted.max(posted);
+            contribute(env.memory, self.node, gather, index, instance)?;
+            gather.limit(SMALL_BYTES);
+            self.moves += 1;
+        }
+        if gather.complete_children < group.tree.children().len() {
+            return Ok(());
+        }
+        let Some(parent) = group.tree.parent() else { return Ok(()) };
+        if gather.is_whole() && reduces(instance) {
+            gather.combine(&reduction(env.memory, instance)?)?;
+        }
+        gather.limit(SMALL_BYTES);
+        for record in gather.records(context, collective, signature(instance), env.payload_bytes, slice) {
+            env.links.send(parent.0, &record);
+        }
+        self.gathers.remove(&(context, collective));
+        group.told = Some(collective);
+        Ok(())
     }
 
     /// Barrier-and-broadcast or reduce microphase: contributions begin their way. Then call [`Self::advance`] until it answers
@@ -387,16 +434,7 @@ impl Collectives {
             }
             let instance = env.memory.instance(active.instance)?;
             let gather = self.gathers.entry((*context, active.collective)).or_default();
-            let reduces = active.kind != CollectiveKind::Board as u32;
-            let tree = tree_of(instance)?;
-            for member in members(env.memory, active.instance, instance)? {
-                let rank = member.comm_rank.get();
-                let size = if reduces { tree.leaf(rank).map_or(0, |leaf| leaf.log2_size()) } else { 0 };
-                gather.add(rank, size, bytes_of(env.memory, member)?);
-            }
-            if instance.root_member.get() != 0 {
-                gather.root_node = self.node.0 + 1;
-            }
+            contribute(env.memory, self.node, gather, active.instance, instance)?;
             active.stage = Stage::Gathering;
         }
         Ok(())
@@ -436,29 +474,26 @@ impl Collectives {
         }
         let key = (context, active.collective);
         let Some(gather) = self.gathers.get_mut(&key) else { return Ok(true) };
-        if let Some((there, signature)) = gather.signature
-            && signature != active.signature
-        {
-            return Err(mismatch(self.node, there, context, active.collective));
-        }
-        if gather.complete_children < group.tree.children() {
+        if gather.complete_children < group.tree.children().len() {
             return Ok(false);
         }
         let instance = env.memory.instance(active.instance)?;
         let kind = active.kind;
-        let reduces = kind != CollectiveKind::Board as u32;
+        let reduces = reduces(instance);
         if reduces {
             gather.combine(&reduction(env.memory, instance)?)?;
         }
         if let Some(parent) = group.tree.parent() {
-            for record in gather.records(context, active.collective, active.signature, env.payload_bytes) {
+            for record in
+                gather.records(context, active.collective, active.signature, env.payload_bytes, slice)
+            {
                 env.links.send(parent.0, &record);
             }
             self.gathers.remove(&key);
             if kind == CollectiveKind::Reduce as u32 && instance.root_member.get() == 0 {
                 self.leave(env, context, slice)?;
             } else {
-                active.stage = Stage::Receiving(Vec::new());
+                active.stage = Stage::Receiving;
             }
             return Ok(true);
         }
@@ -508,7 +543,7 @@ impl Collectives {
         if !to.is_empty() && *chunk_slice != slice {
             let chunk = &bytes[*sent..bytes.len().min(*sent + self.layout.data_bytes as usize)];
             let words = [
-                value(context, collective),
+                stamp(context, collective),
                 bytes.len() as u64,
                 *sent as u64,
                 chunk.len() as u64,
@@ -518,7 +553,12 @@ impl Collectives {
             let mut cell = Vec::with_capacity(CELL_BYTES as usize + chunk.len());
             words.iter().for_each(|word| cell.extend_from_slice(&word.to_le_bytes()));
             cell.extend_from_slice(chunk);
-            match env.links.put(fabric, &cell, to, self.layout.cell(context)) {
+            match env.links.put(
+                fabric,
+                &cell,
+                to,
+                self.layout.cell(context, *sent as u64 / self.layout.data_bytes),
+            ) {
                 Ok(()) => {}
                 Err(FabricError::Busy { .. }) => return Ok(false),
                 Err(error) => return Err(error.into()),
@@ -532,42 +572,55 @@ impl Collectives {
         Ok(true)
     }
 
-    /// Takes a chunk that was put into the group's cell.
+    /// Takes a chunk that was put into the group's cell; of a collective that this node has told of it may come before the word that all have reached it.
     fn receive(
         &mut self,
         env: &mut Env<'_, '_>,
-        fabric: &mut impl Fabric,
+        fabric: &impl Fabric,
         context: u32,
         slice: u64,
     ) -> Result<(), GlobalError> {
         let Some(group) = self.groups.get_mut(&context) else { return Ok(()) };
-        let Some(active) = group.active.as_mut() else { return Ok(()) };
-        let Stage::Receiving(received) = &mut active.stage else { return Ok(()) };
-        let cell = self.layout.cell(context);
+        let collective = match &group.active {
+            Some(active) if matches!(active.stage, Stage::Receiving) => active.collective,
+            Some(_) => return Ok(()),
+            None => match group.told.filter(|told| group.ready.contains_key(told)) {
+                Some(told) => told,
+                None => return Ok(()),
+            },
+        };
+        let so_far = group.received.as_ref().map_or(0, |received| received.bytes.len() as u64);
+        let cell = self.layout.cell(context, so_far / self.layout.data_bytes);
         let mut header = [0; CELL_BYTES as usize];
         fabric.read(cell, &mut header)?;
         let mut words = [0; 6];
         for (word, bytes) in words.iter_mut().zip(header.as_chunks::<8>().0) {
             *word = u64::from_le_bytes(*bytes);
         }
-        let [stamp, total, offset, length, signature, _] = words;
-        if stamp != value(context, active.collective) || offset != received.len() as u64 {
-            return Ok(());
+        let [found, total, offset, length, signature, _] = words;
+        if found == stamp(context, collective) && offset == so_far && (so_far < total || so_far == 0) {
+            let received = group.received.get_or_insert(Received { bytes: Vec::new(), total, signature });
+            let fits = offset.checked_add(length).is_some_and(|end| end <= total);
+            if !fits
+                || length > self.layout.data_bytes
+                || (received.total, received.signature) != (total, signature)
+            {
+                return Err(mismatch(self.node, self.node, context, collective));
+            }
+            self.moves += 1;
+            received.bytes.resize((offset + length) as usize, 0);
+            fabric.read(GlobalAddress(cell.0 + CELL_BYTES), &mut received.bytes[offset as usize..])?;
         }
-        if signature != active.signature || offset + length > total || length > self.layout.data_bytes {
-            return Err(mismatch(self.node, self.node, context, active.collective));
+        let Some(active) = &group.active else { return Ok(()) };
+        let is_complete = |received: &mut Received| received.bytes.len() as u64 == received.total;
+        let Some(received) = group.received.take_if(is_complete) else { return Ok(()) };
+        if received.signature != active.signature {
+            return Err(mismatch(self.node, self.node, context, collective));
         }
-        let start = received.len();
-        self.moves += 1;
-        received.resize(start + length as usize, 0);
-        fabric.read(GlobalAddress(cell.0 + CELL_BYTES), &mut received[start..])?;
-        if (received.len() as u64) < total {
-            return Ok(());
-        }
-        let (bytes, index) = (std::mem::take(received), active.instance);
+        let index = active.instance;
         let range = group.range.take();
         group.complete(slice);
-        self.deliveries.deliver(env, range, index, &bytes)
+        self.deliveries.deliver(env, range, index, &received.bytes)
     }
 
     /// A reduction whose root is elsewhere has taken this node's contributions.
@@ -586,6 +639,60 @@ fn others(nodes: &NodeSet, here: NodeId) -> NodeSet {
 
 fn mismatch(here: NodeId, there: NodeId, context: u32, sequence: u64) -> GlobalError {
     GlobalError::Mismatch { here, there, context, sequence }
+}
+
+/// What a collective is, so that two nodes can tell whether they mean the same: kind, operation and element type, root.
+fn signature(instance: &Instance) -> Signature {
+    let kind = instance.kind.get();
+    let is_rooted = is_broadcast(instance) || kind == CollectiveKind::Reduce as u32;
+    let root = if is_rooted { instance.root.get() } else { 0 };
+    kind as u64 | (instance.operation.get() as u64 & 0xff_ffff) << 8 | (root as u64) << 32
+}
+
+/// Whether contributions are combined.
+fn reduces(instance: &Instance) -> bool {
+    let kind = instance.kind.get();
+    kind == CollectiveKind::Reduce as u32 || kind == CollectiveKind::Allreduce as u32
+}
+
+/// The bytes of a broadcast's root, if it is one of this node's members.
+fn root_bytes(memory: &NicMemory, index: u32, instance: &Instance) -> Result<Option<Vec<u8>>, GlobalError> {
+    let Some(root) = instance.root_member.get().checked_sub(1) else { return Ok(None) };
+    let member = members(memory, index, instance)?.get(root as usize).ok_or(Corrupt {
+        what: "root of a broadcast",
+        value: root as u64,
+        limit: instance.expected.get() as u64,
+    })?;
+    bytes_of(memory, member).map(Some)
+}
+
+/// Adds what this node's members give to a collective.
+fn contribute(
+    memory: &NicMemory,
+    node: NodeId,
+    gather: &mut Gather,
+    index: u32,
+    instance: &Instance,
+) -> Result<(), GlobalError> {
+    if instance.root_member.get() != 0 {
+        gather.root_node = node.0 + 1;
+    }
+    if instance.kind.get() == CollectiveKind::Barrier as u32 {
+        return Ok(());
+    }
+    if is_broadcast(instance) {
+        if let Some(bytes) = root_bytes(memory, index, instance)? {
+            gather.add(instance.root.get(), 0, bytes);
+        }
+        return Ok(());
+    }
+    let tree = tree_of(instance)?;
+    for member in members(memory, index, instance)? {
+        let rank = member.comm_rank.get();
+        let size = if reduces(instance) { tree.leaf(rank).map_or(0, |leaf| leaf.log2_size()) } else { 0 };
+        gather.add(rank, size, bytes_of(memory, member)?);
+    }
+    Ok(())
 }
 
 fn tree_of(instance: &Instance) -> Result<ReductionTree, Corrupt> {

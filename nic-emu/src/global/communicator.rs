@@ -1,7 +1,6 @@
 //! What this node knows of a communicator that spans nodes: which of its collectives all local members have reached, and what has become
 //! of the one that is under way.
 
-use super::agreement::Agreement;
 use super::board_region::Range;
 use super::gather::Signature;
 use super::groups::Tree;
@@ -32,7 +31,7 @@ pub enum Stage {
     /// This node sends its bytes to the others, chunk by chunk.
     Sending { bytes: Vec<u8>, sent: usize, to: NodeSet, chunk_slice: u64 },
     /// This node waits for bytes.
-    Receiving(Vec<u8>),
+    Receiving,
 }
 
 /// A communicator that spans nodes.
@@ -40,19 +39,36 @@ pub enum Stage {
 pub struct Group {
     pub nodes: NodeSet,
     pub tree: Tree,
-    /// Collectives that all local members have reached, by number, with their instances and the range of a broadcast's bytes.
-    pub ready: BTreeMap<u64, (u32, Option<Range>)>,
+    /// Collectives that all local members have reached, by number.
+    pub ready: BTreeMap<u64, Ready>,
     pub last: u64,
-    /// The last collective of which this node's flag tells.
-    pub flagged: Option<u64>,
-    /// The lead's questions.
-    pub agreement: Agreement,
-    /// There is something new to ask for.
-    pub ask_due: bool,
+    /// The collective of which this node has told its parent.
+    pub told: Option<u64>,
     pub active: Option<Active>,
+    /// What has come of the large bytes of the collective that is told or active.
+    pub received: Option<Received>,
     pub range: Option<Range>,
     /// The slice in which the last collective was completed here.
     pub completed: u64,
+}
+
+/// Bytes that have come in chunks.
+#[derive(Debug)]
+pub struct Received {
+    pub bytes: Vec<u8>,
+    /// Bytes that will have come in the end.
+    pub total: u64,
+    pub signature: Signature,
+}
+
+/// A collective that all local members have reached.
+#[derive(Clone, Copy, Debug)]
+pub struct Ready {
+    pub instance: u32,
+    /// The range of a broadcast's bytes.
+    pub range: Option<Range>,
+    /// The slice in which the last of them posted.
+    pub posted: u64,
 }
 
 impl Group {
@@ -63,10 +79,9 @@ impl Group {
             tree,
             ready: BTreeMap::new(),
             last: 0,
-            flagged: None,
-            agreement: Agreement::default(),
-            ask_due: false,
+            told: None,
             active: None,
+            received: None,
             range: None,
             completed: 0,
         }
@@ -75,8 +90,8 @@ impl Group {
     /// Its collective is over here.
     pub fn complete(&mut self, slice: u64) {
         self.active = None;
+        self.received = None;
         self.completed = slice;
-        self.ask_due = !self.ready.is_empty();
     }
 }
 
@@ -103,15 +118,7 @@ pub fn unwrapped(sequence: u32, last: u64) -> u64 {
     last.wrapping_add_signed((sequence.wrapping_sub(last as u32) as i32) as i64)
 }
 
-/// What the variables of a context hold at least once a collective is reached: those of a later context are larger.
-pub fn value(context: u32, collective: u64) -> u64 {
-    ((context / CONTEXTS) as u64) << 48 | (collective + 1) << KIND_BITS
+/// What stands in the cell of a context with the bytes of a collective: unlike that of a later context which shares the cell.
+pub fn stamp(context: u32, collective: u64) -> u64 {
+    ((context / CONTEXTS) as u64) << 48 | (collective + 1)
 }
-
-/// The flag of a collective of this kind.
-pub fn flag(context: u32, collective: u64, kind: u32) -> u64 {
-    value(context, collective) | kind as u64 & ((1 << KIND_BITS) - 1)
-}
-
-/// Bits of a flag that tell the kind of the collective.
-const KIND_BITS: u32 = 3;

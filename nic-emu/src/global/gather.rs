@@ -1,16 +1,20 @@
-//! Contributions and partial results on their way up the tree of a communicator's nodes.
+//! Arrivals, contributions and partial results on their way up the tree of a communicator's nodes.
 //!
-//! Every node waits for all its children, adds what its own members gave, combines what the reduction tree lets it combine
+//! Every node waits for all its children and for its own members, adds what these gave, combines what the reduction tree lets it combine
 //! (`crate::arith::reduction_tree`: an order that no placement can change), and sends what is left to its parent. The lead ends up
-//! with the result of a reduction, or with all contributions of a board.
+//! knowing that all have arrived (the flags of figure 4.6), and with the result of a reduction, or all contributions of a board.
+//!
+//! Small contributions travel with the arrival. Otherwise a collective gathers twice: arrivals first, contributions in their microphase.
 //!
 //! ```text
 //!  Up   context, collective, what (kind, operation, element), total bytes of the item, offset of this piece,
 //!       item (first rank | log2 of the block's size << 32), end << 63 | node of the root plus one     payload: the piece
 //! ```
+//!
+//! The record with the end has no piece; its item is 1 if all contributions of the nodes below are among those before it.
 
 use super::error::GlobalError;
-use super::record::{Kind, Record};
+use super::record::{Kind, Posted, Record};
 use crate::arith::reduction_tree::ReductionTree;
 use crate::arith::{Arithmetic, ElementType, ReduceOp, combine};
 use bcs_core::NodeId;
@@ -32,8 +36,14 @@ pub struct Gather {
     pub complete_children: usize,
     /// The node of the collective's root plus one, once it is known.
     pub root_node: u32,
-    /// What the children say that it is, and who said so.
-    pub signature: Option<(NodeId, Signature)>,
+    /// The slice in which the last of those that are here arrived.
+    pub posted: u64,
+    /// This node's members are among them.
+    pub has_own: bool,
+    /// Not all contributions of those that have arrived are here.
+    is_partial: bool,
+    /// What the collective is, and who said so first.
+    signature: Option<(NodeId, Signature)>,
 }
 
 /// How values are combined.
@@ -55,14 +65,34 @@ impl Gather {
         self.items.insert(rank, (log2_size, value));
     }
 
-    /// A record of a child has arrived.
+    /// A node says which collective it is about. Answers the node that said something else before.
+    pub fn sign(&mut self, node: NodeId, signature: Signature) -> Option<NodeId> {
+        let (first, same) = *self.signature.get_or_insert((node, signature));
+        (same != signature).then_some(first)
+    }
+
+    /// All contributions of those that have arrived are here.
+    pub fn is_whole(&self) -> bool {
+        !self.is_partial
+    }
+
+    /// Leaves contributions for later if they are more than so many bytes.
+    pub fn limit(&mut self, bytes: usize) {
+        self.is_partial |= self.items.values().map(|(_, value)| value.len()).sum::<usize>() > bytes;
+        if self.is_partial {
+            self.items.clear();
+        }
+    }
+
+    /// A record of a child has arrived, in this slice.
     ///
     /// # Errors
     /// Its pieces do not fit together.
-    pub fn handle_record(&mut self, from: u32, record: &Record) -> Result<(), GlobalError> {
-        let [_, _, signature, total, offset, item, end] = record.words;
-        self.signature = Some((NodeId(from), signature));
+    pub fn handle_record(&mut self, from: u32, record: &Record, slice: u64) -> Result<(), GlobalError> {
+        let [_, _, _, total, offset, item, end] = record.words;
         if end & END != 0 {
+            self.is_partial |= item != 1;
+            self.posted = self.posted.max(record.posted.near(slice));
             self.complete_children += 1;
             self.root_node = self.root_node.max(end as u32);
             return Ok(());
@@ -132,13 +162,14 @@ impl Gather {
         std::mem::take(&mut self.items).into_values().map(|(_, value)| value).collect()
     }
 
-    /// What goes to the parent.
+    /// What goes to the parent, in this slice.
     pub fn records(
         &mut self,
         context: u32,
         collective: u64,
         signature: Signature,
         payload_bytes: u64,
+        slice: u64,
     ) -> Vec<Record> {
         let mut records = Vec::new();
         for (start, (log2_size, value)) in std::mem::take(&mut self.items) {
@@ -155,8 +186,9 @@ impl Gather {
                 }
             }
         }
-        let end = END | self.root_node as u64;
-        records.push(Record::new(Kind::Up, 0, &[context as u64, collective, signature, 0, 0, 0, end]));
+        let (whole, end) = (u64::from(self.is_whole()), END | self.root_node as u64);
+        let last = Record::new(Kind::Up, 0, &[context as u64, collective, signature, 0, 0, whole, end]);
+        records.push(last.with_posted(Posted::in_slice(self.posted, slice)));
         records
     }
 }

@@ -47,13 +47,13 @@ pub fn nodes(memory: &NicMemory, context: u32) -> Option<NodeSet> {
 }
 
 /// A node's place in the tree of a communicator's nodes: the lowest is the lead and the root.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Tree {
     parent: Option<NodeId>,
-    children: usize,
+    children: Vec<NodeId>,
 }
 
-/// Children of a node in the tree of a communicator's nodes.
+/// Children of a node in a tree of nodes.
 pub const FANOUT: usize = 4;
 
 impl Tree {
@@ -64,7 +64,7 @@ impl Tree {
             Some(before) => nodes.iter().nth(before / FANOUT),
             None => None,
         };
-        let children = nodes.iter().count().saturating_sub(index * FANOUT + 1).min(FANOUT);
+        let children = nodes.iter().skip(index * FANOUT + 1).take(FANOUT).collect();
         Some(Self { parent, children })
     }
 
@@ -78,8 +78,8 @@ impl Tree {
         self.parent
     }
 
-    /// How many nodes send to this one.
-    pub fn children(&self) -> usize {
-        self.children
+    /// The nodes that send to this one.
+    pub fn children(&self) -> &[NodeId] {
+        &self.children
     }
 }

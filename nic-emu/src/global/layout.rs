@@ -1,31 +1,32 @@
 //! Where everything is in the job's global memory: the same on every node.
 //!
 //! ```text
-//!  0        strobe      the last microstrobe, or "idle"                     written by the SS
-//!  8        progress    slice, microphase and what this node needs next     written by this node
-//!  16       wants       first microphase that this node needs in a slice    written by this node
+//!  0        strobe      the last microstrobe                                written by the parent in the strobe tree
+//!  8        reports     a word per child in the strobe tree                 written by that child
 //!  64       bells       a word per node: its wish for a slice               where that node rings, written by it
 //!           tails       a word per node: bytes it has written to its link   written by that node
 //!           consumed    a word per node: bytes it has read of ours          written by that node
 //!           links       a ring per node: the records that it sends here     written by that node
-//!           groups      per context: arrived, go, cell, data                collectives
+//!           groups      per context, twice: cell, data                      chunks of broadcasts and of large results, in turn
 //! ```
 //!
 //! It is sparse: what no pair of nodes and no communicator uses is never touched.
 
+use super::groups::FANOUT;
 use bcs_core::{EventId, GlobalAddress, GlobalVariable};
 
-/// Contexts whose collectives have variables of their own: contexts of groups that live at the same time lie within so many
+/// Contexts whose collectives have a cell of their own: contexts of groups that live at the same time lie within so many
 /// of each other.
 pub const CONTEXTS: u32 = 1 << 16;
 
 /// Nodes that ring at one of them.
 const BELL_BLOCK: u32 = 64;
 
-/// Bytes of a group's two variables.
-const GROUP_VARIABLES: u64 = 16;
 /// Bytes of a group's cell: what the data after it is.
 pub const CELL_BYTES: u64 = 48;
+/// Cells of a group, for one chunk after the other. There is a chunk in each slice. A node takes one at the latest with the next slice's first microstrobe, when the one
+/// after it may come; with the report of that slice it has taken it.
+const CELLS: u64 = 2;
 
 /// Signalled when a transfer of this node is complete on all its destinations.
 pub const SENT: EventId = EventId(0);
@@ -94,7 +95,7 @@ impl GlobalLayout {
     }
 
     const fn group_bytes(&self) -> u64 {
-        GROUP_VARIABLES + CELL_BYTES + self.data_bytes
+        CELLS * (CELL_BYTES + self.data_bytes)
     }
 
     const fn group(&self, context: u32) -> u64 {
@@ -106,14 +107,10 @@ impl GlobalLayout {
         variable(0)
     }
 
-    /// What this node has completed.
-    pub fn progress(&self) -> GlobalVariable {
-        variable(8)
-    }
-
-    /// What this node wants.
-    pub fn wants(&self) -> GlobalVariable {
-        variable(16)
+    /// What the child of this place in the strobe tree, from 0, has reported here.
+    pub fn report(&self, child: u32) -> GlobalVariable {
+        debug_assert!(child < FANOUT as u32, "there is a word for every child");
+        variable(8 + child as u64 * 8)
     }
 
     /// Where a node rings: at the lead, or with very many nodes at the first of its block, which rings there for all of them: the lead's port is not to
@@ -149,19 +146,9 @@ impl GlobalLayout {
         GlobalAddress(self.rings() + node as u64 * self.link_bytes)
     }
 
-    /// The collective of this context for which all members on the node have arrived.
-    pub fn arrived(&self, context: u32) -> GlobalVariable {
-        variable(self.group(context))
-    }
-
-    /// The collective of this context that all nodes have reached.
-    pub fn go(&self, context: u32) -> GlobalVariable {
-        variable(self.group(context) + 8)
-    }
-
-    /// The cell of this context; its data follows.
-    pub fn cell(&self, context: u32) -> GlobalAddress {
-        GlobalAddress(self.group(context) + GROUP_VARIABLES)
+    /// The cell for this chunk of a collective of this context; its data follows.
+    pub fn cell(&self, context: u32, chunk: u64) -> GlobalAddress {
+        GlobalAddress(self.group(context) + chunk % CELLS * (CELL_BYTES + self.data_bytes))
     }
 }
 

@@ -40,8 +40,12 @@ pub struct Links {
     in_flight: u64,
     /// Somebody has to be told what was read, and the network was too busy for it.
     acknowledgement_due: bool,
-    /// Records and puts sent, and records taken, since the start.
-    pub moves: u64,
+    /// Records sent, and records taken, since the start.
+    pub sent: u64,
+    /// As `sent`.
+    pub taken: u64,
+    /// Puts beside the records, since the start.
+    puts: u64,
 }
 
 impl Links {
@@ -54,7 +58,9 @@ impl Links {
             incoming: BTreeMap::new(),
             in_flight: 0,
             acknowledgement_due: false,
-            moves: 0,
+            sent: 0,
+            taken: 0,
+            puts: 0,
         }
     }
 
@@ -64,7 +70,7 @@ impl Links {
         record.encode(&mut bytes);
         debug_assert!(bytes.len() as u64 <= self.layout.record_bytes());
         self.outgoing.entry(to).or_default().waiting.push_back(bytes);
-        self.moves += 1;
+        self.sent += 1;
     }
 
     /// Puts something to a set of nodes and counts it as in flight.
@@ -80,13 +86,23 @@ impl Links {
     ) -> Result<(), FabricError> {
         fabric.xfer_and_signal(Source::Bytes(bytes), to, at, Some(SENT), Some(ARRIVED))?;
         self.in_flight += 1;
-        self.moves += 1;
+        self.puts += 1;
         Ok(())
+    }
+
+    /// Changes with everything that is sent or taken.
+    pub fn moves(&self) -> u64 {
+        self.sent.wrapping_add(self.taken).wrapping_add(self.puts)
+    }
+
+    /// True when nothing waits to be sent.
+    pub fn has_left(&self) -> bool {
+        self.outgoing.values().all(|link| link.waiting.is_empty())
     }
 
     /// True when everything that was sent is there.
     pub fn is_delivered(&self) -> bool {
-        self.in_flight == 0 && self.outgoing.values().all(|link| link.waiting.is_empty())
+        self.in_flight == 0 && self.has_left()
     }
 
     /// Sends what waits and fits.
@@ -199,7 +215,7 @@ impl Links {
                 }
             }
         }
-        self.moves += records.len() as u64;
+        self.taken += records.len() as u64;
         Ok(records)
     }
 }

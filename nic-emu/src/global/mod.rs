@@ -13,7 +13,10 @@
 //! | BBM | CH | broadcasts, boards |
 //! | RM | RH | reductions |
 //!
-//! Invariants: what is posted during a slice is scheduled in the next one; nothing overtakes between two ranks; what comes
+//! With elastic slices DEM is not strobed: descriptors and arrivals travel as soon as they are posted, and carry the slice in which they were. They are scheduled in
+//! a later one. With fixed slices they travel in DEM, which is over when they are there.
+//!
+//! Invariants: what is posted during a slice is scheduled in a later one, as a rule the next; nothing overtakes between two ranks; what comes
 //! in to a node and goes out of it in a slice is bounded; while nobody wants anything, nothing travels (elastic slices).
 //!
 //! | file | holds |
@@ -21,13 +24,13 @@
 //! | `layout` | what is where in global memory |
 //! | `record`, `link` | records between two nodes, with flow control |
 //! | `groups` | the nodes of a communicator |
-//! | `strobe_sender` | SS: microstrobes, and the questions between them |
+//! | `strobe_sender` | SS: microstrobes |
+//! | `strobe_tree` | SR: microstrobes go down, reports come up, bells |
 //! | `point_to_point` | BS, BR, DH |
-//! | `agreement` | whether all nodes have reached a collective, and the same one |
-//! | `collectives`, `communicator`, `gather`, `delivery`, `board_region` | CH, RH |
+//! | `gather` | arrivals, contributions and partial results on their way up |
+//! | `collectives`, `communicator`, `delivery`, `board_region` | CH, RH |
 //! | `rank_memory` | the bytes of this node's ranks |
 
-mod agreement;
 mod board_region;
 mod collectives;
 mod communicator;
@@ -41,6 +44,7 @@ mod point_to_point;
 mod rank_memory;
 mod record;
 mod strobe_sender;
+mod strobe_tree;
 
 pub use error::GlobalError;
 pub use layout::GlobalLayout;
@@ -52,7 +56,7 @@ use crate::microphase::Microphase;
 use crate::status::Activity;
 use crate::strobe_receiver::SliceCounts;
 use crate::token::Holder;
-use bcs_core::{Fabric, FabricError, NodeId, NodeSet, SliceIndex, Source};
+use bcs_core::{Fabric, NodeId, SliceIndex};
 use collectives::Collectives;
 use layout::{ARRIVED, RUNG};
 use link::Links;
@@ -60,7 +64,8 @@ use mds::{EmdsRing, GlobalRecord, LocalRecord};
 use point_to_point::{Env, PointToPointEngine, payload_bytes};
 use record::Kind;
 use std::sync::Arc;
-use strobe_sender::{Own, StrobeSender, bell, progress, read_bells, read_strobe, want};
+use strobe_sender::StrobeSender;
+use strobe_tree::{StrobeTree, read_strobe};
 
 /// What came of a poll.
 pub enum Polled {
@@ -81,24 +86,23 @@ pub struct GlobalNic<F> {
     fabric: F,
     layout: GlobalLayout,
     node: u32,
+    fixed: bool,
     links: Links,
     messages: PointToPointEngine,
     collectives: Collectives,
+    tree: StrobeTree,
     /// On the lead node.
     sender: Option<StrobeSender>,
+    /// On the lead node: a microstrobe that it has not acted on itself.
+    issued: Option<u64>,
     /// The last strobe word that was acted on.
     strobe: u64,
     /// The microphase that is not complete here.
     working: Option<Microphase>,
-    /// The microphase that this slice began with.
-    first: Microphase,
-    rung: bool,
-    /// Another node has rung here, and nobody has looked.
-    others_ring: bool,
-    wants: u64,
+    /// Something has come that was not looked at, because somebody else had the run token.
+    unread: bool,
     /// Local slices that did something, and polls that completed something.
     local_moves: u64,
-    need: Option<Microphase>,
     started_ns: u64,
     phase_ns: u64,
     record: LocalRecord,
@@ -111,18 +115,17 @@ impl<F: Fabric> GlobalNic<F> {
         let (node, _) = memory.node();
         let period_ns = memory.header().slice_period_ns.get();
         Self {
+            fixed: period_ns != 0,
             links: Links::new(layout, node),
             messages: PointToPointEngine::default(),
             collectives: Collectives::new(layout, node),
+            tree: StrobeTree::new(layout, node),
             sender: (node == 0).then(|| StrobeSender::new(layout, period_ns)),
+            issued: None,
             strobe: 0,
             working: None,
-            first: Microphase::DescriptorExchange,
-            rung: false,
-            others_ring: false,
-            wants: 0,
+            unread: false,
             local_moves: 0,
-            need: None,
             started_ns: 0,
             phase_ns: 0,
             record: LocalRecord::default(),
@@ -143,9 +146,13 @@ impl<F: Fabric> GlobalNic<F> {
         &mut self.fabric
     }
 
-    /// The slice that this node is in, and its microphase; none between slices.
+    /// The slice that this node is in, and its microphase: on the lead until all nodes are done with it, on others until they are themselves.
     pub fn now_in(&self) -> (SliceIndex, Option<Microphase>) {
-        let (slice, microphase) = read_strobe(self.strobe);
+        let (slice, _) = read_strobe(self.strobe);
+        let microphase = match &self.sender {
+            Some(sender) => sender.running().filter(|_| slice != 0),
+            None => self.working,
+        };
         (SliceIndex(slice), microphase)
     }
 
@@ -156,9 +163,9 @@ impl<F: Fabric> GlobalNic<F> {
 
     /// All that this node has under way, for who looks for a fault.
     pub fn describe(&self) -> String {
-        let Self { strobe, working, wants, need, rung, messages, collectives, links, sender, .. } = self;
+        let Self { strobe, working, messages, collectives, links, tree, sender, .. } = self;
         format!(
-            "{}: strobe {:?} working {working:?} wants {wants} need {need:?} rung {rung}\n{messages:?}\n{collectives:?}\n{links:?}\n{sender:?}",
+            "{}: strobe {:?} working {working:?}\n{messages:?}\n{collectives:?}\n{links:?}\n{tree:?}\n{sender:?}",
             NodeId(self.node),
             read_strobe(*strobe),
         )
@@ -174,14 +181,18 @@ impl<F: Fabric> GlobalNic<F> {
     /// # Errors
     /// See [`GlobalError`]: all of them end the job.
     pub fn poll(&mut self, now_ns: u64) -> Result<Polled, GlobalError> {
-        self.fabric.progress()?;
+        // What is put here twice, as chunks of a broadcast, is looked at in between.
+        if !self.unread {
+            self.fabric.progress()?;
+        }
         if let Some(error) = self.fabric.take_failure() {
             return Err(error.into());
         }
         if let Some(node) = self.fabric.dead().first() {
             return Err(GlobalError::NodeDied { node });
         }
-        if !self.memory.token().try_take(Holder::NIC_THREAD) {
+        self.unread = !self.memory.token().try_take(Holder::NIC_THREAD);
+        if self.unread {
             return Ok(Polled::Busy);
         }
         let memory = self.memory.clone();
@@ -193,12 +204,14 @@ impl<F: Fabric> GlobalNic<F> {
 
     fn poll_with_token(&mut self, memory: &NicMemory, now_ns: u64) -> Result<Polled, GlobalError> {
         let mut touched = Vec::new();
-        let fixed = memory.header().slice_period_ns.get() != 0;
         let moves_before = self.moves();
         // Read first: what was put here before the strobe is seen below.
-        let strobe = self.fabric.load(self.layout.strobe())?;
-        let mut moved = self.run_local_slice(memory, now_ns, fixed, &mut touched)?;
-        let mut completer = Completer::new(memory, fixed);
+        let strobe = match &self.sender {
+            Some(_) => self.issued.take().unwrap_or(self.strobe),
+            None => self.fabric.load(self.layout.strobe())?,
+        };
+        let mut moved = self.run_local_slice(memory, now_ns, &mut touched)?;
+        let mut completer = Completer::new(memory, self.fixed);
         let mut links = std::mem::replace(&mut self.links, Links::new(self.layout, self.node));
         let mut env = Env {
             memory,
@@ -209,34 +222,30 @@ impl<F: Fabric> GlobalNic<F> {
         let result = self.run(&mut env, strobe, now_ns);
         self.links = links;
         moved |= result?;
-        moved |= self.ring_and_strobe(memory, now_ns)?;
         if !completer.touched.is_empty() {
             moved = true;
             self.local_moves += 1;
             touched.push(completer.touched);
         }
-        self.tell_rest(memory, fixed, moves_before);
+        self.tell_rest(memory, moves_before);
         Ok(Polled::Done { moved, touched })
     }
 
     /// Changes with everything that this node does.
     fn moves(&self) -> u64 {
-        self.local_moves.wrapping_add(self.links.moves).wrapping_add(self.collectives.moves)
+        self.local_moves.wrapping_add(self.links.moves()).wrapping_add(self.collectives.moves)
     }
 
     /// Says in NIC memory whether anything of this node is under way between nodes, for who looks for a deadlock
     /// ([`crate::hang::is_deadlock`]). Only a poll that did nothing says that nothing is: those whom the one before it completed something
     /// for have been woken by then.
-    fn tell_rest(&self, memory: &NicMemory, fixed: bool, moves_before: u64) {
+    fn tell_rest(&self, memory: &NicMemory, moves_before: u64) {
         let remote = &memory.header().remote;
-        let (slice, microphase) = read_strobe(self.strobe);
+        let (slice, _) = read_strobe(self.strobe);
         let is_quiet = self.moves() == moves_before
-            && (fixed || microphase.is_none())
-            && self.wants == 0
-            && self.wish(memory, slice).is_none()
-            && !self.rung
+            && (self.fixed || self.working.is_none())
+            && self.wish(memory).is_none()
             && self.messages.is_idle()
-            && !self.messages.wants_transmission()
             && self.collectives.is_quiet()
             && self.links.is_delivered();
         if !is_quiet {
@@ -244,6 +253,8 @@ impl<F: Fabric> GlobalNic<F> {
         }
         remote.published.set(self.collectives.published());
         remote.moves.set(self.moves());
+        remote.sent.set(self.links.sent);
+        remote.taken.set(self.links.taken);
         if is_quiet {
             remote.rest.set(slice + 1);
         }
@@ -253,11 +264,10 @@ impl<F: Fabric> GlobalNic<F> {
         &mut self,
         memory: &NicMemory,
         now_ns: u64,
-        fixed: bool,
         touched: &mut Vec<Touched>,
     ) -> Result<bool, GlobalError> {
         let clock = || now_ns;
-        let wanted = match fixed {
+        let wanted = match self.fixed {
             true => {
                 crate::strobe_sender::StrobeSender::end_rest(memory, clock);
                 crate::strobe_sender::StrobeSender::is_due(memory, clock)
@@ -279,41 +289,44 @@ impl<F: Fabric> GlobalNic<F> {
 
     /// The NIC threads of this node. True if something was done.
     fn run(&mut self, env: &mut Env<'_, '_>, strobe: u64, now_ns: u64) -> Result<bool, GlobalError> {
-        self.fabric.test_event(ARRIVED)?;
-        let (slice, _) = read_strobe(self.strobe);
+        let arrived = self.fabric.test_event(ARRIVED)? > 0;
         let records = env.links.poll(&mut self.fabric)?;
-        let mut moved = !records.is_empty();
+        let (slice, _) = read_strobe(self.strobe);
+        let mut moved = arrived || !records.is_empty();
         for (from, record) in records {
             match record.kind {
-                Kind::Up => self.collectives.handle_record(from, &record)?,
-                _ => self.messages.handle_record(env, from, record)?,
+                Kind::Up => self.collectives.handle_up(from, &record, slice)?,
+                Kind::Down => self.collectives.handle_down(env, from, record, slice)?,
+                _ => self.messages.handle_record(env, from, record, slice)?,
             }
         }
-        let mut awaited = self.collectives.poll(env, &mut self.fabric, slice)?;
         if strobe != self.strobe {
             self.handle_microstrobe(env, strobe, now_ns)?;
             moved = true;
-            let (slice, _) = read_strobe(strobe);
-            awaited = self.collectives.poll(env, &mut self.fabric, slice)?;
         }
-        let (slice, microphase) = read_strobe(self.strobe);
-        let elastic = self.memory.header().slice_period_ns.get() == 0;
-        if microphase.is_none() && elastic {
-            self.collectives.publish(env, &mut self.fabric, slice)?;
+        let (slice, _) = read_strobe(self.strobe);
+        if !self.fixed {
+            self.messages.exchange(env, slice, slice)?;
+            self.collectives.publish(env, slice)?;
         }
+        self.collectives.poll(env, &self.fabric, slice)?;
         let mut done = true;
-        if let Some(working @ (Microphase::BarrierAndBroadcast | Microphase::Reduce)) = self.working {
-            done = self.collectives.advance(env, &mut self.fabric, working, slice)?;
+        if let (_, Some(now @ (Microphase::BarrierAndBroadcast | Microphase::Reduce))) =
+            read_strobe(self.strobe)
+        {
+            // Who learns of a collective only now takes part all the same: others wait for it, and the microphase for them.
+            self.collectives.begin(env, now)?;
+            done = self.collectives.advance(env, &mut self.fabric, now, slice)?;
         }
         env.links.flush(&mut self.fabric)?;
         if let Some(working) = self.working
             && done
-            && !awaited
-            && env.links.is_delivered()
+            && has_left(env.links, working)
         {
-            self.complete(env.memory, working, slice, now_ns)?;
+            self.complete(working, slice, now_ns);
             moved = true;
         }
+        moved |= self.report_and_ring(env, arrived, now_ns)?;
         Ok(moved)
     }
 
@@ -328,51 +341,39 @@ impl<F: Fabric> GlobalNic<F> {
         let (slice, microphase) = read_strobe(strobe);
         self.strobe = strobe;
         self.working = microphase;
-        self.rung = false;
+        self.tree.strobe(&mut self.fabric, strobe)?;
         let Some(microphase) = microphase else { return Ok(()) };
         if slice != before {
             self.record_slice(env.memory);
-            self.first = microphase;
             let elapsed = if before == 0 { 0 } else { now_ns.saturating_sub(self.started_ns) };
             self.record =
                 LocalRecord { slice: SliceIndex(slice), letts_ns: elapsed, ..LocalRecord::default() };
             self.started_ns = now_ns;
-            self.collectives.publish(env, &mut self.fabric, slice)?;
         }
         self.phase_ns = now_ns;
         match microphase {
-            Microphase::DescriptorExchange => self.messages.exchange(env)?,
+            Microphase::DescriptorExchange => {
+                // Of fixed slices: what was posted before this one began.
+                self.messages.exchange(env, slice, slice.saturating_sub(1))?;
+                self.collectives.publish(env, slice.saturating_sub(1))?;
+            }
             Microphase::MessageScheduling => {
-                self.messages.schedule(env)?;
-                self.collectives.schedule(env.memory, &mut self.fabric, slice, self.first)?;
+                self.messages.schedule(env, slice)?;
+                self.collectives.schedule(env, slice)?;
             }
             Microphase::PointToPoint => self.messages.transmit(env)?,
-            Microphase::BarrierAndBroadcast | Microphase::Reduce => {
-                self.collectives.begin(env, microphase)?
-            }
+            // Begun with what else there is to do.
+            Microphase::BarrierAndBroadcast | Microphase::Reduce => {}
         }
         Ok(())
     }
 
-    /// A microphase is complete here: says so, with what this node needs next.
-    fn complete(
-        &mut self,
-        memory: &NicMemory,
-        done: Microphase,
-        slice: u64,
-        now_ns: u64,
-    ) -> Result<(), GlobalError> {
+    /// A microphase is complete here: says what this node needs next.
+    fn complete(&mut self, done: Microphase, slice: u64, now_ns: u64) {
         let transmission = (done < Microphase::PointToPoint && self.messages.wants_transmission())
             .then_some(Microphase::PointToPoint);
         let collective = self.collectives.needs(Some(done), slice, false);
-        self.need = [transmission, collective].into_iter().flatten().min();
-        self.tell_wants(memory, slice)?;
-        match self.fabric.store(self.layout.progress(), progress(slice, done, self.need)) {
-            Ok(()) => {}
-            // Too much is under way: said at the next poll.
-            Err(FabricError::Busy { .. }) => return Ok(()),
-            Err(error) => return Err(error.into()),
-        }
+        self.tree.complete(strobe_tree::earlier(transmission, collective));
         self.working = None;
         let elapsed = now_ns.saturating_sub(self.phase_ns);
         match done {
@@ -383,68 +384,54 @@ impl<F: Fabric> GlobalNic<F> {
             Microphase::Reduce => self.record.ltrm_ns = elapsed,
         }
         self.record.ltts_ns = now_ns.saturating_sub(self.started_ns);
-        Ok(())
     }
 
     /// What this node wants of the next slice.
-    fn wish(&self, memory: &NicMemory, slice: u64) -> Option<Microphase> {
-        let remote = &memory.header().remote;
-        if remote.outbound.get() != 0 {
+    fn wish(&self, memory: &NicMemory) -> Option<Microphase> {
+        let (slice, _) = read_strobe(self.strobe);
+        if self.fixed
+            && (memory.header().remote.outbound.get() != 0 || self.collectives.wants_to_publish(memory))
+        {
             return Some(Microphase::DescriptorExchange);
         }
-        if self.messages.wants_scheduling(memory) || self.collectives.wants_to_publish(memory) {
+        if self.messages.wants_scheduling(memory, slice) || self.collectives.wants_to_publish(memory) {
             return Some(Microphase::MessageScheduling);
         }
         let transmission = self.messages.wants_transmission().then_some(Microphase::PointToPoint);
-        [transmission, self.collectives.needs(None, slice, true)].into_iter().flatten().min()
+        strobe_tree::earlier(transmission, self.collectives.needs(None, slice, true))
     }
 
-    fn tell_wants(&mut self, memory: &NicMemory, slice: u64) -> Result<Option<Microphase>, GlobalError> {
-        let wish = self.wish(memory, slice);
-        if want(wish) != self.wants {
-            match self.fabric.store(self.layout.wants(), want(wish)) {
-                Ok(()) => self.wants = want(wish),
-                Err(FabricError::Busy { .. }) => {}
-                Err(error) => return Err(error.into()),
-            }
-        }
-        Ok(wish)
-    }
-
-    /// Rings for a slice, if this node wants one while all rest; on the lead node, drives the Strobe Sender.
-    fn ring_and_strobe(&mut self, memory: &NicMemory, now_ns: u64) -> Result<bool, GlobalError> {
-        let (slice, microphase) = read_strobe(self.strobe);
-        let wish = self.tell_wants(memory, slice)?;
+    /// Says what has to be said of the microphase and of the next slice; on the lead node, drives the Strobe Sender.
+    fn report_and_ring(
+        &mut self,
+        env: &Env<'_, '_>,
+        arrived: bool,
+        now_ns: u64,
+    ) -> Result<bool, GlobalError> {
+        self.tree.flush(&mut self.fabric)?;
+        let wish = self.wish(env.memory);
+        let (_, microphase) = read_strobe(self.strobe);
+        let is_done =
+            self.tree.is_done() && microphase.is_none_or(|microphase| has_left(env.links, microphase));
         if let Some(sender) = &mut self.sender {
-            let done = microphase.filter(|_| self.working.is_none()).map(|microphase| (slice, microphase));
-            let own = Own { done, need: self.need, wants: wish };
-            let moved = sender.poll(&mut self.fabric, now_ns, own)?;
+            if self.issued.is_some() {
+                return Ok(true);
+            }
+            let report = if is_done { self.tree.report(&self.fabric, wish)? } else { None };
+            self.issued = sender.poll(&mut self.fabric, now_ns, report, wish, arrived)?;
             if let Some(record) = sender.take_record()
-                && let Ok(ring) = EmdsRing::<GlobalRecord>::open(memory.emds_global())
+                && let Ok(ring) = EmdsRing::<GlobalRecord>::open(env.memory.emds_global())
             {
                 ring.record(&record);
             }
-            return Ok(moved);
+            return Ok(self.issued.is_some());
         }
-        self.others_ring |= self.fabric.test_event(RUNG)? > 0;
-        if microphase.is_some() || self.rung || memory.header().slice_period_ns.get() != 0 {
-            return Ok(false);
+        let mut moved = is_done && self.tree.send_report(&mut self.fabric, wish)?;
+        let rung = self.fabric.test_event(RUNG)? > 0;
+        if !self.fixed {
+            moved |= self.tree.ring(&mut self.fabric, wish, rung)?;
         }
-        // Bells of a block of nodes are handed on.
-        let others = match std::mem::take(&mut self.others_ring) {
-            true => read_bells(&self.layout, &self.fabric, self.node, slice)?,
-            false => None,
-        };
-        let Some(wish) = [wish, others].into_iter().flatten().min() else { return Ok(false) };
-        let lead = NodeSet::single(NodeId(self.layout.rings_at(self.node)));
-        let at = self.layout.bell(self.node).address();
-        let word = bell(slice, wish).to_le_bytes();
-        match self.fabric.xfer_and_signal(Source::Bytes(&word), &lead, at, None, Some(RUNG)) {
-            Ok(()) => self.rung = true,
-            Err(FabricError::Busy { .. }) => self.others_ring |= others.is_some(),
-            Err(error) => return Err(error.into()),
-        }
-        Ok(true)
+        Ok(moved)
     }
 
     /// Records the slice that is over (table 5.2).
@@ -467,5 +454,16 @@ impl<F: Fabric> GlobalNic<F> {
             bpts: blocked,
             ..self.record
         });
+    }
+}
+
+/// Whether what this node sends in a microphase has left it. In DEM it has to be there, as it is to be scheduled in the next microphase; and chunks of
+/// collectives, as their place is used again in the next slice.
+fn has_left(links: &Links, microphase: Microphase) -> bool {
+    match microphase {
+        Microphase::MessageScheduling | Microphase::PointToPoint => links.has_left(),
+        Microphase::DescriptorExchange | Microphase::BarrierAndBroadcast | Microphase::Reduce => {
+            links.is_delivered()
+        }
     }
 }

@@ -1,9 +1,9 @@
 //! Messages between nodes: the BS, BR and DH of a global slice (paper, §4.3).
 //!
 //! - **DEM**: the BS sends each rank's outbound descriptors, in order, to the nodes of their destinations: at most
-//!   [`DESCRIPTORS_A_SLICE`] to one node. An inline message rides in its descriptor.
-//! - **MSM**: the BR matches what has arrived by the same queues and code as local messages, and grants chunks of matched
-//!   messages, oldest first, under a budget for all that comes in here in a slice.
+//!   [`DESCRIPTORS_A_SLICE`] to one node. An inline message rides in its descriptor. With elastic slices they leave as soon as they are posted.
+//! - **MSM**: the BR matches what was posted in earlier slices by the same queues and code as local messages, and grants chunks of matched
+//!   messages, oldest first, under a budget for all that comes in here in a slice. What of earlier slices is still on its way counts.
 //! - **P2P**: the DH of the sender's node reads granted chunks from slabs or from ranks' memory and sends them, under a
 //!   budget for all that goes out; what exceeds it is first in the next slice. The receiver's node writes them where they go.
 //!
@@ -18,7 +18,7 @@
 use super::error::GlobalError;
 use super::link::Links;
 use super::rank_memory;
-use super::record::{HEADER_BYTES, Kind, Record};
+use super::record::{HEADER_BYTES, Kind, PAYLOAD_LIMIT, Posted, Record};
 use crate::buffer_receiver::{BufferReceiver, Taken, message_of_words};
 use crate::completer::Completer;
 use crate::descriptor::{NO_REQUEST, Payload, PointToPoint};
@@ -31,7 +31,8 @@ use std::collections::{BTreeMap, VecDeque};
 
 /// Descriptors that one node sends to another in a slice at most.
 pub const DESCRIPTORS_A_SLICE: u32 = 256;
-/// Bytes that come in to a node, and go out of it, in a slice at most.
+/// Bytes that are granted to come in to a node, and that go out of it, in a slice at most; what is on its way to a node is never more than twice
+/// as much.
 pub const BUDGET_BYTES: u64 = 1 << 20;
 
 const LAST: u64 = 1 << 63;
@@ -55,11 +56,20 @@ struct Incoming {
     moved: u64,
 }
 
+/// A descriptor of another node.
+#[derive(Debug)]
+struct Posting {
+    from: u32,
+    /// The slice in which it was posted.
+    posted: u64,
+    record: Record,
+}
+
 /// The messages of a node that go to or come from others.
 #[derive(Debug, Default)]
 pub struct PointToPointEngine {
-    /// Records for the BR, in order of arrival.
-    inbox: VecDeque<(u32, Record)>,
+    /// What is for the BR, in order of arrival.
+    inbox: VecDeque<Posting>,
     incoming: BTreeMap<u64, Incoming>,
     /// Transfers of which not all is granted, oldest first.
     to_grant: VecDeque<u64>,
@@ -67,6 +77,10 @@ pub struct PointToPointEngine {
     grants: VecDeque<(u32, Record)>,
     last_transfer: u64,
     granted_in_slice: bool,
+    /// Bytes granted that have not come.
+    outstanding: u64,
+    /// The slice in which descriptors were sent last, and how many to each node.
+    exchanged: (u64, BTreeMap<u32, u32>),
     /// Descriptors sent, and messages matched, since the last look: for EMDS.
     pub counts: (u64, u64),
 }
@@ -84,9 +98,16 @@ pub struct Env<'a, 'm> {
 }
 
 impl PointToPointEngine {
-    /// True when the BR has something to match or to grant.
-    pub fn wants_scheduling(&self, memory: &NicMemory) -> bool {
-        !self.inbox.is_empty() || !self.to_grant.is_empty() || !memory.header().remote.matches.is_empty()
+    /// True when a BR has something to match or to grant in the slice after this one: here, or where this node has sent descriptors. (Their
+    /// receiver says so itself only if they came too late.)
+    pub fn wants_scheduling(&self, memory: &NicMemory, slice: u64) -> bool {
+        let remote = &memory.header().remote;
+        let may_grant = !self.to_grant.is_empty() && self.outstanding <= BUDGET_BYTES;
+        may_grant
+            || !remote.matches.is_empty()
+            || remote.outbound.get() != 0
+            || self.exchanged.0 == slice && !self.exchanged.1.is_empty()
+            || self.inbox.iter().any(|posting| posting.posted < slice)
     }
 
     /// True when the DHs have something to move for this node: as a sender, or as a receiver that has granted.
@@ -99,7 +120,7 @@ impl PointToPointEngine {
         self.inbox.is_empty() && self.incoming.is_empty() && self.grants.is_empty()
     }
 
-    /// A record has arrived.
+    /// A record has arrived, in this slice.
     ///
     /// # Errors
     /// It cannot be.
@@ -108,9 +129,13 @@ impl PointToPointEngine {
         env: &mut Env<'_, '_>,
         from: u32,
         record: Record,
+        slice: u64,
     ) -> Result<(), GlobalError> {
         match record.kind {
-            Kind::Send => self.inbox.push_back((from, record)),
+            Kind::Send => {
+                let posted = record.posted.near(slice);
+                self.inbox.push_back(Posting { from, posted, record });
+            }
             Kind::Grant => self.grants.push_back((from, record)),
             Kind::Matched => self.finish_send(env, record.rank, record.words[0] as u32, record.words[1])?,
             Kind::Cancelled => {
@@ -124,18 +149,23 @@ impl PointToPointEngine {
                 env.completer.complete_cancelled(local, record.words[0] as u32)?;
             }
             Kind::Data => self.take_data(env, from, &record)?,
-            Kind::Pad | Kind::Up => return Err(strange(from, "kind", record.kind as u64)),
+            Kind::Pad | Kind::Up | Kind::Down => return Err(strange(from, "kind", record.kind as u64)),
         }
         Ok(())
     }
 
-    /// Descriptor exchange microphase: sends outbound descriptors.
+    /// Sends outbound descriptors, in this slice, as posted in that.
     ///
     /// # Errors
     /// NIC memory is corrupt.
-    pub fn exchange(&mut self, env: &mut Env<'_, '_>) -> Result<(), GlobalError> {
+    pub fn exchange(&mut self, env: &mut Env<'_, '_>, slice: u64, posted: u64) -> Result<(), GlobalError> {
+        let posted = Posted::in_slice(posted, slice);
         let remote = &env.memory.header().remote;
-        let mut sent: BTreeMap<u32, u32> = BTreeMap::new();
+        let (last, sent) = &mut self.exchanged;
+        if *last != slice {
+            *last = slice;
+            sent.clear();
+        }
         for index in 0..env.memory.layout().local_ranks {
             if remote.outbound.get() == 0 {
                 break;
@@ -153,28 +183,34 @@ impl PointToPointEngine {
                 *count += 1;
                 outbound.remove(env.memory, entry)?;
                 remote.outbound.set(remote.outbound.get().wrapping_sub(1));
-                env.links.send(node, &Record::new(Kind::Send, origin, &words[..7]));
+                env.links.send(node, &Record::new(Kind::Send, origin, &words[..7]).with_posted(posted));
                 self.counts.0 += 1;
             }
         }
         Ok(())
     }
 
-    /// Message scheduling microphase: matches what has arrived, and grants chunks.
+    /// Message scheduling microphase of a slice: matches what was posted before it and has arrived, and grants chunks.
     ///
     /// # Errors
     /// NIC memory is corrupt, or a descriptor makes no sense.
-    pub fn schedule(&mut self, env: &mut Env<'_, '_>) -> Result<(), GlobalError> {
+    pub fn schedule(&mut self, env: &mut Env<'_, '_>, slice: u64) -> Result<(), GlobalError> {
         self.granted_in_slice = false;
         let mut dma = DmaHelper::new(env.memory);
-        while let Some((from, record)) = self.inbox.pop_front() {
+        // Of one sender they stand in the order of posting: those that are left stay in it.
+        let (due, early): (VecDeque<_>, VecDeque<_>) =
+            self.inbox.drain(..).partition(|posting| posting.posted < slice);
+        self.inbox = due;
+        while let Some(posting) = self.inbox.pop_front() {
+            let Posting { from, record, .. } = &posting;
+            let from = *from;
             let mut words = [0; CELL_WORDS];
             words[..7].copy_from_slice(&record.words);
             let mut receiver = BufferReceiver::new(env.memory, env.completer, &mut dma);
             match PointToPoint::decode(&words) {
                 Some(PointToPoint::Send(_)) => {
                     if receiver.handle_message(record.rank, &words)? == Taken::NoRoom {
-                        self.inbox.push_front((from, record));
+                        self.inbox.push_front(posting);
                         break;
                     }
                     self.counts.1 += receiver.matched;
@@ -188,6 +224,7 @@ impl PointToPointEngine {
                 _ => return Err(strange(from, "descriptor", words[0])),
             }
         }
+        self.inbox.extend(early);
         self.take_matches(env)?;
         self.grant(env)
     }
@@ -244,7 +281,7 @@ impl PointToPointEngine {
 
     /// Grants chunks, oldest message first, one chunk of each in turn, until the budget is spent.
     fn grant(&mut self, env: &mut Env<'_, '_>) -> Result<(), GlobalError> {
-        let mut budget = BUDGET_BYTES;
+        let mut budget = BUDGET_BYTES.min((2 * BUDGET_BYTES).saturating_sub(self.outstanding));
         let mut again = VecDeque::new();
         while let Some(id) = self.to_grant.pop_front() {
             let Some(transfer) = self.incoming.get_mut(&id) else { continue };
@@ -265,6 +302,7 @@ impl PointToPointEngine {
             env.links.send(transfer.node, &Record::new(Kind::Grant, transfer.origin, &words));
             transfer.granted += bytes;
             budget -= bytes;
+            self.outstanding += bytes;
             self.granted_in_slice = true;
             if !last {
                 self.to_grant.push_back(id);
@@ -354,6 +392,7 @@ impl PointToPointEngine {
             &record.payload,
         )?;
         transfer.moved += bytes;
+        self.outstanding = self.outstanding.saturating_sub(bytes);
         if transfer.moved == transfer.bytes {
             let (destination, request, status) =
                 (transfer.destination, transfer.destination_request, transfer.status);
@@ -366,7 +405,7 @@ impl PointToPointEngine {
 
 /// Bytes of a payload that fits in a record of this length.
 pub fn payload_bytes(record_bytes: u64) -> u64 {
-    record_bytes - HEADER_BYTES as u64
+    (record_bytes - HEADER_BYTES as u64).min(PAYLOAD_LIMIT)
 }
 
 /// Where a payload is: slab plus one or 0, and its address in the sender's memory.

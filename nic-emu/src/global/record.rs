@@ -1,7 +1,7 @@
 //! Records: what nodes say to each other over links. A header of eight words, then a payload.
 //!
 //! ```text
-//!  word 0    kind:8  rank:24  payload bytes:32
+//!  word 0    kind:8  rank:24  payload bytes:20  slice in which it was posted:12
 //!  1..8      by kind; of a send or a cancel, words 0..7 of the descriptor
 //! ```
 
@@ -24,8 +24,35 @@ pub enum Kind {
     Grant = 5,
     /// The bytes: transfer, offset.
     Data = 6,
-    /// A contribution or partial result on its way to the lead: see `collectives`.
+    /// An arrival, a contribution or a partial result on its way to the lead: see `gather`.
     Up = 7,
+    /// A collective that all have reached, on its way from the lead, with its result if that is small: see `collectives`.
+    Down = 8,
+}
+
+/// The slice in which something was posted, as a record tells it: who gets it in the same slice leaves it for the next one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Posted(u16);
+
+const POSTED_BITS: u32 = 12;
+/// Bytes of a payload at most: what the header can say.
+pub const PAYLOAD_LIMIT: u64 = (1 << 20) - 1;
+
+/// How old a record says at most that something is, in slices: what it is exactly matters to nobody then.
+const OLDEST: u64 = 1 << (POSTED_BITS - 2);
+
+impl Posted {
+    /// Posted in this slice, told in that.
+    pub fn in_slice(posted: u64, slice: u64) -> Self {
+        Self((posted.max(slice.saturating_sub(OLDEST)) & ((1 << POSTED_BITS) - 1)) as u16)
+    }
+
+    /// The slice that is meant, told not far from this one.
+    pub fn near(self, slice: u64) -> u64 {
+        let shift = 32 - POSTED_BITS;
+        let distance = (u32::from(self.0).wrapping_sub(slice as u32) << shift) as i32 >> shift;
+        slice.saturating_add_signed(distance.into())
+    }
 }
 
 /// A record.
@@ -35,6 +62,8 @@ pub struct Record {
     pub kind: Kind,
     /// A rank of the job; 0 where none is meant.
     pub rank: u32,
+    /// When what it is about was posted.
+    pub posted: Posted,
     /// By kind.
     pub words: [u64; 7],
     /// By kind.
@@ -46,7 +75,12 @@ impl Record {
     pub fn new(kind: Kind, rank: u32, words: &[u64]) -> Self {
         let mut all = [0; 7];
         all[..words.len()].copy_from_slice(words);
-        Self { kind, rank, words: all, payload: Vec::new() }
+        Self { kind, rank, posted: Posted::default(), words: all, payload: Vec::new() }
+    }
+
+    /// The same, posted then.
+    pub fn with_posted(self, posted: Posted) -> Self {
+        Self { posted, ..self }
     }
 
     /// The same with a payload.
@@ -56,8 +90,14 @@ impl Record {
 
     /// Appends the record's bytes, a multiple of 8.
     pub fn encode(&self, to: &mut Vec<u8>) {
-        let first =
-            self.kind as u64 | ((self.rank & 0xff_ffff) as u64) << 8 | (self.payload.len() as u64) << 32;
+        debug_assert!(
+            self.payload.len() as u64 <= PAYLOAD_LIMIT,
+            "links are made for payloads that the header can tell"
+        );
+        let first = self.kind as u64
+            | ((self.rank & 0xff_ffff) as u64) << 8
+            | (self.payload.len() as u64 & PAYLOAD_LIMIT) << 32
+            | (self.posted.0 as u64) << (64 - POSTED_BITS);
         to.extend_from_slice(&first.to_le_bytes());
         for word in self.words {
             to.extend_from_slice(&word.to_le_bytes());
@@ -69,9 +109,10 @@ impl Record {
     /// Bytes of the record that begins with this word; none when it is no record.
     pub fn length(first: u64) -> Option<(Kind, usize)> {
         use Kind::*;
-        let kind =
-            [Pad, Send, Matched, Cancelled, Grant, Data, Up].into_iter().find(|k| *k as u8 == first as u8)?;
-        Some((kind, HEADER_BYTES + ((first >> 32) as usize).next_multiple_of(8)))
+        let kind = [Pad, Send, Matched, Cancelled, Grant, Data, Up, Down]
+            .into_iter()
+            .find(|k| *k as u8 == first as u8)?;
+        Some((kind, HEADER_BYTES + payload_length(first).next_multiple_of(8)))
     }
 
     /// Reads a record of [`Self::length`] bytes.
@@ -86,9 +127,14 @@ impl Record {
         for (word, bytes) in all.iter_mut().zip(&words[1..]) {
             *word = u64::from_le_bytes(*bytes);
         }
-        let payload = bytes[HEADER_BYTES..HEADER_BYTES + (first >> 32) as usize].to_vec();
-        Some(Self { kind, rank: (first >> 8) as u32 & 0xff_ffff, words: all, payload })
+        let payload = bytes[HEADER_BYTES..HEADER_BYTES + payload_length(first)].to_vec();
+        let posted = Posted((first >> (64 - POSTED_BITS)) as u16);
+        Some(Self { kind, rank: (first >> 8) as u32 & 0xff_ffff, posted, words: all, payload })
     }
+}
+
+fn payload_length(first: u64) -> usize {
+    (first >> 32 & PAYLOAD_LIMIT) as usize
 }
 
 /// The first word of padding up to the end of a ring.
@@ -101,12 +147,23 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_record_survives_its_bytes(rank in 0u32..1 << 24, words: [u64; 7], payload in proptest::collection::vec(any::<u8>(), 0..200)) {
-            let record = Record { kind: Kind::Data, rank, words, payload };
+        fn a_record_survives_its_bytes(rank in 0u32..1 << 24, slice: u64, words: [u64; 7], payload in proptest::collection::vec(any::<u8>(), 0..200)) {
+            let record = Record { kind: Kind::Data, rank, posted: Posted::in_slice(slice, slice), words, payload };
             let mut bytes = Vec::new();
             record.encode(&mut bytes);
             prop_assert_eq!(bytes.len() % 8, 0);
             prop_assert_eq!(Record::decode(&bytes), Some(record));
+        }
+
+        #[test]
+        fn the_slice_of_posting_is_read_as_it_was_told(posted in 0u64..1 << 60, told in 0u64..5000, read in -900i64..900) {
+            let slice = posted + told;
+            let meant = Posted::in_slice(posted, slice).near(slice.saturating_add_signed(read));
+            if told <= OLDEST && posted > 1000 {
+                prop_assert_eq!(meant, posted);
+            }
+            // At least whether it was in an earlier slice than the one in which it was told.
+            prop_assert_eq!(meant < slice || posted <= 1000, told > 0 || posted <= 1000);
         }
 
         #[test]

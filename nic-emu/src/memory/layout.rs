@@ -147,6 +147,10 @@ pub struct RemoteState {
     pub rest: Word64,
     /// Changes with everything that this node does in global slices: what it sends, takes, schedules and completes.
     pub moves: Word64,
+    /// Records that this node has sent to others, since the start.
+    pub sent: Word64,
+    /// Records of others that this node has taken, since the start.
+    pub taken: Word64,
 }
 
 /// Who sleeps: one line, as posters look at both words.
