@@ -8,8 +8,7 @@ use harness::{Cluster, Load};
 use std::time::Duration;
 
 /// Nodes, levels of their tree, and what an exchange, a barrier and an allreduce take from rest, as `docs/protocol.md` has it.
-const DELAYS: [(u32, u32, [u32; 3]); 4] =
-    [(2, 1, [13, 7, 17]), (5, 1, [13, 7, 19]), (21, 2, [20, 14, 38]), (64, 3, [29, 21, 57])];
+const DELAYS: [(u32, u32, [u32; 3]); 4] = [(2, 1, [2; 3]), (5, 1, [2; 3]), (21, 2, [4; 3]), (64, 3, [6; 3])];
 
 #[test]
 fn a_slice_grows_with_the_logarithm_of_the_nodes() {

@@ -3,8 +3,8 @@
 //! The kernel hands out ready descriptors in the order in which they became ready. For the pidfds of
 //! ranks that is the order in which the ranks ended, which is what makes "the first failure" a fact.
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
