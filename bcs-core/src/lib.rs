@@ -35,7 +35,7 @@ pub mod wire;
 pub use config::{Config, ConfigError};
 pub use credentials::{Authority, Credential, CredentialError};
 pub use event::{EventId, EventTable};
-pub use fabric::{Assignment, Comparison, Condition, Driven, Fabric, FabricError, Source, Ticket};
+pub use fabric::{Assignment, Bytes, Comparison, Condition, Driven, Fabric, FabricError, Source, Ticket};
 pub use global_memory::{FlatMemory, GlobalAddress, GlobalMemory, GlobalVariable, SparseMemory};
 pub use ids::{ContextId, JobId, NodeId, Rank, SliceIndex};
 pub use node_set::NodeSet;

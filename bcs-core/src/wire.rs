@@ -56,7 +56,20 @@ pub fn encode<T>(message: &T) -> Result<AlignedVec, WireError>
 where
     T: WireMessage + for<'a> Serialize<HighSerializer<AlignedVec, ArenaHandle<'a>, rancor::Error>>,
 {
-    let bytes = rkyv::to_bytes::<rancor::Error>(message).map_err(|error| WireError::Malformed {
+    encode_in(message, AlignedVec::new())
+}
+
+/// Encodes a message in memory that was used before; what is in it is lost.
+///
+/// # Errors
+/// As [`encode`].
+pub fn encode_in<T>(message: &T, mut room: AlignedVec) -> Result<AlignedVec, WireError>
+where
+    T: WireMessage + for<'a> Serialize<HighSerializer<AlignedVec, ArenaHandle<'a>, rancor::Error>>,
+{
+    room.clear();
+    let encoded = rkyv::api::high::to_bytes_in::<_, rancor::Error>(message, room);
+    let bytes = encoded.map_err(|error| WireError::Malformed {
         message: T::NAME,
         bytes: 0,
         reason: error.to_string(),

@@ -50,6 +50,7 @@ impl Fabric for LocalFabric {
         }
         match source {
             Source::Bytes(data) => self.memory.write(at, data),
+            Source::Shared(data) => self.memory.write(at, data),
             Source::Global { at: from, bytes } => self.memory.copy_within(from, at, bytes),
         }
         .map_err(FabricError::memory(OPERATION))?;

@@ -26,6 +26,7 @@ pub mod sim;
 mod tests;
 pub mod tree;
 
+pub use bytes::Bytes;
 pub use driven::Driven;
 pub use error::{FabricError, Operation};
 
@@ -40,6 +41,8 @@ use std::cmp::Ordering;
 pub enum Source<'a> {
     /// These bytes. They are taken over before the call returns.
     Bytes(&'a [u8]),
+    /// These bytes, which the network shares with the caller and does not copy.
+    Shared(&'a Bytes),
     /// A range of the caller's own global memory. It must not change before the local event is signalled:
     /// the network may read it as late as that.
     Global {
@@ -55,6 +58,7 @@ impl Source<'_> {
     pub fn bytes(&self) -> u64 {
         match self {
             Source::Bytes(data) => data.len() as u64,
+            Source::Shared(data) => data.len() as u64,
             Source::Global { bytes, .. } => *bytes,
         }
     }

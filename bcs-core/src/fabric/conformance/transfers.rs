@@ -5,7 +5,7 @@ use super::{
     take_signals, variable,
 };
 use crate::event::EventId;
-use crate::fabric::{Comparison, Condition, Fabric, FabricError, Source};
+use crate::fabric::{Bytes, Comparison, Condition, Fabric, FabricError, Source};
 use crate::global_memory::GlobalAddress;
 use crate::ids::NodeId;
 use crate::node_set::NodeSet;
@@ -23,9 +23,10 @@ pub(super) fn every_shape_and_size_arrives_whole(bed: &impl TestBed, seed: u64) 
             let large = if nodes <= 3 { 3 << 20 } else { 70_001 };
             for bytes in [0, 1, 8, random.usize(9..2000), large] {
                 let data = random_bytes(bytes, &mut random);
+                let shared = Bytes::from(data.clone());
+                let source = if bytes % 2 == 0 { Source::Bytes(&data) } else { Source::Shared(&shared) };
                 let port = cluster.port(initiator);
-                port.xfer_and_signal(Source::Bytes(&data), &destinations, AT, Some(LOCAL), Some(REMOTE))
-                    .unwrap();
+                port.xfer_and_signal(source, &destinations, AT, Some(LOCAL), Some(REMOTE)).unwrap();
                 await_event(&mut cluster, initiator, LOCAL).unwrap();
                 // Complete means there: no further step is needed for the data or the events.
                 for node in (0..nodes).map(NodeId) {

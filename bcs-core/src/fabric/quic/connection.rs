@@ -5,7 +5,7 @@
 //! [`Hello`]; before that, the end that dials sends nothing, because its dial may not be the one that counts.
 //! Invariant: nothing is handed on before the peer has proved who it is.
 
-use super::frame::{Frame, FrameReader};
+use super::frame::{FrameBatch, FrameReader, Taken};
 use super::link::{Backlog, Link};
 use crate::fabric::tree::{Lane, LaneReceiver, Message, ProtocolError};
 use crate::ids::NodeId;
@@ -103,12 +103,12 @@ pub struct Connection {
     pub acknowledged: [bool; 2],
     outgoing: Option<[StreamId; 2]>,
     /// Frames that the stream has not taken yet.
-    pending: [Bytes; 2],
+    pending: [FrameBatch; 2],
     incoming: [Option<StreamId>; 2],
     readers: [FrameReader; 2],
     lanes: LaneReceiver,
     /// A frame that came in the bulk lane, but may not be delivered yet.
-    held: Option<Frame>,
+    held: Option<Taken>,
     /// By lane: what was read of its stream, but not yet looked at.
     rest: [Bytes; 2],
 }
@@ -169,10 +169,7 @@ impl Connection {
     /// # Errors
     /// A greeting is never too long.
     pub fn greet(&mut self, hello: &Hello) -> Result<(), WireError> {
-        let mut frame = bytes::BytesMut::new();
-        super::frame::encode_into(0, hello, &mut frame)?;
-        self.pending[Lane::Control as usize] = frame.freeze();
-        Ok(())
+        self.pending[Lane::Control as usize].push_head(0, hello, 0)
     }
 
     /// A stream of this end is acknowledged to its end.
@@ -197,14 +194,12 @@ impl Connection {
             let pending = &mut self.pending[lane as usize];
             let mut stream = self.quic.send_stream(streams[lane as usize]);
             loop {
-                if pending.is_empty() {
-                    *pending = link.pop_frames(node, lane, backlog)?;
-                }
-                if pending.is_empty() {
+                link.pop_frames(node, lane, backlog, pending)?;
+                if pending.bytes() == 0 {
                     break;
                 }
-                match stream.write_chunks(std::slice::from_mut(pending)) {
-                    Ok(_) => {}
+                match stream.write_chunks(pending.pieces()) {
+                    Ok(written) => pending.count_written(written.bytes, written.chunks),
                     Err(WriteError::Blocked | WriteError::ClosedStream) => break,
                     Err(WriteError::Stopped(_)) => return Err(PeerFault::Stopped),
                 }
@@ -220,7 +215,7 @@ impl Connection {
     pub fn finish(&mut self) -> Result<(), PeerFault> {
         let Some(streams) = self.outgoing else { return Ok(()) };
         for (lane, id) in streams.into_iter().enumerate() {
-            if self.finished[lane] || !self.pending[lane].is_empty() {
+            if self.finished[lane] || self.pending[lane].bytes() > 0 {
                 continue;
             }
             match self.quic.send_stream(id).finish() {
@@ -241,8 +236,8 @@ impl Connection {
         let (reader, rest) = (&mut self.readers[control], &mut self.rest[control]);
         let mut hello = None;
         self.is_departing |= read_stream(&mut self.quic, id, |mut bytes| {
-            if let Some(frame) = reader.take(&mut bytes)? {
-                hello = Some(frame.decode::<Hello>()?);
+            if let Some((_, greeted)) = reader.take_plain(&mut bytes)? {
+                hello = Some(greeted);
                 // Behind it come the first messages.
                 *rest = bytes;
             }
@@ -251,23 +246,25 @@ impl Connection {
         Ok(hello)
     }
 
-    /// Reads what has come, and hands on its messages. `may_read_bulk` is asked before each piece of bulk. False when it
+    /// Reads what has come, and hands on its messages, with whether each ends its frame. `may_read_bulk` is asked before each piece of bulk. False when it
     /// refused and something may be left.
     ///
     /// # Errors
     /// The peer does not keep the protocol; nothing more of it is to be read.
     pub fn read(
         &mut self,
-        mut deliver: impl FnMut(Message) -> Result<(), ProtocolError>,
+        mut deliver: impl FnMut(Message, bool) -> Result<(), ProtocolError>,
         may_read_bulk: impl Fn() -> bool,
     ) -> Result<bool, PeerFault> {
         let control = Lane::Control as usize;
         if let Some(id) = self.incoming[control] {
             let (reader, lanes) = (&mut self.readers[control], &mut self.lanes);
             let mut take = |mut bytes: Bytes| {
-                while let Some(frame) = reader.take(&mut bytes)? {
-                    lanes.count_control();
-                    deliver(frame.decode()?)?;
+                while let Some(Taken { message, is_last, .. }) = reader.take(&mut bytes)? {
+                    if is_last {
+                        lanes.count_control();
+                    }
+                    deliver(message, is_last)?;
                 }
                 Ok(true)
             };
@@ -282,20 +279,20 @@ impl Connection {
         let held = &mut self.held;
         let mut take = |mut bytes: Bytes| {
             loop {
-                let frame = match held.take() {
-                    Some(frame) => frame,
+                let taken = match held.take() {
+                    Some(held) => held,
                     None => match reader.take(&mut bytes)? {
-                        Some(frame) => frame,
+                        Some(taken) => taken,
                         None => return Ok(true),
                     },
                 };
                 is_refused = !may_read_bulk();
-                if is_refused || !lanes.may_deliver(frame.stamp) {
-                    *held = Some(frame);
+                if is_refused || !lanes.may_deliver(taken.stamp) {
+                    *held = Some(taken);
                     *rest = bytes;
                     return Ok(false);
                 }
-                deliver(frame.decode()?)?;
+                deliver(taken.message, taken.is_last)?;
             }
         };
         if take(left)? {

@@ -12,16 +12,15 @@
 //! Invariants: at most one connection carries a link's messages, from its first to its last, so none is lost or
 //! doubled; a broken link stays broken, and its node is dead. When both ends dial, the dial of the lower-numbered counts.
 
-use super::frame;
+use super::frame::FrameBatch;
 use crate::fabric::tree::{Lane, LaneSender, Message};
 use crate::ids::NodeId;
 use crate::wire::WireError;
-use bytes::{Bytes, BytesMut};
 use std::collections::VecDeque;
 use std::time::Instant;
 
 /// How many bytes of frames are put together for one write, at least if there are as many.
-const BATCH_BYTES: usize = 32 * 1024;
+const BATCH_BYTES: usize = 64 * 1024;
 
 /// Where a link stands. Connections are named by their handles.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -105,7 +104,7 @@ impl Link {
         }
     }
 
-    /// The next frames of a lane, put together; empty when there are none.
+    /// The next frames of a lane, put together; nothing when there are none.
     ///
     /// # Errors
     /// A message is too long to travel.
@@ -114,20 +113,20 @@ impl Link {
         node: NodeId,
         lane: Lane,
         backlog: &mut Backlog,
-    ) -> Result<Bytes, WireError> {
+        frames: &mut FrameBatch,
+    ) -> Result<(), WireError> {
         let queue = match lane {
             Lane::Control => &mut self.control,
             Lane::Bulk => &mut self.bulk,
         };
-        let mut frames = BytesMut::new();
-        while frames.len() < BATCH_BYTES
+        while frames.bytes() < BATCH_BYTES
             && let Some((stamp, message)) = queue.pop_front()
         {
             let (side, bytes) = backlog.account(node, &message);
             *side -= bytes;
-            frame::encode_into(stamp, &message, &mut frames)?;
+            frames.push(stamp, message)?;
         }
-        Ok(frames.freeze())
+        Ok(())
     }
 
     /// Whether nothing waits.

@@ -21,6 +21,13 @@ const _: () = assert!(BUFFERS <= BATCH_SIZE, "more would never be filled");
 /// A buffer holds the largest datagram, or several that the kernel has put together.
 const BUFFER_BYTES: usize = 1 << 16;
 
+/// A buffer that is filled at least so far is handed over as it is, and used again when nobody has a part of it any more. What is
+/// less is copied: else a small message that is kept would keep a whole buffer.
+const HANDED_OVER_BYTES: usize = BUFFER_BYTES / 4;
+
+/// How many buffers that were handed over are remembered, to be used again.
+const LENT_BUFFERS: usize = 64;
+
 /// What the kernel is asked to keep of what arrives while nobody polls, in bytes.
 const KERNEL_BUFFER_BYTES: usize = 8 << 20;
 
@@ -63,7 +70,10 @@ pub struct SocketStatistics {
 pub struct Socket {
     socket: UdpSocket,
     state: UdpSocketState,
-    buffers: Vec<u8>,
+    /// What is filled next, each of [`BUFFER_BYTES`].
+    buffers: [BytesMut; BUFFERS],
+    /// The empty ends of buffers that were handed over: each becomes the whole buffer again when the rest of it is gone.
+    lent: VecDeque<BytesMut>,
     /// What the kernel has not taken yet.
     blocked: VecDeque<(Transmit, Vec<u8>)>,
     pub statistics: SocketStatistics,
@@ -84,7 +94,8 @@ impl Socket {
         Ok(Self {
             socket,
             state,
-            buffers: vec![0; BUFFERS * BUFFER_BYTES],
+            buffers: std::array::from_fn(|_| BytesMut::zeroed(BUFFER_BYTES)),
+            lent: VecDeque::new(),
             blocked: VecDeque::new(),
             statistics: SocketStatistics::default(),
         })
@@ -107,9 +118,7 @@ impl Socket {
     /// Hands over what has arrived, as much as one call gives. False when that was all.
     pub fn receive(&mut self, mut handle: impl FnMut(Datagram)) -> io::Result<bool> {
         let mut meta = [RecvMeta::default(); BUFFERS];
-        let mut chunks = self.buffers.chunks_exact_mut(BUFFER_BYTES);
-        let mut slices: [IoSliceMut<'_>; BUFFERS] =
-            std::array::from_fn(|_| IoSliceMut::new(chunks.next().unwrap_or_default()));
+        let mut slices = self.buffers.each_mut().map(|buffer| IoSliceMut::new(buffer));
         self.statistics.receive_calls += 1;
         let count = loop {
             match self.state.recv(UdpSockRef::from(&self.socket), &mut slices, &mut meta) {
@@ -121,18 +130,43 @@ impl Socket {
                 Err(error) => return Err(error),
             }
         };
-        for (meta, buffer) in meta.iter().zip(&slices).take(count) {
-            for bytes in buffer[..meta.len].chunks(meta.stride.max(1)) {
+        for (index, meta) in meta.iter().enumerate().take(count) {
+            let mut arrived = self.take_arrived(index, meta.len);
+            while !arrived.is_empty() {
                 self.statistics.received += 1;
                 handle(Datagram {
                     from: meta.addr,
                     local_ip: meta.dst_ip,
                     ecn: meta.ecn.and_then(|ecn| EcnCodepoint::from_bits(ecn as u8)),
-                    bytes: BytesMut::from(bytes),
+                    bytes: arrived.split_to(arrived.len().min(meta.stride.max(1))),
                 });
             }
         }
         Ok(count == BUFFERS)
+    }
+
+    /// The first bytes of a buffer, which is free afterwards, or replaced.
+    fn take_arrived(&mut self, index: usize, bytes: usize) -> BytesMut {
+        let buffer = &mut self.buffers[index];
+        if bytes < HANDED_OVER_BYTES {
+            return BytesMut::from(&buffer[..bytes]);
+        }
+        let is_free = self.lent.front_mut().is_some_and(|lent| lent.try_reclaim(BUFFER_BYTES));
+        let fresh = match self.lent.pop_front_if(|_| is_free) {
+            Some(mut fresh) => {
+                // SAFETY: it has this capacity, or it could not have been reclaimed, and all of it was initialised when the
+                // buffer was made.
+                unsafe { fresh.set_len(BUFFER_BYTES) };
+                fresh
+            }
+            None => BytesMut::zeroed(BUFFER_BYTES),
+        };
+        let mut arrived = std::mem::replace(buffer, fresh);
+        let mut end = arrived.split_off(bytes);
+        end.clear();
+        self.lent.truncate(LENT_BUFFERS - 1);
+        self.lent.push_back(end);
+        arrived
     }
 
     /// Sends, or keeps for later. `contents` is the whole of what is described.

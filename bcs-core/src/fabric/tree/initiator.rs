@@ -182,6 +182,7 @@ impl<M: GlobalMemory> TreeNode<M> {
         }
         let payload = match source {
             Source::Bytes(data) => Bytes::copy_from_slice(data),
+            Source::Shared(data) => data.clone(),
             Source::Global { at, bytes } => {
                 self.memory.check(at, bytes).map_err(&memory_error)?;
                 let mut data = vec![0; bytes as usize];

@@ -12,7 +12,7 @@ use std::fmt;
 
 /// The most payload bytes that one message carries; longer transfers travel as a stream of fragments, so that
 /// a tree passes the first on while the last is still being sent.
-pub const FRAGMENT_BYTES: usize = 32 * 1024;
+pub const FRAGMENT_BYTES: usize = 64 * 1024;
 
 /// The most payload bytes that a `Prepare` carries: it travels in the control lane, where nothing may be held up for long.
 /// A longer payload travels in fragments as a whole.
@@ -212,6 +212,21 @@ pub enum Message {
         #[rkyv(with = NodeSetDef)]
         below: NodeSet,
     },
+}
+
+impl Message {
+    /// The payload of a message that can have one.
+    pub fn payload_mut(&mut self) -> Option<&mut Bytes> {
+        match self {
+            Self::Prepare { payload, .. } | Self::Fragment { payload, .. } => Some(payload),
+            Self::Decide { .. }
+            | Self::Acknowledge { .. }
+            | Self::Obituary { .. }
+            | Self::Inquire { .. }
+            | Self::Testify { .. }
+            | Self::Resolve { .. } => None,
+        }
+    }
 }
 
 impl WireMessage for Message {

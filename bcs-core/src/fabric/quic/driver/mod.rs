@@ -82,6 +82,8 @@ pub struct Driver {
     is_cut_off: bool,
     /// What is being sent.
     buffer: Vec<u8>,
+    /// What has just arrived.
+    arrived: Vec<Datagram>,
 }
 
 /// The clock. Nothing else here reads it.
@@ -136,6 +138,7 @@ impl Driver {
             buried: NodeSet::new(),
             is_cut_off: false,
             buffer: Vec::new(),
+            arrived: Vec::new(),
         }
     }
 
@@ -163,12 +166,14 @@ impl Driver {
         self.collect(tree, now);
         self.settle(tree, now);
         for _ in 0..RECEIVE_CALLS {
-            let mut datagrams = Vec::new();
-            let is_more = self.socket.receive(|datagram| datagrams.push(datagram))?;
-            moved |= !datagrams.is_empty();
-            for datagram in datagrams {
+            let mut arrived = std::mem::take(&mut self.arrived);
+            let is_more = self.socket.receive(|datagram| arrived.push(datagram));
+            moved |= !arrived.is_empty();
+            for datagram in arrived.drain(..) {
                 self.handle_datagram(datagram, now);
             }
+            self.arrived = arrived;
+            let is_more = is_more?;
             self.settle(tree, now);
             if !is_more {
                 break;
@@ -313,8 +318,8 @@ impl Driver {
             let received = &mut self.links[peer.index()].statistics.received;
             let relayed = self.backlog.relayed;
             let read = connection.read(
-                |message| {
-                    *received += 1;
+                |message, is_last| {
+                    *received += u64::from(is_last);
                     tree.handle_message(peer, message)
                 },
                 || relayed < RELAY_LIMIT_BYTES,

@@ -4,13 +4,13 @@
 //! seed that it prints when it fails; `BCS_SEED` is the first seed to run.
 
 use super::super::connection::Hello;
-use super::super::frame::{self, FrameReader};
+use super::super::frame::{FrameBatch, FrameReader, Taken};
 use super::*;
 use crate::event::EventId;
 use crate::fabric::Condition;
 use crate::fabric::tree::{Ballot, Commit, Message, OperationId, Round, Verdict, Vote, Work};
 use crate::wire;
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 
 /// Runs a check with one seed after the other.
 fn run(check: impl Fn(&mut fastrand::Rng)) {
@@ -166,11 +166,11 @@ fn a_damaged_stream_of_frames_gives_whole_messages_until_it_is_refused() {
 #[test]
 fn a_damaged_stream_gives_messages_to_a_node_which_stays_sound() {
     run(|random| {
-        let mut stream = BytesMut::new();
+        let mut stream = FrameBatch::default();
         for _ in 0..random.usize(1..8) {
-            frame::encode_into(random.u64(..3), &message(random), &mut stream).unwrap();
+            stream.push(random.u64(..3), message(random)).unwrap();
         }
-        let mut bytes = stream.to_vec();
+        let mut bytes = stream.concatenate();
         if random.bool() {
             damage(&mut bytes, random);
         }
@@ -179,8 +179,7 @@ fn a_damaged_stream_gives_messages_to_a_node_which_stays_sound() {
         let (mut reader, mut stream) = (FrameReader::default(), Bytes::from(bytes));
         while !stream.is_empty() {
             let mut part = stream.split_to(random.usize(1..=stream.len()));
-            while let Ok(Some(frame)) = reader.take(&mut part) {
-                let Ok(message) = frame.decode::<Message>() else { return };
+            while let Ok(Some(Taken { message, .. })) = reader.take(&mut part) {
                 if node.handle_message(NodeId(random.u32(..5)), message).is_err() {
                     return;
                 }

@@ -1,12 +1,11 @@
 //! Ends that may not be on the network: each gets a closed connection, and nobody else notices.
 
-use super::super::frame;
+use super::super::frame::FrameBatch;
 use super::super::socket::Datagram;
 use super::*;
 use crate::credentials::Authority;
 use crate::fabric::tree::Message;
 use crate::wire::WireMessage;
-use bytes::BytesMut;
 use connection::CloseCode;
 use quinn_proto::crypto::rustls::QuicClientConfig;
 use quinn_proto::{ClientConfig, Connection, ConnectionError, ConnectionHandle, DatagramEvent, Dir, Event};
@@ -220,17 +219,17 @@ fn who_answers_with_another_name_than_the_one_that_was_dialled_is_not_talked_to(
 
 #[test]
 fn a_member_that_sends_what_is_no_message_loses_its_connection_and_the_others_go_on() {
-    let too_long = [(Message::MAX_BYTES as u32 + 1).to_le_bytes().as_slice(), &[0; 8]].concat();
+    let too_long = [(Message::MAX_BYTES as u32 + 1).to_le_bytes().as_slice(), &[0; 12]].concat();
     let mut garbage = vec![0xee; 4000];
-    garbage[..12].copy_from_slice(&[100, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+    garbage[..16].copy_from_slice(&[100, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
     // An operation that nobody has begun is decided.
-    let mut impossible = BytesMut::new();
+    let mut impossible = FrameBatch::default();
     let operation = crate::fabric::tree::OperationId { initiator: NodeId(3), sequence: 1 };
     let verdict = crate::fabric::tree::Verdict::Order(5);
     let below = NodeSet::new();
     let decide = Message::Decide { operation, wave: 2, verdict, settled_below: 0, below };
-    frame::encode_into(0, &decide, &mut impossible).unwrap();
-    for said in [too_long, garbage, impossible.to_vec()] {
+    impossible.push(0, decide).unwrap();
+    for said in [too_long, garbage, impossible.concatenate()] {
         let (mut ports, _, member) = network();
         let mut intruder = Intruder::dial(address(&ports[0]), "node-0", config(&member, NETWORK));
         intruder.until_connected(&mut ports);
