@@ -104,7 +104,8 @@ impl JobState {
                 waits_for: block.status.waiting_for(),
                 waits: block.status.waits(),
                 polls: block.status.polls(),
-                asleep: block.status.sleep.load(Ordering::Relaxed) == 1,
+                // One that has only announced it has still to look.
+                asleep: block.status.activity() == Activity::Sleeping && block.status.sleep.peek() != 0,
                 concurrent: block.status.is_concurrent(),
             })
             .collect();

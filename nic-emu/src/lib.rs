@@ -14,6 +14,7 @@ pub mod doorbell;
 pub mod ring;
 pub mod sync;
 pub mod token;
+pub mod wait_word;
 
 // Loom sees what is shared without the token: the modules above.
 #[cfg(not(loom))]
@@ -36,6 +37,8 @@ pub mod collective_helper;
 pub mod collective_list;
 #[cfg(not(loom))]
 pub mod completer;
+#[cfg(not(loom))]
+pub mod crowd;
 #[cfg(not(loom))]
 pub mod descriptor;
 #[cfg(not(loom))]

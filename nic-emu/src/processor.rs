@@ -52,7 +52,7 @@ impl<'m> Processor<'m> {
     }
 
     /// The same for a rank that has just posted and has nothing else to do: there is work, so it goes for the token at once.
-    #[inline]
+    #[inline(always)]
     pub fn lend_after_posting(&self, now_ns: impl Fn() -> u64) -> Result<Lent, SliceError> {
         let fixed = self.memory.header().slice_period_ns.get() != 0;
         if fixed || !self.memory.token().try_take(self.holder) {

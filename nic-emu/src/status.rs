@@ -5,6 +5,7 @@
 
 use crate::memory::{Word, Word64};
 use crate::sync::{AtomicU32, Ordering};
+use crate::wait_word::WaitWord;
 
 /// Where a rank is in its life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, rkyv::Archive, rkyv::Serialize, rkyv::Deserialize)]
@@ -76,8 +77,8 @@ pub struct RankStatus {
     /// 1 when several of the rank's threads call MPI at the same time.
     concurrent: Word,
 
-    /// The wait word: 1 while the rank sleeps.
-    pub sleep: AtomicU32,
+    /// The wait word: not 0 while the rank sleeps.
+    pub sleep: WaitWord,
     /// Times the blocked rank has looked whether it may go on; shows the hang detector that it looked after the last
     /// change. Not in the first line, which the peers of a transfer read.
     polls: Word,

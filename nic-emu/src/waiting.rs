@@ -1,16 +1,23 @@
 //! How a rank waits: it polls, then yields its core, then sleeps on its wait word (design §4).
 //!
-//! Invariant that makes sleeping safe: a sleeper first says that it sleeps, then looks once more; a waker first publishes, then looks
-//! who sleeps; both with a full fence between. One of the two sees the other.
+//! In a job on several nodes a wait ends, as often as not, with what the NIC thread brings, and the NIC thread wants a core for it. So there a rank
+//! looks a few times, and then goes on polling only while nobody else wants its core ([`crate::crowd`]); else it sleeps at once.
+//!
+//! That sleeping is safe is the invariant of [`crate::wait_word`]: announce, look once more, sleep; publish, fence, wake.
 
 use crate::completer::Touched;
 use crate::memory::NicMemory;
 use crate::status::Activity;
 use crate::sync::{Ordering, fence};
+use crate::wait_word::WaitWord;
 use crate::wake_pipe;
 use rustix::fd::BorrowedFd;
 use rustix::thread::futex;
+use std::sync::Arc;
 use std::time::Duration;
+
+/// In a wait word: its owner sleeps on it.
+const ON_WAIT_WORD: u32 = 1;
 
 /// When to poll, yield and sleep. Measured defaults; see `docs/performance.md`.
 #[derive(Clone, Copy, Debug)]
@@ -37,6 +44,12 @@ impl WaitPolicy {
         } else {
             Self { polls: 100, yields: 20_000, patience: 3, watches: 40, trust: 3 }
         }
+    }
+
+    /// The policy for a node of several: what a rank has posted may be for another one, so it leaves it to nobody, and it soon asks whether its core is wanted.
+    pub fn for_node_of_several(memory: &NicMemory) -> Self {
+        let polls = if Self::for_node(memory).polls == 0 { 0 } else { 20 };
+        Self { polls, yields: 0, patience: 0, watches: 0, trust: 0 }
     }
 }
 
@@ -69,6 +82,16 @@ impl Wait {
         self.polls >= self.policy.polls
     }
 
+    /// Yields so far, those included that were to be something longer.
+    pub(crate) fn yields(&self) -> u32 {
+        self.yields
+    }
+
+    /// Whether the next pause may be a sleep.
+    pub(crate) fn may_sleep(&self) -> bool {
+        self.is_about_to_yield() && self.yields >= self.policy.yields
+    }
+
     /// Something happened: begin again with polling.
     #[inline]
     pub fn restart(&mut self) {
@@ -93,33 +116,55 @@ impl Wait {
     }
 }
 
-/// Sleeps on a rank's wait word until somebody wakes it or `longest` has passed. `ready` is looked at once more after the rank has said that it
-/// sleeps.
-pub fn sleep(memory: &NicMemory, local_index: u32, longest: Duration, ready: impl FnOnce() -> bool) {
-    let Ok(block) = memory.rank(local_index) else { return };
-    let word = &block.status.sleep;
-    word.store(1, Ordering::Relaxed);
-    memory.header().attention.sleepers.fetch_add(1, Ordering::SeqCst);
-    block.status.set_activity(Activity::Sleeping);
-    fence(Ordering::SeqCst);
-    if !ready() {
-        let timeout =
-            rustix::time::Timespec { tv_sec: longest.as_secs() as i64, tv_nsec: longest.subsec_nanos() as _ };
-        // Woken, interrupted, or timed out: the caller looks again in every case.
-        let _ = futex::wait(word, futex::Flags::empty(), 1, Some(&timeout));
+/// A rank says that it sleeps from now on. It looks once more at all that it waits for, and then sleeps or drops what this answers. One thread of a rank at
+/// a time.
+pub fn announce_sleep(memory: &Arc<NicMemory>, local_index: u32) -> Asleep {
+    if let Ok(block) = memory.rank(local_index) {
+        memory.header().attention.sleepers.fetch_add(1, Ordering::SeqCst);
+        block.status.sleep.announce(ON_WAIT_WORD);
     }
-    block.status.set_activity(Activity::Polling);
-    word.store(0, Ordering::Relaxed);
-    memory.header().attention.sleepers.fetch_sub(1, Ordering::SeqCst);
+    Asleep { memory: memory.clone(), local_index }
+}
+
+/// A rank that has said that it sleeps.
+#[must_use = "it says that it is awake when this is dropped"]
+pub struct Asleep {
+    memory: Arc<NicMemory>,
+    local_index: u32,
+}
+
+impl Asleep {
+    /// Sleeps on the wait word until somebody wakes it or `longest` has passed; not at all if somebody has woken it since the announcement.
+    pub fn sleep(&self, longest: Duration) {
+        let Ok(block) = self.memory.rank(self.local_index) else { return };
+        // Only who has looked after its announcement is taken for asleep by who looks for a deadlock.
+        block.status.set_activity(Activity::Sleeping);
+        futex_wait(&block.status.sleep, longest);
+        block.status.set_activity(Activity::Polling);
+    }
+}
+
+impl Drop for Asleep {
+    fn drop(&mut self) {
+        let Ok(block) = self.memory.rank(self.local_index) else { return };
+        block.status.sleep.retract();
+        self.memory.header().attention.sleepers.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+fn futex_wait(word: &WaitWord, longest: Duration) {
+    let timeout =
+        rustix::time::Timespec { tv_sec: longest.as_secs() as i64, tv_nsec: longest.subsec_nanos() as _ };
+    // Woken, interrupted, or timed out: the caller looks again in every case.
+    let _ = futex::wait(word.futex(), futex::Flags::empty(), ON_WAIT_WORD, Some(&timeout));
 }
 
 /// Wakes one rank if it sleeps.
 pub fn wake(memory: &NicMemory, local_index: u32) {
     let Ok(block) = memory.rank(local_index) else { return };
     let word = &block.status.sleep;
-    if word.load(Ordering::Relaxed) == 1 {
-        word.store(0, Ordering::Relaxed);
-        let _ = futex::wake(word, futex::Flags::empty(), 1);
+    if word.take() != 0 {
+        let _ = futex::wake(word.futex(), futex::Flags::empty(), 1);
     }
 }
 
@@ -139,29 +184,27 @@ pub fn wake_touched(memory: &NicMemory, touched: &Touched) {
 /// the NIC thread has said that it sleeps.
 pub fn nic_thread_sleep(memory: &NicMemory, longest: Duration, ready: impl FnOnce() -> bool) {
     let word = &memory.header().attention.nic_thread_sleeps;
-    word.store(1, Ordering::SeqCst);
-    fence(Ordering::SeqCst);
+    word.announce(ON_WAIT_WORD);
     if !ready() {
-        let timeout =
-            rustix::time::Timespec { tv_sec: longest.as_secs() as i64, tv_nsec: longest.subsec_nanos() as _ };
-        // Woken, interrupted, or timed out: the caller looks again in every case.
-        let _ = futex::wait(word, futex::Flags::empty(), 1, Some(&timeout));
+        futex_wait(word, longest);
     }
-    word.store(0, Ordering::Relaxed);
+    word.retract();
 }
 
-/// Wakes the NIC thread if it sleeps. `pipe` is the writing end of its wake pipe, of a job on several nodes. Without a fence: a wake that is missed
-/// is made good when its sleep times out.
+/// Wakes the NIC thread if it sleeps. `pipe` is the writing end of its wake pipe, of a job on several nodes: there no wake is missed. On one node, where
+/// ranks that wait run the NIC themselves, there is no fence: a wake that is missed is made good when its sleep times out.
 #[inline]
 pub fn wake_nic_thread(memory: &NicMemory, pipe: Option<BorrowedFd<'_>>) {
+    if pipe.is_some() {
+        fence(Ordering::SeqCst);
+    }
     let word = &memory.header().attention.nic_thread_sleeps;
-    let sleeps = word.load(Ordering::Relaxed);
-    if sleeps == 0 {
+    let place = word.take();
+    if place == 0 {
         return;
     }
-    word.store(0, Ordering::Relaxed);
     match pipe {
-        Some(pipe) if sleeps == wake_pipe::SLEEPS_IN_POLL => wake_pipe::wake(pipe),
-        _ => _ = futex::wake(word, futex::Flags::empty(), 1),
+        Some(pipe) if place == wake_pipe::SLEEPS_IN_POLL => wake_pipe::wake(pipe),
+        _ => _ = futex::wake(word.futex(), futex::Flags::empty(), 1),
     }
 }

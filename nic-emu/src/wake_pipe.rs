@@ -1,11 +1,9 @@
 //! The wake pipe: how ranks wake a NIC thread that waits for the network, too, and so cannot sleep on a word in memory.
 //!
 //! Ranks inherit the writing end. A byte in it means "look"; how many there are means nothing, and a full pipe is as good as one more byte.
-//! Invariant: as with all sleepers (see [`crate::waiting`]) who goes to sleep first says so and then looks once more; who wakes it first
-//! publishes and then looks whether it sleeps.
+//! Invariant: that of all sleepers ([`crate::wait_word`]).
 
 use crate::memory::NicMemory;
-use crate::sync::{Ordering, fence};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
@@ -39,8 +37,7 @@ impl WakePipe {
 
     /// The NIC thread says that it sleeps from now on. It looks once more, and then waits or drops what this answers.
     pub(crate) fn announce_sleep<'a>(&'a self, memory: &'a NicMemory) -> Asleep<'a> {
-        memory.header().attention.nic_thread_sleeps.store(SLEEPS_IN_POLL, Ordering::SeqCst);
-        fence(Ordering::SeqCst);
+        memory.header().attention.nic_thread_sleeps.announce(SLEEPS_IN_POLL);
         Asleep { pipe: self, memory }
     }
 }
@@ -77,7 +74,7 @@ impl Asleep<'_> {
 
 impl Drop for Asleep<'_> {
     fn drop(&mut self) {
-        self.memory.header().attention.nic_thread_sleeps.store(0, Ordering::Relaxed);
+        self.memory.header().attention.nic_thread_sleeps.retract();
     }
 }
 

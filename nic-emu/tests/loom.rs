@@ -1,13 +1,14 @@
-//! Rings, doorbells, the run token and the abort record under every interleaving: `RUSTFLAGS="--cfg loom" cargo test -p nic-emu --test loom --release`.
+//! Rings, doorbells, the run token, wait words and the abort record under every interleaving: `RUSTFLAGS="--cfg loom" cargo test -p nic-emu --test loom --release`.
 #![cfg(loom)]
 
 use loom::sync::Arc;
-use loom::sync::atomic::{AtomicU64, Ordering};
+use loom::sync::atomic::{AtomicU64, Ordering, fence};
 use loom::thread;
 use nic_emu::abort_record::AbortRecord;
 use nic_emu::doorbell::{Heads, HeadsWord, RingKind};
 use nic_emu::ring::{Cell, Ring};
 use nic_emu::token::{Holder, RunToken};
+use nic_emu::wait_word::WaitWord;
 
 struct Nic {
     token: RunToken,
@@ -101,5 +102,37 @@ fn of_two_who_end_the_job_at_once_one_is_heard_and_what_is_read_is_its_own() {
             2 => assert_eq!((heard, record.read()), ((false, true), (0, long.to_owned()))),
             other => panic!("said by {other}"),
         }
+    });
+}
+
+#[test]
+fn a_sleeper_finds_what_was_posted_or_is_woken_for_it() {
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = Some(3);
+    model.check(|| {
+        let (word, doorbell) = (Arc::new(WaitWord::new()), Arc::new(HeadsWord::new()));
+        let posters = [RingKind::Send, RingKind::Receive].map(|kind| {
+            let (word, doorbell) = (word.clone(), doorbell.clone());
+            thread::spawn(move || {
+                if kind == RingKind::Send {
+                    doorbell.publish(Heads(0).advanced(kind));
+                    fence(Ordering::SeqCst);
+                }
+                // Others wake for what is no business of this sleeper's. Whoever takes the word wakes its owner.
+                word.take();
+            })
+        });
+        let finds = || {
+            word.announce(2);
+            doorbell.peek() != Heads(0)
+        };
+        let mut found = finds();
+        word.retract();
+        // The second time a word that was taken late may meet.
+        found |= finds();
+        for poster in posters {
+            poster.join().unwrap();
+        }
+        assert!(found || word.peek() == 0, "asleep for ever");
     });
 }

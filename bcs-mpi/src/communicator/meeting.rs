@@ -128,7 +128,7 @@ pub fn released(process: &mut Guard, what: &WaitingFor, waiter: Waiter) -> MpiRe
     if let Some(release) = process.port.meet(request, awaits, shared)? {
         return Ok(release);
     }
-    process.wait(what, |process| Ok(process.port.test_collective(request)?))
+    process.wait_for_some(what, |process| Ok(process.port.test_collective(request)?))
 }
 
 /// Arrives with a small contribution and waits for the release.

@@ -10,17 +10,14 @@ use crate::communicator::meeting::Waiter;
 use crate::error::{MpiError, MpiResult};
 use mds::Primitive;
 use nic_emu::hang::{HangDetector, HangReport, LOOK_PERIOD};
-use nic_emu::port::{Port, PortError, Stepped, Waiting, now_ns};
+use nic_emu::port::{LONGEST_SLEEP, Port, PortError, SOME_REQUESTS, Stepped, Waiting, now_ns};
 use nic_emu::status::WaitingFor;
 use nic_emu::waiting::Pause;
 use std::sync::{Condvar, Mutex, PoisonError};
-use std::time::Duration;
 
 /// Whether some thread sleeps on the wait word.
 static SLEEPS: Mutex<bool> = Mutex::new(false);
 static WOKEN: Condvar = Condvar::new();
-/// How long the others sleep at most: as long as the one that may miss its wake-up.
-const LONGEST: Duration = Duration::from_millis(2);
 
 /// What the NIC thread of a launcher does beside running the NIC: looks for deadlocks.
 #[derive(Default)]
@@ -48,7 +45,7 @@ impl Guard {
         self.lock.is_some()
     }
 
-    /// Waits until `ready` answers something; `what` is what a hang report says of this wait.
+    /// Waits until `ready` answers something, which may be anything; `what` is what a hang report says of this wait.
     ///
     /// # Errors
     /// What `ready` fails with, and what the NIC does.
@@ -64,16 +61,32 @@ impl Guard {
         self.wait_watching(None, |_| *what, |guard| ready(guard))
     }
 
-    /// Waits until `ready`, which may let go of the lock itself, answers something; `what` is what a hang report says of this wait.
+    /// Waits as [`Self::wait`] for what requests of this rank bring: the NIC wakes it.
     ///
     /// # Errors
-    /// What `ready` fails with, and what the NIC does.
+    /// As [`Self::wait`].
+    #[inline]
+    pub fn wait_for_some<T>(
+        &mut self,
+        what: &WaitingFor,
+        mut ready: impl FnMut(&mut Process) -> MpiResult<Option<T>>,
+    ) -> MpiResult<T> {
+        if let Some(done) = ready(self)? {
+            return Ok(done);
+        }
+        self.wait_watching(Some(SOME_REQUESTS), |_| *what, |guard| ready(guard))
+    }
+
+    /// Waits as [`Self::wait_for_some`] until `ready`, which may let go of the lock itself, answers something.
+    ///
+    /// # Errors
+    /// As [`Self::wait`].
     pub fn wait_while<T>(
         &mut self,
         what: &WaitingFor,
         ready: impl FnMut(&mut Guard) -> MpiResult<Option<T>>,
     ) -> MpiResult<T> {
-        self.wait_watching(None, |_| *what, ready)
+        self.wait_watching(Some(SOME_REQUESTS), |_| *what, ready)
     }
 
     /// Calls a function of the program, with the lock let go.
@@ -112,7 +125,7 @@ impl Guard {
         what: impl Fn(&Port) -> WaitingFor,
         mut ready: impl FnMut(&mut Guard) -> MpiResult<Option<T>>,
     ) -> MpiResult<T> {
-        if request.is_none()
+        if request.is_none_or(|request| request == SOME_REQUESTS)
             && let Some(Waiter { request, awaits }) = self.progress.take_awaited()
         {
             let shared = self.is_shared();
@@ -128,7 +141,11 @@ impl Guard {
         let result = loop {
             match self.port.wait_step(&mut waiting, &what) {
                 Ok(Stepped::Something) => {}
-                Ok(Stepped::Nothing) => self.pause(&mut waiting),
+                Ok(Stepped::Nothing) => {
+                    if self.pause(&mut waiting) == Pause::MaySleep {
+                        break self.wait_long(waiting, what, ready);
+                    }
+                }
                 Err(error) => break Err(waiting_failed(error)),
             }
             match self.advance().and_then(|()| ready(self)) {
@@ -145,16 +162,89 @@ impl Guard {
     }
 
     #[inline]
-    fn pause(&mut self, waiting: &mut Waiting) {
+    fn pause(&mut self, waiting: &mut Waiting) -> Pause {
         if self.lock.is_some() {
             return self.pause_unlocked(waiting);
         }
-        if waiting.pause() == Pause::MaySleep {
-            self.port.sleep();
-        }
+        let pause = waiting.pause();
         if self.watch.is_some() {
             self.look_for_deadlock();
         }
+        pause
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn pause_unlocked(&mut self, waiting: &mut Waiting) -> Pause {
+        // Who goes to sleep has the lock from its last look to the announcement.
+        if waiting.may_sleep() {
+            return waiting.pause();
+        }
+        self.lock = None;
+        let pause = waiting.pause();
+        self.lock = Some(lock());
+        pause
+    }
+
+    /// Goes on with a wait that may sleep. It is given all by value, so that shorter waits need no place for it in memory.
+    #[cold]
+    #[inline(never)]
+    fn wait_long<T>(
+        &mut self,
+        mut waiting: Waiting,
+        what: impl Fn(&Port) -> WaitingFor,
+        mut ready: impl FnMut(&mut Guard) -> MpiResult<Option<T>>,
+    ) -> MpiResult<T> {
+        let mut pause = Pause::MaySleep;
+        loop {
+            if pause == Pause::MaySleep
+                && let Some(done) = self.rest(&mut waiting, &what, &mut ready)?
+            {
+                return Ok(done);
+            }
+            if let Some(done) = self.advance().and_then(|()| ready(self))? {
+                return Ok(done);
+            }
+            pause = match self.port.wait_step(&mut waiting, &what).map_err(waiting_failed)? {
+                Stepped::Something => Pause::LookAgain,
+                Stepped::Nothing => self.pause(&mut waiting),
+            };
+        }
+    }
+
+    /// A wait that may sleep: gives the core away for a while, unless what it waits for has come.
+    fn rest<T>(
+        &mut self,
+        waiting: &mut Waiting,
+        what: &impl Fn(&Port) -> WaitingFor,
+        ready: &mut impl FnMut(&mut Guard) -> MpiResult<Option<T>>,
+    ) -> MpiResult<Option<T>> {
+        if !self.port.should_sleep(waiting) {
+            self.without_lock(rustix::thread::sched_yield);
+            return Ok(None);
+        }
+        let turn = if self.is_shared() {
+            let mut sleeps = SLEEPS.lock().unwrap_or_else(PoisonError::into_inner);
+            if *sleeps {
+                self.lock = None;
+                // Woken or timed out: the caller looks in both cases.
+                drop(WOKEN.wait_timeout(sleeps, LONGEST_SLEEP));
+                self.lock = Some(lock());
+                return Ok(None);
+            }
+            *sleeps = true;
+            Some(Turn)
+        } else {
+            None
+        };
+        let asleep = self.port.announce_sleep();
+        let stepped = self.port.wait_step(waiting, what).map_err(waiting_failed)?;
+        let done = self.advance().and_then(|()| ready(self))?;
+        if done.is_none() && stepped == Stepped::Nothing && self.port.may_stay_asleep() {
+            self.without_lock(|| asleep.sleep(LONGEST_SLEEP));
+        }
+        drop((asleep, turn));
+        Ok(done)
     }
 
     /// Where no launcher does: looks whether this process waits for what never comes, now and then, and ends it if so.
@@ -166,26 +256,15 @@ impl Guard {
             end::end_deadlocked(report);
         }
     }
+}
 
-    #[cold]
-    #[inline(never)]
-    fn pause_unlocked(&mut self, waiting: &mut Waiting) {
-        let sleeper = self.port.sleeper();
-        self.lock = None;
-        if waiting.pause() == Pause::MaySleep {
-            let mut sleeps = SLEEPS.lock().unwrap_or_else(PoisonError::into_inner);
-            if *sleeps {
-                // Woken or timed out: the caller looks in both cases.
-                drop(WOKEN.wait_timeout(sleeps, LONGEST));
-            } else {
-                *sleeps = true;
-                drop(sleeps);
-                sleeper.sleep();
-                *SLEEPS.lock().unwrap_or_else(PoisonError::into_inner) = false;
-                WOKEN.notify_all();
-            }
-        }
-        self.lock = Some(lock());
+/// A thread's turn to sleep on the wait word.
+struct Turn;
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        *SLEEPS.lock().unwrap_or_else(PoisonError::into_inner) = false;
+        WOKEN.notify_all();
     }
 }
 

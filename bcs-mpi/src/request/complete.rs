@@ -171,7 +171,7 @@ fn wait_for(
                 return Ok(finished);
             }
             let what = process.waiting_for(call, *request, count)?;
-            process.wait(&what, |process| poll(process, request))
+            process.wait_for_some(&what, |process| poll(process, request))
         }
     }
 }
@@ -332,7 +332,7 @@ pub unsafe fn wait_any(
         Some(found) => found,
         None => {
             let what = process.waiting_for(Primitive::Waitany, one, live(requests))?;
-            process.wait(&what, |process| poll_any(process, requests))?
+            process.wait_for_some(&what, |process| poll_any(process, requests))?
         }
     };
     *index = Some(i);
@@ -441,7 +441,7 @@ pub fn wait_some(
         Some(found) => found,
         None => {
             let what = process.waiting_for(Primitive::Waitsome, one, count)?;
-            process.wait(&what, poll)?
+            process.wait_for_some(&what, poll)?
         }
     };
     *completed = Some(found);

@@ -592,7 +592,7 @@ pub fn complete_abandoned(process: &mut Guard, call: Primitive) -> MpiResult {
         requests: 1,
         ..WaitingFor::default()
     };
-    process.wait(&what, |process| {
+    process.wait_for_some(&what, |process| {
         let all = reap(process)?;
         let Process { port, attached, .. } = process;
         Ok((attached.reap(port)? && all).then_some(()))

@@ -15,6 +15,7 @@ use crate::status::RankStatus;
 use crate::sync::{AtomicU32, AtomicU64};
 use crate::token::RunToken;
 use crate::transfer::{Transfer, WINDOW_BYTES};
+use crate::wait_word::WaitWord;
 use std::mem::offset_of;
 
 /// Cells of a send ring: as many sends as a rank posts before somebody runs a slice.
@@ -158,8 +159,8 @@ pub struct RemoteState {
 pub struct Attention {
     /// Ranks that sleep on their wait words.
     pub sleepers: AtomicU32,
-    /// The NIC thread's wait word: 0 while it is awake, else where it sleeps (`crate::waiting`, `crate::wake_pipe`).
-    pub nic_thread_sleeps: AtomicU32,
+    /// The NIC thread's wait word (`crate::waiting`, `crate::wake_pipe`).
+    pub nic_thread_sleeps: WaitWord,
 }
 
 /// A value that has a cache line to itself.

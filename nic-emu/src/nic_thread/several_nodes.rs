@@ -1,10 +1,12 @@
 //! The NIC thread of a job on several nodes: it drives this node's part in the global slices (`crate::global`).
 //!
-//! It is the only one with a hand on the network. While something is under way it polls, giving its core away between two looks; when all
-//! has been quiet for a while it sleeps until a packet arrives, a rank wakes it ([`crate::wake_pipe`]), or something is due.
+//! It is the only one with a hand on the network. While something is under way it polls, giving its core away between two looks, as long as no more
+//! want to run than the machine has processors ([`crate::crowd`]). When all has been quiet for a while, or somebody else wants the core, it sleeps
+//! until a packet arrives, a rank wakes it ([`crate::wake_pipe`]), or something is due.
 
 use super::mover::Mover;
 use super::{Finding, IDLE_SLEEP, Shared};
+use crate::crowd::Crowd;
 use crate::global::{GlobalError, GlobalLayout, GlobalNic, Polled};
 use crate::memory::NicMemory;
 use crate::port::now_ns;
@@ -21,6 +23,16 @@ const QUIET_NS: u64 = 200_000;
 /// How long leaving the network may take.
 const PATIENCE: Duration = Duration::from_secs(2);
 
+/// What came of a look.
+enum Looked {
+    /// Something was done.
+    Moved,
+    /// There was nothing to do.
+    Nothing,
+    /// Somebody else has the run token.
+    Busy,
+}
+
 /// The loop of the thread.
 pub(super) struct NodeDriver<'a> {
     shared: &'a Shared,
@@ -29,6 +41,7 @@ pub(super) struct NodeDriver<'a> {
     mover: Mover<'a>,
     pipe: &'a WakePipe,
     polls: bool,
+    crowd: Crowd,
 }
 
 impl<'a> NodeDriver<'a> {
@@ -36,7 +49,8 @@ impl<'a> NodeDriver<'a> {
         let memory = &*shared.memory;
         let (_, nodes) = memory.node();
         let nic = GlobalNic::new(shared.memory.clone(), fabric, GlobalLayout::new(nodes));
-        Self { shared, memory, nic, mover: Mover::new(shared), pipe, polls }
+        let crowd = Crowd::new(memory.layout().local_ranks, memory.header().cores.get());
+        Self { shared, memory, nic, mover: Mover::new(shared), pipe, polls, crowd }
     }
 
     pub(super) fn run(mut self) {
@@ -51,12 +65,14 @@ impl<'a> NodeDriver<'a> {
     fn drive(&mut self) -> Result<(), Finding> {
         let mut moved_at = now_ns();
         while !self.shared.is_over() {
-            if self.look()? {
-                moved_at = now_ns();
-            } else if self.polls || now_ns().saturating_sub(moved_at) < QUIET_NS {
-                rustix::thread::sched_yield();
-            } else {
-                self.sleep()?;
+            let now = now_ns();
+            let is_quiet = now.saturating_sub(moved_at) >= QUIET_NS;
+            let stays_awake = self.polls || !is_quiet && !self.crowd.is_crowded(now);
+            match if stays_awake { self.look()? } else { self.sleep()? } {
+                Looked::Moved => moved_at = now,
+                Looked::Nothing if !stays_awake => {}
+                // Whoever has the token may be waiting for this core.
+                Looked::Nothing | Looked::Busy => rustix::thread::sched_yield(),
             }
         }
         Ok(())
@@ -75,11 +91,11 @@ impl<'a> NodeDriver<'a> {
         }
     }
 
-    /// Does what can be done now. True if something was, or somebody else is at it.
-    fn look(&mut self) -> Result<bool, Finding> {
+    /// Does what can be done now.
+    fn look(&mut self) -> Result<Looked, Finding> {
         let moved = match self.nic.poll(now_ns()) {
             Err(error) => return Err(self.found(&error)),
-            Ok(Polled::Busy) => return Ok(true),
+            Ok(Polled::Busy) => return Ok(Looked::Busy),
             Ok(Polled::Done { moved, touched }) => {
                 touched.iter().for_each(|touched| waiting::wake_touched(self.memory, touched));
                 moved
@@ -89,7 +105,7 @@ impl<'a> NodeDriver<'a> {
             let processor = Processor::new(self.memory, Holder::NIC_THREAD);
             self.mover.move_bytes(&processor).map_err(|error| Finding::Told(error.to_string()))?;
         }
-        Ok(moved)
+        Ok(if moved { Looked::Moved } else { Looked::Nothing })
     }
 
     /// What an error of the global slices is to the launcher.
@@ -109,11 +125,13 @@ impl<'a> NodeDriver<'a> {
         }
     }
 
-    fn sleep(&mut self) -> Result<(), Finding> {
+    /// Sleeps until there may be something to do. If there is already, does it instead and says so.
+    fn sleep(&mut self) -> Result<Looked, Finding> {
         let asleep = self.pipe.announce_sleep(self.memory);
         // What was posted before the announcement nobody rings for.
-        if self.look()? {
-            return Ok(());
+        match self.look()? {
+            Looked::Nothing => {}
+            looked => return Ok(looked),
         }
         let due = self.nic.next_ns().map(|due| Duration::from_nanos(due.saturating_sub(now_ns())));
         let timeout =
@@ -122,6 +140,7 @@ impl<'a> NodeDriver<'a> {
             Finding::Told(format!(
                 "the NIC thread cannot wait for the job's network: {error}; start the job again"
             ))
-        })
+        })?;
+        Ok(Looked::Nothing)
     }
 }

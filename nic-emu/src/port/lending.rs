@@ -1,24 +1,29 @@
 //! Waiting: a rank lends its core to the NIC until what it waits for is complete (design §4).
 //!
-//! Polls first, then yields, then sleeps; see [`crate::waiting`].
+//! Polls first, then yields, then sleeps; see [`crate::waiting`]. Who may sleep asks [`Port::should_sleep`]; if so it announces that it sleeps, does one more
+//! step of its wait and looks once more at what it waits for, and sleeps if nothing has come of that and [`Port::may_stay_asleep`].
 
 use super::{Port, PortError};
 use crate::buffer_sender::BufferSender;
 use crate::descriptor::NO_REQUEST;
 use crate::doorbell::RingKind;
-use crate::memory::NicMemory;
 use crate::processor::Lent;
 use crate::status::{Activity, WaitingFor};
 use crate::strobe_receiver::SliceError;
 use crate::strobe_sender::StrobeSender;
 use crate::sync::Ordering;
-use crate::waiting::{self, Pause, Wait};
+use crate::waiting::{self, Asleep, Pause, Wait};
 use rustix::fd::AsFd;
-use std::sync::Arc;
 use std::time::Duration;
 
-/// How long a rank sleeps without being woken: what a missed wake-up can cost.
-const LONGEST_SLEEP: Duration = Duration::from_millis(2);
+/// How long a rank sleeps without being woken: not all that it may wait for wakes it.
+pub const LONGEST_SLEEP: Duration = Duration::from_millis(2);
+
+/// Of what a rank waits for: requests, one or several, which wake it. For a wait that names none.
+pub const SOME_REQUESTS: u32 = NO_REQUEST - 1;
+
+/// In a job on several nodes: yields before a rank sleeps though nobody wants its core, or though nobody will wake it.
+const LONG: u32 = 20_000;
 
 /// Sends since a rank last waited that are a stream: it leaves them to their receivers for a while.
 const STREAM: u32 = 8;
@@ -109,7 +114,7 @@ impl Port {
                 Ok(Stepped::Something) => {}
                 Ok(Stepped::Nothing) => {
                     if waiting.pause() == Pause::MaySleep {
-                        self.sleep();
+                        break self.wait_long(waiting, what, ready);
                     }
                 }
                 Err(error) => break Err(error),
@@ -127,7 +132,7 @@ impl Port {
     /// Begins a wait that the caller drives itself, because it must let go of its lock between two looks: [`Port::wait_step`],
     /// then, after [`Stepped::Nothing`], [`Waiting::pause`] without the lock, and so on until what it waits for has come; then
     /// [`Port::end_wait`]. Where threads wait at the same time, the first begins and the last ends. `request` is what is waited for, if that
-    /// is one request: then a step ends as soon as that is no more pending.
+    /// is one request (then a step ends as soon as that is no more pending), or [`SOME_REQUESTS`]. None is for what nobody wakes a rank for.
     #[inline]
     pub fn begin_wait(&mut self, request: Option<u32>) -> Waiting {
         self.set_activity(Activity::Polling);
@@ -140,6 +145,52 @@ impl Port {
             trusting: 0,
             looks: 0,
         }
+    }
+
+    /// Goes on with a wait that may sleep. It is given all by value, so that shorter waits need no place for it in memory.
+    #[cold]
+    #[inline(never)]
+    fn wait_long<T>(
+        &mut self,
+        mut waiting: Waiting,
+        what: &WaitingFor,
+        mut ready: impl FnMut(&mut Port) -> Result<Option<T>, PortError>,
+    ) -> Result<T, PortError> {
+        let mut pause = Pause::MaySleep;
+        loop {
+            if pause == Pause::MaySleep
+                && let Some(done) = self.rest(&mut waiting, what, &mut ready)?
+            {
+                return Ok(done);
+            }
+            if let Some(done) = ready(self)? {
+                return Ok(done);
+            }
+            pause = match self.wait_step(&mut waiting, |_| *what)? {
+                Stepped::Something => Pause::LookAgain,
+                Stepped::Nothing => waiting.pause(),
+            };
+        }
+    }
+
+    /// A wait that may sleep: gives the core away for a while, unless what it waits for has come.
+    fn rest<T>(
+        &mut self,
+        waiting: &mut Waiting,
+        what: &WaitingFor,
+        ready: &mut impl FnMut(&mut Port) -> Result<Option<T>, PortError>,
+    ) -> Result<Option<T>, PortError> {
+        if !self.should_sleep(waiting) {
+            rustix::thread::sched_yield();
+            return Ok(None);
+        }
+        let asleep = self.announce_sleep();
+        let stepped = self.wait_step(waiting, |_| *what)?;
+        let done = ready(self)?;
+        if done.is_none() && stepped == Stepped::Nothing && self.may_stay_asleep() {
+            asleep.sleep(LONGEST_SLEEP);
+        }
+        Ok(done)
     }
 
     /// One step of a wait: progress, and what others are told of it.
@@ -260,14 +311,32 @@ impl Port {
         self.status().set_concurrent();
     }
 
-    /// What a thread needs to sleep without the port, when [`Waiting::pause`] says that it may.
-    pub fn sleeper(&self) -> Sleeper {
-        Sleeper {
-            memory: self.memory.clone(),
-            local_index: self.local_index,
-            must_not: !self.moving.is_empty() || !self.draining.is_empty(),
-            clock: self.clock,
+    /// Whether a rank that may sleep should, or else yield and look again.
+    #[cold]
+    pub fn should_sleep(&mut self, waiting: &Waiting) -> bool {
+        if !self.may_stay_asleep() {
+            return false;
         }
+        let Some(crowd) = &mut self.crowd else { return true };
+        waiting.wait.yields() > LONG || waiting.request != NO_REQUEST && crowd.is_crowded((self.clock)())
+    }
+
+    /// Whether there is nothing that this rank should do rather than sleep.
+    #[cold]
+    pub fn may_stay_asleep(&self) -> bool {
+        self.moving.is_empty()
+            && self.draining.is_empty()
+            && !if self.fixed {
+                StrobeSender::is_wanted(&self.memory, self.clock)
+            } else {
+                BufferSender::has_work(&self.memory)
+            }
+    }
+
+    /// Says that this rank sleeps from now on. Part of a wait that the caller drives; by one thread of the rank at a time.
+    #[cold]
+    pub fn announce_sleep(&self) -> Asleep {
+        waiting::announce_sleep(&self.memory, self.local_index)
     }
 
     /// Called after posting when the rank goes on computing: sees to it that somebody runs the NIC. `overlap` says that there
@@ -285,18 +354,12 @@ impl Port {
         }
         Ok(())
     }
-
-    /// Sleeps for a while unless there is something to do. Part of a wait that the caller drives.
-    #[cold]
-    pub fn sleep(&mut self) {
-        self.sleeper().sleep();
-    }
 }
 
 /// A wait that its caller drives; see [`Port::begin_wait`].
 pub struct Waiting {
     wait: Wait,
-    /// What is waited for, if it is one request; else [`NO_REQUEST`].
+    /// What is waited for, if it is one request; [`SOME_REQUESTS`]; or else [`NO_REQUEST`].
     request: u32,
     told: bool,
     /// What this rank has posted may still be in its rings.
@@ -308,6 +371,12 @@ pub struct Waiting {
 }
 
 impl Waiting {
+    /// Whether the next pause may be a sleep.
+    #[inline]
+    pub fn may_sleep(&self) -> bool {
+        self.wait.may_sleep()
+    }
+
     /// Pauses between two looks, without the port.
     #[inline]
     pub fn pause(&mut self) -> Pause {
@@ -322,27 +391,4 @@ pub enum Stepped {
     Something,
     /// Nothing: pause, then look again.
     Nothing,
-}
-
-/// Sleeping on a rank's wait word, by one thread of the rank at a time.
-pub struct Sleeper {
-    memory: Arc<NicMemory>,
-    local_index: u32,
-    must_not: bool,
-    clock: fn() -> u64,
-}
-
-impl Sleeper {
-    /// Sleeps until woken or for a while, unless there is something to do.
-    pub fn sleep(&self) {
-        let fixed = self.memory.header().slice_period_ns.get() != 0;
-        waiting::sleep(&self.memory, self.local_index, LONGEST_SLEEP, || {
-            self.must_not
-                || if fixed {
-                    StrobeSender::is_wanted(&self.memory, self.clock)
-                } else {
-                    BufferSender::has_work(&self.memory)
-                }
-        });
-    }
 }

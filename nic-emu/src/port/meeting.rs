@@ -100,7 +100,7 @@ impl Port {
         passed: bool,
         shared: bool,
     ) -> Result<(), PortError> {
-        if self.fixed || shared || !self.moving.is_empty() {
+        if self.is_hasty || shared || !self.moving.is_empty() {
             return Ok(());
         }
         let slot = self.memory.request(self.local_index, request)?;

@@ -15,13 +15,14 @@ mod posting;
 mod wiring;
 
 pub use completing::{Outcome, Received, Release};
-pub use lending::{Sleeper, Stepped, Waiting};
+pub use lending::{LONGEST_SLEEP, SOME_REQUESTS, Stepped, Waiting};
 pub use meeting::Awaits;
 pub use posting::{Collective, Posted, Send};
 pub use wiring::{Put, Take};
 
 use crate::channel::{self, ChannelError, Stores};
 use crate::completer::Touched;
+use crate::crowd::Crowd;
 use crate::doorbell::{Heads, HeadsWord};
 use crate::edge::EdgeAllocator;
 use crate::lane::{LaneReader, LaneWriter};
@@ -110,8 +111,12 @@ pub struct Port {
     /// Waits in a row in which it has not: the slices of others ended them. No more than [`WaitPolicy::trust`].
     served: u32,
     fixed: bool,
+    /// Others do not come to a collective within the microseconds of [`Port::be_patient`]: slices are fixed, or members on other nodes.
+    is_hasty: bool,
     /// What wakes the NIC thread of a job on several nodes.
     wake_pipe: Option<OwnedFd>,
+    /// Of a job on several nodes: whether others want this rank's core.
+    crowd: Option<Crowd>,
     /// Of the collectives that span nodes: how many all local members had reached when the NIC thread was told last.
     arrived: Cell<u32>,
     clock: fn() -> u64,
@@ -162,7 +167,9 @@ impl Port {
             has_run: false,
             served: 0,
             fixed: memory.header().slice_period_ns.get() != 0,
+            is_hasty: memory.header().slice_period_ns.get() != 0,
             wake_pipe: None,
+            crowd: None,
             arrived: Cell::new(0),
             clock: now_ns,
             memory,
@@ -176,7 +183,10 @@ impl Port {
 
     /// The same port of a job on several nodes, whose NIC thread this descriptor wakes ([`crate::wake_pipe`]).
     pub fn with_wake_pipe(self, writer: OwnedFd) -> Self {
-        Self { wake_pipe: Some(writer), ..self }
+        let header = self.memory.header();
+        let crowd = Crowd::new(self.memory.layout().local_ranks, header.cores.get());
+        let waiting = WaitPolicy::for_node_of_several(&self.memory);
+        Self { wake_pipe: Some(writer), crowd: Some(crowd), waiting, is_hasty: true, ..self }
     }
 
     /// The NIC memory.

@@ -418,7 +418,10 @@ impl Port {
             }
             let moved = self.move_bytes()?;
             ran_slice = self.lend()?;
-            if ran_slice || moved || wait.pause() == Pause::MaySleep {
+            if ran_slice || moved {
+                wait.restart();
+            } else if wait.pause() == Pause::MaySleep {
+                rustix::thread::sched_yield();
                 wait.restart();
             }
         }

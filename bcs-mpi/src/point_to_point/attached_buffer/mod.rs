@@ -178,7 +178,7 @@ fn waiting(call: Primitive, messages: u32) -> WaitingFor {
 /// Waits until no message is under way from a buffer, or it is not attached any more.
 fn drain(process: &mut Guard, call: Primitive, level: Level) -> MpiResult {
     let what = waiting(call, process.attached.get(level).map_or(0, |buffer| buffer.under_way()));
-    process.wait(&what, |process| {
+    process.wait_for_some(&what, |process| {
         let Process { port, attached, .. } = process;
         let Some(buffer) = attached.get(level) else { return Ok(Some(())) };
         buffer.reap(port)?;
