@@ -84,7 +84,7 @@ fn latency(spin: Duration) -> Result<()> {
     let mut fabrics = start(2, MEMORY_BYTES, spin)?;
     let (Some(mut b), Some(mut a)) = (fabrics.pop(), fabrics.pop()) else { return Ok(()) };
     let (processor, began) = (processor_time(), now());
-    let (rounds, (elapsed, processor)) = std::thread::scope(|scope| {
+    let (rounds, (elapsed, processor), datagrams) = std::thread::scope(|scope| {
         let other = scope.spawn(move || -> Result<()> {
             for _ in 0..ROUNDS {
                 b.wait_event(REMOTE)?;
@@ -94,7 +94,7 @@ fn latency(spin: Duration) -> Result<()> {
             b.shutdown(Duration::from_secs(5))?;
             Ok(())
         });
-        let mut rounds = Vec::new();
+        let (mut rounds, before) = (Vec::new(), a.statistics().socket.sent);
         for _ in 0..ROUNDS {
             let began = now();
             put(&mut a, &[1; 8], 1, None, REMOTE)?;
@@ -102,17 +102,19 @@ fn latency(spin: Duration) -> Result<()> {
             rounds.push(microseconds(began.elapsed()) / 2.0);
         }
         let used = (began.elapsed(), processor_time() - processor);
+        let datagrams = a.statistics().socket.sent - before;
         put(&mut a, &[1; 8], 1, Some(LOCAL), STOP)?;
         a.wait_event(LOCAL)?;
         a.shutdown(Duration::from_secs(5))?;
         other.join().map_err(|_| "the other node's thread failed")??;
-        Result::Ok((rounds, used))
+        Result::Ok((rounds, used, datagrams))
     })?;
     println!(
-        "8-byte put, one way, a thread a node, {:>5.0} us of polling: {:>7.1} us (median); {:>5.1} us of processor time a put, {:.0} % busy",
+        "8-byte put, one way, a thread a node, {:>5.0} us of polling: {:>7.1} us (median); {:>5.1} us of processor time a put, {:.1} datagrams, {:.0} % busy",
         microseconds(spin),
         median(rounds),
         microseconds(processor) / (2 * ROUNDS) as f64,
+        datagrams as f64 / ROUNDS as f64,
         100.0 * processor.as_secs_f64() / elapsed.as_secs_f64()
     );
     Ok(())
@@ -141,6 +143,22 @@ fn cost_of_puts() -> Result<()> {
             microseconds(took) / sent as f64
         );
     }
+    Ok(())
+}
+
+/// A round that finds nothing to do.
+fn cost_of_idle_rounds() -> Result<()> {
+    const ROUNDS: u32 = 200_000;
+    let mut fabrics = start(2, MEMORY_BYTES, Duration::ZERO)?;
+    let began = processor_time();
+    for _ in 0..ROUNDS {
+        fabrics[0].progress()?;
+    }
+    let took = processor_time() - began;
+    println!(
+        "a round that finds nothing: {:.2} us of processor time",
+        microseconds(took) / f64::from(ROUNDS)
+    );
     Ok(())
 }
 
@@ -269,6 +287,7 @@ fn main() -> Result<()> {
     }
     if is_wanted("puts") {
         cost_of_puts()?;
+        cost_of_idle_rounds()?;
     }
     if is_wanted("queries") {
         for nodes in [2, 4, 8, 16] {

@@ -159,6 +159,14 @@ static double processor_run(struct context *c, long iterations)
     return busy_seconds() - before;
 }
 
+/* The same of a ping-pong's message. */
+static double turns_run(struct context *c, long iterations)
+{
+    double before = busy_seconds();
+    latency_run(c, iterations);
+    return busy_seconds() - before;
+}
+
 static double microseconds_a_message(const struct context *c, long iterations, double seconds)
 {
     return seconds / (double)iterations / c->window * 1e6;
@@ -244,9 +252,11 @@ const struct kernel point_to_point_kernels[] = {
     {"bandwidth", "non-blocking messages in windows (64 up to 64 KB, then 4 MB in flight, at least 2)",
      "GB/s", 2, bandwidth_sizes, COUNT(bandwidth_sizes), 1, one_message, one_window, windows_check,
      windows_run, gigabytes_a_second},
-    {"processor", "the same as rate: processor time that the whole machine spends on a message; wants --repetition 1", "us",
-     2, eight_bytes, COUNT(eight_bytes), 1, one_message, one_window, windows_check, processor_run,
+    {"processor", "as rate and bandwidth: processor time that the whole machine spends on a message; wants --repetition 1",
+     "us", 2, eight_bytes, COUNT(eight_bytes), 1, one_message, one_window, windows_check, processor_run,
      microseconds_a_message},
+    {"turns", "as latency: processor time that the whole machine spends on a message; wants --repetition 1", "us", 2,
+     eight_bytes, COUNT(eight_bytes), 1, one_message, one_message, latency_check, turns_run, one_way_microseconds},
     {"blocking", "one blocking exchange that starts at a random moment (--phase); mean time in the call",
      "us", 2, eight_bytes, COUNT(eight_bytes), 1, one_message, one_message, blocking_check, blocking_run,
      microseconds_each},

@@ -41,8 +41,11 @@ GOALS = {
     ("hydro", 8, 0): Goal(ratio=1),
     ("empty, 16 hosts", 64, 0): Goal(ratio=1),
     ("processor, 2 hosts", 2, 8): Goal(ratio=0.5),
+    ("processor, 2 hosts", 2, 4 << 20): Goal(ratio=0.5),
+    ("turns, 2 hosts", 2, 8): Goal(ratio=0.5),
     ("bandwidth, 2 hosts", 2, 4 << 20): Goal(ratio=0.5),
     ("allreduce, 4 hosts", 8, 8): Goal(ratio=1),
+    ("allreduce, 4 hosts", 8, 16 << 10): Goal(ratio=1),
     ("sweep, 4 hosts", 8, 0): Goal(ratio=0.9),
     ("hydro, 4 hosts", 8, 0): Goal(ratio=0.9),
     **{

@@ -19,14 +19,20 @@ REMOTE_SHELL = Path(__file__).resolve().parents[1] / "remote-shell"
 
 
 def hosts_of(name: str, hosts: int, ranks: int) -> list[str]:
-    """The options by which a launcher spreads its ranks over the hosts c0, c1, ... of scripts/cluster."""
+    """The options by which a launcher spreads its ranks over the hosts c0, c1, ... of scripts/cluster.
+
+    The hosts are one machine, and the peers would find that out: UCX, below MPICH, takes shared memory between network namespaces
+    unless it is told to take TCP, and Open MPI would bind the first rank of every host to the same core.
+    """
     names, each = [f"c{number}" for number in range(hosts)], str(ranks // hosts)
     if name == "mpich":
         shell = ["-launcher", "ssh", "-launcher-exec", str(REMOTE_SHELL)]
-        return [*shell, "-hosts", ",".join(names), "-ppn", each]
+        return [*shell, "-genv", "UCX_TLS", "tcp,self", "-hosts", ",".join(names), "-ppn", each]
     if name == "openmpi":
         slots = ",".join(f"{host}:{each}" for host in names)
-        return ["--prtemca", "plm_ssh_agent", str(REMOTE_SHELL), "--host", slots]
+        shell = ["--prtemca", "plm_ssh_agent", str(REMOTE_SHELL)]
+        places = ["--map-by", f"ppr:{each}:node:oversubscribe", "--bind-to", "none", "--host", slots]
+        return [*shell, "--mca", "pml", "ob1", "--mca", "btl", "self,sm,tcp", *places]
     return ["--host", ",".join(names), "--ppn", each]
 
 
@@ -39,6 +45,8 @@ class Implementation:
     launch: list[str]
     """The launcher and its fixed options; `-n RANKS program` follows."""
     environment: dict[str, str] = field(default_factory=dict)
+    local: list[str] = field(default_factory=list)
+    """The launcher's options for ranks that are all on this machine."""
     programs: dict[str, Path] = field(default_factory=dict)
 
     def command(
@@ -49,7 +57,7 @@ class Implementation:
         options: tuple[str, ...] = (),
         hosts: int = 0,
     ) -> list[str]:
-        spread = hosts_of(self.name, hosts, ranks) if hosts else []
+        spread = hosts_of(self.name, hosts, ranks) if hosts else self.local
         return [*self.launch, *spread, *options, "-n", str(ranks), str(self.programs[program]), *arguments]
 
 
@@ -96,11 +104,12 @@ def peer(name: str, cache: Path) -> Implementation:
     version = next((line.split()[1] for line in shown.splitlines() if line.startswith("Version:")), "")
     launch = [str(home / "bin/mpiexec")]
     environment: dict[str, str] = {}
+    local: list[str] = []
     if name == "openmpi":
-        launch.append("--oversubscribe")
+        local = ["--oversubscribe"]
         if os.geteuid() == 0:
             environment = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
-    return Implementation(name, f"{label} {version}", home / "bin/mpicc", launch, environment)
+    return Implementation(name, f"{label} {version}", home / "bin/mpicc", launch, environment, local)
 
 
 def ours(prefix: Path) -> Implementation | None:

@@ -29,7 +29,7 @@ KERNELS = (
 )
 """Names that --only takes. `modes` are our own: fixed slices, threads, MMDS and EMDS."""
 
-HOST_KERNELS = ("empty", "latency", "rate", "processor", "bandwidth", "allreduce", "sweep", "hydro")
+HOST_KERNELS = ("empty", "latency", "rate", "processor", "turns", "bandwidth", "allreduce", "sweep", "hydro")
 """What `--hosts` measures, between hosts."""
 
 LOWER_IS_BETTER = {"us": True, "ms": True, "s": True, "Mmsg/s": False, "GB/s": False, "%": False}
@@ -151,16 +151,20 @@ def _between_hosts(quick: bool) -> list[Case]:
         return replace(case, hosts=hosts, timeout=30)
 
     # The kernel counts processor time in hundredths of a second.
-    processor = ("processor", "--repetitions", "3", "--limit", "5", "--repetition", "1")
+    exactly = ("--repetitions", "3", "--limit", "5", "--repetition", "1")
     cases = [
         micro("latency", 2, 2, "8,1K,16K,256K,1M"),
         micro("rate", 2, 2, None),
-        Case("processor", 2, "microbench", processor, timeout=60, hosts=2),
+        Case("processor", 2, "microbench", ("processor", "--sizes", "8,4M", *exactly), timeout=60, hosts=2),
+        Case("turns", 2, "microbench", ("turns", *exactly), timeout=60, hosts=2),
         micro("bandwidth", 2, 2, "64K,1M,4M"),
         micro("allreduce", 8, 4, "8,16K"),
         Case("empty", 64, "microbench", ("empty",), timeout=60, repeat=1 if quick else 2, hosts=16),
     ]
-    decks = [Case(code, 8, code, (f"{code}/decks/default.deck",), timeout=90, hosts=4) for code in ("sweep", "hydro")]
+    decks = [
+        Case(code, 8, code, (f"{code}/decks/default.deck",), timeout=90, hosts=4)
+        for code in ("sweep", "hydro")
+    ]
     return cases + decks
 
 

@@ -46,7 +46,7 @@ def commit(repository: Path) -> str:
         return "unknown"
 
 
-SIZED = {"latency", "rate", "processor", "bandwidth", "vector", "indexed", "struct", "persistent"} | {
+SIZED = {"latency", "rate", "processor", "turns", "bandwidth", "vector", "indexed", "struct", "persistent"} | {
     "allreduce",
     "bcast",
     "reduce",

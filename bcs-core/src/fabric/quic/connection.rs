@@ -184,6 +184,11 @@ impl Connection {
         self.acknowledged == [true; 2]
     }
 
+    /// Whether frames wait that the streams did not take.
+    pub fn has_pending(&self) -> bool {
+        self.pending.iter().any(|pending| pending.bytes() > 0)
+    }
+
     /// Writes as much as the streams take.
     ///
     /// # Errors

@@ -74,6 +74,8 @@ impl Backlog {
 pub struct Link {
     pub state: LinkState,
     pub statistics: LinkStatistics,
+    /// Something waits that is not to wait any longer.
+    pub is_urgent: bool,
     lanes: LaneSender,
     control: VecDeque<(u64, Message)>,
     bulk: VecDeque<(u64, Message)>,
@@ -84,6 +86,7 @@ impl Default for Link {
         Self {
             state: LinkState::Idle,
             statistics: LinkStatistics::default(),
+            is_urgent: false,
             lanes: LaneSender::default(),
             control: VecDeque::new(),
             bulk: VecDeque::new(),
@@ -94,6 +97,12 @@ impl Default for Link {
 impl Link {
     /// Takes a message to send.
     pub fn push(&mut self, node: NodeId, lane: Lane, message: Message, backlog: &mut Backlog) {
+        self.is_urgent = true;
+        self.push_patient(node, lane, message, backlog);
+    }
+
+    /// Takes a message to send along with the next one.
+    pub fn push_patient(&mut self, node: NodeId, lane: Lane, message: Message, backlog: &mut Backlog) {
         let (side, bytes) = backlog.account(node, &message);
         *side += bytes;
         self.statistics.sent += 1;

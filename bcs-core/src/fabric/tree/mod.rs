@@ -179,6 +179,8 @@ pub struct TreeNode<M> {
     initiator: Initiator,
     recovery: Recovery,
     outbox: VecDeque<(NodeId, Lane, Message)>,
+    /// Acknowledgements of operations with a sole node, to their initiators.
+    receipts: VecDeque<(NodeId, Message)>,
     /// Messages to itself: a node of a set that it started an operation on is a participant like any other.
     loopback: VecDeque<Message>,
 }
@@ -200,6 +202,7 @@ impl<M: GlobalMemory> TreeNode<M> {
             initiator: Initiator::default(),
             recovery: Recovery::default(),
             outbox: VecDeque::new(),
+            receipts: VecDeque::new(),
             loopback: VecDeque::new(),
         }
     }
@@ -265,9 +268,21 @@ impl<M: GlobalMemory> TreeNode<M> {
         self.handle_loopback();
     }
 
-    /// The next message to send: to whom, and in which lane.
+    /// The next message to send: to whom, and in which lane. What [`TreeNode::poll_prompt`] gives, and then what
+    /// [`TreeNode::poll_receipt`] gives.
     pub fn poll_transmit(&mut self) -> Option<(NodeId, Lane, Message)> {
+        self.poll_prompt().or_else(|| self.poll_receipt().map(|(to, message)| (to, Lane::Control, message)))
+    }
+
+    /// The next message to send that others wait for.
+    pub fn poll_prompt(&mut self) -> Option<(NodeId, Lane, Message)> {
         self.outbox.pop_front()
+    }
+
+    /// The next acknowledgement of an operation that was for this node alone, for the control lane. Only its initiator waits for it, and may be about
+    /// to get a message with which it could travel.
+    pub fn poll_receipt(&mut self) -> Option<(NodeId, Message)> {
+        self.receipts.pop_front()
     }
 
     /// The failure detector of *this* node has found a node dead: all members get to know it.
@@ -399,6 +414,7 @@ impl<M: GlobalMemory> TreeNode<M> {
     fn cut_off(&mut self) {
         self.cut_off = true;
         self.outbox.clear();
+        self.receipts.clear();
         self.loopback.clear();
         self.abandon_all();
     }

@@ -428,8 +428,13 @@ impl<M: GlobalMemory> TreeNode<M> {
         }
         participation.acknowledged = true;
         let ballot = participation.own.merge(participation.below);
-        let (parent, wave) = (participation.parent, participation.wave);
-        self.transmit(parent, Message::Acknowledge { operation, wave, ballot });
+        let (parent, wave, sole) = (participation.parent, participation.wave, participation.sole);
+        let message = Message::Acknowledge { operation, wave, ballot };
+        if sole && parent != self.node && !self.dead.contains(parent) {
+            self.receipts.push_back((parent, message));
+        } else {
+            self.transmit(parent, message);
+        }
     }
 
     /// An operation that has left the queue is over here.

@@ -2,7 +2,8 @@
 //!
 //! It has no thread: whoever polls the fabric drives it, and between polls nothing moves. A round hears first (all
 //! that has arrived, connection by connection, so that the protocol knows as much as it can) and then speaks
-//! (what the protocol has to say, acknowledgements along with it, in as few datagrams as possible).
+//! (what the protocol has to say, acknowledgements along with it, in as few datagrams as possible). Receipts of puts that were for this
+//! node alone wait for the next round, because whoever polls may have an answer to send that takes them along.
 //! Invariants: what a stranger sends costs a bounded amount of memory and never reaches the protocol; a peer that
 //! breaks the protocol loses its connection, and nobody else loses anything. Who is let in, and how links end, is told in
 //! `lifecycle`.
@@ -15,7 +16,7 @@ use super::options::{Member, NetworkId};
 use super::socket::{Datagram, Socket};
 use super::tls;
 use super::transport::Transports;
-use crate::fabric::tree::TreeNode;
+use crate::fabric::tree::{Lane, TreeNode};
 use crate::global_memory::GlobalMemory;
 use crate::ids::NodeId;
 use crate::node_set::NodeSet;
@@ -84,6 +85,8 @@ pub struct Driver {
     buffer: Vec<u8>,
     /// What has just arrived.
     arrived: Vec<Datagram>,
+    /// Nodes to whom receipts wait. They go with the next message, or else in the next round.
+    owed: Vec<NodeId>,
 }
 
 /// The clock. Nothing else here reads it.
@@ -139,11 +142,15 @@ impl Driver {
             is_cut_off: false,
             buffer: Vec::new(),
             arrived: Vec::new(),
+            owed: Vec::new(),
         }
     }
 
     /// When something is due, whether or not anything arrives.
     pub fn next_timeout(&self) -> Option<Instant> {
+        if !self.owed.is_empty() {
+            return Some(now());
+        }
         let timer = self.timers.first().map(|(at, _)| *at);
         let link = self.link_timers.first().map(|(at, _)| *at);
         timer.into_iter().chain(link).min()
@@ -162,6 +169,7 @@ impl Driver {
     pub fn drive<M: GlobalMemory>(&mut self, tree: &mut TreeNode<M>) -> io::Result<bool> {
         let now = now();
         let mut moved = !self.marked.is_empty();
+        self.pay();
         self.remark();
         self.collect(tree, now);
         self.settle(tree, now);
@@ -182,6 +190,19 @@ impl Driver {
         moved |= self.handle_timers(tree, now);
         self.settle(tree, now);
         Ok(moved)
+    }
+
+    /// Receipts that no other message took along since the last round go by themselves.
+    fn pay(&mut self) {
+        while let Some(node) = self.owed.pop() {
+            let link = &mut self.links[node.index()];
+            if let LinkState::Up(handle) = link.state
+                && !link.is_clear()
+            {
+                link.is_urgent = true;
+                self.mark(handle);
+            }
+        }
     }
 
     /// Connections that could not go on for a reason that may be over.
@@ -350,7 +371,7 @@ impl Driver {
     /// Takes what the protocol has to say into the links, and dials those that were not needed before.
     pub fn collect<M: GlobalMemory>(&mut self, tree: &mut TreeNode<M>, now: Instant) {
         loop {
-            while let Some((to, lane, message)) = tree.poll_transmit() {
+            while let Some((to, lane, message)) = tree.poll_prompt() {
                 let link = &mut self.links[to.index()];
                 match link.state {
                     LinkState::Broken(_) => {}
@@ -372,6 +393,17 @@ impl Driver {
                     }
                 }
             }
+            while let Some((to, message)) = tree.poll_receipt() {
+                let link = &mut self.links[to.index()];
+                if let LinkState::Up(_) = link.state {
+                    if self.owed.last() != Some(&to) {
+                        self.owed.push(to);
+                    }
+                    link.push_patient(self.node, Lane::Control, message, &mut self.backlog);
+                } else if !matches!(link.state, LinkState::Broken(_) | LinkState::Departed) {
+                    link.push(self.node, Lane::Control, message, &mut self.backlog);
+                }
+            }
             if *tree.dead() == self.buried && tree.is_cut_off() == self.is_cut_off {
                 return;
             }
@@ -385,7 +417,11 @@ impl Driver {
         connection.is_marked = false;
         if let (Stage::Up, Some(peer)) = (connection.stage, connection.peer) {
             let link = &mut self.links[peer.index()];
-            let written = connection.write(self.node, link, &mut self.backlog);
+            let written = match link.is_urgent || self.is_leaving || connection.has_pending() {
+                true => connection.write(self.node, link, &mut self.backlog),
+                false => Ok(()),
+            };
+            link.is_urgent &= !link.is_clear();
             let written = match written {
                 Ok(()) if self.is_leaving && link.is_clear() => connection.finish(),
                 written => written,
