@@ -66,8 +66,8 @@ pub struct Driver {
     endpoint: Endpoint,
     configs: tls::Configs,
     transports: Transports,
-    /// By handle.
-    connections: Vec<Option<Connection>>,
+    /// By handle. Each is taken out while it is dealt with, which must not copy some kilobytes.
+    connections: Vec<Option<Box<Connection>>>,
     /// When connections want to be driven.
     timers: BTreeSet<(Instant, usize)>,
     /// Until when links must be up.
@@ -260,7 +260,7 @@ impl Driver {
         if self.connections.len() <= handle {
             self.connections.resize_with(handle + 1, || None);
         }
-        self.connections[handle] = Some(connection);
+        self.connections[handle] = Some(Box::new(connection));
         self.mark(handle);
     }
 
