@@ -1,14 +1,15 @@
 //! Messages between nodes: the BS, BR and DH of a global slice (paper, §4.3).
 //!
 //! - **DEM**: the BS sends each rank's outbound descriptors, in order, to the nodes of their destinations: at most
-//!   [`DESCRIPTORS_A_SLICE`] to one node. An inline message rides in its descriptor. With elastic slices they leave as soon as they are posted.
+//!   [`DESCRIPTORS_A_SLICE`] to one node. An inline message rides in its descriptor, and one that lies in a slab travels with it, as long as all nodes
+//!   that do so for the same one stay within its budget. With elastic slices they leave as soon as they are posted.
 //! - **MSM**: the BR matches what was posted in earlier slices by the same queues and code as local messages, and grants chunks of matched
 //!   messages, oldest first, under a budget for all that comes in here in a slice. What of earlier slices is still on its way counts.
 //! - **P2P**: the DH of the sender's node reads granted chunks from slabs or from ranks' memory and sends them, under a
 //!   budget for all that goes out; what exceeds it is first in the next slice. The receiver's node writes them where they go.
 //!
 //! ```text
-//!  Send       rank: who posted    words: the descriptor's 0..7
+//!  Send       rank: who posted    words: the descriptor's 0..7                                  payload: the slab's bytes, or nothing
 //!  Matched    rank: its sender    request, slab plus one or 0
 //!  Cancelled  rank: its sender    request, slab plus one or 0
 //!  Grant      rank: its sender    request, place (slab plus one, or 0) | last << 63, address, offset, bytes, transfer
@@ -21,13 +22,13 @@ use super::rank_memory;
 use super::record::{HEADER_BYTES, Kind, PAYLOAD_LIMIT, Posted, Record};
 use crate::buffer_receiver::{BufferReceiver, Taken, message_of_words};
 use crate::completer::Completer;
-use crate::descriptor::{NO_REQUEST, Payload, PointToPoint};
+use crate::descriptor::{NO_REQUEST, Payload, PointToPoint, SendDescriptor};
 use crate::dma_helper::DmaHelper;
 use crate::memory::{Corrupt, NicMemory};
 use crate::request::Delivery;
 use crate::ring::CELL_WORDS;
 use crate::slab::SLAB_BYTES;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 
 /// Descriptors that one node sends to another in a slice at most.
 pub const DESCRIPTORS_A_SLICE: u32 = 256;
@@ -56,6 +57,14 @@ struct Incoming {
     moved: u64,
 }
 
+/// What was sent to a node in a slice.
+#[derive(Debug, Default)]
+struct Exchanged {
+    descriptors: u32,
+    /// Bytes of slabs with them.
+    bytes: u64,
+}
+
 /// A descriptor of another node.
 #[derive(Debug)]
 struct Posting {
@@ -79,8 +88,10 @@ pub struct PointToPointEngine {
     granted_in_slice: bool,
     /// Bytes granted that have not come.
     outstanding: u64,
-    /// The slice in which descriptors were sent last, and how many to each node.
-    exchanged: (u64, BTreeMap<u32, u32>),
+    /// The slice in which descriptors were sent last, and what of it to each node.
+    exchanged: (u64, BTreeMap<u32, Exchanged>),
+    /// Bytes that came with descriptors that are not matched: by rank and its slab plus one, which is that message's until it is given back.
+    eager: HashMap<(u32, u64), Vec<u8>>,
     /// Descriptors sent, and messages matched, since the last look: for EMDS.
     pub counts: (u64, u64),
 }
@@ -161,6 +172,8 @@ impl PointToPointEngine {
     pub fn exchange(&mut self, env: &mut Env<'_, '_>, slice: u64, posted: u64) -> Result<(), GlobalError> {
         let posted = Posted::in_slice(posted, slice);
         let remote = &env.memory.header().remote;
+        let (_, nodes) = env.memory.node();
+        let eager_bytes = BUDGET_BYTES / u64::from(nodes.max(1));
         let (last, sent) = &mut self.exchanged;
         if *last != slice {
             *last = slice;
@@ -175,15 +188,26 @@ impl PointToPointEngine {
             let origin = env.memory.job_rank(index);
             while let Some((entry, words)) = outbound.find(env.memory, |_| true)? {
                 let (node, _) = env.memory.place(words[3] as u32)?;
-                let count = sent.entry(node).or_default();
+                let sent = sent.entry(node).or_default();
                 // What follows in this rank's queue stays behind it: nothing overtakes.
-                if *count == DESCRIPTORS_A_SLICE {
+                if sent.descriptors == DESCRIPTORS_A_SLICE {
                     break;
                 }
-                *count += 1;
+                sent.descriptors += 1;
                 outbound.remove(env.memory, entry)?;
                 remote.outbound.set(remote.outbound.get().wrapping_sub(1));
-                env.links.send(node, &Record::new(Kind::Send, origin, &words[..7]).with_posted(posted));
+                let mut record = Record::new(Kind::Send, origin, &words[..7]).with_posted(posted);
+                if let Some(PointToPoint::Send(SendDescriptor {
+                    payload: Payload::Slab(slab), bytes, ..
+                })) = PointToPoint::decode(&words)
+                    && bytes <= env.payload_bytes.min(eager_bytes.saturating_sub(sent.bytes))
+                {
+                    sent.bytes += bytes;
+                    let mut payload = vec![0; bytes as usize];
+                    read_slab(env.memory, index, slab, 0, &mut payload)?;
+                    record = record.with_payload(payload);
+                }
+                env.links.send(node, &record);
                 self.counts.0 += 1;
             }
         }
@@ -201,22 +225,27 @@ impl PointToPointEngine {
         let (due, early): (VecDeque<_>, VecDeque<_>) =
             self.inbox.drain(..).partition(|posting| posting.posted < slice);
         self.inbox = due;
-        while let Some(posting) = self.inbox.pop_front() {
-            let Posting { from, record, .. } = &posting;
-            let from = *from;
+        while let Some(mut posting) = self.inbox.pop_front() {
+            let Posting { from, ref mut record, .. } = posting;
+            let payload = std::mem::take(&mut record.payload);
             let mut words = [0; CELL_WORDS];
             words[..7].copy_from_slice(&record.words);
             let mut receiver = BufferReceiver::new(env.memory, env.completer, &mut dma);
             match PointToPoint::decode(&words) {
-                Some(PointToPoint::Send(_)) => {
+                Some(PointToPoint::Send(send)) => {
                     if receiver.handle_message(record.rank, &words)? == Taken::NoRoom {
+                        record.payload = payload;
                         self.inbox.push_front(posting);
                         break;
+                    }
+                    if !payload.is_empty() {
+                        self.eager.insert((record.rank, place(send.payload).0), payload);
                     }
                     self.counts.1 += receiver.matched;
                 }
                 Some(PointToPoint::Cancel { request, destination }) => {
                     if let Some(payload) = receiver.take_back(record.rank, request, destination)? {
+                        self.eager.remove(&(record.rank, place(payload).0));
                         let words = [request as u64, place(payload).0];
                         env.links.send(from, &Record::new(Kind::Cancelled, record.rank, &words));
                     }
@@ -248,7 +277,13 @@ impl PointToPointEngine {
             let bytes = send.bytes.min(posted.capacity);
             let destination = receive[3] as u32;
             let is_inline = matches!(send.payload, Payload::Inline(_));
-            if is_inline || bytes == 0 {
+            let eager = self.eager.remove(&(message.origin, place));
+            if let Some(payload) = &eager {
+                let payload = payload.get(..bytes as usize);
+                let payload = payload.ok_or_else(|| strange(node, "bytes of a message", bytes))?;
+                rank_memory::write(env.memory, destination, posted.address, payload)?;
+            }
+            if is_inline || eager.is_some() || bytes == 0 {
                 let words = [send.request as u64, place];
                 env.links.send(node, &Record::new(Kind::Matched, message.origin, &words));
                 if !is_inline {
@@ -337,20 +372,7 @@ impl PointToPointEngine {
             let mut payload = vec![0; bytes as usize];
             match place {
                 0 => rank_memory::read(env.memory, index, address + offset, &mut payload)?,
-                slab => {
-                    let from = env.memory.slab(index, (slab - 1) as u32)?;
-                    if offset + bytes > SLAB_BYTES as u64 {
-                        return Err(strange(to, "end of a grant in a slab", offset));
-                    }
-                    // SAFETY: the range lies in the slab, checked, which is the NIC's until it is given back.
-                    unsafe {
-                        std::ptr::copy_nonoverlapping(
-                            from.as_ptr().add(offset as usize),
-                            payload.as_mut_ptr(),
-                            bytes as usize,
-                        )
-                    };
-                }
+                slab => read_slab(env.memory, index, (slab - 1) as u32, offset, &mut payload)?,
             }
             env.links.send(to, &Record::new(Kind::Data, 0, &[id, offset]).with_payload(payload));
             if last {
@@ -406,6 +428,18 @@ impl PointToPointEngine {
 /// Bytes of a payload that fits in a record of this length.
 pub fn payload_bytes(record_bytes: u64) -> u64 {
     (record_bytes - HEADER_BYTES as u64).min(PAYLOAD_LIMIT)
+}
+
+/// Copies from a rank's slab, which is the NIC's until it is given back.
+fn read_slab(memory: &NicMemory, index: u32, slab: u32, offset: u64, to: &mut [u8]) -> Result<(), Corrupt> {
+    let from = memory.slab(index, slab)?;
+    let (limit, end) = (SLAB_BYTES as u64, offset.saturating_add(to.len() as u64));
+    if end > limit {
+        return Err(Corrupt { what: "end of a message in a slab", value: end, limit });
+    }
+    // SAFETY: the range lies in the slab, checked, and nobody writes there before it is given back.
+    unsafe { std::ptr::copy_nonoverlapping(from.as_ptr().add(offset as usize), to.as_mut_ptr(), to.len()) };
+    Ok(())
 }
 
 /// Where a payload is: slab plus one or 0, and its address in the sender's memory.
