@@ -67,6 +67,11 @@ use std::sync::Arc;
 use strobe_sender::StrobeSender;
 use strobe_tree::{StrobeTree, read_strobe};
 
+/// The nodes of a job to which one of them has links from the start: others come up when ranks talk to each other.
+pub fn neighbours(layout: GlobalLayout, node: NodeId) -> bcs_core::NodeSet {
+    StrobeTree::new(layout, node.0).neighbours()
+}
+
 /// What came of a poll.
 pub enum Polled {
     /// Somebody else holds the run token: poll again soon.

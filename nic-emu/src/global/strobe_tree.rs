@@ -119,6 +119,14 @@ impl StrobeTree {
         }
     }
 
+    /// The nodes to which this one has something to say in every job: its parent, its children, where it rings and who rings here.
+    pub fn neighbours(&self) -> NodeSet {
+        let ringers = self.layout.ringers(self.node).chain([self.layout.rings_at(self.node)]);
+        let parent = self.parent.map(|(parent, _)| parent.0);
+        let all = self.children.clone().chain(parent).chain(ringers);
+        all.filter(|node| *node != self.node).map(NodeId).collect()
+    }
+
     /// A microstrobe has come: it goes on to the children.
     ///
     /// # Errors
@@ -289,6 +297,20 @@ mod tests {
         fn a_report_survives_its_word(slice in 0u64..1 << 55, done in some_microphase(), need in some_microphase(), wants in some_microphase()) {
             let report = Report { slice, done: done.unwrap_or(Microphase::Reduce), need, wants };
             prop_assert_eq!(Report::read(report.word()), Some(report));
+        }
+
+        #[test]
+        fn neighbours_are_neighbours_of_each_other_and_reach_everybody(nodes in 1u32..300) {
+            let layout = GlobalLayout::new(nodes);
+            let neighbours: Vec<NodeSet> = (0..nodes).map(|node| StrobeTree::new(layout, node).neighbours()).collect();
+            let mut reached = NodeSet::single(NodeId(0));
+            for (node, those) in (0..).map(NodeId).zip(&neighbours) {
+                prop_assert!(reached.contains(node) && !those.contains(node));
+                those.iter().for_each(|other| _ = reached.insert(other));
+                for other in those {
+                    prop_assert!(neighbours[other.index()].contains(node));
+                }
+            }
         }
 
         #[test]

@@ -15,9 +15,9 @@ use crate::nic::JobNic;
 use crate::signals::{self, Signal, SignalSet};
 use crate::verdict::{STATUS_SIGNAL, STATUS_USAGE, Verdict};
 use bcs_core::fabric::quic::{self, NetworkId, QuicFabric, QuicOptions, QuicPort};
-use bcs_core::{Credential, Driven, EventTable, Fabric, NodeId, SparseMemory};
-use nic_emu::global::GlobalLayout;
+use bcs_core::{Credential, Driven, EventTable, Fabric, NodeId, NodeSet, SparseMemory};
 use nic_emu::global::layout::EVENTS;
+use nic_emu::global::{self, GlobalLayout};
 use nic_emu::hang;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::Mode;
@@ -187,7 +187,7 @@ impl Waiting {
         }
     }
 
-    /// Binds this node's end of the job's network, and brings up its links to all other nodes.
+    /// Binds this node's end of the job's network, and brings up the links that every job needs.
     fn connect(&mut self, launch: &Launch, network: &JobNetwork) -> Result<QuicFabric, Stop> {
         let broken = |what: &str, error: &dyn std::fmt::Display| {
             Stop::failed(format!("cannot join the job's network: {what}: {error}"))
@@ -236,9 +236,9 @@ impl Waiting {
     }
 
     fn bring_up(&mut self, launch: &Launch, fabric: &mut QuicFabric) -> Result<(), Stop> {
-        fabric.begin_connect_all();
+        fabric.begin_connect(&needed(launch));
         let until = Instant::now() + PATIENCE;
-        while !fabric.unconnected().is_empty() {
+        while fabric.unconnected().intersects(&needed(launch)) {
             if let Some(command) = self.drive(launch, fabric, Some(until))? {
                 return Err(out_of_turn(&command));
             }
@@ -256,7 +256,7 @@ impl Waiting {
         fabric
             .progress()
             .map_err(|error| Stop::failed(format!("cannot drive the job's network: {error}")))?;
-        let missing = fabric.unconnected();
+        let missing = fabric.unconnected().intersection(&needed(launch));
         let broken = missing.iter().find_map(|node| Some((node, fabric.broken_link(node)?.to_owned())));
         // Without one they were up, and who has left in order since then was told to.
         let late = missing.first().filter(|_| until.is_some_and(|until| Instant::now() >= until));
@@ -333,6 +333,11 @@ impl Waiting {
         // Interrupted, or refused for want of memory: whoever called looks again.
         let _ = poll(&mut wait, timeout.as_ref());
     }
+}
+
+/// The nodes to which this one needs a link in every job.
+fn needed(launch: &Launch) -> NodeSet {
+    global::neighbours(GlobalLayout::new(launch.job.placement.nodes()), launch.node)
 }
 
 /// The node manager says something that cannot follow what it has said.

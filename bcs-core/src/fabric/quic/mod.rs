@@ -158,9 +158,15 @@ impl<M: GlobalMemory> QuicFabric<M> {
     /// Begins to bring up all links: this node dials those of higher numbers; the others are dialled from their other
     /// ends. [`Fabric::progress`] goes on with it, [`QuicFabric::unconnected`] says how far it is.
     pub fn begin_connect_all(&mut self) {
+        self.begin_connect(&NodeSet::all(self.driver.links.len() as u32));
+    }
+
+    /// Begins to bring up the links to these members: of two nodes that do so for each other, the lower one dials. Others come up when they are needed.
+    pub fn begin_connect(&mut self, nodes: &NodeSet) {
         let now = driver::now();
-        for node in (self.driver.node.0 + 1..self.driver.links.len() as u32).map(NodeId) {
-            self.driver.dial_idle(node, &mut self.tree, now);
+        let (node, members) = (self.driver.node, self.driver.links.len());
+        for other in nodes.iter().filter(|other| *other > node && other.index() < members) {
+            self.driver.dial_idle(other, &mut self.tree, now);
         }
     }
 
