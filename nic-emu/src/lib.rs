@@ -73,6 +73,7 @@ pub mod pool;
 pub mod port;
 #[cfg(not(loom))]
 mod prefetch;
+pub mod priority;
 #[cfg(not(loom))]
 pub mod processor;
 #[cfg(not(loom))]

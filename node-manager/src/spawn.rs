@@ -34,6 +34,8 @@ pub struct Setting<'a> {
     pub inherited: &'a [RawFd],
     /// The limit on descriptors that it gets back, where the launcher raised its own.
     pub descriptor_limit: Option<libc::rlimit>,
+    /// Whether it is to have no real-time priority, which a node manager allows its launcher.
+    pub no_realtime: bool,
     /// The signals that it blocks: those that `storm` was started with.
     pub blocked: &'a SignalSet,
     /// The processors that it may run on, if not all that the launcher may.
@@ -210,6 +212,10 @@ impl Child<'_> {
             {
                 return Step::SetUp;
             }
+            let none = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+            if setting.no_realtime && libc::setrlimit(libc::RLIMIT_RTPRIO, &none) != 0 {
+                return Step::SetUp;
+            }
             if let Some(directory) = self.directory
                 && libc::chdir(directory.as_ptr()) != 0
             {
@@ -238,6 +244,7 @@ mod tests {
             stdio: [0, stdout, 2],
             inherited: &[2],
             descriptor_limit: None,
+            no_realtime: false,
             blocked,
             processors: None,
             on_terminal: false,

@@ -121,7 +121,8 @@ impl GlobalLayout {
 
     /// The nodes that may ring here.
     pub fn ringers(&self, here: u32) -> impl Iterator<Item = u32> {
-        let block = here..self.nodes.min(here + BELL_BLOCK);
+        let is_rung = here == 0 || self.nodes > BELL_BLOCK && here.is_multiple_of(BELL_BLOCK);
+        let block = if is_rung { here..self.nodes.min(here + BELL_BLOCK) } else { 0..0 };
         let firsts = (BELL_BLOCK..self.nodes).step_by(BELL_BLOCK as usize);
         block.chain(firsts.filter(move |_| here == 0)).filter(move |node| *node != here)
     }

@@ -233,6 +233,8 @@ impl<F: Fabric> GlobalNic<F> {
             touched.push(completer.touched);
         }
         self.tell_rest(memory, moves_before);
+        // What was handed to the network leaves it with the next poll: nobody is to sleep before.
+        moved |= self.moves() != moves_before;
         Ok(Polled::Done { moved, touched })
     }
 

@@ -10,6 +10,7 @@ use crate::status::Activity;
 use crate::strobe_receiver::SliceError;
 use crate::transfer::MOVING;
 use crate::waiting;
+use std::time::Duration;
 
 /// Bytes moved from outside in one piece.
 const BOUNCE_BYTES: usize = 256 << 10;
@@ -20,25 +21,23 @@ pub(super) struct Mover<'a> {
     memory: &'a NicMemory,
     bounce: Vec<u8>,
     policy: Policy,
+    /// How long to wait for a rank that has the run token; nothing to give the processor away to whoever wants it.
+    pub(super) token_held: Duration,
 }
 
 impl<'a> Mover<'a> {
     pub(super) fn new(shared: &'a Shared) -> Self {
         let memory = &*shared.memory;
         let policy = Policy::measured(memory.layout().local_ranks, memory.header().cores.get());
-        Self { shared, memory, bounce: Vec::new(), policy }
+        Self { shared, memory, bounce: Vec::new(), policy, token_held: Duration::ZERO }
     }
 
     /// Moves bytes of transfers whose both ends compute.
     pub(super) fn move_bytes(&mut self, processor: &Processor<'_>) -> Result<(), SliceError> {
         let mut active = Vec::new();
-        let listed = processor.with_token(
-            || {
-                std::thread::yield_now();
-                !self.shared.is_over()
-            },
-            |memory| list_active(memory, &mut active),
-        );
+        let (shared, token_held) = (self.shared, self.token_held);
+        let pause = || give_way(shared, token_held);
+        let listed = processor.with_token(pause, |memory| list_active(memory, &mut active));
         if let Some(listed) = listed {
             listed?;
         }
@@ -61,8 +60,8 @@ impl<'a> Mover<'a> {
                         break;
                     }
                     Ok(Step::Granted) => {
-                        let more = || !self.shared.is_over();
-                        match processor.with_token(more, |memory| DmaHelper::new(memory).grant_more(transfer))
+                        match processor
+                            .with_token(pause, |memory| DmaHelper::new(memory).grant_more(transfer))
                         {
                             Some(granted) => granted?,
                             None => break,
@@ -85,6 +84,15 @@ impl<'a> Mover<'a> {
         }
         Ok(true)
     }
+}
+
+/// Lets somebody else have the processor who has the run token. False when the job is over.
+fn give_way(shared: &Shared, token_held: Duration) -> bool {
+    match token_held {
+        Duration::ZERO => std::thread::yield_now(),
+        held => std::thread::sleep(held),
+    }
+    !shared.is_over()
 }
 
 /// The transfers under way. The caller holds the token.

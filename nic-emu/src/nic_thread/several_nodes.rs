@@ -10,6 +10,7 @@ use crate::crowd::Crowd;
 use crate::global::{GlobalError, GlobalLayout, GlobalNic, Polled};
 use crate::memory::NicMemory;
 use crate::port::now_ns;
+use crate::priority;
 use crate::processor::Processor;
 use crate::token::Holder;
 use crate::waiting;
@@ -41,8 +42,13 @@ pub(super) struct NodeDriver<'a> {
     mover: Mover<'a>,
     pipe: &'a WakePipe,
     polls: bool,
+    /// Before all ranks of this machine, as the network's interrupts are: whatever they compute, packets are seen to at once. Who is so urgent never polls.
+    is_urgent: bool,
     crowd: Crowd,
 }
+
+/// How long an urgent thread waits for a rank that has the run token, which may have to run on the same processor.
+const TOKEN_HELD: Duration = Duration::from_micros(10);
 
 impl<'a> NodeDriver<'a> {
     pub(super) fn new(shared: &'a Shared, polls: bool, fabric: Box<dyn Driven>, pipe: &'a WakePipe) -> Self {
@@ -50,10 +56,15 @@ impl<'a> NodeDriver<'a> {
         let (_, nodes) = memory.node();
         let nic = GlobalNic::new(shared.memory.clone(), fabric, GlobalLayout::new(nodes));
         let crowd = Crowd::new(memory.layout().local_ranks, memory.header().cores.get());
-        Self { shared, memory, nic, mover: Mover::new(shared), pipe, polls, crowd }
+        Self { shared, memory, nic, mover: Mover::new(shared), pipe, polls, is_urgent: false, crowd }
     }
 
     pub(super) fn run(mut self) {
+        // Not allowed: it is one of many, and as quick as the system's scheduler is fair.
+        self.is_urgent = !self.polls && priority::raise().is_ok();
+        if self.is_urgent {
+            self.mover.token_held = TOKEN_HELD;
+        }
         if let Err(finding) = self.drive() {
             self.shared.report(finding);
             self.linger();
@@ -67,10 +78,11 @@ impl<'a> NodeDriver<'a> {
         while !self.shared.is_over() {
             let now = now_ns();
             let is_quiet = now.saturating_sub(moved_at) >= QUIET_NS;
-            let stays_awake = self.polls || !is_quiet && !self.crowd.is_crowded(now);
+            let stays_awake = self.polls || !self.is_urgent && !is_quiet && !self.crowd.is_crowded(now);
             match if stays_awake { self.look()? } else { self.sleep()? } {
                 Looked::Moved => moved_at = now,
                 Looked::Nothing if !stays_awake => {}
+                Looked::Busy if self.is_urgent => std::thread::sleep(TOKEN_HELD),
                 // Whoever has the token may be waiting for this core.
                 Looked::Nothing | Looked::Busy => rustix::thread::sched_yield(),
             }

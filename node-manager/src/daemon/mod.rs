@@ -16,7 +16,7 @@
 //! | `credit` | how much output and input may be under way; no I/O |
 //! | `spawn`, `users` | executing a launcher as the user of its job |
 //! | `strays` | what launchers have left |
-//! | `address`, `patience`, `notify`, `priority`, `readiness` | where the node listens, how often it tries, what systemd is told, descriptors to wait for |
+//! | `address`, `patience`, `notify`, `readiness` | where the node listens, how often it tries, what systemd is told, descriptors to wait for |
 //!
 //! The invariant: no process of a job is left when the job is over, when the manager is lost, or when the daemon ends.
 
@@ -28,7 +28,6 @@ mod launched;
 mod life;
 pub mod notify;
 mod patience;
-pub mod priority;
 mod readiness;
 mod session;
 mod spawn;
@@ -135,7 +134,7 @@ pub struct Node {
 /// none: it is tried again.
 pub fn run(config: &Path, host: Option<&str>) -> Result<(), DaemonError> {
     let node = Rc::new(Node::new(config, host)?);
-    if let Err(error) = priority::raise() {
+    if let Err(error) = nic_emu::priority::raise() {
         tracing::warn!(%error, "runs at the ordinary priority: beside ranks that poll the node may be taken for dead; allow CAP_SYS_NICE");
     }
     let system = |what| move |error| DaemonError::System { what, error };

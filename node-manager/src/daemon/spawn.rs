@@ -215,6 +215,9 @@ impl Child<'_> {
                 return Step::SetUp;
             }
             if let Some(Identity { uid, gid, groups }) = self.identity {
+                // For the launcher's NIC thread; ranks do not get it. Refused: jobs run as well, and are slower beside others that compute.
+                let lowest = libc::rlimit { rlim_cur: 1, rlim_max: 1 };
+                libc::setrlimit(libc::RLIMIT_RTPRIO, &lowest);
                 let (mut real, mut effective, mut saved) = (u32::MAX, u32::MAX, u32::MAX);
                 if libc::setgroups(groups.len(), groups.as_ptr()) != 0
                     || libc::setresgid(*gid, *gid, *gid) != 0

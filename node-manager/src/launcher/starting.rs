@@ -93,6 +93,7 @@ impl Launcher<'_> {
                     stdio: [stdin, stdout, stderr],
                     inherited: &inherited,
                     descriptor_limit: prepared.descriptor_limit,
+                    no_realtime: self.told.is_some(),
                     blocked: &prepared.blocked,
                     processors: processors.as_ref(),
                     on_terminal: on_terminal && self.output.is_none(),

@@ -1,14 +1,14 @@
-//! The priority of the daemons: their heartbeat is not to depend on how many ranks compute or poll on a node.
+//! Real-time priority for what must not wait for ranks: the NIC threads of jobs on several nodes, as the network's interrupts do not wait, and the daemons, whose
+//! heartbeat is not to depend on how many ranks compute or poll on a node: one that is not run for three heartbeats looks dead, and its jobs are ended.
 //!
-//! A daemon that is not run for three heartbeats looks dead, and its jobs are ended. So it takes the lowest real-time priority, as cluster managers do; it
-//! needs little of it. What it executes starts at the ordinary priority again (the kernel resets it at `fork`).
+//! The lowest such priority will do, and who has it sleeps when there is nothing to do. What it executes starts at the ordinary priority again (the kernel resets it at `fork`).
 
 use std::io;
 
 /// Takes the lowest real-time priority for this thread, and for none that it starts.
 ///
 /// # Errors
-/// It is not allowed (`CAP_SYS_NICE`, or a limit on real-time priorities). The daemon works without it, but may be taken for dead beside ranks that poll.
+/// It is not allowed (`CAP_SYS_NICE`, or a limit on real-time priorities).
 pub fn raise() -> io::Result<()> {
     // SAFETY: zeroes are a valid sched_param, which is an array of integers.
     let mut parameters: libc::sched_param = unsafe { std::mem::zeroed() };
