@@ -1,22 +1,16 @@
 //! Whether a cluster is configured, and by which file.
 
-use bcs_core::config::{Config, ConfigError};
+use bcs_core::config::{Config, ConfigError, DEFAULT_FILE, VARIABLE};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// Names the file that describes the cluster; when it is empty, this machine is alone.
-pub const VARIABLE: &str = "BCS_CONFIG";
-
-/// The file that describes the cluster where the variable is not set.
-pub const DEFAULT: &str = "/etc/bcs-mpi/cluster.toml";
-
-/// The file that describes the cluster: what `variable` says (the value of `BCS_CONFIG`), else [`DEFAULT`] if it is there; none where this
+/// The file that describes the cluster: what `variable` says (the value of [`VARIABLE`]), else [`DEFAULT_FILE`] if it is there; none where this
 /// machine is alone.
 pub fn file(variable: Option<OsString>) -> Option<PathBuf> {
     match variable {
         Some(named) if named.is_empty() => None,
         Some(named) => Some(named.into()),
-        None => Some(PathBuf::from(DEFAULT)).filter(|path| path.exists()),
+        None => Some(PathBuf::from(DEFAULT_FILE)).filter(|path| path.exists()),
     }
 }
 
@@ -24,7 +18,7 @@ pub fn file(variable: Option<OsString>) -> Option<PathBuf> {
 #[derive(Debug, thiserror::Error)]
 pub enum NoCluster {
     /// No file.
-    #[error("no cluster is configured: there is no {DEFAULT}, and {VARIABLE} names no other file")]
+    #[error("no cluster is configured: there is no {DEFAULT_FILE}, and {VARIABLE} names no other file")]
     NoFile,
     /// A file that is none.
     #[error(transparent)]

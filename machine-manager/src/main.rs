@@ -88,7 +88,7 @@ fn try_to_run(name: &str, called: &str, arguments: &[OsString]) -> Result<u8, Fa
         Err(error) => return Err(Failure::usage(error)),
     };
     let remark = |remark: &str| say(name, remark);
-    let cluster = configuration::file(std::env::var_os(configuration::VARIABLE));
+    let cluster = configuration::file(std::env::var_os(bcs_core::config::VARIABLE));
     let verdict = match cluster.filter(|_| !requested.is_local) {
         Some(file) => {
             let config = Config::read(&file).map_err(Failure::usage)?;
@@ -196,7 +196,7 @@ fn cluster(what: ClusterVerb) -> Result<u8, Failure> {
     | ClusterVerb::Hosts { config: option }
     | ClusterVerb::Add { config: option, .. }
     | ClusterVerb::User { config: option, .. }) = &what;
-    let file = option.clone().or_else(|| configuration::file(std::env::var_os(configuration::VARIABLE)));
+    let file = option.clone().or_else(|| configuration::file(std::env::var_os(bcs_core::config::VARIABLE)));
     let config = configuration::read(file.as_deref()).map_err(Failure::usage)?;
     let text = match &what {
         ClusterVerb::Init { .. } => {

@@ -2,8 +2,8 @@
 
 use crate::cli::{Run, Storm};
 use crate::client::connection::CREDENTIAL;
-use crate::configuration;
 use crate::installation::LIBRARY_DIRECTORY;
+use bcs_core::config::{DEFAULT_FILE, VARIABLE};
 use clap::CommandFactory;
 use clap_mangen::Man;
 use clap_mangen::roff::{Roff, bold, roman};
@@ -23,11 +23,8 @@ const ENVIRONMENT: &[(&str, &str)] = &[
     (environment::LAUNCHER, "The process id of the program launcher."),
 ];
 
+/// Beside the variable of the configuration.
 const OWN_ENVIRONMENT: &[(&str, &str)] = &[
-    (
-        configuration::VARIABLE,
-        "The file that describes the cluster, instead of /etc/bcs-mpi/cluster.toml; if it is empty, this machine is alone.",
-    ),
     (
         CREDENTIAL,
         "The credential with which to reach the manager from another host, instead of ~/.config/bcs-mpi/user.pem.",
@@ -93,7 +90,11 @@ pub fn manual_page(out: &mut dyn Write) -> io::Result<()> {
     list(&mut tail, "EXIT STATUS", &mut EXIT_STATUSES.iter().copied());
     tail.control("SH", ["SIGNALS"]);
     tail.text([roman(SIGNALS)]);
-    list(&mut tail, "ENVIRONMENT", &mut OWN_ENVIRONMENT.iter().copied());
+    let configuration = format!(
+        "The file that describes the cluster, instead of {DEFAULT_FILE}; if it is empty, this machine is alone."
+    );
+    let own = [(VARIABLE, configuration.as_str())];
+    list(&mut tail, "ENVIRONMENT", &mut own.into_iter().chain(OWN_ENVIRONMENT.iter().copied()));
     list(&mut tail, "ENVIRONMENT OF THE RANKS", &mut ENVIRONMENT.iter().copied());
     list(&mut tail, "EXAMPLES", &mut EXAMPLES.iter().copied());
     tail.control("SH", ["SEE ALSO"]);

@@ -468,6 +468,12 @@ mod tests {
     }
 
     #[test]
+    fn a_run_without_options_is_the_plain_job() {
+        let plain = Job { id: JobId(1), run: "run".into(), ..Job::new(vec![Application::new(1, "a")]) };
+        assert_eq!(request("a").unwrap(), plain);
+    }
+
+    #[test]
     fn arguments_of_a_program_reach_it_unchanged() {
         let job = request("-n 2 ./a -n 3 -- --help -- -l").unwrap();
         assert_eq!(

@@ -165,30 +165,22 @@ pub fn c_string(mut bytes: Vec<u8>) -> CString {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::job::{NicSettings, Recording, StdinTo};
+    use crate::job::Recording;
     use bcs_core::{JobId, Placement};
 
     fn job(library_directory: Option<&Path>) -> Job {
         let application = Application {
-            ranks: 3,
-            program: "a".into(),
-            arguments: vec![],
             environment: vec![("COLOUR".into(), "red".into())],
             working_directory: Some("/work".into()),
+            ..Application::new(3, "a")
         };
         Job {
             id: JobId(17),
             run: "run-17".into(),
-            applications: vec![application],
             placement: Placement::by_rank(&[0, 1, 1]).unwrap(),
-            labels: false,
-            stdin: StdinTo::Rank(Rank(0)),
-            timeout: None,
-            nic: NicSettings::default(),
-            type_check: None,
-            binding: crate::binding::Binding::default(),
             recording: Recording { mmds: Some("all".into()), ..Recording::default() },
             library_directory: library_directory.map(Path::to_owned),
+            ..Job::new(vec![application])
         }
     }
 

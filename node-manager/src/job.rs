@@ -114,7 +114,40 @@ pub struct Recording {
     pub trace_directory: Option<PathBuf>,
 }
 
+impl Application {
+    /// Ranks that run a program without arguments, with the variables and in the directory of `storm`.
+    pub fn new(ranks: u32, program: impl Into<OsString>) -> Self {
+        Self {
+            ranks,
+            program: program.into(),
+            arguments: vec![],
+            environment: vec![],
+            working_directory: None,
+        }
+    }
+}
+
 impl Job {
+    /// A job of these applications as `storm run` without options has it: all ranks on one node, rank 0 reads the standard input, nothing is
+    /// recorded. It has no number and no name of its run yet.
+    pub fn new(applications: Vec<Application>) -> Self {
+        let ranks = applications.iter().map(|application| application.ranks).sum();
+        Self {
+            id: JobId(0),
+            run: String::new(),
+            applications,
+            placement: Placement::one_node(ranks),
+            labels: false,
+            stdin: StdinTo::Rank(Rank(0)),
+            timeout: None,
+            nic: NicSettings::default(),
+            type_check: None,
+            binding: Binding::default(),
+            recording: Recording::default(),
+            library_directory: None,
+        }
+    }
+
     /// How many ranks the job has, over all its applications.
     pub fn ranks(&self) -> u32 {
         self.placement.ranks()
@@ -156,31 +189,11 @@ impl Job {
 mod tests {
     use super::*;
 
-    fn application(ranks: u32) -> Application {
-        Application {
-            ranks,
-            program: "true".into(),
-            arguments: vec![],
-            environment: vec![],
-            working_directory: None,
-        }
-    }
-
     #[test]
     fn ranks_are_numbered_through_the_applications() {
         let job = Job {
-            id: JobId(1),
-            run: "run".into(),
-            applications: vec![application(2), application(3), application(1)],
             placement: Placement::by_rank(&[0, 1, 1, 0, 0, 1]).unwrap(),
-            labels: false,
-            stdin: StdinTo::Rank(Rank(0)),
-            timeout: None,
-            nic: NicSettings::default(),
-            type_check: None,
-            binding: Binding::default(),
-            recording: Recording::default(),
-            library_directory: None,
+            ..Job::new([2, 3, 1].map(|ranks| Application::new(ranks, "true")).into())
         };
         assert_eq!(job.ranks(), 6);
         let on = |node| job.placed_on(NodeId(node)).map(|(_, ranks)| ranks.to_vec()).collect::<Vec<_>>();

@@ -32,6 +32,15 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+/// The variable that names the file; where it is empty, a machine is alone.
+pub const VARIABLE: &str = "BCS_CONFIG";
+
+/// The file where the variable is not set.
+pub const DEFAULT_FILE: &str = "/etc/bcs-mpi/cluster.toml";
+
+/// The name of the machine manager's Unix socket, in the directory [`PathConfig::run`].
+pub const MANAGER_SOCKET: &str = "manager.sock";
+
 /// A cluster, as its file describes it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]

@@ -1,6 +1,6 @@
 //! `machine-manager`: the Machine Manager of a cluster, as a daemon.
 
-use bcs_core::Config;
+use bcs_core::config::{Config, DEFAULT_FILE, VARIABLE};
 use clap::Parser;
 use machine_manager::daemon;
 use std::error::Error;
@@ -45,8 +45,8 @@ fn run(arguments: Arguments) -> Result<(), Box<dyn Error>> {
     tracing_subscriber::fmt().with_max_level(level).with_writer(io::stderr).with_ansi(false).init();
     let path = arguments
         .config
-        .or_else(|| std::env::var_os("BCS_CONFIG").map(PathBuf::from))
-        .unwrap_or_else(|| "/etc/bcs-mpi/cluster.toml".into());
+        .or_else(|| std::env::var_os(VARIABLE).map(PathBuf::from))
+        .unwrap_or_else(|| DEFAULT_FILE.into());
     let config = Config::read(&path)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let served = runtime.block_on(daemon::run(&config));

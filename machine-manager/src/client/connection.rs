@@ -1,7 +1,7 @@
 //! The way to the manager: its Unix socket on its own host, where the kernel says who we are; TLS with the user's credential from elsewhere.
 
 use crate::protocol::ALPN;
-use bcs_core::config::Config;
+use bcs_core::config::{Config, MANAGER_SOCKET};
 use bcs_core::credentials::{Credential, CredentialError, MANAGER};
 use bcs_core::stream::{Receiver, SecureEnds, StreamError};
 use std::io;
@@ -12,9 +12,6 @@ use tokio::net::{TcpStream, UnixStream};
 
 /// Names the file of the user's credential.
 pub const CREDENTIAL: &str = "BCS_CREDENTIAL";
-
-/// The manager's socket, below `[paths] run`.
-pub const SOCKET: &str = "manager.sock";
 
 /// The user's credential, below the home directory.
 const USER_CREDENTIAL: &str = ".config/bcs-mpi/user.pem";
@@ -84,7 +81,7 @@ pub struct Connection {
 /// # Errors
 /// It cannot be reached, or there is nothing to show it.
 pub async fn connect(config: &Config) -> Result<Connection, ConnectError> {
-    let path = config.paths.run.join(SOCKET);
+    let path = config.paths.run.join(MANAGER_SOCKET);
     match UnixStream::connect(&path).await {
         Ok(stream) => {
             let (reader, writer) = stream.into_split();

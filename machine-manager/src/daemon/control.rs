@@ -6,6 +6,7 @@
 
 use super::HostId;
 use super::view::{Action, Heartbeat, Views};
+use bcs_core::credentials::MANAGER;
 use bcs_core::fabric::quic::{Member, NetworkId, QuicFabric, QuicOptions, QuicPort};
 use bcs_core::{
     Assignment, Comparison, Condition, Credential, EventTable, Fabric, FabricError, JobId, NodeId, NodeSet,
@@ -23,8 +24,6 @@ use std::time::Duration;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
-/// The name of the machine manager, in its credential and in rosters.
-pub const MANAGER: &str = "manager";
 /// How often it is asked again whether a job is prepared everywhere: what a node has stored takes effect a moment later.
 const ASK_AGAIN: Duration = Duration::from_millis(2);
 /// The least time after which a silent link breaks by itself.

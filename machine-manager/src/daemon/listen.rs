@@ -10,6 +10,8 @@ use super::jobs::{ClientId, Owner};
 use super::nodes::LinkId;
 use super::outbox::{Outbox, outbox};
 use crate::protocol::{Reply, Request};
+use bcs_core::config::MANAGER_SOCKET;
+use bcs_core::credentials::USER_PREFIX;
 use bcs_core::stream::{Receiver, SecureEnds, StreamError};
 use node_manager::protocol::{FromNode, OUTPUT_CREDIT, ToNode};
 use std::collections::HashMap;
@@ -25,11 +27,6 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 use tokio::sync::{Semaphore, mpsc};
 use tokio::time::timeout;
-
-/// The name of the Unix socket in the directory of `[paths] run`.
-pub const SOCKET: &str = "manager.sock";
-/// What names of remote users begin with, in their credentials.
-pub const USER_PREFIX: &str = "user.";
 
 /// How long proving who one is may take, and saying the first thing.
 const HANDSHAKE_LIMIT: Duration = Duration::from_secs(10);
@@ -148,7 +145,7 @@ impl LocalDoor {
             .open(&lock_path)
             .map_err(failed("open the lock file", &lock_path))?;
         match rustix::fs::flock(&lock, rustix::fs::FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => Ok(Self { path: run.join(SOCKET), _lock: lock }),
+            Ok(()) => Ok(Self { path: run.join(MANAGER_SOCKET), _lock: lock }),
             Err(rustix::io::Errno::WOULDBLOCK) => Err(DoorError::Taken(lock_path)),
             Err(error) => Err(failed("lock", &lock_path)(error.into())),
         }

@@ -32,8 +32,8 @@ mod outbox;
 mod server;
 pub mod view;
 
-pub use control::{ControlError, MANAGER};
-pub use listen::{DoorError, SOCKET, USER_PREFIX};
+pub use control::ControlError;
+pub use listen::DoorError;
 pub use server::{DaemonError, run};
 
 /// A host of the configuration, by its place there.

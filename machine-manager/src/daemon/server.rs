@@ -1,13 +1,14 @@
 //! The task of the machine manager: it takes what comes in, has it decided, and carries out what was decided.
 
 use super::HostId;
-use super::control::{Control, ControlError, Event, MANAGER};
+use super::control::{Control, ControlError, Event};
 use super::jobs::{Action, ClientId, Jobs, Offer, Owner};
 use super::listen::{self, Arrival, DoorError, LocalDoor, Reception};
 use super::nodes::{Link, LinkId, Nodes};
 use super::outbox::{Farewell, Outbox, OutboxError};
 use super::view::Heartbeat;
 use crate::protocol::{ALPN, NodeRow, Reply, Request};
+use bcs_core::credentials::MANAGER;
 use bcs_core::stream::{SecureEnds, StreamError};
 use bcs_core::{Config, Credential, CredentialError, JobId, credentials};
 use nic_emu::priority;

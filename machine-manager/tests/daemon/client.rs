@@ -1,11 +1,11 @@
 //! A `storm` that says what it likes.
 
 use super::cluster::{BOUND, Cluster};
+use bcs_core::JobId;
 use bcs_core::stream::{self, Receiver};
-use bcs_core::{JobId, Placement};
 use machine_manager::protocol::{NodeRow, NodeState, Reply, Request, Submission, Wish};
 use node_manager::launch::Surroundings;
-use node_manager::{Application, Job, NicSettings, Recording, StdinTo, Verdict};
+use node_manager::{Application, Job, Verdict};
 use std::time::{Duration, Instant};
 use tokio::io::AsyncWriteExt;
 use tokio::net::UnixStream;
@@ -111,27 +111,8 @@ pub fn wait_until(cluster: &Cluster, what: &str, done: impl Fn(&[NodeRow]) -> bo
 
 /// A job whose ranks run a script of the shell, as `storm` would submit it.
 pub fn shell(ranks: u32, script: &str, wish: Wish) -> Submission {
-    let application = Application {
-        ranks,
-        program: "/bin/sh".into(),
-        arguments: vec!["-c".into(), script.into()],
-        environment: vec![],
-        working_directory: None,
-    };
-    let job = Job {
-        id: JobId(0),
-        run: String::new(),
-        applications: vec![application],
-        placement: Placement::one_node(ranks),
-        labels: false,
-        stdin: StdinTo::Rank(bcs_core::Rank(0)),
-        timeout: None,
-        nic: NicSettings::default(),
-        type_check: None,
-        binding: Default::default(),
-        recording: Recording::default(),
-        library_directory: None,
-    };
+    let arguments = vec!["-c".into(), script.into()];
+    let job = Job::new(vec![Application { arguments, ..Application::new(ranks, "/bin/sh") }]);
     let surroundings = Surroundings {
         environment: vec![("PATH".into(), "/usr/bin:/bin".into())],
         directory: "/tmp".into(),

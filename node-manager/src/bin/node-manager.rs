@@ -1,7 +1,8 @@
 //! The `node-manager` daemon; see [`node_manager::daemon`].
 
+use bcs_core::config::{DEFAULT_FILE, VARIABLE};
 use clap::Parser;
-use node_manager::daemon::{self, DEFAULT_CONFIG};
+use node_manager::daemon;
 use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -15,7 +16,7 @@ use tracing::level_filters::LevelFilter;
 #[command(name = "node-manager", version, args_override_self = true)]
 struct Arguments {
     /// The configuration of the cluster.
-    #[arg(long, value_name = "FILE", env = daemon::CONFIG, default_value = DEFAULT_CONFIG)]
+    #[arg(long, value_name = "FILE", env = VARIABLE, default_value = DEFAULT_FILE)]
     config: PathBuf,
     /// This node, as the configuration names it; the name of the system if not given.
     #[arg(long, value_name = "NAME")]

@@ -46,15 +46,6 @@ use std::rc::Rc;
 use strays::Children;
 use tokio::task::LocalSet;
 
-/// The name that the machine manager proves.
-pub const MANAGER_NAME: &str = "manager";
-
-/// The variable that names the cluster's configuration.
-pub const CONFIG: &str = "BCS_CONFIG";
-
-/// Where the cluster's configuration is, if nothing else is said.
-pub const DEFAULT_CONFIG: &str = "/etc/bcs-mpi/cluster.toml";
-
 /// The variable that names the program launcher, if it is not beside the daemon.
 pub const LAUNCHER: &str = "BCS_LAUNCHER";
 

@@ -13,6 +13,7 @@ use crate::control::{Command, Notice};
 use crate::protocol::{FromNode, LaunchOrder, ToNode, VERSION};
 use crate::verdict::{STATUS_USAGE, Verdict};
 use bcs_core::JobId;
+use bcs_core::credentials::MANAGER;
 use bcs_core::stream::{self, Receiver};
 use std::collections::BTreeMap;
 use std::io;
@@ -123,7 +124,7 @@ async fn greet(node: &Node) -> Result<Greeted, String> {
     let local = socket.local_addr().map_err(|error| format!("cannot {connect}: {error}"))?.ip();
     let listen = listen_address(node.interface.as_deref(), local).map_err(|error| error.to_string())?;
     let prove = format!("be sure of the machine manager at {host}:{port}");
-    let stream = within(&prove, node.ends.connect(socket, super::MANAGER_NAME)).await?;
+    let stream = within(&prove, node.ends.connect(socket, MANAGER)).await?;
     let (reader, mut writer) = tokio::io::split(stream);
     let mut receiver = Receiver::new(reader);
     let hello = FromNode::Hello {

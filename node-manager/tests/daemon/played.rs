@@ -4,12 +4,12 @@ use bcs_core::fabric::quic::{self, NetworkId, QuicFabric, QuicOptions, QuicPort}
 use bcs_core::stream::{self, Receiver, SecureEnds, StreamError};
 use bcs_core::{
     Assignment, Authority, Comparison, Condition, Credential, EventTable, Fabric, JobId, NodeId, NodeSet,
-    Placement, Rank, SparseMemory,
+    SparseMemory,
 };
 use node_manager::control::{Command, Notice};
 use node_manager::launch::{Launch, Member, Surroundings};
 use node_manager::protocol::{ALPN, FromNode, LaunchOrder, ToNode, User, VERSION};
-use node_manager::{Application, Job, NicSettings, Recording, StdinTo, Verdict, commit};
+use node_manager::{Application, Job, Verdict, commit};
 use std::fs;
 use std::future::Future;
 use std::os::unix::fs::PermissionsExt;
@@ -410,26 +410,11 @@ impl Manager {
 /// An order to run a shell script with one rank, as who runs the test.
 pub fn order(job: u64, script: &str) -> LaunchOrder {
     let user = User { uid: rustix::process::geteuid().as_raw(), gid: rustix::process::getegid().as_raw() };
-    let application = Application {
-        ranks: 1,
-        program: "/bin/sh".into(),
-        arguments: vec!["-c".into(), script.into()],
-        environment: vec![],
-        working_directory: None,
-    };
+    let arguments = vec!["-c".into(), script.into()];
     let job = Job {
         id: JobId(job),
         run: format!("test-{}-{job}", std::process::id()),
-        applications: vec![application],
-        placement: Placement::one_node(1),
-        labels: false,
-        stdin: StdinTo::Rank(Rank(0)),
-        timeout: None,
-        nic: NicSettings::default(),
-        type_check: None,
-        binding: Default::default(),
-        recording: Recording::default(),
-        library_directory: None,
+        ..Job::new(vec![Application { arguments, ..Application::new(1, "/bin/sh") }])
     };
     let surroundings = Surroundings {
         environment: vec![("PATH".into(), "/usr/bin:/bin".into())],

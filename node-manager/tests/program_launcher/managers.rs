@@ -1,9 +1,8 @@
 //! Plays the node managers of a job: executes the real launcher for each of its nodes, all of them this machine, and says what a node manager says.
 
-use bcs_core::{JobId, Placement, Rank, credentials};
-use node_manager::binding::Binding;
+use bcs_core::{JobId, Placement, credentials};
 use node_manager::control::{self, Channel, Command, Notice, Received};
-use node_manager::job::{Application, Job, NicSettings, Recording, StdinTo};
+use node_manager::job::{Application, Job};
 use node_manager::launch::{JobNetwork, Launch, Member, Surroundings};
 use node_manager::verdict::Verdict;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -34,13 +33,7 @@ pub fn node_rank() -> PathBuf {
 
 /// Ranks that run a program with these arguments.
 pub fn application(ranks: u32, program: impl Into<std::ffi::OsString>, arguments: &[&str]) -> Application {
-    Application {
-        ranks,
-        program: program.into(),
-        arguments: arguments.iter().map(Into::into).collect(),
-        environment: vec![],
-        working_directory: None,
-    }
+    Application { arguments: arguments.iter().map(Into::into).collect(), ..Application::new(ranks, program) }
 }
 
 /// Ranks that run a shell script.
@@ -55,16 +48,8 @@ pub fn job(applications: Vec<Application>, nodes_of_ranks: &[u32]) -> Job {
     Job {
         id: JobId(number.into()),
         run: format!("test-{}-{number}", process::id()),
-        applications,
         placement: Placement::by_rank(nodes_of_ranks).unwrap(),
-        labels: false,
-        binding: Binding::default(),
-        stdin: StdinTo::Rank(Rank(0)),
-        timeout: None,
-        nic: NicSettings::default(),
-        type_check: None,
-        recording: Recording::default(),
-        library_directory: None,
+        ..Job::new(applications)
     }
 }
 

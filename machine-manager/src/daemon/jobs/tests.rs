@@ -2,11 +2,10 @@
 
 use super::*;
 use crate::protocol::{Mapping, Wish};
-use bcs_core::Placement;
 use node_manager::control::{Command, Notice};
 use node_manager::launch::Surroundings;
 use node_manager::protocol::LaunchOrder;
-use node_manager::{Application, NicSettings, Recording, Verdict};
+use node_manager::{Application, Verdict};
 use proptest::prelude::*;
 
 const CLIENT: ClientId = ClientId(7);
@@ -17,27 +16,7 @@ fn owner(uid: u32) -> Owner {
 }
 
 fn submission(ranks: u32, nodes: u32) -> Submission {
-    let application = Application {
-        ranks,
-        program: "a".into(),
-        arguments: vec![],
-        environment: vec![],
-        working_directory: None,
-    };
-    let job = node_manager::Job {
-        id: JobId(0),
-        run: String::new(),
-        applications: vec![application],
-        placement: Placement::one_node(1),
-        labels: false,
-        stdin: StdinTo::Rank(Rank(0)),
-        timeout: None,
-        nic: NicSettings::default(),
-        type_check: None,
-        binding: Default::default(),
-        recording: Recording::default(),
-        library_directory: None,
-    };
+    let job = node_manager::Job::new(vec![Application::new(ranks, "a")]);
     let wish = Wish { nodes: Some(nodes), mapping: Mapping::Node, ..Wish::default() };
     let surroundings = Surroundings { environment: vec![], directory: "/".into(), umask: 0 };
     Submission { job, wish, surroundings }
