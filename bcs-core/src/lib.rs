@@ -15,10 +15,13 @@
 //! | [`wire`] | how messages travel: rkyv, validated |
 //! | [`fabric`] | the three primitives as a trait, and the networks that implement it |
 //!
-//! The feature `conformance` adds `fabric::conformance`, the suite that every backend passes.
+//! The feature `conformance` adds `fabric::conformance`, the suite that every backend passes; the feature `damage`, what the tests of decoders
+//! damage messages with.
 
 pub mod config;
 pub mod credentials;
+#[cfg(any(test, feature = "damage"))]
+pub mod damage;
 pub mod event;
 pub mod fabric;
 pub mod global_memory;
@@ -42,3 +45,7 @@ pub use node_set::NodeSet;
 pub use placement::{Placement, PlacementError};
 pub use type_check::TypeCheck;
 pub use units::{ByteCount, SliceLength, TimeSpan};
+
+#[cfg(test)]
+#[global_allocator]
+static ALLOCATOR: damage::CountingAllocator = damage::CountingAllocator;

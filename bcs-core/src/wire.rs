@@ -95,8 +95,9 @@ where
         // One line: the first is the finding, the rest is where in the type it was found.
         reason: error.to_string().lines().collect::<Vec<_>>().join(" · "),
     };
-    // Validation reads in place and wants the alignment of the type; a receive buffer may not have it.
-    if bytes.as_ptr().addr().is_multiple_of(align_of::<T::Archived>().max(8)) {
+    // Validation reads in place and wants the alignment of all that the message holds, also behind pointers: that of the buffer that it
+    // was encoded in. A receive buffer may not have it.
+    if bytes.as_ptr().addr().is_multiple_of(AlignedVec::<16>::ALIGNMENT) {
         rkyv::from_bytes::<T, rancor::Error>(bytes).map_err(malformed)
     } else {
         let mut aligned = AlignedVec::<16>::with_capacity(bytes.len());
@@ -373,6 +374,25 @@ mod tests {
             }
             prop_assert_eq!(arrived, rosters);
             prop_assert!(!buffer.is_inside_message());
+        }
+    }
+
+    #[test]
+    fn what_lies_behind_a_pointer_is_decoded_at_any_alignment() {
+        #[derive(Archive, Serialize, Deserialize, Debug, PartialEq)]
+        struct Network(Box<(u128, String)>);
+        impl WireMessage for Network {
+            const NAME: &'static str = "network";
+            const MAX_BYTES: usize = 4096;
+        }
+        let network = Network(Box::new((1 << 100, "long enough to lie elsewhere".into())));
+        let encoded = encode(&network).unwrap();
+        let mut shifted = AlignedVec::<16>::new();
+        for shift in 0..17 {
+            shifted.clear();
+            shifted.resize(shift, 0);
+            shifted.extend_from_slice(&encoded);
+            assert_eq!(decode::<Network>(&shifted[shift..]).as_ref(), Ok(&network), "shifted by {shift}");
         }
     }
 

@@ -24,3 +24,7 @@ pub mod spelling;
 pub mod value;
 
 pub use machine::MachineManager;
+
+#[cfg(test)]
+#[global_allocator]
+static ALLOCATOR: bcs_core::damage::CountingAllocator = bcs_core::damage::CountingAllocator;

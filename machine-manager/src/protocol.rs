@@ -169,3 +169,97 @@ impl WireMessage for Reply {
     const NAME: &'static str = "reply to storm";
     const MAX_BYTES: usize = MAX_BYTES;
 }
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use bcs_core::damage::{DamagedStream, run};
+    use node_manager::Application;
+    use std::collections::BTreeSet;
+
+    /// Requests of every kind.
+    pub(crate) fn requests() -> Vec<Request> {
+        let wish = Wish {
+            ranks_per_node: Some(2),
+            nodes: Some(2),
+            hosts: vec![
+                HostSlots { host: "c0".into(), slots: Some(4) },
+                HostSlots { host: "c1".into(), slots: None },
+            ],
+            mapping: Mapping::Node,
+        };
+        let surroundings = Surroundings {
+            environment: vec![("HOME".into(), "/home/alice".into())],
+            directory: "/work".into(),
+            umask: 0o022,
+        };
+        let program = Application { arguments: vec!["-x".into()], ..Application::new(3, "./a") };
+        let job = Job { timeout: Some(std::time::Duration::from_secs(9)), ..Job::new(vec![program]) };
+        let requests = vec![
+            Request::Run(Box::new(Submission { job, wish, surroundings })),
+            Request::Nodes,
+            Request::Status { job: JobId(17) },
+            Request::Forward(libc::SIGINT),
+            Request::Input(b"line\n".repeat(20)),
+            Request::OutputTaken { node: 1, bytes: 4096 },
+        ];
+        let kinds = requests.iter().map(|request| match request {
+            Request::Run(_) => 0,
+            Request::Nodes => 1,
+            Request::Status { .. } => 2,
+            Request::Forward(_) => 3,
+            Request::Input(_) => 4,
+            Request::OutputTaken { .. } => 5,
+        });
+        assert!(kinds.collect::<BTreeSet<_>>().into_iter().eq(0..6));
+        requests
+    }
+
+    /// Replies of every kind.
+    fn replies() -> Vec<Reply> {
+        let row = |host: &str, state| NodeRow {
+            host: host.into(),
+            state,
+            cores: 2,
+            memory: 1 << 34,
+            ranks: 3,
+            jobs: vec![JobId(17), JobId(18)],
+        };
+        let replies = vec![
+            Reply::Refused { reason: "no nodes".into(), status: 1 },
+            Reply::Accepted { job: JobId(17), hosts: vec!["c0".into(), "c1".into()] },
+            Reply::Remark("one\ntwo".into()),
+            Reply::Output { node: 1, is_error: true, bytes: b"line\n".repeat(20) },
+            Reply::InputTaken { bytes: 4096, closed: false },
+            Reply::Over(Verdict::NodeLost {
+                host: "c7".into(),
+                seen_from: "c1".into(),
+                reason: "timed out".into(),
+            }),
+            Reply::Nodes(vec![
+                row("c0", NodeState::Up),
+                row("c1", NodeState::Joining),
+                row("c2", NodeState::Down { reason: "it has left".into() }),
+            ]),
+            Reply::Status("rank 0 waits".into()),
+        ];
+        let kinds = replies.iter().map(|reply| match reply {
+            Reply::Refused { .. } => 0,
+            Reply::Accepted { .. } => 1,
+            Reply::Remark(_) => 2,
+            Reply::Output { .. } => 3,
+            Reply::InputTaken { .. } => 4,
+            Reply::Over(_) => 5,
+            Reply::Nodes(_) => 6,
+            Reply::Status(_) => 7,
+        });
+        assert!(kinds.collect::<BTreeSet<_>>().into_iter().eq(0..8));
+        replies
+    }
+
+    #[test]
+    fn damaged_replies_end_the_stream_of_storm() {
+        let examples = replies();
+        run(|random| DamagedStream::of(&examples, random).check_receiver(random));
+    }
+}

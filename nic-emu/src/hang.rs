@@ -17,6 +17,8 @@ use crate::status::{Activity, NOBODY, Phase, WaitingFor};
 use crate::sync::{Ordering, fence};
 use crate::transfer::MOVING;
 use mds::Primitive;
+use std::collections::hash_map::Entry;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::time::Duration;
 
@@ -197,7 +199,7 @@ fn transfers_move(memory: &NicMemory) -> bool {
 /// How often to look for a deadlock.
 pub const LOOK_PERIOD: Duration = Duration::from_millis(100);
 
-/// One state of a job from those of its nodes. Its slice is the global one, where there are several.
+/// One state of a job from those of its nodes, whatever these say: launchers run as the job's user. Its slice is the global one, where there are several.
 pub fn merge(states: &[JobState]) -> JobState {
     let mut ranks: Vec<RankState> = states.iter().flat_map(|state| state.ranks.iter().copied()).collect();
     ranks.sort_by_key(|rank| rank.rank);
@@ -214,8 +216,8 @@ pub fn merge(states: &[JobState]) -> JobState {
             [one] => one.slice,
             _ => global.slice,
         },
-        posted: states.iter().map(|state| state.posted).sum(),
-        unexpected: states.iter().map(|state| state.unexpected).sum(),
+        posted: states.iter().fold(0, |sum, state| sum.saturating_add(state.posted)),
+        unexpected: states.iter().fold(0, |sum, state| sum.saturating_add(state.unexpected)),
         under_way: states.iter().any(|state| state.under_way),
         global,
     }
@@ -305,26 +307,34 @@ impl HangReport {
         &self.state
     }
 
-    /// Ranks that wait for each other in a circle, each for the next.
+    /// Ranks that wait for each other in a circle, each for the next: of several circles the one with the lowest rank, from that on. Looks at
+    /// every rank once.
     pub fn cycle(&self) -> Option<Vec<u32>> {
-        let next = |rank: u32| {
-            let state = self.state.ranks.iter().find(|r| r.rank == rank && r.waits_in_mpi())?;
-            let peer = state.waits_for.peer_in_job;
-            (peer < NOBODY).then_some(peer)
-        };
-        for start in self.state.ranks.iter().filter(|r| r.waits_in_mpi()) {
-            let mut path = vec![start.rank];
-            while let Some(peer) = next(*path.last()?) {
-                if peer == start.rank {
-                    return Some(path);
-                }
-                if path.contains(&peer) {
-                    break;
-                }
-                path.push(peer);
+        let waiting = self.state.ranks.iter().filter(|rank| rank.waits_in_mpi());
+        let next: HashMap<u32, u32> = waiting
+            .map(|rank| (rank.rank, rank.waits_for.peer_in_job))
+            .filter(|(_, peer)| *peer < NOBODY)
+            .collect();
+        let (mut seen, mut found) = (HashSet::new(), None::<Vec<u32>>);
+        for &start in next.keys() {
+            let (mut path, mut at) = (Vec::new(), start);
+            while let Some(&peer) = next.get(&at)
+                && seen.insert(at)
+            {
+                path.push(at);
+                at = peer;
+            }
+            // A path ends where nobody waits, where an earlier one has been, or in a circle.
+            let Some(begin) = path.iter().position(|rank| *rank == at) else { continue };
+            let mut cycle = path.split_off(begin);
+            let lowest =
+                cycle.iter().enumerate().min_by_key(|(_, rank)| **rank).map_or(0, |(place, _)| place);
+            cycle.rotate_left(lowest);
+            if found.as_ref().is_none_or(|other| cycle[0] < other[0]) {
+                found = Some(cycle);
             }
         }
-        None
+        found
     }
 }
 
@@ -343,7 +353,7 @@ pub(crate) fn counted(number: u64, noun: &str) -> String {
 }
 
 /// What a rank, or several, are doing.
-#[derive(PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq, Hash)]
 enum Doing {
     Is(&'static str),
     Waits(String),
@@ -394,12 +404,15 @@ impl RankState {
 
 /// Ranks that do the same, in one group each: the smallest group, where the odd one out is, first.
 fn groups(ranks: &[RankState], together: bool) -> Vec<(Doing, Vec<u32>)> {
-    let mut groups: Vec<(Doing, Vec<u32>)> = Vec::new();
+    let (mut groups, mut places) = (Vec::<(Doing, Vec<u32>)>::new(), HashMap::<Doing, usize>::new());
     for rank in ranks {
         let doing = rank.doing(together);
-        match groups.iter_mut().find(|(known, _)| *known == doing) {
-            Some((_, ranks)) => ranks.push(rank.rank),
-            None => groups.push((doing, vec![rank.rank])),
+        match places.entry(doing.clone()) {
+            Entry::Occupied(place) => groups[*place.get()].1.push(rank.rank),
+            Entry::Vacant(place) => {
+                place.insert(groups.len());
+                groups.push((doing, vec![rank.rank]));
+            }
         }
     }
     groups.sort_by_key(|(_, ranks)| ranks.len());
@@ -415,7 +428,7 @@ pub(crate) fn ranks_text(ranks: &[u32]) -> String {
     let mut i = 0;
     while i < ranks.len() {
         let mut j = i;
-        while j + 1 < ranks.len() && ranks[j + 1] == ranks[j] + 1 {
+        while j + 1 < ranks.len() && ranks[j].checked_add(1) == Some(ranks[j + 1]) {
             j += 1;
         }
         if !text.is_empty() {
@@ -561,5 +574,33 @@ mod tests {
         let text = report(each_its_own).to_string();
         assert!(text.contains("and 968 ranks more"), "{text}");
         assert!(text.lines().count() < 40 && text.len() < 8000, "{text}");
+    }
+
+    #[test]
+    fn of_several_cycles_that_with_the_lowest_rank_is_named() {
+        let peers = [5, 2, 3, 1, NOBODY, 6, 5];
+        let ranks = peers.iter().zip(0..).map(|(&peer, i)| rank(i, Primitive::Recv, peer, 7));
+        assert_eq!(report(ranks.collect()).cycle(), Some(vec![1, 2, 3]));
+    }
+
+    /// Each rank is looked at once: with a step for each pair of ranks this would not end.
+    #[test]
+    fn a_chain_of_many_ranks_is_read_in_one_pass() {
+        let last = crate::memory::Layout::MAX_JOB_RANKS >> 8;
+        let chain = (0..=last).map(|i| rank(i, Primitive::Recv, if i < last { i + 1 } else { 9 }, i as i32));
+        let report = report(chain.collect());
+        assert_eq!(report.cycle().map(|cycle| (cycle[0], cycle.len() as u32)), Some((9, last - 8)));
+        assert!(report.to_string().contains("each waits for the next"));
+    }
+
+    #[test]
+    fn states_that_cannot_be_are_merged_and_read_all_the_same() {
+        let most = u32::MAX;
+        let ranks = vec![rank(most, Primitive::Recv, most, -1), rank(most, Primitive::Send, 0, 0)];
+        let mut state = report(ranks).state().clone();
+        (state.posted, state.unexpected, state.global.sent) = (most, most, u64::MAX);
+        let whole = merge(&[state.clone(), state]);
+        assert_eq!((whole.posted, whole.unexpected, whole.ranks.len()), (most, most, 4));
+        assert!(HangReport::new(whole).to_string().contains("4294967295"));
     }
 }

@@ -23,6 +23,8 @@ pub mod binding;
 pub mod commit;
 pub mod control;
 pub mod daemon;
+#[cfg(test)]
+mod damage;
 pub mod descendants;
 pub mod environment;
 pub mod input;
@@ -44,3 +46,7 @@ pub mod watch;
 pub use job::{Application, Job, NicSettings, Recording, StdinTo};
 pub use node_manager::{LaunchError, Launched, NodeManager};
 pub use verdict::Verdict;
+
+#[cfg(test)]
+#[global_allocator]
+static ALLOCATOR: bcs_core::damage::CountingAllocator = bcs_core::damage::CountingAllocator;

@@ -73,7 +73,10 @@ impl Exit {
     pub fn status(self) -> u8 {
         match self {
             Exit::Code(code) => code,
-            Exit::Signal { signal, .. } => STATUS_SIGNAL + signal as u8,
+            // Who says it may be another process: its number may be none of a signal.
+            Exit::Signal { signal, .. } => {
+                STATUS_SIGNAL.saturating_add(u8::try_from(signal).unwrap_or(u8::MAX))
+            }
         }
     }
 }
@@ -273,6 +276,8 @@ mod tests {
     #[test]
     fn exit_status_is_the_shells_for_every_way_to_end() {
         let killed = Exit::Signal { signal: libc::SIGSEGV, core_dumped: false };
+        let by = |signal| Exit::Signal { signal, core_dumped: false };
+        assert_eq!([200, 300, -1].map(|signal| by(signal).status()), [255; 3], "of no signal that there is");
         let cases = [
             (Verdict::Success, 0),
             (Verdict::RankFailed { rank: rank(), exit: Exit::Code(7), output_gone: false }, 7),

@@ -472,3 +472,121 @@ async fn pause(error: &io::Error) {
     tracing::warn!("cannot accept a connection: {error}");
     tokio::time::sleep(BREATHER).await;
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bcs_core::damage::{DamagedStream, Rng, run};
+    use node_manager::control::Notice;
+    use node_manager::protocol::VERSION;
+    use std::fmt::Debug;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
+
+    const UID: u32 = 1000;
+    const HOST: HostId = HostId(3);
+
+    fn reception() -> (Arc<Reception>, mpsc::Receiver<Arrival>) {
+        let credential = bcs_core::credentials::mint("test", ["manager"]).unwrap().remove(0);
+        let (sender, arrivals) = mpsc::channel(64);
+        (Reception::new(SecureEnds::new(&credential, "test/1").unwrap(), HashMap::new(), sender), arrivals)
+    }
+
+    fn runtime() -> tokio::runtime::Runtime {
+        tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap()
+    }
+
+    /// Sends a stream in parts of any size to whoever serves the other end, and waits until that is closed: by itself where something is
+    /// refused, else when this end is.
+    async fn send<T>(stream: &DamagedStream<T>, far: DuplexStream, random: &mut Rng) {
+        let (mut reader, mut writer) = tokio::io::split(far);
+        let mut rest = &stream.bytes[..];
+        while !rest.is_empty() {
+            let (part, after) = rest.split_at(random.usize(1..=rest.len()));
+            if writer.write_all(part).await.is_err() {
+                assert!(stream.is_refused, "it is closed before the end");
+                break;
+            }
+            rest = after;
+        }
+        if !stream.is_refused {
+            writer.shutdown().await.unwrap();
+        }
+        assert_eq!(reader.read_to_end(&mut Vec::new()).await.unwrap(), 0, "nothing is said to it");
+    }
+
+    fn all<T>(arrivals: &mut mpsc::Receiver<T>) -> Vec<T> {
+        std::iter::from_fn(|| arrivals.try_recv().ok()).collect()
+    }
+
+    /// What has arrived is what was said, and the end.
+    fn check<T: Debug + PartialEq>(said: &[T], expected: &[T], is_over: bool) {
+        assert_eq!(said, expected);
+        assert_eq!(is_over, !expected.is_empty(), "who has said something is reported as gone, nobody else");
+    }
+
+    #[test]
+    fn damaged_requests_close_the_connection_of_their_user_and_nothing_else() {
+        let examples = crate::protocol::tests::requests();
+        let (runtime, (reception, arrivals)) = (runtime(), reception());
+        let arrivals = std::cell::RefCell::new(arrivals);
+        run(|random| {
+            let stream = DamagedStream::of(&examples, random);
+            let (far, near) = tokio::io::duplex(random.usize(64..4096));
+            let owner = Owner { uid: UID, gid: UID, name: "alice".into() };
+            let counted = reception.count(UID).expect("no connection is left behind");
+            runtime.block_on(async {
+                tokio::join!(reception.serve_client(near, owner, counted), send(&stream, far, random))
+            });
+            let (mut said, mut is_over) = (Vec::new(), false);
+            for arrival in all(&mut arrivals.borrow_mut()) {
+                assert!(!is_over);
+                match arrival {
+                    Arrival::Client { owner, request, .. } if said.is_empty() && owner.uid == UID => {
+                        said.push(request)
+                    }
+                    Arrival::ClientSaid(_, request) if !said.is_empty() => said.push(request),
+                    Arrival::ClientGone(_) => is_over = true,
+                    other => panic!("{other:?}"),
+                }
+            }
+            check(&said, &stream.messages, is_over);
+            assert!(reception.users.lock().unwrap().is_empty());
+        });
+    }
+
+    #[test]
+    fn damaged_messages_of_a_node_close_its_connection_and_nothing_else() {
+        let job = bcs_core::JobId(17);
+        let examples = [
+            FromNode::Hello { version: VERSION, release: "0.1.0".into(), cores: 2, memory: 1 << 34 },
+            FromNode::Bound { view: 4, address: "10.0.0.7:40112".into() },
+            FromNode::Launcher { job, notice: Notice::Started(vec![101, 102]) },
+            FromNode::Output { job, is_error: true, bytes: b"line\n".repeat(20) },
+            FromNode::InputTaken { job, bytes: 4096, closed: true },
+        ];
+        let (runtime, (reception, arrivals)) = (runtime(), reception());
+        let arrivals = std::cell::RefCell::new(arrivals);
+        run(|random| {
+            let stream = DamagedStream::of(&examples, random);
+            let (far, near) = tokio::io::duplex(random.usize(64..4096));
+            let permit =
+                reception.handshakes.clone().try_acquire_owned().expect("no handshake is left behind");
+            let address = [10, 0, 0, 1].into();
+            let (served, ()) = runtime.block_on(async {
+                tokio::join!(reception.serve_node(near, HOST, address, permit), send(&stream, far, random))
+            });
+            assert_eq!(served.is_err(), stream.messages.is_empty());
+            let (mut said, mut is_over) = (Vec::new(), false);
+            for arrival in all(&mut arrivals.borrow_mut()) {
+                assert!(!is_over);
+                match arrival {
+                    Arrival::Node { host: HOST, hello, .. } if said.is_empty() => said.push(hello),
+                    Arrival::NodeSaid(_, HOST, message) if !said.is_empty() => said.push(message),
+                    Arrival::NodeGone(_, HOST, _) => is_over = true,
+                    other => panic!("{other:?}"),
+                }
+            }
+            check(&said, &stream.messages, is_over);
+        });
+    }
+}

@@ -1,39 +1,14 @@
-//! Bytes that are no messages, for every decoder: what a peer sends is decoded to a valid value or refused.
-//!
-//! Each runs for as long as the environment variable `BCS_FUZZ_SECONDS` says (a fifth of a second without it), from a
-//! seed that it prints when it fails; `BCS_SEED` is the first seed to run.
+//! Bytes that are no messages, for every decoder of the fabric ([`crate::damage`]): what a peer sends is decoded to a valid value or refused.
 
 use super::super::connection::Hello;
 use super::super::frame::{FrameBatch, FrameReader, Taken};
 use super::*;
+use crate::damage::{damage, noise, run};
 use crate::event::EventId;
 use crate::fabric::Condition;
 use crate::fabric::tree::{Ballot, Commit, Message, OperationId, Round, Verdict, Vote, Work};
 use crate::wire;
 use bytes::Bytes;
-
-/// Runs a check with one seed after the other.
-fn run(check: impl Fn(&mut fastrand::Rng)) {
-    let seconds = std::env::var("BCS_FUZZ_SECONDS").map_or(0.2, |seconds| seconds.parse().expect("a number"));
-    let first = std::env::var("BCS_SEED").map_or(0, |seed| seed.parse().expect("a number"));
-    let until = driver::now() + Duration::from_secs_f64(seconds);
-    for seed in first.. {
-        if driver::now() >= until {
-            return;
-        }
-        let told = TellSeed(seed);
-        check(&mut fastrand::Rng::with_seed(seed));
-        std::mem::forget(told);
-    }
-}
-
-struct TellSeed(u64);
-
-impl Drop for TellSeed {
-    fn drop(&mut self) {
-        eprintln!("failed with BCS_SEED={}", self.0);
-    }
-}
 
 /// A message of any kind, with plausible contents.
 fn message(random: &mut fastrand::Rng) -> Message {
@@ -75,29 +50,6 @@ fn message(random: &mut fastrand::Rng) -> Message {
         5 => Message::Inquire { round, dead: below.clone(), below },
         6 => Message::Testify { round, commits },
         _ => Message::Resolve { round, commits, below },
-    }
-}
-
-fn noise(below: usize, random: &mut fastrand::Rng) -> Vec<u8> {
-    let count = random.usize(..below);
-    std::iter::repeat_with(|| random.u8(..)).take(count).collect()
-}
-
-/// Damages bytes: overwritten, cut, doubled, or all others.
-fn damage(bytes: &mut Vec<u8>, random: &mut fastrand::Rng) {
-    match random.u32(..4) {
-        0 => bytes.truncate(random.usize(..=bytes.len())),
-        1 => bytes.extend_from_within(..random.clone().usize(..=bytes.len())),
-        2 => *bytes = noise(300, random),
-        _ => {
-            for _ in 0..random.usize(1..6) {
-                if !bytes.is_empty() {
-                    let at = random.usize(..bytes.len());
-                    // Lengths and offsets live in whole words: extreme ones are the interesting ones.
-                    bytes[at] = [0, 1, 0x7f, 0x80, 0xff, random.u8(..)][random.usize(..6)];
-                }
-            }
-        }
     }
 }
 
