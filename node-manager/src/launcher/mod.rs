@@ -272,6 +272,9 @@ impl<'a> Launcher<'a> {
         let Some(finding) = self.nic.finding() else { return };
         self.watch.remove(self.nic.alarm());
         match finding {
+            // All ranks here are gone. Others may have been told to finish first, and have left the network; who has ranks and cannot do without them says so.
+            Finding::Unreachable { .. }
+                if matches!(self.lifecycle.state(), State::Serving { .. } | State::Over { .. }) => {}
             Finding::Unreachable { node, reason } => {
                 self.control.send(&Notice::Unreachable { node: node.0, reason: reason.clone() });
                 let host = self.prepared.host_of(node).to_owned();
