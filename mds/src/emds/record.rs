@@ -58,11 +58,11 @@ pub struct GlobalRecord {
     pub gtmsm_ns: u64,
     /// GTTS: time until the slice was complete on all nodes.
     pub gtts_ns: u64,
-    /// USRTS: Compare-And-Writes that failed before the slice was over.
+    /// USRTS: how often the Strobe Sender looked and found that not all nodes had reported, before the slice was over.
     pub usrts: u64,
-    /// USRDEM: Compare-And-Writes that failed before descriptor exchange was over.
+    /// USRDEM: the same, before descriptor exchange was over.
     pub usrdem: u64,
-    /// USRMSM: Compare-And-Writes that failed before message scheduling was over.
+    /// USRMSM: the same, before message scheduling was over.
     pub usrmsm: u64,
 }
 
