@@ -199,7 +199,8 @@ fn output_is_written_byte_by_byte_and_acknowledged_when_it_is() {
 #[test]
 fn a_reader_that_is_slow_holds_up_neither_the_manager_nor_signals() {
     let cluster = Cluster::new();
-    let manager = cluster.manager(async |mut peer| {
+    let (tell, told_of_signal) = std::sync::mpsc::channel();
+    let manager = cluster.manager(async move |mut peer| {
         peer.accept().await;
         for _ in 0..OUTPUT_CREDIT / 8192 {
             peer.output(0, false, vec![b'x'; 8192]).await;
@@ -215,6 +216,7 @@ fn a_reader_that_is_slow_holds_up_neither_the_manager_nor_signals() {
             }
         };
         assert!(told < OUTPUT_CREDIT, "{told} bytes are in a pipe of 64 KiB");
+        tell.send(()).unwrap();
         while told < OUTPUT_CREDIT {
             if let Some(Request::OutputTaken { bytes, .. }) = peer.request().await {
                 told += bytes;
@@ -232,6 +234,8 @@ fn a_reader_that_is_slow_holds_up_neither_the_manager_nor_signals() {
         (waiting >= 60_000).then_some(())
     });
     running.signal(libc::SIGUSR1);
+    // Only then is the pipe read. If the manager fails instead, its thread says why.
+    let _ = told_of_signal.recv_timeout(BOUND);
     let ran = running.wait();
     assert_eq!(manager.join().unwrap(), libc::SIGUSR1);
     assert_eq!((ran.code(), ran.stdout.len()), (0, OUTPUT_CREDIT as usize));
