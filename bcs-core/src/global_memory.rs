@@ -2,12 +2,14 @@
 //!
 //! An address is an offset, never a pointer: the same offset names the same variable on every node.
 //! Invariant: no access reaches beyond the memory; one that would is refused whole, before a byte moves.
-//! A node's memory is *flat* (one mapping, as a network card wants it registered) or *sparse* (pages come
-//! with the first write, so that thousands of simulated nodes fit in one process).
+//! A node's memory is *flat* (in one piece, as a network card wants it registered), *mapped* (flat, and as large as
+//! address space allows: `mapped_memory`) or *sparse* (small pages come with the first write, so that thousands of simulated
+//! nodes fit in one process).
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
+use std::marker::PhantomData;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -153,6 +155,15 @@ pub trait GlobalMemory {
         self.write(variable.address(), &value.to_le_bytes())
     }
 
+    /// Shows a range where it lies. None when the memory is not in one piece there: then it is to be read.
+    ///
+    /// # Errors
+    /// [`MemoryError::OutOfBounds`].
+    fn view(&self, at: GlobalAddress, bytes: u64) -> Result<Option<MemoryView<'_>>, MemoryError> {
+        self.check(at, bytes)?;
+        Ok(None)
+    }
+
     /// Whether a range lies in the memory.
     ///
     /// # Errors
@@ -162,6 +173,34 @@ pub trait GlobalMemory {
             Some(end) if end.0 <= self.size_bytes() => Ok(()),
             _ => Err(MemoryError::OutOfBounds { at, bytes, size_bytes: self.size_bytes() }),
         }
+    }
+}
+
+/// A range of a memory where it lies, for who hands it on to the system by its address. It is no slice: another process, or a
+/// network card, may write to it meanwhile.
+#[derive(Clone, Copy, Debug)]
+pub struct MemoryView<'a> {
+    base: NonNull<u8>,
+    bytes: usize,
+    memory: PhantomData<&'a u8>,
+}
+
+impl MemoryView<'_> {
+    /// Where it begins in this process. [`MemoryView::bytes`] bytes from there can be read for as long as the view lives.
+    pub fn as_ptr(&self) -> *const u8 {
+        self.base.as_ptr()
+    }
+
+    /// Its length in bytes.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Copies what is there now, as much of it as there is room for.
+    pub fn copy_to(&self, into: &mut [u8]) {
+        let bytes = self.bytes.min(into.len());
+        // SAFETY: the source is the view's own and the destination exclusive, both at least so long.
+        unsafe { std::ptr::copy_nonoverlapping(self.base.as_ptr(), into.as_mut_ptr(), bytes) };
     }
 }
 
@@ -249,6 +288,12 @@ impl GlobalMemory for FlatMemory {
         Ok(())
     }
 
+    fn view(&self, at: GlobalAddress, bytes: u64) -> Result<Option<MemoryView<'_>>, MemoryError> {
+        self.check(at, bytes)?;
+        let base = NonNull::new(self.pointer(at));
+        Ok(base.map(|base| MemoryView { base, bytes: bytes as usize, memory: PhantomData }))
+    }
+
     fn load(&self, variable: GlobalVariable) -> Result<u64, MemoryError> {
         Ok(u64::from_le(self.word(variable)?.load(Ordering::Acquire)))
     }
@@ -319,6 +364,7 @@ impl GlobalMemory for SparseMemory {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::mapped_memory::MappedMemory;
     use proptest::prelude::*;
 
     const SIZE_BYTES: u64 = 4096;
@@ -364,6 +410,14 @@ mod tests {
                 Err(error) => assert_eq!(error, MemoryError::Misaligned { at: GlobalAddress(*at) }),
             },
             Access::Read(at, bytes) => {
+                let view = memory.view(GlobalAddress(*at), *bytes as u64);
+                assert_eq!(view.is_ok(), inside(*at, *bytes));
+                if let Ok(Some(view)) = view {
+                    assert_eq!(view.bytes(), *bytes);
+                    let mut seen = vec![0xa5; *bytes];
+                    view.copy_to(&mut seen);
+                    assert_eq!(seen, &model[*at as usize..][..*bytes]);
+                }
                 let mut data = vec![0xa5; *bytes];
                 assert_eq!(memory.read(GlobalAddress(*at), &mut data).is_ok(), inside(*at, *bytes));
                 match inside(*at, *bytes) {
@@ -382,20 +436,23 @@ mod tests {
 
     proptest! {
         #[test]
-        fn flat_and_sparse_memory_hold_what_was_written_and_refuse_what_is_outside(
+        fn every_memory_holds_what_was_written_and_refuses_what_is_outside(
             accesses in proptest::collection::vec(access(), 1..40)
         ) {
-            let (mut flat, mut sparse) = (FlatMemory::new(SIZE_BYTES), SparseMemory::new(SIZE_BYTES));
-            let (mut flat_model, mut sparse_model) = (vec![0; SIZE_BYTES as usize], vec![0; SIZE_BYTES as usize]);
-            for access in &accesses {
-                run(&mut flat, &mut flat_model, access);
-                run(&mut sparse, &mut sparse_model, access);
+            let mut memories: [Box<dyn GlobalMemory>; 3] = [
+                Box::new(FlatMemory::new(SIZE_BYTES)),
+                Box::new(MappedMemory::new(SIZE_BYTES).unwrap()),
+                Box::new(SparseMemory::new(SIZE_BYTES)),
+            ];
+            for memory in &mut memories {
+                let mut model = vec![0; SIZE_BYTES as usize];
+                for access in &accesses {
+                    run(&mut **memory, &mut model, access);
+                }
+                let mut all = vec![0; SIZE_BYTES as usize];
+                memory.read(GlobalAddress(0), &mut all).unwrap();
+                prop_assert_eq!(&all, &model);
             }
-            let mut all = vec![0; SIZE_BYTES as usize];
-            flat.read(GlobalAddress(0), &mut all).unwrap();
-            prop_assert_eq!(&all, &flat_model);
-            sparse.read(GlobalAddress(0), &mut all).unwrap();
-            prop_assert_eq!(&all, &sparse_model);
         }
     }
 

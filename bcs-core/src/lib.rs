@@ -26,6 +26,7 @@ pub mod event;
 pub mod fabric;
 pub mod global_memory;
 pub mod ids;
+pub mod mapped_memory;
 pub mod node_set;
 pub mod placement;
 #[cfg(feature = "stream")]
@@ -39,8 +40,9 @@ pub use config::{Config, ConfigError};
 pub use credentials::{Authority, Credential, CredentialError};
 pub use event::{EventId, EventTable};
 pub use fabric::{Assignment, Bytes, Comparison, Condition, Driven, Fabric, FabricError, Source, Ticket};
-pub use global_memory::{FlatMemory, GlobalAddress, GlobalMemory, GlobalVariable, SparseMemory};
+pub use global_memory::{FlatMemory, GlobalAddress, GlobalMemory, GlobalVariable, MemoryView, SparseMemory};
 pub use ids::{ContextId, JobId, NodeId, Rank, SliceIndex};
+pub use mapped_memory::{MapError, MappedMemory};
 pub use node_set::NodeSet;
 pub use placement::{Placement, PlacementError};
 pub use type_check::TypeCheck;

@@ -4,7 +4,7 @@
 //! job ended when a rank fails, a deadlock is found or time is up, and whoever is left killed.
 
 use bcs_core::fabric::quic::{Member, NetworkId, QuicOptions, QuicPort};
-use bcs_core::{Driven, EventTable, JobId, NodeId, Placement, Rank, SliceLength, SparseMemory, credentials};
+use bcs_core::{Driven, EventTable, JobId, MappedMemory, NodeId, Placement, Rank, SliceLength, credentials};
 use nic_emu::arith::Arithmetic;
 use nic_emu::global::GlobalLayout;
 use nic_emu::global::layout::EVENTS;
@@ -172,7 +172,7 @@ fn networks(nodes: u32) -> Vec<Box<dyn Driven>> {
     let roster: Vec<Member> = members.collect();
     let layout = GlobalLayout::new(nodes);
     let connect = |port: QuicPort| {
-        let memory = SparseMemory::new(layout.memory_bytes());
+        let memory = MappedMemory::new(layout.memory_bytes()).expect("address space");
         Box::new(port.connect(roster.clone(), memory, EventTable::new(EVENTS)).expect("a roster"))
             as Box<dyn Driven>
     };

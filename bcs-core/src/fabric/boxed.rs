@@ -2,7 +2,7 @@
 
 use super::{Assignment, Comparison, Fabric, FabricError, Source, Ticket};
 use crate::event::EventId;
-use crate::global_memory::{GlobalAddress, GlobalVariable};
+use crate::global_memory::{GlobalAddress, GlobalVariable, MemoryView};
 use crate::ids::NodeId;
 use crate::node_set::NodeSet;
 
@@ -37,6 +37,10 @@ impl<F: Fabric + ?Sized> Fabric for Box<F> {
 
     fn read(&self, at: GlobalAddress, into: &mut [u8]) -> Result<(), FabricError> {
         (**self).read(at, into)
+    }
+
+    fn view(&self, at: GlobalAddress, bytes: u64) -> Result<Option<MemoryView<'_>>, FabricError> {
+        (**self).view(at, bytes)
     }
 
     fn load(&self, variable: GlobalVariable) -> Result<u64, FabricError> {

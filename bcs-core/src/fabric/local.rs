@@ -9,7 +9,7 @@ use super::{
     Assignment, Comparison, Fabric, FabricError, Operation, Source, Ticket, check_event, check_nodes,
 };
 use crate::event::{EventId, EventTable};
-use crate::global_memory::{FlatMemory, GlobalAddress, GlobalMemory, GlobalVariable};
+use crate::global_memory::{FlatMemory, GlobalAddress, GlobalMemory, GlobalVariable, MemoryView};
 use crate::ids::NodeId;
 use crate::node_set::NodeSet;
 
@@ -101,6 +101,10 @@ impl Fabric for LocalFabric {
 
     fn read(&self, at: GlobalAddress, into: &mut [u8]) -> Result<(), FabricError> {
         self.memory.read(at, into).map_err(FabricError::memory(Operation::Read))
+    }
+
+    fn view(&self, at: GlobalAddress, bytes: u64) -> Result<Option<MemoryView<'_>>, FabricError> {
+        self.memory.view(at, bytes).map_err(FabricError::memory(Operation::Read))
     }
 
     fn load(&self, variable: GlobalVariable) -> Result<u64, FabricError> {

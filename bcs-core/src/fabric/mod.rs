@@ -31,7 +31,7 @@ pub use driven::Driven;
 pub use error::{FabricError, Operation};
 
 use crate::event::EventId;
-use crate::global_memory::{GlobalAddress, GlobalVariable};
+use crate::global_memory::{GlobalAddress, GlobalVariable, MemoryView};
 use crate::ids::NodeId;
 use crate::node_set::NodeSet;
 use std::cmp::Ordering;
@@ -165,6 +165,14 @@ pub trait Fabric {
     /// # Errors
     /// The range is not in the memory.
     fn read(&self, at: GlobalAddress, into: &mut [u8]) -> Result<(), FabricError>;
+
+    /// Shows a range of this node's own global memory where it lies, registered with the network or not, for who hands it on without a
+    /// copy. None when it is not in one piece: then it is to be read. What is seen there may change as soon as another node may put to
+    /// it: whoever lets it do so has looked before.
+    ///
+    /// # Errors
+    /// The range is not in the memory.
+    fn view(&self, at: GlobalAddress, bytes: u64) -> Result<Option<MemoryView<'_>>, FabricError>;
 
     /// Reads a variable of this node's own global memory.
     ///

@@ -233,8 +233,11 @@ pub unsafe fn read_peer(pid: u32, address: u64, to: *mut u8, bytes: usize) -> Re
 }
 
 /// Writes to another process of the node, as much as asked for: what came from another node.
-pub fn write_peer(pid: u32, address: u64, from: &[u8]) -> Result<(), ChannelError> {
-    let (here, bytes) = (from.as_ptr() as u64, from.len() as u64);
+///
+/// # Safety
+/// `bytes` bytes from `from` on must be readable.
+pub unsafe fn write_peer(pid: u32, address: u64, from: *const u8, bytes: usize) -> Result<(), ChannelError> {
+    let (here, bytes) = (from as u64, bytes as u64);
     let mut written = 0;
     while written < bytes {
         match attach(Direction::Write, pid, here + written, address + written, bytes - written)? {

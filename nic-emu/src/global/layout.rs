@@ -22,6 +22,9 @@ pub const CONTEXTS: u32 = 1 << 16;
 /// Nodes that ring at one of them.
 const BELL_BLOCK: u32 = 64;
 
+/// From more nodes than this on, rings are smaller.
+const MANY_NODES: u32 = 256;
+
 /// Bytes of a group's cell: what the data after it is.
 pub const CELL_BYTES: u64 = 48;
 /// Cells of a group, for one chunk after the other. There is a chunk in each slice. A node takes one at the latest with the next slice's first microstrobe, when the one
@@ -51,10 +54,12 @@ pub struct GlobalLayout {
 }
 
 impl GlobalLayout {
-    /// The layout with measured sizes: a ring holds what a slice brings from one node, and a collective's data is a few of
+    /// The layout with measured sizes: a ring holds some chunks, so that one is read while others are on their way, and no more, so that what follows
+    /// them does not wait for long; with very many nodes less, as each node has a ring from each. A collective's data is a few of
     /// the network's fragments.
     pub const fn new(nodes: u32) -> Self {
-        Self::sized(nodes, 256 << 10, 64 << 10)
+        let link_bytes = if nodes <= MANY_NODES { 512 << 10 } else { 256 << 10 };
+        Self::sized(nodes, link_bytes, 64 << 10)
     }
 
     /// A layout with other sizes, rounded up to what can work.

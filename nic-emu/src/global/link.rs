@@ -9,17 +9,77 @@
 
 use super::error::GlobalError;
 use super::layout::{ARRIVED, GlobalLayout, LINKED, SENT};
-use super::record::{Kind, PAD, Record};
-use bcs_core::{Fabric, FabricError, GlobalAddress, NodeId, NodeSet, Source};
+use super::record::{self, HEADER_BYTES, Kind, PAD, Record};
+use super::record_buffers::RecordBuffers;
+use bcs_core::{Bytes, Fabric, FabricError, GlobalAddress, NodeId, NodeSet, Source};
+use bytes::BytesMut;
 use std::collections::{BTreeMap, VecDeque};
+
+/// A record up to this long is copied to those beside it, so that they are put together; a longer one is put as it is, and the
+/// receiver is told of it at once, so that it reads while the next one is on its way.
+const JOINED_BYTES: usize = 16 << 10;
 
 /// What this node sends to another.
 #[derive(Debug, Default)]
 struct Outgoing {
     /// Encoded records that wait.
-    waiting: VecDeque<Vec<u8>>,
+    waiting: VecDeque<Bytes>,
+    /// Records of data that wait: behind all others, for whom somebody may be waiting.
+    data: VecDeque<Bytes>,
+    /// Bytes of those.
+    data_bytes: u64,
     /// Bytes written to the ring since the start, padding included.
     written: u64,
+}
+
+/// Records that are put together, and of which the receiver is told together.
+#[derive(Debug, Default)]
+struct Group {
+    /// Where in the ring what goes.
+    puts: Vec<(u64, Bytes)>,
+    /// What goes behind them, and grows.
+    open: Option<(u64, BytesMut)>,
+    /// Of those that wait.
+    records: usize,
+    /// Of data: one at most.
+    data: Option<u64>,
+}
+
+impl Group {
+    /// Adds bytes that go behind what was added before them, or to another place.
+    fn join(&mut self, at: u64, bytes: &[u8]) {
+        match &mut self.open {
+            Some((start, run)) if *start + run.len() as u64 == at => run.extend_from_slice(bytes),
+            _ => {
+                self.close();
+                self.open = Some((at, BytesMut::from(bytes)));
+            }
+        }
+    }
+
+    /// Adds bytes that are put as they are.
+    fn share(&mut self, at: u64, bytes: &Bytes) {
+        self.close();
+        self.puts.push((at, bytes.clone()));
+    }
+
+    fn close(&mut self) {
+        self.puts.extend(self.open.take().map(|(at, run)| (at, run.freeze())));
+    }
+}
+
+/// A record that has arrived. The payload of data is where it came to, in this node's ring, until it is acknowledged; every other is
+/// with its record.
+#[derive(Debug)]
+pub struct Arrived {
+    /// The node that sent it.
+    pub from: u32,
+    /// The record.
+    pub record: Record,
+    /// Where its payload lies in global memory.
+    pub at: GlobalAddress,
+    /// The length of its payload.
+    pub bytes: u64,
 }
 
 /// What this node reads from another.
@@ -34,9 +94,10 @@ struct Incoming {
 pub struct Links {
     layout: GlobalLayout,
     node: u32,
+    buffers: RecordBuffers,
     outgoing: BTreeMap<u32, Outgoing>,
     incoming: BTreeMap<u32, Incoming>,
-    /// Transfers that have not said that they are complete.
+    /// Transfers, but those of data, that have not said that they are complete.
     in_flight: u64,
     /// Somebody has to be told what was read, and the network was too busy for it.
     acknowledgement_due: bool,
@@ -54,6 +115,7 @@ impl Links {
         Self {
             layout,
             node,
+            buffers: RecordBuffers::new(layout.record_bytes() as usize),
             outgoing: BTreeMap::new(),
             incoming: BTreeMap::new(),
             in_flight: 0,
@@ -66,11 +128,40 @@ impl Links {
 
     /// Sends a record to another node, as soon as there is room.
     pub fn send(&mut self, to: u32, record: &Record) {
-        let mut bytes = Vec::with_capacity(super::record::HEADER_BYTES + record.payload.len());
-        record.encode(&mut bytes);
-        debug_assert!(bytes.len() as u64 <= self.layout.record_bytes());
-        self.outgoing.entry(to).or_default().waiting.push_back(bytes);
+        let sent = self.send_with(to, record, record.payload.len(), |payload| {
+            payload.extend_from_slice(&record.payload);
+            Ok::<(), std::convert::Infallible>(())
+        });
+        let Ok(()) = sent;
+    }
+
+    /// Sends a record whose payload of so many bytes is appended to a buffer, from which it goes without another copy.
+    ///
+    /// # Errors
+    /// The payload cannot be had: nothing is sent.
+    pub fn send_with<E>(
+        &mut self,
+        to: u32,
+        record: &Record,
+        payload_bytes: usize,
+        append: impl FnOnce(&mut BytesMut) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let length = record::record_bytes(payload_bytes);
+        debug_assert!(length as u64 <= self.layout.record_bytes());
+        let mut buffer = self.buffers.take(length);
+        buffer.extend_from_slice(&record.header(payload_bytes));
+        append(&mut buffer)?;
+        debug_assert_eq!(buffer.len(), HEADER_BYTES + payload_bytes, "as long as the header says");
+        buffer.resize(length, 0);
+        let (link, encoded) = (self.outgoing.entry(to).or_default(), self.buffers.lend(buffer));
+        if record.kind == Kind::Data {
+            link.data_bytes += encoded.len() as u64;
+            link.data.push_back(encoded);
+        } else {
+            link.waiting.push_back(encoded);
+        }
         self.sent += 1;
+        Ok(())
     }
 
     /// Puts something to a set of nodes and counts it as in flight.
@@ -95,13 +186,28 @@ impl Links {
         self.sent.wrapping_add(self.taken).wrapping_add(self.puts)
     }
 
-    /// True when nothing waits to be sent.
-    pub fn has_left(&self) -> bool {
+    /// Bytes of data that wait to be sent to a node.
+    pub fn waiting_data_bytes(&self, to: u32) -> u64 {
+        self.outgoing.get(&to).map_or(0, |link| link.data_bytes)
+    }
+
+    /// True when no record but of data waits to be sent.
+    pub fn has_left_but_data(&self) -> bool {
         self.outgoing.values().all(|link| link.waiting.is_empty())
     }
 
-    /// True when everything that was sent is there.
+    /// True when nothing waits to be sent.
+    pub fn has_left(&self) -> bool {
+        self.outgoing.values().all(Outgoing::is_empty)
+    }
+
+    /// True when everything that was sent is there, but for data: who gets it knows what is still to come.
     pub fn is_delivered(&self) -> bool {
+        self.in_flight == 0 && self.has_left_but_data()
+    }
+
+    /// True when nothing waits, and everything is there whose receiver does not know that it comes.
+    pub fn is_quiet(&self) -> bool {
         self.in_flight == 0 && self.has_left()
     }
 
@@ -111,12 +217,8 @@ impl Links {
     /// A transfer failed: a node died.
     pub fn flush(&mut self, fabric: &mut impl Fabric) -> Result<(), GlobalError> {
         self.in_flight -= u64::from(fabric.test_event(SENT)?).min(self.in_flight);
-        let nodes: Vec<u32> = self
-            .outgoing
-            .iter()
-            .filter(|(_, link)| !link.waiting.is_empty())
-            .map(|(node, _)| *node)
-            .collect();
+        let nodes: Vec<u32> =
+            self.outgoing.iter().filter(|(_, link)| !link.is_empty()).map(|(node, _)| *node).collect();
         for to in nodes {
             match self.flush_one(fabric, to) {
                 // Too much is under way: the rest goes with the next flush.
@@ -128,67 +230,40 @@ impl Links {
     }
 
     fn flush_one(&mut self, fabric: &mut impl Fabric, to: u32) -> Result<(), FabricError> {
-        let ring = self.layout.link_bytes;
         let read = fabric.load(self.layout.consumed(to))?;
         let Some(link) = self.outgoing.get_mut(&to) else { return Ok(()) };
-        let mut written = link.written;
-        // At most two runs: up to the end of the ring, and from its start.
-        let mut runs: Vec<(u64, Vec<u8>)> = Vec::new();
-        let mut taken = 0;
-        for record in &link.waiting {
-            let length = record.len() as u64;
-            let to_end = ring - written % ring;
-            let padding = if length > to_end { to_end } else { 0 };
-            if written + padding + length > read + ring {
-                break;
-            }
-            if padding > 0 {
-                push(&mut runs, written % ring, &PAD.to_le_bytes());
-                written += padding;
-            }
-            push(&mut runs, written % ring, record);
-            written += length;
-            taken += 1;
-        }
-        if taken == 0 {
-            return Ok(());
-        }
         let destination = NodeSet::single(NodeId(to));
         let base = self.layout.ring(self.node);
-        for (at, bytes) in &runs {
-            fabric.xfer_and_signal(
-                Source::Bytes(bytes),
-                &destination,
-                GlobalAddress(base.0 + at),
-                None,
-                None,
-            )?;
-        }
         // Operations of a node take effect in order: who sees the tail sees the records.
         let tail = self.layout.tail(self.node).address();
-        fabric.xfer_and_signal(
-            Source::Bytes(&written.to_le_bytes()),
-            &destination,
-            tail,
-            Some(SENT),
-            Some(LINKED),
-        )?;
-        link.waiting.drain(..taken);
-        link.written = written;
-        self.in_flight += 1;
+        while let Some((group, written)) = link.next_group(self.layout.link_bytes, read) {
+            for (at, bytes) in &group.puts {
+                let at = GlobalAddress(base.0 + at);
+                fabric.xfer_and_signal(Source::Shared(bytes), &destination, at, None, None)?;
+            }
+            let source = Source::Bytes(&written.to_le_bytes());
+            let local_event = (group.records > 0).then_some(SENT);
+            fabric.xfer_and_signal(source, &destination, tail, local_event, Some(LINKED))?;
+            self.in_flight += u64::from(local_event.is_some());
+            link.waiting.drain(..group.records);
+            if let Some(bytes) = group.data {
+                link.data.pop_front();
+                link.data_bytes -= bytes;
+            }
+            link.written = written;
+        }
         Ok(())
     }
 
-    /// Takes the records that have arrived, from all nodes in their order.
+    /// Takes the records that have arrived, from all nodes in their order. When they have been dealt with, [`Links::acknowledge`] says so.
     ///
     /// # Errors
     /// What is in a ring is no record.
-    pub fn poll(&mut self, fabric: &mut impl Fabric) -> Result<Vec<(u32, Record)>, GlobalError> {
+    pub fn poll(&mut self, fabric: &mut impl Fabric) -> Result<Vec<Arrived>, GlobalError> {
         let mut records = Vec::new();
-        if fabric.test_event(LINKED)? == 0 && !self.acknowledgement_due {
+        if fabric.test_event(LINKED)? == 0 {
             return Ok(records);
         }
-        self.acknowledgement_due = false;
         for from in (0..self.layout.nodes).filter(|from| *from != self.node) {
             let tail = fabric.load(self.layout.tail(from))?;
             let link = match self.incoming.get_mut(&from) {
@@ -199,32 +274,76 @@ impl Links {
             while link.read < tail {
                 link.read += read_record(&self.layout, fabric, from, link.read, &mut records)?;
             }
-            if link.read - link.acknowledged >= self.layout.record_bytes() {
-                let at = self.layout.consumed(self.node).address();
-                let source = NodeSet::single(NodeId(from));
-                match fabric.xfer_and_signal(
-                    Source::Bytes(&link.read.to_le_bytes()),
-                    &source,
-                    at,
-                    None,
-                    Some(ARRIVED),
-                ) {
-                    Ok(()) => link.acknowledged = link.read,
-                    Err(FabricError::Busy { .. }) => self.acknowledgement_due = true,
-                    Err(error) => return Err(error.into()),
-                }
-            }
+            self.acknowledgement_due |= link.is_due(&self.layout);
         }
         self.taken += records.len() as u64;
         Ok(records)
     }
+
+    /// Says how much was read, where that is enough to be told: the records that [`Links::poll`] gave are not looked at any more.
+    ///
+    /// # Errors
+    /// A node has died.
+    pub fn acknowledge(&mut self, fabric: &mut impl Fabric) -> Result<(), GlobalError> {
+        if !std::mem::take(&mut self.acknowledgement_due) {
+            return Ok(());
+        }
+        let at = self.layout.consumed(self.node).address();
+        for (from, link) in self.incoming.iter_mut().filter(|(_, link)| link.is_due(&self.layout)) {
+            let node = NodeSet::single(NodeId(*from));
+            let source = Source::Bytes(&link.read.to_le_bytes());
+            match fabric.xfer_and_signal(source, &node, at, None, Some(ARRIVED)) {
+                Ok(()) => link.acknowledged = link.read,
+                // Too much is under way: it is told with the next look.
+                Err(FabricError::Busy { .. }) => self.acknowledgement_due = true,
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(())
+    }
 }
 
-/// Adds bytes to the run that ends where they go, or begins another.
-fn push(runs: &mut Vec<(u64, Vec<u8>)>, at: u64, bytes: &[u8]) {
-    match runs.last_mut() {
-        Some((start, run)) if *start + run.len() as u64 == at => run.extend_from_slice(bytes),
-        _ => runs.push((at, bytes.to_vec())),
+impl Incoming {
+    /// Whether the sender is to be told how much was read.
+    fn is_due(&self, layout: &GlobalLayout) -> bool {
+        self.read - self.acknowledged >= layout.record_bytes()
+    }
+}
+
+impl Outgoing {
+    fn is_empty(&self) -> bool {
+        self.waiting.is_empty() && self.data.is_empty()
+    }
+
+    /// What is put next, and how much has been written then; none when nothing waits that fits.
+    fn next_group(&self, ring: u64, read: u64) -> Option<(Group, u64)> {
+        let (mut group, mut written) = (Group::default(), self.written);
+        let waiting = self.waiting.iter().map(|record| (record, false));
+        for (record, is_data) in waiting.chain(self.data.front().map(|record| (record, true))) {
+            let length = record.len() as u64;
+            let to_end = ring - written % ring;
+            let padding = if length > to_end { to_end } else { 0 };
+            if written + padding + length > read + ring {
+                break;
+            }
+            if padding > 0 {
+                group.join(written % ring, &PAD.to_le_bytes());
+                written += padding;
+            }
+            let at = written % ring;
+            written += length;
+            match is_data {
+                true => group.data = Some(length),
+                false => group.records += 1,
+            }
+            if record.len() > JOINED_BYTES {
+                group.share(at, record);
+                break;
+            }
+            group.join(at, record);
+        }
+        group.close();
+        (group.records > 0 || group.data.is_some()).then_some((group, written))
     }
 }
 
@@ -234,7 +353,7 @@ fn read_record(
     fabric: &impl Fabric,
     from: u32,
     position: u64,
-    records: &mut Vec<(u32, Record)>,
+    records: &mut Vec<Arrived>,
 ) -> Result<u64, GlobalError> {
     let corrupt = |value| GlobalError::Record { node: NodeId(from), what: "record", value };
     let at = position % layout.link_bytes;
@@ -242,15 +361,22 @@ fn read_record(
     let mut first = [0; 8];
     fabric.read(address, &mut first)?;
     let first = u64::from_le_bytes(first);
-    let (kind, length) = Record::length(first).ok_or_else(|| corrupt(first))?;
+    let (kind, payload_bytes) = Record::length(first).ok_or_else(|| corrupt(first))?;
     if kind == Kind::Pad {
         return Ok(layout.link_bytes - at);
     }
-    if length as u64 > layout.link_bytes - at {
+    let length = record::record_bytes(payload_bytes) as u64;
+    if length > layout.link_bytes - at {
         return Err(corrupt(first));
     }
-    let mut bytes = vec![0; length];
-    fabric.read(address, &mut bytes)?;
-    records.push((from, Record::decode(&bytes).ok_or_else(|| corrupt(first))?));
-    Ok(length as u64)
+    let mut header = [0; HEADER_BYTES];
+    fabric.read(address, &mut header)?;
+    let mut record = Record::decode(&header).ok_or_else(|| corrupt(first))?;
+    let payload = GlobalAddress(address.0 + HEADER_BYTES as u64);
+    if kind != Kind::Data && payload_bytes > 0 {
+        record.payload = vec![0; payload_bytes];
+        fabric.read(payload, &mut record.payload)?;
+    }
+    records.push(Arrived { from, record, at: payload, bytes: payload_bytes as u64 });
+    Ok(length)
 }

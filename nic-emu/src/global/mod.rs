@@ -22,7 +22,7 @@
 //! | file | holds |
 //! |---|---|
 //! | `layout` | what is where in global memory |
-//! | `record`, `link` | records between two nodes, with flow control |
+//! | `record`, `link`, `record_buffers` | records between two nodes, with flow control |
 //! | `groups` | the nodes of a communicator |
 //! | `strobe_sender` | SS: microstrobes |
 //! | `strobe_tree` | SR: microstrobes go down, reports come up, bells |
@@ -43,6 +43,7 @@ mod link;
 mod point_to_point;
 mod rank_memory;
 mod record;
+mod record_buffers;
 mod strobe_sender;
 mod strobe_tree;
 
@@ -59,7 +60,7 @@ use crate::token::Holder;
 use bcs_core::{Fabric, NodeId, SliceIndex};
 use collectives::Collectives;
 use layout::{ARRIVED, RUNG};
-use link::Links;
+use link::{Arrived, Links};
 use mds::{EmdsRing, GlobalRecord, LocalRecord};
 use point_to_point::{Env, PointToPointEngine, payload_bytes};
 use record::Kind;
@@ -178,7 +179,7 @@ impl<F: Fabric> GlobalNic<F> {
 
     /// True when nothing of this node's is under way.
     pub fn is_idle(&self) -> bool {
-        self.messages.is_idle() && self.collectives.is_idle() && self.links.is_delivered()
+        self.messages.is_idle() && self.collectives.is_idle() && self.links.is_quiet()
     }
 
     /// Does what can be done now.
@@ -223,6 +224,7 @@ impl<F: Fabric> GlobalNic<F> {
             completer: &mut completer,
             links: &mut links,
             payload_bytes: payload_bytes(self.layout.record_bytes()),
+            fixed: self.fixed,
         };
         let result = self.run(&mut env, strobe, now_ns);
         self.links = links;
@@ -254,7 +256,7 @@ impl<F: Fabric> GlobalNic<F> {
             && self.wish(memory).is_none()
             && self.messages.is_idle()
             && self.collectives.is_quiet()
-            && self.links.is_delivered();
+            && self.links.is_quiet();
         if !is_quiet {
             remote.rest.set(0);
         }
@@ -300,13 +302,22 @@ impl<F: Fabric> GlobalNic<F> {
         let records = env.links.poll(&mut self.fabric)?;
         let (slice, _) = read_strobe(self.strobe);
         let mut moved = arrived || !records.is_empty();
-        for (from, record) in records {
+        for arrived in records {
+            let Arrived { from, record, .. } = arrived;
             match record.kind {
                 Kind::Up => self.collectives.handle_up(from, &record, slice)?,
                 Kind::Down => self.collectives.handle_down(env, from, record, slice)?,
+                Kind::Data => self.messages.take_data(
+                    env,
+                    &self.fabric,
+                    from,
+                    record.words,
+                    (arrived.at, arrived.bytes),
+                )?,
                 _ => self.messages.handle_record(env, from, record, slice)?,
             }
         }
+        env.links.acknowledge(&mut self.fabric)?;
         if strobe != self.strobe {
             self.handle_microstrobe(env, strobe, now_ns)?;
             moved = true;
@@ -315,6 +326,7 @@ impl<F: Fabric> GlobalNic<F> {
         if !self.fixed {
             self.messages.exchange(env, slice, slice)?;
             self.collectives.publish(env, slice)?;
+            self.messages.transmit(env)?;
         }
         self.collectives.poll(env, &self.fabric, slice)?;
         let mut done = true;
@@ -328,7 +340,7 @@ impl<F: Fabric> GlobalNic<F> {
         env.links.flush(&mut self.fabric)?;
         if let Some(working) = self.working
             && done
-            && has_left(env.links, working)
+            && has_left(env.links, working, self.fixed)
         {
             self.complete(working, slice, now_ns);
             moved = true;
@@ -377,8 +389,7 @@ impl<F: Fabric> GlobalNic<F> {
 
     /// A microphase is complete here: says what this node needs next.
     fn complete(&mut self, done: Microphase, slice: u64, now_ns: u64) {
-        let transmission = (done < Microphase::PointToPoint && self.messages.wants_transmission())
-            .then_some(Microphase::PointToPoint);
+        let transmission = (done < Microphase::PointToPoint).then(|| self.wants_transmission()).flatten();
         let collective = self.collectives.needs(Some(done), slice, false);
         self.tree.complete(strobe_tree::earlier(transmission, collective));
         self.working = None;
@@ -404,8 +415,12 @@ impl<F: Fabric> GlobalNic<F> {
         if self.messages.wants_scheduling(memory, slice) || self.collectives.wants_to_publish(memory) {
             return Some(Microphase::MessageScheduling);
         }
-        let transmission = self.messages.wants_transmission().then_some(Microphase::PointToPoint);
-        strobe_tree::earlier(transmission, self.collectives.needs(None, slice, true))
+        strobe_tree::earlier(self.wants_transmission(), self.collectives.needs(None, slice, true))
+    }
+
+    /// The microphase of the DHs, if they have something to move that waits for it: with elastic slices nothing does.
+    fn wants_transmission(&self) -> Option<Microphase> {
+        (self.fixed && self.messages.wants_transmission()).then_some(Microphase::PointToPoint)
     }
 
     /// Says what has to be said of the microphase and of the next slice; on the lead node, drives the Strobe Sender.
@@ -418,8 +433,8 @@ impl<F: Fabric> GlobalNic<F> {
         self.tree.flush(&mut self.fabric)?;
         let wish = self.wish(env.memory);
         let (_, microphase) = read_strobe(self.strobe);
-        let is_done =
-            self.tree.is_done() && microphase.is_none_or(|microphase| has_left(env.links, microphase));
+        let is_done = self.tree.is_done()
+            && microphase.is_none_or(|microphase| has_left(env.links, microphase, self.fixed));
         if let Some(sender) = &mut self.sender {
             if self.issued.is_some() {
                 return Ok(true);
@@ -466,8 +481,10 @@ impl<F: Fabric> GlobalNic<F> {
 
 /// Whether what this node sends in a microphase has left it. In DEM it has to be there, as it is to be scheduled in the next microphase; and chunks of
 /// collectives, as their place is used again in the next slice.
-fn has_left(links: &Links, microphase: Microphase) -> bool {
+fn has_left(links: &Links, microphase: Microphase, fixed: bool) -> bool {
     match microphase {
+        // Data goes on beside the slices.
+        Microphase::MessageScheduling | Microphase::PointToPoint if !fixed => links.has_left_but_data(),
         Microphase::MessageScheduling | Microphase::PointToPoint => links.has_left(),
         Microphase::DescriptorExchange | Microphase::BarrierAndBroadcast | Microphase::Reduce => {
             links.is_delivered()

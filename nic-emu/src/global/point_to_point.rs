@@ -6,7 +6,8 @@
 //! - **MSM**: the BR matches what was posted in earlier slices by the same queues and code as local messages, and grants chunks of matched
 //!   messages, oldest first, under a budget for all that comes in here in a slice. What of earlier slices is still on its way counts.
 //! - **P2P**: the DH of the sender's node reads granted chunks from slabs or from ranks' memory and sends them, under a
-//!   budget for all that goes out; what exceeds it is first in the next slice. The receiver's node writes them where they go.
+//!   budget for all that goes out; what exceeds it is first in the next slice. The receiver's node writes them where they go, from the ring
+//!   to which they came. With elastic slices there is no such microphase: a grant is credit, and the DH uses it as soon as it comes.
 //!
 //! ```text
 //!  Send       rank: who posted    words: the descriptor's 0..7                                  payload: the slab's bytes, or nothing
@@ -28,6 +29,8 @@ use crate::memory::{Corrupt, NicMemory};
 use crate::request::Delivery;
 use crate::ring::CELL_WORDS;
 use crate::slab::SLAB_BYTES;
+use bcs_core::{Fabric, GlobalAddress};
+use bytes::BytesMut;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
 /// Descriptors that one node sends to another in a slice at most.
@@ -35,6 +38,13 @@ pub const DESCRIPTORS_A_SLICE: u32 = 256;
 /// Bytes that are granted to come in to a node, and that go out of it, in a slice at most; what is on its way to a node is never more than twice
 /// as much.
 pub const BUDGET_BYTES: u64 = 1 << 20;
+
+/// Bytes of a grant at most: so much is read, sent and written as one, while what was granted before and after it is in the other hands. Whole
+/// pages of the ranks' memory, and a record of them is no longer than a link takes.
+const CHUNK_BYTES: u64 = 124 << 10;
+
+/// Bytes that the DH reads at once, and that wait at most to one node, where the links say how fast it goes.
+const STEP_BYTES: u64 = 2 * CHUNK_BYTES;
 
 const LAST: u64 = 1 << 63;
 
@@ -106,6 +116,8 @@ pub struct Env<'a, 'm> {
     pub links: &'a mut Links,
     /// Bytes of a record's payload at most.
     pub payload_bytes: u64,
+    /// Slices are fixed: what is to be done has its microphase, and is done in no other.
+    pub fixed: bool,
 }
 
 impl PointToPointEngine {
@@ -159,8 +171,9 @@ impl PointToPointEngine {
                 }
                 env.completer.complete_cancelled(local, record.words[0] as u32)?;
             }
-            Kind::Data => self.take_data(env, from, &record)?,
-            Kind::Pad | Kind::Up | Kind::Down => return Err(strange(from, "kind", record.kind as u64)),
+            Kind::Data | Kind::Pad | Kind::Up | Kind::Down => {
+                return Err(strange(from, "kind", record.kind as u64));
+            }
         }
         Ok(())
     }
@@ -196,18 +209,20 @@ impl PointToPointEngine {
                 sent.descriptors += 1;
                 outbound.remove(env.memory, entry)?;
                 remote.outbound.set(remote.outbound.get().wrapping_sub(1));
-                let mut record = Record::new(Kind::Send, origin, &words[..7]).with_posted(posted);
+                let record = Record::new(Kind::Send, origin, &words[..7]).with_posted(posted);
                 if let Some(PointToPoint::Send(SendDescriptor {
                     payload: Payload::Slab(slab), bytes, ..
                 })) = PointToPoint::decode(&words)
                     && bytes <= env.payload_bytes.min(eager_bytes.saturating_sub(sent.bytes))
                 {
                     sent.bytes += bytes;
-                    let mut payload = vec![0; bytes as usize];
-                    read_slab(env.memory, index, slab, 0, &mut payload)?;
-                    record = record.with_payload(payload);
+                    let memory = env.memory;
+                    env.links.send_with(node, &record, bytes as usize, |payload| {
+                        append_slab(memory, index, slab, 0, bytes, payload)
+                    })?;
+                } else {
+                    env.links.send(node, &record);
                 }
-                env.links.send(node, &record);
                 self.counts.0 += 1;
             }
         }
@@ -320,7 +335,8 @@ impl PointToPointEngine {
         let mut again = VecDeque::new();
         while let Some(id) = self.to_grant.pop_front() {
             let Some(transfer) = self.incoming.get_mut(&id) else { continue };
-            let bytes = (transfer.bytes - transfer.granted).min(env.payload_bytes).min(budget);
+            let most = env.payload_bytes.min(CHUNK_BYTES).min(budget);
+            let bytes = (transfer.bytes - transfer.granted).min(most);
             if bytes == 0 {
                 again.push_back(id);
                 break;
@@ -349,15 +365,17 @@ impl PointToPointEngine {
         Ok(())
     }
 
-    /// Point-to-point microphase: reads granted chunks and sends them.
+    /// Point-to-point microphase: reads granted chunks and sends them, as much as may go out in a slice. With elastic slices whenever something was
+    /// granted: as much as the links take, so that one chunk is on its way while the next one is read.
     ///
     /// # Errors
     /// A rank's memory cannot be read, or a grant makes no sense.
     pub fn transmit(&mut self, env: &mut Env<'_, '_>) -> Result<(), GlobalError> {
         self.granted_in_slice = false;
-        let mut budget = BUDGET_BYTES;
+        let mut budget = if env.fixed { BUDGET_BYTES } else { STEP_BYTES };
+        let mut kept = VecDeque::new();
         while let Some((to, grant)) = self.grants.pop_front() {
-            let [request, place, address, offset, bytes, id, _] = grant.words;
+            let bytes = grant.words[4];
             if bytes > env.payload_bytes {
                 return Err(strange(to, "bytes of a grant", bytes));
             }
@@ -365,21 +383,37 @@ impl PointToPointEngine {
                 self.grants.push_front((to, grant));
                 break;
             }
+            if !env.fixed && env.links.waiting_data_bytes(to) >= STEP_BYTES {
+                kept.push_back((to, grant));
+                continue;
+            }
             budget -= bytes;
-            let last = place & LAST != 0;
-            let place = place & !LAST;
-            let index = local(env.memory, grant.rank)?;
-            let mut payload = vec![0; bytes as usize];
-            match place {
-                0 => rank_memory::read(env.memory, index, address + offset, &mut payload)?,
-                slab => read_slab(env.memory, index, (slab - 1) as u32, offset, &mut payload)?,
-            }
-            env.links.send(to, &Record::new(Kind::Data, 0, &[id, offset]).with_payload(payload));
-            if last {
-                self.finish_send(env, grant.rank, request as u32, place)?;
-            }
+            self.send_granted(env, to, &grant)?;
+        }
+        while let Some(grant) = kept.pop_back() {
+            self.grants.push_front(grant);
         }
         Ok(())
+    }
+
+    fn send_granted(&self, env: &mut Env<'_, '_>, to: u32, grant: &Record) -> Result<(), GlobalError> {
+        let [request, place, address, offset, bytes, id, _] = grant.words;
+        let last = place & LAST != 0;
+        let place = place & !LAST;
+        let memory = env.memory;
+        let index = local(memory, grant.rank)?;
+        let record = Record::new(Kind::Data, 0, &[id, offset]);
+        env.links.send_with(to, &record, bytes as usize, |payload| match place {
+            0 => {
+                let from = address.wrapping_add(offset);
+                rank_memory::append(memory, index, from, bytes as usize, payload).map_err(GlobalError::from)
+            }
+            slab => Ok(append_slab(memory, index, (slab - 1) as u32, offset, bytes, payload)?),
+        })?;
+        match last {
+            true => self.finish_send(env, grant.rank, request as u32, place),
+            false => Ok(()),
+        }
     }
 
     /// All bytes of a message have been read, or none are wanted: its sender is done with it.
@@ -400,19 +434,32 @@ impl PointToPointEngine {
         Ok(())
     }
 
-    fn take_data(&mut self, env: &mut Env<'_, '_>, from: u32, record: &Record) -> Result<(), GlobalError> {
-        let [id, offset, ..] = record.words;
-        let bytes = record.payload.len() as u64;
+    /// Bytes have arrived, which are in this node's global memory: they go where they are wanted.
+    ///
+    /// # Errors
+    /// Nobody wants them, or they cannot be written.
+    pub fn take_data(
+        &mut self,
+        env: &mut Env<'_, '_>,
+        fabric: &impl Fabric,
+        from: u32,
+        [id, offset, ..]: [u64; 7],
+        (at, bytes): (GlobalAddress, u64),
+    ) -> Result<(), GlobalError> {
         let Some(transfer) = self.incoming.get_mut(&id) else { return Err(strange(from, "transfer", id)) };
         if offset.checked_add(bytes).is_none_or(|end| end > transfer.granted) {
             return Err(strange(from, "offset of data", offset));
         }
-        rank_memory::write(
-            env.memory,
-            transfer.destination,
-            transfer.destination_address + offset,
-            &record.payload,
-        )?;
+        let (destination, address) =
+            (transfer.destination, transfer.destination_address.wrapping_add(offset));
+        match fabric.view(at, bytes)? {
+            Some(view) => rank_memory::write_view(env.memory, destination, address, view)?,
+            None => {
+                let mut payload = vec![0; bytes as usize];
+                fabric.read(at, &mut payload)?;
+                rank_memory::write(env.memory, destination, address, &payload)?;
+            }
+        }
         transfer.moved += bytes;
         self.outstanding = self.outstanding.saturating_sub(bytes);
         if transfer.moved == transfer.bytes {
@@ -430,15 +477,24 @@ pub fn payload_bytes(record_bytes: u64) -> u64 {
     (record_bytes - HEADER_BYTES as u64).min(PAYLOAD_LIMIT)
 }
 
-/// Copies from a rank's slab, which is the NIC's until it is given back.
-fn read_slab(memory: &NicMemory, index: u32, slab: u32, offset: u64, to: &mut [u8]) -> Result<(), Corrupt> {
+/// Appends bytes of a rank's slab, which is the NIC's until it is given back.
+fn append_slab(
+    memory: &NicMemory,
+    index: u32,
+    slab: u32,
+    offset: u64,
+    bytes: u64,
+    to: &mut BytesMut,
+) -> Result<(), Corrupt> {
     let from = memory.slab(index, slab)?;
-    let (limit, end) = (SLAB_BYTES as u64, offset.saturating_add(to.len() as u64));
+    let (limit, end) = (SLAB_BYTES as u64, offset.saturating_add(bytes));
     if end > limit {
         return Err(Corrupt { what: "end of a message in a slab", value: end, limit });
     }
     // SAFETY: the range lies in the slab, checked, and nobody writes there before it is given back.
-    unsafe { std::ptr::copy_nonoverlapping(from.as_ptr().add(offset as usize), to.as_mut_ptr(), to.len()) };
+    to.extend_from_slice(unsafe {
+        std::slice::from_raw_parts(from.as_ptr().add(offset as usize), bytes as usize)
+    });
     Ok(())
 }
 

@@ -2,6 +2,8 @@
 
 use crate::channel::{self, ChannelError};
 use crate::memory::NicMemory;
+use bcs_core::MemoryView;
+use bytes::BytesMut;
 
 /// Copies from a rank's memory.
 ///
@@ -18,16 +20,70 @@ pub fn read(memory: &NicMemory, local_index: u32, address: u64, to: &mut [u8]) -
     unsafe { channel::read_peer(pid, address, to.as_mut_ptr(), to.len()) }
 }
 
+/// Appends bytes of a rank's memory, for which there is room.
+///
+/// # Errors
+/// As [`read`].
+pub fn append(
+    memory: &NicMemory,
+    local_index: u32,
+    address: u64,
+    bytes: usize,
+    to: &mut BytesMut,
+) -> Result<(), ChannelError> {
+    to.reserve(bytes);
+    let pid = memory.rank(local_index)?.status.pid();
+    let free = to.spare_capacity_mut().as_mut_ptr().cast::<u8>();
+    if pid == std::process::id() {
+        // SAFETY: as in `read`; there is room for so many bytes behind the length.
+        unsafe { std::ptr::copy(address as *const u8, free, bytes) };
+    } else {
+        // SAFETY: there is room for so many bytes behind the length.
+        unsafe { channel::read_peer(pid, address, free, bytes)? };
+    }
+    // SAFETY: so many bytes behind the old length have just been written.
+    unsafe { to.set_len(to.len() + bytes) };
+    Ok(())
+}
+
 /// Copies into a rank's memory.
 ///
 /// # Errors
 /// As [`read`].
 pub fn write(memory: &NicMemory, local_index: u32, address: u64, from: &[u8]) -> Result<(), ChannelError> {
+    // SAFETY: the bytes can be read.
+    unsafe { write_raw(memory, local_index, address, from.as_ptr(), from.len()) }
+}
+
+/// Copies what a range of global memory holds into a rank's memory.
+///
+/// # Errors
+/// As [`read`].
+pub fn write_view(
+    memory: &NicMemory,
+    local_index: u32,
+    address: u64,
+    from: MemoryView<'_>,
+) -> Result<(), ChannelError> {
+    // SAFETY: the view's bytes can be read while it lives.
+    unsafe { write_raw(memory, local_index, address, from.as_ptr(), from.bytes()) }
+}
+
+/// # Safety
+/// `bytes` bytes from `from` on must be readable.
+unsafe fn write_raw(
+    memory: &NicMemory,
+    local_index: u32,
+    address: u64,
+    from: *const u8,
+    bytes: usize,
+) -> Result<(), ChannelError> {
     let pid = memory.rank(local_index)?.status.pid();
     if pid == std::process::id() {
         // SAFETY: as in `read`; nobody else uses a receive buffer until its request is complete.
-        unsafe { std::ptr::copy(from.as_ptr(), address as *mut u8, from.len()) };
+        unsafe { std::ptr::copy(from, address as *mut u8, bytes) };
         return Ok(());
     }
-    channel::write_peer(pid, address, from)
+    // SAFETY: by this function's contract.
+    unsafe { channel::write_peer(pid, address, from, bytes) }
 }

@@ -7,15 +7,15 @@
 //! The invariants: nothing has been started before *Go*; whatever it waits for, an *End*, or the end of the node manager, ends the wait at once; what
 //! the ranks will have around them is what the user had, nothing of this process's own.
 
-use super::{Base, Launcher, Prepared};
+use super::{Base, JobFabric, Launcher, Prepared};
 use crate::control::{Channel, Command, Notice, Received};
 use crate::launch::{JobNetwork, Launch, Member, Surroundings};
 use crate::lifecycle::EXPLANATION;
 use crate::nic::JobNic;
 use crate::signals::{self, Signal, SignalSet};
 use crate::verdict::{STATUS_SIGNAL, STATUS_USAGE, Verdict};
-use bcs_core::fabric::quic::{self, NetworkId, QuicFabric, QuicOptions, QuicPort};
-use bcs_core::{Credential, Driven, EventTable, Fabric, NodeId, NodeSet, SparseMemory};
+use bcs_core::fabric::quic::{self, NetworkId, QuicOptions, QuicPort};
+use bcs_core::{Credential, Driven, EventTable, Fabric, MappedMemory, NodeId, NodeSet};
 use nic_emu::global::layout::EVENTS;
 use nic_emu::global::{self, GlobalLayout};
 use nic_emu::hang;
@@ -155,7 +155,7 @@ impl Waiting {
     }
 
     /// Makes the NIC, joins the job's network, if it has one, and waits until the ranks are to start.
-    fn join(&mut self, launch: &Launch) -> Result<Option<QuicFabric>, Stop> {
+    fn join(&mut self, launch: &Launch) -> Result<Option<JobFabric>, Stop> {
         self.nic = Some(JobNic::create(&launch.job, launch.node).map_err(Stop::failed)?);
         let mut network = match &launch.network {
             None => None,
@@ -173,7 +173,7 @@ impl Waiting {
         }
     }
 
-    fn await_go(&mut self, launch: &Launch, mut network: Option<&mut QuicFabric>) -> Result<(), Stop> {
+    fn await_go(&mut self, launch: &Launch, mut network: Option<&mut JobFabric>) -> Result<(), Stop> {
         loop {
             let command = match &mut network {
                 None => Some(self.await_command()?),
@@ -188,7 +188,7 @@ impl Waiting {
     }
 
     /// Binds this node's end of the job's network, and brings up the links that every job needs.
-    fn connect(&mut self, launch: &Launch, network: &JobNetwork) -> Result<QuicFabric, Stop> {
+    fn connect(&mut self, launch: &Launch, network: &JobNetwork) -> Result<JobFabric, Stop> {
         let broken = |what: &str, error: &dyn std::fmt::Display| {
             Stop::failed(format!("cannot join the job's network: {what}: {error}"))
         };
@@ -218,7 +218,8 @@ impl Waiting {
         if roster.len() != nodes as usize {
             return Err(broken("its roster", &format!("{} members for {nodes} nodes", roster.len())));
         }
-        let memory = SparseMemory::new(GlobalLayout::new(nodes).memory_bytes());
+        let memory = MappedMemory::new(GlobalLayout::new(nodes).memory_bytes())
+            .map_err(|error| broken("its memory", &error))?;
         let mut fabric = port
             .connect(roster, memory, EventTable::new(EVENTS))
             .map_err(|error| broken("its roster", &error))?;
@@ -235,7 +236,7 @@ impl Waiting {
         }
     }
 
-    fn bring_up(&mut self, launch: &Launch, fabric: &mut QuicFabric) -> Result<(), Stop> {
+    fn bring_up(&mut self, launch: &Launch, fabric: &mut JobFabric) -> Result<(), Stop> {
         fabric.begin_connect(&needed(launch));
         let until = Instant::now() + PATIENCE;
         while fabric.unconnected().intersects(&needed(launch)) {
@@ -250,7 +251,7 @@ impl Waiting {
     fn drive(
         &mut self,
         launch: &Launch,
-        fabric: &mut QuicFabric,
+        fabric: &mut JobFabric,
         until: Option<Instant>,
     ) -> Result<Option<Command>, Stop> {
         fabric

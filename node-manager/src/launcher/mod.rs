@@ -30,6 +30,7 @@ use crate::output::Output;
 use crate::signals::{self, Signal, SignalQueue, SignalSet};
 use crate::verdict::{STATUS_RUNTIME, STATUS_USAGE, Verdict};
 use crate::watch::{Interest, Ready, Watch};
+use bcs_core::MappedMemory;
 use bcs_core::fabric::quic::QuicFabric;
 use nic_emu::hang::LOOK_PERIOD;
 use nic_emu::nic_thread::Finding;
@@ -41,6 +42,9 @@ use std::time::{Duration, Instant};
 /// How long ranks may take to vanish after SIGKILL before the launcher leaves them to the kernel.
 const VANISHING: Duration = Duration::from_secs(5);
 
+/// The network of a job on several nodes.
+type JobFabric = QuicFabric<MappedMemory>;
+
 struct Launcher<'a> {
     prepared: &'a Prepared<'a>,
     /// To `storm`, which has forked this process, or to the node manager, which has executed it.
@@ -51,7 +55,7 @@ struct Launcher<'a> {
     signals: SignalQueue,
     nic: JobNic,
     /// Of a job on several nodes, until the NIC thread takes it.
-    network: Option<QuicFabric>,
+    network: Option<JobFabric>,
     /// By local index.
     ranks: Vec<RankProcess>,
     /// What has happened while ranks were started, in its order.
@@ -141,7 +145,7 @@ impl<'a> Launcher<'a> {
     }
 
     /// The same, executed by a node manager, which is told more, and with a network, if the job has one.
-    fn executed(mut self, network: Option<QuicFabric>) -> Self {
+    fn executed(mut self, network: Option<JobFabric>) -> Self {
         self.told = Some(Told::default());
         self.network = network;
         self.lifecycle = Lifecycle::serving(self.prepared.ranks());

@@ -41,7 +41,7 @@ pub use socket::SocketStatistics;
 use super::tree::TreeNode;
 use super::{Assignment, Comparison, Driven, Fabric, FabricError, Operation, Source, Ticket};
 use crate::event::{EventId, EventTable};
-use crate::global_memory::{GlobalAddress, GlobalMemory, GlobalVariable, SparseMemory};
+use crate::global_memory::{GlobalAddress, GlobalMemory, GlobalVariable, MemoryView, SparseMemory};
 use crate::ids::NodeId;
 use crate::node_set::{MAX_NODES, NodeSet};
 use connection::CloseCode;
@@ -339,6 +339,10 @@ impl<M: GlobalMemory> Fabric for QuicFabric<M> {
 
     fn read(&self, at: GlobalAddress, into: &mut [u8]) -> Result<(), FabricError> {
         self.tree.memory().read(at, into).map_err(FabricError::memory(Operation::Read))
+    }
+
+    fn view(&self, at: GlobalAddress, bytes: u64) -> Result<Option<MemoryView<'_>>, FabricError> {
+        self.tree.memory().view(at, bytes).map_err(FabricError::memory(Operation::Read))
     }
 
     fn load(&self, variable: GlobalVariable) -> Result<u64, FabricError> {

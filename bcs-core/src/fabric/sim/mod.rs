@@ -15,7 +15,7 @@ pub use world::Statistics;
 
 use super::{Assignment, Comparison, Fabric, FabricError, Operation, Source, Ticket};
 use crate::event::EventId;
-use crate::global_memory::{GlobalAddress, GlobalMemory, GlobalVariable};
+use crate::global_memory::{GlobalAddress, GlobalMemory, GlobalVariable, MemoryView};
 use crate::ids::NodeId;
 use crate::node_set::NodeSet;
 use network::nanoseconds;
@@ -202,6 +202,13 @@ impl Fabric for SimFabric {
     fn read(&self, at: GlobalAddress, into: &mut [u8]) -> Result<(), FabricError> {
         let world = self.world.borrow();
         world.nodes[self.node.index()].memory().read(at, into).map_err(FabricError::memory(Operation::Read))
+    }
+
+    /// All nodes' memory belongs to the cluster, which nobody may hold on to between two of its steps.
+    fn view(&self, at: GlobalAddress, bytes: u64) -> Result<Option<MemoryView<'_>>, FabricError> {
+        let world = self.world.borrow();
+        let checked = world.nodes[self.node.index()].memory().check(at, bytes);
+        checked.map(|()| None).map_err(FabricError::memory(Operation::Read))
     }
 
     fn load(&self, variable: GlobalVariable) -> Result<u64, FabricError> {

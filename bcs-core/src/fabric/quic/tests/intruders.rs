@@ -79,7 +79,7 @@ impl Intruder {
     }
 
     /// Drives it and the network until its connection is closed; how.
-    fn until_lost(&mut self, ports: &mut [QuicFabric]) -> ConnectionError {
+    fn until_lost(&mut self, ports: &mut [MappedFabric]) -> ConnectionError {
         drive_until(ports, "the intruder's connection is closed", |_| {
             self.drive();
             self.lost.is_some()
@@ -87,7 +87,7 @@ impl Intruder {
         self.lost.clone().unwrap()
     }
 
-    fn until_connected(&mut self, ports: &mut [QuicFabric]) {
+    fn until_connected(&mut self, ports: &mut [MappedFabric]) {
         drive_until(ports, "the intruder is connected", |_| {
             self.drive();
             assert_eq!(self.lost, None);
@@ -97,7 +97,7 @@ impl Intruder {
 }
 
 /// A network of three, with its authority and a credential of node 3, which has not come.
-fn network() -> (Vec<QuicFabric>, Authority, Credential) {
+fn network() -> (Vec<MappedFabric>, Authority, Credential) {
     let authority = Authority::new("test").unwrap();
     let credentials: Vec<Credential> = names(4).iter().map(|name| authority.issue(name).unwrap()).collect();
     let absent = credentials[3].clone();
@@ -107,7 +107,7 @@ fn network() -> (Vec<QuicFabric>, Authority, Credential) {
     (ports, authority, absent)
 }
 
-fn address(port: &QuicFabric) -> SocketAddr {
+fn address(port: &MappedFabric) -> SocketAddr {
     port.driver.socket.local_address().unwrap()
 }
 
@@ -133,7 +133,7 @@ fn was_closed_with(lost: &ConnectionError, code: CloseCode) -> bool {
 }
 
 /// Nobody is dead, and everything still works.
-fn is_unharmed(ports: &mut [QuicFabric]) {
+fn is_unharmed(ports: &mut [MappedFabric]) {
     all_reach_all(ports);
     assert!(ports.iter().all(|port| port.dead().is_empty()));
 }
@@ -199,7 +199,7 @@ fn who_answers_with_another_name_than_the_one_that_was_dialled_is_not_talked_to(
     let own = QuicPort::bind(options(NETWORK, authority.issue("node-0").unwrap())).unwrap();
     let member = |name: &str, port: &QuicPort| Member { name: name.into(), address: port.local_address() };
     let roster = |other| vec![member("node-0", &own), member(other, &impostor)];
-    let (rosters, memory) = ([roster("node-1"), roster("node-7")], || SparseMemory::new(4096));
+    let (rosters, memory) = ([roster("node-1"), roster("node-7")], || MappedMemory::new(4096).unwrap());
     let [right, wrong] = rosters;
     let mut ports = vec![
         own.connect(right, memory(), EventTable::new(2)).unwrap(),

@@ -15,6 +15,10 @@ use crate::credentials;
 use crate::credentials::Credential;
 use crate::fabric::Fabric;
 use crate::fabric::conformance::{self, Cluster, EVENTS, MEMORY_BYTES, TestBed};
+use crate::mapped_memory::MappedMemory;
+
+/// A fabric as the program launcher has it.
+type MappedFabric = QuicFabric<MappedMemory>;
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -38,7 +42,7 @@ fn names(nodes: u32) -> Vec<String> {
 const NETWORK: u128 = 7;
 
 /// Fabrics of one network in this process.
-fn start(nodes: u32, adapt: impl Fn(&mut QuicOptions)) -> Vec<QuicFabric> {
+fn start(nodes: u32, adapt: impl Fn(&mut QuicOptions)) -> Vec<MappedFabric> {
     let names = names(nodes);
     let credentials = credentials::mint("test", names.iter().map(String::as_str)).unwrap();
     start_with(credentials, adapt, |addresses| addresses.to_vec())
@@ -49,7 +53,7 @@ fn start_with(
     credentials: Vec<Credential>,
     adapt: impl Fn(&mut QuicOptions),
     seen_at: impl FnOnce(&[SocketAddr]) -> Vec<SocketAddr>,
-) -> Vec<QuicFabric> {
+) -> Vec<MappedFabric> {
     let names: Vec<String> = credentials.iter().map(Credential::name).collect();
     let bind = |credential| {
         let mut options = options(NETWORK, credential);
@@ -60,7 +64,7 @@ fn start_with(
     let addresses: Vec<SocketAddr> = ports.iter().map(QuicPort::local_address).collect();
     let members = names.into_iter().zip(seen_at(&addresses));
     let roster: Vec<Member> = members.map(|(name, address)| Member { name, address }).collect();
-    let memory = || SparseMemory::new(MEMORY_BYTES);
+    let memory = || MappedMemory::new(MEMORY_BYTES).unwrap();
     let join = |port: QuicPort| port.connect(roster.clone(), memory(), EventTable::new(EVENTS)).unwrap();
     ports.into_iter().map(join).collect()
 }
@@ -68,7 +72,7 @@ fn start_with(
 /// A cluster whose nodes are driven one after another. Nodes that were killed are not driven any more: to the others,
 /// they have fallen silent.
 struct QuicCluster {
-    ports: Vec<QuicFabric>,
+    ports: Vec<MappedFabric>,
     dead: NodeSet,
     /// Who still has to be told of which death: one of them in each step.
     untold: Vec<(NodeId, NodeId)>,
@@ -96,9 +100,9 @@ impl QuicCluster {
 }
 
 impl Cluster for QuicCluster {
-    type Port = QuicFabric;
+    type Port = MappedFabric;
 
-    fn port(&mut self, node: NodeId) -> &mut QuicFabric {
+    fn port(&mut self, node: NodeId) -> &mut MappedFabric {
         &mut self.ports[node.index()]
     }
 
@@ -156,7 +160,7 @@ fn quic_keeps_every_promise() {
 }
 
 /// Drives all until something holds.
-fn drive_until(ports: &mut [QuicFabric], what: &str, mut done: impl FnMut(&mut [QuicFabric]) -> bool) {
+fn drive_until(ports: &mut [MappedFabric], what: &str, mut done: impl FnMut(&mut [MappedFabric]) -> bool) {
     let until = driver::now() + PATIENCE;
     while !done(ports) {
         assert!(driver::now() < until, "not in a minute: {what}");
@@ -167,7 +171,7 @@ fn drive_until(ports: &mut [QuicFabric], what: &str, mut done: impl FnMut(&mut [
 }
 
 /// Every node puts to all, and everything arrives everywhere.
-fn all_reach_all(ports: &mut [QuicFabric]) {
+fn all_reach_all(ports: &mut [MappedFabric]) {
     let nodes: NodeSet = ports.iter().map(|port| port.node()).collect();
     for port in ports.iter_mut() {
         let data = Source::Bytes(b"alive");
@@ -204,7 +208,7 @@ fn all_links_come_up_on_request_and_whoever_dials_first_there_is_one_between_two
 #[test]
 fn a_node_that_leaves_in_order_is_not_dead_unless_it_is_needed_again() {
     let mut ports = start(3, |_| {});
-    ports.iter_mut().for_each(QuicFabric::begin_connect_all);
+    ports.iter_mut().for_each(MappedFabric::begin_connect_all);
     all_reach_all(&mut ports);
     // What was sent last arrives before the link ends: more than one datagram of it.
     let data = vec![0xa5; 100_000];
@@ -240,7 +244,7 @@ fn a_node_that_leaves_in_order_is_not_dead_unless_it_is_needed_again() {
 #[test]
 fn a_node_that_falls_silent_is_found_dead_and_one_that_is_dropped_at_once() {
     let mut ports = start(4, |_| {});
-    ports.iter_mut().for_each(QuicFabric::begin_connect_all);
+    ports.iter_mut().for_each(MappedFabric::begin_connect_all);
     drive_until(&mut ports, "all links are up", |ports| {
         ports.iter().all(|port| port.unconnected().is_empty())
     });
@@ -275,7 +279,7 @@ fn a_node_that_falls_silent_is_found_dead_and_one_that_is_dropped_at_once() {
 #[test]
 fn a_node_that_is_driven_is_heard_of_and_one_that_is_not_is_not() {
     let mut ports = start(3, |options| options.keep_alive = Duration::from_millis(1));
-    ports.iter_mut().for_each(QuicFabric::begin_connect_all);
+    ports.iter_mut().for_each(MappedFabric::begin_connect_all);
     drive_until(&mut ports, "links", |ports| ports.iter().all(|port| port.unconnected().is_empty()));
     // Node 2 falls silent; what it has said before is heard first.
     let mut silent = ports.pop().unwrap();
@@ -293,7 +297,7 @@ fn what_waits_to_be_sent_is_bounded_and_busy_passes() {
     let mut ports = start(2, |options| options.queue_bytes = 1 << 20);
     let data = vec![7; 300_000];
     let other = NodeSet::single(NodeId(1));
-    let put = |port: &mut QuicFabric| {
+    let put = |port: &mut MappedFabric| {
         port.xfer_and_signal(Source::Bytes(&data), &other, GlobalAddress(0), Some(EventId(0)), None)
     };
     let accepted = std::iter::repeat_with(|| put(&mut ports[0])).take_while(Result::is_ok).count() as u32;
@@ -310,7 +314,7 @@ fn what_waits_to_be_sent_is_bounded_and_busy_passes() {
 #[test]
 fn small_messages_do_not_wait_behind_bulk() {
     let mut ports = start(3, |options| options.window_bytes = 1 << 16);
-    ports.iter_mut().for_each(QuicFabric::begin_connect_all);
+    ports.iter_mut().for_each(MappedFabric::begin_connect_all);
     all_reach_all(&mut ports);
     // 6 MB through a small window take many round trips; node 0's own put to another set meanwhile takes few.
     let data = vec![7; 6 << 20];
