@@ -7,6 +7,7 @@
 
 use crate::hostfile::HostList;
 use crate::value::{self, CrossMemory, MapBy};
+use bcs_core::config::{DEFAULT_FILE, VARIABLE};
 use bcs_core::{SliceLength, TypeCheck};
 use clap::{Args, CommandFactory, Parser, Subcommand};
 use nic_emu::arith::Arithmetic;
@@ -63,32 +64,40 @@ pub enum ClusterVerb {
     /// Make the cluster's authority, and the credentials of the manager and of all configured hosts.
     /// What is there already is kept.
     Init {
-        /// The configuration [default: what BCS_CONFIG names, else /etc/bcs-mpi/cluster.toml].
-        #[arg(long, value_name = "FILE")]
-        config: Option<PathBuf>,
+        /// The configuration.
+        #[command(flatten)]
+        configured: Configured,
     },
     /// Print the configured hosts, one a line.
     Hosts {
-        /// The configuration [default: what BCS_CONFIG names, else /etc/bcs-mpi/cluster.toml].
-        #[arg(long, value_name = "FILE")]
-        config: Option<PathBuf>,
+        /// The configuration.
+        #[command(flatten)]
+        configured: Configured,
     },
     /// Make the credential of one more host.
     Add {
         /// The host, as the configuration names it.
         host: String,
-        /// The configuration [default: what BCS_CONFIG names, else /etc/bcs-mpi/cluster.toml].
-        #[arg(long, value_name = "FILE")]
-        config: Option<PathBuf>,
+        /// The configuration.
+        #[command(flatten)]
+        configured: Configured,
     },
     /// Make the credential with which a user reaches the manager from hosts other than the manager's own.
     User {
         /// The name of the user on the cluster.
         name: String,
-        /// The configuration [default: what BCS_CONFIG names, else /etc/bcs-mpi/cluster.toml].
-        #[arg(long, value_name = "FILE")]
-        config: Option<PathBuf>,
+        /// The configuration.
+        #[command(flatten)]
+        configured: Configured,
     },
+}
+
+/// Which configuration a verb of `storm cluster` is about.
+#[derive(Debug, Args)]
+pub struct Configured {
+    /// The file, where it is not the usual one.
+    #[arg(long, value_name = "FILE", help = format!("The configuration [default: what {VARIABLE} names, else {DEFAULT_FILE}]"))]
+    pub config: Option<PathBuf>,
 }
 
 /// Run a parallel program and wait for its end.

@@ -192,11 +192,14 @@ fn status(job: JobId) -> Result<u8, Failure> {
 }
 
 fn cluster(what: ClusterVerb) -> Result<u8, Failure> {
-    let (ClusterVerb::Init { config: option }
-    | ClusterVerb::Hosts { config: option }
-    | ClusterVerb::Add { config: option, .. }
-    | ClusterVerb::User { config: option, .. }) = &what;
-    let file = option.clone().or_else(|| configuration::file(std::env::var_os(bcs_core::config::VARIABLE)));
+    let (ClusterVerb::Init { configured }
+    | ClusterVerb::Hosts { configured }
+    | ClusterVerb::Add { configured, .. }
+    | ClusterVerb::User { configured, .. }) = &what;
+    let file = configured
+        .config
+        .clone()
+        .or_else(|| configuration::file(std::env::var_os(bcs_core::config::VARIABLE)));
     let config = configuration::read(file.as_deref()).map_err(Failure::usage)?;
     let text = match &what {
         ClusterVerb::Init { .. } => {

@@ -441,11 +441,19 @@ fn recording(
 mod tests {
     use super::*;
     use bcs_core::Rank;
+    use bcs_core::config::{DEFAULT_FILE, VARIABLE};
 
     fn requested(line: &str) -> Result<Requested, RequestError> {
         let words: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
         let place = Place { host: "n7.cluster", job: JobId(1), run: "run".into(), library_directory: None };
         read("mpiexec", &words, place)
+    }
+
+    #[test]
+    fn help_tells_where_the_configuration_is() {
+        let Err(RequestError::Help(help)) = requested("--help") else { panic!("--help prints help") };
+        let help = help.to_string();
+        assert!(help.contains(DEFAULT_FILE) && help.contains(VARIABLE), "{help}");
     }
 
     fn request(line: &str) -> Result<Job, RequestError> {

@@ -17,11 +17,22 @@ use rkyv::bytecheck::CheckBytes;
 use rkyv::rancor;
 use rkyv::ser::allocator::ArenaHandle;
 use rkyv::util::AlignedVec;
-use std::collections::BTreeSet;
 use std::fmt::Debug;
 use std::io::Write;
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
+
+/// Every variant is among the examples: the patterns are all that there are.
+macro_rules! every_variant {
+    ($examples:ident, $($variant:pat),+ $(,)?) => {
+        for example in &$examples {
+            match example {
+                $($variant => {})+
+            }
+        }
+        $(assert!($examples.iter().any(|example| matches!(example, $variant)), "{}", stringify!($variant));)+
+    };
+}
 
 /// A job with something in every field.
 fn job() -> Job {
@@ -86,18 +97,19 @@ fn verdicts() -> Vec<Verdict> {
         Verdict::NodeLost { host: "c7".into(), seen_from: "c1".into(), reason: "timed out".into() },
         Verdict::LauncherLost { pid: 9, host: "c7".into(), exit },
     ];
-    all_there(&verdicts, 10, |verdict| match verdict {
-        Verdict::Success => 0,
-        Verdict::RankFailed { .. } => 1,
-        Verdict::Aborted { .. } => 2,
-        Verdict::NotFinalized { .. } => 3,
-        Verdict::Stuck { .. } => 4,
-        Verdict::TimedOut { .. } => 5,
-        Verdict::Interrupted { .. } => 6,
-        Verdict::NotStarted { .. } => 7,
-        Verdict::NodeLost { .. } => 8,
-        Verdict::LauncherLost { .. } => 9,
-    });
+    every_variant!(
+        verdicts,
+        Verdict::Success,
+        Verdict::RankFailed { .. },
+        Verdict::Aborted { .. },
+        Verdict::NotFinalized { .. },
+        Verdict::Stuck { .. },
+        Verdict::TimedOut { .. },
+        Verdict::Interrupted { .. },
+        Verdict::NotStarted { .. },
+        Verdict::NodeLost { .. },
+        Verdict::LauncherLost { .. }
+    );
     verdicts
 }
 
@@ -111,15 +123,16 @@ fn commands() -> Vec<Command> {
         Command::Finish,
         Command::Report { round: 5 },
     ];
-    all_there(&commands, 7, |command| match command {
-        Command::Launch(_) => 0,
-        Command::Roster(_) => 1,
-        Command::Go => 2,
-        Command::Forward(_) => 3,
-        Command::End => 4,
-        Command::Finish => 5,
-        Command::Report { .. } => 6,
-    });
+    every_variant!(
+        commands,
+        Command::Launch(_),
+        Command::Roster(_),
+        Command::Go,
+        Command::Forward(_),
+        Command::End,
+        Command::Finish,
+        Command::Report { .. }
+    );
     commands
 }
 
@@ -138,18 +151,19 @@ fn notices() -> Vec<Notice> {
         Notice::Report { round: 5, state },
     ];
     notices.extend(verdicts().into_iter().map(Notice::Over));
-    all_there(&notices, 10, |notice| match notice {
-        Notice::Remark(_) => 0,
-        Notice::Listening(_) => 1,
-        Notice::Prepared => 2,
-        Notice::Started(_) => 3,
-        Notice::Failed(_) => 4,
-        Notice::Unreachable { .. } => 5,
-        Notice::RanksGone(_) => 6,
-        Notice::Blocked => 7,
-        Notice::Report { .. } => 8,
-        Notice::Over(_) => 9,
-    });
+    every_variant!(
+        notices,
+        Notice::Remark(_),
+        Notice::Listening(_),
+        Notice::Prepared,
+        Notice::Started(_),
+        Notice::Failed(_),
+        Notice::Unreachable { .. },
+        Notice::RanksGone(_),
+        Notice::Blocked,
+        Notice::Report { .. },
+        Notice::Over(_)
+    );
     notices
 }
 
@@ -169,16 +183,17 @@ fn to_nodes() -> Vec<ToNode> {
         ToNode::OutputTaken { job, bytes: 4096 },
     ];
     messages.extend(commands().into_iter().map(|command| ToNode::Launcher { job, command }));
-    all_there(&messages, 8, |message| match message {
-        ToNode::Welcome { .. } => 0,
-        ToNode::Refused { .. } => 1,
-        ToNode::Bind { .. } => 2,
-        ToNode::View { .. } => 3,
-        ToNode::Launch(_) => 4,
-        ToNode::Launcher { .. } => 5,
-        ToNode::Input { .. } => 6,
-        ToNode::OutputTaken { .. } => 7,
-    });
+    every_variant!(
+        messages,
+        ToNode::Welcome { .. },
+        ToNode::Refused { .. },
+        ToNode::Bind { .. },
+        ToNode::View { .. },
+        ToNode::Launch(_),
+        ToNode::Launcher { .. },
+        ToNode::Input { .. },
+        ToNode::OutputTaken { .. }
+    );
     messages
 }
 
@@ -191,21 +206,15 @@ fn from_nodes() -> Vec<FromNode> {
         FromNode::InputTaken { job, bytes: 4096, closed: true },
     ];
     messages.extend(notices().into_iter().map(|notice| FromNode::Launcher { job, notice }));
-    all_there(&messages, 5, |message| match message {
-        FromNode::Hello { .. } => 0,
-        FromNode::Bound { .. } => 1,
-        FromNode::Launcher { .. } => 2,
-        FromNode::Output { .. } => 3,
-        FromNode::InputTaken { .. } => 4,
-    });
+    every_variant!(
+        messages,
+        FromNode::Hello { .. },
+        FromNode::Bound { .. },
+        FromNode::Launcher { .. },
+        FromNode::Output { .. },
+        FromNode::InputTaken { .. }
+    );
     messages
-}
-
-/// Every variant is among the examples.
-#[track_caller]
-fn all_there<T>(examples: &[T], variants: usize, number: impl Fn(&T) -> usize) {
-    let there: BTreeSet<usize> = examples.iter().map(number).collect();
-    assert!(there.into_iter().eq(0..variants));
 }
 
 /// Receives a stream through the channel of a launcher, in parts of any size.

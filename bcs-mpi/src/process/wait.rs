@@ -53,12 +53,9 @@ impl Guard {
     pub fn wait<T>(
         &mut self,
         what: &WaitingFor,
-        mut ready: impl FnMut(&mut Process) -> MpiResult<Option<T>>,
+        ready: impl FnMut(&mut Process) -> MpiResult<Option<T>>,
     ) -> MpiResult<T> {
-        if let Some(done) = ready(self)? {
-            return Ok(done);
-        }
-        self.wait_watching(None, |_| *what, |guard| ready(guard))
+        self.wait_unless_ready(None, |_| *what, ready)
     }
 
     /// Waits as [`Self::wait`] for what requests of this rank bring: the NIC wakes it.
@@ -69,12 +66,9 @@ impl Guard {
     pub fn wait_for_some<T>(
         &mut self,
         what: &WaitingFor,
-        mut ready: impl FnMut(&mut Process) -> MpiResult<Option<T>>,
+        ready: impl FnMut(&mut Process) -> MpiResult<Option<T>>,
     ) -> MpiResult<T> {
-        if let Some(done) = ready(self)? {
-            return Ok(done);
-        }
-        self.wait_watching(Some(SOME_REQUESTS), |_| *what, |guard| ready(guard))
+        self.wait_unless_ready(Some(SOME_REQUESTS), |_| *what, ready)
     }
 
     /// Waits as [`Self::wait_for_some`] until `ready`, which may let go of the lock itself, answers something.
@@ -109,13 +103,23 @@ impl Guard {
         &mut self,
         request: u32,
         (call, requests): (Primitive, usize),
+        ready: impl FnMut(&mut Process) -> MpiResult<Option<T>>,
+    ) -> MpiResult<T> {
+        let what = |port: &Port| port.waiting_for(request, call.index() as u32, requests as u32);
+        self.wait_unless_ready(Some(request), what, ready)
+    }
+
+    #[inline]
+    fn wait_unless_ready<T>(
+        &mut self,
+        request: Option<u32>,
+        what: impl Fn(&Port) -> WaitingFor,
         mut ready: impl FnMut(&mut Process) -> MpiResult<Option<T>>,
     ) -> MpiResult<T> {
         if let Some(done) = ready(self)? {
             return Ok(done);
         }
-        let what = |port: &Port| port.waiting_for(request, call.index() as u32, requests as u32);
-        self.wait_watching(Some(request), what, |guard| ready(guard))
+        self.wait_watching(request, what, |guard| ready(guard))
     }
 
     #[inline]

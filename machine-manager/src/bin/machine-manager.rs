@@ -14,9 +14,8 @@ use tracing::Level;
 #[command(name = "machine-manager", version)]
 struct Arguments {
     /// The cluster's configuration.
-    /// [default: the file that BCS_CONFIG names, or /etc/bcs-mpi/cluster.toml]
-    #[arg(long, value_name = "FILE")]
-    config: Option<PathBuf>,
+    #[arg(long, value_name = "FILE", env = VARIABLE, default_value = DEFAULT_FILE)]
+    config: PathBuf,
     /// What is logged, to the standard error: error, warn, info, debug or trace.
     /// [default: what BCS_LOG says, or info]
     #[arg(long, value_name = "LEVEL")]
@@ -43,11 +42,7 @@ fn run(arguments: Arguments) -> Result<(), Box<dyn Error>> {
     };
     // Where the journal or a file reads, colours are noise.
     tracing_subscriber::fmt().with_max_level(level).with_writer(io::stderr).with_ansi(false).init();
-    let path = arguments
-        .config
-        .or_else(|| std::env::var_os(VARIABLE).map(PathBuf::from))
-        .unwrap_or_else(|| DEFAULT_FILE.into());
-    let config = Config::read(&path)?;
+    let config = Config::read(&arguments.config)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let served = runtime.block_on(daemon::run(&config));
     // Connections that still wait for somebody are not waited for.

@@ -1,41 +1,35 @@
-//! Collectives across nodes: the BR's scheduling of them, CH and RH (paper, §4.4 and figure 4.6).
+//! Collectives across nodes: how all nodes of a communicator come to agree that they have reached one (paper, §4.4 and figure 4.6).
 //!
 //! When all local members of a communicator have reached its next collective, that goes up the tree of its nodes ([`super::gather`]), with their contributions
 //! if these are small. In the message scheduling microphase of a later slice the lead (the lowest node with members), to which all have come, says so down the same
-//! tree. A barrier is over with that; small contributions have been combined, and their result travels with it. Larger ones are moved in the microphases of their own:
+//! tree. A barrier is over with that; small contributions have been combined, and their result travels with it. Larger ones are moved in the microphases of their
+//! own ([`super::chunks`]).
 //!
-//! - **BBM**: a broadcast's root puts its bytes to all nodes of the group, a chunk a slice; a board's contributions go up the
-//!   tree of nodes and their collection comes back from the lead;
-//! - **RM**: partial results go up the tree; the lead sends the result to all, or to the root's node.
-//!
-//! Invariants: of one communicator, one collective is under way at a time on a node, and one chunk in a slice. A chunk is there before the node that sent it is
-//! done with the microphase, and the nodes have taken it when they report in the next slice: so two cells are enough, in turn.
+//! Invariants: of one communicator, one collective is under way at a time on a node, and a node is told once that all have reached it.
 //!
 //! ```text
 //!  Down   context, collective, what (kind, operation, root), 1 if the result is in the payload
 //! ```
 
 use super::board_region;
-use super::communicator::{Active, Group, Ready, Received, Stage, in_order, stamp, unwrapped};
-use super::delivery::{Deliveries, bytes_of, is_broadcast};
-use super::error::GlobalError;
-use super::gather::{Gather, Reduction, Signature};
+use super::communicator::{Active, Group, Ready, Stage, in_order, unwrapped};
+use super::contribution::{contribute, reduces, reduction, root_bytes, signature, tree_of};
+use super::delivery::{Deliveries, is_broadcast};
+use super::error::{GlobalError, mismatch};
+use super::gather::Gather;
 use super::groups::{self, Tree};
-use super::layout::{CELL_BYTES, GlobalLayout};
+use super::layout::GlobalLayout;
 use super::point_to_point::Env;
 use super::record::{Kind, Record};
-use crate::arith::reduction_tree::ReductionTree;
-use crate::arith::{Arithmetic, ElementType, ReduceOp};
 use crate::collective::{Instance, InstanceState};
-use crate::collective_helper::{CollectiveHelper, members};
+use crate::collective_helper::CollectiveHelper;
 use crate::collective_list::CollectiveList;
 use crate::descriptor::{CollectiveKind, INLINE_BYTES};
-use crate::memory::{BOARD_BYTES, Corrupt, NicMemory};
+use crate::memory::{BOARD_BYTES, NicMemory};
 use crate::microphase::Microphase;
 use crate::pool::NONE;
-use bcs_core::{Fabric, FabricError, GlobalAddress, NodeId, NodeSet};
+use bcs_core::{Fabric, NodeId};
 use std::collections::BTreeMap;
-use std::num::NonZeroU32;
 
 /// Bytes of contributions that travel with their arrival from one node to its parent at most.
 const SMALL_BYTES: usize = 8 << 10;
@@ -43,11 +37,11 @@ const SMALL_BYTES: usize = 8 << 10;
 /// All collectives across nodes, on one node.
 #[derive(Debug)]
 pub struct Collectives {
-    layout: GlobalLayout,
-    node: NodeId,
-    groups: BTreeMap<u32, Group>,
-    gathers: BTreeMap<(u32, u64), Gather>,
-    deliveries: Deliveries,
+    pub(super) layout: GlobalLayout,
+    pub(super) node: NodeId,
+    pub(super) groups: BTreeMap<u32, Group>,
+    pub(super) gathers: BTreeMap<(u32, u64), Gather>,
+    pub(super) deliveries: Deliveries,
     seen: u32,
     /// Collectives scheduled since the last look: for EMDS.
     pub scheduled: u64,
@@ -266,13 +260,14 @@ impl Collectives {
         slice: u64,
     ) -> Result<(), GlobalError> {
         let Some(group) = self.groups.get_mut(&context) else { return Ok(()) };
-        for child in group.tree.children() {
-            env.links.send(child.0, &record);
-        }
         let [_, collective, signature, has_result, ..] = record.words;
         let Some(Ready { instance: index, range, .. }) = group.ready.remove(&collective) else {
             return Ok(());
         };
+        group.told = None;
+        for child in group.tree.children() {
+            env.links.send(child.0, &record);
+        }
         self.scheduled += 1;
         self.moves += 1;
         let instance = env.memory.instance(index)?;
@@ -294,7 +289,7 @@ impl Collectives {
                 Some(bytes) => {
                     CollectiveHelper::new(env.memory, &list, env.completer).broadcast(index, instance)?;
                     self.deliveries.watch(index, instance);
-                    Stage::Sending { bytes, sent: 0, to: others(&group.nodes, self.node), chunk_slice: 0 }
+                    Stage::Sending { bytes, sent: 0, to: group.others(self.node), chunk_slice: 0 }
                 }
             };
         }
@@ -341,7 +336,7 @@ impl Collectives {
     /// A record on its way down the tree has come, in this slice: all nodes have reached a collective.
     ///
     /// # Errors
-    /// This node has not, or NIC memory is corrupt.
+    /// This node has not, or was told before; or NIC memory is corrupt.
     pub fn handle_down(
         &mut self,
         env: &mut Env<'_, '_>,
@@ -417,300 +412,73 @@ impl Collectives {
         group.told = Some(collective);
         Ok(())
     }
+}
 
-    /// Barrier-and-broadcast or reduce microphase: contributions begin their way. Then call [`Self::advance`] until it answers
-    /// that this node is done.
-    ///
-    /// # Errors
-    /// NIC memory is corrupt.
-    pub fn begin(&mut self, env: &mut Env<'_, '_>, microphase: Microphase) -> Result<(), GlobalError> {
-        for (context, group) in &mut self.groups {
-            let Some(active) = group.active.as_mut().filter(|active| active.microphase() == microphase)
-            else {
-                continue;
-            };
-            if !matches!(active.stage, Stage::Scheduled) {
-                continue;
-            }
-            let instance = env.memory.instance(active.instance)?;
-            let gather = self.gathers.entry((*context, active.collective)).or_default();
-            contribute(env.memory, self.node, gather, active.instance, instance)?;
-            active.stage = Stage::Gathering;
-        }
-        Ok(())
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::super::link::Links;
+    use super::*;
+    use crate::completer::Completer;
+    use crate::descriptor::{CollectiveDescriptor, NO_REQUEST, Payload};
+    use crate::memory::Layout;
+
+    const CONTEXT: u32 = 3;
+
+    /// The second of two nodes, one rank on each: the first is its parent in the tree of the communicator's nodes.
+    fn second_of_two() -> NicMemory {
+        let memory = NicMemory::create_private(Layout::new(1, 2, [0; 2]).unwrap(), 1, 2).unwrap();
+        (0..2).for_each(|rank| memory.set_place(rank, rank, 0));
+        memory.rank(0).unwrap().status.set_job_rank(1);
+        groups::register(&memory, CONTEXT, [0, 1]).unwrap();
+        memory
     }
 
-    /// Goes on in a microphase. True when this node has nothing more to do in it.
-    ///
-    /// # Errors
-    /// NIC memory is corrupt, a node died, or members called different collectives.
-    pub fn advance(
-        &mut self,
-        env: &mut Env<'_, '_>,
-        fabric: &mut impl Fabric,
-        microphase: Microphase,
-        slice: u64,
-    ) -> Result<bool, GlobalError> {
-        let mut done = true;
-        let contexts: Vec<u32> = self
-            .groups
-            .iter()
-            .filter(|(_, g)| g.active.as_ref().is_some_and(|a| a.microphase() == microphase))
-            .map(|(c, _)| *c)
-            .collect();
-        for context in contexts {
-            done &= self.gathered(env, context, slice)?;
-            done &= self.send_chunk(env, fabric, context, slice)?;
+    fn barrier(sequence: u32) -> CollectiveDescriptor {
+        CollectiveDescriptor {
+            kind: CollectiveKind::Barrier,
+            op: 0,
+            element: 0,
+            context: CONTEXT,
+            comm_rank: 1,
+            comm_size: 2,
+            bytes: 0,
+            agreed_bytes: 0,
+            call: 0,
+            root: 0,
+            request: NO_REQUEST,
+            payload: Payload::Inline([0; INLINE_BYTES]),
+            sequence,
+            local_index: 0,
+            local_size: 1,
         }
-        Ok(done)
     }
 
-    /// Hands on what was gathered, when all children have given theirs. False while some have not.
-    fn gathered(&mut self, env: &mut Env<'_, '_>, context: u32, slice: u64) -> Result<bool, GlobalError> {
-        let Some(group) = self.groups.get_mut(&context) else { return Ok(true) };
-        let Some(active) = group.active.as_mut() else { return Ok(true) };
-        if !matches!(active.stage, Stage::Gathering) {
-            return Ok(true);
-        }
-        let key = (context, active.collective);
-        let Some(gather) = self.gathers.get_mut(&key) else { return Ok(true) };
-        if gather.complete_children < group.tree.children().len() {
-            return Ok(false);
-        }
-        let instance = env.memory.instance(active.instance)?;
-        let kind = active.kind;
-        let reduces = reduces(instance);
-        if reduces {
-            gather.combine(&reduction(env.memory, instance)?)?;
-        }
-        if let Some(parent) = group.tree.parent() {
-            for record in
-                gather.records(context, active.collective, active.signature, env.payload_bytes, slice)
-            {
-                env.links.send(parent.0, &record);
-            }
-            self.gathers.remove(&key);
-            if kind == CollectiveKind::Reduce as u32 && instance.root_member.get() == 0 {
-                self.leave(env, context, slice)?;
-            } else {
-                active.stage = Stage::Receiving;
-            }
-            return Ok(true);
-        }
-        let (bytes, root_node) = if reduces {
-            let Some(result) = gather.take_result(tree_of(instance)?) else {
-                return Err(mismatch(self.node, self.node, context, active.collective));
-            };
-            (result, gather.root_node)
-        } else {
-            (board_region::image(&gather.take_all()), 0)
+    #[test]
+    fn a_node_that_is_told_twice_that_all_have_reached_a_collective_names_who_said_so() {
+        let memory = second_of_two();
+        let layout = GlobalLayout::new(2);
+        let mut links = Links::new(layout, 1);
+        let mut completer = Completer::new(&memory, false);
+        let mut env = Env {
+            memory: &memory,
+            completer: &mut completer,
+            links: &mut links,
+            payload_bytes: 1024,
+            fixed: false,
         };
-        self.gathers.remove(&key);
-        let everybody = others(&group.nodes, self.node);
-        let to = match root_node.checked_sub(1) {
-            Some(root) if kind == CollectiveKind::Reduce as u32 => match NodeId(root) == self.node {
-                true => NodeSet::new(),
-                false => NodeSet::single(NodeId(root)),
-            },
-            _ => everybody,
-        };
-        active.stage = Stage::Sending { bytes: bytes.clone(), sent: 0, to, chunk_slice: 0 };
-        let (index, is_reduce_away) =
-            (active.instance, kind == CollectiveKind::Reduce as u32 && instance.root_member.get() == 0);
-        if is_reduce_away {
-            self.deliveries.let_go(env, index)?
-        } else {
-            self.deliveries.deliver(env, None, index, &bytes)?
+        let mut collectives = Collectives::new(layout, 1);
+        for collective in 0..2u64 {
+            let down = Record::new(Kind::Down, 0, &[CONTEXT.into(), collective, 0, 0]);
+            CollectiveList::new(&memory).arrive(0, &barrier(collective as u32)).unwrap();
+            collectives.publish(&mut env, 1).unwrap();
+            collectives.climb(&mut env, CONTEXT, 1).unwrap();
+            collectives.handle_down(&mut env, 0, down.clone(), 2).unwrap();
+            let again = collectives.handle_down(&mut env, 0, down, 2).unwrap_err();
+            assert!(
+                matches!(again, GlobalError::Record { node: NodeId(0), what: "collective", value } if value == collective),
+                "{again}"
+            );
+            assert!(collectives.is_idle());
         }
-        Ok(true)
     }
-
-    /// Sends the next chunk, one a slice. False when the network is too busy to take it.
-    fn send_chunk(
-        &mut self,
-        env: &mut Env<'_, '_>,
-        fabric: &mut impl Fabric,
-        context: u32,
-        slice: u64,
-    ) -> Result<bool, GlobalError> {
-        let Some(group) = self.groups.get_mut(&context) else { return Ok(true) };
-        let Some(active) = group.active.as_mut() else { return Ok(true) };
-        let (collective, signature) = (active.collective, active.signature);
-        let Stage::Sending { bytes, sent, to, chunk_slice } = &mut active.stage else { return Ok(true) };
-        if *chunk_slice == slice && *sent < bytes.len() {
-            return Ok(true);
-        }
-        if !to.is_empty() && *chunk_slice != slice {
-            let chunk = &bytes[*sent..bytes.len().min(*sent + self.layout.data_bytes as usize)];
-            let words = [
-                stamp(context, collective),
-                bytes.len() as u64,
-                *sent as u64,
-                chunk.len() as u64,
-                signature,
-                0,
-            ];
-            let mut cell = Vec::with_capacity(CELL_BYTES as usize + chunk.len());
-            words.iter().for_each(|word| cell.extend_from_slice(&word.to_le_bytes()));
-            cell.extend_from_slice(chunk);
-            match env.links.put(
-                fabric,
-                &cell,
-                to,
-                self.layout.cell(context, *sent as u64 / self.layout.data_bytes),
-            ) {
-                Ok(()) => {}
-                Err(FabricError::Busy { .. }) => return Ok(false),
-                Err(error) => return Err(error.into()),
-            }
-            *sent += chunk.len();
-            *chunk_slice = slice;
-        }
-        if to.is_empty() || *sent == bytes.len() {
-            group.complete(slice);
-        }
-        Ok(true)
-    }
-
-    /// Takes a chunk that was put into the group's cell; of a collective that this node has told of it may come before the word that all have reached it.
-    fn receive(
-        &mut self,
-        env: &mut Env<'_, '_>,
-        fabric: &impl Fabric,
-        context: u32,
-        slice: u64,
-    ) -> Result<(), GlobalError> {
-        let Some(group) = self.groups.get_mut(&context) else { return Ok(()) };
-        let collective = match &group.active {
-            Some(active) if matches!(active.stage, Stage::Receiving) => active.collective,
-            Some(_) => return Ok(()),
-            None => match group.told.filter(|told| group.ready.contains_key(told)) {
-                Some(told) => told,
-                None => return Ok(()),
-            },
-        };
-        let so_far = group.received.as_ref().map_or(0, |received| received.bytes.len() as u64);
-        let cell = self.layout.cell(context, so_far / self.layout.data_bytes);
-        let mut header = [0; CELL_BYTES as usize];
-        fabric.read(cell, &mut header)?;
-        let mut words = [0; 6];
-        for (word, bytes) in words.iter_mut().zip(header.as_chunks::<8>().0) {
-            *word = u64::from_le_bytes(*bytes);
-        }
-        let [found, total, offset, length, signature, _] = words;
-        if found == stamp(context, collective) && offset == so_far && (so_far < total || so_far == 0) {
-            let received = group.received.get_or_insert(Received { bytes: Vec::new(), total, signature });
-            let fits = offset.checked_add(length).is_some_and(|end| end <= total);
-            if !fits
-                || length > self.layout.data_bytes
-                || (received.total, received.signature) != (total, signature)
-            {
-                return Err(mismatch(self.node, self.node, context, collective));
-            }
-            self.moves += 1;
-            received.bytes.resize((offset + length) as usize, 0);
-            fabric.read(GlobalAddress(cell.0 + CELL_BYTES), &mut received.bytes[offset as usize..])?;
-        }
-        let Some(active) = &group.active else { return Ok(()) };
-        let is_complete = |received: &mut Received| received.bytes.len() as u64 == received.total;
-        let Some(received) = group.received.take_if(is_complete) else { return Ok(()) };
-        if received.signature != active.signature {
-            return Err(mismatch(self.node, self.node, context, collective));
-        }
-        let index = active.instance;
-        let range = group.range.take();
-        group.complete(slice);
-        self.deliveries.deliver(env, range, index, &received.bytes)
-    }
-
-    /// A reduction whose root is elsewhere has taken this node's contributions.
-    fn leave(&mut self, env: &mut Env<'_, '_>, context: u32, slice: u64) -> Result<(), GlobalError> {
-        let Some(group) = self.groups.get_mut(&context) else { return Ok(()) };
-        let Some(active) = &group.active else { return Ok(()) };
-        let index = active.instance;
-        group.complete(slice);
-        self.deliveries.let_go(env, index)
-    }
-}
-
-fn others(nodes: &NodeSet, here: NodeId) -> NodeSet {
-    nodes.difference(&NodeSet::single(here))
-}
-
-fn mismatch(here: NodeId, there: NodeId, context: u32, sequence: u64) -> GlobalError {
-    GlobalError::Mismatch { here, there, context, sequence }
-}
-
-/// What a collective is, so that two nodes can tell whether they mean the same: kind, operation and element type, root.
-fn signature(instance: &Instance) -> Signature {
-    let kind = instance.kind.get();
-    let is_rooted = is_broadcast(instance) || kind == CollectiveKind::Reduce as u32;
-    let root = if is_rooted { instance.root.get() } else { 0 };
-    kind as u64 | (instance.operation.get() as u64 & 0xff_ffff) << 8 | (root as u64) << 32
-}
-
-/// Whether contributions are combined.
-fn reduces(instance: &Instance) -> bool {
-    let kind = instance.kind.get();
-    kind == CollectiveKind::Reduce as u32 || kind == CollectiveKind::Allreduce as u32
-}
-
-/// The bytes of a broadcast's root, if it is one of this node's members.
-fn root_bytes(memory: &NicMemory, index: u32, instance: &Instance) -> Result<Option<Vec<u8>>, GlobalError> {
-    let Some(root) = instance.root_member.get().checked_sub(1) else { return Ok(None) };
-    let member = members(memory, index, instance)?.get(root as usize).ok_or(Corrupt {
-        what: "root of a broadcast",
-        value: root as u64,
-        limit: instance.expected.get() as u64,
-    })?;
-    bytes_of(memory, member).map(Some)
-}
-
-/// Adds what this node's members give to a collective.
-fn contribute(
-    memory: &NicMemory,
-    node: NodeId,
-    gather: &mut Gather,
-    index: u32,
-    instance: &Instance,
-) -> Result<(), GlobalError> {
-    if instance.root_member.get() != 0 {
-        gather.root_node = node.0 + 1;
-    }
-    if instance.kind.get() == CollectiveKind::Barrier as u32 {
-        return Ok(());
-    }
-    if is_broadcast(instance) {
-        if let Some(bytes) = root_bytes(memory, index, instance)? {
-            gather.add(instance.root.get(), 0, bytes);
-        }
-        return Ok(());
-    }
-    let tree = tree_of(instance)?;
-    for member in members(memory, index, instance)? {
-        let rank = member.comm_rank.get();
-        let size = if reduces(instance) { tree.leaf(rank).map_or(0, |leaf| leaf.log2_size()) } else { 0 };
-        gather.add(rank, size, bytes_of(memory, member)?);
-    }
-    Ok(())
-}
-
-fn tree_of(instance: &Instance) -> Result<ReductionTree, Corrupt> {
-    let ranks = NonZeroU32::new(instance.comm_size.get());
-    Ok(ReductionTree::new(ranks.ok_or(Corrupt { what: "size of a communicator", value: 0, limit: 0 })?))
-}
-
-fn reduction(memory: &NicMemory, instance: &Instance) -> Result<Reduction, Corrupt> {
-    let operation = instance.operation.get();
-    let corrupt = |what| Corrupt { what, value: operation as u64, limit: 0 };
-    Ok(Reduction {
-        tree: tree_of(instance)?,
-        op: ReduceOp::try_from(operation as u8).map_err(|_| corrupt("reduction"))?,
-        element: ElementType::try_from((operation >> 8) as u8).map_err(|_| corrupt("element type"))?,
-        arithmetic: if memory.header().arithmetic.get() == 1 {
-            Arithmetic::SoftFloat
-        } else {
-            Arithmetic::Native
-        },
-    })
 }

@@ -7,7 +7,7 @@ use super::groups::Tree;
 use super::layout::CONTEXTS;
 use crate::descriptor::CollectiveKind;
 use crate::microphase::Microphase;
-use bcs_core::NodeSet;
+use bcs_core::{NodeId, NodeSet};
 use std::collections::BTreeMap;
 
 /// A collective under way on this node.
@@ -42,7 +42,7 @@ pub struct Group {
     /// Collectives that all local members have reached, by number.
     pub ready: BTreeMap<u64, Ready>,
     pub last: u64,
-    /// The collective of which this node has told its parent.
+    /// The collective of which this node has told its parent, until it is told that all have reached it.
     pub told: Option<u64>,
     pub active: Option<Active>,
     /// What has come of the large bytes of the collective that is told or active.
@@ -85,6 +85,11 @@ impl Group {
             range: None,
             completed: 0,
         }
+    }
+
+    /// All its nodes but this one.
+    pub fn others(&self, here: NodeId) -> NodeSet {
+        self.nodes.difference(&NodeSet::single(here))
     }
 
     /// Its collective is over here.

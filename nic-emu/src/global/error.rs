@@ -65,6 +65,11 @@ pub enum GlobalError {
     },
 }
 
+/// Members of `here` and `there` called different collectives.
+pub fn mismatch(here: NodeId, there: NodeId, context: u32, sequence: u64) -> GlobalError {
+    GlobalError::Mismatch { here, there, context, sequence }
+}
+
 impl From<Corrupt> for GlobalError {
     fn from(corrupt: Corrupt) -> Self {
         GlobalError::Slice(SliceError::Corrupt(corrupt))

@@ -28,12 +28,17 @@
 //! | `strobe_tree` | SR: microstrobes go down, reports come up, bells |
 //! | `point_to_point` | BS, BR, DH |
 //! | `gather` | arrivals, contributions and partial results on their way up |
-//! | `collectives`, `communicator`, `delivery`, `board_region` | CH, RH |
+//! | `collectives`, `communicator` | how a communicator's nodes agree that all have reached a collective |
+//! | `contribution` | what a node's members give to it |
+//! | `chunks` | CH, RH: large bytes of collectives |
+//! | `delivery`, `board_region` | what a collective brings a node's members |
 //! | `rank_memory` | the bytes of this node's ranks |
 
 mod board_region;
+mod chunks;
 mod collectives;
 mod communicator;
+mod contribution;
 mod delivery;
 mod error;
 mod gather;

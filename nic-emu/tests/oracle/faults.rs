@@ -9,7 +9,7 @@ use crate::program::{Program, Shape};
 use crate::random::Random;
 use crate::run::Run;
 use bcs_core::fabric::sim::NetworkModel;
-use bcs_core::{Fabric, NodeId, NodeSet};
+use bcs_core::{Fabric, GlobalAddress, NodeId, NodeSet};
 use nic_emu::descriptor::CollectiveKind;
 use nic_emu::global::GlobalLayout;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -162,34 +162,33 @@ impl Scenario {
         for comm in &run.program.comms {
             let nodes: NodeSet = comm.members.iter().map(|&rank| NodeId(shape.places[rank])).collect();
             for chunk in 0..2 {
-                let cells: Vec<[u64; 6]> = nodes
-                    .intersection(survivors)
-                    .iter()
-                    .map(|node| {
-                        let mut bytes = [0; 48];
-                        cluster
-                            .sim
-                            .fabric(node)
-                            .read(layout.cell(comm.context + 1, chunk), &mut bytes)
-                            .unwrap();
-                        let mut words = [0; 6];
-                        for (word, bytes) in words.iter_mut().zip(bytes.as_chunks::<8>().0) {
-                            *word = u64::from_le_bytes(*bytes);
-                        }
-                        words
-                    })
-                    .collect();
-                // Which collective, and where in its bytes. Its sender has no need of it, and the result of a reduction may be for one node.
+                let at = layout.cell(comm.context + 1, chunk);
+                let left = nodes.intersection(survivors);
+                let cells: Vec<[u64; 6]> = left.iter().map(|node| read_cell(cluster, node, at)).collect();
+                // Which collective, and where in its bytes.
                 let newest = cells.iter().max_by_key(|[stamp, _, offset, ..]| (*stamp, *offset));
+                // The result of a reduction may be for one node.
                 let Some(newest) = newest.filter(|words| words[4] as u8 != CollectiveKind::Reduce as u8)
                 else {
                     continue;
                 };
+                // Its sender has no need of it.
                 let without = cells.iter().filter(|cell| *cell != newest).count();
                 assert!(without <= 1, "the last chunk is on {nodes} only in part: {cells:x?}");
             }
         }
     }
+}
+
+/// The words that stand in a cell of a node.
+fn read_cell(cluster: &Cluster, node: NodeId, at: GlobalAddress) -> [u64; 6] {
+    let mut bytes = [0; 48];
+    cluster.sim.fabric(node).read(at, &mut bytes).unwrap();
+    let mut words = [0; 6];
+    for (word, bytes) in words.iter_mut().zip(bytes.as_chunks::<8>().0) {
+        *word = u64::from_le_bytes(*bytes);
+    }
+    words
 }
 
 fn run_all(first: u64) {

@@ -1,0 +1,200 @@
+//! What the ranks of a node do, and what its NIC has pending: read from NIC memory, and from several nodes put together.
+
+use crate::buffer_sender::BufferSender;
+use crate::memory::{Corrupt, NicMemory};
+use crate::pool::NONE;
+use crate::queue::MatchQueues;
+use crate::status::{Activity, Phase, WaitingFor};
+use crate::sync::{Ordering, fence};
+use crate::transfer::MOVING;
+
+/// What one rank does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, rkyv::Archive, rkyv::Serialize, rkyv::Deserialize)]
+pub struct RankState {
+    /// Its rank in the job.
+    pub rank: u32,
+    /// Where it is in its life.
+    pub phase: Phase,
+    /// Whether it computes or waits.
+    pub activity: Activity,
+    /// For what, if it waits.
+    pub waits_for: WaitingFor,
+    pub(super) waits: u32,
+    pub(super) polls: u32,
+    pub(super) asleep: bool,
+    pub(super) concurrent: bool,
+}
+
+impl RankState {
+    fn is_in_mpi(&self) -> bool {
+        self.phase == Phase::Attached
+    }
+
+    pub(super) fn waits_in_mpi(&self) -> bool {
+        self.is_in_mpi() && self.activity != Activity::Computing
+    }
+}
+
+/// What all ranks of a node do, and what the NIC has pending.
+#[derive(Clone, Debug, PartialEq, Eq, rkyv::Archive, rkyv::Serialize, rkyv::Deserialize)]
+pub struct JobState {
+    /// The ranks.
+    pub ranks: Vec<RankState>,
+    /// The last slice.
+    pub slice: u64,
+    /// Posted receives without a message.
+    pub posted: u32,
+    /// Messages without a receive.
+    pub unexpected: u32,
+    /// Bytes are being moved, or descriptors wait for a slice, or something is under way between this node and others.
+    pub under_way: bool,
+    /// How far the node is in the global slices of a job on several nodes; all 0 on one node.
+    pub global: GlobalState,
+}
+
+/// How far a node is in the global slices (`crate::global`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, rkyv::Archive, rkyv::Serialize, rkyv::Deserialize)]
+pub struct GlobalState {
+    /// The last global slice that the node has taken part in.
+    pub slice: u64,
+    /// Records that the node has sent to others, since the start.
+    pub sent: u64,
+    /// Records of others that the node has taken, since the start.
+    pub taken: u64,
+    /// Changes with everything that the node sends, takes, schedules and completes.
+    pub moves: u64,
+    /// Whether slices begin by the clock, also when nothing happens.
+    pub fixed: bool,
+}
+
+impl JobState {
+    /// Reads it. Without the token: while ranks run, it is a picture of moments close to each other.
+    pub fn read(memory: &NicMemory) -> Self {
+        let header = memory.header();
+        let (global, global_under_way) = read_global(memory);
+        let ranks = (0..memory.layout().local_ranks)
+            .filter_map(|i| memory.rank(i).ok())
+            .map(|block| RankState {
+                rank: block.status.job_rank(),
+                phase: block.status.phase(),
+                activity: block.status.activity(),
+                waits_for: block.status.waiting_for(),
+                waits: block.status.waits(),
+                polls: block.status.polls(),
+                // One that has only announced it has still to look.
+                asleep: block.status.activity() == Activity::Sleeping && block.status.sleep.peek() != 0,
+                concurrent: block.status.is_concurrent(),
+            })
+            .collect();
+        Self {
+            ranks,
+            slice: memory.control().slice.get(),
+            posted: waiting(memory, |queues| queues.posted.count(memory)),
+            unexpected: waiting(memory, |queues| queues.unexpected.count(memory)),
+            under_way: global_under_way
+                || BufferSender::has_work(memory)
+                || transfers_move(memory)
+                || header.slice.held_first.get() != NONE,
+            global,
+        }
+    }
+
+    /// True when all ranks in MPI wait, at least one does, and nothing is under way. A rank whose threads call MPI at the
+    /// same time is never known to wait: another thread of it may compute.
+    pub(super) fn is_quiet(&self) -> bool {
+        self.is_quiet_or_over() && self.ranks.iter().any(RankState::waits_in_mpi)
+    }
+
+    /// The same for a node of several, of which all ranks may have ended.
+    pub(super) fn is_quiet_or_over(&self) -> bool {
+        let live = |rank: &RankState| !matches!(rank.phase, Phase::Finalized | Phase::Exited);
+        !self.under_way && self.ranks.iter().filter(|r| live(r)).all(|r| r.waits_in_mpi() && !r.concurrent)
+    }
+
+    /// True when nothing has changed since an earlier state, and every rank that waits has looked `looks` times or sleeps. Fixed slices go on when
+    /// nothing happens.
+    pub(super) fn is_as_before(&self, before: &Self, fixed: bool, looks: u32) -> bool {
+        (fixed || before.slice == self.slice)
+            && before.posted == self.posted
+            && before.unexpected == self.unexpected
+            && before.global.moves == self.global.moves
+            && before.ranks.len() == self.ranks.len()
+            && before.ranks.iter().zip(&self.ranks).all(|(then, now)| {
+                let looked = now.polls.wrapping_sub(then.polls) >= looks || then.asleep && now.asleep;
+                then.rank == now.rank
+                    && then.phase == now.phase
+                    && then.waits == now.waits
+                    && (!now.waits_in_mpi() || looked)
+            })
+    }
+}
+
+/// How far this node is between nodes, and whether anything of it is under way there.
+fn read_global(memory: &NicMemory) -> (GlobalState, bool) {
+    if memory.node().1 <= 1 {
+        return (GlobalState::default(), false);
+    }
+    let remote = &memory.header().remote;
+    let rest = remote.rest.get();
+    fence(Ordering::Acquire);
+    let (moves, sent, taken) = (remote.moves.get(), remote.sent.get(), remote.taken.get());
+    // What a local slice has left for the global ones, and the driver has not seen.
+    let left = remote.outbound.get() != 0
+        || !remote.matches.is_empty()
+        || remote.arrived.get() != remote.published.get();
+    fence(Ordering::Acquire);
+    let under_way = left || rest == 0 || remote.rest.get() != rest;
+    let fixed = memory.header().slice_period_ns.get() != 0;
+    (GlobalState { slice: rest.saturating_sub(1), sent, taken, moves, fixed }, under_way)
+}
+
+/// Entries of all ranks' queues. Read while they may change, a count is a hint, and a list that changes under the reader counts
+/// as none.
+fn waiting(memory: &NicMemory, count: impl Fn(&MatchQueues) -> Result<u32, Corrupt>) -> u32 {
+    (0..memory.layout().local_ranks)
+        .filter_map(|i| memory.rank(i).ok())
+        .map(|block| count(&block.queues).unwrap_or(0))
+        .sum()
+}
+
+fn transfers_move(memory: &NicMemory) -> bool {
+    let mut at = memory.header().pools.active_transfers[0].get();
+    let mut seen = 0;
+    while at != NONE && seen <= crate::memory::TRANSFERS {
+        let Ok(transfer) = memory.transfer(at - 1) else { return true };
+        if transfer.finished.load(Ordering::Acquire) == MOVING {
+            return true;
+        }
+        at = transfer.next.get();
+        seen += 1;
+    }
+    false
+}
+
+/// One state of a job from those of its nodes, whatever these say: launchers run as the job's user. Its slice is the global one, where there are several.
+pub fn merge(states: &[JobState]) -> JobState {
+    let mut ranks: Vec<RankState> = states.iter().flat_map(|state| state.ranks.iter().copied()).collect();
+    ranks.sort_by_key(|rank| rank.rank);
+    let global = GlobalState {
+        slice: states.iter().map(|state| state.global.slice).max().unwrap_or_default(),
+        sent: sum(states, |global| global.sent),
+        taken: sum(states, |global| global.taken),
+        moves: sum(states, |global| global.moves),
+        fixed: states.iter().any(|state| state.global.fixed),
+    };
+    JobState {
+        ranks,
+        slice: match states {
+            [one] => one.slice,
+            _ => global.slice,
+        },
+        posted: states.iter().fold(0, |sum, state| sum.saturating_add(state.posted)),
+        unexpected: states.iter().fold(0, |sum, state| sum.saturating_add(state.unexpected)),
+        under_way: states.iter().any(|state| state.under_way),
+        global,
+    }
+}
+
+fn sum(states: &[JobState], of: impl Fn(&GlobalState) -> u64) -> u64 {
+    states.iter().fold(0, |sum, state| sum.wrapping_add(of(&state.global)))
+}
