@@ -172,6 +172,7 @@ fn main() {
         slice: SliceLength::Elastic,
         arithmetic: Arithmetic::Native,
         cross_memory: true,
+        context_slots: nic_emu::contexts::SLOTS,
         emds: None,
         nic_core: None,
     };

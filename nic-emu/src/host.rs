@@ -9,7 +9,6 @@ use crate::hang::{HangReport, JobState};
 use crate::memory::{Layout, MapError, NicMemory};
 use crate::nic_thread::{Finding, Network, NicThread};
 use crate::status::Phase;
-use crate::sync::Ordering;
 use crate::wake_pipe::WakePipe;
 use bcs_core::{Driven, JobId, NodeId, Placement, Rank, SliceIndex, SliceLength};
 use mds::{EmdsConfig, EmdsRing, GlobalRecord, LocalRecord};
@@ -32,6 +31,8 @@ pub struct NicConfig {
     pub arithmetic: Arithmetic,
     /// Whether cross-memory attach may be used.
     pub cross_memory: bool,
+    /// Communicators that may span nodes at the same time, [`crate::contexts::SLOTS`] at most.
+    pub context_slots: u32,
     /// What EMDS records; nothing when none.
     pub emds: Option<EmdsConfig>,
     /// A core to give to the NIC thread for good.
@@ -104,9 +105,7 @@ impl NicHost {
         header.arithmetic.set((config.arithmetic == Arithmetic::SoftFloat) as u32);
         header.cross_memory.set(config.cross_memory as u32);
         header.cores.set(std::thread::available_parallelism().map_or(1, |n| n.get() as u32));
-        // Contexts are even, and nodes take turns, so that those that different nodes take are different.
-        let first_context = crate::memory::FIRST_FREE_CONTEXT + 2 * config.node.0;
-        header.next_context.0.store(first_context, Ordering::Relaxed);
+        header.context_slots.set(config.context_slots);
         for (local_index, rank) in (0..).zip(here) {
             let block = memory.rank(local_index).map_err(|_| {
                 MapError::Layout(crate::memory::LayoutError::Ranks {

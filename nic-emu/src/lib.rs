@@ -38,6 +38,8 @@ pub mod collective_list;
 #[cfg(not(loom))]
 pub mod completer;
 #[cfg(not(loom))]
+pub mod contexts;
+#[cfg(not(loom))]
 pub mod crowd;
 #[cfg(not(loom))]
 pub mod descriptor;

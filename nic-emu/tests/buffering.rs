@@ -23,6 +23,7 @@ fn ports(slice: SliceLength) -> (Arc<NicMemory>, Port, Port) {
         slice,
         arithmetic: Arithmetic::Native,
         cross_memory: false,
+        context_slots: nic_emu::contexts::SLOTS,
         emds: None,
         nic_core: None,
     };

@@ -46,6 +46,7 @@ impl JobNic {
             slice: job.nic.slice,
             arithmetic: job.nic.arithmetic,
             cross_memory: job.nic.cross_memory && cross_memory_refusal.is_none(),
+            context_slots: nic_emu::contexts::SLOTS,
             emds: job.recording.slices.clone().filter(|emds| emds.nodes.contains(node.0)),
             nic_core: job.nic.core,
         };

@@ -1,7 +1,7 @@
 //! The same programs as jobs on several nodes, all of them this machine: real NICs over a real network.
 
-use crate::holds;
 use crate::launcher::Job;
+use crate::{holds, holds_as_told};
 use bcs_core::SliceLength;
 use std::time::Duration;
 
@@ -35,6 +35,14 @@ fn communicators_span_nodes() {
     holds_on("sessions", 3, 3);
     holds_on("intercommunicators", 3, 2);
     holds_on("blocked_threads", 3, 2);
+}
+
+#[test]
+fn communicators_are_freed_and_made_again_as_often_as_a_program_likes() {
+    // The sixty-four numbers that there are at a time go round again and again.
+    let job = |ranks, nodes| Job { nodes, context_slots: 64, ..Job::of(ranks) };
+    holds_as_told("contexts", &job(2, 2), &["600", "64"]);
+    holds_as_told("contexts", &job(5, 3), &["200", "64"]);
 }
 
 #[test]

@@ -6,6 +6,7 @@
 use bcs_core::fabric::quic::{Member, NetworkId, QuicOptions, QuicPort};
 use bcs_core::{Driven, EventTable, JobId, MappedMemory, NodeId, Placement, Rank, SliceLength, credentials};
 use nic_emu::arith::Arithmetic;
+use nic_emu::contexts::SLOTS;
 use nic_emu::global::GlobalLayout;
 use nic_emu::global::layout::EVENTS;
 use nic_emu::host::{NicConfig, NicHost, RankPhase};
@@ -24,6 +25,8 @@ pub struct Job {
     pub nodes: u32,
     pub slice: SliceLength,
     pub cross_memory: bool,
+    /// Communicators that may span nodes at the same time.
+    pub context_slots: u32,
     pub environment: Vec<(String, String)>,
     pub limit: Duration,
     /// Standard output and standard error go to the launcher's instead of being kept.
@@ -37,6 +40,7 @@ impl Job {
             nodes: 1,
             slice: SliceLength::Elastic,
             cross_memory: true,
+            context_slots: SLOTS,
             environment: Vec::new(),
             limit: Duration::from_secs(60),
             inherit: false,
@@ -152,6 +156,7 @@ fn host(job: &Job, placement: &Placement, node: NodeId) -> NicHost {
         slice: job.slice,
         arithmetic: Arithmetic::Native,
         cross_memory: job.cross_memory,
+        context_slots: job.context_slots,
         emds: None,
         nic_core: None,
     };

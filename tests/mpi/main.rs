@@ -17,7 +17,12 @@ use std::time::Duration;
 
 /// Runs a program that checks itself, and says what went wrong.
 fn holds(name: &str, job: &Job) {
-    let ended = launch(job, &programs::compiled(name), &[] as &[&str]);
+    holds_as_told(name, job, &[]);
+}
+
+/// The same with arguments.
+fn holds_as_told(name: &str, job: &Job, arguments: &[&str]) {
+    let ended = launch(job, &programs::compiled(name), arguments);
     assert!(ended.is_well(), "{name} with {} ranks: {ended:#?}", job.ranks);
 }
 
@@ -31,6 +36,12 @@ fn every_send_mode_brings_every_size_byte_for_byte() {
     holds("send_modes", &Job { cross_memory: false, ..Job::of(2) });
     let slice = SliceLength::Fixed(Duration::from_micros(200));
     holds("send_modes", &Job { slice, ..Job::of(2) });
+}
+
+#[test]
+fn communicators_are_made_and_freed_as_often_as_a_program_likes() {
+    holds_as_told("contexts", &Job::of(2), &["70000"]);
+    holds_as_told("contexts", &Job::of(3), &["1000"]);
 }
 
 #[test]

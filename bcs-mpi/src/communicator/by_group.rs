@@ -4,7 +4,7 @@
 //! The group's first member takes a context and tells the others, in messages that no program can receive: in the parent's context for collectives, or in one that
 //! is no communicator's.
 
-use super::create::{make, store, subgroup, take_contexts};
+use super::create::{make, store, subgroup, take_context, taken};
 use super::hints::Hints;
 use super::leaders::Assembly;
 use crate::constants::*;
@@ -24,15 +24,15 @@ pub(super) const NO_PARENT: u32 = u32::MAX - 3;
 /// The same between the leaders of two groups.
 pub(super) const BETWEEN_GROUPS: u32 = u32::MAX - 5;
 
-/// The context that the group's first member takes for it. This process is a member.
-fn told(process: &mut Guard, party: Party, names: Group) -> MpiResult<u32> {
+/// The context that the group's first member takes for it, in which members have these names. This process is a member.
+fn told(process: &mut Guard, party: Party, names: Group, group: &Group) -> MpiResult<u32> {
     let leads = names.job_rank(0) == party.rank;
-    let word = if leads { take_contexts(process, 1)?.to_ne_bytes().into() } else { Vec::new() };
+    let word = if leads { take_context(process, group)?.to_ne_bytes().into() } else { Vec::new() };
     let what = party.waiting();
     let assembly = Assembly { party, names, leader: 0 };
     let told = drive(process, &what, assembly.tell(word))?;
     let not_told = |_| MpiError::new(Problem::Nic("a group was told no context".into()));
-    told.as_slice().try_into().map(u32::from_ne_bytes).map_err(not_told)
+    taken(told.as_slice().try_into().map(u32::from_ne_bytes).map_err(not_told)?)
 }
 
 /// MPI_Comm_create_group: only the group's members call it.
@@ -54,7 +54,7 @@ pub fn create_group(comm: MPI_Comm, group: MPI_Group, tag: c_int) -> MpiResult<M
     let names = Group::of(group.ranks().into_iter().filter_map(|rank| parent.group.member(rank)).collect());
     let way = (parent.context + 1, tag);
     let party = Party::loose(Primitive::CommCreateGroup, way, parent.rank, parent.group.clone());
-    let context = told(&mut process, party, names)?;
+    let context = told(&mut process, party, names, &group)?;
     let new = make(&process, comm, group, context)?;
     store(&mut process, new)
 }
@@ -113,7 +113,7 @@ pub fn create_from_group(
     let call = Primitive::CommCreateFromGroup;
     let way = (NO_PARENT, tag_of(call, stringtag, &[&group]));
     let all = Group::Range { first: 0, size: process.place.size };
-    let context = told(&mut process, Party::loose(call, way, own, all), group.clone())?;
+    let context = told(&mut process, Party::loose(call, way, own, all), group.clone(), &group)?;
     let mut new = make(&process, MPI_COMM_SELF, group, context)?;
     if let Some(new) = &mut new {
         (new.error_handler, new.error_handler_was_set, new.hints) = (errhandler, true, hints);

@@ -1,9 +1,10 @@
 //! Making and freeing communicators: dup, create (MPI-5.0, §7.4).
 //!
-//! Contexts are agreed on over the parent, in one meeting.
+//! Who is first among the members of a new communicator takes its context (`nic_emu::contexts`) and tells it in a meeting over the parent; of a duplicate the members
+//! do so in turn. When members free a communicator that spans nodes they leave it on the NIC, and once all have, its context comes back.
 
 use super::hints::Hints;
-use super::meeting::agree;
+use super::meeting::{Arrival, agree, arrive, gather_all};
 use super::{Communicator, inter};
 use crate::attributes::{self, Attributes};
 use crate::collective::forms::Call;
@@ -18,32 +19,61 @@ use crate::topology::Topology;
 use crate::topology::neighbours::Neighbours;
 use crate::topology::wiring::Wiring;
 use mds::Primitive;
+use nic_emu::contexts::{self, Reach};
+use nic_emu::descriptor::CollectiveKind;
 use nic_emu::global::groups;
 use nic_emu::memory::NicMemory;
 use nic_emu::port::PortError;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
-/// Takes contexts for `count` communicators, and answers the first; [`nth_context`] tells the others. Nodes of a job take turns: those that different nodes
-/// take are different.
-pub(super) fn take_contexts(process: &mut Process, count: u32) -> MpiResult<u32> {
-    let memory = process.port.memory();
-    let next = &memory.header().next_context.0;
-    let first = next.fetch_add(nth_context(process, 0, count), Ordering::Relaxed);
-    if first > u32::MAX - (1 << 28) {
-        let text = "the job has made two billion communicators, which is all that it can tell apart";
-        return Err(MpiError::new(Problem::Exhausted(text.into())));
-    }
-    Ok(first)
-}
-
-/// In place of a context that is not known yet.
+/// In place of a context that is not known yet, or that nobody could take.
 pub(super) const NO_CONTEXT: u32 = 0;
 
-/// Of contexts that were taken together, from `first` on, the one with this number.
-pub(super) fn nth_context(process: &Process, first: u32, number: u32) -> u32 {
-    let (_, nodes) = process.port.memory().node();
-    first + 2 * nodes * number
+/// Takes a context for a communicator of this group, none if there is no more: who has taken one tells the other members, also that.
+pub(super) fn take_context(process: &Process, group: &Group) -> MpiResult<u32> {
+    let memory = process.port.memory();
+    let here = memory.node().0;
+    let mut reach = Reach::Here;
+    for rank in group.ranks() {
+        if memory.place(rank).map_err(PortError::from)?.0 != here {
+            reach = Reach::Nodes;
+            break;
+        }
+    }
+    Ok(contexts::take(memory, reach).unwrap_or(NO_CONTEXT))
+}
+
+/// A context that was taken and told.
+///
+/// # Errors
+/// There was none.
+pub(super) fn taken(context: u32) -> MpiResult<u32> {
+    if context != NO_CONTEXT {
+        return Ok(context);
+    }
+    Err(MpiError::new(Problem::NoContext))
+}
+
+/// The context of a new communicator: where all members of the parent are in it one of them takes it, else the first of its own members. All members of the parent call it at once, for communicators
+/// that have no member in common.
+pub(super) fn context_of(
+    process: &mut Guard,
+    call: Primitive,
+    comm: MPI_Comm,
+    group: &Group,
+) -> MpiResult<u32> {
+    if group.size() == process.communicator(comm)?.size {
+        return taken(agree(process, call, comm, |process| take_context(process, group))?);
+    }
+    let is_first = group.size() > 0 && group.job_rank(0) == process.place.rank;
+    let own = if is_first { take_context(process, group)? } else { NO_CONTEXT };
+    let told = gather_all(process, call, comm, own.to_ne_bytes())?;
+    if group.size() == 0 {
+        return Ok(NO_CONTEXT);
+    }
+    let first = process.communicator(comm)?.group.member(group.job_rank(0));
+    let told = first.and_then(|first| told.get(first as usize)).copied().unwrap_or_default();
+    taken(u32::from_ne_bytes(told))
 }
 
 /// What a new communicator has beside its group and its parent's error handler.
@@ -76,7 +106,7 @@ pub(super) fn register_nodes(
     here: u16,
     context: u32,
 ) -> Result<(), PortError> {
-    if (here as u32) < group.size() {
+    if (here as u32) < group.size() && contexts::has_slot(memory, context) {
         groups::register(memory, context + 1, group.ranks())?;
     }
     Ok(())
@@ -143,21 +173,19 @@ pub(super) fn make(
     }))
 }
 
-/// A communicator of part of another's members. All of them call it at once; `parts` says how many communicators they make together, and
-/// which of them this process's is.
+/// A communicator of part of another's members. All of them call it at once, for communicators that have no member in common.
 ///
 /// # Errors
-/// No such communicator, or the NIC fails.
+/// No such communicator, no context, or the NIC fails.
 pub(crate) fn with_topology(
     process: &mut Guard,
     call: Primitive,
     comm: MPI_Comm,
-    parts: (u32, u32),
     group: Group,
     kin: Kin,
 ) -> MpiResult<MPI_Comm> {
-    let first = agree(process, call, comm, |process| take_contexts(process, parts.0))?;
-    let mut new = make(process, comm, group, nth_context(process, first, parts.1))?;
+    let context = context_of(process, call, comm, &group)?;
+    let mut new = make(process, comm, group, context)?;
     if let Some(new) = &mut new {
         new.take_in(kin);
     }
@@ -191,7 +219,7 @@ pub fn dup(call: Primitive, comm: MPI_Comm, info: MPI_Info) -> MpiResult<MPI_Com
         return inter::dup(&mut process, call, comm, kin);
     }
     let group = communicator.group.clone();
-    with_topology(&mut process, call, comm, (1, 0), group, kin)
+    with_topology(&mut process, call, comm, group, kin)
 }
 
 /// The group of an argument whose members are all in the communicator.
@@ -220,15 +248,9 @@ pub fn create(comm: MPI_Comm, group: MPI_Group) -> MpiResult<MPI_Comm> {
     if communicator.is_inter() {
         return inter::create_of(&mut process, comm, group);
     }
-    let size = communicator.size;
     let group = subgroup(&process, comm, group)?;
-    let first = agree(&mut process, Primitive::CommCreate, comm, |process| take_contexts(process, size))?;
-    if group.size() == 0 {
-        return Ok(MPI_COMM_NULL);
-    }
-    // Groups of other members are disjoint, so their first members differ.
-    let leader = process.communicator(comm)?.group.member(group.job_rank(0)).unwrap_or(0);
-    let new = make(&process, comm, group, nth_context(&process, first, leader))?;
+    let context = context_of(&mut process, Primitive::CommCreate, comm, &group)?;
+    let new = make(&process, comm, group, context)?;
     store(&mut process, new)
 }
 
@@ -242,6 +264,14 @@ pub fn free(comm: &mut MPI_Comm) -> MpiResult {
     attributes::delete_all(*comm)?;
     let mut process = process::enter()?;
     attached_buffer::release(&mut process, Primitive::CommFree, Level::Communicator(*comm))?;
+    let local_comm = match process.communicators.get(*comm) {
+        Ok(communicator) => communicator.local_comm,
+        Err(why) => return Err(wrong(*comm, why)),
+    };
+    if local_comm != MPI_COMM_NULL {
+        leave(&mut process, local_comm)?;
+    }
+    leave(&mut process, *comm)?;
     let freed = match process.communicators.remove(*comm) {
         Ok(freed) => freed,
         Err(why) => return Err(wrong(*comm, why)),
@@ -254,6 +284,18 @@ pub fn free(comm: &mut MPI_Comm) -> MpiResult {
         error_handlers::release(local.error_handler)?;
     }
     error_handlers::release(freed.error_handler)
+}
+
+/// The last collective of a communicator, for which no member waits: when the NIC sees that all have left, the context comes back.
+fn leave(process: &mut Process, comm: MPI_Comm) -> MpiResult {
+    if !contexts::comes_back(process.port.memory(), process.communicator(comm)?.context) {
+        return Ok(());
+    }
+    let arrival = Arrival { kind: CollectiveKind::Barrier, ..Arrival::default() };
+    // SAFETY: nothing is contributed.
+    let waiter = unsafe { arrive(process, Primitive::CommFree, comm, &arrival, std::ptr::null(), 0, false)? };
+    debug_assert!(waiter.is_none(), "a barrier contributes nothing, so its request is not wanted");
+    Ok(())
 }
 
 /// MPI_Comm_disconnect: as MPI_Comm_free, when all members are there. What they have sent is with the NIC by then, which delivers it.

@@ -3,7 +3,7 @@
 //! Attributes are copied when the call is made. The duplicate exists at once, without a context; the broadcast that brings one is a collective of the NIC, posted
 //! when the call is made, and so in its place among the collectives of the communicator.
 
-use super::create::{NO_CONTEXT, kin_of, make, store, take_contexts};
+use super::create::{NO_CONTEXT, kin_of, make, store, take_context, taken};
 use super::inter;
 use super::meeting::{Arrival, arrive};
 use crate::constants::*;
@@ -36,7 +36,7 @@ impl Operation for Duplication {
                 *self.chosen = *brought;
             }
         }
-        process.set_context(self.new, u32::from_ne_bytes(*self.chosen))?;
+        process.set_context(self.new, taken(u32::from_ne_bytes(*self.chosen))?)?;
         Ok(Some(Status::EMPTY))
     }
 }
@@ -52,12 +52,13 @@ pub fn idup(call: Primitive, comm: MPI_Comm, info: MPI_Info) -> MpiResult<(MPI_C
     if communicator.is_inter() {
         return inter::idup(&mut process, call, comm, kin);
     }
-    let (rank, size, group) = (communicator.rank, communicator.size, communicator.group.clone());
-    let chosen = if rank == 0 { take_contexts(&mut process, 1)? } else { NO_CONTEXT };
+    let (size, root, group) = (communicator.size, communicator.chooser(), communicator.group.clone());
+    let is_root = communicator.rank == root;
+    let chosen = if is_root { take_context(&process, &group)? } else { NO_CONTEXT };
     let chosen = Box::new(chosen.to_ne_bytes());
     let mut waits = None;
     if size > 1 {
-        let arrival = Arrival { kind: CollectiveKind::Broadcast, ..Arrival::default() };
+        let arrival = Arrival { kind: CollectiveKind::Broadcast, root, ..Arrival::default() };
         // SAFETY: the operation keeps the four bytes until it is complete.
         let waiter =
             unsafe { arrive(&mut process, call, comm, &arrival, chosen.as_ptr(), chosen.len(), true)? };
@@ -69,6 +70,6 @@ pub fn idup(call: Primitive, comm: MPI_Comm, info: MPI_Info) -> MpiResult<(MPI_C
         new.take_in(kin);
     }
     let new = store(&mut process, new)?;
-    let operation = Box::new(Duplication { new, chosen, is_root: rank == 0, waits });
+    let operation = Box::new(Duplication { new, chosen, is_root, waits });
     Ok((new, process.requests.insert(State::Operation(operation), comm)))
 }

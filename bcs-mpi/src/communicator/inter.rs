@@ -1,10 +1,10 @@
 //! Intercommunicators: two disjoint groups, each of which talks to the other (MPI-5.0, §7.6).
 //!
-//! Both groups share one context, so that a rank is found by its number in its own group; each has a hidden intracommunicator for what it does together. The three
-//! contexts are taken by the leader whose rank in the job is lower, and go with its word (file `leaders.rs`). On an intercommunicator rank 0 leads.
+//! Both groups share one context, so that a rank is found by its number in its own group; each has a hidden intracommunicator for what it does together. Each
+//! leader takes the contexts of its own group's, and the one whose rank in the job is lower those that both share; they go with their words (file `leaders.rs`). On an intercommunicator rank 0 leads.
 
 use super::by_group::{BETWEEN_GROUPS, NO_PARENT, check_tag, not_in_group, tag_of};
-use super::create::{Kin, NO_CONTEXT, make, nth_context, store, subgroup, take_contexts};
+use super::create::{Kin, NO_CONTEXT, make, store, subgroup, take_context};
 use super::hints::Hints;
 use super::leaders::{Assembly, Leading, Words, across};
 use super::meeting::gather_all;
@@ -17,19 +17,68 @@ use crate::process::{self, Guard, Process};
 use crate::progress::party::Party;
 use crate::progress::task::{drive, with};
 use mds::Primitive;
+use nic_emu::contexts::{self, Reach};
 use nic_emu::status::WaitingFor;
 use std::ffi::c_int;
 
-/// Communicators whose contexts an intercommunicator takes: itself, and the hidden ones of both groups.
-pub(super) const CONTEXTS: u32 = 3;
-/// The bytes of a context at the beginning of a leader's word; 0 where the other leader has taken it.
-const CONTEXT_BYTES: usize = size_of::<u32>();
+/// The contexts that a leader has taken for the communicators that are being made.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Taken {
+    /// What both groups share, of each communicator; nothing where the other leader takes these.
+    shared: Vec<u32>,
+    /// Of the hidden ones of the leader's own group.
+    hidden: Vec<u32>,
+}
 
-/// What both groups have agreed on: where their contexts begin, and what the leaders said beside that.
+impl Taken {
+    /// For intercommunicators with these local groups; their shared ones, too, if this leader takes them.
+    pub fn of(process: &Process, takes: bool, groups: &[Group]) -> MpiResult<Self> {
+        let memory = process.port.memory();
+        let shared = |_| contexts::take(memory, Reach::Messages).unwrap_or(NO_CONTEXT);
+        let hidden: MpiResult<_> = groups.iter().map(|group| take_context(process, group)).collect();
+        Ok(Self { shared: groups.iter().filter(|_| takes).map(shared).collect(), hidden: hidden? })
+    }
+
+    /// A leader's word: these, and what it says.
+    fn word(&self, says: &[u8]) -> Vec<u8> {
+        let lengths = [self.shared.len() as u32, self.hidden.len() as u32];
+        let numbers = lengths.iter().chain(&self.shared).chain(&self.hidden);
+        numbers.flat_map(|number| number.to_ne_bytes()).chain(says.iter().copied()).collect()
+    }
+
+    /// Reads a leader's word.
+    fn read(word: &[u8]) -> Option<(Self, Vec<u8>)> {
+        let (shared, rest) = number(word)?;
+        let (hidden, mut rest) = number(rest)?;
+        let mut numbers = |count: u32| {
+            let mut read = Vec::new();
+            for _ in 0..count {
+                let (context, after) = number(rest)?;
+                read.push(context);
+                rest = after;
+            }
+            Some(read)
+        };
+        Some((Self { shared: numbers(shared)?, hidden: numbers(hidden)? }, rest.to_vec()))
+    }
+
+    /// Gives back the hidden ones that nobody uses.
+    pub fn give_back(&self, process: &Process, number: usize) {
+        if let Some(context) = self.hidden.get(number) {
+            contexts::give_back(process.port.memory(), *context);
+        }
+    }
+}
+
+fn number(bytes: &[u8]) -> Option<(u32, &[u8])> {
+    bytes.split_first_chunk().map(|(number, rest)| (u32::from_ne_bytes(*number), rest))
+}
+
+/// What both groups have agreed on: contexts, and what the leaders said beside them.
 pub(super) struct Agreed {
-    first: u32,
-    /// Whether this process's own leader has taken them.
-    pub taken_here: bool,
+    /// What the own group's leader has taken.
+    pub mine: Taken,
+    theirs: Taken,
     /// What the own group's leader said.
     own: Vec<u8>,
     /// What the other one said.
@@ -37,27 +86,35 @@ pub(super) struct Agreed {
 }
 
 impl Agreed {
-    fn new(mut words: Words) -> Self {
-        let split = |word: &mut Vec<u8>| {
-            let rest = word.split_off(CONTEXT_BYTES.min(word.len()));
-            let context = word.as_slice().try_into().map_or(0, u32::from_ne_bytes);
-            (context, rest)
-        };
-        let ((mine, own), (theirs, other)) = (split(&mut words.own), split(&mut words.other));
-        Self { first: if mine == 0 { theirs } else { mine }, taken_here: mine != 0, own, other }
+    /// # Errors
+    /// A leader had no context left; both groups are told.
+    fn new(words: &Words) -> MpiResult<Self> {
+        let strange = || MpiError::new(Problem::Nic("a group was told no contexts".into()));
+        let (mine, own) = Taken::read(&words.own).ok_or_else(strange)?;
+        let (theirs, other) = Taken::read(&words.other).ok_or_else(strange)?;
+        let all = [&mine.shared, &mine.hidden, &theirs.shared, &theirs.hidden];
+        if all.into_iter().flatten().any(|context| *context == NO_CONTEXT) {
+            return Err(MpiError::new(Problem::NoContext));
+        }
+        Ok(Self { mine, theirs, own, other })
     }
 
-    /// The contexts of the intercommunicator with this number, and of this group's hidden one.
-    pub fn contexts(&self, process: &Process, number: u32) -> (u32, u32) {
-        let shared = nth_context(process, self.first, CONTEXTS * number);
-        (shared, nth_context(process, shared, if self.taken_here { 1 } else { 2 }))
+    /// Whether this process's own leader has taken what both groups share.
+    pub fn taken_here(&self) -> bool {
+        !self.mine.shared.is_empty()
     }
-}
 
-/// A leader's word: the beginning of so many contexts, if it takes them, and what it says.
-fn word(process: &mut Process, takes: bool, contexts: u32, says: &[u8]) -> MpiResult<Vec<u8>> {
-    let first = if takes { take_contexts(process, contexts)? } else { 0 };
-    Ok([&first.to_ne_bytes()[..], says].concat())
+    /// The context that both groups share of the communicator with this number among those of the group whose leader has taken it.
+    fn shared(&self, number: usize) -> u32 {
+        let by = if self.taken_here() { &self.mine } else { &self.theirs };
+        by.shared.get(number).copied().unwrap_or(NO_CONTEXT)
+    }
+
+    /// The contexts of the intercommunicator with this number among those of the group whose leader has taken it, and of the hidden one with this number
+    /// of this group.
+    pub fn contexts(&self, number: usize, hidden: usize) -> (u32, u32) {
+        (self.shared(number), self.mine.hidden.get(hidden).copied().unwrap_or(NO_CONTEXT))
+    }
 }
 
 fn bytes_of(group: &Group) -> Vec<u8> {
@@ -117,7 +174,7 @@ fn lead(
     }
     let way = (communicator.context + 1, tag);
     let bridge = Party::loose(Primitive::IntercommCreate, way, communicator.rank, communicator.peers.clone());
-    let word = word(process, own < theirs, CONTEXTS, &bytes_of(group))?;
+    let word = Taken::of(process, own < theirs, std::slice::from_ref(group))?.word(&bytes_of(group));
     Ok(Leading { bridge, peer, word })
 }
 
@@ -144,10 +201,10 @@ pub fn create(
     let party = Party::join(&mut process, local_comm, call)?;
     let what = party.waiting();
     let words = drive(&mut process, &what, across(Assembly::of(party, leader), leading))?;
-    let agreed = Agreed::new(words);
+    let agreed = Agreed::new(&words)?;
     let peers = group_of(&agreed.other);
     check_disjoint(&group, &peers, "local_comm", MPI_ERR_COMM)?;
-    let contexts = agreed.contexts(&process, 0);
+    let contexts = agreed.contexts(0, 0);
     build(&mut process, local_comm, (group, peers), contexts, Kin::default())
 }
 
@@ -184,7 +241,8 @@ pub fn create_from_groups(
         let groups = if own < peer { [&group, &remote] } else { [&remote, &group] };
         let way = (BETWEEN_GROUPS, tag_of(call, stringtag, &groups));
         let bridge = Party::loose(call, way, own, all.clone());
-        let word = word(process, own < peer, CONTEXTS, &bytes_of(&group))?;
+        let taken = Taken::of(process, own < peer, std::slice::from_ref(&group))?;
+        let word = taken.word(&bytes_of(&group));
         Ok(Leading { bridge, peer, word })
     };
     let leading = (rank == leader).then(|| lead(&mut process));
@@ -193,14 +251,14 @@ pub fn create_from_groups(
     let what = party.waiting();
     let assembly = Assembly { party, names: group.clone(), leader };
     let made = drive(&mut process, &what, across(assembly, leading)).and_then(|words| {
-        let agreed = Agreed::new(words);
+        let agreed = Agreed::new(&words)?;
         if agreed.other != bytes_of(&remote) {
             let value = format!("a group of {}", remote.size());
             let allowed = "it has to be what the other group calls its local group";
             return Err(MpiError::argument(MPI_ERR_GROUP, "remote_group", value, allowed));
         }
         let kin = Kin { hints, ..Kin::default() };
-        let contexts = agreed.contexts(&process, 0);
+        let contexts = agreed.contexts(0, 0);
         build(&mut process, MPI_COMM_SELF, (group, remote), contexts, kin)
     });
     let new = match made {
@@ -217,14 +275,15 @@ pub fn create_from_groups(
     Ok(new)
 }
 
-/// Has rank 0s of both groups exchange words, and all members told; the lower one takes so many contexts. Answers what a hang report says of the wait, too.
-fn conversation(
+/// Has rank 0s of both groups exchange words, and all members told; `take` takes contexts there, and is told whether that is the lower one, which takes what both
+/// groups share. Answers what a hang report says of the wait, too.
+fn conversation<TAKE: FnOnce(&Process, bool) -> MpiResult<Taken>>(
     process: &mut Guard,
     call: Primitive,
     comm: MPI_Comm,
-    contexts: u32,
+    take: TAKE,
     says: &[u8],
-) -> MpiResult<(WaitingFor, impl Future<Output = MpiResult<Words>> + use<>)> {
+) -> MpiResult<(WaitingFor, impl Future<Output = MpiResult<Words>> + use<TAKE>)> {
     let communicator = process.intercommunicator("comm", comm)?;
     let (local_comm, leads) = (communicator.local_comm, communicator.rank == 0);
     let takes = communicator.group.job_rank(0) < communicator.peers.job_rank(0);
@@ -232,7 +291,7 @@ fn conversation(
     let local = Party::join(process, local_comm, call)?;
     let what = bridge.waiting();
     let leading = leads.then(|| {
-        let word = word(process, takes, contexts, says)?;
+        let word = take(process, takes)?.word(says);
         Ok(Leading { bridge, peer: 0, word })
     });
     Ok((what, across(Assembly::of(local, 0), leading)))
@@ -243,11 +302,11 @@ pub(super) fn agree(
     process: &mut Guard,
     call: Primitive,
     comm: MPI_Comm,
-    contexts: u32,
+    take: impl FnOnce(&Process, bool) -> MpiResult<Taken>,
     says: &[u8],
 ) -> MpiResult<Agreed> {
-    let (what, words) = conversation(process, call, comm, contexts, says)?;
-    Ok(Agreed::new(drive(process, &what, words)?))
+    let (what, words) = conversation(process, call, comm, take, says)?;
+    Agreed::new(&drive(process, &what, words)?)
 }
 
 /// Both groups of an intercommunicator.
@@ -259,8 +318,8 @@ fn groups(process: &Process, comm: MPI_Comm) -> MpiResult<(Group, Group)> {
 /// MPI_Comm_dup of an intercommunicator.
 pub(super) fn dup(process: &mut Guard, call: Primitive, comm: MPI_Comm, kin: Kin) -> MpiResult<MPI_Comm> {
     let groups = groups(process, comm)?;
-    let agreed = agree(process, call, comm, CONTEXTS, &[])?;
-    let contexts = agreed.contexts(process, 0);
+    let take = |process: &Process, takes| Taken::of(process, takes, std::slice::from_ref(&groups.0));
+    let contexts = agree(process, call, comm, take, &[])?.contexts(0, 0);
     build(process, comm, groups, contexts, kin)
 }
 
@@ -272,12 +331,14 @@ pub(super) fn idup(
     kin: Kin,
 ) -> MpiResult<(MPI_Comm, MPI_Request)> {
     let groups = groups(process, comm)?;
+    let group = groups.0.clone();
     let new = build(process, comm, groups, (NO_CONTEXT, NO_CONTEXT), kin)?;
-    let (what, words) = conversation(process, call, comm, CONTEXTS, &[])?;
+    let take = |process: &Process, takes| Taken::of(process, takes, &[group]);
+    let (what, words) = conversation(process, call, comm, take, &[])?;
     let request = process.start_request(comm, what, async move {
-        let agreed = Agreed::new(words.await?);
+        let agreed = Agreed::new(&words.await?)?;
         with(|process| {
-            let (shared, hidden) = agreed.contexts(process, 0);
+            let (shared, hidden) = agreed.contexts(0, 0);
             process.set_context(new, shared)?;
             let local_comm = process.communicator(new)?.local_comm;
             process.set_context(local_comm, hidden)
@@ -306,11 +367,16 @@ pub fn merge(comm: MPI_Comm, high: bool) -> MpiResult<MPI_Comm> {
         true => said[0][0],
         false => SAY_BOTH,
     };
-    let agreed = agree(&mut process, call, comm, 1, &[says])?;
+    let all = Group::of([group.ranks(), peers.ranks()].concat());
+    let take = |process: &Process, takes: bool| {
+        let context = takes.then(|| take_context(process, &all)).transpose()?;
+        Ok(Taken { shared: context.into_iter().collect(), ..Taken::default() })
+    };
+    let agreed = agree(&mut process, call, comm, take, &[says])?;
     let first = match (says, agreed.other.first()) {
         (SAY_LOW, Some(&SAY_HIGH)) => true,
         (SAY_HIGH, Some(&SAY_LOW)) => false,
-        (SAY_LOW, Some(&SAY_LOW)) | (SAY_HIGH, Some(&SAY_HIGH)) => agreed.taken_here,
+        (SAY_LOW, Some(&SAY_LOW)) | (SAY_HIGH, Some(&SAY_HIGH)) => agreed.taken_here(),
         _ => {
             let allowed = "all members of a group have to say the same";
             return Err(MpiError::argument(MPI_ERR_ARG, "high", i32::from(high), allowed));
@@ -318,14 +384,15 @@ pub fn merge(comm: MPI_Comm, high: bool) -> MpiResult<MPI_Comm> {
     };
     let (low, high) = if first { (group, peers) } else { (peers, group) };
     let all = Group::of([low.ranks(), high.ranks()].concat());
-    let new = make(&process, comm, all, agreed.first)?;
+    let new = make(&process, comm, all, agreed.shared(0))?;
     store(&mut process, new)
 }
 
 /// MPI_Comm_create on an intercommunicator.
 pub(super) fn create_of(process: &mut Guard, comm: MPI_Comm, group: MPI_Group) -> MpiResult<MPI_Comm> {
     let group = subgroup(process, comm, group)?;
-    let agreed = agree(process, Primitive::CommCreate, comm, CONTEXTS, &bytes_of(&group))?;
+    let take = |process: &Process, takes| Taken::of(process, takes, std::slice::from_ref(&group));
+    let agreed = agree(process, Primitive::CommCreate, comm, take, &bytes_of(&group))?;
     if group.size() > 0 && agreed.own != bytes_of(&group) {
         let value = format!("a group of {}, not the one that rank 0 gives", group.size());
         let allowed = "all members of a group of an intercommunicator have to give the same";
@@ -333,8 +400,11 @@ pub(super) fn create_of(process: &mut Guard, comm: MPI_Comm, group: MPI_Group) -
     }
     let peers = group_of(&agreed.other);
     if peers.size() == 0 {
+        if process.communicator(comm)?.rank == 0 {
+            agreed.mine.give_back(process, 0);
+        }
         return Ok(MPI_COMM_NULL);
     }
-    let contexts = agreed.contexts(process, 0);
+    let contexts = agreed.contexts(0, 0);
     build(process, comm, (group, peers), contexts, Kin::default())
 }

@@ -182,7 +182,7 @@ pub fn gather_all<const BYTES: usize>(
     Ok(all)
 }
 
-/// A number that rank 0 chooses and all members get.
+/// A number that one member chooses and all get. Members choose in turn, so that nodes give as many contexts as each other.
 ///
 /// # Errors
 /// No such communicator, or the NIC fails.
@@ -193,15 +193,15 @@ pub fn agree(
     choose: impl FnOnce(&mut Process) -> MpiResult<u32>,
 ) -> MpiResult<u32> {
     let communicator = process.communicator(comm)?;
-    let (rank, size) = (communicator.rank, communicator.size);
-    let chosen = if rank == 0 { choose(process)? } else { 0 };
+    let (rank, size, root) = (communicator.rank, communicator.size, communicator.chooser());
+    let chosen = if rank == root { choose(process)? } else { 0 };
     if size == 1 {
         return Ok(chosen);
     }
-    let arrival = Arrival { kind: CollectiveKind::Broadcast, ..Arrival::default() };
+    let arrival = Arrival { kind: CollectiveKind::Broadcast, root, ..Arrival::default() };
     let released = meet(process, call, comm, &arrival, &chosen.to_ne_bytes())?;
     Ok(match released {
-        Some(Release::Result(payload)) if rank != 0 => {
+        Some(Release::Result(payload)) if rank != root => {
             u32::from_ne_bytes([payload[0], payload[1], payload[2], payload[3]])
         }
         _ => chosen,

@@ -1,8 +1,8 @@
 //! Communicators: a group with a context of its own (MPI-5.0, chapter 7).
 //!
 //! A context is an even number for point-to-point traffic; the next odd one is for collectives, so the two never meet. Every
-//! collective of a communicator has a number that its members count alike. Contexts come from a counter in NIC memory and are
-//! not used twice.
+//! collective of a communicator has a number that its members count alike. Where contexts come from, and when they come back, is in
+//! `nic_emu::contexts`.
 //!
 //! An intercommunicator has a second group, of the peers that messages go to and come from; on an intracommunicator these are the members. Both
 //! groups share its context. For what the local group does together, it has a hidden intracommunicator.
@@ -77,6 +77,11 @@ pub struct Communicator {
 }
 
 impl Communicator {
+    /// The member that chooses in its next collective, if that is about a choice.
+    pub fn chooser(&self) -> u32 {
+        self.sequence % self.size
+    }
+
     /// What messages call it.
     pub fn title(&self) -> String {
         if self.name.is_empty() { format!("communicator {}", self.context) } else { self.name.clone() }

@@ -1,13 +1,14 @@
-//! Splitting communicators by colours (MPI-5.0, §7.4.2). Two meetings: colours and keys to all, then where the contexts begin; on an intercommunicator each group
+//! Splitting communicators by colours (MPI-5.0, §7.4.2). Two meetings: colours and keys to all, then the contexts; on an intercommunicator each group
 //! meets, and then the leaders exchange what was said.
 
-use super::create::{Kin, make, nth_context, store, take_contexts};
+use super::create::{Kin, context_of, make, store};
 use super::hints::Hints;
 use super::inter;
-use super::meeting::{agree, gather_all};
+use super::meeting::gather_all;
 use crate::constants::*;
 use crate::environment::SHARED_MEMORY;
 use crate::error::{MpiError, MpiResult};
+use crate::group::Group;
 use crate::process::{self, Guard, Process};
 use mds::Primitive;
 use std::ffi::c_int;
@@ -84,16 +85,10 @@ fn split_by(process: &mut Guard, call: Primitive, comm: MPI_Comm, own: Choice) -
     }
     let group = communicator.group.clone();
     let all = Choice::all(gather_all(process, call, comm, own.bytes())?.as_flattened());
-    let colours = colours_of(&all);
-    let first = agree(process, call, comm, |process| take_contexts(process, colours.len() as u32))?;
-    // Not found: MPI_UNDEFINED.
-    let Ok(number) = colours.binary_search(&own.colour) else { return Ok(MPI_COMM_NULL) };
-    let new = make(
-        process,
-        comm,
-        group.choose(&members_of(&all, own.colour)),
-        nth_context(process, first, number as u32),
-    )?;
+    let members = if own.colour == MPI_UNDEFINED { Vec::new() } else { members_of(&all, own.colour) };
+    let group = group.choose(&members);
+    let context = context_of(process, call, comm, &group)?;
+    let new = make(process, comm, group, context)?;
     store(process, new)
 }
 
@@ -105,17 +100,28 @@ fn split_inter(process: &mut Guard, call: Primitive, comm: MPI_Comm, own: Choice
     let all = gather_all(process, call, local_comm, own.bytes())?;
     let says = all.as_flattened();
     let here = Choice::all(says);
-    let agreed = inter::agree(process, call, comm, inter::CONTEXTS * colours_of(&here).len() as u32, says)?;
+    let here_numbered = colours_of(&here);
+    let groups: Vec<Group> =
+        here_numbered.iter().map(|&colour| group.choose(&members_of(&here, colour))).collect();
+    let take = |process: &Process, takes| inter::Taken::of(process, takes, &groups);
+    let agreed = inter::agree(process, call, comm, take, says)?;
     let there = Choice::all(&agreed.other);
-    // Who has taken the contexts has taken them for all colours of its own group.
-    let numbered = colours_of(if agreed.taken_here { &here } else { &there });
+    let there_numbered = colours_of(&there);
+    if process.communicator(comm)?.rank == 0 {
+        let without_peers = |colour: &c_int| there_numbered.binary_search(colour).is_err();
+        let unused = here_numbered.iter().enumerate().filter(|(_, colour)| without_peers(colour));
+        unused.for_each(|(number, _)| agreed.mine.give_back(process, number));
+    }
+    // Shared contexts are taken for all colours of the group of who takes them.
+    let numbered = if agreed.taken_here() { &here_numbered } else { &there_numbered };
     let Ok(number) = numbered.binary_search(&own.colour) else { return Ok(MPI_COMM_NULL) };
+    let Ok(hidden) = here_numbered.binary_search(&own.colour) else { return Ok(MPI_COMM_NULL) };
     let peers = peers.choose(&members_of(&there, own.colour));
     if peers.size() == 0 {
         return Ok(MPI_COMM_NULL);
     }
     let group = group.choose(&members_of(&here, own.colour));
-    let contexts = agreed.contexts(process, number as u32);
+    let contexts = agreed.contexts(number, hidden);
     inter::build(process, comm, (group, peers), contexts, Kin::default())
 }
 

@@ -188,6 +188,11 @@ pub enum Problem {
     /// The NIC has no room.
     #[error("{0}")]
     Exhausted(String),
+    /// There are as many communicators as the job can tell apart.
+    #[error(
+        "no context is left for another communicator: the job has as many at the same time as it can tell apart; free those that it needs no more"
+    )]
+    NoContext,
     /// An error that the program raises itself (MPI_Comm_call_errhandler).
     #[error("{text}")]
     Raised {
@@ -281,6 +286,7 @@ impl Problem {
             Problem::InStatus { .. } => MPI_ERR_IN_STATUS,
             Problem::Unsupported => MPI_ERR_UNSUPPORTED_OPERATION,
             Problem::Exhausted(_) => MPI_ERR_NO_MEM,
+            Problem::NoContext => MPI_ERR_OTHER,
             Problem::Raised { class, .. } => *class,
             Problem::Code(code) => *code,
             Problem::Nic(_) => MPI_ERR_INTERN,

@@ -11,13 +11,12 @@
 //! | `BCS_APPNUM`, `BCS_UNIVERSE_SIZE` | the attributes MPI_APPNUM and MPI_UNIVERSE_SIZE |
 
 use bcs_core::TypeCheck;
-use nic_emu::memory::{FIRST_FREE_CONTEXT, Layout, NicMemory};
+use nic_emu::memory::{Layout, NicMemory};
 use nic_emu::port::Port;
 use nic_emu::status::Phase;
 use std::ffi::c_int;
 use std::os::fd::{FromRawFd, OwnedFd};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 /// Where a process is in its job.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -154,7 +153,6 @@ fn alone() -> Result<(Port, Place), LaunchError> {
     let header = memory.header();
     header.cross_memory.set(1);
     header.cores.set(std::thread::available_parallelism().map_or(1, |n| n.get() as u32));
-    header.next_context.0.store(FIRST_FREE_CONTEXT, Ordering::Relaxed);
     let place = Place {
         rank: 0,
         size: 1,

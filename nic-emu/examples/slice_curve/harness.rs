@@ -7,11 +7,10 @@ use nic_emu::descriptor::CollectiveKind;
 use nic_emu::global::layout::EVENTS;
 use nic_emu::global::{GlobalLayout, GlobalNic, Polled, groups};
 use nic_emu::matching::Envelope;
-use nic_emu::memory::{FIRST_FREE_CONTEXT, Layout, NicMemory};
+use nic_emu::memory::{Layout, NicMemory};
 use nic_emu::port::{Collective, Port, Posted, Send};
 use nic_emu::status::Phase;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 /// What all ranks do at the same time, from rest.
@@ -212,7 +211,6 @@ fn memory(node: u32, nodes: u32) -> NicMemory {
     let memory = NicMemory::create_private(layout, node, nodes).expect("there is address space for all NICs");
     let header = memory.header();
     header.cross_memory.set(1);
-    header.next_context.0.store(FIRST_FREE_CONTEXT, Ordering::Relaxed);
     let status = &memory.rank(0).expect("there is one rank").status;
     status.set_job_rank(node);
     status.set_phase(Phase::Attached);

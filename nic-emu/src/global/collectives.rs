@@ -24,6 +24,7 @@ use super::record::{Kind, Record};
 use crate::collective::{Instance, InstanceState};
 use crate::collective_helper::CollectiveHelper;
 use crate::collective_list::CollectiveList;
+use crate::contexts;
 use crate::descriptor::{CollectiveKind, INLINE_BYTES};
 use crate::memory::{BOARD_BYTES, NicMemory};
 use crate::microphase::Microphase;
@@ -274,9 +275,10 @@ impl Collectives {
         let kind = instance.kind.get();
         let list = CollectiveList::new(env.memory);
         if kind == CollectiveKind::Barrier as u32 {
+            let is_leave = contexts::is_leave(instance.call.get());
             CollectiveHelper::new(env.memory, &list, env.completer).barrier(index, instance)?;
             group.complete(slice);
-            return Ok(());
+            return if is_leave { self.forget(env, context) } else { Ok(()) };
         }
         if has_result == 1 {
             group.complete(slice);
@@ -296,6 +298,23 @@ impl Collectives {
         group.range = range;
         group.active = Some(Active { collective, instance: index, kind, signature, since: slice, stage });
         Ok(())
+    }
+
+    /// All members have left a communicator. Its lead tells the node that gave the context, which may give its slot again from then on.
+    fn forget(&mut self, env: &mut Env<'_, '_>, context: u32) -> Result<(), GlobalError> {
+        let Some(group) = self.groups.remove(&context) else { return Ok(()) };
+        groups::forget(env.memory, context);
+        if !group.tree.is_lead() {
+            return Ok(());
+        }
+        let left = Record::new(Kind::Left, 0, &[u64::from(context - 1)]);
+        match contexts::owner(context, self.layout.nodes) {
+            owner if owner == self.node.0 => handle_left(env, owner, &left),
+            owner => {
+                env.links.send(owner, &left);
+                Ok(())
+            }
+        }
     }
 
     /// Gives local members the result of a collective whose bytes have all come.
@@ -411,6 +430,18 @@ impl Collectives {
         self.gathers.remove(&(context, collective));
         group.told = Some(collective);
         Ok(())
+    }
+}
+
+/// The lead of a communicator says that all its members have left: its context, which this node gave, may be given again.
+///
+/// # Errors
+/// This node did not give it, or has it back.
+pub fn handle_left(env: &Env<'_, '_>, from: u32, record: &Record) -> Result<(), GlobalError> {
+    let context = record.words[0];
+    match u32::try_from(context).is_ok_and(|context| contexts::give_back(env.memory, context)) {
+        true => Ok(()),
+        false => Err(GlobalError::Record { node: NodeId(from), what: "context", value: context }),
     }
 }
 

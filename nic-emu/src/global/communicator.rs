@@ -4,7 +4,7 @@
 use super::board_region::Range;
 use super::gather::Signature;
 use super::groups::Tree;
-use super::layout::CONTEXTS;
+use crate::contexts;
 use crate::descriptor::CollectiveKind;
 use crate::microphase::Microphase;
 use bcs_core::{NodeId, NodeSet};
@@ -123,7 +123,7 @@ pub fn unwrapped(sequence: u32, last: u64) -> u64 {
     last.wrapping_add_signed((sequence.wrapping_sub(last as u32) as i32) as i64)
 }
 
-/// What stands in the cell of a context with the bytes of a collective: unlike that of a later context which shares the cell.
+/// What stands in the cell of a context with the bytes of a collective: unlike that of another context which has had the cell.
 pub fn stamp(context: u32, collective: u64) -> u64 {
-    ((context / CONTEXTS) as u64) << 48 | (collective + 1)
+    u64::from(contexts::generation(context)) << 48 | (collective + 1)
 }

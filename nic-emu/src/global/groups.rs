@@ -1,8 +1,8 @@
 //! Groups: on which nodes a communicator has members.
 //!
 //! Whoever makes a communicator that spans nodes registers its members before its first collective; every member
-//! on a node writes the same words. Contexts of groups that live at the same time lie within
-//! [`crate::memory::GROUPS`] of each other, and no context is ever used again in a job: so a record never has to be taken back.
+//! on a node writes the same words. Groups that live at the same time have different rows ([`crate::contexts`]); a row is cleared when the members have left, unless
+//! the next group has it already.
 
 use crate::memory::{Corrupt, NicMemory};
 use crate::sync::Ordering;
@@ -34,6 +34,14 @@ pub fn register(
     }
     key.store(context as u64 + 1, Ordering::Release);
     Ok(())
+}
+
+/// Takes back what was said of a communicator whose members have left.
+pub fn forget(memory: &NicMemory, context: u32) {
+    if let Some(key) = memory.group(context).first() {
+        // Who has the row next may have written it: then it stays.
+        let _ = key.compare_exchange(context as u64 + 1, 0, Ordering::AcqRel, Ordering::Relaxed);
+    }
 }
 
 /// The nodes of a registered communicator.

@@ -7,17 +7,14 @@
 //!           tails       a word per node: bytes it has written to its link   written by that node
 //!           consumed    a word per node: bytes it has read of ours          written by that node
 //!           links       a ring per node: the records that it sends here     written by that node
-//!           groups      per context, twice: cell, data                      chunks of broadcasts and of large results, in turn
+//!           groups      per slot of a context, twice: cell, data                      chunks of broadcasts and of large results, in turn
 //! ```
 //!
 //! It is sparse: what no pair of nodes and no communicator uses is never touched.
 
 use super::groups::FANOUT;
+use crate::contexts::{SLOTS, slot};
 use bcs_core::{EventId, GlobalAddress, GlobalVariable};
-
-/// Contexts whose collectives have a cell of their own: contexts of groups that live at the same time lie within so many
-/// of each other.
-pub const CONTEXTS: u32 = 1 << 16;
 
 /// Nodes that ring at one of them.
 const BELL_BLOCK: u32 = 64;
@@ -71,7 +68,7 @@ impl GlobalLayout {
 
     /// Bytes of global memory that the job's fabric has to offer.
     pub const fn memory_bytes(&self) -> u64 {
-        self.groups() + CONTEXTS as u64 * self.group_bytes()
+        self.groups() + SLOTS as u64 * self.group_bytes()
     }
 
     /// Bytes of the longest record of a link.
@@ -104,7 +101,7 @@ impl GlobalLayout {
     }
 
     const fn group(&self, context: u32) -> u64 {
-        self.groups() + (context % CONTEXTS) as u64 * self.group_bytes()
+        self.groups() + slot(context) as u64 * self.group_bytes()
     }
 
     /// The last microstrobe.

@@ -312,6 +312,7 @@ impl<F: Fabric> GlobalNic<F> {
             match record.kind {
                 Kind::Up => self.collectives.handle_up(from, &record, slice)?,
                 Kind::Down => self.collectives.handle_down(env, from, record, slice)?,
+                Kind::Left => collectives::handle_left(env, from, &record)?,
                 Kind::Data => self.messages.take_data(
                     env,
                     &self.fabric,

@@ -171,7 +171,7 @@ impl PointToPointEngine {
                 }
                 env.completer.complete_cancelled(local, record.words[0] as u32)?;
             }
-            Kind::Data | Kind::Pad | Kind::Up | Kind::Down => {
+            Kind::Data | Kind::Pad | Kind::Up | Kind::Down | Kind::Left => {
                 return Err(strange(from, "kind", record.kind as u64));
             }
         }

@@ -3,6 +3,7 @@
 use super::{Corrupt, Word, Word64};
 use crate::abort_record::AbortRecord;
 use crate::collective::{INSTANCE_BYTES, MEMBER_BYTES};
+use crate::contexts::{ContextCounters, SLOTS};
 use crate::doorbell::COUNTER_BITS;
 use crate::edge::{EDGES, Edge};
 use crate::lane::LANE_BYTES;
@@ -40,8 +41,6 @@ pub const WINDOWS: usize = 1 << 9;
 /// each other. With more, who looks for work reads fewer lines.
 pub const LONE_DOORBELLS: usize = 8;
 
-/// Contexts whose communicators may span nodes at the same time.
-pub const GROUPS: usize = 1 << 16;
 /// Bytes of what collectives across nodes have put up for this node's ranks to read.
 pub const BOARD_BYTES: usize = 1 << 30;
 
@@ -60,14 +59,14 @@ pub(super) const MAGIC: u64 = {
         offset_of!(Header, pools),
         offset_of!(Header, attention),
         offset_of!(Header, remote),
-        offset_of!(Header, next_context),
+        offset_of!(Header, contexts),
         offset_of!(Header, abort),
         offset_of!(RankBlock, status),
         offset_of!(RankBlock, queues),
         ENTRIES,
         REQUESTS,
         TRANSFERS,
-        GROUPS,
+        SLOTS as usize,
         BOARD_BYTES,
     ];
     let mut mark = u64::from_le_bytes(*b"BCS-NIC\x02");
@@ -126,8 +125,10 @@ pub struct Header {
     pub attention: Attention,
     /// What waits for a global slice; all zeros on one node.
     pub remote: RemoteState,
-    /// The next context that no communicator uses.
-    pub next_context: Line<AtomicU32>,
+    /// How far this node is in its share of the contexts.
+    pub contexts: ContextCounters,
+    /// Slots of contexts that the job has, on all its nodes: `crate::contexts::SLOTS`, or fewer.
+    pub context_slots: Word,
     /// Who ended the job, and why.
     pub abort: AbortRecord,
 }
@@ -162,10 +163,6 @@ pub struct Attention {
     /// The NIC thread's wait word (`crate::waiting`, `crate::wake_pipe`).
     pub nic_thread_sleeps: WaitWord,
 }
-
-/// A value that has a cache line to itself.
-#[repr(C, align(64))]
-pub struct Line<T>(pub T);
 
 /// The state of slices; processor only.
 #[repr(C, align(64))]
@@ -293,6 +290,7 @@ pub struct Layout {
     pub(super) edges: usize,
     pub(super) groups: usize,
     pub(super) group_stride: usize,
+    pub(super) context_slots: usize,
     pub(super) board: usize,
     pub(super) emds: [usize; 2],
     /// Bytes of the whole mapping.
@@ -336,7 +334,9 @@ impl Layout {
         // What only jobs of several nodes have: every node has a rank, so there are at most so many others.
         let other_nodes = (job_ranks - local_ranks) as usize;
         let group_stride = if other_nodes == 0 { 0 } else { (1 + (other_nodes + 1).div_ceil(64)) * 8 };
-        let groups = region(GROUPS * group_stride);
+        let groups = region(SLOTS as usize * group_stride);
+        let context_slots =
+            region(if other_nodes == 0 { 0 } else { SLOTS as usize * size_of::<AtomicU32>() });
         let board = region(if other_nodes == 0 { 0 } else { BOARD_BYTES });
         let emds = [region(emds_words[0] * 8), region(emds_words[1] * 8)];
         Ok(Self {
@@ -357,6 +357,7 @@ impl Layout {
             edges,
             groups,
             group_stride,
+            context_slots,
             board,
             emds,
             bytes: end,
@@ -383,7 +384,7 @@ mod tests {
         #[test]
         fn regions_are_page_aligned_disjoint_and_inside(local in 1u32..600, remote in 0u32..5000, emds in 0usize..100_000) {
             let layout = Layout::new(local, local + remote, [emds, emds / 2]).unwrap();
-            let starts = [layout.control, layout.doorbells, layout.places, layout.ranks, layout.entries, layout.transfers, layout.instances, layout.windows, layout.lanes, layout.edges, layout.groups, layout.board, layout.emds[0], layout.emds[1], layout.bytes];
+            let starts = [layout.control, layout.doorbells, layout.places, layout.ranks, layout.entries, layout.transfers, layout.instances, layout.windows, layout.lanes, layout.edges, layout.groups, layout.context_slots, layout.board, layout.emds[0], layout.emds[1], layout.bytes];
             for pair in starts.windows(2) {
                 prop_assert!(pair[0] <= pair[1] && pair[0] % PAGE == 0);
             }

@@ -1,14 +1,15 @@
 //! The mapping itself: a sparse memfd (or, in the simulator, anonymous memory), and checked access to its regions.
 
 use super::layout::{Control, Header, Layout, LayoutError, MAGIC, RankBlock, checked};
-use super::{BOARD_BYTES, Corrupt, ENTRIES, GROUPS, INSTANCES, REQUESTS, TRANSFERS, WINDOWS};
+use super::{BOARD_BYTES, Corrupt, ENTRIES, INSTANCES, REQUESTS, TRANSFERS, WINDOWS};
 use crate::collective::{Instance, Member};
+use crate::contexts;
 use crate::doorbell::HeadsWord;
 use crate::edge::{EDGES, Edge};
 use crate::request::RequestSlot;
 use crate::ring::Cell;
 use crate::slab::{BUFFERED_BYTES, Filled, SLAB_BYTES, SLABS};
-use crate::sync::{AtomicU64, Ordering};
+use crate::sync::{AtomicU32, AtomicU64, Ordering};
 use crate::token::RunToken;
 use crate::transfer::{Transfer, WINDOW_BYTES};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -362,8 +363,15 @@ impl NicMemory {
     #[inline]
     pub fn group(&self, context: u32) -> &[AtomicU64] {
         let stride = self.layout.group_stride;
-        // SAFETY: the region holds `GROUPS` groups of this stride.
-        unsafe { self.many(self.layout.groups + (context as usize % GROUPS) * stride, stride / 8) }
+        // SAFETY: the region holds a group of this stride for each slot.
+        unsafe { self.many(self.layout.groups + contexts::slot(context) as usize * stride, stride / 8) }
+    }
+
+    /// The words of the slots of contexts (`crate::contexts`). None on one node.
+    pub fn context_slots(&self) -> &[AtomicU32] {
+        let slots = if self.layout.group_stride == 0 { 0 } else { contexts::SLOTS as usize };
+        // SAFETY: the region holds a word for each slot where there are groups.
+        unsafe { self.many(self.layout.context_slots, slots) }
     }
 
     /// Part of the board region.

@@ -13,12 +13,11 @@ use nic_emu::arith::{ElementType, ReduceOp};
 use nic_emu::descriptor::CollectiveKind;
 use nic_emu::global::layout::EVENTS;
 use nic_emu::global::{GlobalError, GlobalLayout, GlobalNic, Polled, groups};
-use nic_emu::memory::{FIRST_FREE_CONTEXT, Layout, NicMemory};
+use nic_emu::memory::{Layout, NicMemory};
 use nic_emu::port::{Collective, Port};
 use nic_emu::status::Phase;
 use proptest::prelude::*;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 /// What a simulated cluster is made from, beside the program.
@@ -212,7 +211,6 @@ fn nic_memory(shape: &ClusterShape, node: u32, nodes: u32, emds: Option<&mds::Em
     let header = memory.header();
     header.slice_period_ns.set(shape.program.period_ns);
     header.cross_memory.set(shape.program.attach as u32);
-    header.next_context.0.store(FIRST_FREE_CONTEXT, Ordering::Relaxed);
     for (local, &rank) in here.iter().enumerate() {
         let status = &memory.rank(local as u32).unwrap().status;
         status.set_job_rank(rank);

@@ -6,14 +6,13 @@ use crate::rank::RankRun;
 use crate::rules::Log;
 use crate::run::{Machine, Run, clock, set_clock};
 use crate::watch::Watch;
-use nic_emu::memory::{FIRST_FREE_CONTEXT, Layout, NicMemory};
+use nic_emu::memory::{Layout, NicMemory};
 use nic_emu::port::Port;
 use nic_emu::processor::Processor;
 use nic_emu::status::Phase;
 use nic_emu::token::Holder;
 use proptest::prelude::*;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 struct OneNic {
     memory: Arc<NicMemory>,
@@ -41,7 +40,6 @@ fn nic_memory(shape: &Shape) -> Arc<NicMemory> {
     let header = memory.header();
     header.slice_period_ns.set(shape.period_ns);
     header.cross_memory.set(shape.attach as u32);
-    header.next_context.0.store(FIRST_FREE_CONTEXT, Ordering::Relaxed);
     for rank in 0..ranks {
         let status = &memory.rank(rank).unwrap().status;
         status.set_job_rank(rank);
