@@ -237,6 +237,8 @@ impl Lifecycle {
             ) if self.live == 0 => (self.gone(verdict, now), Action::None),
             (State::Severed { verdict, until }, _) if now >= until => {
                 self.has_failed_here = true;
+                // Where nobody says why, nobody is there who could need this node's NIC.
+                self.is_released = true;
                 (State::Ending { verdict, kill_at: now + GRACE }, Action::Terminate)
             }
             (State::Ending { verdict, kill_at }, _) if now >= kill_at => {
@@ -496,6 +498,8 @@ mod tests {
             assert_eq!(job.failure(), (!is_told).then_some(&lost()));
             job.handle(Event::Departed(failed(0, killed_by(libc::SIGTERM))), MS * 3000);
             assert_eq!(job.verdict(), Some(&lost()));
+            // Who was told is told again when nobody needs the NIC any more.
+            assert_eq!(matches!(job.state(), State::Over { .. }), !is_told);
         }
     }
 

@@ -32,12 +32,12 @@ use tokio_rustls::TlsStream;
 const GREETING: Duration = Duration::from_secs(5);
 
 /// A connection on which nothing arrives is asked after this long whether its other end is still there, so often, and so many times.
-const SILENCE: Duration = Duration::from_secs(2);
+const SILENCE: Duration = Duration::from_secs(1);
 const ASK_EVERY: Duration = Duration::from_secs(1);
-const ASK_TIMES: u32 = 5;
+const ASK_TIMES: u32 = 2;
 
 /// How long what was sent may stay unacknowledged before the connection counts as broken, in milliseconds: as long as a silent one.
-const UNACKNOWLEDGED_MS: u32 = 7000;
+const UNACKNOWLEDGED_MS: u32 = 3000;
 
 /// How long all jobs may take to be ended: longer than each may, and than the search for what it has left.
 const ENDING: Duration = Duration::from_secs(12);
