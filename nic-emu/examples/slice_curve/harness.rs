@@ -18,6 +18,8 @@ use std::time::Duration;
 pub enum Load {
     /// Every rank sends 8 bytes to the next and receives from the one before.
     Exchange,
+    /// The same with more bytes than ride in a descriptor or go with it: they are granted before they travel.
+    LargeExchange,
     /// A barrier.
     Barrier,
     /// The sum of 8 bytes of each.
@@ -26,12 +28,27 @@ pub enum Load {
 
 impl Load {
     /// All of them.
-    pub const ALL: [Self; 3] = [Self::Exchange, Self::Barrier, Self::Allreduce];
+    pub const ALL: [Self; 4] = [Self::Exchange, Self::LargeExchange, Self::Barrier, Self::Allreduce];
+
+    /// Those by which slices are measured: of large messages the bytes move beside the slices.
+    pub fn of_slices() -> impl Iterator<Item = Self> {
+        Self::ALL.into_iter().filter(|load| *load != Self::LargeExchange)
+    }
+
+    /// Bytes of each rank.
+    const fn bytes(self) -> usize {
+        match self {
+            Self::Exchange | Self::Allreduce => 8,
+            Self::LargeExchange => 70_000,
+            Self::Barrier => 0,
+        }
+    }
 
     /// Its name in tables.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Exchange => "exchange",
+            Self::LargeExchange => "large exchange",
             Self::Barrier => "barrier",
             Self::Allreduce => "allreduce",
         }
@@ -90,14 +107,15 @@ impl Cluster {
         let start = self.sim.now();
         let slice_before = self.nics[0].now_in().0;
         let nodes = self.ports.len() as u32;
-        let mut data: Vec<[[u8; 8]; 2]> =
-            (0..nodes as u64).map(|rank| [(rank + 1).to_le_bytes(); 2]).collect();
+        let bytes = load.bytes();
+        let image = |rank: u32| (rank + 1).to_le_bytes().into_iter().cycle().take(bytes).collect::<Vec<u8>>();
+        let mut data: Vec<[Vec<u8>; 2]> = (0..nodes).map(|rank| [image(rank), vec![0; bytes]]).collect();
         let mut requests = Vec::new();
         for (rank, data) in (0..nodes).zip(&mut data) {
             let port = &mut self.ports[rank as usize];
             let [out, into] = data;
             let request = match load {
-                Load::Exchange => {
+                Load::Exchange | Load::LargeExchange => {
                     let (to, from) = ((rank + 1) % nodes, (rank + nodes - 1) % nodes);
                     let send = Send {
                         context: CONTEXT,
@@ -108,19 +126,21 @@ impl Cluster {
                         signature: 0,
                     };
                     // SAFETY: `data` lives until all requests are complete.
-                    let sent = unsafe { port.post_send(&send, out.as_ptr(), 8) }.expect("the send is right");
-                    assert_eq!(sent, Posted::Complete, "8 bytes ride in their descriptor");
+                    let sent =
+                        unsafe { port.post_send(&send, out.as_ptr(), bytes) }.expect("the send is right");
+                    let is_short = load == Load::Exchange;
+                    assert_eq!(sent == Posted::Complete, is_short, "short messages ride in their descriptor");
                     let envelope = Envelope { context: CONTEXT, source: from, tag: 1 };
                     // SAFETY: as above.
-                    unsafe { port.post_receive(&envelope, into.as_mut_ptr(), 8) }
+                    unsafe { port.post_receive(&envelope, into.as_mut_ptr(), bytes) }
                         .expect("the receive is right")
                 }
                 Load::Barrier | Load::Allreduce => {
-                    let (kind, operation, bytes) = match load {
-                        Load::Barrier => (CollectiveKind::Barrier, (0, 0), 0),
+                    let (kind, operation) = match load {
+                        Load::Barrier => (CollectiveKind::Barrier, (0, 0)),
                         _ => {
                             let sum = (ReduceOp::Sum as u8, ElementType::I64 as u8);
-                            (CollectiveKind::Allreduce, sum, 8)
+                            (CollectiveKind::Allreduce, sum)
                         }
                     };
                     let collective = Collective {
@@ -143,7 +163,8 @@ impl Cluster {
             port.progress().expect("the NIC is healthy");
             requests.push(request);
         }
-        self.barriers += u32::from(load != Load::Exchange);
+        let is_exchange = matches!(load, Load::Exchange | Load::LargeExchange);
+        self.barriers += u32::from(!is_exchange);
         (0..nodes as usize).for_each(|node| self.poll(node));
         let (mut waiting, mut began, mut over, mut done) = (nodes, None, None, None);
         while done.is_none() || over.is_none() {
@@ -162,7 +183,9 @@ impl Cluster {
             let port = &mut self.ports[node.index()];
             let is_complete = match load {
                 _ if requests[node.index()] == u32::MAX => false,
-                Load::Exchange => port.test(requests[node.index()]).expect("the request is known").is_some(),
+                Load::Exchange | Load::LargeExchange => {
+                    port.test(requests[node.index()]).expect("the request is known").is_some()
+                }
                 _ => {
                     let release = port.test_collective(requests[node.index()]).expect("the request is known");
                     release.is_some()
@@ -176,10 +199,10 @@ impl Cluster {
                 }
             }
         }
-        if load == Load::Exchange {
-            for (rank, [_, into]) in data.iter().enumerate() {
-                let from = (rank + nodes as usize - 1) % nodes as usize;
-                assert_eq!(u64::from_le_bytes(*into), from as u64 + 1, "what rank {rank} got");
+        if is_exchange {
+            for (rank, [_, into]) in (0..nodes).zip(&data) {
+                let from = (rank + nodes - 1) % nodes;
+                assert!(*into == image(from), "what rank {rank} got");
             }
         }
         Taken { slice: over.unwrap_or_default(), done: done.unwrap_or_default() }

@@ -22,10 +22,10 @@ fn main() -> std::io::Result<()> {
     let mut panels = Vec::new();
     for latency_us in LATENCIES_US {
         let mut curves: Vec<Curve> =
-            Load::ALL.iter().map(|load| Curve { name: load.name(), points: Vec::new() }).collect();
+            Load::of_slices().map(|load| Curve { name: load.name(), points: Vec::new() }).collect();
         for nodes in (1..).map(|power| 1u32 << power).take_while(|nodes| *nodes <= largest) {
             let mut cluster = Cluster::new(nodes, Duration::from_micros(latency_us));
-            for (load, curve) in Load::ALL.into_iter().zip(&mut curves) {
+            for (load, curve) in Load::of_slices().zip(&mut curves) {
                 let taken = cluster.measure(load);
                 let [slice, done] = [taken.slice, taken.done].map(|time| time.as_secs_f64() * 1e6);
                 println!("{nodes},{latency_us},{},{slice:.1},{done:.1}", load.name());
