@@ -97,7 +97,9 @@ pub struct Links {
     buffers: RecordBuffers,
     outgoing: BTreeMap<u32, Outgoing>,
     incoming: BTreeMap<u32, Incoming>,
-    /// Transfers, but those of data, that have not said that they are complete.
+    /// What is sent is to say when it is there; of data nothing does.
+    pub confirm: bool,
+    /// Transfers that have not said that they are complete, of those that were to.
     in_flight: u64,
     /// Somebody has to be told what was read, and the network was too busy for it.
     acknowledgement_due: bool,
@@ -118,6 +120,7 @@ impl Links {
             buffers: RecordBuffers::new(layout.record_bytes() as usize),
             outgoing: BTreeMap::new(),
             incoming: BTreeMap::new(),
+            confirm: false,
             in_flight: 0,
             acknowledgement_due: false,
             sent: 0,
@@ -201,7 +204,7 @@ impl Links {
         self.outgoing.values().all(Outgoing::is_empty)
     }
 
-    /// True when everything that was sent is there, but for data: who gets it knows what is still to come.
+    /// True when everything that was sent is there, but for data, as far as it was to be confirmed: who gets data knows what is still to come.
     pub fn is_delivered(&self) -> bool {
         self.in_flight == 0 && self.has_left_but_data()
     }
@@ -242,7 +245,7 @@ impl Links {
                 fabric.xfer_and_signal(Source::Shared(bytes), &destination, at, None, None)?;
             }
             let source = Source::Bytes(&written.to_le_bytes());
-            let local_event = (group.records > 0).then_some(SENT);
+            let local_event = (self.confirm && group.records > 0).then_some(SENT);
             fabric.xfer_and_signal(source, &destination, tail, local_event, Some(LINKED))?;
             self.in_flight += u64::from(local_event.is_some());
             link.waiting.drain(..group.records);

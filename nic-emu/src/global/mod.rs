@@ -343,6 +343,10 @@ impl<F: Fabric> GlobalNic<F> {
             self.collectives.begin(env, now)?;
             done = self.collectives.advance(env, &mut self.fabric, now, slice)?;
         }
+        // Who has to know that it is there asks; else receipts travel with what follows.
+        env.links.confirm = self.working.is_some_and(|working| {
+            !matches!(working, Microphase::MessageScheduling | Microphase::PointToPoint)
+        });
         env.links.flush(&mut self.fabric)?;
         if let Some(working) = self.working
             && done

@@ -281,6 +281,7 @@ mod tests {
             base: 1,
             settled_below: 2,
             sole: true,
+            awaited: false,
             below: NodeSet::new(),
             payload: payload.into(),
         }

@@ -76,6 +76,8 @@ pub struct Link {
     pub statistics: LinkStatistics,
     /// Something waits that is not to wait any longer.
     pub is_urgent: bool,
+    /// Until when what waits may wait at most, if it is not urgent.
+    pub due: Option<Instant>,
     lanes: LaneSender,
     control: VecDeque<(u64, Message)>,
     bulk: VecDeque<(u64, Message)>,
@@ -87,6 +89,7 @@ impl Default for Link {
             state: LinkState::Idle,
             statistics: LinkStatistics::default(),
             is_urgent: false,
+            due: None,
             lanes: LaneSender::default(),
             control: VecDeque::new(),
             bulk: VecDeque::new(),
@@ -98,11 +101,23 @@ impl Link {
     /// Takes a message to send.
     pub fn push(&mut self, node: NodeId, lane: Lane, message: Message, backlog: &mut Backlog) {
         self.is_urgent = true;
-        self.push_patient(node, lane, message, backlog);
+        self.queue(node, lane, message, backlog);
     }
 
-    /// Takes a message to send along with the next one.
-    pub fn push_patient(&mut self, node: NodeId, lane: Lane, message: Message, backlog: &mut Backlog) {
+    /// Takes a message to send along with the next one, or at this time by itself.
+    pub fn push_patient(
+        &mut self,
+        node: NodeId,
+        lane: Lane,
+        message: Message,
+        backlog: &mut Backlog,
+        due: Instant,
+    ) {
+        self.queue(node, lane, message, backlog);
+        self.due = Some(self.due.map_or(due, |before| before.min(due)));
+    }
+
+    fn queue(&mut self, node: NodeId, lane: Lane, message: Message, backlog: &mut Backlog) {
         let (side, bytes) = backlog.account(node, &message);
         *side += bytes;
         self.statistics.sent += 1;

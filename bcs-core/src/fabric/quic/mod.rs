@@ -129,6 +129,7 @@ impl QuicPort {
             roster.into(),
             names,
             self.options.connect_timeout,
+            self.options.receipt_patience,
         );
         Ok(QuicFabric { tree, driver, queue_bytes: self.options.queue_bytes, spin: self.options.spin })
     }

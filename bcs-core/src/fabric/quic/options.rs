@@ -51,6 +51,9 @@ pub struct QuicOptions {
     pub window_bytes: u32,
     /// The largest datagram that is tried, in bytes (1,200 to 65,527); the path decides how much of it can be used.
     pub datagram_bytes: u16,
+    /// How long the receipt of a transfer without a local event may wait for a message with which it can travel. It holds up nothing but operations on
+    /// several nodes that its initiator starts after it.
+    pub receipt_patience: Duration,
     /// How long [`crate::Fabric::wait`] polls before it sleeps.
     pub spin: Duration,
 }
@@ -69,6 +72,7 @@ impl QuicOptions {
             queue_bytes: 64 << 20,
             window_bytes: 4 << 20,
             datagram_bytes: 65_527,
+            receipt_patience: Duration::from_micros(500),
             spin: Duration::ZERO,
         }
     }

@@ -401,6 +401,8 @@ impl<M: GlobalMemory> TreeNode<M> {
         let base = self.order.base();
         let settled_below = self.initiator.settled_below().min(sequence);
         let inline = if payload.len() <= INLINE_BYTES { std::mem::take(&mut payload) } else { Bytes::new() };
+        // What a transfer in fragments has behind it takes the bulk lane until it is over.
+        let awaited = !payload.is_empty() || !matches!(client, Client::Transfer(None));
         let behind = sole.and_then(|node| self.initiator.sole_under_way.get(&node));
         let lane = if behind.is_some_and(|behind| behind.bulk > 0) { Lane::Bulk } else { Lane::Control };
         let last_lane = if payload.is_empty() { lane } else { Lane::Bulk };
@@ -410,6 +412,7 @@ impl<M: GlobalMemory> TreeNode<M> {
             base,
             settled_below,
             sole: sole.is_some(),
+            awaited,
             below,
             payload: inline.clone(),
         });

@@ -142,6 +142,8 @@ pub enum Message {
         settled_below: u64,
         /// The set has one node: it need not wait for a verdict.
         sole: bool,
+        /// Somebody waits to hear that it is done: with a sole node, its acknowledgement is not to wait for a message with which it could travel.
+        awaited: bool,
         /// The nodes below the receiver.
         #[rkyv(with = NodeSetDef)]
         below: NodeSet,
@@ -262,6 +264,7 @@ mod tests {
             base: 5,
             settled_below: 8,
             sole: false,
+            awaited: true,
             below: below.clone(),
             payload: Bytes::from_static(b"abc"),
         };

@@ -160,6 +160,18 @@ pub enum ProtocolError {
     },
 }
 
+/// The acknowledgement of an operation with a sole node. Nobody but its initiator waits for it, and may be about to get a message with which it could
+/// travel.
+#[derive(Clone, Debug)]
+pub struct Receipt {
+    /// The initiator.
+    pub to: NodeId,
+    /// The acknowledgement.
+    pub message: Message,
+    /// The initiator has somebody to tell, or an operation that comes after this one.
+    pub awaited: bool,
+}
+
 /// One node's end of the tree protocol. Call [`TreeNode::poll_transmit`] until it is empty after every other call.
 #[derive(Debug)]
 pub struct TreeNode<M> {
@@ -179,8 +191,8 @@ pub struct TreeNode<M> {
     initiator: Initiator,
     recovery: Recovery,
     outbox: VecDeque<(NodeId, Lane, Message)>,
-    /// Acknowledgements of operations with a sole node, to their initiators.
-    receipts: VecDeque<(NodeId, Message)>,
+    /// To the initiators of operations with a sole node.
+    receipts: VecDeque<Receipt>,
     /// Messages to itself: a node of a set that it started an operation on is a participant like any other.
     loopback: VecDeque<Message>,
 }
@@ -271,7 +283,8 @@ impl<M: GlobalMemory> TreeNode<M> {
     /// The next message to send: to whom, and in which lane. What [`TreeNode::poll_prompt`] gives, and then what
     /// [`TreeNode::poll_receipt`] gives.
     pub fn poll_transmit(&mut self) -> Option<(NodeId, Lane, Message)> {
-        self.poll_prompt().or_else(|| self.poll_receipt().map(|(to, message)| (to, Lane::Control, message)))
+        let receipt = |Receipt { to, message, .. }| (to, Lane::Control, message);
+        self.poll_prompt().or_else(|| self.poll_receipt().map(receipt))
     }
 
     /// The next message to send that others wait for.
@@ -279,9 +292,8 @@ impl<M: GlobalMemory> TreeNode<M> {
         self.outbox.pop_front()
     }
 
-    /// The next acknowledgement of an operation that was for this node alone, for the control lane. Only its initiator waits for it, and may be about
-    /// to get a message with which it could travel.
-    pub fn poll_receipt(&mut self) -> Option<(NodeId, Message)> {
+    /// The next acknowledgement of an operation that was for this node alone, for the control lane.
+    pub fn poll_receipt(&mut self) -> Option<Receipt> {
         self.receipts.pop_front()
     }
 
@@ -325,8 +337,8 @@ impl<M: GlobalMemory> TreeNode<M> {
 
     fn dispatch(&mut self, from: NodeId, message: Message) -> Result<(), ProtocolError> {
         match message {
-            Message::Prepare { operation, work, base, settled_below, sole, below, payload } => {
-                let header = participant::Header { operation, work, base, sole };
+            Message::Prepare { operation, work, base, settled_below, sole, awaited, below, payload } => {
+                let header = participant::Header { operation, work, base, sole, awaited };
                 self.handle_prepare(from, header, settled_below, &below, payload)
             }
             Message::Fragment { operation, payload } => self.handle_fragment(from, operation, payload),

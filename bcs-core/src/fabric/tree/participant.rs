@@ -15,7 +15,7 @@
 
 use super::message::{Ballot, Message, OperationId, Stamp, Verdict, Vote, Work};
 use super::order::Place;
-use super::{Children, ProtocolError, TreeNode};
+use super::{Children, ProtocolError, Receipt, TreeNode};
 use crate::fabric::Condition;
 use crate::global_memory::{GlobalAddress, GlobalMemory, GlobalVariable};
 use crate::ids::NodeId;
@@ -30,6 +30,7 @@ pub(super) struct Header {
     pub work: Work,
     pub base: Stamp,
     pub sole: bool,
+    pub awaited: bool,
 }
 
 /// Where an operation stands on this node. See the module's picture.
@@ -72,6 +73,7 @@ pub(super) struct Participation {
     work: Work,
     base: Stamp,
     sole: bool,
+    awaited: bool,
     stage: Stage,
     payload: SmallVec<[Bytes; 1]>,
     missing_bytes: u64,
@@ -126,7 +128,7 @@ impl<M: GlobalMemory> TreeNode<M> {
         below: &NodeSet,
         payload: Bytes,
     ) -> Result<(), ProtocolError> {
-        let Header { operation, work, base, sole } = header;
+        let Header { operation, work, base, sole, awaited } = header;
         if self.is_over(operation) || self.participations.contains_key(&operation) {
             return Ok(());
         }
@@ -142,6 +144,7 @@ impl<M: GlobalMemory> TreeNode<M> {
             base,
             settled_below,
             sole,
+            awaited,
             below,
             payload: payload.clone(),
         });
@@ -149,6 +152,7 @@ impl<M: GlobalMemory> TreeNode<M> {
             work,
             base,
             sole,
+            awaited,
             stage: Stage::Receiving,
             payload: SmallVec::from_iter([payload]),
             missing_bytes,
@@ -428,10 +432,10 @@ impl<M: GlobalMemory> TreeNode<M> {
         }
         participation.acknowledged = true;
         let ballot = participation.own.merge(participation.below);
-        let (parent, wave, sole) = (participation.parent, participation.wave, participation.sole);
+        let Participation { parent, wave, sole, awaited, .. } = *participation;
         let message = Message::Acknowledge { operation, wave, ballot };
         if sole && parent != self.node && !self.dead.contains(parent) {
-            self.receipts.push_back((parent, message));
+            self.receipts.push_back(Receipt { to: parent, message, awaited });
         } else {
             self.transmit(parent, message);
         }
@@ -479,6 +483,7 @@ fn tombstone(from: NodeId) -> Participation {
         work: Work::Put { at: GlobalAddress(0), bytes: 0, remote_event: None },
         base: 0,
         sole: false,
+        awaited: true,
         stage: Stage::Settled(None),
         payload: SmallVec::new(),
         missing_bytes: 0,

@@ -18,7 +18,16 @@ fn node(number: NodeId, members: u32) -> TreeNode<SparseMemory> {
 
 fn prepare(operation: OperationId, work: Work, payload: &'static [u8]) -> Message {
     let (below, payload) = (NodeSet::new(), Bytes::from_static(payload));
-    Message::Prepare { operation, work, base: 1, settled_below: 0, sole: false, below, payload }
+    Message::Prepare {
+        operation,
+        work,
+        base: 1,
+        settled_below: 0,
+        sole: false,
+        awaited: true,
+        below,
+        payload,
+    }
 }
 
 fn put(at: u64, bytes: u64) -> Work {
@@ -164,9 +173,9 @@ fn message() -> impl Strategy<Value = Message> {
     let commits = proptest::collection::vec(commit, 0..3).boxed();
     let payload = proptest::collection::vec(any::<u8>(), 0..5).prop_map(Bytes::from).boxed();
     prop_oneof![
-        4 => (operation.clone(), work(), 0..9u64, 0..3u64, any::<bool>(), small_set(), payload.clone()).prop_map(
-            |(operation, work, base, settled_below, sole, below, payload)| Message::Prepare {
-                operation, work, base, settled_below, sole, below, payload
+        4 => (operation.clone(), work(), 0..9u64, 0..3u64, any::<bool>(), any::<bool>(), small_set(), payload.clone()).prop_map(
+            |(operation, work, base, settled_below, sole, awaited, below, payload)| Message::Prepare {
+                operation, work, base, settled_below, sole, awaited, below, payload
             }
         ),
         1 => (operation.clone(), payload).prop_map(|(operation, payload)| Message::Fragment { operation, payload }),

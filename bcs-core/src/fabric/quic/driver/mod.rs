@@ -3,7 +3,8 @@
 //! It has no thread: whoever polls the fabric drives it, and between polls nothing moves. A round hears first (all
 //! that has arrived, connection by connection, so that the protocol knows as much as it can) and then speaks
 //! (what the protocol has to say, acknowledgements along with it, in as few datagrams as possible). Receipts of puts that were for this
-//! node alone wait for the next round, because whoever polls may have an answer to send that takes them along.
+//! node alone wait for the next round, because whoever polls may have an answer to send that takes them along; and those that nobody waits
+//! for wait longer.
 //! Invariants: what a stranger sends costs a bounded amount of memory and never reaches the protocol; a peer that
 //! breaks the protocol loses its connection, and nobody else loses anything. Who is let in, and how links end, is told in
 //! `lifecycle`.
@@ -16,7 +17,7 @@ use super::options::{Member, NetworkId};
 use super::socket::{Datagram, Socket};
 use super::tls;
 use super::transport::Transports;
-use crate::fabric::tree::{Lane, TreeNode};
+use crate::fabric::tree::{Lane, Receipt, TreeNode};
 use crate::global_memory::GlobalMemory;
 use crate::ids::NodeId;
 use crate::node_set::NodeSet;
@@ -55,6 +56,7 @@ pub struct Driver {
     pub links: Vec<Link>,
     pub backlog: Backlog,
     pub connect_timeout: Duration,
+    pub receipt_patience: Duration,
     /// Connections of ends that are no members, or were not wanted.
     pub refused_connections: u64,
     /// All links end: this end's streams are finished as soon as they are empty.
@@ -85,8 +87,8 @@ pub struct Driver {
     buffer: Vec<u8>,
     /// What has just arrived.
     arrived: Vec<Datagram>,
-    /// Nodes to whom receipts wait. They go with the next message, or else in the next round.
-    owed: Vec<NodeId>,
+    /// Nodes to whom receipts wait. They go with the next message, or else when they are due.
+    owed: BTreeSet<NodeId>,
 }
 
 /// The clock. Nothing else here reads it.
@@ -115,6 +117,7 @@ impl Driver {
         roster: Arc<[Member]>,
         names: HashMap<String, NodeId>,
         connect_timeout: Duration,
+        receipt_patience: Duration,
     ) -> Self {
         Self {
             node,
@@ -122,6 +125,7 @@ impl Driver {
             links: roster.iter().map(|_| Link::default()).collect(),
             backlog: Backlog::default(),
             connect_timeout,
+            receipt_patience,
             refused_connections: 0,
             is_leaving: false,
             addresses: roster.iter().map(|member| member.address.ip()).collect(),
@@ -142,18 +146,16 @@ impl Driver {
             is_cut_off: false,
             buffer: Vec::new(),
             arrived: Vec::new(),
-            owed: Vec::new(),
+            owed: BTreeSet::new(),
         }
     }
 
     /// When something is due, whether or not anything arrives.
     pub fn next_timeout(&self) -> Option<Instant> {
-        if !self.owed.is_empty() {
-            return Some(now());
-        }
+        let owed = self.owed.iter().filter_map(|node| self.links[node.index()].due).min();
         let timer = self.timers.first().map(|(at, _)| *at);
         let link = self.link_timers.first().map(|(at, _)| *at);
-        timer.into_iter().chain(link).min()
+        timer.into_iter().chain(link).chain(owed).min()
     }
 
     /// How many datagrams have come over the connection that carries a link.
@@ -169,7 +171,7 @@ impl Driver {
     pub fn drive<M: GlobalMemory>(&mut self, tree: &mut TreeNode<M>) -> io::Result<bool> {
         let now = now();
         let mut moved = !self.marked.is_empty();
-        self.pay();
+        self.pay(now);
         self.remark();
         self.collect(tree, now);
         self.settle(tree, now);
@@ -192,17 +194,23 @@ impl Driver {
         Ok(moved)
     }
 
-    /// Receipts that no other message took along since the last round go by themselves.
-    fn pay(&mut self) {
-        while let Some(node) = self.owed.pop() {
+    /// Receipts that no other message has taken along in time go by themselves.
+    fn pay(&mut self, now: Instant) {
+        let mut owed = std::mem::take(&mut self.owed);
+        owed.retain(|node| {
             let link = &mut self.links[node.index()];
-            if let LinkState::Up(handle) = link.state
-                && !link.is_clear()
-            {
-                link.is_urgent = true;
+            match link.due {
+                Some(due) if due > now => return true,
+                Some(_) if !link.is_clear() => link.is_urgent = true,
+                _ => {}
+            }
+            link.due = None;
+            if let LinkState::Up(handle) = link.state {
                 self.mark(handle);
             }
-        }
+            false
+        });
+        self.owed = owed;
     }
 
     /// Connections that could not go on for a reason that may be over.
@@ -393,13 +401,12 @@ impl Driver {
                     }
                 }
             }
-            while let Some((to, message)) = tree.poll_receipt() {
+            while let Some(Receipt { to, message, awaited }) = tree.poll_receipt() {
                 let link = &mut self.links[to.index()];
                 if let LinkState::Up(_) = link.state {
-                    if self.owed.last() != Some(&to) {
-                        self.owed.push(to);
-                    }
-                    link.push_patient(self.node, Lane::Control, message, &mut self.backlog);
+                    let due = if awaited { now } else { now + self.receipt_patience };
+                    link.push_patient(self.node, Lane::Control, message, &mut self.backlog, due);
+                    self.owed.insert(to);
                 } else if !matches!(link.state, LinkState::Broken(_) | LinkState::Departed) {
                     link.push(self.node, Lane::Control, message, &mut self.backlog);
                 }
@@ -422,6 +429,9 @@ impl Driver {
                 false => Ok(()),
             };
             link.is_urgent &= !link.is_clear();
+            if link.is_clear() {
+                link.due = None;
+            }
             let written = match written {
                 Ok(()) if self.is_leaving && link.is_clear() => connection.finish(),
                 written => written,

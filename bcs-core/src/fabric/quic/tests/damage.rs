@@ -40,6 +40,7 @@ fn message(random: &mut fastrand::Rng) -> Message {
             base: 1,
             settled_below: 0,
             sole: random.bool(),
+            awaited: random.bool(),
             below,
             payload,
         },

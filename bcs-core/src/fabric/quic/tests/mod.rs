@@ -293,6 +293,39 @@ fn a_node_that_is_driven_is_heard_of_and_one_that_is_not_is_not() {
 }
 
 #[test]
+fn the_receipt_of_a_put_travels_with_what_follows_or_by_itself_when_it_is_due() {
+    let patience = PATIENCE / 10;
+    let mut ports = start(2, |options| options.receipt_patience = patience);
+    all_reach_all(&mut ports);
+    let put = |port: &mut QuicFabric, to, local_event, remote_event| {
+        let (data, to) = (Source::Bytes(b"word"), NodeSet::single(NodeId(to)));
+        port.xfer_and_signal(data, &to, GlobalAddress(8), local_event, Some(remote_event)).unwrap();
+    };
+    let arrives = |ports: &mut [QuicFabric], at: usize, event| {
+        drive_until(ports, "an event", |ports| ports[at].test_event(event).unwrap() == 1);
+    };
+    let is_owed = |ports: &[QuicFabric]| !ports[1].driver.links[0].is_clear();
+    // Nobody waits for it: it waits, and goes with the next message.
+    put(&mut ports[0], 1, None, EventId(2));
+    arrives(&mut ports, 1, EventId(2));
+    ports.iter_mut().for_each(|port| port.progress().unwrap());
+    assert!(is_owed(&ports));
+    put(&mut ports[1], 0, None, EventId(2));
+    arrives(&mut ports, 0, EventId(2));
+    assert!(!is_owed(&ports));
+    // Nothing follows: it goes when it is due, and the port says when that is.
+    put(&mut ports[0], 1, None, EventId(2));
+    arrives(&mut ports, 1, EventId(2));
+    assert!(is_owed(&ports) && ports[1].timeout().is_some_and(|timeout| timeout <= patience));
+    driver::AHEAD.set(patience);
+    drive_until(&mut ports, "the receipt", |ports| !is_owed(ports));
+    // Somebody waits: it goes at once.
+    put(&mut ports[0], 1, Some(EventId(3)), EventId(2));
+    arrives(&mut ports, 0, EventId(3));
+    assert!(!is_owed(&ports));
+}
+
+#[test]
 fn what_waits_to_be_sent_is_bounded_and_busy_passes() {
     let mut ports = start(2, |options| options.queue_bytes = 1 << 20);
     let data = vec![7; 300_000];
