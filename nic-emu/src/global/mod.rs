@@ -331,6 +331,7 @@ impl<F: Fabric> GlobalNic<F> {
         let (slice, _) = read_strobe(self.strobe);
         if !self.fixed {
             self.messages.exchange(env, slice, slice)?;
+            self.messages.take_matches(env)?;
             self.collectives.publish(env, slice)?;
             self.messages.transmit(env)?;
         }

@@ -273,7 +273,12 @@ impl PointToPointEngine {
         self.grant(env)
     }
 
-    fn take_matches(&mut self, env: &mut Env<'_, '_>) -> Result<(), GlobalError> {
+    /// Takes what the BR has matched: messages whose bytes are here are delivered, others wait to be granted. What was scheduled in a slice and found no receive is
+    /// this node's own affair from then on, so with elastic slices it waits for no other.
+    ///
+    /// # Errors
+    /// NIC memory is corrupt, or bytes that came with a descriptor are not those that it tells of.
+    pub fn take_matches(&mut self, env: &mut Env<'_, '_>) -> Result<(), GlobalError> {
         let matches = &env.memory.header().remote.matches;
         while let Some((entry, send)) = matches.find(env.memory, |_| true)? {
             matches.remove(env.memory, entry)?;
