@@ -19,9 +19,19 @@ use std::collections::{BTreeMap, VecDeque};
 /// receiver is told of it at once, so that it reads while the next one is on its way.
 const JOINED_BYTES: usize = 16 << 10;
 
+/// How long a record for which nobody waits may wait for another one, in nanoseconds, and how many may wait for each other. It brings back slabs, of which
+/// each rank has many more ([`crate::slab::SLABS`]).
+const PATIENCE_NS: u64 = 300_000;
+const PATIENT_RECORDS: u32 = 16;
+
 /// What this node sends to another.
 #[derive(Debug, Default)]
 struct Outgoing {
+    /// Somebody waits for something of it.
+    is_urgent: bool,
+    /// Records for which nobody waits, and until when they may wait.
+    patient: u32,
+    due_ns: u64,
     /// Encoded records that wait.
     waiting: VecDeque<Bytes>,
     /// Records of data that wait: behind all others, for whom somebody may be waiting.
@@ -138,6 +148,23 @@ impl Links {
         let Ok(()) = sent;
     }
 
+    /// Sends a record along with the next one to that node, or by itself in a while.
+    pub fn send_patiently(&mut self, to: u32, record: &Record, now_ns: u64) {
+        let was_urgent = self.outgoing.get(&to).is_some_and(|link| link.is_urgent);
+        self.send(to, record);
+        let Some(link) = self.outgoing.get_mut(&to) else { return };
+        if link.patient == 0 {
+            link.due_ns = now_ns + PATIENCE_NS;
+        }
+        link.patient += 1;
+        link.is_urgent = was_urgent || link.patient == PATIENT_RECORDS;
+    }
+
+    /// When [`Links::flush`] has something to do, whatever else happens.
+    pub fn next_ns(&self) -> Option<u64> {
+        self.outgoing.values().filter(|link| link.patient > 0).map(|link| link.due_ns).min()
+    }
+
     /// Sends a record whose payload of so many bytes is appended to a buffer, from which it goes without another copy.
     ///
     /// # Errors
@@ -157,6 +184,7 @@ impl Links {
         debug_assert_eq!(buffer.len(), HEADER_BYTES + payload_bytes, "as long as the header says");
         buffer.resize(length, 0);
         let (link, encoded) = (self.outgoing.entry(to).or_default(), self.buffers.lend(buffer));
+        link.is_urgent = true;
         if record.kind == Kind::Data {
             link.data_bytes += encoded.len() as u64;
             link.data.push_back(encoded);
@@ -194,14 +222,14 @@ impl Links {
         self.outgoing.get(&to).map_or(0, |link| link.data_bytes)
     }
 
-    /// True when no record but of data waits to be sent.
+    /// True when no record waits to be sent, but of data and those that may wait.
     pub fn has_left_but_data(&self) -> bool {
-        self.outgoing.values().all(|link| link.waiting.is_empty())
+        self.outgoing.values().all(|link| link.waiting.is_empty() || !link.is_urgent)
     }
 
-    /// True when nothing waits to be sent.
+    /// True when nothing waits to be sent but what may wait.
     pub fn has_left(&self) -> bool {
-        self.outgoing.values().all(Outgoing::is_empty)
+        self.outgoing.values().all(|link| link.is_empty() || !link.is_urgent)
     }
 
     /// True when everything that was sent is there, but for data, as far as it was to be confirmed: who gets data knows what is still to come.
@@ -214,27 +242,29 @@ impl Links {
         self.in_flight == 0 && self.has_left()
     }
 
-    /// Sends what waits and fits.
+    /// Sends what waits and fits. True if that was anything.
     ///
     /// # Errors
     /// A transfer failed: a node died.
-    pub fn flush(&mut self, fabric: &mut impl Fabric) -> Result<(), GlobalError> {
+    pub fn flush(&mut self, fabric: &mut impl Fabric, now_ns: u64) -> Result<bool, GlobalError> {
         self.in_flight -= u64::from(fabric.test_event(SENT)?).min(self.in_flight);
         let nodes: Vec<u32> =
-            self.outgoing.iter().filter(|(_, link)| !link.is_empty()).map(|(node, _)| *node).collect();
+            self.outgoing.iter().filter(|(_, link)| link.is_due(now_ns)).map(|(node, _)| *node).collect();
+        let mut flushed = false;
         for to in nodes {
             match self.flush_one(fabric, to) {
                 // Too much is under way: the rest goes with the next flush.
                 Err(FabricError::Busy { .. }) => break,
-                other => other?,
+                other => flushed |= other?,
             }
         }
-        Ok(())
+        Ok(flushed)
     }
 
-    fn flush_one(&mut self, fabric: &mut impl Fabric, to: u32) -> Result<(), FabricError> {
+    fn flush_one(&mut self, fabric: &mut impl Fabric, to: u32) -> Result<bool, FabricError> {
         let read = fabric.load(self.layout.consumed(to))?;
-        let Some(link) = self.outgoing.get_mut(&to) else { return Ok(()) };
+        let Some(link) = self.outgoing.get_mut(&to) else { return Ok(false) };
+        let before = link.written;
         let destination = NodeSet::single(NodeId(to));
         let base = self.layout.ring(self.node);
         // Operations of a node take effect in order: who sees the tail sees the records.
@@ -255,7 +285,9 @@ impl Links {
             }
             link.written = written;
         }
-        Ok(())
+        link.patient = 0;
+        link.is_urgent = !link.is_empty();
+        Ok(link.written != before)
     }
 
     /// Takes the records that have arrived, from all nodes in their order. When they have been dealt with, [`Links::acknowledge`] says so.
@@ -316,6 +348,11 @@ impl Incoming {
 impl Outgoing {
     fn is_empty(&self) -> bool {
         self.waiting.is_empty() && self.data.is_empty()
+    }
+
+    /// Whether what waits is to be sent now.
+    fn is_due(&self, now_ns: u64) -> bool {
+        !self.is_empty() && (self.is_urgent || now_ns >= self.due_ns)
     }
 
     /// What is put next, and how much has been written then; none when nothing waits that fits.

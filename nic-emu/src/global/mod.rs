@@ -169,7 +169,8 @@ impl<F: Fabric> GlobalNic<F> {
 
     /// When to poll at the latest, if nothing arrives and no rank posts: the lead of fixed slices has a beat to keep.
     pub fn next_ns(&self) -> Option<u64> {
-        self.sender.as_ref().and_then(StrobeSender::next_ns)
+        let beat = self.sender.as_ref().and_then(StrobeSender::next_ns);
+        [beat, self.links.next_ns()].into_iter().flatten().min()
     }
 
     /// All that this node has under way, for who looks for a fault.
@@ -230,6 +231,7 @@ impl<F: Fabric> GlobalNic<F> {
             links: &mut links,
             payload_bytes: payload_bytes(self.layout.record_bytes()),
             fixed: self.fixed,
+            now_ns,
         };
         let result = self.run(&mut env, strobe, now_ns);
         self.links = links;
@@ -348,7 +350,7 @@ impl<F: Fabric> GlobalNic<F> {
         env.links.confirm = self.working.is_some_and(|working| {
             !matches!(working, Microphase::MessageScheduling | Microphase::PointToPoint)
         });
-        env.links.flush(&mut self.fabric)?;
+        moved |= env.links.flush(&mut self.fabric, now_ns)?;
         if let Some(working) = self.working
             && done
             && has_left(env.links, working, self.fixed)

@@ -114,6 +114,8 @@ pub struct Env<'a, 'm> {
     pub completer: &'a mut Completer<'m>,
     /// Links to other nodes.
     pub links: &'a mut Links,
+    /// The time.
+    pub now_ns: u64,
     /// Bytes of a record's payload at most.
     pub payload_bytes: u64,
     /// Slices are fixed: what is to be done has its microphase, and is done in no other.
@@ -304,8 +306,13 @@ impl PointToPointEngine {
                 rank_memory::write(env.memory, destination, posted.address, payload)?;
             }
             if is_inline || eager.is_some() || bytes == 0 {
-                let words = [send.request as u64, place];
-                env.links.send(node, &Record::new(Kind::Matched, message.origin, &words));
+                let matched = Record::new(Kind::Matched, message.origin, &[send.request as u64, place]);
+                if send.request != NO_REQUEST {
+                    env.links.send(node, &matched);
+                } else if place != 0 {
+                    // Nobody waits; there is a slab to be given back.
+                    env.links.send_patiently(node, &matched, env.now_ns);
+                }
                 if !is_inline {
                     env.completer.complete(destination, posted.request, status, &Delivery::InPlace)?;
                 }

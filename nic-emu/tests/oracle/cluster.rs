@@ -52,6 +52,8 @@ pub struct Cluster {
     /// A node that does what it has to only now and then.
     pub slow: Option<usize>,
     missed: u64,
+    /// When each node wants to be polled, whatever happens.
+    timers: Vec<u64>,
     /// Slice, microphase and time of every microstrobe, as each node saw it.
     trace: Vec<(u32, u64, u8, u64)>,
 }
@@ -82,6 +84,7 @@ impl Cluster {
             ended: NodeSet::new(),
             slow: None,
             missed: 0,
+            timers: vec![0; nodes as usize],
             trace: Vec::new(),
         }
     }
@@ -135,11 +138,20 @@ impl Cluster {
                 self.trace.push((node as u32, now.0.0, microphase, clock()));
             }
             if !moved {
+                self.set_timer(node);
                 return moved_ever;
             }
             moved_ever = true;
         }
         panic!("node {node} never stops moving");
+    }
+
+    /// A node wants to be polled at a time, whatever happens. (Fixed slices have time passing by itself.)
+    fn set_timer(&mut self, node: usize) {
+        let due = self.nics[node].next_ns().filter(|_| self.period_ns == 0);
+        if let Some(due) = due.filter(|&due| std::mem::replace(&mut self.timers[node], due) != due) {
+            self.sim.wake_at(Duration::from_nanos(due), NodeId(node as u32));
+        }
     }
 
     /// Lets things happen until a node's part ends with an error.
