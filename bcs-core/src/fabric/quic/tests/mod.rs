@@ -297,14 +297,14 @@ fn the_receipt_of_a_put_travels_with_what_follows_or_by_itself_when_it_is_due() 
     let patience = PATIENCE / 10;
     let mut ports = start(2, |options| options.receipt_patience = patience);
     all_reach_all(&mut ports);
-    let put = |port: &mut QuicFabric, to, local_event, remote_event| {
+    let put = |port: &mut MappedFabric, to, local_event, remote_event| {
         let (data, to) = (Source::Bytes(b"word"), NodeSet::single(NodeId(to)));
         port.xfer_and_signal(data, &to, GlobalAddress(8), local_event, Some(remote_event)).unwrap();
     };
-    let arrives = |ports: &mut [QuicFabric], at: usize, event| {
+    let arrives = |ports: &mut [MappedFabric], at: usize, event| {
         drive_until(ports, "an event", |ports| ports[at].test_event(event).unwrap() == 1);
     };
-    let is_owed = |ports: &[QuicFabric]| !ports[1].driver.links[0].is_clear();
+    let is_owed = |ports: &[MappedFabric]| !ports[1].driver.links[0].is_clear();
     // Nobody waits for it: it waits, and goes with the next message.
     put(&mut ports[0], 1, None, EventId(2));
     arrives(&mut ports, 1, EventId(2));
