@@ -1,16 +1,38 @@
 //! The hosts that `scripts/cluster` has made, and how tests use them.
 
 use crate::run::{prefix, repository, run};
-use std::process::Command;
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// How many hosts the tests want.
 pub const HOSTS: usize = 4;
 
 /// How long a host may take to join, or a fault to be noticed, on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Where `scripts/cluster` keeps everything.
+fn place() -> PathBuf {
+    repository().join("target/cluster")
+}
+
+/// The time of day, in universal time.
+pub fn time_of_day() -> Duration {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).expect("a clock that goes");
+    Duration::from_nanos((now.as_nanos() % (86_400 * 1_000_000_000)) as u64)
+}
+
+/// The time of day with which a line of a log begins, as in 2026-05-04T03:02:01.123456Z.
+#[track_caller]
+pub fn time_in(line: &str) -> Duration {
+    let (_, time) = line.split_once('T').expect(line);
+    let (time, _) = time.split_once('Z').expect(line);
+    let parts: Vec<f64> = time.split(':').map(|part| part.parse().expect(line)).collect();
+    Duration::from_secs_f64(parts.iter().fold(0.0, |all, part| all * 60.0 + part))
+}
 
 /// The cluster, for one test at a time.
 pub struct Cluster(#[expect(dead_code, reason = "held")] MutexGuard<'static, ()>);
@@ -52,6 +74,50 @@ impl Cluster {
         let mut all = vec!["run"];
         all.extend(words);
         self.login("storm", &all)
+    }
+
+    /// The hosts that take jobs.
+    pub fn nodes() -> impl Iterator<Item = &'static str> {
+        ["c0", "c1", "c2", "c3"].into_iter()
+    }
+
+    /// Does what [`Self::script`] is told, which is not checked for leaving nothing: daemons live on.
+    #[track_caller]
+    pub fn does(&self, words: &[&str]) -> String {
+        let output = self.script(words).stdin(Stdio::null()).output().expect("scripts/cluster");
+        assert!(output.status.success(), "scripts/cluster {words:?}: {output:?}");
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    }
+
+    /// The process of a host's daemon.
+    pub fn daemon(&self, host: &str) -> u32 {
+        let file = place().join("pid").join(host);
+        let pid = fs::read_to_string(&file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
+        pid.trim().parse().expect("the number of a process")
+    }
+
+    /// What a host's daemon has logged.
+    pub fn log(&self, host: &str) -> String {
+        fs::read_to_string(place().join("log").join(host).with_extension("log")).expect("the log of a daemon")
+    }
+
+    /// The launchers on a host.
+    pub fn launchers(&self, host: &str) -> Vec<u32> {
+        let output = Command::new("ip").args(["netns", "pids", &format!("bcs-{host}")]).output().expect("ip");
+        let pids = String::from_utf8_lossy(&output.stdout).into_owned();
+        let is_launcher = |pid: &u32| {
+            fs::read_link(format!("/proc/{pid}/exe")).is_ok_and(|exe| exe.ends_with("program-launcher"))
+        };
+        pids.lines().filter_map(|pid| pid.trim().parse().ok()).filter(is_launcher).collect()
+    }
+
+    /// Starts a host's daemon again, which has been killed, and waits until all hosts are up.
+    #[track_caller]
+    pub fn restart(&self, host: &str) {
+        let daemon = self.daemon(host);
+        self.wait_for("the daemon's end", || !fs::exists(format!("/proc/{daemon}")).unwrap_or(true));
+        self.does(&["start", host]);
+        self.wait_for("all hosts up", || self.up() == HOSTS);
     }
 
     /// How many hosts take jobs.

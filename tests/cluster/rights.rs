@@ -8,10 +8,13 @@ use std::process::Command;
 /// An account without rights that every system has.
 const NOBODY: &str = "65534";
 
+/// What makes a command that user's.
+const AS_NOBODY: [&str; 6] = ["setpriv", "--reuid", NOBODY, "--regid", NOBODY, "--clear-groups"];
+
 /// An installed program on the host that users log in to, as [`NOBODY`].
 fn as_nobody(cluster: &Cluster, program: &str, words: &[&str]) -> Command {
     let program = prefix().join("bin").join(program);
-    let mut all = vec!["setpriv", "--reuid", NOBODY, "--regid", NOBODY, "--clear-groups"];
+    let mut all = AS_NOBODY.to_vec();
     all.push(program.to_str().expect("a path of letters"));
     all.extend(words);
     cluster.on("login", &all)
@@ -43,6 +46,22 @@ fn a_user_sees_and_ends_no_job_of_another() {
     let refused = run(&mut as_nobody(&cluster, "storm", &["status", &job.to_string()]));
     assert_ne!(refused.code(), 0, "{refused:?}");
     assert_eq!(refused.stdout, "");
+    // Nor does that user reach its processes, its NIC's memory, or its network: neither of the rank, nor of the launcher.
+    let rank = running.processes().into_iter().find(|pid| *pid != running.pid()).expect("a rank");
+    let launcher = cluster.launchers("c0")[0];
+    for pid in [rank, launcher] {
+        let tries = format!(
+            "kill -TERM {pid}; cat /proc/{pid}/environ; ls /proc/{pid}/fd/; head -c 1 /proc/{pid}/mem"
+        );
+        let tried = run(&mut cluster.on("c0", &[&AS_NOBODY[..], &["sh", "-c", &tries]].concat()));
+        assert_eq!(tried.stdout, "", "{tried:?}");
+        assert_eq!(
+            tried.stderr.matches("denied").count() + tried.stderr.matches("not permitted").count(),
+            4,
+            "{tried:?}"
+        );
+    }
+    assert_eq!(sleepers(&running), 1, "the job goes on");
     kill(running.pid(), libc::SIGTERM);
     running.wait();
 }

@@ -21,8 +21,8 @@ use std::time::Duration;
 
 /// How long all is quiet before the thread sleeps, in nanoseconds: some round trips of a near network, so that it seldom sleeps while an answer is on its way.
 const QUIET_NS: u64 = 200_000;
-/// How long leaving the network may take.
-const PATIENCE: Duration = Duration::from_secs(2);
+/// How long leaving the network may take: others answer at once, unless they are lost, and then the end of the job is not to wait for them.
+const PATIENCE: Duration = Duration::from_millis(500);
 
 /// What came of a look.
 enum Looked {
