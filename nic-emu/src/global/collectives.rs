@@ -496,6 +496,7 @@ mod tests {
             links: &mut links,
             payload_bytes: 1024,
             fixed: false,
+            now_ns: 0,
         };
         let mut collectives = Collectives::new(layout, 1);
         for collective in 0..2u64 {
