@@ -420,3 +420,51 @@ fn read_record(
     records.push(Arrived { from, record, at: payload, bytes: payload_bytes as u64 });
     Ok(length)
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::global::layout::EVENTS;
+    use bcs_core::fabric::sim::{SimCluster, SimFabric, SimOptions};
+
+    fn first_of_two() -> (Links, SimFabric) {
+        let layout = GlobalLayout::sized(2, 16_384, 64);
+        let options =
+            SimOptions { memory_bytes: layout.memory_bytes(), events: EVENTS, ..SimOptions::new(2, 1) };
+        (Links::new(layout, 0), SimCluster::new(options).fabric(NodeId(0)))
+    }
+
+    #[test]
+    fn a_record_for_which_nobody_waits_goes_when_it_is_due_or_with_the_next_one() {
+        let (mut links, mut fabric) = first_of_two();
+        let record = Record::new(Kind::Matched, 0, &[1, 2]);
+        links.send_patiently(1, &record, 1000);
+        let due = links.next_ns().unwrap();
+        assert!(due > 1000 && links.has_left());
+        assert!(!links.flush(&mut fabric, due - 1).unwrap());
+        assert!(links.flush(&mut fabric, due).unwrap());
+        assert_eq!(links.next_ns(), None);
+        // Somebody waits for the other one, whichever was sent first.
+        links.send_patiently(1, &record, due);
+        links.send(1, &record);
+        assert!(!links.has_left());
+        assert!(links.flush(&mut fabric, due).unwrap());
+        links.send(1, &record);
+        links.send_patiently(1, &record, due);
+        assert!(!links.has_left());
+        assert!(links.flush(&mut fabric, due).unwrap());
+        assert!(links.has_left() && links.next_ns().is_none());
+    }
+
+    #[test]
+    fn records_for_which_nobody_waits_do_not_pile_up() {
+        let (mut links, mut fabric) = first_of_two();
+        let record = Record::new(Kind::Matched, 0, &[1, 2]);
+        for _ in 1..PATIENT_RECORDS {
+            links.send_patiently(1, &record, 1000);
+            assert!(!links.flush(&mut fabric, 1000).unwrap());
+        }
+        links.send_patiently(1, &record, 1000);
+        assert!(links.flush(&mut fabric, 1000).unwrap());
+    }
+}

@@ -13,8 +13,9 @@ use nic_emu::arith::{ElementType, ReduceOp};
 use nic_emu::descriptor::CollectiveKind;
 use nic_emu::global::layout::EVENTS;
 use nic_emu::global::{GlobalError, GlobalLayout, GlobalNic, Polled, groups};
+use nic_emu::matching::Envelope;
 use nic_emu::memory::{Layout, NicMemory};
-use nic_emu::port::{Collective, Port};
+use nic_emu::port::{Collective, Port, Posted, Send};
 use nic_emu::status::Phase;
 use proptest::prelude::*;
 use std::sync::Arc;
@@ -433,6 +434,44 @@ proptest! {
 fn kind(number: u32) -> CollectiveKind {
     use CollectiveKind::*;
     [Barrier, Broadcast, Reduce, Allreduce, Board][number as usize - 1]
+}
+
+#[test]
+fn a_message_that_has_come_is_delivered_to_a_later_receive_without_another_slice() {
+    let shape = example(1, 2);
+    let program = Program::random(&shape.program);
+    let mut run = prepare(&shape, &program, None);
+    let on = |node| shape.places.iter().position(|&place| place == node).unwrap();
+    let (from, to) = (on(1), on(0));
+    let (data, context) = ([7u8; 2000], program.comms[0].context);
+    let send = Send {
+        context,
+        source: from as u32,
+        tag: 5,
+        destination: to as u32,
+        synchronous: false,
+        signature: 0,
+    };
+    // SAFETY: buffered, or else the test fails.
+    let sent = unsafe { run.ranks[from].port().post_send(&send, data.as_ptr(), data.len()) }.unwrap();
+    assert_eq!(sent, Posted::Complete);
+    run.ranks[from].port().progress().unwrap();
+    let mut random = Random::new(1);
+    let mut quiet = 0;
+    while quiet < 40 {
+        quiet = if run.machine.step(&mut random) { 0 } else { quiet + 1 };
+    }
+    let (slice, events) = (run.machine.nics[0].now_in(), run.machine.events);
+    let mut into = [0u8; 2000];
+    let envelope = Envelope { context, source: from as u32, tag: 5 };
+    // SAFETY: the buffer outlives the request.
+    let request =
+        unsafe { run.ranks[to].port().post_receive(&envelope, into.as_mut_ptr(), into.len()) }.unwrap();
+    run.ranks[to].port().progress().unwrap();
+    run.machine.poll(0);
+    assert!(run.ranks[to].port().test(request).unwrap().is_some(), "it waits for a slice");
+    assert_eq!((run.machine.nics[0].now_in(), run.machine.events), (slice, events));
+    assert!(into == data);
 }
 
 #[test]
