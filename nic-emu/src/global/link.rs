@@ -1,8 +1,9 @@
-//! Links: records from one node to another, in order and never more than the receiver has room for.
+//! Links: records from one node to another, never more than the receiver has room for, and in order, but for those of data, which stand behind all others.
 //!
 //! Each node has, for every other, a ring in its global memory that only that other writes. The sender puts records into
 //! the ring, then its tail; the receiver reads up to the tail and now and then says how much it has read. A record that does not
-//! fit waits at its sender. So a node can be slow, but it cannot be flooded.
+//! fit waits at its sender. So a node can be slow, but it cannot be flooded. A record for which nobody waits goes with the next one that somebody does wait for, or
+//! by itself in a while.
 //!
 //! Invariant: a record is never longer than a quarter of the ring, and a receiver says what it has read at the latest after a
 //! quarter: so a record that waits gets its room.
@@ -44,7 +45,7 @@ struct Outgoing {
 
 /// Records that are put together, and of which the receiver is told together.
 #[derive(Debug, Default)]
-struct Group {
+struct Batch {
     /// Where in the ring what goes.
     puts: Vec<(u64, Bytes)>,
     /// What goes behind them, and grows.
@@ -55,7 +56,7 @@ struct Group {
     data: Option<u64>,
 }
 
-impl Group {
+impl Batch {
     /// Adds bytes that go behind what was added before them, or to another place.
     fn join(&mut self, at: u64, bytes: &[u8]) {
         match &mut self.open {
@@ -237,7 +238,7 @@ impl Links {
         self.in_flight == 0 && self.has_left_but_data()
     }
 
-    /// True when nothing waits, and everything is there whose receiver does not know that it comes.
+    /// [`Links::is_delivered`], and no data waits to be sent either.
     pub fn is_quiet(&self) -> bool {
         self.in_flight == 0 && self.has_left()
     }
@@ -269,17 +270,17 @@ impl Links {
         let base = self.layout.ring(self.node);
         // Operations of a node take effect in order: who sees the tail sees the records.
         let tail = self.layout.tail(self.node).address();
-        while let Some((group, written)) = link.next_group(self.layout.link_bytes, read) {
-            for (at, bytes) in &group.puts {
+        while let Some((batch, written)) = link.next_batch(self.layout.link_bytes, read) {
+            for (at, bytes) in &batch.puts {
                 let at = GlobalAddress(base.0 + at);
                 fabric.xfer_and_signal(Source::Shared(bytes), &destination, at, None, None)?;
             }
             let source = Source::Bytes(&written.to_le_bytes());
-            let local_event = (self.confirm && group.records > 0).then_some(SENT);
+            let local_event = (self.confirm && batch.records > 0).then_some(SENT);
             fabric.xfer_and_signal(source, &destination, tail, local_event, Some(LINKED))?;
             self.in_flight += u64::from(local_event.is_some());
-            link.waiting.drain(..group.records);
-            if let Some(bytes) = group.data {
+            link.waiting.drain(..batch.records);
+            if let Some(bytes) = batch.data {
                 link.data.pop_front();
                 link.data_bytes -= bytes;
             }
@@ -356,8 +357,8 @@ impl Outgoing {
     }
 
     /// What is put next, and how much has been written then; none when nothing waits that fits.
-    fn next_group(&self, ring: u64, read: u64) -> Option<(Group, u64)> {
-        let (mut group, mut written) = (Group::default(), self.written);
+    fn next_batch(&self, ring: u64, read: u64) -> Option<(Batch, u64)> {
+        let (mut batch, mut written) = (Batch::default(), self.written);
         let waiting = self.waiting.iter().map(|record| (record, false));
         for (record, is_data) in waiting.chain(self.data.front().map(|record| (record, true))) {
             let length = record.len() as u64;
@@ -367,23 +368,23 @@ impl Outgoing {
                 break;
             }
             if padding > 0 {
-                group.join(written % ring, &PAD.to_le_bytes());
+                batch.join(written % ring, &PAD.to_le_bytes());
                 written += padding;
             }
             let at = written % ring;
             written += length;
             match is_data {
-                true => group.data = Some(length),
-                false => group.records += 1,
+                true => batch.data = Some(length),
+                false => batch.records += 1,
             }
             if record.len() > JOINED_BYTES {
-                group.share(at, record);
+                batch.share(at, record);
                 break;
             }
-            group.join(at, record);
+            batch.join(at, record);
         }
-        group.close();
-        (group.records > 0 || group.data.is_some()).then_some((group, written))
+        batch.close();
+        (batch.records > 0 || batch.data.is_some()).then_some((batch, written))
     }
 }
 

@@ -14,10 +14,10 @@
 //! | RM | RH | reductions |
 //!
 //! With elastic slices DEM is not strobed: descriptors and arrivals travel as soon as they are posted, and carry the slice in which they were. They are scheduled in
-//! a later one. With fixed slices they travel in DEM, which is over when they are there.
+//! a later one. Nor is P2P: what is granted is sent at once. With fixed slices descriptors travel in DEM, which is over when they are there.
 //!
 //! Invariants: what is posted during a slice is scheduled in a later one, as a rule the next; nothing overtakes between two ranks; what comes
-//! in to a node and goes out of it in a slice is bounded; while nobody wants anything, nothing travels (elastic slices).
+//! in to a node in a slice is bounded, and with fixed slices what goes out of it; while nobody wants anything, nothing travels (elastic slices).
 //!
 //! | file | holds |
 //! |---|---|
@@ -167,7 +167,7 @@ impl<F: Fabric> GlobalNic<F> {
         (SliceIndex(slice), microphase)
     }
 
-    /// When to poll at the latest, if nothing arrives and no rank posts: the lead of fixed slices has a beat to keep.
+    /// When to poll at the latest, if nothing arrives and no rank posts: the lead of fixed slices has a beat to keep, and records that nobody waits for go in the end.
     pub fn next_ns(&self) -> Option<u64> {
         let beat = self.sender.as_ref().and_then(StrobeSender::next_ns);
         [beat, self.links.next_ns()].into_iter().flatten().min()
@@ -346,10 +346,7 @@ impl<F: Fabric> GlobalNic<F> {
             self.collectives.begin(env, now)?;
             done = self.collectives.advance(env, &mut self.fabric, now, slice)?;
         }
-        // Who has to know that it is there asks; else receipts travel with what follows.
-        env.links.confirm = self.working.is_some_and(|working| {
-            !matches!(working, Microphase::MessageScheduling | Microphase::PointToPoint)
-        });
+        env.links.confirm = self.working.is_some_and(has_to_be_there);
         moved |= env.links.flush(&mut self.fabric, now_ns)?;
         if let Some(working) = self.working
             && done
@@ -492,15 +489,21 @@ impl<F: Fabric> GlobalNic<F> {
     }
 }
 
-/// Whether what this node sends in a microphase has left it. In DEM it has to be there, as it is to be scheduled in the next microphase; and chunks of
-/// collectives, as their place is used again in the next slice.
-fn has_left(links: &Links, microphase: Microphase, fixed: bool) -> bool {
+/// Whether what is sent in a microphase has to be there at its end: in DEM, as it is to be scheduled in the next microphase; and chunks of
+/// collectives, as their place is used again in the next slice. Else it has to have left, and receipts travel with what follows.
+fn has_to_be_there(microphase: Microphase) -> bool {
     match microphase {
+        Microphase::DescriptorExchange | Microphase::BarrierAndBroadcast | Microphase::Reduce => true,
+        Microphase::MessageScheduling | Microphase::PointToPoint => false,
+    }
+}
+
+/// Whether this node is done with what it sends in a microphase.
+fn has_left(links: &Links, microphase: Microphase, fixed: bool) -> bool {
+    match has_to_be_there(microphase) {
+        true => links.is_delivered(),
+        false if fixed => links.has_left(),
         // Data goes on beside the slices.
-        Microphase::MessageScheduling | Microphase::PointToPoint if !fixed => links.has_left_but_data(),
-        Microphase::MessageScheduling | Microphase::PointToPoint => links.has_left(),
-        Microphase::DescriptorExchange | Microphase::BarrierAndBroadcast | Microphase::Reduce => {
-            links.is_delivered()
-        }
+        false => links.has_left_but_data(),
     }
 }

@@ -37,7 +37,7 @@ const ASK_EVERY: Duration = Duration::from_secs(1);
 const ASK_TIMES: u32 = 2;
 
 /// How long what was sent may stay unacknowledged before the connection counts as broken, in milliseconds: as long as a silent one.
-const UNACKNOWLEDGED_MS: u32 = 3000;
+const UNACKNOWLEDGED_MS: u32 = (SILENCE.as_millis() + ASK_EVERY.as_millis() * ASK_TIMES as u128) as u32;
 
 /// How long all jobs may take to be ended: longer than each may, and than the search for what it has left.
 const ENDING: Duration = Duration::from_secs(12);
