@@ -84,7 +84,7 @@ pub enum ClusterVerb {
     },
     /// Make the credential with which a user reaches the manager from hosts other than the manager's own.
     User {
-        /// The name of the user on the cluster.
+        /// The name of the user's account on the manager's host.
         name: String,
         /// The configuration.
         #[command(flatten)]

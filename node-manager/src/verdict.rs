@@ -15,7 +15,8 @@ use std::time::Duration;
 pub const STATUS_USAGE: u8 = 1;
 /// The time limit of `--timeout` struck.
 pub const STATUS_TIMEOUT: u8 = 124;
-/// The runtime ended the job: a deadlock, mismatched collectives, damaged NIC memory, a lost node, a rank gone without `MPI_Finalize`.
+/// The runtime ended the job, or could not start it: a deadlock, mismatched collectives, damaged NIC memory, a lost node or manager, a rank gone without
+/// `MPI_Finalize`.
 pub const STATUS_RUNTIME: u8 = nic_emu::nic_thread::FINDING_STATUS;
 /// The program exists but cannot be executed.
 pub const STATUS_NOT_EXECUTABLE: u8 = 126;
@@ -35,13 +36,13 @@ pub const EXIT_STATUSES: &[(&str, &str)] = &[
     ("124", "The time limit of --timeout struck."),
     (
         "125",
-        "The runtime ended the job: all ranks were deadlocked or called collectives that do not fit, NIC memory was damaged, a node was lost, or a rank left without MPI_Finalize.",
+        "The runtime ended the job, or could not start it: all ranks were deadlocked or called collectives that do not fit, NIC memory was damaged, a node or the machine manager was lost or did not answer, or a rank left without MPI_Finalize.",
     ),
     ("126", "The program exists but cannot be executed."),
     ("127", "The program was not found."),
     (
         "128+S",
-        "The first rank that failed was killed by signal S, or storm was told to end by signal S (130 after an interrupt from the keyboard).",
+        "The first rank that failed was killed by signal S, or a program launcher was, or storm or a daemon was told to end by signal S (130 after an interrupt from the keyboard).",
     ),
 ];
 
