@@ -221,10 +221,11 @@ pub struct Section {
 #[derive(Debug, Args)]
 pub struct NodeOptions {
     /// The nodes to run on, in this order (a,b,c[00-07]), perhaps each with the number of ranks that it
-    /// takes before the next one gets some (a:4,b:2). Naming one again adds to it.
+    /// takes before the next one gets some (a:4,b:2), which is 1 otherwise. Naming one again adds to it.
     #[arg(short = 'H', long = "host", aliases = ["hosts", "nodelist"], value_name = "HOSTS", value_parser = value::hosts, help_heading = "Nodes")]
     pub host: Vec<HostList>,
-    /// A file with the nodes to run on, one a line, perhaps with a number of ranks (a slots=4, or a:4).
+    /// A file with the nodes to run on, one a line, perhaps with a number of ranks (a slots=4, or a:4),
+    /// which is that of its cores otherwise.
     #[arg(short = 'f', long = "hostfile", aliases = ["machinefile", "default-hostfile"], value_name = "FILE", help_heading = "Nodes")]
     pub hostfile: Vec<PathBuf>,
     /// This many ranks on a node before the next one gets some, and never more; -ppn, --npernode and

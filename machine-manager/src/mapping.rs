@@ -1,6 +1,6 @@
 //! From ranks to nodes: where the user wants the ranks of a job, and where they go (paper, §4.1).
 //!
-//! The nodes on offer are those that are up, in the order of the cluster's configuration, or those that the user names, in the user's order. Each has
+//! The nodes on offer are those that are up, with the fewest ranks for each core first, or those that the user names, in the user's order. Each has
 //! *slots*: its cores, or what the user says. Ranks are dealt to slots, and where there are more ranks than slots, it starts again: more
 //! ranks than cores need no option. Invariants: every rank is placed once; no node has more than `--ppn` ranks; with `--nodes` exactly so many
 //! have ranks; rank 0 is on the job's node 0.
