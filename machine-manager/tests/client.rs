@@ -519,6 +519,20 @@ fn a_manager_that_is_not_there_is_told_with_what_to_do() {
 }
 
 #[test]
+fn the_credential_of_a_host_is_refused_with_whose_it_is_and_which_to_ask_for() {
+    let authority = bcs_core::Authority::new("cluster").unwrap();
+    for (name, owner) in [("c0", "host 'c0'"), ("manager", "the machine manager")] {
+        let cluster = Cluster::new();
+        authority.issue(name).unwrap().store(&cluster.directory.path().join("user.pem")).unwrap();
+        let whose = format!("user.pem is the credential of {owner}, ");
+        for verb in ["run a", "nodes"] {
+            let ran = run(&mut cluster.storm(verb));
+            ran.fails_with(125, &[&whose, "storm cluster user NAME makes one on 127.0.0.1"]);
+        }
+    }
+}
+
+#[test]
 fn a_user_elsewhere_and_the_manager_prove_to_each_other_who_they_are() {
     let authority = bcs_core::Authority::new("cluster").unwrap();
     let stranger = bcs_core::Authority::new("stranger").unwrap();

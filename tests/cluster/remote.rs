@@ -88,7 +88,9 @@ fn a_credential_that_others_can_read_that_is_of_nobody_or_of_a_host_gets_no_job(
     let ghost = elsewhere.credential(&make(&cluster, "no-such-user"), 0o600);
     let host = elsewhere.credential("c3.pem", 0o600);
     let none = elsewhere.place.path().join("none");
-    for (credential, why) in [(open, "600"), (ghost, "no-such-user"), (host, "manager"), (none, "none")] {
+    for (credential, why) in
+        [(open, "600"), (ghost, "no-such-user"), (host, "the credential of host 'c3'"), (none, "none")]
+    {
         let refused = elsewhere.runs(&credential, &["run", "-n", "1", "--wdir", "/", "echo", "here"]);
         assert_ne!(refused.code(), 0, "{refused:?}");
         assert_eq!(refused.stdout, "", "{refused:?}");

@@ -2,7 +2,7 @@
 
 use crate::protocol::ALPN;
 use bcs_core::config::{Config, MANAGER_SOCKET};
-use bcs_core::credentials::{Credential, CredentialError, MANAGER};
+use bcs_core::credentials::{Credential, CredentialError, MANAGER, USER_PREFIX};
 use bcs_core::stream::{Receiver, SecureEnds, StreamError};
 use std::io;
 use std::path::PathBuf;
@@ -48,6 +48,21 @@ pub enum ConnectError {
     /// The credential is of no use.
     #[error("{0}")]
     Credential(#[from] CredentialError),
+    /// The credential is that of a host, or of the manager.
+    #[error(
+        "{} is the credential of {}, and the machine manager on {manager} runs jobs for users only; \
+         ask for a user's (storm cluster user NAME makes one on {manager})",
+        credential.display(),
+        if name == MANAGER { "the machine manager".into() } else { format!("host '{name}'") }
+    )]
+    NotAUser {
+        /// The file.
+        credential: PathBuf,
+        /// For whom it is.
+        name: String,
+        /// The manager's host.
+        manager: String,
+    },
     /// The manager's host does not answer.
     #[error("cannot reach the machine manager at {address}: {error}; is it running, and is the port open?")]
     Unreachable {
@@ -93,13 +108,18 @@ pub async fn connect(config: &Config) -> Result<Connection, ConnectError> {
         Err(error) => return Err(ConnectError::Socket { path, error }),
     }
     let manager = config.cluster.manager.clone();
-    let credential = credential_file();
-    if !credential.exists() {
-        return Err(ConnectError::NoCredential { socket: path, credential, manager });
+    let file = credential_file();
+    if !file.exists() {
+        return Err(ConnectError::NoCredential { socket: path, credential: file, manager });
+    }
+    let credential = Credential::load(&file)?;
+    let name = credential.name();
+    if !name.starts_with(USER_PREFIX) {
+        return Err(ConnectError::NotAUser { credential: file, name, manager });
     }
     let address = format!("{manager}:{}", config.cluster.port);
     let untrusted = |error| ConnectError::Untrusted { address: address.clone(), error };
-    let ends = SecureEnds::new(&Credential::load(&credential)?, ALPN).map_err(untrusted)?;
+    let ends = SecureEnds::new(&credential, ALPN).map_err(untrusted)?;
     let dialled = tokio::time::timeout(PATIENCE, TcpStream::connect((manager.as_str(), config.cluster.port)));
     let socket = dialled
         .await
