@@ -27,7 +27,7 @@ fn start(nodes: u32, memory_bytes: u64, spin: Duration) -> Result<Vec<QuicFabric
     let credentials = credentials::mint("pingpong", names.iter().map(String::as_str))?;
     let mut ports = Vec::new();
     for credential in credentials {
-        let options = QuicOptions::new(NetworkId(1), credential, ([127, 0, 0, 1], 0).into());
+        let options = QuicOptions::new(NetworkId(1), credential, [127, 0, 0, 1].into());
         ports.push(QuicPort::bind(QuicOptions { spin, ..options })?);
     }
     let members = names.into_iter().zip(&ports);

@@ -7,6 +7,7 @@ use crate::launch::{JobNetwork, Launch, Member, Surroundings};
 use crate::nic::JobNic;
 use crate::protocol::{FromNode, LaunchOrder, ToNode, User, VERSION};
 use crate::verdict::{Exit, RankName, Verdict};
+use bcs_core::config::port_range::PortRange;
 use bcs_core::damage::{DamagedStream, Rng, allocated, run};
 use bcs_core::wire::WireMessage;
 use bcs_core::{JobId, NodeId, Placement, TypeCheck};
@@ -71,7 +72,12 @@ fn launch() -> Launch {
             directory: "/work".into(),
             umask: 0o022,
         },
-        network: Some(JobNetwork { id: 7, credential: "a key".into(), listen: "10.0.0.7".into() }),
+        network: Some(JobNetwork {
+            id: 7,
+            credential: "a key".into(),
+            listen: "10.0.0.7".into(),
+            ports: PortRange::ANY,
+        }),
     }
 }
 

@@ -3,6 +3,7 @@
 
 use crate::job::Job;
 use bcs_core::NodeId;
+use bcs_core::config::port_range::PortRange;
 use bcs_core::wire::{PathBufDef, Variable, VariableDef};
 use rkyv::with::Map;
 use rkyv::{Archive, Deserialize, Serialize};
@@ -46,6 +47,8 @@ pub struct JobNetwork {
     pub credential: String,
     /// The address of this node that the other nodes reach (`10.0.0.7`), as text.
     pub listen: String,
+    /// The UDP ports of which this node's end takes one.
+    pub ports: PortRange,
 }
 
 impl fmt::Debug for JobNetwork {
@@ -54,6 +57,7 @@ impl fmt::Debug for JobNetwork {
         f.debug_struct("JobNetwork")
             .field("id", &self.id)
             .field("listen", &self.listen)
+            .field("ports", &self.ports)
             .finish_non_exhaustive()
     }
 }

@@ -167,7 +167,7 @@ fn host(job: &Job, placement: &Placement, node: NodeId) -> NicHost {
 fn networks(nodes: u32) -> Vec<Box<dyn Driven>> {
     let names: Vec<String> = (0..nodes).map(|node| format!("node{node}")).collect();
     let credentials = credentials::mint("test", names.iter().map(String::as_str)).expect("keys for a test");
-    let listen = "127.0.0.1:0".parse().expect("an address");
+    let listen = "127.0.0.1".parse().expect("an address");
     let ports: Vec<QuicPort> = credentials
         .into_iter()
         .map(|credential| QuicPort::bind(QuicOptions::new(NetworkId(1), credential, listen)).expect("a port"))

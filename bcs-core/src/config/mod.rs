@@ -22,10 +22,12 @@
 //! ```
 
 pub mod host_list;
+pub mod port_range;
 
 use crate::ids::NodeId;
 use crate::units::{SliceLength, TimeSpan};
 use host_list::HostListError;
+use port_range::PortRange;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::io;
@@ -106,15 +108,15 @@ pub struct SliceConfig {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct NetworkConfig {
-    /// The UDP port of a node.
-    pub port: u16,
+    /// The UDP ports of hosts: each of its daemons takes some, and each job on several nodes one on each of them.
+    pub ports: PortRange,
     /// The number of children of a node in the tree of a multicast or query, from 1 to 64.
     pub fanout: usize,
 }
 
 impl Default for NetworkConfig {
     fn default() -> Self {
-        Self { port: 7411, fanout: crate::fabric::tree::DEFAULT_FANOUT }
+        Self { ports: PortRange::ANY, fanout: crate::fabric::tree::DEFAULT_FANOUT }
     }
 }
 
@@ -301,14 +303,8 @@ impl Config {
         if self.cluster.manager.trim().is_empty() {
             return refuse("cluster.manager", "\"\"".into(), "name the host of the machine manager");
         }
-        for (key, port) in [("cluster.port", self.cluster.port), ("network.port", self.network.port)] {
-            if port == 0 {
-                return refuse(key, "0".into(), "give a port from 1 to 65535");
-            }
-        }
-        if self.cluster.port == self.network.port {
-            let why = "it is cluster.port too, and the manager's host may also be a node";
-            return refuse("network.port", self.network.port.to_string(), why);
+        if self.cluster.port == 0 {
+            return refuse("cluster.port", "0".into(), "give a port from 1 to 65535");
         }
         if !(1..=64).contains(&self.network.fanout) {
             return refuse("network.fanout", self.network.fanout.to_string(), "give a number from 1 to 64");
@@ -372,8 +368,9 @@ mod tests {
     #[test]
     fn a_configuration_that_is_written_is_read_back() {
         let text = "[cluster]\nname = \"x\"\n[[nodes]]\nhosts = \"c[0-3]\"\n[slices]\nlength = \"500us\"\n\
-                    [scheduling]\npolicy = \"fcfs-backfill\"\nquantum = \"2ms\"\n";
+                    [network]\nports = \"7411-7420\"\n[scheduling]\npolicy = \"fcfs-backfill\"\nquantum = \"2ms\"\n";
         let config = Config::parse(text).unwrap();
+        assert_eq!(config.network.ports.ports(), 7411..=7420);
         assert_eq!(config.scheduling.policy, SchedulingPolicy::FcfsBackfill);
         assert_eq!(Config::parse(&toml::to_string(&config).unwrap()).unwrap(), config);
     }
@@ -395,7 +392,8 @@ mod tests {
             ("[cluster]\nname = \" \"", "cluster.name", "give the cluster a name"),
             ("[cluster]\nmanager = \"\"", "cluster.manager", "name the host"),
             ("[cluster]\nport = 0", "cluster.port = 0", "1 to 65535"),
-            ("[network]\nport = 7410", "network.port = 7410", "cluster.port too"),
+            ("[network]\nport = 7411", "unknown field `port`", "expected `ports`"),
+            ("[network]\nports = \"80-90\"", "'80-90' is no range of UDP ports", "7411-7999"),
             ("[network]\nfanout = 0", "network.fanout = 0", "1 to 64"),
             ("[[nodes]]\nhosts = \"a\"\ncores = 0", "nodes.cores = 0", "at least 1 core"),
             ("[[nodes]]\nhosts = \"a,b,a\"", "nodes.hosts", "host 'a' is listed twice"),

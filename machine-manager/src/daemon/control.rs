@@ -6,6 +6,7 @@
 
 use super::HostId;
 use super::view::{Action, Heartbeat, Views};
+use bcs_core::config::NetworkConfig;
 use bcs_core::credentials::MANAGER;
 use bcs_core::fabric::quic::{Member, NetworkId, QuicFabric, QuicOptions, QuicPort};
 use bcs_core::{
@@ -18,7 +19,7 @@ use node_manager::protocol::ToNode;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::Duration;
 use tokio::io::Interest;
@@ -86,7 +87,7 @@ struct Joined {
 pub struct Control {
     credential: Credential,
     heartbeat: Heartbeat,
-    fanout: usize,
+    network: NetworkConfig,
     views: Views,
     names: Vec<String>,
     /// By host: the address here by which it has reached this manager.
@@ -99,11 +100,16 @@ pub struct Control {
 
 impl Control {
     /// A network of nobody. The names are those of the hosts, by number.
-    pub fn new(credential: Credential, heartbeat: Heartbeat, fanout: usize, names: Vec<String>) -> Self {
+    pub fn new(
+        credential: Credential,
+        heartbeat: Heartbeat,
+        network: NetworkConfig,
+        names: Vec<String>,
+    ) -> Self {
         Self {
             credential,
             heartbeat,
-            fanout,
+            network,
             views: Views::new(heartbeat),
             names,
             reached_at: BTreeMap::new(),
@@ -260,11 +266,12 @@ impl Control {
         let network = random_number();
         let patience = (self.heartbeat.limit() * 4).max(LEAST_PATIENCE);
         let options = QuicOptions {
-            fanout: self.fanout,
+            ports: self.network.ports,
+            fanout: self.network.fanout,
             keep_alive: self.heartbeat.period / 2,
             idle_timeout: patience,
             connect_timeout: super::view::JOIN_LIMIT,
-            ..QuicOptions::new(NetworkId(network), self.credential.clone(), SocketAddr::new(*address, 0))
+            ..QuicOptions::new(NetworkId(network), self.credential.clone(), *address)
         };
         match QuicPort::bind(options) {
             Ok(port) => self.bound = Some((view, port)),

@@ -8,6 +8,7 @@ use super::nodes::{Link, LinkId, Nodes};
 use super::outbox::{Farewell, Outbox, OutboxError};
 use super::view::Heartbeat;
 use crate::protocol::{ALPN, NodeRow, Reply, Request};
+use bcs_core::config::port_range::PortRange;
 use bcs_core::credentials::MANAGER;
 use bcs_core::stream::{SecureEnds, StreamError};
 use bcs_core::{Config, Credential, CredentialError, JobId, credentials};
@@ -99,7 +100,7 @@ pub async fn run(config: &Config) -> Result<(), DaemonError> {
     tokio::spawn(reception.clone().serve_local(local));
     let mut manager = Manager {
         began: clock(),
-        control: Control::new(credential, heartbeat, config.network.fanout, names),
+        control: Control::new(credential, heartbeat, config.network.clone(), names),
         jobs: Jobs::new(stamp(&config.cluster.name)),
         nodes,
         heartbeat,
@@ -415,7 +416,10 @@ fn mint(run: &str, members: &[String]) -> Result<Vec<JobNetwork>, String> {
     let id = super::control::random_number();
     let keys =
         credentials::mint(run, members.iter().map(String::as_str)).map_err(|error| error.to_string())?;
-    let network = |key: Credential| JobNetwork { id, credential: key.to_pem(), listen: String::new() };
+    // Where each node listens is for its node manager to say.
+    let (listen, ports) = (String::new(), PortRange::ANY);
+    let network =
+        |key: Credential| JobNetwork { id, credential: key.to_pem(), listen: listen.clone(), ports };
     Ok(keys.into_iter().map(network).collect())
 }
 

@@ -29,6 +29,9 @@ fn own_address() -> Ipv4Addr {
 /// Hosts that may miss so many heartbeats of 100 ms before they are dead: a machine that is busy with other things must not look like one that is.
 pub const PATIENT: u32 = 100;
 
+/// The UDP ports that networks may take by the configuration.
+pub const PORTS: &str = "22000-22999";
+
 impl Cluster {
     /// A machine manager for these hosts.
     pub fn start(hosts: &str, missed: u32) -> Self {
@@ -42,7 +45,7 @@ impl Cluster {
         let text = format!(
             "[cluster]\nname = \"test\"\nmanager = \"{address}\"\n\
              [[nodes]]\nhosts = \"{hosts}\"\ncores = 2\n[heartbeat]\nperiod = \"100ms\"\nmissed = {missed}\n\
-             [paths]\nrun = {run:?}\nstate = {state:?}\nkeys = {keys:?}\n",
+             [network]\nports = \"{PORTS}\"\n[paths]\nrun = {run:?}\nstate = {state:?}\nkeys = {keys:?}\n",
         );
         fs::write(directory.path().join("cluster.toml"), text).unwrap();
         let address = SocketAddr::new(address.into(), 7410);

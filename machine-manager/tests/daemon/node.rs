@@ -1,7 +1,8 @@
 //! A node manager that keeps to a script: it joins views, and what it makes of a job is up to the test.
 
 use super::client::runtime;
-use super::cluster::Cluster;
+use super::cluster::{Cluster, PORTS};
+use bcs_core::config::port_range::PortRange;
 use bcs_core::fabric::quic::{Member, NetworkId, QuicFabric, QuicOptions, QuicPort};
 use bcs_core::stream::{self, Receiver, SecureEnds};
 use bcs_core::{Credential, EventTable, Fabric, JobId, SparseMemory};
@@ -197,7 +198,7 @@ impl Life {
         let _ = self.tell.send(Seen::Message(message.clone()));
         Ok(match message {
             ToNode::Bind { view, network } => {
-                let listen = ([127, 0, 0, 1], 0).into();
+                let listen = [127, 0, 0, 1].into();
                 let options = QuicOptions::new(NetworkId(network), self.credential.clone(), listen);
                 let port = QuicPort::bind(options)?;
                 let address = port.local_address().to_string();
@@ -211,7 +212,9 @@ impl Life {
                     name: member.name,
                     address: member.address.parse().unwrap(),
                 };
-                let roster = roster.into_iter().map(member).collect();
+                let roster: Vec<Member> = roster.into_iter().map(member).collect();
+                let ports: PortRange = PORTS.parse()?;
+                assert!(ports.ports().contains(&roster[0].address.port()), "{roster:?}");
                 let memory = SparseMemory::new(commit::MEMORY_BYTES);
                 if let Some(mut last) =
                     self.fabric.replace(port.connect(roster, memory, EventTable::new(commit::EVENTS))?)

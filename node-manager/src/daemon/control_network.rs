@@ -6,6 +6,7 @@
 use super::readiness;
 use crate::commit;
 use crate::launch;
+use bcs_core::config::port_range::PortRange;
 use bcs_core::fabric::quic::{BindError, Member, NetworkId, QuicFabric, QuicOptions, QuicPort, RosterError};
 use bcs_core::{Credential, EventTable, Fabric, FabricError, GlobalVariable, SparseMemory};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -63,6 +64,8 @@ pub struct ControlSettings {
     pub credential: Credential,
     /// Where it listens.
     pub listen: IpAddr,
+    /// The ports there of which each view takes one.
+    pub ports: PortRange,
     /// The number of children in the tree, which is the same on all nodes.
     pub fanout: usize,
     /// The time between two heartbeats.
@@ -102,11 +105,11 @@ impl ControlNetwork {
     /// # Errors
     /// [`ControlError::Bind`].
     pub fn bind(&mut self, view: u64, network: u128) -> Result<SocketAddr, ControlError> {
-        let ControlSettings { credential, listen, fanout, heartbeat, missed } = &self.settings;
-        let listen = SocketAddr::new(*listen, 0);
-        let options = QuicOptions::new(NetworkId(network), credential.clone(), listen);
+        let ControlSettings { credential, listen, ports, fanout, heartbeat, missed } = &self.settings;
+        let options = QuicOptions::new(NetworkId(network), credential.clone(), *listen);
         let patience = (*heartbeat * *missed * TIMES_THE_MANAGERS).max(LEAST_PATIENCE);
         let port = QuicPort::bind(QuicOptions {
+            ports: *ports,
             fanout: *fanout,
             keep_alive: patience / 8,
             idle_timeout: patience,

@@ -93,6 +93,7 @@ async fn begin(node: &Rc<Node>, order: LaunchOrder, listen: IpAddr, ends: Ends) 
     let job = launch.job.id;
     let listen = launch.network.as_mut().map(|network| {
         network.listen = listen.to_string();
+        network.ports = node.ports;
         listen
     });
     tracing::info!(job = job.0, run = launch.job.run, uid = user.uid, slot, "launch");

@@ -36,6 +36,7 @@ mod users;
 
 use crate::protocol::ALPN;
 use bcs_core::config::NodeConfig;
+use bcs_core::config::port_range::PortRange;
 use bcs_core::stream::{SecureEnds, StreamError};
 use bcs_core::{Config, ConfigError, Credential, CredentialError};
 use patience::Patience;
@@ -109,6 +110,7 @@ pub struct Node {
     manager: String,
     port: u16,
     interface: Option<String>,
+    ports: PortRange,
     fanout: usize,
     cores: u32,
     memory: u64,
@@ -192,6 +194,7 @@ impl Node {
             manager: config.cluster.manager,
             port: config.cluster.port,
             interface,
+            ports: config.network.ports,
             fanout: config.network.fanout,
             cores: cores.unwrap_or_else(counted),
             memory: about.totalram * u64::from(about.mem_unit),

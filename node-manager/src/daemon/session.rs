@@ -205,6 +205,7 @@ impl Session {
         let control = ControlNetwork::new(ControlSettings {
             credential: node.credential.clone(),
             listen,
+            ports: node.ports,
             fanout: node.fanout,
             heartbeat,
             missed,

@@ -21,7 +21,7 @@ use nic_emu::global::{self, GlobalLayout};
 use nic_emu::hang;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::Mode;
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
@@ -198,8 +198,9 @@ impl Waiting {
             .listen
             .parse()
             .map_err(|error| broken(&format!("its address '{}'", network.listen), &error))?;
-        let options = QuicOptions::new(NetworkId(network.id), credential, SocketAddr::new(listen, 0));
-        let port = QuicPort::bind(options).map_err(|error| broken("its socket", &error))?;
+        let options = QuicOptions::new(NetworkId(network.id), credential, listen);
+        let port = QuicPort::bind(QuicOptions { ports: network.ports, ..options })
+            .map_err(|error| broken("its socket", &error))?;
         self.control.send(&Notice::Listening(port.local_address().to_string()));
         let members = match self.await_command()? {
             Command::Roster(members) => members,

@@ -3,13 +3,14 @@
 
 mod played;
 
+use bcs_core::config::port_range::PortRange;
 use bcs_core::{Comparison, Condition, JobId, NodeId, Placement};
 use node_manager::control::{Command, Notice};
 use node_manager::launch::{JobNetwork, Member};
 use node_manager::protocol::{FromNode, INPUT_CREDIT, OUTPUT_CREDIT, ToNode, User};
 use node_manager::verdict::Exit;
 use node_manager::{StdinTo, Verdict, commit};
-use played::{Cluster, NOBODY, below, is_root, order, play, runs, until};
+use played::{Cluster, NOBODY, below, is_in_range, is_root, order, play, runs, until};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -285,7 +286,8 @@ fn launchers_of_a_job_on_two_nodes_join_its_network_and_start_when_both_are_comm
             launch.job.stdin = StdinTo::All;
             (launch.node, launch.hosts) = (NodeId(number), names.map(str::to_owned).to_vec());
             let credential = credentials[number as usize].to_pem();
-            launch.network = Some(JobNetwork { id: 77, credential, listen: "to be filled in".into() });
+            let listen = "to be filled in".into();
+            launch.network = Some(JobNetwork { id: 77, credential, listen, ports: PortRange::ANY });
             manager.send(ToNode::Launch(Box::new(order))).await;
             let address = manager
                 .notice(1, |notice| match notice {
@@ -293,7 +295,7 @@ fn launchers_of_a_job_on_two_nodes_join_its_network_and_start_when_both_are_comm
                     _ => None,
                 })
                 .await;
-            assert!(address.starts_with("127.0.0.1:"), "{address}");
+            assert!(address.starts_with("127.0.0.1:") && is_in_range(&address), "{address}");
             members.push(Member { name: manager.node.clone(), address });
         }
         for manager in &mut nodes {

@@ -1,5 +1,6 @@
 //! A machine manager that a test plays, and the real `node-manager` daemons that it plays with: their configuration, credentials and processes.
 
+use bcs_core::config::port_range::PortRange;
 use bcs_core::fabric::quic::{self, NetworkId, QuicFabric, QuicOptions, QuicPort};
 use bcs_core::stream::{self, Receiver, SecureEnds, StreamError};
 use bcs_core::{
@@ -12,6 +13,7 @@ use node_manager::protocol::{ALPN, FromNode, LaunchOrder, ToNode, User, VERSION}
 use node_manager::{Application, Job, Verdict, commit};
 use std::fs;
 use std::future::Future;
+use std::net::SocketAddr;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
@@ -22,6 +24,15 @@ use tokio::io::{ReadHalf, WriteHalf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::{Instant, timeout};
 use tokio_rustls::TlsStream;
+
+/// The UDP ports that networks may take by the configuration.
+pub const PORTS: &str = "21000-21999";
+
+/// Whether an end of a network is where the configuration wants it.
+pub fn is_in_range(address: &str) -> bool {
+    let ports: PortRange = PORTS.parse().unwrap();
+    ports.ports().contains(&address.parse::<SocketAddr>().unwrap().port())
+}
 
 /// No wait of a test is longer.
 pub const BOUND: Duration = Duration::from_secs(30);
@@ -67,7 +78,7 @@ impl Cluster {
         let port = listener.local_addr().unwrap().port();
         let config = format!(
             "[cluster]\nname = \"test\"\nmanager = \"127.0.0.1\"\nport = {port}\n[[nodes]]\nhosts = \"n[1-2]\"\ncores = 2\n\
-             [paths]\nkeys = {:?}\n",
+             [network]\nports = \"{PORTS}\"\n[paths]\nkeys = {:?}\n",
             path("keys")
         );
         fs::write(path("cluster.toml"), config).unwrap();
@@ -331,7 +342,7 @@ impl Manager {
         let options = QuicOptions {
             idle_timeout: BOUND,
             connect_timeout: BOUND,
-            ..QuicOptions::new(NetworkId(network), credential, ([127, 0, 0, 1], 0).into())
+            ..QuicOptions::new(NetworkId(network), credential, [127, 0, 0, 1].into())
         };
         let port = QuicPort::bind(options).unwrap();
         self.send(ToNode::Bind { view, network }).await;
@@ -341,6 +352,7 @@ impl Manager {
                 _ => None,
             })
             .await;
+        assert!(is_in_range(&address), "{address}");
         let own = port.local_address().to_string();
         let roster = vec![
             Member { name: "manager".into(), address: own },

@@ -1,5 +1,6 @@
 //! Plays the node managers of a job: executes the real launcher for each of its nodes, all of them this machine, and says what a node manager says.
 
+use bcs_core::config::port_range::PortRange;
 use bcs_core::{JobId, Placement, credentials};
 use node_manager::control::{self, Channel, Command, Notice, Received};
 use node_manager::job::{Application, Job};
@@ -266,6 +267,7 @@ pub fn launch_in(job: &Job, surroundings: &Surroundings) -> Launched {
             id: 77,
             credential: credential.to_pem(),
             listen: "127.0.0.1".into(),
+            ports: PortRange::ANY,
         }),
     });
     let start = |launch| {

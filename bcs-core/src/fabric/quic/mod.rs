@@ -40,6 +40,7 @@ pub use socket::SocketStatistics;
 
 use super::tree::TreeNode;
 use super::{Assignment, Comparison, Driven, Fabric, FabricError, Operation, Source, Ticket};
+use crate::config::port_range::PortRange;
 use crate::event::{EventId, EventTable};
 use crate::global_memory::{GlobalAddress, GlobalMemory, GlobalVariable, MemoryView, SparseMemory};
 use crate::ids::NodeId;
@@ -50,6 +51,7 @@ use link::LinkState;
 use quinn_proto::{Endpoint, EndpointConfig};
 use socket::Socket;
 use std::collections::HashMap;
+use std::io;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
@@ -70,12 +72,16 @@ impl QuicPort {
     /// Binds to a network.
     ///
     /// # Errors
-    /// The address cannot be listened on, the credential cannot be used, or an option cannot be.
+    /// The address cannot be listened on, no port of the range is free, the credential cannot be used, or an option cannot be.
     pub fn bind(options: QuicOptions) -> Result<Self, BindError> {
         let transports = Transports::new(&options)?;
         let configs = tls::configure(&options.credential, options.network)?;
-        let failed = |error| BindError::Socket { address: options.listen, error };
-        let socket = Socket::bind(options.listen).map_err(failed)?;
+        let QuicOptions { listen: address, ports, .. } = options;
+        let failed = |error: io::Error| match error.kind() {
+            io::ErrorKind::AddrInUse if ports != PortRange::ANY => BindError::Taken { address, ports },
+            _ => BindError::Socket { address, ports, error },
+        };
+        let socket = Socket::bind(address, ports).map_err(failed)?;
         let address = socket.local_address().map_err(failed)?;
         Ok(Self { options, socket, address, transports, configs })
     }

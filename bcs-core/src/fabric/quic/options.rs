@@ -1,10 +1,11 @@
 //! What a node says when it joins a network: who it is, whom it knows, and its patience.
 
+use crate::config::port_range::PortRange;
 use crate::credentials::Credential;
 use crate::ids::NodeId;
 use std::fmt;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 /// Names a network: members of different networks never talk to each other, whatever they can prove.
@@ -33,8 +34,10 @@ pub struct QuicOptions {
     pub network: NetworkId,
     /// What the node proves who it is with.
     pub credential: Credential,
-    /// Where it listens; port 0 is any that is free.
-    pub listen: SocketAddr,
+    /// The address at which it listens.
+    pub listen: IpAddr,
+    /// The ports there, of which it takes the first that is free.
+    pub ports: PortRange,
     /// The number of children of a node in the tree.
     pub fanout: usize,
     /// A link that is quiet says so this often, that the other end does not take it for broken.
@@ -59,12 +62,13 @@ pub struct QuicOptions {
 }
 
 impl QuicOptions {
-    /// The default patience: keep-alive 100 ms, idle timeout 3 s, connect timeout 10 s.
-    pub fn new(network: NetworkId, credential: Credential, listen: SocketAddr) -> Self {
+    /// Any port, and the default patience: keep-alive 100 ms, idle timeout 3 s, connect timeout 10 s.
+    pub fn new(network: NetworkId, credential: Credential, listen: IpAddr) -> Self {
         Self {
             network,
             credential,
             listen,
+            ports: PortRange::ANY,
             fanout: crate::fabric::tree::DEFAULT_FANOUT,
             keep_alive: Duration::from_millis(100),
             idle_timeout: Duration::from_secs(3),
@@ -82,12 +86,24 @@ impl QuicOptions {
 #[derive(Debug, thiserror::Error)]
 pub enum BindError {
     /// The socket.
-    #[error("cannot listen on UDP {address}: {error}")]
+    #[error("cannot listen on UDP {address}, port {ports}: {error}")]
     Socket {
         /// The address.
-        address: SocketAddr,
+        address: IpAddr,
+        /// The ports that were tried.
+        ports: PortRange,
         /// Why.
         error: io::Error,
+    },
+    /// All ports of the range are in use.
+    #[error(
+        "all UDP ports {ports} of {address} are taken; allow more, with a wider [network] ports in the configuration of all hosts"
+    )]
+    Taken {
+        /// The address.
+        address: IpAddr,
+        /// The ports.
+        ports: PortRange,
     },
     /// The credential.
     #[error("the credential of '{name}' cannot be used: {reason}; issue a new one")]

@@ -3,6 +3,7 @@
 //! Received with recvmmsg and GRO, sent with GSO. What the kernel does not take at once is kept, and nothing more is
 //! asked of the connections until it has gone. Invariant: no call blocks, but [`Socket::wait`].
 
+use crate::config::port_range::PortRange;
 use bytes::BytesMut;
 use quinn_proto::{EcnCodepoint, Transmit};
 use quinn_udp::{BATCH_SIZE, RecvMeta, UdpSockRef, UdpSocketState};
@@ -80,8 +81,12 @@ pub struct Socket {
 }
 
 impl Socket {
-    pub fn bind(address: SocketAddr) -> io::Result<Self> {
-        let socket = UdpSocket::bind(address)?;
+    /// At the first of the ports that is free.
+    pub fn bind(address: IpAddr, ports: PortRange) -> io::Result<Self> {
+        let is_taken =
+            |bound: &io::Result<_>| matches!(bound, Err(error) if error.kind() == ErrorKind::AddrInUse);
+        let mut tried = ports.ports().map(|port| UdpSocket::bind((address, port)));
+        let socket = tried.find(|bound| !is_taken(bound)).unwrap_or(Err(ErrorKind::AddrInUse.into()))?;
         let state = UdpSocketState::new(UdpSockRef::from(&socket))?;
         // More than the system's limit needs a privilege; with less the network loses packets in bursts, which
         // costs time only.

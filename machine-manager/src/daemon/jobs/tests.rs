@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::protocol::{Mapping, Wish};
+use bcs_core::config::port_range::PortRange;
 use node_manager::control::{Command, Notice};
 use node_manager::launch::Surroundings;
 use node_manager::protocol::LaunchOrder;
@@ -165,7 +166,12 @@ impl World {
         choice -= talking.len();
         if choice < mints {
             let (job, members) = self.minting.remove(choice);
-            let network = |_| JobNetwork { id: 1, credential: "key".into(), listen: String::new() };
+            let network = |_| JobNetwork {
+                id: 1,
+                credential: "key".into(),
+                listen: String::new(),
+                ports: PortRange::ANY,
+            };
             self.jobs.handle_keys(job, Ok((0..members).map(network).collect()), self.now);
             self.carry_out();
             return true;

@@ -3,6 +3,7 @@
 use super::super::frame::FrameBatch;
 use super::super::socket::Datagram;
 use super::*;
+use crate::config::port_range::PortRange;
 use crate::credentials::Authority;
 use crate::fabric::tree::Message;
 use crate::wire::WireMessage;
@@ -29,7 +30,7 @@ impl Intruder {
         let credential = Authority::new("x").unwrap().issue("x").unwrap();
         let mut transports = Transports::new(&options(0, credential)).unwrap();
         config.transport_config(transports.for_member(address));
-        let socket = Socket::bind(([127, 0, 0, 1], 0).into()).unwrap();
+        let socket = Socket::bind([127, 0, 0, 1].into(), PortRange::ANY).unwrap();
         let mut endpoint = Endpoint::new(Arc::new(EndpointConfig::default()), None, true, None);
         let (handle, quic) = endpoint.connect(driver::now(), config, address, name).unwrap();
         let (is_connected, lost, sent, received) = (false, None, Vec::new(), 0);

@@ -31,7 +31,7 @@ fn options(network: u128, credential: Credential) -> QuicOptions {
         fanout: 2,
         // Large datagrams cost time when links come up, and these links carry little.
         datagram_bytes: 1452,
-        ..QuicOptions::new(NetworkId(network), credential, ([127, 0, 0, 1], 0).into())
+        ..QuicOptions::new(NetworkId(network), credential, [127, 0, 0, 1].into())
     }
 }
 
@@ -396,7 +396,8 @@ fn rosters_and_options_that_cannot_be_are_refused() {
     assert_eq!(refused(&|options| options.window_bytes = 0), "window_bytes");
     let port = bind(&|_| {}).unwrap();
     let taken = port.local_address();
-    assert!(matches!(bind(&|options| options.listen = taken), Err(BindError::Socket { .. })));
+    let elsewhere = [192, 0, 2, 1].into();
+    assert!(matches!(bind(&|options| options.listen = elsewhere), Err(BindError::Socket { .. })));
     let roster = |names: &[&str]| {
         names.iter().map(|name| Member { name: (*name).into(), address: taken }).collect::<Vec<_>>()
     };
@@ -406,4 +407,22 @@ fn rosters_and_options_that_cannot_be_are_refused() {
     };
     assert!(matches!(join(&["node-0", "b", "Node-0"]), RosterError::Duplicate { second: NodeId(2), .. }));
     assert!(matches!(join(&["a", "b"]), RosterError::Missing { members: 2, .. }));
+}
+
+#[test]
+fn a_node_listens_at_a_free_port_of_its_range_and_says_when_all_are_taken() {
+    let credential = credentials::mint("test", ["a"]).unwrap().remove(0);
+    let bind = |ports: &str| {
+        let ports = ports.parse().unwrap();
+        QuicPort::bind(QuicOptions { ports, ..options(NETWORK, credential.clone()) })
+    };
+    // Others on this machine may have some of them.
+    let ends = [(); 2].map(|()| bind("20000-20999").unwrap());
+    let [first, second] = ends.each_ref().map(|end| end.local_address().port());
+    assert!((20_000..second).contains(&first) && second <= 20_999, "{first}, {second}");
+    let error = bind(&format!("{first}")).unwrap_err();
+    assert!(matches!(error, BindError::Taken { .. }), "{error}");
+    let expected =
+        format!("all UDP ports {first} of 127.0.0.1 are taken; allow more, with a wider [network] ports");
+    assert!(error.to_string().starts_with(&expected), "{error}");
 }
