@@ -9,7 +9,7 @@ use std::time::Duration;
 
 /// Nodes, levels of their tree, and what an exchange, one of large messages, a barrier and an allreduce take from rest, as `docs/protocol.md` has it.
 const DELAYS: [(u32, u32, [u32; 4]); 4] =
-    [(2, 1, [2, 4, 2, 2]), (5, 1, [2, 4, 2, 2]), (21, 2, [4, 6, 4, 4]), (64, 3, [6, 8, 6, 6])];
+    [(2, 1, [1, 3, 2, 2]), (5, 1, [1, 3, 2, 2]), (21, 2, [1, 3, 4, 4]), (64, 3, [1, 3, 6, 6])];
 
 #[test]
 fn a_slice_grows_with_the_logarithm_of_the_nodes() {

@@ -30,9 +30,13 @@ impl Load {
     /// All of them.
     pub const ALL: [Self; 4] = [Self::Exchange, Self::LargeExchange, Self::Barrier, Self::Allreduce];
 
-    /// Those by which slices are measured: of large messages the bytes move beside the slices.
+    /// Those by which slices are measured: messages wait for none.
     pub fn of_slices() -> impl Iterator<Item = Self> {
-        Self::ALL.into_iter().filter(|load| *load != Self::LargeExchange)
+        Self::ALL.into_iter().filter(|load| !load.is_exchange())
+    }
+
+    const fn is_exchange(self) -> bool {
+        matches!(self, Self::Exchange | Self::LargeExchange)
     }
 
     /// Bytes of each rank.
@@ -58,7 +62,7 @@ impl Load {
 /// What it took, in virtual time.
 #[derive(Clone, Copy, Debug)]
 pub struct Taken {
-    /// From the first microstrobe of the slice with the work to that of the next slice, or to rest.
+    /// From the first microstrobe of the slice with the work to that of the next slice, or to rest; zero for messages, which wait for none.
     pub slice: Duration,
     /// From posting until the last rank has what it waited for.
     pub done: Duration,
@@ -163,11 +167,10 @@ impl Cluster {
             port.progress().expect("the NIC is healthy");
             requests.push(request);
         }
-        let is_exchange = matches!(load, Load::Exchange | Load::LargeExchange);
-        self.barriers += u32::from(!is_exchange);
+        self.barriers += u32::from(!load.is_exchange());
         (0..nodes as usize).for_each(|node| self.poll(node));
         let (mut waiting, mut began, mut over, mut done) = (nodes, None, None, None);
-        while done.is_none() || over.is_none() {
+        while done.is_none() || over.is_none() && !load.is_exchange() {
             assert!(self.sim.now() < start + LIMIT, "{load:?} on {nodes} nodes never ends");
             let (slice, microphase) = self.nics[0].now_in();
             if slice > slice_before {
@@ -199,7 +202,7 @@ impl Cluster {
                 }
             }
         }
-        if is_exchange {
+        if load.is_exchange() {
             for (rank, [_, into]) in (0..nodes).zip(&data) {
                 let from = (rank + nodes - 1) % nodes;
                 assert!(*into == image(from), "what rank {rank} got");

@@ -218,6 +218,11 @@ impl Links {
         self.sent.wrapping_add(self.taken).wrapping_add(self.puts)
     }
 
+    /// Records that wait to be sent to a node, but for those of data.
+    pub fn waiting_records(&self, to: u32) -> usize {
+        self.outgoing.get(&to).map_or(0, |link| link.waiting.len())
+    }
+
     /// Bytes of data that wait to be sent to a node.
     pub fn waiting_data_bytes(&self, to: u32) -> u64 {
         self.outgoing.get(&to).map_or(0, |link| link.data_bytes)

@@ -2,12 +2,15 @@
 //!
 //! - **DEM**: the BS sends each rank's outbound descriptors, in order, to the nodes of their destinations: at most
 //!   [`DESCRIPTORS_A_SLICE`] to one node. An inline message rides in its descriptor, and one that lies in a slab travels with it, as long as all nodes
-//!   that do so for the same one stay within its budget. With elastic slices they leave as soon as they are posted.
+//!   that do so for the same one stay within its budget: bytes that came so and were not matched count.
 //! - **MSM**: the BR matches what was posted in earlier slices by the same queues and code as local messages, and grants chunks of matched
 //!   messages, oldest first, under a budget for all that comes in here in a slice. What of earlier slices is still on its way counts.
 //! - **P2P**: the DH of the sender's node reads granted chunks from slabs or from ranks' memory and sends them, under a
 //!   budget for all that goes out; what exceeds it is first in the next slice. The receiver's node writes them where they go, from the ring
-//!   to which they came. With elastic slices there is no such microphase: a grant is credit, and the DH uses it as soon as it comes.
+//!   to which they came.
+//!
+//! With elastic slices a message concerns its two nodes, and no other: none of the three is strobed. Descriptors leave as soon as they are posted, the BR takes them into
+//! the receiver's local slices as soon as they come, and a grant is credit, which the DH uses at once.
 //!
 //! ```text
 //!  Send       rank: who posted    words: the descriptor's 0..7                                  payload: the slab's bytes, or nothing
@@ -67,12 +70,35 @@ struct Incoming {
     moved: u64,
 }
 
-/// What was sent to a node in a slice.
+/// Bytes of slabs that travelled with their descriptors, of messages that are not matched.
 #[derive(Debug, Default)]
-struct Exchanged {
-    descriptors: u32,
-    /// Bytes of slabs with them.
-    bytes: u64,
+struct Ahead {
+    /// To each node.
+    to: BTreeMap<u32, u64>,
+    /// By rank and its slab plus one: which node, and how many.
+    of: HashMap<(u32, u64), (u32, u64)>,
+}
+
+impl Ahead {
+    /// Takes the bytes into account, if no more than `most` are ahead to that node then.
+    fn try_add(&mut self, node: u32, message: (u32, u64), bytes: u64, most: u64) -> bool {
+        let to = self.to.entry(node).or_default();
+        if bytes > most.saturating_sub(*to) {
+            return false;
+        }
+        *to += bytes;
+        self.of.insert(message, (node, bytes));
+        true
+    }
+
+    /// The message is matched, or was taken back.
+    fn remove(&mut self, message: (u32, u64)) {
+        if let Some((node, bytes)) = self.of.remove(&message)
+            && let Some(to) = self.to.get_mut(&node)
+        {
+            *to = to.saturating_sub(bytes);
+        }
+    }
 }
 
 /// A descriptor of another node.
@@ -98,8 +124,9 @@ pub struct PointToPointEngine {
     granted_in_slice: bool,
     /// Bytes granted that have not come.
     outstanding: u64,
-    /// The slice in which descriptors were sent last, and what of it to each node.
-    exchanged: (u64, BTreeMap<u32, Exchanged>),
+    /// The slice in which descriptors were sent last, and how many of it to each node.
+    exchanged: (u64, BTreeMap<u32, u32>),
+    ahead: Ahead,
     /// Bytes that came with descriptors that are not matched: by rank and its slab plus one, which is that message's until it is given back.
     eager: HashMap<(u32, u64), Vec<u8>>,
     /// Descriptors sent, and messages matched, since the last look: for EMDS.
@@ -123,16 +150,25 @@ pub struct Env<'a, 'm> {
 }
 
 impl PointToPointEngine {
-    /// True when a BR has something to match or to grant in the slice after this one: here, or where this node has sent descriptors. (Their
+    /// True when a BR has something to match or to grant in the slice after this one, of fixed slices: here, or where this node has sent descriptors. (Their
     /// receiver says so itself only if they came too late.)
     pub fn wants_scheduling(&self, memory: &NicMemory, slice: u64) -> bool {
-        let remote = &memory.header().remote;
         let may_grant = !self.to_grant.is_empty() && self.outstanding <= BUDGET_BYTES;
         may_grant
-            || !remote.matches.is_empty()
-            || remote.outbound.get() != 0
+            || Self::has_posted(memory)
             || self.exchanged.0 == slice && !self.exchanged.1.is_empty()
             || self.inbox.iter().any(|posting| posting.posted < slice)
+    }
+
+    /// True when ranks of this node have posted something that has not been taken.
+    pub fn has_posted(memory: &NicMemory) -> bool {
+        let remote = &memory.header().remote;
+        !remote.matches.is_empty() || remote.outbound.get() != 0
+    }
+
+    /// True when descriptors have come for which there was no room.
+    pub fn lacks_room(&self) -> bool {
+        !self.inbox.is_empty()
     }
 
     /// True when the DHs have something to move for this node: as a sender, or as a receiver that has granted.
@@ -166,6 +202,7 @@ impl PointToPointEngine {
             Kind::Cancelled => {
                 let local = local(env.memory, record.rank)?;
                 if record.words[1] != 0 {
+                    self.ahead.remove((record.rank, record.words[1]));
                     env.memory
                         .rank(local)?
                         .returned
@@ -188,7 +225,7 @@ impl PointToPointEngine {
         let posted = Posted::in_slice(posted, slice);
         let remote = &env.memory.header().remote;
         let (_, nodes) = env.memory.node();
-        let eager_bytes = BUDGET_BYTES / u64::from(nodes.max(1));
+        let most_ahead = BUDGET_BYTES / u64::from(nodes.max(1));
         let (last, sent) = &mut self.exchanged;
         if *last != slice {
             *last = slice;
@@ -203,21 +240,25 @@ impl PointToPointEngine {
             let origin = env.memory.job_rank(index);
             while let Some((entry, words)) = outbound.find(env.memory, |_| true)? {
                 let (node, _) = env.memory.place(words[3] as u32)?;
-                let sent = sent.entry(node).or_default();
+                let in_slice = sent.entry(node).or_default();
                 // What follows in this rank's queue stays behind it: nothing overtakes.
-                if sent.descriptors == DESCRIPTORS_A_SLICE {
+                let is_full = match env.fixed {
+                    true => *in_slice == DESCRIPTORS_A_SLICE,
+                    false => env.links.waiting_records(node) >= DESCRIPTORS_A_SLICE as usize,
+                };
+                if is_full {
                     break;
                 }
-                sent.descriptors += 1;
+                *in_slice += 1;
                 outbound.remove(env.memory, entry)?;
                 remote.outbound.set(remote.outbound.get().wrapping_sub(1));
                 let record = Record::new(Kind::Send, origin, &words[..7]).with_posted(posted);
                 if let Some(PointToPoint::Send(SendDescriptor {
                     payload: Payload::Slab(slab), bytes, ..
                 })) = PointToPoint::decode(&words)
-                    && bytes <= env.payload_bytes.min(eager_bytes.saturating_sub(sent.bytes))
+                    && bytes <= env.payload_bytes
+                    && self.ahead.try_add(node, (origin, u64::from(slab) + 1), bytes, most_ahead)
                 {
-                    sent.bytes += bytes;
                     let memory = env.memory;
                     env.links.send_with(node, &record, bytes as usize, |payload| {
                         append_slab(memory, index, slab, 0, bytes, payload)
@@ -231,7 +272,7 @@ impl PointToPointEngine {
         Ok(())
     }
 
-    /// Message scheduling microphase of a slice: matches what was posted before it and has arrived, and grants chunks.
+    /// Message scheduling microphase of a slice: matches what was posted before it and has arrived, and grants chunks. With elastic slices: matches what has arrived.
     ///
     /// # Errors
     /// NIC memory is corrupt, or a descriptor makes no sense.
@@ -240,7 +281,7 @@ impl PointToPointEngine {
         let mut dma = DmaHelper::new(env.memory);
         // Of one sender they stand in the order of posting: those that are left stay in it.
         let (due, early): (VecDeque<_>, VecDeque<_>) =
-            self.inbox.drain(..).partition(|posting| posting.posted < slice);
+            self.inbox.drain(..).partition(|posting| !env.fixed || posting.posted < slice);
         self.inbox = due;
         while let Some(mut posting) = self.inbox.pop_front() {
             let Posting { from, ref mut record, .. } = posting;
@@ -343,7 +384,8 @@ impl PointToPointEngine {
 
     /// Grants chunks, oldest message first, one chunk of each in turn, until the budget is spent.
     fn grant(&mut self, env: &mut Env<'_, '_>) -> Result<(), GlobalError> {
-        let mut budget = BUDGET_BYTES.min((2 * BUDGET_BYTES).saturating_sub(self.outstanding));
+        let on_its_way = (2 * BUDGET_BYTES).saturating_sub(self.outstanding);
+        let mut budget = if env.fixed { BUDGET_BYTES.min(on_its_way) } else { on_its_way };
         let mut again = VecDeque::new();
         while let Some(id) = self.to_grant.pop_front() {
             let Some(transfer) = self.incoming.get_mut(&id) else { continue };
@@ -408,7 +450,7 @@ impl PointToPointEngine {
         Ok(())
     }
 
-    fn send_granted(&self, env: &mut Env<'_, '_>, to: u32, grant: &Record) -> Result<(), GlobalError> {
+    fn send_granted(&mut self, env: &mut Env<'_, '_>, to: u32, grant: &Record) -> Result<(), GlobalError> {
         let [request, place, address, offset, bytes, id, _] = grant.words;
         let last = place & LAST != 0;
         let place = place & !LAST;
@@ -430,7 +472,7 @@ impl PointToPointEngine {
 
     /// All bytes of a message have been read, or none are wanted: its sender is done with it.
     fn finish_send(
-        &self,
+        &mut self,
         env: &mut Env<'_, '_>,
         rank: u32,
         request: u32,
@@ -438,6 +480,7 @@ impl PointToPointEngine {
     ) -> Result<(), GlobalError> {
         let index = local(env.memory, rank)?;
         if place != 0 {
+            self.ahead.remove((rank, place));
             env.memory.rank(index)?.returned.give_back((place - 1) as u32, SLAB_BYTES as u64);
         }
         if request != NO_REQUEST {
