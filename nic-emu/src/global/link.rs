@@ -22,7 +22,7 @@ const JOINED_BYTES: usize = 16 << 10;
 
 /// How long a record for which nobody waits may wait for another one, in nanoseconds, and how many may wait for each other. It brings back slabs, of which
 /// each rank has many more ([`crate::slab::SLABS`]).
-const PATIENCE_NS: u64 = 300_000;
+const PATIENCE_NS: u64 = 5_000_000;
 const PATIENT_RECORDS: u32 = 16;
 
 /// What this node sends to another.

@@ -76,7 +76,7 @@ impl QuicOptions {
             queue_bytes: 64 << 20,
             window_bytes: 4 << 20,
             datagram_bytes: 65_527,
-            receipt_patience: Duration::from_micros(500),
+            receipt_patience: Duration::from_millis(5),
             spin: Duration::ZERO,
         }
     }

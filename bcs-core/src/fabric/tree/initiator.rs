@@ -101,6 +101,8 @@ struct SoleUnderWay {
     all: usize,
     /// Those that the next one must stay behind in the bulk lane.
     bulk: usize,
+    /// The operation that asks the node for its receipts, while it is under way.
+    hurry: Option<u64>,
 }
 
 /// The operations of this node.
@@ -374,6 +376,10 @@ impl<M: GlobalMemory> TreeNode<M> {
         let client = client(sequence);
         self.initiator.waiting.push_back(Waiting { sequence, nodes: nodes.clone(), work, payload, client });
         self.begin_waiting();
+        if self.initiator.under_way() >= OPERATIONS_LIMIT / 2 {
+            let all = self.initiator.sole_under_way.keys().copied().collect();
+            self.hurry(&all);
+        }
         self.handle_loopback();
     }
 
@@ -381,6 +387,10 @@ impl<M: GlobalMemory> TreeNode<M> {
     fn begin_waiting(&mut self) {
         while let Some(next) = self.initiator.waiting.front() {
             if self.initiator.must_wait(&next.nodes) {
+                if next.nodes.sole().is_none() {
+                    let nodes = next.nodes.clone();
+                    self.hurry(&nodes);
+                }
                 return;
             }
             let Some(next) = self.initiator.waiting.pop_front() else { return };
@@ -394,15 +404,38 @@ impl<M: GlobalMemory> TreeNode<M> {
         }
     }
 
+    /// Receipts for which nobody waited may be waiting for a message with which to travel. Now they are wanted: a transfer of nothing to each of these nodes, whose
+    /// receipt is awaited, brings those of all before it. It begins before its turn, and has nothing to be in order with.
+    fn hurry(&mut self, nodes: &NodeSet) {
+        let late = |(node, under_way): (&NodeId, &SoleUnderWay)| {
+            let is_late = under_way.hurry.is_none() && nodes.contains(*node) && !self.dead.contains(*node);
+            is_late.then_some(*node)
+        };
+        let late: Vec<NodeId> = self.initiator.sole_under_way.iter().filter_map(late).collect();
+        for node in late {
+            self.initiator.last_sequence += 1;
+            let (sequence, payload) = (self.initiator.last_sequence, Bytes::new());
+            let work = Work::Put { at: GlobalAddress(0), bytes: 0, remote_event: None };
+            let (nodes, client) = (NodeSet::single(node), Client::Transfer(None));
+            self.begin_awaited(Waiting { sequence, nodes, work, payload, client }, true);
+            self.initiator.sole_under_way.entry(node).or_default().hurry = Some(sequence);
+        }
+    }
+
     fn begin(&mut self, waiting: Waiting) {
+        // What a transfer in fragments has behind it takes the bulk lane until it is over.
+        let awaited = !matches!(waiting.client, Client::Transfer(None)) || waiting.payload.len() > INLINE_BYTES;
+        self.begin_awaited(waiting, awaited);
+    }
+
+    /// Begins an operation; `awaited`: somebody waits for the receipt.
+    fn begin_awaited(&mut self, waiting: Waiting, awaited: bool) {
         let Waiting { sequence, nodes, work, mut payload, client } = waiting;
         let operation = OperationId { initiator: self.node, sequence };
         let sole = nodes.sole();
         let base = self.order.base();
         let settled_below = self.initiator.settled_below().min(sequence);
         let inline = if payload.len() <= INLINE_BYTES { std::mem::take(&mut payload) } else { Bytes::new() };
-        // What a transfer in fragments has behind it takes the bulk lane until it is over.
-        let awaited = !payload.is_empty() || !matches!(client, Client::Transfer(None));
         let behind = sole.and_then(|node| self.initiator.sole_under_way.get(&node));
         let lane = if behind.is_some_and(|behind| behind.bulk > 0) { Lane::Bulk } else { Lane::Control };
         let last_lane = if payload.is_empty() { lane } else { Lane::Bulk };
@@ -535,6 +568,7 @@ impl<M: GlobalMemory> TreeNode<M> {
         {
             under_way.all -= 1;
             under_way.bulk -= usize::from(begun.lane == Lane::Bulk);
+            under_way.hurry = under_way.hurry.filter(|asked| *asked != sequence);
             if under_way.all == 0 {
                 self.initiator.sole_under_way.remove(&node);
             }

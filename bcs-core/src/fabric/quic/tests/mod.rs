@@ -326,6 +326,25 @@ fn the_receipt_of_a_put_travels_with_what_follows_or_by_itself_when_it_is_due() 
 }
 
 #[test]
+fn receipts_that_may_wait_hold_up_no_operation_on_several_nodes_and_are_never_many() {
+    // They would wait for longer than this test.
+    let mut ports = start(3, |options| options.receipt_patience = 2 * PATIENCE);
+    all_reach_all(&mut ports);
+    let put = |port: &mut MappedFabric, to: &NodeSet, local_event| {
+        port.xfer_and_signal(Source::Bytes(b"word"), to, GlobalAddress(8), local_event, None).unwrap();
+    };
+    let others: NodeSet = [NodeId(1), NodeId(2)].into_iter().collect();
+    put(&mut ports[0], &NodeSet::single(NodeId(1)), None);
+    put(&mut ports[0], &others, Some(EventId(3)));
+    drive_until(&mut ports, "the transfer to both", |ports| ports[0].test_event(EventId(3)).unwrap() == 1);
+    // A node whose receipts have not come is refused more at some time.
+    for _ in 0..3 * crate::fabric::tree::OPERATIONS_LIMIT {
+        put(&mut ports[0], &NodeSet::single(NodeId(1)), None);
+        ports.iter_mut().for_each(|port| _ = port.progress().unwrap());
+    }
+}
+
+#[test]
 fn what_waits_to_be_sent_is_bounded_and_busy_passes() {
     let mut ports = start(2, |options| options.queue_bytes = 1 << 20);
     let data = vec![7; 300_000];
