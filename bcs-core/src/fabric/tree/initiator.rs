@@ -424,7 +424,8 @@ impl<M: GlobalMemory> TreeNode<M> {
 
     fn begin(&mut self, waiting: Waiting) {
         // What a transfer in fragments has behind it takes the bulk lane until it is over.
-        let awaited = !matches!(waiting.client, Client::Transfer(None)) || waiting.payload.len() > INLINE_BYTES;
+        let awaited =
+            !matches!(waiting.client, Client::Transfer(None)) || waiting.payload.len() > INLINE_BYTES;
         self.begin_awaited(waiting, awaited);
     }
 
