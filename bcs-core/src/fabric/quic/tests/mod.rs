@@ -340,7 +340,7 @@ fn receipts_that_may_wait_hold_up_no_operation_on_several_nodes_and_are_never_ma
     // A node whose receipts have not come is refused more at some time.
     for _ in 0..3 * crate::fabric::tree::OPERATIONS_LIMIT {
         put(&mut ports[0], &NodeSet::single(NodeId(1)), None);
-        ports.iter_mut().for_each(|port| _ = port.progress().unwrap());
+        ports.iter_mut().for_each(|port| port.progress().unwrap());
     }
 }
 
