@@ -1,5 +1,5 @@
 /* Communicators that are made and freed again and again beside others that stay: more of them than can live at the same time. The arguments: how many, how many
- * may live at the same time (0: no test of that). */
+ * may live at the same time (0: no test of that, nor of calls that are refused). */
 #include "check.h"
 
 #define LARGE 40000
@@ -103,6 +103,77 @@ static void free_before_it_comes(MPI_Comm parent, int round)
     MPI_Comm_free(&new);
 }
 
+static MPI_Group group_of(int first, int last, int step)
+{
+    MPI_Group world, group;
+    int range[1][3] = {{first, last, step}};
+    MPI_Comm_group(MPI_COMM_WORLD, &world);
+    MPI_Group_range_incl(world, 1, range, &group);
+    MPI_Group_free(&world);
+    return group;
+}
+
+/* Members of a group that do not say the same of a merge: all are refused. */
+static void merge_mixed(MPI_Comm inter)
+{
+    MPI_Comm new;
+    CHECK_INT(class_of(MPI_Intercomm_merge(inter, rank < 2, &new)), MPI_ERR_ARG);
+}
+
+/* The first rank and the last against all others; the last does not know all of these, and is refused alone. */
+static void say_another_group(MPI_Group ends, MPI_Group middle)
+{
+    MPI_Comm new;
+    int is_end = rank == 0 || rank == size - 1;
+    MPI_Group one = group_of(1, 1, 1), remote = !is_end ? ends : rank == 0 ? middle : one;
+    int code = MPI_Intercomm_create_from_groups(is_end ? ends : middle, 0, remote, 0, "refused", MPI_INFO_NULL, MPI_ERRORS_RETURN, &new);
+    CHECK_INT(class_of(code), rank == size - 1 ? MPI_ERR_GROUP : MPI_SUCCESS);
+    if (code == MPI_SUCCESS)
+        MPI_Comm_free(&new);
+    MPI_Group_free(&one);
+}
+
+/* Two groups that have the last rank in common, which so belongs to neither: all are refused. */
+static void share_a_member(MPI_Comm low, MPI_Comm high)
+{
+    MPI_Comm new;
+    if (low != MPI_COMM_NULL)
+        CHECK_INT(class_of(MPI_Intercomm_create(low, 0, MPI_COMM_WORLD, 1, 3, &new)), MPI_ERR_COMM);
+    if (high != MPI_COMM_NULL)
+        CHECK_INT(class_of(MPI_Intercomm_create(high, 0, MPI_COMM_WORLD, 0, 3, &new)), MPI_ERR_COMM);
+}
+
+/* Calls that are refused so often, of each kind. */
+static void be_refused(int times)
+{
+    MPI_Comm half, inter, low, high;
+    MPI_Group ends = group_of(0, size - 1, size - 1), middle = group_of(1, size - 2, 1);
+    MPI_Group others = group_of(1, size - 1, size - 2);
+    MPI_Comm_split(MPI_COMM_WORLD, rank % 2, 0, &half);
+    MPI_Intercomm_create(half, 0, MPI_COMM_WORLD, 1 - rank % 2, 9, &inter);
+    MPI_Comm_create(MPI_COMM_WORLD, ends, &low);
+    MPI_Comm_create(MPI_COMM_WORLD, others, &high);
+    MPI_Comm made[] = {MPI_COMM_SELF, MPI_COMM_WORLD, inter, low, high};
+    for (int i = 0; i < 5; i++)
+        if (made[i] != MPI_COMM_NULL)
+            MPI_Comm_set_errhandler(made[i], MPI_ERRORS_RETURN);
+    for (int i = 0; i < times; i++) {
+        merge_mixed(inter);
+        say_another_group(ends, middle);
+        share_a_member(low, high);
+        MPI_Barrier(MPI_COMM_WORLD);
+    }
+    for (int i = 2; i < 5; i++)
+        if (made[i] != MPI_COMM_NULL)
+            MPI_Comm_free(&made[i]);
+    MPI_Comm_free(&half);
+    MPI_Group_free(&ends);
+    MPI_Group_free(&middle);
+    MPI_Group_free(&others);
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_ARE_FATAL);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
+}
+
 /* As many as can live at the same time, and one more: all ranks are told that there is no more. */
 static void fill_up(int most)
 {
@@ -167,6 +238,9 @@ int main(int argc, char **argv)
         }
         MPI_Comm_free(&new);
     }
+    /* One node gives less than a third of the contexts, where there are three. */
+    if (most > 0 && size > 3)
+        be_refused(most / 3);
     if (most > 0)
         fill_up(most);
     use(kept[0], 512, 1);

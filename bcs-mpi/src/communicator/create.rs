@@ -264,19 +264,26 @@ pub fn free(comm: &mut MPI_Comm) -> MpiResult {
     attributes::delete_all(*comm)?;
     let mut process = process::enter()?;
     attached_buffer::release(&mut process, Primitive::CommFree, Level::Communicator(*comm))?;
-    let local_comm = match process.communicators.get(*comm) {
+    remove(&mut process, std::mem::replace(comm, MPI_COMM_NULL))
+}
+
+/// Forgets a communicator. Its context comes back when all members have done so.
+///
+/// # Errors
+/// No such communicator, or the NIC fails.
+pub(super) fn remove(process: &mut Process, comm: MPI_Comm) -> MpiResult {
+    let local_comm = match process.communicators.get(comm) {
         Ok(communicator) => communicator.local_comm,
-        Err(why) => return Err(wrong(*comm, why)),
+        Err(why) => return Err(wrong(comm, why)),
     };
     if local_comm != MPI_COMM_NULL {
-        leave(&mut process, local_comm)?;
+        leave(process, local_comm)?;
     }
-    leave(&mut process, *comm)?;
-    let freed = match process.communicators.remove(*comm) {
+    leave(process, comm)?;
+    let freed = match process.communicators.remove(comm) {
         Ok(freed) => freed,
-        Err(why) => return Err(wrong(*comm, why)),
+        Err(why) => return Err(wrong(comm, why)),
     };
-    *comm = MPI_COMM_NULL;
     if let Wiring::Made(wires) = &freed.wiring {
         wires.close(&mut process.port);
     }

@@ -4,7 +4,7 @@
 //! leader takes the contexts of its own group's, and the one whose rank in the job is lower those that both share; they go with their words (file `leaders.rs`). On an intercommunicator rank 0 leads.
 
 use super::by_group::{BETWEEN_GROUPS, NO_PARENT, check_tag, not_in_group, tag_of};
-use super::create::{Kin, NO_CONTEXT, make, store, subgroup, take_context};
+use super::create::{Kin, NO_CONTEXT, make, remove, store, subgroup, take_context};
 use super::hints::Hints;
 use super::leaders::{Assembly, Leading, Words, across};
 use super::meeting::gather_all;
@@ -62,9 +62,16 @@ impl Taken {
         Some((Self { shared: numbers(shared)?, hidden: numbers(hidden)? }, rest.to_vec()))
     }
 
-    /// Gives back the hidden ones that nobody uses.
+    /// Gives back the hidden one with this number, which nobody uses. For the leader.
     pub fn give_back(&self, process: &Process, number: usize) {
         if let Some(context) = self.hidden.get(number) {
+            contexts::give_back(process.port.memory(), *context);
+        }
+    }
+
+    /// Gives back all of them: no member of either group uses one. For the leader.
+    fn give_all_back(&self, process: &Process) {
+        for context in self.shared.iter().chain(&self.hidden) {
             contexts::give_back(process.port.memory(), *context);
         }
     }
@@ -203,7 +210,13 @@ pub fn create(
     let words = drive(&mut process, &what, across(Assembly::of(party, leader), leading))?;
     let agreed = Agreed::new(&words)?;
     let peers = group_of(&agreed.other);
-    check_disjoint(&group, &peers, "local_comm", MPI_ERR_COMM)?;
+    if let Err(error) = check_disjoint(&group, &peers, "local_comm", MPI_ERR_COMM) {
+        // All members of both groups find that.
+        if leads {
+            agreed.mine.give_all_back(&process);
+        }
+        return Err(error);
+    }
     let contexts = agreed.contexts(0, 0);
     build(&mut process, local_comm, (group, peers), contexts, Kin::default())
 }
@@ -252,14 +265,18 @@ pub fn create_from_groups(
     let assembly = Assembly { party, names: group.clone(), leader };
     let made = drive(&mut process, &what, across(assembly, leading)).and_then(|words| {
         let agreed = Agreed::new(&words)?;
-        if agreed.other != bytes_of(&remote) {
-            let value = format!("a group of {}", remote.size());
-            let allowed = "it has to be what the other group calls its local group";
-            return Err(MpiError::argument(MPI_ERR_GROUP, "remote_group", value, allowed));
-        }
         let kin = Kin { hints, ..Kin::default() };
-        let contexts = agreed.contexts(0, 0);
-        build(&mut process, MPI_COMM_SELF, (group, remote), contexts, kin)
+        let (contexts, peers) = (agreed.contexts(0, 0), remote.size());
+        let is_as_told = agreed.other == bytes_of(&remote);
+        let new = build(&mut process, MPI_COMM_SELF, (group, remote), contexts, kin)?;
+        if is_as_told {
+            return Ok(new);
+        }
+        // Others of the group may have been told the right one, and have the communicator: it is over when they have left it too.
+        remove(&mut process, new)?;
+        let value = format!("a group of {peers}");
+        let allowed = "it has to be what the other group calls its local group";
+        Err(MpiError::argument(MPI_ERR_GROUP, "remote_group", value, allowed))
     });
     let new = match made {
         Ok(new) => new,
@@ -378,6 +395,10 @@ pub fn merge(comm: MPI_Comm, high: bool) -> MpiResult<MPI_Comm> {
         (SAY_HIGH, Some(&SAY_LOW)) => false,
         (SAY_LOW, Some(&SAY_LOW)) | (SAY_HIGH, Some(&SAY_HIGH)) => agreed.taken_here(),
         _ => {
+            // All members of both groups find that.
+            if process.communicator(comm)?.rank == 0 {
+                agreed.mine.give_all_back(&process);
+            }
             let allowed = "all members of a group have to say the same";
             return Err(MpiError::argument(MPI_ERR_ARG, "high", i32::from(high), allowed));
         }
