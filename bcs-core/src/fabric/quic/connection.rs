@@ -81,6 +81,8 @@ pub enum PeerFault {
     Reset,
     #[error("it stopped a stream")]
     Stopped,
+    #[error("it does not take the answers that it asks for, of which {answers} wait")]
+    Deaf { answers: usize },
     #[error("it greets {greeted:?}, where {expected:?} was expected; the rosters differ")]
     Greeting { greeted: Hello, expected: Hello },
 }
@@ -210,7 +212,7 @@ impl Connection {
                 }
             }
         }
-        Ok(())
+        link.untaken_answers().map_or(Ok(()), |answers| Err(PeerFault::Deaf { answers }))
     }
 
     /// Ends this end's streams, once nothing waits to be written.

@@ -13,7 +13,7 @@
 //! doubled; a broken link stays broken, and its node is dead. When both ends dial, the dial of the lower-numbered counts.
 
 use super::frame::FrameBatch;
-use crate::fabric::tree::{Lane, LaneSender, Message};
+use crate::fabric::tree::{Lane, LaneSender, Message, OPERATIONS_LIMIT};
 use crate::ids::NodeId;
 use crate::wire::WireError;
 use std::collections::VecDeque;
@@ -21,6 +21,11 @@ use std::time::Instant;
 
 /// How many bytes of frames are put together for one write, at least if there are as many.
 const BATCH_BYTES: usize = 64 * 1024;
+
+/// How many answers may wait for the other end, for each member of the network; more, and it asks without end and hears nothing. It hands us the operations of
+/// all members, of each at most [`OPERATIONS_LIMIT`] at a time, and asks about one again (a new wave) when it has our answer, or when a node
+/// has died: so this allows for seven deaths while it stands still.
+const ANSWERS_LIMIT: usize = 8 * OPERATIONS_LIMIT;
 
 /// Where a link stands. Connections are named by their handles.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -81,10 +86,14 @@ pub struct Link {
     lanes: LaneSender,
     control: VecDeque<(u64, Message)>,
     bulk: VecDeque<(u64, Message)>,
+    /// How many of those that wait answer something.
+    answers: usize,
+    answers_limit: usize,
 }
 
-impl Default for Link {
-    fn default() -> Self {
+impl Link {
+    /// A link in a network of so many members.
+    pub fn new(members: usize) -> Self {
         Self {
             state: LinkState::Idle,
             statistics: LinkStatistics::default(),
@@ -93,11 +102,11 @@ impl Default for Link {
             lanes: LaneSender::default(),
             control: VecDeque::new(),
             bulk: VecDeque::new(),
+            answers: 0,
+            answers_limit: ANSWERS_LIMIT.saturating_mul(members),
         }
     }
-}
 
-impl Link {
     /// Takes a message to send.
     pub fn push(&mut self, node: NodeId, lane: Lane, message: Message, backlog: &mut Backlog) {
         self.is_urgent = true;
@@ -121,6 +130,7 @@ impl Link {
         let (side, bytes) = backlog.account(node, &message);
         *side += bytes;
         self.statistics.sent += 1;
+        self.answers += usize::from(is_answer(&message));
         let stamp = self.lanes.stamp(lane);
         match lane {
             Lane::Control => self.control.push_back((stamp, message)),
@@ -148,6 +158,7 @@ impl Link {
         {
             let (side, bytes) = backlog.account(node, &message);
             *side -= bytes;
+            self.answers -= usize::from(is_answer(&message));
             frames.push(stamp, message)?;
         }
         Ok(())
@@ -158,6 +169,12 @@ impl Link {
         self.control.is_empty() && self.bulk.is_empty()
     }
 
+    /// How many answers wait that the other end asked for and does not take; none as long as they are no more than a node may ask for that
+    /// keeps the protocol.
+    pub fn untaken_answers(&self) -> Option<usize> {
+        Some(self.answers).filter(|answers| *answers > self.answers_limit)
+    }
+
     /// Forgets what waits. True when a node that has left would have needed some of it.
     pub fn discard(&mut self, node: NodeId, backlog: &mut Backlog) -> bool {
         let mut needed = false;
@@ -166,6 +183,7 @@ impl Link {
             *side -= bytes;
             needed |= matters_to_departed(&message);
         }
+        self.answers = 0;
         needed
     }
 }
@@ -173,13 +191,17 @@ impl Link {
 /// Whether a message to a node that has left in order shows that it is still needed. An answer does not: whoever
 /// waits for it either was the node itself, or has the node in its operation.
 pub fn matters_to_departed(message: &Message) -> bool {
+    !is_answer(message)
+}
+
+fn is_answer(message: &Message) -> bool {
     match message {
-        Message::Acknowledge { .. } | Message::Testify { .. } => false,
+        Message::Acknowledge { .. } | Message::Testify { .. } => true,
         Message::Prepare { .. }
         | Message::Fragment { .. }
         | Message::Decide { .. }
         | Message::Obituary { .. }
         | Message::Inquire { .. }
-        | Message::Resolve { .. } => true,
+        | Message::Resolve { .. } => false,
     }
 }

@@ -9,6 +9,12 @@
 //! Invariant: operations begin in the order of their calls, and one begins only when every earlier one that
 //! shares a node with it has its place (or is on the same link, ahead of it). So operations of one node
 //! take effect on another in the order in which they were called.
+//!
+//! Invariant: with every operation that begins, at most [`OPERATIONS_LIMIT`] have begun that another node may remember. It
+//! forgets one with a sole node before it acknowledges it, and the others when it is told that all before them are over
+//! (`settled_below`). So an operation waits not only for those that are under way, but also while too many are over that come
+//! after one that is not. Whatever order messages come in: what a node remembers began when, or before, the highest numbered of
+//! it did, and what came with that one has made it forget all that was not counted then. So no node ever finds more.
 
 use super::lane::Lane;
 use super::message::{
@@ -24,10 +30,10 @@ use crate::global_memory::{GlobalAddress, GlobalMemory, GlobalVariable};
 use crate::ids::NodeId;
 use crate::node_set::NodeSet;
 use bytes::Bytes;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-/// How many operations of one node may be under way, untaken answers and failures included. It bounds what
-/// every other node remembers of this one.
+/// How many operations of one node may be under way, untaken answers and failures included; and how many of one node
+/// others remember at most. Who has more at another node does not keep the protocol.
 pub const OPERATIONS_LIMIT: usize = 1024;
 
 /// Who wants to know how an operation ends.
@@ -112,6 +118,8 @@ pub(super) struct Initiator {
     last_sequence: u64,
     waiting: VecDeque<Waiting>,
     begun: BTreeMap<u64, Begun>,
+    /// Operations of several nodes that are over, but come after one that is not: others still remember them.
+    lingering: BTreeSet<u64>,
     /// Operations with one node that are under way, by node.
     sole_under_way: BTreeMap<NodeId, SoleUnderWay>,
     completions: BTreeMap<Place, Completion>,
@@ -136,9 +144,12 @@ impl Initiator {
         self.waiting.len() + self.begun.len() + self.completions.len() + self.answers.len() + failures
     }
 
-    /// Whether an operation must wait for the place of an earlier one that shares a node with it. Two
-    /// operations with the same sole node need not: the link keeps their order.
+    /// Whether an operation must wait: until others remember less of this node, or for the place of an earlier one that
+    /// shares a node with it. Two operations with the same sole node need not: the link keeps their order.
     fn must_wait(&self, nodes: &NodeSet) -> bool {
+        if self.begun.len() + self.lingering.len() >= OPERATIONS_LIMIT {
+            return true;
+        }
         let unplaced =
             |begun: &&Begun| begun.sole.is_none() && begun.stamp.is_none() && begun.decided.is_none();
         let mut unplaced = self.begun.values().filter(unplaced);
@@ -330,6 +341,7 @@ impl<M: GlobalMemory> TreeNode<M> {
     pub(super) fn abandon_all(&mut self) {
         let node = self.node;
         let initiator = &mut self.initiator;
+        initiator.lingering.clear();
         let mut clients: Vec<Client> = std::mem::take(&mut initiator.begun)
             .into_values()
             .filter(|begun| !begun.reported)
@@ -573,6 +585,13 @@ impl<M: GlobalMemory> TreeNode<M> {
             if under_way.all == 0 {
                 self.initiator.sole_under_way.remove(&node);
             }
+        }
+        if begun.sole.is_none() {
+            self.initiator.lingering.insert(sequence);
+        }
+        let settled_below = self.initiator.settled_below();
+        while self.initiator.lingering.first().is_some_and(|first| *first < settled_below) {
+            self.initiator.lingering.pop_first();
         }
         self.begin_waiting();
     }

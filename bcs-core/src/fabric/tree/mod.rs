@@ -130,6 +130,30 @@ pub enum ProtocolError {
         /// How many bytes are too many.
         bytes: u64,
     },
+    /// A fragment without bytes.
+    #[error("{operation}, from {from}, has a fragment of no bytes")]
+    Empty {
+        /// The sender.
+        from: NodeId,
+        /// The operation.
+        operation: OperationId,
+    },
+    /// An operation of a node that is not a member, or of the receiver itself.
+    #[error("{operation}, from {from}, is of no other member of this network")]
+    Foreign {
+        /// The sender.
+        from: NodeId,
+        /// The operation.
+        operation: OperationId,
+    },
+    /// More operations of a node than it may have under way.
+    #[error("{operation} comes when {from} has {OPERATIONS_LIMIT} under way, which is the limit")]
+    TooMany {
+        /// The sender, whose operation it is.
+        from: NodeId,
+        /// The operation.
+        operation: OperationId,
+    },
     /// A node set that reaches beyond the members, or back to the receiver.
     #[error("{from} wants a message passed on to {nodes}, which may not get it from here")]
     Misrouted {

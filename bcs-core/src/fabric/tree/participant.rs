@@ -11,11 +11,12 @@
 //! Invariants: an operation is in the order queue from Proposed until Settled; memory and events change only
 //! in [`TreeNode::advance`] and on `Conclude(true)`, which finds the query at the head of the queue. A settled
 //! operation is remembered until its initiator says that it is over everywhere, for two reasons: messages
-//! over older trees may still arrive, and if the initiator dies others ask for what was decided.
+//! over older trees may still arrive, and if the initiator dies others ask for what was decided. Of one initiator at most
+//! [`OPERATIONS_LIMIT`] operations are remembered, settled ones included; see `initiator` for why none needs more.
 
 use super::message::{Ballot, Message, OperationId, Stamp, Verdict, Vote, Work};
 use super::order::Place;
-use super::{Children, ProtocolError, Receipt, TreeNode};
+use super::{Children, OPERATIONS_LIMIT, ProtocolError, Receipt, TreeNode};
 use crate::fabric::Condition;
 use crate::global_memory::{GlobalAddress, GlobalMemory, GlobalVariable};
 use crate::ids::NodeId;
@@ -137,7 +138,9 @@ impl<M: GlobalMemory> TreeNode<M> {
         let Some(missing_bytes) = bytes.checked_sub(inline) else {
             return Err(ProtocolError::Excess { from, operation, bytes: inline - bytes });
         };
-        self.forget_below(operation.initiator, settled_below);
+        if !self.admit(from, operation, settled_below)? {
+            return Ok(());
+        }
         let awaiting = self.descend(below, |below| Message::Prepare {
             operation,
             work,
@@ -180,13 +183,13 @@ impl<M: GlobalMemory> TreeNode<M> {
         }
         let Some(participation) = self.participations.get_mut(&operation) else { return Ok(()) };
         let bytes = payload.len() as u64;
+        let missing = participation.missing_bytes;
         match participation.stage {
-            Stage::Receiving if participation.missing_bytes >= bytes => {}
+            // There would be no end to them.
+            Stage::Receiving if bytes == 0 => return Err(ProtocolError::Empty { from, operation }),
+            Stage::Receiving if bytes <= missing => {}
             Stage::Settled(_) => return Ok(()),
-            _ => {
-                let excess = bytes - participation.missing_bytes;
-                return Err(ProtocolError::Excess { from, operation, bytes: excess });
-            }
+            _ => return Err(ProtocolError::Excess { from, operation, bytes: bytes - missing }),
         }
         participation.missing_bytes -= bytes;
         participation.payload.push(payload.clone());
@@ -218,6 +221,9 @@ impl<M: GlobalMemory> TreeNode<M> {
             Some(_) => {}
             // The initiator gave up before the operation got here: it is remembered, because it may still come.
             None if verdict == Verdict::Abort => {
+                if !self.admit(from, operation, settled_below)? {
+                    return Ok(());
+                }
                 self.participations.insert(operation, tombstone(from));
             }
             None => return Err(ProtocolError::Impossible { from, operation, verdict, stage: "unknown" }),
@@ -348,6 +354,34 @@ impl<M: GlobalMemory> TreeNode<M> {
                 Verdict::Conclude(holds),
             ) => is_query && (!holds || self.order.has_reached(place)),
         }
+    }
+
+    /// Makes room for an operation that this node did not know. False when there is none, and its initiator is dead for that: not
+    /// `from`, who has only passed it on.
+    fn admit(
+        &mut self,
+        from: NodeId,
+        operation: OperationId,
+        settled_below: u64,
+    ) -> Result<bool, ProtocolError> {
+        let initiator = operation.initiator;
+        if !self.members.contains(initiator) || (initiator == self.node && from != self.node) {
+            return Err(ProtocolError::Foreign { from, operation });
+        }
+        self.forget_below(initiator, settled_below);
+        if self.participations.len() < OPERATIONS_LIMIT {
+            return Ok(true);
+        }
+        let numbered = |sequence| OperationId { initiator, sequence };
+        if self.participations.range(numbered(0)..=numbered(u64::MAX)).count() < OPERATIONS_LIMIT {
+            return Ok(true);
+        }
+        if from == initiator {
+            return Err(ProtocolError::TooMany { from, operation });
+        }
+        self.recovery.declared.insert(initiator);
+        self.learn_death(initiator);
+        Ok(false)
     }
 
     /// The operations of `initiator` below `sequence` are over on all nodes: nobody will speak of them again.

@@ -107,13 +107,15 @@ impl<M: GlobalMemory> TreeNode<M> {
     pub(super) fn handle_testify(&mut self, from: NodeId, round: Round, commits: Vec<Commit>) {
         if round.arbiter == self.node {
             let Some(lead) = self.recovery.lead.as_mut().filter(|lead| lead.round == round) else { return };
-            lead.awaiting.retain(|child| *child != from);
-            lead.commits.extend(commits);
+            if take_answer(&mut lead.awaiting, from) {
+                lead.commits.extend(commits);
+            }
             self.resolve_when_complete();
         } else {
             let Some(part) = self.recovery.part.as_mut().filter(|part| part.round == round) else { return };
-            part.awaiting.retain(|child| *child != from);
-            part.commits.extend(commits);
+            if take_answer(&mut part.awaiting, from) {
+                part.commits.extend(commits);
+            }
             self.testify_when_complete();
         }
     }
@@ -174,4 +176,11 @@ impl<M: GlobalMemory> TreeNode<M> {
         let living = self.members.difference(&self.dead);
         self.descend(&living, |below| Message::Resolve { round, commits: commits.clone(), below });
     }
+}
+
+/// Whether `from` was awaited; it is no longer. Everybody is asked once, and heard once.
+fn take_answer(awaiting: &mut Children, from: NodeId) -> bool {
+    let before = awaiting.len();
+    awaiting.retain(|child| *child != from);
+    awaiting.len() < before
 }

@@ -129,6 +129,158 @@ fn what_is_over_is_forgotten() {
     assert!(nodes[0].is_idle());
 }
 
+fn put_of(initiator: NodeId, sequence: u64, settled_below: u64) -> Message {
+    let operation = OperationId { initiator, sequence };
+    let mut message = prepare(operation, put(0, 1), b"x");
+    if let Message::Prepare { settled_below: settled, .. } = &mut message {
+        *settled = settled_below;
+    }
+    message
+}
+
+#[test]
+fn who_has_more_operations_under_way_than_it_may_is_named_and_nothing_more_of_it_is_kept() {
+    let limit = OPERATIONS_LIMIT as u64;
+    let abort = |sequence| decide(OperationId { initiator: PEER, sequence }, 2, Verdict::Abort);
+    // Operations that nobody decides; and those of which nothing came but that they do not happen.
+    for kind in [|sequence| put_of(PEER, sequence, 0), abort] {
+        let mut me = node(ME, 4);
+        for sequence in 1..=limit {
+            me.handle_message(PEER, kind(sequence)).unwrap();
+        }
+        let operation = OperationId { initiator: PEER, sequence: limit + 1 };
+        let refused = Err(ProtocolError::TooMany { from: PEER, operation });
+        assert_eq!(me.handle_message(PEER, put_of(PEER, limit + 1, 0)), refused);
+        assert_eq!(me.handle_message(PEER, abort(limit + 1)), refused);
+        assert_eq!(me.participations.len(), OPERATIONS_LIMIT);
+        // Others have theirs, and so has it again, when it says that one is over.
+        me.handle_message(NodeId(3), put_of(NodeId(3), 1, 0)).unwrap();
+        me.handle_message(PEER, put_of(PEER, limit + 1, 2)).unwrap();
+        assert_eq!(me.participations.len(), OPERATIONS_LIMIT + 1);
+    }
+}
+
+#[test]
+fn who_passes_on_too_many_operations_of_another_is_not_held_to_be_at_fault() {
+    let mut me = node(ME, 4);
+    let relays = [NodeId(0), NodeId(3)];
+    for sequence in 1..=OPERATIONS_LIMIT as u64 + 1 {
+        assert!(me.dead().is_empty());
+        me.handle_message(relays[sequence as usize % 2], put_of(PEER, sequence, 0)).unwrap();
+    }
+    assert_eq!(*me.dead(), NodeSet::single(PEER));
+    assert_eq!(me.participations.len(), OPERATIONS_LIMIT);
+}
+
+#[test]
+fn operations_of_nobody_are_refused() {
+    let mut me = node(ME, 4);
+    for initiator in [NodeId(4), NodeId(u32::MAX), ME] {
+        let refused = me.handle_message(PEER, put_of(initiator, 1, 0));
+        assert!(matches!(refused, Err(ProtocolError::Foreign { from: PEER, .. })), "{refused:?}");
+    }
+    assert!(me.participations.is_empty());
+}
+
+#[test]
+fn a_fragment_without_bytes_is_refused() {
+    let mut me = node(ME, 4);
+    me.handle_message(PEER, prepare(FIRST, put(0, 4), b"ab")).unwrap();
+    let fragment = |payload| Message::Fragment { operation: FIRST, payload: Bytes::from_static(payload) };
+    let refused = Err(ProtocolError::Empty { from: PEER, operation: FIRST });
+    assert_eq!(me.handle_message(PEER, fragment(b"")), refused);
+    me.handle_message(PEER, fragment(b"c")).unwrap();
+    assert_eq!(me.handle_message(PEER, fragment(b"")), refused);
+    me.handle_message(PEER, fragment(b"d")).unwrap();
+    assert!(matches!(me.poll_transmit(), Some((PEER, _, Message::Acknowledge { .. }))));
+}
+
+#[test]
+fn a_testimony_that_nobody_asked_for_is_not_kept() {
+    let arbiter = NodeId(0);
+    let mut me = node(arbiter, 4);
+    me.handle_death(NodeId(3));
+    let asked = std::iter::from_fn(|| me.poll_transmit()).find_map(|(_, _, message)| match message {
+        Message::Inquire { round, .. } => Some(round),
+        _ => None,
+    });
+    let round = asked.unwrap();
+    let testify = |sequence| {
+        let operation = OperationId { initiator: NodeId(3), sequence };
+        Message::Testify { round, commits: vec![Commit { operation, verdict: Verdict::Order(5) }] }
+    };
+    // Node 1 testifies without end before node 2 does.
+    for sequence in 1..100 {
+        me.handle_message(ME, testify(sequence)).unwrap();
+    }
+    me.handle_message(PEER, testify(200)).unwrap();
+    let resolved = std::iter::from_fn(|| me.poll_transmit()).find_map(|(_, _, message)| match message {
+        Message::Resolve { commits, .. } => Some(commits),
+        _ => None,
+    });
+    let told: Vec<u64> = resolved.unwrap().iter().map(|commit| commit.operation.sequence).collect();
+    assert_eq!(told, [1, 200]);
+}
+
+/// Carries what nodes say, until they fall silent; what `holds_back` says stays on its way.
+fn settle(
+    nodes: &mut [TreeNode<SparseMemory>],
+    held: &mut Vec<(usize, NodeId, Message)>,
+    holds_back: impl Fn(NodeId, &Message) -> bool,
+) {
+    let mut is_moving = true;
+    while is_moving {
+        is_moving = false;
+        for from in 0..nodes.len() {
+            while let Some((to, _, message)) = nodes[from].poll_transmit() {
+                is_moving = true;
+                match holds_back(to, &message) {
+                    true => held.push((from, to, message)),
+                    false => nodes[to.index()].handle_message(NodeId(from as u32), message).unwrap(),
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn who_keeps_to_the_limit_is_never_held_to_exceed_it_however_slow_a_node_is() {
+    // Node 3 has a place for an operation, but hears of the decision late. Meanwhile the others go on, and remember
+    // all that comes after it.
+    for sole in [false, true] {
+        let mut nodes = [0, 1, 2, 3].map(|number| node(NodeId(number), 4));
+        let mut held = Vec::new();
+        let slow = NodeId(3);
+        let put = |node: &mut TreeNode<SparseMemory>, nodes: &str| {
+            node.xfer_and_signal(Source::Bytes(b"x"), &nodes.parse().unwrap(), GlobalAddress(0), None, None)
+        };
+        put(&mut nodes[0], if sole { "3" } else { "1,3" }).unwrap();
+        let is_late =
+            |to, message: &Message| to == slow && (sole || matches!(message, Message::Decide { .. }));
+        settle(&mut nodes, &mut held, is_late);
+        let mut accepted = 1;
+        while accepted < 10 * OPERATIONS_LIMIT {
+            match put(&mut nodes[0], if accepted % 3 == 0 { "2" } else { "1-2" }) {
+                Ok(()) => accepted += 1,
+                Err(FabricError::Busy { .. }) => break,
+                Err(error) => panic!("{error}"),
+            }
+            settle(&mut nodes, &mut held, is_late);
+            assert!(nodes.iter().all(|node| node.participations.len() <= OPERATIONS_LIMIT));
+        }
+        assert!(accepted > OPERATIONS_LIMIT && accepted < 10 * OPERATIONS_LIMIT, "{accepted}");
+        for (from, to, message) in held.drain(..) {
+            nodes[to.index()].handle_message(NodeId(from as u32), message).unwrap();
+        }
+        settle(&mut nodes, &mut held, |_, _| false);
+        assert!(nodes[0].is_idle());
+        assert!(nodes.iter().all(|node| node.dead().is_empty()));
+        put(&mut nodes[0], "1-2").unwrap();
+        settle(&mut nodes, &mut held, |_, _| false);
+        assert!(nodes.iter().all(|node| node.participations.len() <= 1));
+    }
+}
+
 fn small_set() -> impl Strategy<Value = NodeSet> {
     proptest::collection::vec(0..5u32, 0..4).prop_map(|nodes| nodes.into_iter().map(NodeId).collect())
 }

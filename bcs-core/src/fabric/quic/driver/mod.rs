@@ -122,7 +122,7 @@ impl Driver {
         Self {
             node,
             socket,
-            links: roster.iter().map(|_| Link::default()).collect(),
+            links: roster.iter().map(|_| Link::new(roster.len())).collect(),
             backlog: Backlog::default(),
             connect_timeout,
             receipt_patience,

@@ -5,7 +5,7 @@ use super::super::socket::Datagram;
 use super::*;
 use crate::config::port_range::PortRange;
 use crate::credentials::Authority;
-use crate::fabric::tree::Message;
+use crate::fabric::tree::{Message, OPERATIONS_LIMIT, OperationId, Work};
 use crate::wire::WireMessage;
 use connection::CloseCode;
 use quinn_proto::crypto::rustls::QuicClientConfig;
@@ -230,7 +230,12 @@ fn a_member_that_sends_what_is_no_message_loses_its_connection_and_the_others_go
     let below = NodeSet::new();
     let decide = Message::Decide { operation, wave: 2, verdict, settled_below: 0, below };
     impossible.push(0, decide).unwrap();
-    for said in [too_long, garbage, impossible.concatenate()] {
+    // More operations than one member may have under way.
+    let mut too_many = FrameBatch::default();
+    for sequence in 1..=OPERATIONS_LIMIT as u64 + 1 {
+        too_many.push(0, put_to_node_0(sequence, NodeId(3), false, 0)).unwrap();
+    }
+    for said in [too_long, garbage, impossible.concatenate(), too_many.concatenate()] {
         let (mut ports, _, member) = network();
         let mut intruder = Intruder::dial(address(&ports[0]), "node-0", config(&member, NETWORK));
         intruder.until_connected(&mut ports);
@@ -242,6 +247,50 @@ fn a_member_that_sends_what_is_no_message_loses_its_connection_and_the_others_go
         assert!(ports[0].broken_link(NodeId(3)).unwrap().contains("does not keep the protocol"));
         all_reach_all(&mut ports);
     }
+}
+
+/// An operation of a member, as its end on node 0 hears of it.
+fn put_to_node_0(sequence: u64, initiator: NodeId, sole: bool, settled_below: u64) -> Message {
+    Message::Prepare {
+        operation: OperationId { initiator, sequence },
+        work: Work::Put { at: GlobalAddress(0), bytes: 0, remote_event: None },
+        base: 0,
+        settled_below,
+        sole,
+        awaited: true,
+        below: NodeSet::new(),
+        payload: bytes::Bytes::new(),
+    }
+}
+
+#[test]
+fn a_member_that_asks_without_end_and_takes_no_answer_loses_its_connection() {
+    let (mut ports, _, member) = network();
+    let mut intruder = Intruder::dial(address(&ports[0]), "node-0", config(&member, NETWORK));
+    intruder.until_connected(&mut ports);
+    let stream = intruder.quic.streams().open(Dir::Uni).expect("two are allowed");
+    // Each of its operations is over at once, and answered; what comes back it does not read.
+    let (mut said, mut sequence) = (Vec::new(), 0);
+    drive_until(&mut ports, "it has lost its connection", |_| {
+        if said.is_empty() {
+            let mut batch = FrameBatch::default();
+            for _ in 0..1000 {
+                sequence += 1;
+                batch.push(0, put_to_node_0(sequence, NodeId(3), true, sequence)).unwrap();
+            }
+            said = batch.concatenate();
+        }
+        if let Ok(written) = intruder.quic.send_stream(stream).write(&said) {
+            said.drain(..written);
+        }
+        intruder.drive();
+        intruder.lost.is_some()
+    });
+    let lost = intruder.lost.clone().unwrap();
+    assert!(was_closed_with(&lost, CloseCode::Protocol), "{lost:?}");
+    let why = ports[0].broken_link(NodeId(3)).unwrap();
+    assert!(why.contains("does not take the answers"), "{why}");
+    all_reach_all(&mut ports);
 }
 
 #[test]
