@@ -352,7 +352,7 @@ impl PointToPointEngine {
                     env.links.send(node, &matched);
                 } else if place != 0 {
                     // Nobody waits; there is a slab to be given back.
-                    env.links.send_patiently(node, &matched, env.now_ns);
+                    env.links.send_patiently(node, &matched, send.bytes, env.now_ns);
                 }
                 if !is_inline {
                     env.completer.complete(destination, posted.request, status, &Delivery::InPlace)?;
@@ -384,8 +384,13 @@ impl PointToPointEngine {
 
     /// Grants chunks, oldest message first, one chunk of each in turn, until the budget is spent.
     fn grant(&mut self, env: &mut Env<'_, '_>) -> Result<(), GlobalError> {
-        let on_its_way = (2 * BUDGET_BYTES).saturating_sub(self.outstanding);
-        let mut budget = if env.fixed { BUDGET_BYTES.min(on_its_way) } else { on_its_way };
+        let room = (2 * BUDGET_BYTES).saturating_sub(self.outstanding);
+        let mut budget = match env.fixed {
+            true => BUDGET_BYTES.min(room),
+            // Several chunks at once: a grant for each that has come would be as many datagrams back.
+            false if room < BUDGET_BYTES => 0,
+            false => room,
+        };
         let mut again = VecDeque::new();
         while let Some(id) = self.to_grant.pop_front() {
             let Some(transfer) = self.incoming.get_mut(&id) else { continue };
