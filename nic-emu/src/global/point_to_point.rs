@@ -348,7 +348,8 @@ impl PointToPointEngine {
             }
             if is_inline || eager.is_some() || bytes == 0 {
                 let matched = Record::new(Kind::Matched, message.origin, &[send.request as u64, place]);
-                if send.request != NO_REQUEST {
+                if send.request != NO_REQUEST || place != 0 && env.fixed {
+                    // With fixed slices it travels with all else of its microphase.
                     env.links.send(node, &matched);
                 } else if place != 0 {
                     // Nobody waits; there is a slab to be given back.
