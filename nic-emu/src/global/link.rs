@@ -20,20 +20,18 @@ use std::collections::{BTreeMap, VecDeque};
 /// receiver is told of it at once, so that it reads while the next one is on its way.
 const JOINED_BYTES: usize = 16 << 10;
 
-/// How long a record for which nobody waits may wait for another one, in nanoseconds, and how many may wait for each other, and for how many bytes. It brings back slabs, of which
-/// each rank has many more ([`crate::slab::SLABS`]), and with them leave to send as many bytes along with descriptors.
+/// How long a record for which nobody waits may wait for another one, in nanoseconds, and how many may wait for each other. It brings back slabs, of which
+/// each rank has many more ([`crate::slab::SLABS`]).
 const PATIENCE_NS: u64 = 5_000_000;
 const PATIENT_RECORDS: u32 = 16;
-const PATIENT_BYTES: u64 = 64 << 10;
 
 /// What this node sends to another.
 #[derive(Debug, Default)]
 struct Outgoing {
     /// Somebody waits for something of it.
     is_urgent: bool,
-    /// Records for which nobody waits, how many bytes they give back, and until when they may wait.
+    /// Records for which nobody waits, and until when they may wait.
     patient: u32,
-    patient_bytes: u64,
     due_ns: u64,
     /// Encoded records that wait.
     waiting: VecDeque<Bytes>,
@@ -151,8 +149,8 @@ impl Links {
         let Ok(()) = sent;
     }
 
-    /// Sends a record that gives back so many bytes along with the next one to that node, or by itself in a while.
-    pub fn send_patiently(&mut self, to: u32, record: &Record, bytes: u64, now_ns: u64) {
+    /// Sends a record along with the next one to that node, or by itself in a while.
+    pub fn send_patiently(&mut self, to: u32, record: &Record, now_ns: u64) {
         let was_urgent = self.outgoing.get(&to).is_some_and(|link| link.is_urgent);
         self.send(to, record);
         let Some(link) = self.outgoing.get_mut(&to) else { return };
@@ -160,9 +158,7 @@ impl Links {
             link.due_ns = now_ns + PATIENCE_NS;
         }
         link.patient += 1;
-        link.patient_bytes += bytes;
-        let are_many = link.patient >= PATIENT_RECORDS || link.patient_bytes >= PATIENT_BYTES;
-        link.is_urgent = was_urgent || are_many;
+        link.is_urgent = was_urgent || link.patient == PATIENT_RECORDS;
     }
 
     /// When [`Links::flush`] has something to do, whatever else happens.
@@ -295,7 +291,7 @@ impl Links {
             }
             link.written = written;
         }
-        (link.patient, link.patient_bytes) = (0, 0);
+        link.patient = 0;
         link.is_urgent = !link.is_empty();
         Ok(link.written != before)
     }
@@ -448,19 +444,19 @@ mod tests {
     fn a_record_for_which_nobody_waits_goes_when_it_is_due_or_with_the_next_one() {
         let (mut links, mut fabric) = first_of_two();
         let record = Record::new(Kind::Matched, 0, &[1, 2]);
-        links.send_patiently(1, &record, 0, 1000);
+        links.send_patiently(1, &record, 1000);
         let due = links.next_ns().unwrap();
         assert!(due > 1000 && links.has_left());
         assert!(!links.flush(&mut fabric, due - 1).unwrap());
         assert!(links.flush(&mut fabric, due).unwrap());
         assert_eq!(links.next_ns(), None);
         // Somebody waits for the other one, whichever was sent first.
-        links.send_patiently(1, &record, 0, due);
+        links.send_patiently(1, &record, due);
         links.send(1, &record);
         assert!(!links.has_left());
         assert!(links.flush(&mut fabric, due).unwrap());
         links.send(1, &record);
-        links.send_patiently(1, &record, 0, due);
+        links.send_patiently(1, &record, due);
         assert!(!links.has_left());
         assert!(links.flush(&mut fabric, due).unwrap());
         assert!(links.has_left() && links.next_ns().is_none());
@@ -471,14 +467,10 @@ mod tests {
         let (mut links, mut fabric) = first_of_two();
         let record = Record::new(Kind::Matched, 0, &[1, 2]);
         for _ in 1..PATIENT_RECORDS {
-            links.send_patiently(1, &record, 0, 1000);
+            links.send_patiently(1, &record, 1000);
             assert!(!links.flush(&mut fabric, 1000).unwrap());
         }
-        links.send_patiently(1, &record, 0, 1000);
+        links.send_patiently(1, &record, 1000);
         assert!(links.flush(&mut fabric, 1000).unwrap());
-        links.send_patiently(1, &record, PATIENT_BYTES - 1, 2000);
-        assert!(!links.flush(&mut fabric, 2000).unwrap());
-        links.send_patiently(1, &record, 1, 2000);
-        assert!(links.flush(&mut fabric, 2000).unwrap());
     }
 }

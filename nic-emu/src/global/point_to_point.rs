@@ -49,6 +49,10 @@ const CHUNK_BYTES: u64 = 124 << 10;
 /// Bytes that the DH reads at once, and that wait at most to one node, where the links say how fast it goes.
 const STEP_BYTES: u64 = 2 * CHUNK_BYTES;
 
+/// What part of what may be ahead of its match messages of more than a slab may use: of those that come one after the other most wait for a grant, which gives their slabs
+/// back without another record.
+const MEDIUM_SHARE: u64 = 4;
+
 const LAST: u64 = 1 << 63;
 
 /// A matched message on its way here.
@@ -257,7 +261,12 @@ impl PointToPointEngine {
                     payload: Payload::Slab(slab), bytes, ..
                 })) = PointToPoint::decode(&words)
                     && bytes <= env.payload_bytes
-                    && self.ahead.try_add(node, (origin, u64::from(slab) + 1), bytes, most_ahead)
+                    && self.ahead.try_add(
+                        node,
+                        (origin, u64::from(slab) + 1),
+                        bytes,
+                        most_ahead / if bytes > SLAB_BYTES as u64 { MEDIUM_SHARE } else { 1 },
+                    )
                 {
                     let memory = env.memory;
                     env.links.send_with(node, &record, bytes as usize, |payload| {
@@ -353,7 +362,7 @@ impl PointToPointEngine {
                     env.links.send(node, &matched);
                 } else if place != 0 {
                     // Nobody waits; there is a slab to be given back.
-                    env.links.send_patiently(node, &matched, send.bytes, env.now_ns);
+                    env.links.send_patiently(node, &matched, env.now_ns);
                 }
                 if !is_inline {
                     env.completer.complete(destination, posted.request, status, &Delivery::InPlace)?;
