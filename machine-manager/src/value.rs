@@ -113,24 +113,12 @@ pub fn bind_to(text: &str) -> Result<BindTo, String> {
     text.parse()
 }
 
-/// A core of this machine.
+/// A core of the nodes that the job runs on, which look whether they have it.
 pub fn core(text: &str) -> Result<usize, String> {
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    match text.parse::<usize>() {
-        Ok(core) if core < libc::CPU_SETSIZE as usize && may_use(core) => Ok(core),
-        _ => Err(format!(
-            "give the number of a core that this job may use, of which there are {cores}, from 0"
-        )),
-    }
-}
-
-fn may_use(core: usize) -> bool {
-    // SAFETY: a cpu_set_t is an array of integers, for which zeroes are valid; the kernel fills it up
-    // to the size that is given; CPU_ISSET reads within it, as the caller has checked.
-    unsafe {
-        let mut set: libc::cpu_set_t = std::mem::zeroed();
-        libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), &mut set) == 0 && libc::CPU_ISSET(core, &set)
-    }
+    let highest = libc::CPU_SETSIZE - 1;
+    text.parse().ok().filter(|core| *core <= highest as usize).ok_or_else(|| {
+        format!("give the number of a core that this job may use on its nodes, from 0 to {highest} at most")
+    })
 }
 
 /// What computes reductions.
@@ -207,6 +195,14 @@ mod tests {
         assert_eq!(map_by("ppr:3:node"), by(Mapping::Slot, Some(3)));
         for bad in ["", "ppr", "ppr:0:node", "ppr:2:socket", "seq", "rankfile:FILE=x"] {
             assert!(map_by(bad).is_err_and(|why| why.contains("ppr:N:node")), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_core_may_be_one_that_only_other_hosts_have() {
+        assert_eq!((core("0"), core("1023")), (Ok(0), Ok(1023)));
+        for bad in ["-1", "1024", "first", ""] {
+            assert!(core(bad).is_err_and(|why| why.contains("number of a core")), "{bad}");
         }
     }
 

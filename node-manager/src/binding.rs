@@ -132,6 +132,23 @@ impl Groups {
     }
 }
 
+/// Whether this process may use the core that the user gives to the NIC for good.
+///
+/// # Errors
+/// It may not; what it may use.
+pub fn check_nic_core(core: usize) -> Result<(), String> {
+    let set = sched_getaffinity(None).map_err(|error| {
+        format!("--nic-core {core}: the kernel does not say which cores there are: {error}")
+    })?;
+    let allowed: NodeSet = (0..CpuSet::MAX_CPU).filter(|cpu| set.is_set(*cpu)).map(numbered).collect();
+    match allowed.iter().any(|cpu| cpu.index() == core) {
+        true => Ok(()),
+        false => Err(format!(
+            "--nic-core {core}: this job may use cores {allowed}; give one that it may use on all its nodes"
+        )),
+    }
+}
+
 fn numbered(cpu: usize) -> bcs_core::NodeId {
     bcs_core::NodeId(cpu as u32)
 }

@@ -1,6 +1,7 @@
 //! A job's NIC on this node, as its launcher hosts it: made from the job's settings before the ranks start,
 //! asked how far they have come, and dumped at the end.
 
+use crate::binding;
 use crate::job::Job;
 use crate::preflight;
 use bcs_core::{Driven, NodeId, Placement, Rank};
@@ -38,6 +39,9 @@ impl JobNic {
     /// # Errors
     /// What the machine lacks for it, and what to do.
     pub fn create(job: &Job, node: NodeId) -> Result<Self, String> {
+        if let Some(core) = job.nic.core {
+            binding::check_nic_core(core)?;
+        }
         let cross_memory_refusal = job.nic.cross_memory.then(preflight::cross_memory_refusal).flatten();
         let config = NicConfig {
             job: job.id,

@@ -32,6 +32,17 @@ fn program_that_one_node_lacks_is_named_with_the_node() {
 }
 
 #[test]
+fn core_for_the_nic_that_a_node_does_not_have_is_refused_by_that_node() {
+    let mut description = job(vec![script(2, "true")], &[0, 1]);
+    // More than this test's machine has, and no more than the kernel counts.
+    description.nic.core = Some(1023);
+    let mut job = launch(&description);
+    for (node, name) in job.nodes.iter_mut().zip(["on n0: ", "on n1: "]) {
+        refuses(node, STATUS_USAGE, &[name, "--nic-core 1023", "may use cores 0"]);
+    }
+}
+
+#[test]
 fn directory_that_is_not_there_is_named_unless_no_rank_needs_it() {
     let nowhere = surroundings("/no/such/directory");
     let mut job = launch_in(&self::job(vec![script(1, "true")], &[0]), &nowhere);
