@@ -131,7 +131,7 @@ pub enum Mapping {
 pub struct NodeRow {
     /// Its host.
     pub host: String,
-    /// Whether it is up, and since when it is not.
+    /// Whether it is up, and why it is not.
     pub state: NodeState,
     /// Cores for ranks; 0 when it was never up.
     pub cores: u32,

@@ -45,6 +45,24 @@ pub enum ConnectError {
         /// Its host.
         manager: String,
     },
+    /// The manager's socket is out of our reach, and we have nothing to show it elsewhere.
+    #[error(
+        "this user may not use {}: {error}, and there is no credential at {} to reach the machine manager on {manager} in another way; \
+         let users into {} if it is the manager's (chmod 755, as root), or ask for a credential (storm cluster user NAME makes one on {manager})",
+        socket.display(),
+        credential.display(),
+        socket.parent().unwrap_or(socket).display()
+    )]
+    NotOurs {
+        /// The socket, as far as we can tell.
+        socket: PathBuf,
+        /// Why.
+        error: io::Error,
+        /// Where the credential would be.
+        credential: PathBuf,
+        /// The manager's host.
+        manager: String,
+    },
     /// The credential is of no use.
     #[error("{0}")]
     Credential(#[from] CredentialError),
@@ -96,21 +114,29 @@ pub struct Connection {
 /// # Errors
 /// It cannot be reached, or there is nothing to show it.
 pub async fn connect(config: &Config) -> Result<Connection, ConnectError> {
+    connect_with(config, credential_file()).await
+}
+
+async fn connect_with(config: &Config, file: PathBuf) -> Result<Connection, ConnectError> {
     let path = config.paths.run.join(MANAGER_SOCKET);
-    match UnixStream::connect(&path).await {
+    let refusal = match UnixStream::connect(&path).await {
         Ok(stream) => {
             let (reader, writer) = stream.into_split();
             let at = format!("at {}", path.display());
             return Ok(Connection { writer: Box::new(writer), replies: Receiver::new(Box::new(reader)), at });
         }
-        // A run directory that is not there, or not ours to see into, is that of another host's manager.
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        // The manager is on another host.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+        // Whether it is here or not we may not see; it can be reached as from elsewhere.
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Some(error),
         Err(error) => return Err(ConnectError::Socket { path, error }),
-    }
+    };
     let manager = config.cluster.manager.clone();
-    let file = credential_file();
     if !file.exists() {
-        return Err(ConnectError::NoCredential { socket: path, credential: file, manager });
+        return Err(match refusal {
+            None => ConnectError::NoCredential { socket: path, credential: file, manager },
+            Some(error) => ConnectError::NotOurs { socket: path, error, credential: file, manager },
+        });
     }
     let credential = Credential::load(&file)?;
     let name = credential.name();
@@ -137,4 +163,38 @@ fn credential_file() -> PathBuf {
         || PathBuf::from(std::env::var_os("HOME").unwrap_or_default()).join(USER_CREDENTIAL),
         PathBuf::from,
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn a_socket_that_is_not_ours_to_see_is_told_as_that_with_what_to_do() {
+        let directory = tempfile::tempdir().unwrap();
+        let run = directory.path().join("run");
+        std::fs::create_dir(&run).unwrap();
+        let listener = std::os::unix::net::UnixListener::bind(run.join(MANAGER_SOCKET)).unwrap();
+        std::fs::set_permissions(&run, PermissionsExt::from_mode(0o000)).unwrap();
+        let mut config = Config::default();
+        config.paths.run = run.clone();
+        // What root may always do, this thread may not for a while.
+        // SAFETY: they change what this thread may do with files, and no memory.
+        let own = unsafe { libc::setfsuid(65534) } as u32;
+        let connected = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .unwrap()
+            .block_on(connect_with(&config, directory.path().join("user.pem")));
+        // SAFETY: as above.
+        unsafe { libc::setfsuid(own) };
+        std::fs::set_permissions(&run, PermissionsExt::from_mode(0o700)).unwrap();
+        drop(listener);
+        let Err(error) = connected else { panic!("a user who may not see the socket is connected to it") };
+        let text = error.to_string();
+        let hint = format!("let users into {}", run.display());
+        assert!(text.contains("may not use") && text.contains(&hint), "{text}");
+        assert!(text.contains("storm cluster user") && !text.contains("is it running"), "{text}");
+    }
 }
