@@ -149,9 +149,9 @@ pub struct JobOptions {
     /// Set a variable for every program of the job.
     #[arg(long = "genv", value_name = "NAME=VALUE", value_parser = value::variable, help_heading = "Job")]
     pub genv: Vec<(OsString, OsString)>,
-    /// How time slices are cut: as soon as there is work, or one each period (500us, 2ms).
-    #[arg(long, value_name = "elastic|LENGTH", default_value = "elastic", value_parser = value::slice, help_heading = "NIC")]
-    pub slice: SliceLength,
+    /// How time slices are cut: as soon as there is work, or one each period (500us, 2ms) [default: as the cluster's configuration says, else elastic].
+    #[arg(long, value_name = "elastic|LENGTH", value_parser = value::slice, help_heading = "NIC")]
+    pub slice: Option<SliceLength>,
     /// Give this core to the NIC for good.
     #[arg(long, value_name = "CORE", value_parser = value::core, help_heading = "NIC")]
     pub nic_core: Option<usize>,

@@ -6,7 +6,6 @@ use clap::error::ErrorKind;
 use machine_manager::cli::{ClusterVerb, Storm, Verb};
 use machine_manager::client::{self, ClientError};
 use machine_manager::installation::LIBRARY_DIRECTORY;
-use machine_manager::protocol::Submission;
 use machine_manager::request::{self, Place, RequestError};
 use machine_manager::{MachineManager, cluster_init, configuration, installation, manual};
 use node_manager::LaunchError;
@@ -93,8 +92,7 @@ fn try_to_run(name: &str, called: &str, arguments: &[OsString]) -> Result<u8, Fa
         Some(file) => {
             let config = Config::read(&file).map_err(Failure::usage)?;
             let surroundings = surroundings().map_err(Failure::usage)?;
-            let submission = Submission { job: requested.job, wish: requested.wish, surroundings };
-            client::run(&config, submission, remark)?
+            client::run(&config, requested.on_cluster(&config, surroundings), remark)?
         }
         None => {
             let alone = match requested.is_local {

@@ -2,15 +2,16 @@
 
 use crate::cli::{self, LaterSection, NodeOptions, Run, Section};
 use crate::hostfile;
-use crate::protocol::{HostSlots, Mapping, Wish};
+use crate::protocol::{HostSlots, Mapping, Submission, Wish};
 use crate::spelling;
 use crate::value::{CrossMemory, MOST_RANKS};
-use bcs_core::{JobId, Placement, TypeCheck};
+use bcs_core::{Config, JobId, Placement, SliceLength, TypeCheck};
 use clap::error::ErrorKind;
 use clap::{CommandFactory, FromArgMatches};
 use mds::MdsConfig;
 use node_manager::binding::Binding;
 use node_manager::job::MAX_RANKS_PER_NODE;
+use node_manager::launch::Surroundings;
 use node_manager::{Application, Job, NicSettings, Recording, StdinTo};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -142,9 +143,18 @@ pub struct Requested {
     pub wish: Wish,
     /// Whether it is to run on this machine alone.
     pub is_local: bool,
+    /// How slices are cut, if the user says it.
+    pub slice: Option<SliceLength>,
 }
 
 impl Requested {
+    /// The job as a cluster is asked for it: what the user leaves open is as its configuration says.
+    pub fn on_cluster(self, config: &Config, surroundings: Surroundings) -> Submission {
+        let mut job = self.job;
+        job.nic.slice = self.slice.unwrap_or(config.slices.length);
+        Submission { job, wish: self.wish, surroundings }
+    }
+
     /// The job, if it can run on this machine alone, which is so because of `alone`.
     ///
     /// # Errors
@@ -222,7 +232,7 @@ pub fn read(called: &str, arguments: &[OsString], place: Place<'_>) -> Result<Re
         stdin: options.stdin,
         timeout: options.timeout,
         nic: NicSettings {
-            slice: options.slice,
+            slice: options.slice.unwrap_or_default(),
             arithmetic: options.nic_arith,
             cross_memory: options.cross_memory == CrossMemory::Auto,
             core: options.nic_core,
@@ -232,7 +242,7 @@ pub fn read(called: &str, arguments: &[OsString], place: Place<'_>) -> Result<Re
         recording: recording(options.mmds, options.emds, options.trace_dir, ranks as u32)?,
         library_directory: place.library_directory,
     };
-    Ok(Requested { job, wish: nodes.wish(), is_local: options.local })
+    Ok(Requested { job, wish: nodes.wish(), is_local: options.local, slice: options.slice })
 }
 
 /// What one or more programs of a job say about its nodes.
@@ -442,6 +452,7 @@ mod tests {
     use super::*;
     use bcs_core::Rank;
     use bcs_core::config::{DEFAULT_FILE, VARIABLE};
+    use std::time::Duration;
 
     fn requested(line: &str) -> Result<Requested, RequestError> {
         let words: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
@@ -489,6 +500,22 @@ mod tests {
             ["-n", "3", "--", "--help", "--", "-l"].map(OsString::from)
         );
         assert!(!job.labels);
+    }
+
+    #[test]
+    fn slices_are_cut_as_the_option_says_else_as_the_cluster_does_else_elastic() {
+        let fixed = |micros| SliceLength::Fixed(Duration::from_micros(micros));
+        let configured = Config::parse("[slices]\nlength = \"500us\"").unwrap();
+        let on = |line: &str, config: &Config| {
+            let surroundings = Surroundings { environment: Vec::new(), directory: "/".into(), umask: 0 };
+            requested(line).unwrap().on_cluster(config, surroundings).job.nic.slice
+        };
+        assert_eq!(on("a", &configured), fixed(500));
+        assert_eq!(on("--slice 2ms a", &configured), fixed(2000));
+        assert_eq!(on("--slice elastic a", &configured), SliceLength::Elastic);
+        assert_eq!(on("a", &Config::default()), SliceLength::Elastic);
+        assert_eq!(request("a").unwrap().nic.slice, SliceLength::Elastic);
+        assert_eq!(request("--slice 2ms a").unwrap().nic.slice, fixed(2000));
     }
 
     #[test]

@@ -56,8 +56,6 @@ pub struct Config {
     pub slices: SliceConfig,
     /// The network of the primitives.
     pub network: NetworkConfig,
-    /// How jobs share the machine.
-    pub scheduling: SchedulingConfig,
     /// How dead nodes are found.
     pub heartbeat: HeartbeatConfig,
     /// Where things are kept.
@@ -120,35 +118,6 @@ impl Default for NetworkConfig {
     }
 }
 
-/// How jobs share the machine (design §6).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum SchedulingPolicy {
-    /// Jobs take turns on the whole machine, row by row of the Ousterhout matrix.
-    #[default]
-    Gang,
-    /// First come, first served.
-    Fcfs,
-    /// First come, first served; a later job may start early if that delays nobody.
-    FcfsBackfill,
-}
-
-/// `[scheduling]`: how jobs share the machine.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct SchedulingConfig {
-    /// The policy.
-    pub policy: SchedulingPolicy,
-    /// With `gang`: how long a row runs, from 2 ms.
-    pub quantum: TimeSpan,
-}
-
-impl Default for SchedulingConfig {
-    fn default() -> Self {
-        Self { policy: SchedulingPolicy::Gang, quantum: TimeSpan(Duration::from_millis(50)) }
-    }
-}
-
 /// `[heartbeat]`: how dead nodes are found.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -169,8 +138,6 @@ impl Default for HeartbeatConfig {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct PathConfig {
-    /// The queue and the history of jobs.
-    pub state: PathBuf,
     /// Sockets and other things that a restart makes anew.
     pub run: PathBuf,
     /// The cluster's keys and certificates.
@@ -179,11 +146,7 @@ pub struct PathConfig {
 
 impl Default for PathConfig {
     fn default() -> Self {
-        Self {
-            state: "/var/lib/bcs-mpi".into(),
-            run: "/run/bcs-mpi".into(),
-            keys: "/etc/bcs-mpi/keys".into(),
-        }
+        Self { run: "/run/bcs-mpi".into(), keys: "/etc/bcs-mpi/keys".into() }
     }
 }
 
@@ -316,9 +279,6 @@ impl Config {
                 "a node has at least 1 core; leave it out to let it count",
             );
         }
-        if self.scheduling.quantum.0 < Duration::from_millis(2) {
-            return refuse("scheduling.quantum", self.scheduling.quantum.to_string(), "give at least 2ms");
-        }
         if self.heartbeat.period.0 < Duration::from_millis(1) {
             return refuse("heartbeat.period", self.heartbeat.period.to_string(), "give at least 1ms");
         }
@@ -326,9 +286,7 @@ impl Config {
             return refuse("heartbeat.missed", "0".into(), "give at least 1");
         }
         let paths = &self.paths;
-        for (key, path) in
-            [("paths.state", &paths.state), ("paths.run", &paths.run), ("paths.keys", &paths.keys)]
-        {
+        for (key, path) in [("paths.run", &paths.run), ("paths.keys", &paths.keys)] {
             if !path.is_absolute() {
                 return refuse(key, format!("\"{}\"", path.display()), "give an absolute path");
             }
@@ -368,10 +326,10 @@ mod tests {
     #[test]
     fn a_configuration_that_is_written_is_read_back() {
         let text = "[cluster]\nname = \"x\"\n[[nodes]]\nhosts = \"c[0-3]\"\n[slices]\nlength = \"500us\"\n\
-                    [network]\nports = \"7411-7420\"\n[scheduling]\npolicy = \"fcfs-backfill\"\nquantum = \"2ms\"\n";
+                    [network]\nports = \"7411-7420\"\n[paths]\nrun = \"/x\"\n";
         let config = Config::parse(text).unwrap();
         assert_eq!(config.network.ports.ports(), 7411..=7420);
-        assert_eq!(config.scheduling.policy, SchedulingPolicy::FcfsBackfill);
+        assert_eq!(config.slices.length, SliceLength::Fixed(Duration::from_micros(500)));
         assert_eq!(Config::parse(&toml::to_string(&config).unwrap()).unwrap(), config);
     }
 
@@ -399,12 +357,12 @@ mod tests {
             ("[[nodes]]\nhosts = \"a,b,a\"", "nodes.hosts", "host 'a' is listed twice"),
             ("[[nodes]]\nhosts = \"a[\"", "nodes.hosts", "brackets of 'a['"),
             ("[[nodes]]\ncores = 2", "hosts", "missing field"),
-            ("[scheduling]\nquantum = \"1ms\"", "scheduling.quantum = 1ms", "at least 2ms"),
             ("[heartbeat]\nperiod = \"0s\"", "heartbeat.period", "at least 1ms"),
             ("[heartbeat]\nmissed = 0", "heartbeat.missed = 0", "at least 1"),
-            ("[paths]\nstate = \"here\"", "paths.state = \"here\"", "absolute path"),
+            ("[paths]\nrun = \"here\"", "paths.run = \"here\"", "absolute path"),
             ("[slices]\nlength = \"500\"", "length", "it has no unit"),
-            ("[scheduling]\npolicy = \"lottery\"", "policy", "unknown variant `lottery`"),
+            ("[scheduling]\npolicy = \"gang\"", "line 1", "unknown field `scheduling`"),
+            ("[paths]\nstate = \"/x\"", "line 2", "unknown field `state`"),
             ("[cluster", "line 1", ""),
         ] {
             let error = refused(text);

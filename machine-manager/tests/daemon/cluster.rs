@@ -41,11 +41,11 @@ impl Cluster {
         let authority = Authority::new("test").unwrap();
         authority.issue("manager").unwrap().store(&keys.join("manager.pem")).unwrap();
         let address = own_address();
-        let (run, state) = (directory.path().join("run"), directory.path().join("state"));
+        let run = directory.path().join("run");
         let text = format!(
             "[cluster]\nname = \"test\"\nmanager = \"{address}\"\n\
              [[nodes]]\nhosts = \"{hosts}\"\ncores = 2\n[heartbeat]\nperiod = \"100ms\"\nmissed = {missed}\n\
-             [network]\nports = \"{PORTS}\"\n[paths]\nrun = {run:?}\nstate = {state:?}\nkeys = {keys:?}\n",
+             [network]\nports = \"{PORTS}\"\n[paths]\nrun = {run:?}\nkeys = {keys:?}\n",
         );
         fs::write(directory.path().join("cluster.toml"), text).unwrap();
         let address = SocketAddr::new(address.into(), 7410);
