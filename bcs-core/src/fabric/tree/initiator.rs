@@ -8,7 +8,7 @@
 //!
 //! Invariant: operations begin in the order of their calls, and one begins only when every earlier one that
 //! shares a node with it has its place (or is on the same link, ahead of it). So operations of one node
-//! take effect on another in the order in which they were called.
+//! take effect on another in the order in which they were called. Only what has no effect, and asks for receipts, begins before its turn.
 //!
 //! Invariant: with every operation that begins, at most [`OPERATIONS_LIMIT`] have begun that another node may remember. It
 //! forgets one with a sole node before it acknowledges it, and the others when it is told that all before them are over
@@ -136,7 +136,7 @@ impl Initiator {
     fn settled_below(&self) -> u64 {
         let first_begun = self.begun.keys().next().copied();
         let first_waiting = self.waiting.front().map(|waiting| waiting.sequence);
-        first_begun.or(first_waiting).unwrap_or(self.last_sequence + 1)
+        [first_begun, first_waiting].into_iter().flatten().min().unwrap_or(self.last_sequence + 1)
     }
 
     fn under_way(&self) -> usize {
@@ -144,10 +144,15 @@ impl Initiator {
         self.waiting.len() + self.begun.len() + self.completions.len() + self.answers.len() + failures
     }
 
+    /// Whether others may remember as much of this node as they ever do.
+    fn is_at_limit(&self) -> bool {
+        self.begun.len() + self.lingering.len() >= OPERATIONS_LIMIT
+    }
+
     /// Whether an operation must wait: until others remember less of this node, or for the place of an earlier one that
     /// shares a node with it. Two operations with the same sole node need not: the link keeps their order.
     fn must_wait(&self, nodes: &NodeSet) -> bool {
-        if self.begun.len() + self.lingering.len() >= OPERATIONS_LIMIT {
+        if self.is_at_limit() {
             return true;
         }
         let unplaced =
@@ -425,6 +430,9 @@ impl<M: GlobalMemory> TreeNode<M> {
         };
         let late: Vec<NodeId> = self.initiator.sole_under_way.iter().filter_map(late).collect();
         for node in late {
+            if self.initiator.is_at_limit() {
+                break;
+            }
             self.initiator.last_sequence += 1;
             let (sequence, payload) = (self.initiator.last_sequence, Bytes::new());
             let work = Work::Put { at: GlobalAddress(0), bytes: 0, remote_event: None };
