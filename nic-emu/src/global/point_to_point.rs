@@ -205,13 +205,7 @@ impl PointToPointEngine {
             Kind::Matched => self.finish_send(env, record.rank, record.words[0] as u32, record.words[1])?,
             Kind::Cancelled => {
                 let local = local(env.memory, record.rank)?;
-                if record.words[1] != 0 {
-                    self.ahead.remove((record.rank, record.words[1]));
-                    env.memory
-                        .rank(local)?
-                        .returned
-                        .give_back((record.words[1] - 1) as u32, SLAB_BYTES as u64);
-                }
+                self.give_back(env, record.rank, record.words[1])?;
                 env.completer.complete_cancelled(local, record.words[0] as u32)?;
             }
             Kind::Data | Kind::Pad | Kind::Up | Kind::Down | Kind::Left => {
@@ -325,12 +319,8 @@ impl PointToPointEngine {
         self.grant(env)
     }
 
-    /// Takes what the BR has matched: messages whose bytes are here are delivered, others wait to be granted. What was scheduled in a slice and found no receive is
-    /// this node's own affair from then on, so with elastic slices it waits for no other.
-    ///
-    /// # Errors
-    /// NIC memory is corrupt, or bytes that came with a descriptor are not those that it tells of.
-    pub fn take_matches(&mut self, env: &mut Env<'_, '_>) -> Result<(), GlobalError> {
+    /// Takes what the BR has matched, here or in a rank's local slice: messages whose bytes are here are delivered, others wait to be granted.
+    fn take_matches(&mut self, env: &mut Env<'_, '_>) -> Result<(), GlobalError> {
         let matches = &env.memory.header().remote.matches;
         while let Some((entry, send)) = matches.find(env.memory, |_| true)? {
             matches.remove(env.memory, entry)?;
@@ -494,12 +484,19 @@ impl PointToPointEngine {
         place: u64,
     ) -> Result<(), GlobalError> {
         let index = local(env.memory, rank)?;
-        if place != 0 {
-            self.ahead.remove((rank, place));
-            env.memory.rank(index)?.returned.give_back((place - 1) as u32, SLAB_BYTES as u64);
-        }
+        self.give_back(env, rank, place)?;
         if request != NO_REQUEST {
             env.completer.complete(index, request, (0, 0, 0), &Delivery::InPlace)?;
+        }
+        Ok(())
+    }
+
+    /// A message of this node's is out of its slab, if it was in one.
+    fn give_back(&mut self, env: &Env<'_, '_>, rank: u32, place: u64) -> Result<(), GlobalError> {
+        if place != 0 {
+            self.ahead.remove((rank, place));
+            let index = local(env.memory, rank)?;
+            env.memory.rank(index)?.returned.give_back((place - 1) as u32, SLAB_BYTES as u64);
         }
         Ok(())
     }

@@ -54,8 +54,8 @@ pub struct QuicOptions {
     pub window_bytes: u32,
     /// The largest datagram that is tried, in bytes (1,200 to 65,527); the path decides how much of it can be used.
     pub datagram_bytes: u16,
-    /// How long the receipt of a transfer without a local event may wait for a message with which it can travel. It holds up nothing but operations on
-    /// several nodes that its initiator starts after it.
+    /// How long the receipt of a transfer without a local event may wait for a message with which it can travel. Operations on
+    /// several nodes that its initiator starts after it ask for it.
     pub receipt_patience: Duration,
     /// How long [`crate::Fabric::wait`] polls before it sleeps.
     pub spin: Duration,
