@@ -1,6 +1,7 @@
 //! What the values of options mean. Each function reads one, and says in a few words what it wants if
 //! it cannot.
 
+use crate::daemon::limits::LONGEST_TIMEOUT;
 use crate::hostfile::{self, HostList};
 use crate::protocol::Mapping;
 use bcs_core::type_check::NoTypeCheck;
@@ -11,9 +12,6 @@ use node_manager::StdinTo;
 use node_manager::binding::BindTo;
 use std::ffi::OsString;
 use std::time::Duration;
-
-/// The longest `--timeout`: ten years.
-const LONGEST_TIMEOUT_SECONDS: f64 = 10.0 * 365.0 * 86_400.0;
 
 /// The values of `--cross-memory`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,7 +93,7 @@ pub fn stdin(text: &str) -> Result<StdinTo, String> {
 /// A time limit in seconds.
 pub fn seconds(text: &str) -> Result<Duration, String> {
     match text.parse::<f64>() {
-        Ok(seconds) if seconds > 0.0 && seconds <= LONGEST_TIMEOUT_SECONDS => {
+        Ok(seconds) if seconds > 0.0 && seconds <= LONGEST_TIMEOUT.as_secs_f64() => {
             Ok(Duration::from_secs_f64(seconds))
         }
         _ => Err("give a number of seconds above 0, such as 90 or 0.5".into()),

@@ -20,12 +20,14 @@
 //! | [`view`] | sets of nodes with a control network, and who of them is alive |
 //! | `control` | this manager's end of that network |
 //! | [`jobs`] | the jobs |
+//! | [`limits`] | what users may ask of all this |
 //! | `account` | local accounts |
 //! | `server` | the task that all this meets in |
 
 mod account;
 mod control;
 pub mod jobs;
+pub mod limits;
 mod listen;
 mod nodes;
 mod outbox;

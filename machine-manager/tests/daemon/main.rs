@@ -3,6 +3,7 @@
 
 mod client;
 mod cluster;
+mod hostile;
 mod joining;
 mod node;
 mod running;

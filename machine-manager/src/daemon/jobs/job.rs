@@ -321,7 +321,7 @@ impl Job {
             self.phase = Phase::Running;
             self.running_since = Some(now);
             if self.parts.len() > 1 {
-                self.limit_at = self.description.timeout.map(|limit| now + limit);
+                self.limit_at = self.description.timeout.and_then(|limit| now.checked_add(limit));
             }
         }
         if self.verdict.is_some() {

@@ -23,6 +23,7 @@ pub use reports::{Purpose, Reports};
 pub use streams::{BeyondCredit, Input, InputTaken, Output};
 
 use super::HostId;
+use super::limits::LONGEST_TIMEOUT;
 use crate::mapping::{self, Slots};
 use crate::protocol::{Reply, Request, Submission};
 use bcs_core::{JobId, Rank};
@@ -200,6 +201,10 @@ impl Jobs {
             return Err(format!(
                 "rank {rank} cannot read the input: the job has {ranks} ranks, numbered from 0"
             ));
+        }
+        if let Some(limit) = description.timeout.filter(|limit| *limit > LONGEST_TIMEOUT) {
+            let (limit, longest) = (limit.as_secs(), LONGEST_TIMEOUT.as_secs());
+            return Err(format!("a time limit of {limit} s is too long: give at most {longest} s"));
         }
         let mut offers: Vec<(u32, &Offer<'_>)> =
             offers.iter().map(|offer| (self.load_of(offer.host).0, offer)).collect();
