@@ -20,21 +20,30 @@ have() {
   esac
 }
 
+# The tools that scripts install where they are missing.
+tools=(cc c++ make cmake pkg-config python3 venv python-headers libclang ip)
+
+# packages_of TOOL: its packages on Debian, a line each.
+packages_of() {
+  case $1 in
+    cc) printf '%s\n' gcc libc6-dev ;;
+    c++) echo g++ ;;
+    venv) echo python3-venv ;;
+    python-headers) echo python3-dev ;;
+    libclang) echo libclang-dev ;;
+    ip) echo iproute2 ;;
+    *) echo "$1" ;;
+  esac
+}
+
 # need TOOL...: installs the packages of those that are missing, with apt-get where there is one.
 need() {
-  local tool packages=() missing=()
+  local tool packages=() missing=() named
   for tool; do
     have "$tool" && continue
     missing+=("$tool")
-    case $tool in
-      cc) packages+=(gcc libc6-dev) ;;
-      c++) packages+=(g++) ;;
-      venv) packages+=(python3-venv) ;;
-      python-headers) packages+=(python3-dev) ;;
-      libclang) packages+=(libclang-dev) ;;
-      ip) packages+=(iproute2) ;;
-      *) packages+=("$tool") ;;
-    esac
+    mapfile -t named < <(packages_of "$tool")
+    packages+=("${named[@]}")
   done
   [ ${#missing[@]} -gt 0 ] || return 0
   command -v apt-get > /dev/null ||
@@ -71,6 +80,13 @@ need_rust() {
     (cd "$root" && cargo "$component" --version) > /dev/null 2>&1 ||
       fail "cargo $component is missing: run 'rustup component add ${component/fmt/rustfmt}', then this again"
   done
+}
+
+# need_build [COMPONENT...]: what every build of the workspace wants: a library that it uses generates C with CMake,
+# which looks for a C++ compiler, too.
+need_build() {
+  need cc c++ make cmake
+  need_rust "$@"
 }
 
 # Where cargo builds: the user may have moved it.
