@@ -60,3 +60,15 @@ fn a_deadlock_across_hosts_ends_with_the_report() {
         ended.says(&format!("rank {rank}"));
     }
 }
+
+#[test]
+fn vectors_of_256_mb_go_between_four_hosts() {
+    let cluster = Cluster::take();
+    let check = include_str!("../mpi/check.h");
+    let source = include_str!("../mpi/large_vectors.c").replace("#include \"check.h\"", check);
+    let program = Compiled::new(&source);
+    let program = program.program();
+    let words = ["-n", "4", "--ppn", "1", program.to_str().unwrap(), "268435456", "allreduce", "alltoall"];
+    let ended = run(&mut cluster.storm_run(&words)).succeeds();
+    assert_eq!(ended.stdout, "4 members, vectors of 268435456 bytes\n", "{ended:?}");
+}

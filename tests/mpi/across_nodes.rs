@@ -29,6 +29,16 @@ fn collectives_span_nodes() {
 }
 
 #[test]
+fn vectors_of_any_size_go_between_nodes() {
+    let job = |ranks, nodes| Job { nodes, limit: Duration::from_secs(120), ..Job::of(ranks) };
+    // None, one element, a slab and one more, the most that a board takes and one more, and what is combined in several parts.
+    for bytes in ["0", "8", "8192", "8200", "1048576", "1048584", "25000000"] {
+        holds_as_told("large_vectors", &job(3, 3), &[bytes]);
+    }
+    holds_as_told("large_vectors", &job(5, 2), &["3000000"]);
+}
+
+#[test]
 fn communicators_span_nodes() {
     holds_on("communicators", 5, 3);
     holds_on("topologies", 4, 2);

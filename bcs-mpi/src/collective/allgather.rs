@@ -1,10 +1,11 @@
 //! MPI_Allgather and MPI_Allgatherv (MPI-5.0, §6.7): every member takes every block from the board. One exchange.
 
 use super::block::Agreed;
-use super::buffers::{Blocks, ReceiveBlocks, element_at, place_own, stride, truncated};
+use super::buffers::{Blocks, ReceiveBlocks, bytes_of, element_at, place_own, stride, truncated};
 use super::exchange::{Call, Contribution, Flow, check_all_taken, exchange};
 use super::forms;
 use super::gather::{All, Own, others};
+use super::policy;
 use crate::constants::*;
 use crate::datatype::buffer::{Outgoing, RECEIVE_NAMES, SEND_NAMES};
 use crate::datatype::{Datatypes, tag_of};
@@ -28,7 +29,11 @@ pub unsafe fn allgather(
 ) -> MpiResult<()> {
     let mut process = process::enter()?;
     let communicator = process.communicator(comm)?;
-    if communicator.is_inter() {
+    let each = match all.blocks {
+        Blocks::Vector(..) => None,
+        Blocks::Equal(count) => Some(bytes_of(&process.datatypes, count, all.datatype)),
+    };
+    if communicator.is_inter() || policy::leaves_board(communicator, each) {
         drop(process);
         // SAFETY: the caller's promise.
         return unsafe {

@@ -2,10 +2,11 @@
 //! form begins with one in which members tell where blocks lie in their contributions.
 
 use super::block::Agreed;
-use super::buffers::{Blocks, ENTRY_BYTES, ReceiveBlocks, SendBlocks, place_own, truncated};
+use super::buffers::{Blocks, ENTRY_BYTES, ReceiveBlocks, SendBlocks, bytes_of, place_own, truncated};
 use super::exchange::{Call, Contribution, Flow, Piece, exchange, exchange_but};
 use super::forms;
 use super::gather::{All, most, others};
+use super::policy;
 use crate::constants::*;
 use crate::datatype::buffer::{RECEIVE_NAMES, SEND_NAMES};
 use crate::datatype::tag_of;
@@ -29,7 +30,14 @@ pub unsafe fn alltoall(
 ) -> MpiResult<()> {
     let mut process = process::enter()?;
     let communicator = process.communicator(comm)?;
-    if communicator.is_inter() {
+    let each = match receive.blocks {
+        Blocks::Vector(..) => None,
+        Blocks::Equal(count) => {
+            let block = bytes_of(&process.datatypes, count, receive.datatype);
+            Some(block.saturating_mul(communicator.size as usize))
+        }
+    };
+    if communicator.is_inter() || policy::leaves_board(communicator, each) {
         drop(process);
         // SAFETY: the caller's promise.
         return unsafe {

@@ -4,8 +4,10 @@
 //! root are there. Larger messages by an exchange in which all read from the root at once.
 
 use super::block::Agreed;
+use super::buffers::bytes_of;
 use super::exchange::{Call, Contribution, Flow, Piece, exchange};
 use super::forms;
+use super::policy;
 use crate::communicator::meeting::{Arrival, arrive, released, waiting_in};
 use crate::constants::*;
 use crate::datatype::buffer::{Incoming, NAMES, Outgoing};
@@ -35,7 +37,8 @@ pub unsafe fn bcast(
 ) -> MpiResult<()> {
     let mut process = process::enter()?;
     let communicator = process.communicator(comm)?;
-    if communicator.is_inter() {
+    let bytes = bytes_of(&process.datatypes, count, datatype);
+    if communicator.is_inter() || policy::leaves_nic(communicator, bytes) {
         drop(process);
         let call = forms::Call::blocking(Primitive::Bcast, comm);
         // SAFETY: the caller's promise.

@@ -91,6 +91,15 @@ fn extent(datatypes: &Datatypes, argument: &'static str, datatype: MPI_Datatype)
     Ok((of.extent() as isize, together))
 }
 
+/// Bytes of so many elements: 0 where the call that takes them will find that they cannot be.
+pub fn bytes_of(datatypes: &Datatypes, count: i64, datatype: MPI_Datatype) -> usize {
+    let element = match contiguous_bytes(datatype) {
+        Some(bytes) => bytes,
+        None => datatypes.committed("datatype", datatype).map_or(0, |of| of.size() as usize),
+    };
+    usize::try_from(count).map_or(0, |count| count.saturating_mul(element))
+}
+
 /// Bytes from one element to the next, for a datatype that has been checked; 0 for any other.
 pub fn stride(datatypes: &Datatypes, datatype: MPI_Datatype) -> isize {
     extent(datatypes, "datatype", datatype).map_or(0, |(extent, _)| extent)

@@ -2,9 +2,10 @@
 //! the root waits.
 
 use super::block::Agreed;
-use super::buffers::{Blocks, ReceiveBlocks, truncated};
+use super::buffers::{Blocks, ReceiveBlocks, bytes_of, truncated};
 use super::exchange::{Call, Contribution, Flow, check_all_taken, exchange};
 use super::forms;
+use super::policy;
 use crate::communicator::meeting::{Arrival, meet};
 use crate::constants::*;
 use crate::datatype::buffer::{Outgoing, RECEIVE_NAMES, SEND_NAMES, copy_to, layout_of};
@@ -77,7 +78,14 @@ pub unsafe fn gather(
 ) -> MpiResult<()> {
     let mut process = process::enter()?;
     let communicator = process.communicator(comm)?;
-    if communicator.is_inter() {
+    let each = match all.blocks {
+        Blocks::Vector(..) => None,
+        Blocks::Equal(count) if u32::try_from(root) == Ok(communicator.rank) => {
+            Some(bytes_of(&process.datatypes, count, all.datatype))
+        }
+        Blocks::Equal(_) => Some(bytes_of(&process.datatypes, own.count, own.datatype)),
+    };
+    if communicator.is_inter() || policy::leaves_board(communicator, each) {
         drop(process);
         // SAFETY: the caller's promise.
         return unsafe {

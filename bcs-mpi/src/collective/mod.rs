@@ -3,7 +3,8 @@
 //! Every collective of a communicator has a number that all members count alike ([`crate::communicator::Communicator`]);
 //! [`crate::communicator::arrive`] posts a member's arrival with it, and [`crate::communicator::released`] waits for its release. Barrier,
 //! broadcast, reduce and allreduce of up to a slab are done by the NIC's Collective and Reduce Helpers; everything else goes by
-//! [`exchange`]s, in which members put up contributions on the NIC's board and take what they need of others'.
+//! [`exchange`]s, in which members put up contributions on the NIC's board and take what they need of others', or, between nodes,
+//! as messages ([`policy`], [`forms`]).
 
 pub mod algorithm;
 pub mod allgather;

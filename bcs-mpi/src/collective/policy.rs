@@ -3,6 +3,7 @@
 //! All members have to take the same way, so it depends on what all know alone: the call, its form, and sizes about which all say the same.
 
 use super::reduction::Reduction;
+use crate::communicator::Communicator;
 use crate::progress::party::Party;
 use nic_emu::descriptor::INLINE_BYTES;
 use nic_emu::slab::SLAB_BYTES;
@@ -34,4 +35,19 @@ pub fn way_of_reduction(party: &Party, reduction: &Reduction, bytes: usize) -> W
         _ if bytes >= LEAST_OF_SHARES && reduction.travels_as_it_lies() => Way::Shares,
         _ => Way::Tree,
     }
+}
+
+/// Bytes that members on several nodes put on a board at most, all together: a board goes to every node as a whole, a chunk a slice.
+const MOST_ON_BOARD: usize = 1 << 20;
+
+/// Whether a blocking broadcast or reduction of so many bytes goes by messages, as its other forms do: between nodes that is what no slab holds.
+pub fn leaves_nic(communicator: &Communicator, bytes: usize) -> bool {
+    communicator.spans_nodes() && bytes > SLAB_BYTES
+}
+
+/// Whether a blocking call for which members would put up contributions goes by messages instead, as its other forms do. `each` is what a member puts
+/// up at most, about which all say the same; none where they do not know, and would have to ask each other first.
+pub fn leaves_board(communicator: &Communicator, each: Option<usize>) -> bool {
+    let is_small = |each| each <= SLAB_BYTES && each * communicator.size as usize <= MOST_ON_BOARD;
+    communicator.spans_nodes() && !each.is_some_and(is_small)
 }

@@ -9,6 +9,7 @@ use super::exchange::{Call, Contribution, Flow, Piece, exchange};
 use super::forms::{self, Vectors};
 use super::operand::Operand;
 use super::operation::is_user;
+use super::policy;
 use super::tree::combine_members;
 use crate::communicator::meeting::{Arrival, arrive, released, waiting_in};
 use crate::constants::*;
@@ -18,7 +19,6 @@ use crate::process::{self, Guard};
 use mds::Primitive;
 use nic_emu::board::Board;
 use nic_emu::descriptor::CollectiveKind;
-use nic_emu::policy;
 use nic_emu::port::{PortError, Release};
 use nic_emu::slab::SLAB_BYTES;
 use std::ffi::{c_int, c_void};
@@ -95,6 +95,10 @@ pub unsafe fn allreduce(
         // SAFETY: the caller's promise.
         return unsafe { on_nic(&mut process, Primitive::Allreduce, comm, operation, None, data, to, bytes) };
     }
+    if policy::leaves_board(process.communicator(comm)?, Some(bytes)) {
+        drop(process);
+        return by_form();
+    }
     // SAFETY: the caller's promise.
     unsafe { by_blocks(&mut process, Primitive::Allreduce, comm, &operand, None, data, to, bytes) }
 }
@@ -129,16 +133,16 @@ pub unsafe fn reduce(
         drop(process);
         return by_form();
     }
-    let (root, rank, size) = (communicator.root(root)?, communicator.rank, communicator.size);
+    let (at, rank, size) = (communicator.root(root)?, communicator.rank, communicator.size);
     let operand = Operand::new(&process.datatypes, op, datatype)?;
-    let in_place = rank == root && sendbuf == MPI_IN_PLACE.cast_const();
+    let in_place = rank == at && sendbuf == MPI_IN_PLACE.cast_const();
     let data = if in_place { recvbuf.cast_const() } else { sendbuf };
     let bytes = vector_bytes(&SEND_NAMES, data, count, operand.extent)?;
-    if rank == root {
+    if rank == at {
         vector_bytes(&RECEIVE_NAMES, recvbuf, count, operand.extent)?;
     }
     let (data, to) =
-        (data.cast::<u8>(), if rank == root { recvbuf.cast::<u8>() } else { std::ptr::null_mut() });
+        (data.cast::<u8>(), if rank == at { recvbuf.cast::<u8>() } else { std::ptr::null_mut() });
     if size == 1 || bytes == 0 {
         if bytes > 0 && data != to.cast_const() {
             // SAFETY: the caller's promise.
@@ -149,11 +153,15 @@ pub unsafe fn reduce(
     if let (Some(operation), true) = (operand.on_nic(), bytes <= SLAB_BYTES) {
         // SAFETY: the caller's promise.
         return unsafe {
-            on_nic(&mut process, Primitive::Reduce, comm, operation, Some(root), data, to, bytes)
+            on_nic(&mut process, Primitive::Reduce, comm, operation, Some(at), data, to, bytes)
         };
     }
+    if policy::leaves_board(process.communicator(comm)?, Some(bytes)) {
+        drop(process);
+        return by_form();
+    }
     // SAFETY: the caller's promise.
-    unsafe { by_blocks(&mut process, Primitive::Reduce, comm, &operand, Some(root), data, to, bytes) }
+    unsafe { by_blocks(&mut process, Primitive::Reduce, comm, &operand, Some(at), data, to, bytes) }
 }
 
 /// The NIC combines; the members with a place for the result wait for it.
@@ -204,7 +212,7 @@ unsafe fn by_blocks(
 ) -> MpiResult<()> {
     let communicator = process.communicator(comm)?;
     let (rank, size) = (communicator.rank, communicator.size);
-    if let Some(at) = root.filter(|_| policy::root_combines(process.port.is_crowded(), size)) {
+    if let Some(at) = root.filter(|_| nic_emu::policy::root_combines(process.port.is_crowded(), size)) {
         let call = Call { primitive, comm, root, flow: Flow::ToRoot, most_bytes: bytes, operation: (0, 0) };
         let own = Contribution { data, bytes };
         let (members, result): (_, &mut [u8]) = if rank == at {

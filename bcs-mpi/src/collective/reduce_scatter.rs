@@ -6,6 +6,7 @@ use super::exchange::{Call, Contribution, Flow};
 use super::forms::{self, Vectors};
 use super::operand::Operand;
 use super::operation::is_user;
+use super::policy;
 use super::reduce::vector_bytes;
 use super::tree::combine_members;
 use crate::constants::*;
@@ -97,6 +98,10 @@ pub unsafe fn reduce_scatter(
     let share = vector_bytes(&RECEIVE, recvbuf, counts[rank as usize], operand.extent)?;
     if bytes == 0 {
         return Ok(());
+    }
+    if policy::leaves_board(process.communicator(comm)?, Some(bytes)) {
+        drop(process);
+        return by_form();
     }
     let call =
         Call { primitive, comm, root: None, flow: Flow::Between, most_bytes: bytes, operation: (0, 0) };

@@ -186,7 +186,7 @@ impl Reduction {
     /// # Safety
     /// They must be readable, as [`Self::check`] has found them.
     pub unsafe fn load(&self, buffer: *const u8, first: usize, count: usize) -> Vector {
-        let from = buffer.wrapping_offset((first as isize).wrapping_mul(self.extent()));
+        let from = self.place_of(buffer.cast_mut(), first).cast_const();
         let mut vector = Vector::new(count * self.element);
         match &self.kind {
             Kind::User(user) if !user.together => {
@@ -199,6 +199,11 @@ impl Reduction {
             _ => unsafe { std::ptr::copy_nonoverlapping(from, vector.as_mut_ptr(), vector.len()) },
         }
         vector
+    }
+
+    /// Where the element of this number lies in a buffer of the program's.
+    pub fn place_of(&self, buffer: *mut u8, first: usize) -> *mut u8 {
+        buffer.wrapping_offset((first as isize).wrapping_mul(self.extent()))
     }
 
     /// Puts elements that have travelled where the program wants them.
@@ -229,17 +234,18 @@ impl Reduction {
         }
     }
 
-    /// Combines the vectors of consecutive ranks from 0 on, in the order of the reduction tree over as many; answers none for none. In a task.
+    /// Combines the vectors of consecutive ranks from 0 on, in the order of the reduction tree over as many, into the last one; answers none for none. In a
+    /// task.
     ///
     /// # Errors
     /// As [`Self::combine`].
-    pub fn combine_all(&self, mut vectors: Vec<Vector>) -> MpiResult<Option<Vector>> {
+    pub fn combine_all<'v>(&self, vectors: &'v mut [Vector]) -> MpiResult<Option<&'v Vector>> {
         let Some(ranks) = NonZeroU32::new(vectors.len() as u32) else { return Ok(None) };
         for step in ReductionTree::new(ranks).steps(0..ranks.get()) {
             let (left, right) = vectors.split_at_mut(step.right as usize);
             self.combine(&mut left[step.left as usize], &mut right[0])?;
         }
-        Ok(vectors.pop())
+        Ok(vectors.last())
     }
 
     /// Combines two vectors of the program's, in a call: MPI_Reduce_local.

@@ -5,6 +5,7 @@ use super::exchange::{Call, Contribution, Flow};
 use super::forms::{self, Vectors};
 use super::operand::Operand;
 use super::operation::is_user;
+use super::policy;
 use super::reduce::vector_bytes;
 use super::tree::combine_members;
 use crate::constants::*;
@@ -39,12 +40,14 @@ pub unsafe fn scan(
     op: MPI_Op,
     comm: MPI_Comm,
 ) -> MpiResult<()> {
-    if is_user(op) {
+    let by_form = || {
         let primitive = if kind == ScanKind::Inclusive { Primitive::Scan } else { Primitive::Exscan };
         let vectors = Vectors { send: sendbuf, receive: recvbuf, count, datatype, op };
         // SAFETY: the caller's promise.
-        unsafe { forms::scan(forms::Call::blocking(primitive, comm), kind, &vectors)? };
-        return Ok(());
+        unsafe { forms::scan(forms::Call::blocking(primitive, comm), kind, &vectors).map(drop) }
+    };
+    if is_user(op) {
+        return by_form();
     }
     let mut process = process::enter()?;
     let rank = process.intracommunicator("comm", comm)?.rank;
@@ -54,6 +57,10 @@ pub unsafe fn scan(
     vector_bytes(&RECEIVE_NAMES, recvbuf, count, operand.extent)?;
     if bytes == 0 {
         return Ok(());
+    }
+    if policy::leaves_board(process.communicator(comm)?, Some(bytes)) {
+        drop(process);
+        return by_form();
     }
     let (primitive, members) = match kind {
         ScanKind::Inclusive => (Primitive::Scan, 0..rank + 1),

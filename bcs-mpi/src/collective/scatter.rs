@@ -3,10 +3,11 @@
 
 use super::block::Agreed;
 use super::broadcast::{from_root, to_member};
-use super::buffers::{Blocks, ENTRY_BYTES, SendBlocks, place_own, truncated};
+use super::buffers::{Blocks, ENTRY_BYTES, SendBlocks, bytes_of, place_own, truncated};
 use super::exchange::{Call, Contribution, Flow, Piece, exchange};
 use super::forms;
 use super::gather::{All, Own, most};
+use super::policy;
 use crate::constants::*;
 use crate::datatype::buffer::{Incoming, RECEIVE_NAMES, SEND_NAMES};
 use crate::datatype::tag_of;
@@ -31,7 +32,16 @@ pub unsafe fn scatter(
 ) -> MpiResult<()> {
     let mut process = process::enter()?;
     let communicator = process.communicator(comm)?;
-    if communicator.is_inter() {
+    let each = match all.blocks {
+        Blocks::Vector(..) => None,
+        Blocks::Equal(count) if u32::try_from(root) == Ok(communicator.rank) => {
+            Some(bytes_of(&process.datatypes, count, all.datatype))
+        }
+        Blocks::Equal(_) => Some(bytes_of(&process.datatypes, own.count, own.datatype)),
+    };
+    // The root's blocks travel together.
+    let all_bytes = each.map_or(usize::MAX, |each| each.saturating_mul(communicator.size as usize));
+    if communicator.is_inter() || policy::leaves_nic(communicator, all_bytes) {
         drop(process);
         // SAFETY: the caller's promise.
         return unsafe {

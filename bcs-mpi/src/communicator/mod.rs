@@ -100,6 +100,12 @@ impl Communicator {
         self.local_comm != MPI_COMM_NULL
     }
 
+    /// Whether members are on several nodes.
+    #[inline]
+    pub fn spans_nodes(&self) -> bool {
+        self.local.1 as u32 != self.size
+    }
+
     /// The peer that an argument names; none for MPI_PROC_NULL.
     ///
     /// # Errors

@@ -85,6 +85,8 @@ pub fn neighbours(layout: GlobalLayout, node: NodeId) -> bcs_core::NodeSet {
 const TALLY_NS: u64 = 5_000_000;
 /// How much longer nodes other than the lead wait, which would all want the same.
 const LEADS_TURN_NS: u64 = 1_000_000;
+/// How often the network is driven while somebody else has the run token: others take a node for dead from which nothing comes.
+const BUSY_PROGRESS_NS: u64 = 1_000_000;
 /// When descriptors are looked at again for which there was no room, in nanoseconds.
 const NO_ROOM_NS: u64 = 1_000_000;
 
@@ -122,6 +124,8 @@ pub struct GlobalNic<F> {
     working: Option<Microphase>,
     /// Something has come that was not looked at, because somebody else had the run token.
     unread: bool,
+    /// When the network was driven last.
+    progressed_ns: u64,
     /// Local slices that did something, and polls that completed something.
     local_moves: u64,
     /// The time of the last poll.
@@ -148,6 +152,7 @@ impl<F: Fabric> GlobalNic<F> {
             strobe: 0,
             working: None,
             unread: false,
+            progressed_ns: 0,
             local_moves: 0,
             polled_ns: 0,
             started_ns: 0,
@@ -214,8 +219,9 @@ impl<F: Fabric> GlobalNic<F> {
     /// # Errors
     /// See [`GlobalError`]: all of them end the job.
     pub fn poll(&mut self, now_ns: u64) -> Result<Polled, GlobalError> {
-        // What is put here twice, as chunks of a broadcast, is looked at in between.
-        if !self.unread {
+        // While somebody else has the token nothing that comes can be looked at: it is enough that the others hear from this node.
+        if !self.unread || now_ns.saturating_sub(self.progressed_ns) >= BUSY_PROGRESS_NS {
+            self.progressed_ns = now_ns;
             self.fabric.progress()?;
         }
         if let Some(error) = self.fabric.take_failure() {

@@ -32,8 +32,13 @@ impl<'a> Mover<'a> {
         Self { shared, memory, bounce: Vec::new(), policy, token_held: Duration::ZERO }
     }
 
-    /// Moves bytes of transfers whose both ends compute.
-    pub(super) fn move_bytes(&mut self, processor: &Processor<'_>) -> Result<(), SliceError> {
+    /// Moves bytes of transfers whose both ends compute, in so many pieces at most; answers whether there may be more.
+    pub(super) fn move_bytes(
+        &mut self,
+        processor: &Processor<'_>,
+        pieces: Option<u32>,
+    ) -> Result<bool, SliceError> {
+        let mut moved = 0;
         let mut active = Vec::new();
         let (shared, token_held) = (self.shared, self.token_held);
         let pause = || give_way(shared, token_held);
@@ -46,6 +51,10 @@ impl<'a> Mover<'a> {
                 if !self.both_compute(transfer)? || self.shared.is_over() {
                     break;
                 }
+                if pieces.is_some_and(|pieces| moved >= pieces) {
+                    return Ok(true);
+                }
+                moved += 1;
                 if self.bounce.is_empty() {
                     self.bounce = vec![0; BOUNCE_BYTES];
                 }
@@ -72,7 +81,7 @@ impl<'a> Mover<'a> {
                 }
             }
         }
-        Ok(())
+        Ok(false)
     }
 
     fn both_compute(&self, transfer: u32) -> Result<bool, SliceError> {

@@ -108,7 +108,7 @@ impl<'a> Ticker<'a> {
             waiting::wake_touched(self.memory, &touched);
         }
         if self.memory.header().slice.transfers.get() != 0 {
-            self.mover.move_bytes(&processor)?;
+            self.mover.move_bytes(&processor, None)?;
         }
         Ok(())
     }

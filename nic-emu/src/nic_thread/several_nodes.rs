@@ -24,6 +24,10 @@ const QUIET_NS: u64 = 200_000;
 /// How long leaving the network may take: others answer at once, unless they are lost, and then the end of the job is not to wait for them.
 const PATIENCE: Duration = Duration::from_millis(500);
 
+/// How many pieces of bytes between this node's ranks are moved at most before the network has its turn again: some milliseconds. The other nodes take one for
+/// dead from which they hear nothing for seconds.
+const PIECES_A_LOOK: u32 = 16;
+
 /// What came of a look.
 enum Looked {
     /// Something was done.
@@ -105,7 +109,7 @@ impl<'a> NodeDriver<'a> {
 
     /// Does what can be done now.
     fn look(&mut self) -> Result<Looked, Finding> {
-        let moved = match self.nic.poll(now_ns()) {
+        let mut moved = match self.nic.poll(now_ns()) {
             Err(error) => return Err(self.found(&error)),
             Ok(Polled::Busy) => return Ok(Looked::Busy),
             Ok(Polled::Done { moved, touched }) => {
@@ -115,7 +119,8 @@ impl<'a> NodeDriver<'a> {
         };
         if self.memory.header().slice.transfers.get() != 0 {
             let processor = Processor::new(self.memory, Holder::NIC_THREAD);
-            self.mover.move_bytes(&processor).map_err(|error| Finding::Told(error.to_string()))?;
+            let is_more = self.mover.move_bytes(&processor, Some(PIECES_A_LOOK));
+            moved |= is_more.map_err(|error| Finding::Told(error.to_string()))?;
         }
         Ok(if moved { Looked::Moved } else { Looked::Nothing })
     }

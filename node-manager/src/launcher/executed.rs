@@ -28,6 +28,10 @@ use std::time::{Duration, Instant};
 /// How long the links to the job's other nodes may take to come up.
 const PATIENCE: Duration = Duration::from_secs(10);
 
+/// How long nothing may come from another node until it is taken for dead: a machine may be so busy, or stand still, for seconds. Of a host that is dead the machine
+/// manager, which asks all of them all the time, tells much sooner.
+const SILENCE: Duration = Duration::from_secs(10);
+
 /// How long leaving the network may take, when the ranks are not started.
 const LEAVING: Duration = Duration::from_millis(500);
 
@@ -199,7 +203,7 @@ impl Waiting {
             .parse()
             .map_err(|error| broken(&format!("its address '{}'", network.listen), &error))?;
         let options = QuicOptions::new(NetworkId(network.id), credential, listen);
-        let port = QuicPort::bind(QuicOptions { ports: network.ports, ..options })
+        let port = QuicPort::bind(QuicOptions { ports: network.ports, idle_timeout: SILENCE, ..options })
             .map_err(|error| broken("its socket", &error))?;
         self.control.send(&Notice::Listening(port.local_address().to_string()));
         let members = match self.await_command()? {

@@ -1,5 +1,5 @@
 //! Scan and exscan: every member sends its vector to all higher ranks, and combines those of the lower ones in the order of the reduction tree over
-//! as many. One step.
+//! as many. One step, or one for each part of a vector that is longer than a part.
 
 use super::super::reduction::{Reduction, Vector};
 use super::super::scan::ScanKind;
@@ -7,35 +7,46 @@ use super::reduce::Operands;
 use crate::error::MpiResult;
 use crate::progress::party::{Join, Party};
 
+/// Bytes of a vector that are under way and combined at once: of each lower rank there are as many in memory.
+const PART_BYTES: usize = 1 << 20;
+
 /// Combines the vectors of the members before this one, and this one's if `kind` says so.
 ///
 /// # Errors
 /// Another member's vector is longer; the NIC fails.
 pub async fn scan(party: Party, reduction: Reduction, operands: Operands, kind: ScanKind) -> MpiResult {
     let Operands { from, to, count } = operands;
-    // SAFETY: whoever made the operands has checked them, and the program keeps them.
-    let own = unsafe { reduction.load(from, 0, count) };
-    if own.is_empty() {
+    let bytes = count * reduction.element;
+    if bytes == 0 {
         return Ok(());
     }
-    party.announce(0, reduction.said(), own.len())?;
-    let mut vectors: Vec<Vector> = (0..party.rank).map(|_| Vector::new(own.len())).collect();
-    let mut join = Join::new();
-    for (member, vector) in vectors.iter_mut().enumerate() {
-        // SAFETY: the vectors live, and nobody else uses this one, until the join is complete.
-        join.add(unsafe { party.post_receive(member as u32, vector.as_mut_ptr(), vector.len())? });
-    }
-    for member in party.rank + 1..party.size {
-        // SAFETY: the own vector lives, unchanged, until the join is complete.
-        join.add(unsafe { party.post_send(member, own.as_ptr(), own.len())? });
-    }
-    join.all().await?;
-    if kind == ScanKind::Inclusive {
-        vectors.push(own);
-    }
-    if let Some(result) = reduction.combine_all(vectors)? {
-        // SAFETY: as above.
-        unsafe { reduction.store(&result, to) };
+    party.announce(0, reduction.said(), bytes)?;
+    let each = (PART_BYTES / reduction.element).max(1);
+    let mut lower: Vec<Vector> = Vec::new();
+    for first in (0..count).step_by(each) {
+        // SAFETY: whoever made the operands has checked them, and the program keeps them.
+        let own = unsafe { reduction.load(from, first, each.min(count - first)) };
+        lower.resize_with(party.rank as usize, Vector::default);
+        let mut join = Join::new();
+        for (member, vector) in lower.iter_mut().enumerate() {
+            if vector.len() != own.len() {
+                *vector = Vector::new(own.len());
+            }
+            // SAFETY: the vectors live, and nobody else uses this one, until the join is complete.
+            join.add(unsafe { party.post_receive(member as u32, vector.as_mut_ptr(), vector.len())? });
+        }
+        for member in party.rank + 1..party.size {
+            // SAFETY: the own vector lives, unchanged, until the join is complete.
+            join.add(unsafe { party.post_send(member, own.as_ptr(), own.len())? });
+        }
+        join.all().await?;
+        if kind == ScanKind::Inclusive {
+            lower.push(own);
+        }
+        if let Some(result) = reduction.combine_all(&mut lower)? {
+            // SAFETY: as above; in place, what was there has been loaded.
+            unsafe { reduction.store(result, reduction.place_of(to, first)) };
+        }
     }
     Ok(())
 }

@@ -3,7 +3,7 @@
 //! of reduce-scatter.
 
 use super::super::reduction::Reduction;
-use crate::error::MpiResult;
+use crate::error::{MpiError, MpiResult, Problem};
 use crate::progress::party::{Join, Party};
 use crate::progress::task::with;
 use nic_emu::arith::reduction_tree::ReductionTree;
@@ -12,6 +12,9 @@ use std::ops::Range;
 
 /// Bytes of working memory that are kept from operation to operation.
 const KEPT_BYTES: usize = 64 << 20;
+
+/// Bytes of a share that are combined at once at least, where there are more.
+const LEAST_PART_BYTES: usize = 64 << 10;
 
 /// The share of each member where a vector is cut into parts as equal as can be: elements.
 pub fn equal_share(member: u32, members: u32, elements: usize) -> Range<usize> {
@@ -28,10 +31,14 @@ impl Scratch {
     /// At least so many bytes.
     ///
     /// # Errors
-    /// Outside of a task.
+    /// There are not so many left; outside of a task.
     pub fn take(bytes: usize) -> MpiResult<Self> {
         let mut kept = with(|process| Ok(std::mem::take(&mut process.scratch)))?;
         if kept.len() < bytes {
+            if kept.try_reserve_exact(bytes - kept.len()).is_err() {
+                let problem = format!("no memory for {bytes} bytes in which contributions are combined");
+                return Err(MpiError::new(Problem::Exhausted(problem)));
+            }
             kept.resize(bytes, 0);
         }
         Ok(Self(kept))
@@ -84,14 +91,21 @@ pub unsafe fn combine_places(
     Ok(())
 }
 
+/// Bytes of a share that are combined at once, a whole number of elements: as many as give all members' two parts room in what is kept, and enough for a
+/// message that is worth its way. The same for all members.
+fn part_bytes(members: u32, element: usize) -> usize {
+    let bytes = (KEPT_BYTES / (2 * members as usize)).max(LEAST_PART_BYTES);
+    (bytes - bytes % element.max(1)).max(element)
+}
+
 /// Combines this member's share of all contributions into `result`, which may lie where the share lies in this member's own. `share` says which bytes of a contribution
-/// are a member's.
+/// are a member's. Long shares are combined part by part: while one is combined, the next is on its way.
 ///
 /// # Safety
 /// `data` must be readable for all shares, and `result` writable for this member's; nobody else uses them until the answer is there.
 ///
 /// # Errors
-/// Another member's share is longer; the NIC fails.
+/// Another member's share is longer; no memory is left; the NIC fails.
 pub async unsafe fn combine_share(
     party: &Party,
     reduction: &Reduction,
@@ -99,31 +113,56 @@ pub async unsafe fn combine_share(
     share: impl Fn(u32) -> Range<usize>,
     result: *mut u8,
 ) -> MpiResult {
-    let own = share(party.rank);
-    let bytes = own.len();
-    let size = party.size as usize;
-    let mut scratch = Scratch::take(size * bytes)?;
+    let longest = (0..party.size).map(|member| share(member).len()).max().unwrap_or(0);
+    let most = part_bytes(party.size, reduction.element).min(longest);
+    let part = |member: u32, number: usize| {
+        let share = share(member);
+        let start = share.end.min(share.start + number * most);
+        start..share.end.min(start + most)
+    };
+    let (rank, size) = (party.rank as usize, party.size as usize);
+    let room = most.min(share(party.rank).len());
+    let mut scratch = Scratch::take(2 * size * room)?;
     let staged = scratch.as_mut_ptr();
-    let mut join = Join::new();
-    for member in party.others().filter(|_| bytes > 0) {
-        // SAFETY: the scratch memory lives, and nobody else uses this part of it, until the join is complete.
-        join.add(unsafe { party.post_receive(member, staged.add(member as usize * bytes), bytes)? });
-    }
-    for member in party.others() {
-        let theirs = share(member);
-        if !theirs.is_empty() {
-            // SAFETY: the caller's promise.
-            join.add(unsafe { party.post_send(member, data.add(theirs.start), theirs.len())? });
+    let place = |number: usize, member: usize| staged.wrapping_add((number % 2 * size + member) * room);
+    let post = |number: usize| {
+        let mut join = Join::new();
+        let own = part(party.rank, number);
+        for member in party.others().filter(|_| !own.is_empty()) {
+            let to = place(number, member as usize);
+            // SAFETY: the scratch memory lives, and nobody else uses this part of it, until the join is complete.
+            join.add(unsafe { party.post_receive(member, to, own.len())? });
         }
-    }
-    join.all().await?;
-    if bytes > 0 {
-        let rank = party.rank as usize;
-        // SAFETY: the caller's promise; the own part of the scratch memory is free.
-        unsafe {
-            std::ptr::copy_nonoverlapping(data.add(own.start), staged.add(rank * bytes), bytes);
-            combine_places(reduction, size, bytes, |place| staged.wrapping_add(place * bytes))?;
-            std::ptr::copy_nonoverlapping(staged.add((size - 1) * bytes), result, bytes);
+        for member in party.others() {
+            let theirs = part(member, number);
+            if !theirs.is_empty() {
+                // SAFETY: the caller's promise.
+                join.add(unsafe { party.post_send(member, data.add(theirs.start), theirs.len())? });
+            }
+        }
+        Ok::<Join, MpiError>(join)
+    };
+    let parts = longest.div_ceil(most.max(1));
+    let start = share(party.rank).start;
+    let mut under_way = if parts > 0 { post(0)? } else { Join::new() };
+    for number in 0..parts {
+        let next = if number + 1 < parts { post(number + 1)? } else { Join::new() };
+        let arrived = std::mem::replace(&mut under_way, next).all().await;
+        if arrived.is_err() {
+            // The scratch memory is the next part's until that has come.
+            _ = under_way.all().await;
+            return arrived;
+        }
+        let own = part(party.rank, number);
+        let bytes = own.len();
+        if bytes > 0 {
+            // SAFETY: the caller's promise; the own part of the scratch memory is free.
+            unsafe {
+                std::ptr::copy_nonoverlapping(data.add(own.start), place(number, rank), bytes);
+                combine_places(reduction, size, bytes, |member| place(number, member))?;
+                let result = result.add(own.start - start);
+                std::ptr::copy_nonoverlapping(place(number, size - 1), result, bytes);
+            }
         }
     }
     scratch.give_back()
@@ -145,6 +184,13 @@ mod tests {
                 next = share.end;
             }
             prop_assert_eq!(next, elements);
+        }
+
+        #[test]
+        fn a_part_is_a_whole_number_of_elements(members in 1u32..100_000, element in 1usize..1 << 30) {
+            let part = part_bytes(members, element);
+            prop_assert!(part > 0 && part % element == 0);
+            prop_assert!(part <= element.max(KEPT_BYTES / 2));
         }
     }
 }

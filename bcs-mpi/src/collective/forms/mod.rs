@@ -2,7 +2,8 @@
 //!
 //! A call's arguments are checked and resolved once; what comes of it makes a future each time that the operation starts. The blocking form
 //! drives it on its own stack, the non-blocking one has a request for it, the persistent one keeps what makes it. Calls that have a faster
-//! blocking way ([`super::exchange`] and the NIC's own collectives) do not come here for it.
+//! blocking way ([`super::exchange`] and the NIC's own collectives) do not come here for it, unless members on several nodes have too much to
+//! say for that ([`super::policy`]).
 
 mod movement;
 mod neighbourhood;
