@@ -110,7 +110,7 @@ pub struct Configured {
 /// "mpiexec" and "mpirun" are the same program as "storm run". Long options may have one dash, and
 /// -np RANKS, -env NAME VALUE, -genv NAME VALUE, -hosts NAMES and their like are understood.
 #[derive(Debug, Parser)]
-#[command(name = "run", override_usage = "storm run [OPTIONS] PROGRAM [ARGUMENTS]... [: [OPTIONS] PROGRAM [ARGUMENTS]...]...", after_help = exit_statuses())]
+#[command(name = "run", override_usage = "storm run [OPTIONS] PROGRAM [ARGUMENTS]... [: [OPTIONS] PROGRAM [ARGUMENTS]...]...", after_help = "storm run --help shows all options.", after_long_help = exit_statuses())]
 pub struct Run {
     /// Options of the whole job.
     #[command(flatten)]
@@ -133,61 +133,67 @@ pub struct LaterSection {
 #[derive(Debug, Args)]
 pub struct JobOptions {
     /// Run on this machine alone, also where a cluster is configured.
-    #[arg(long, help_heading = "Nodes")]
+    #[arg(long, help_heading = "Nodes", hide_short_help = true)]
     pub local: bool,
-    /// Start each line of output with the rank that wrote it. Lines are never mixed; one of more than
-    /// 64 KiB is cut.
-    #[arg(short = 'l', long = "label", aliases = ["tag-output", "prepend-rank"], visible_alias = "tag-output", help_heading = "Job")]
+    /// Start each line of output with the rank that wrote it.
+    ///
+    /// Lines are never mixed; one of more than 64 KiB is cut. --tag-output is the same.
+    #[arg(short = 'l', long = "label", aliases = ["tag-output", "prepend-rank"], help_heading = "Job")]
     pub label: bool,
     /// Who reads the standard input: a rank, "all" or "none". For "all", the slowest reader sets the
     /// pace.
-    #[arg(long, value_name = "RANK|all|none", default_value = "0", value_parser = value::stdin, help_heading = "Job")]
+    #[arg(long, value_name = "RANK|all|none", default_value = "0", value_parser = value::stdin, help_heading = "Job", hide_short_help = true)]
     pub stdin: StdinTo,
-    /// End the job after this time, with a report of what each rank was doing.
+    /// End the job after this time, with a report of what each rank did.
     #[arg(long, value_name = "SECONDS", value_parser = value::seconds, help_heading = "Job")]
     pub timeout: Option<Duration>,
     /// Set a variable for every program of the job.
-    #[arg(long = "genv", value_name = "NAME=VALUE", value_parser = value::variable, help_heading = "Job")]
+    #[arg(long = "genv", value_name = "NAME=VALUE", value_parser = value::variable, help_heading = "Job", hide_short_help = true)]
     pub genv: Vec<(OsString, OsString)>,
     /// How time slices are cut: as soon as there is work, or one each period (500us, 2ms) [default: as the cluster's configuration says, else elastic].
-    #[arg(long, value_name = "elastic|LENGTH", value_parser = value::slice, help_heading = "NIC")]
+    #[arg(long, value_name = "elastic|LENGTH", value_parser = value::slice, help_heading = "NIC", hide_short_help = true)]
     pub slice: Option<SliceLength>,
     /// Give this core to the NIC for good.
-    #[arg(long, value_name = "CORE", value_parser = value::core, help_heading = "NIC")]
+    #[arg(long, value_name = "CORE", value_parser = value::core, help_heading = "NIC", hide_short_help = true)]
     pub nic_core: Option<usize>,
     /// What computes reductions. The bits are the same.
-    #[arg(long, value_name = "native|softfloat", default_value = "native", value_parser = value::arithmetic, help_heading = "NIC")]
+    #[arg(long, value_name = "native|softfloat", default_value = "native", value_parser = value::arithmetic, help_heading = "NIC", hide_short_help = true)]
     pub nic_arith: Arithmetic,
     /// Whether the kernel may copy messages from process to process.
-    #[arg(long, value_name = "auto|off", default_value = "auto", value_parser = value::cross_memory, help_heading = "NIC")]
+    #[arg(long, value_name = "auto|off", default_value = "auto", value_parser = value::cross_memory, help_heading = "NIC", hide_short_help = true)]
     pub cross_memory: CrossMemory,
-    /// Bind each rank to a hardware thread, a core, what shares a cache or memory, or a socket of its node, in turn. Ranks that are
+    /// Bind each rank to a thread, core, socket or the like.
+    ///
+    /// To a hardware thread, a core, what shares a cache or memory, or a socket of its node, in turn. Ranks that are
     /// not bound go where the kernel puts them.
     #[arg(long, alias = "cpu-bind", value_name = "UNIT", default_value = "none", value_parser = value::bind_to, help_heading = "Placement")]
     pub bind_to: BindTo,
     /// Say to which processors each rank is bound.
-    #[arg(long, alias = "display-bindings", help_heading = "Placement")]
+    #[arg(long, alias = "display-bindings", help_heading = "Placement", hide_short_help = true)]
     pub report_bindings: bool,
     /// Compare the datatypes of messages with those of their receives, and raise MPI_ERR_TYPE where they are different kinds of
     /// numbers ("kinds", as without a value; bytes match anything), or not of the same basic types ("strict", the standard's rule).
     /// The variable BCS_CHECK_TYPES does the same.
-    #[arg(long, value_name = "kinds|strict|off", num_args = 0..=1, require_equals = true, default_missing_value = "kinds", value_parser = value::type_check, help_heading = "Checks")]
+    #[arg(long, value_name = "kinds|strict|off", num_args = 0..=1, require_equals = true, default_missing_value = "kinds", value_parser = value::type_check, help_heading = "Checks", hide_short_help = true)]
     pub check_types: Option<TypeCheck>,
     /// Record what each process does in MPI: all of them, or these ranks (0,4-7).
-    #[arg(long, value_name = "RANKS", num_args = 0..=1, require_equals = true, default_missing_value = "all", help_heading = "Monitoring (MDS)")]
+    #[arg(long, value_name = "RANKS", num_args = 0..=1, require_equals = true, default_missing_value = "all", help_heading = "Monitoring (MDS)", hide_short_help = true)]
     pub mmds: Option<String>,
     /// Record what the NICs do slice by slice: the first 10000 slices, or these (first:last).
-    #[arg(long, value_name = "FIRST:LAST", num_args = 0..=1, require_equals = true, default_missing_value = "on", help_heading = "Monitoring (MDS)")]
+    #[arg(long, value_name = "FIRST:LAST", num_args = 0..=1, require_equals = true, default_missing_value = "on", help_heading = "Monitoring (MDS)", hide_short_help = true)]
     pub emds: Option<String>,
     /// Where the records go, for the mds program to read [default: bcs-trace].
-    #[arg(long, value_name = "DIR", help_heading = "Monitoring (MDS)")]
+    #[arg(long, value_name = "DIR", help_heading = "Monitoring (MDS)", hide_short_help = true)]
     pub trace_dir: Option<PathBuf>,
 }
 
 /// A program with the options that are for it alone.
 #[derive(Debug, Args)]
 pub struct Section {
-    /// How many ranks run the program; -np and --ntasks are the same [default: 1, or as many as --nodes and --ppn make].
+    /// How many ranks run the program; -np and --ntasks are the same.
+    ///
+    /// Without it there is one; of a single program as many as --nodes and --ppn make, or as many as the hosts that --host or --hostfile
+    /// names take (one each, or the number that stands with it; or --ppn).
     #[arg(
         short = 'n',
         aliases = ["np", "n", "ntasks"],
@@ -201,9 +207,11 @@ pub struct Section {
     #[arg(long = "env", value_name = "NAME=VALUE", value_parser = value::variable, help_heading = "Program")]
     pub env: Vec<(OsString, OsString)>,
     /// Set a variable for the program; without a value, pass on the one that is set here (all are).
-    #[arg(short = 'x', value_name = "NAME[=VALUE]", value_parser = value::exported, help_heading = "Program")]
+    #[arg(short = 'x', value_name = "NAME[=VALUE]", value_parser = value::exported, help_heading = "Program", hide_short_help = true)]
     pub export: Vec<Option<(OsString, OsString)>>,
-    /// Run the program in this directory. A relative path of the program starts there.
+    /// Run the program in this directory.
+    ///
+    /// A relative path of the program starts there.
     #[arg(long = "wdir", aliases = ["wd", "chdir", "cd"], visible_alias = "chdir", value_name = "DIR", help_heading = "Program")]
     pub wdir: Option<PathBuf>,
     /// On which nodes.
@@ -220,16 +228,19 @@ pub struct Section {
 /// Where the ranks of the job run. All programs of a job have the same nodes, so these are given once.
 #[derive(Debug, Args)]
 pub struct NodeOptions {
-    /// The nodes to run on, in this order (a,b,c[00-07]), perhaps each with the number of ranks that it
-    /// takes before the next one gets some (a:4,b:2), which is 1 otherwise. Naming one again adds to it.
+    /// The nodes to run on, in this order (a,b:2,c[00-07]).
+    ///
+    /// Each perhaps with the number of ranks that it takes before the next one gets some (a:4,b:2), which is 1 otherwise. Naming one again adds to it.
     #[arg(short = 'H', long = "host", aliases = ["hosts", "nodelist"], value_name = "HOSTS", value_parser = value::hosts, help_heading = "Nodes")]
     pub host: Vec<HostList>,
-    /// A file with the nodes to run on, one a line, perhaps with a number of ranks (a slots=4, or a:4),
-    /// which is that of its cores otherwise.
+    /// A file with the nodes to run on, one a line.
+    ///
+    /// Each perhaps with a number of ranks (a slots=4, or a:4), which is that of its cores otherwise.
     #[arg(short = 'f', long = "hostfile", aliases = ["machinefile", "default-hostfile"], value_name = "FILE", help_heading = "Nodes")]
     pub hostfile: Vec<PathBuf>,
-    /// This many ranks on a node before the next one gets some, and never more; -ppn, --npernode and
-    /// --ntasks-per-node are the same.
+    /// At most this many ranks on a node.
+    ///
+    /// So many before the next one gets some, and never more; -ppn, --npernode and --ntasks-per-node are the same.
     #[arg(long = "ppn", aliases = ["perhost", "npernode", "ntasks-per-node"], value_name = "RANKS", value_parser = value::count, help_heading = "Nodes")]
     pub ppn: Option<u32>,
     /// On exactly so many nodes, evenly.
@@ -237,7 +248,7 @@ pub struct NodeOptions {
     pub nodes: Option<u32>,
     /// How ranks are dealt to nodes: the slots of one after the other, or one to each node in turn;
     /// ppr:N:node is --ppn N.
-    #[arg(long = "map-by", value_name = "slot|node", value_parser = value::map_by, help_heading = "Nodes")]
+    #[arg(long = "map-by", value_name = "slot|node", value_parser = value::map_by, help_heading = "Nodes", hide_short_help = true)]
     pub map_by: Option<MapBy>,
 }
 
@@ -245,22 +256,22 @@ pub struct NodeOptions {
 #[derive(Debug, Args)]
 pub struct Ignored {
     /// Accepted: more ranks than cores need no option.
-    #[arg(long, alias = "map-by-oversubscribe", help_heading = "Accepted and ignored")]
+    #[arg(long, alias = "map-by-oversubscribe", help_heading = "Accepted and ignored", hide_short_help = true)]
     oversubscribe: bool,
     /// Accepted: root may run jobs.
-    #[arg(long, help_heading = "Accepted and ignored")]
+    #[arg(long, help_heading = "Accepted and ignored", hide_short_help = true)]
     allow_run_as_root: bool,
     /// Accepted: ranks are numbered in the order in which they are dealt to nodes.
-    #[arg(long, value_name = "POLICY", help_heading = "Accepted and ignored")]
+    #[arg(long, value_name = "POLICY", help_heading = "Accepted and ignored", hide_short_help = true)]
     rank_by: Vec<String>,
     /// Accepted: parameters of Open MPI.
-    #[arg(long, aliases = ["gmca", "prtemca", "pmixmca"], num_args = 2, value_names = ["NAME", "VALUE"], help_heading = "Accepted and ignored")]
+    #[arg(long, aliases = ["gmca", "prtemca", "pmixmca"], num_args = 2, value_names = ["NAME", "VALUE"], help_heading = "Accepted and ignored", hide_short_help = true)]
     mca: Vec<String>,
     /// Accepted: every variable is passed to the ranks.
-    #[arg(long, alias = "envall", help_heading = "Accepted and ignored")]
+    #[arg(long, alias = "envall", help_heading = "Accepted and ignored", hide_short_help = true)]
     genvall: bool,
     /// Accepted: every variable is passed to the ranks, and so are these.
-    #[arg(long, alias = "envlist", value_name = "NAMES", help_heading = "Accepted and ignored")]
+    #[arg(long, alias = "envlist", value_name = "NAMES", help_heading = "Accepted and ignored", hide_short_help = true)]
     genvlist: Vec<String>,
 }
 

@@ -13,6 +13,7 @@ use node_manager::binding::Binding;
 use node_manager::job::MAX_RANKS_PER_NODE;
 use node_manager::launch::Surroundings;
 use node_manager::{Application, Job, NicSettings, Recording, StdinTo};
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
@@ -285,7 +286,18 @@ impl Nodes {
 
     /// How many ranks a program has of which the user does not say it.
     fn ranks(&self) -> u32 {
-        self.nodes.map_or(1, |nodes| nodes.saturating_mul(self.ranks_per_node.unwrap_or(1)))
+        if let Some(nodes) = self.nodes {
+            return nodes.saturating_mul(self.ranks_per_node.unwrap_or(1));
+        }
+        let hosts: BTreeSet<&str> = self.hosts.iter().map(|host| host.host.as_str()).collect();
+        match self.ranks_per_node {
+            _ if hosts.is_empty() => 1,
+            Some(per_node) => per_node.saturating_mul(hosts.len() as u32),
+            None => {
+                let slots = self.hosts.iter().map(|host| host.slots.unwrap_or(1));
+                slots.fold(0, u32::saturating_add)
+            }
+        }
     }
 
     fn wish(self) -> Wish {
@@ -564,6 +576,11 @@ mod tests {
             (1, 4, 8, 6)
         );
         assert_eq!(ranks("-N 4 a : b"), 2);
+        assert_eq!(
+            (ranks("--host localhost,localhost a"), ranks("-host c0,c1 a"), ranks("-H c[0-3]:2,c4 a")),
+            (2, 2, 9)
+        );
+        assert_eq!((ranks("-host c0,c1,c0 -ppn 2 a"), ranks("-host c0,c1 -n 1 a"), ranks("-host c0,c1 a : b")), (4, 1, 2));
     }
 
     #[test]

@@ -59,6 +59,16 @@ fn help_and_version_are_no_failure_and_go_to_the_output() {
 }
 
 #[test]
+fn short_help_fits_on_a_screen_and_points_to_the_long_one() {
+    let [short, long] = ["-h", "--help"].map(|help| output(&["run", help]).succeeds().stdout.clone());
+    assert!(short.lines().count() <= 30 && short.lines().all(|line| line.chars().count() <= 100), "{short}");
+    for word in ["-n ", "--host", "--ppn", "--timeout", "--help"] {
+        assert!(short.contains(word), "{word}: {short}");
+    }
+    assert!(!short.contains("--mca") && long.contains("--mca") && long.contains("Exit status"), "{long}");
+}
+
+#[test]
 fn unknown_verb_is_one_line() {
     output(&["frobnicate"]).fails_with(1, &["frobnicate", "storm --help"]);
     output(&[]).fails_with(1, &["storm run"]);
