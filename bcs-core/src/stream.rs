@@ -40,6 +40,9 @@ pub enum StreamError {
         /// Why.
         reason: String,
     },
+    /// The receiver does not take a message of this length.
+    #[error("{0}")]
+    Refused(String),
     /// The other end has not proved who it is.
     #[error("the other end has not proved who it is: {0}")]
     Stranger(String),
@@ -82,19 +85,60 @@ impl<R: AsyncRead + Unpin> Receiver<R> {
         T::Archived: for<'a> CheckBytes<HighValidator<'a, rancor::Error>>
             + Deserialize<T, HighDeserializer<rancor::Error>>,
     {
-        let mut chunk = [0; 16 << 10];
         loop {
             if let Some(message) = self.buffer.take()? {
                 return Ok(Some(message));
             }
-            match self.reader.read(&mut chunk).await {
-                Ok(0) if self.buffer.is_inside_message() => return Err(StreamError::Cut),
-                Ok(0) => return Ok(None),
-                Ok(length) => self.buffer.push(&chunk[..length]),
-                // TLS ends that were killed do not say goodbye.
-                Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Err(StreamError::Cut),
-                Err(error) => return Err(error.into()),
+            if !self.read().await? {
+                return Ok(None);
             }
+        }
+    }
+
+    /// The bytes of the next message, for [`wire::decode`]; none when the other end closed the stream in order. `admit` is asked with the
+    /// length of the message before more of it is kept than has come with its beginning. Cancel safe, except that `admit` is asked again then.
+    ///
+    /// # Errors
+    /// The socket failed, the stream ended inside a message, or `admit` says why the message is not taken. The stream is of no use then.
+    pub async fn receive_bytes<T: WireMessage>(
+        &mut self,
+        mut admit: impl FnMut(usize) -> Result<(), String>,
+    ) -> Result<Option<Vec<u8>>, StreamError> {
+        let mut is_admitted = false;
+        loop {
+            if let Some(length) = self.buffer.announced::<T>()?.filter(|_| !is_admitted) {
+                admit(length).map_err(StreamError::Refused)?;
+                is_admitted = true;
+            }
+            if let Some(message) = self.buffer.take_bytes::<T>()? {
+                return Ok(Some(message));
+            }
+            if !self.read().await? {
+                return Ok(None);
+            }
+        }
+    }
+
+    /// Reads to the end of the stream, and keeps nothing of it.
+    pub async fn skip(&mut self) {
+        self.buffer = FrameBuffer::default();
+        let mut chunk = [0; 16 << 10];
+        while matches!(self.reader.read(&mut chunk).await, Ok(length) if length > 0) {}
+    }
+
+    /// Reads more. False when the other end closed the stream in order.
+    async fn read(&mut self) -> Result<bool, StreamError> {
+        let mut chunk = [0; 16 << 10];
+        match self.reader.read(&mut chunk).await {
+            Ok(0) if self.buffer.is_inside_message() => Err(StreamError::Cut),
+            Ok(0) => Ok(false),
+            Ok(length) => {
+                self.buffer.push(&chunk[..length]);
+                Ok(true)
+            }
+            // TLS ends that were killed do not say goodbye.
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Err(StreamError::Cut),
+            Err(error) => Err(error.into()),
         }
     }
 }

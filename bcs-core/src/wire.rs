@@ -163,6 +163,33 @@ impl FrameBuffer {
         Ok(Some(message))
     }
 
+    /// How long the next message is, without its header, as soon as that has arrived.
+    ///
+    /// # Errors
+    /// It is too long.
+    pub fn announced<T: WireMessage>(&self) -> Result<Option<usize>, WireError> {
+        let Some(header) = self.bytes[self.taken..].first_chunk::<HEADER_BYTES>() else { return Ok(None) };
+        let length = u32::from_le_bytes(*header) as usize;
+        check_length::<T>(length)?;
+        Ok(Some(length))
+    }
+
+    /// Takes the bytes of the next message as they are, if all of it has arrived, for [`decode`].
+    ///
+    /// # Errors
+    /// It is too long.
+    pub fn take_bytes<T: WireMessage>(&mut self) -> Result<Option<Vec<u8>>, WireError> {
+        let Some(length) = self.announced::<T>()? else { return Ok(None) };
+        let message = self.bytes[self.taken + HEADER_BYTES..].get(..length).map(<[u8]>::to_vec);
+        let Some(message) = message else { return Ok(None) };
+        self.taken += HEADER_BYTES + length;
+        if !self.is_inside_message() {
+            // What was long is not kept for what may be short.
+            *self = Self::default();
+        }
+        Ok(Some(message))
+    }
+
     /// Whether a message has arrived in part.
     pub fn is_inside_message(&self) -> bool {
         self.bytes.len() > self.taken

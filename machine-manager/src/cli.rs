@@ -256,7 +256,12 @@ pub struct NodeOptions {
 #[derive(Debug, Args)]
 pub struct Ignored {
     /// Accepted: more ranks than cores need no option.
-    #[arg(long, alias = "map-by-oversubscribe", help_heading = "Accepted and ignored", hide_short_help = true)]
+    #[arg(
+        long,
+        alias = "map-by-oversubscribe",
+        help_heading = "Accepted and ignored",
+        hide_short_help = true
+    )]
     oversubscribe: bool,
     /// Accepted: root may run jobs.
     #[arg(long, help_heading = "Accepted and ignored", hide_short_help = true)]
@@ -271,7 +276,13 @@ pub struct Ignored {
     #[arg(long, alias = "envall", help_heading = "Accepted and ignored", hide_short_help = true)]
     genvall: bool,
     /// Accepted: every variable is passed to the ranks, and so are these.
-    #[arg(long, alias = "envlist", value_name = "NAMES", help_heading = "Accepted and ignored", hide_short_help = true)]
+    #[arg(
+        long,
+        alias = "envlist",
+        value_name = "NAMES",
+        help_heading = "Accepted and ignored",
+        hide_short_help = true
+    )]
     genvlist: Vec<String>,
 }
 

@@ -8,6 +8,7 @@
 use crate::protocol::{Mapping, Wish};
 use bcs_core::Placement;
 use node_manager::job::MAX_RANKS_PER_NODE;
+use std::collections::HashMap;
 
 /// How many names an error lists.
 const NAMES_SHOWN: usize = 16;
@@ -215,14 +216,20 @@ fn candidates(wish: &Wish, nodes: &[Slots<'_>]) -> Result<Vec<Candidate>, Mappin
     }
     // By host, in the order of naming: its index, and its slots as far as they are written.
     let mut named: Vec<(usize, Option<u32>)> = Vec::new();
+    let mut places: HashMap<usize, usize> = HashMap::new();
+    let directory = Directory::of(nodes);
     for wanted in &wish.hosts {
-        let index = find(&wanted.host, nodes).ok_or_else(|| MappingError::UnknownHost {
+        let index = directory.find(&wanted.host).ok_or_else(|| MappingError::UnknownHost {
             host: wanted.host.clone(),
             known: names(nodes.iter().map(|node| node.host)),
         })?;
-        match named.iter_mut().find(|(present, _)| *present == index) {
-            None => named.push((index, wanted.slots)),
-            Some((_, slots)) => {
+        match places.get(&index) {
+            None => {
+                places.insert(index, named.len());
+                named.push((index, wanted.slots));
+            }
+            Some(place) => {
+                let slots = &mut named[*place].1;
                 *slots = Some(slots.unwrap_or(1).saturating_add(wanted.slots.unwrap_or(1)));
             }
         }
@@ -233,26 +240,49 @@ fn candidates(wish: &Wish, nodes: &[Slots<'_>]) -> Result<Vec<Candidate>, Mappin
         .collect())
 }
 
-/// The node of this name: the same name, or one that is the same up to its first dot, if there is only one.
-fn find(name: &str, nodes: &[Slots<'_>]) -> Option<usize> {
-    if let Some(exact) = nodes.iter().position(|node| node.host == name) {
-        return Some(exact);
+/// The nodes on offer by their names: users may name hosts by the hundred thousand.
+struct Directory<'a> {
+    exact: HashMap<&'a str, usize>,
+    /// By the name up to its first dot: the first two of them, with whether there is a dot.
+    alike: HashMap<&'a str, Vec<(usize, bool)>>,
+}
+
+impl<'a> Directory<'a> {
+    fn of(nodes: &[Slots<'a>]) -> Self {
+        let mut directory = Self { exact: HashMap::new(), alike: HashMap::new() };
+        for (index, node) in nodes.iter().enumerate() {
+            directory.exact.entry(node.host).or_insert(index);
+            let alike = directory.alike.entry(short(node.host)).or_default();
+            let is_long = node.host.contains('.');
+            // Of each kind, two are as good as many.
+            if alike.iter().filter(|(_, other)| *other == is_long).count() < 2 {
+                alike.push((index, is_long));
+            }
+        }
+        directory
     }
-    // Addresses have dots too, and nothing in common up to the first one.
-    if name.parse::<std::net::IpAddr>().is_ok() {
-        return None;
+
+    /// The node of this name: the same name, or one that is the same up to its first dot, if there is only one.
+    fn find(&self, name: &str) -> Option<usize> {
+        if let Some(exact) = self.exact.get(name) {
+            return Some(*exact);
+        }
+        // Addresses have dots too, and nothing in common up to the first one.
+        if name.parse::<std::net::IpAddr>().is_ok() {
+            return None;
+        }
+        // Two long names that differ are two hosts.
+        let mut alike =
+            self.alike.get(short(name))?.iter().filter(|(_, is_long)| !(*is_long && name.contains('.')));
+        match (alike.next(), alike.next()) {
+            (Some((index, _)), None) => Some(*index),
+            _ => None,
+        }
     }
-    let short = |name: &str| name.split('.').next().unwrap_or_default().to_owned();
-    let wanted = short(name);
-    // Two long names that differ are two hosts.
-    let mut alike = nodes
-        .iter()
-        .enumerate()
-        .filter(|(_, node)| short(node.host) == wanted && !(node.host.contains('.') && name.contains('.')));
-    match (alike.next(), alike.next()) {
-        (Some((index, _)), None) => Some(index),
-        _ => None,
-    }
+}
+
+fn short(name: &str) -> &str {
+    name.split('.').next().unwrap_or_default()
 }
 
 fn names<'a>(hosts: impl ExactSizeIterator<Item = &'a str>) -> String {
@@ -274,18 +304,20 @@ fn by_slot(candidates: &[Candidate], ranks: u32) -> Vec<usize> {
 /// For each rank its candidate: one to each in turn that has a free slot, and when all are full, again.
 fn by_node(candidates: &[Candidate], ranks: u32) -> Vec<usize> {
     let mut order = Vec::with_capacity(ranks as usize);
-    let mut used = vec![0; candidates.len()];
+    // Whoever is looked at gets a rank, or is not looked at again until all are full: the work is that of the ranks.
+    let mut open: Vec<(usize, u32)> = Vec::new();
     while order.len() < ranks as usize {
-        let before = order.len();
-        for (place, candidate) in candidates.iter().enumerate() {
-            if used[place] < candidate.slots && order.len() < ranks as usize {
-                used[place] += 1;
-                order.push(place);
+        if open.is_empty() {
+            open = candidates.iter().map(|candidate| candidate.slots).enumerate().collect();
+        }
+        open.retain_mut(|(place, slots)| {
+            let is_given = *slots > 0 && order.len() < ranks as usize;
+            if is_given {
+                *slots -= 1;
+                order.push(*place);
             }
-        }
-        if order.len() == before {
-            used.fill(0);
-        }
+            is_given
+        });
     }
     order
 }
@@ -393,14 +425,27 @@ mod tests {
     }
 
     #[test]
+    fn the_work_is_that_of_the_ranks_and_names_however_uneven_they_are() {
+        let hosts: Vec<String> = (0..1000).map(|node| format!("c{node:04}")).collect();
+        let slots = |node: usize| if node == 0 { u32::MAX } else { 1 };
+        let nodes: Vec<Slots<'_>> =
+            hosts.iter().enumerate().map(|(node, host)| Slots { host, slots: slots(node) }).collect();
+        let host = |at: usize| HostSlots { host: hosts[at % 1000].clone(), slots: Some(slots(at % 1000)) };
+        let wish =
+            Wish { hosts: (0..100_000).map(host).collect(), mapping: Mapping::Node, ..Wish::default() };
+        let error = place(&wish, 1 << 20, &nodes).unwrap_err();
+        assert!(matches!(error, MappingError::CrowdedNode { .. }), "{error}");
+    }
+
+    #[test]
     fn a_host_is_found_by_its_short_and_its_long_name_if_only_one_is_meant() {
         let nodes = ["a.x", "a.y", "b", "c.x"].map(|host| Slots { host, slots: 1 });
         for (name, found) in
             [("a.x", Some(0)), ("a", None), ("b", Some(2)), ("b.z", Some(2)), ("c", Some(3)), ("c.y", None)]
         {
-            assert_eq!(find(name, &nodes), found, "{name}");
+            assert_eq!(Directory::of(&nodes).find(name), found, "{name}");
         }
-        assert_eq!(find("10.0.0.1", &[Slots { host: "10.0.0.2", slots: 1 }]), None);
+        assert_eq!(Directory::of(&[Slots { host: "10.0.0.2", slots: 1 }]).find("10.0.0.1"), None);
     }
 
     proptest! {

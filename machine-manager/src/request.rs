@@ -2,7 +2,7 @@
 
 use crate::cli::{self, LaterSection, NodeOptions, Run, Section};
 use crate::hostfile;
-use crate::protocol::{HostSlots, Mapping, Submission, Wish};
+use crate::protocol::{Description, HostSlots, Mapping, Submission, Wish};
 use crate::spelling;
 use crate::value::{CrossMemory, MOST_RANKS};
 use bcs_core::{Config, JobId, Placement, SliceLength, TypeCheck};
@@ -153,7 +153,7 @@ impl Requested {
     pub fn on_cluster(self, config: &Config, surroundings: Surroundings) -> Submission {
         let mut job = self.job;
         job.nic.slice = self.slice.unwrap_or(config.slices.length);
-        Submission { job, wish: self.wish, surroundings }
+        Submission { job: Description::of(job), wish: self.wish, surroundings }
     }
 
     /// The job, if it can run on this machine alone, which is so because of `alone`.
@@ -580,7 +580,10 @@ mod tests {
             (ranks("--host localhost,localhost a"), ranks("-host c0,c1 a"), ranks("-H c[0-3]:2,c4 a")),
             (2, 2, 9)
         );
-        assert_eq!((ranks("-host c0,c1,c0 -ppn 2 a"), ranks("-host c0,c1 -n 1 a"), ranks("-host c0,c1 a : b")), (4, 1, 2));
+        assert_eq!(
+            (ranks("-host c0,c1,c0 -ppn 2 a"), ranks("-host c0,c1 -n 1 a"), ranks("-host c0,c1 a : b")),
+            (4, 1, 2)
+        );
     }
 
     #[test]

@@ -155,7 +155,7 @@ fn the_manager_is_told_the_job_the_wish_and_what_is_around_the_user() {
         cluster.storm("run -n 3 --ppn 2 --host c1,c0:4 --map-by node --stdin 2 -x A=b ./prog one");
     run(command.current_dir(&here).env("STORM_TEST_SEEN", "yes")).succeeds();
     let Submission { job, wish, surroundings } = manager.join().unwrap();
-    assert_eq!((job.ranks(), job.applications[0].program.to_str()), (3, Some("./prog")));
+    assert_eq!((job.applications[0].ranks, job.applications[0].program.to_str()), (3, Some("./prog")));
     assert_eq!((job.applications[0].arguments.len(), job.stdin), (1, node_manager::StdinTo::Rank(Rank(2))));
     assert_eq!((wish.ranks_per_node, wish.nodes, wish.mapping), (Some(2), None, Mapping::Node));
     assert_eq!(

@@ -58,6 +58,8 @@ pub struct Config {
     pub network: NetworkConfig,
     /// How dead nodes are found.
     pub heartbeat: HeartbeatConfig,
+    /// What users may ask of the machine manager.
+    pub users: UserConfig,
     /// Where things are kept.
     pub paths: PathConfig,
 }
@@ -131,6 +133,29 @@ pub struct HeartbeatConfig {
 impl Default for HeartbeatConfig {
     fn default() -> Self {
         Self { period: TimeSpan(Duration::from_millis(100)), missed: 3 }
+    }
+}
+
+/// `[users]`: what users may ask of the machine manager, each of them alone.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct UserConfig {
+    /// The names of those who get nothing, whatever they prove.
+    pub refused: Vec<String>,
+    /// Connections at once, and so jobs, from 1.
+    pub connections: u32,
+    /// The longest request in bytes, from 65,536 to 33,554,432: environment and arguments of a job.
+    pub request_bytes: u32,
+    /// The bytes that are held in all, from those of a request: of jobs, of what is being sent, and of what is not read.
+    pub held_bytes: u64,
+}
+
+/// Bounds of [`UserConfig::request_bytes`].
+const REQUEST_BYTES: std::ops::RangeInclusive<u32> = 64 << 10..=32 << 20;
+
+impl Default for UserConfig {
+    fn default() -> Self {
+        Self { refused: Vec::new(), connections: 256, request_bytes: 4 << 20, held_bytes: 256 << 20 }
     }
 }
 
@@ -239,7 +264,8 @@ impl Config {
         for group in &self.groups {
             for host in host_list::expand(&group.hosts)? {
                 let node = NodeId(nodes.len() as u32);
-                if known.insert(host.clone(), node).is_some() {
+                // Names in certificates have no case, so two hosts are not apart by it.
+                if known.insert(host.to_ascii_lowercase(), node).is_some() {
                     return Err(ConfigError::DuplicateHost { host });
                 }
                 nodes.push(NodeConfig { node, host, cores: group.cores, interface: group.interface.clone() });
@@ -284,6 +310,18 @@ impl Config {
         }
         if self.heartbeat.missed == 0 {
             return refuse("heartbeat.missed", "0".into(), "give at least 1");
+        }
+        let users = &self.users;
+        if users.connections == 0 {
+            return refuse("users.connections", "0".into(), "give at least 1");
+        }
+        if !REQUEST_BYTES.contains(&users.request_bytes) {
+            let value = users.request_bytes.to_string();
+            return refuse("users.request_bytes", value, "give a number from 65536 to 33554432");
+        }
+        if users.held_bytes < u64::from(users.request_bytes) {
+            let value = users.held_bytes.to_string();
+            return refuse("users.held_bytes", value, "give at least as many as users.request_bytes");
         }
         let paths = &self.paths;
         for (key, path) in [("paths.run", &paths.run), ("paths.keys", &paths.keys)] {
@@ -355,6 +393,10 @@ mod tests {
             ("[network]\nfanout = 0", "network.fanout = 0", "1 to 64"),
             ("[[nodes]]\nhosts = \"a\"\ncores = 0", "nodes.cores = 0", "at least 1 core"),
             ("[[nodes]]\nhosts = \"a,b,a\"", "nodes.hosts", "host 'a' is listed twice"),
+            ("[[nodes]]\nhosts = \"C0,c1,c0\"", "nodes.hosts", "host 'c0' is listed twice"),
+            ("[users]\nconnections = 0", "users.connections = 0", "at least 1"),
+            ("[users]\nrequest_bytes = 100", "users.request_bytes = 100", "65536"),
+            ("[users]\nheld_bytes = 100", "users.held_bytes = 100", "at least as many"),
             ("[[nodes]]\nhosts = \"a[\"", "nodes.hosts", "brackets of 'a['"),
             ("[[nodes]]\ncores = 2", "hosts", "missing field"),
             ("[heartbeat]\nperiod = \"0s\"", "heartbeat.period", "at least 1ms"),

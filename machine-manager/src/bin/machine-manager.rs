@@ -1,6 +1,6 @@
 //! `machine-manager`: the Machine Manager of a cluster, as a daemon.
 
-use bcs_core::config::{Config, DEFAULT_FILE, VARIABLE};
+use bcs_core::config::{DEFAULT_FILE, VARIABLE};
 use clap::Parser;
 use machine_manager::daemon;
 use std::error::Error;
@@ -42,10 +42,5 @@ fn run(arguments: Arguments) -> Result<(), Box<dyn Error>> {
     };
     // Where the journal or a file reads, colours are noise.
     tracing_subscriber::fmt().with_max_level(level).with_writer(io::stderr).with_ansi(false).init();
-    let config = Config::read(&arguments.config)?;
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let served = runtime.block_on(daemon::run(&config));
-    // Connections that still wait for somebody are not waited for.
-    runtime.shutdown_background();
-    Ok(served?)
+    Ok(daemon::run(&arguments.config)?)
 }

@@ -5,7 +5,7 @@ use bcs_core::config::{Config, MANAGER_SOCKET};
 use bcs_core::credentials::{Credential, CredentialError, MANAGER, USER_PREFIX};
 use bcs_core::stream::{Receiver, SecureEnds, StreamError};
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpStream, UnixStream};
@@ -18,6 +18,9 @@ const USER_CREDENTIAL: &str = ".config/bcs-mpi/user.pem";
 
 /// How long the manager's host may take to answer.
 const PATIENCE: Duration = Duration::from_secs(10);
+
+/// How long until the manager's socket is tried again when too many others wait there.
+const KNOCK_AGAIN: Duration = Duration::from_millis(5);
 
 /// Why there is no connection.
 #[derive(Debug, thiserror::Error)]
@@ -119,7 +122,7 @@ pub async fn connect(config: &Config) -> Result<Connection, ConnectError> {
 
 async fn connect_with(config: &Config, file: PathBuf) -> Result<Connection, ConnectError> {
     let path = config.paths.run.join(MANAGER_SOCKET);
-    let refusal = match UnixStream::connect(&path).await {
+    let refusal = match knock(&path).await {
         Ok(stream) => {
             let (reader, writer) = stream.into_split();
             let at = format!("at {}", path.display());
@@ -155,6 +158,21 @@ async fn connect_with(config: &Config, file: PathBuf) -> Result<Connection, Conn
     let (reader, writer) = tokio::io::split(stream);
     let at = format!("at {address}");
     Ok(Connection { writer: Box::new(writer), replies: Receiver::new(Box::new(reader)), at })
+}
+
+/// Connects to the manager's socket. More may wait there than the system keeps; the manager takes them in a moment.
+async fn knock(path: &Path) -> io::Result<UnixStream> {
+    let knocking = async {
+        loop {
+            match UnixStream::connect(path).await {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    tokio::time::sleep(KNOCK_AGAIN).await
+                }
+                connected => return connected,
+            }
+        }
+    };
+    tokio::time::timeout(PATIENCE, knocking).await.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
 }
 
 fn credential_file() -> PathBuf {

@@ -142,9 +142,9 @@ impl Control {
         self.views.handle_bound(host, view, address);
     }
 
-    /// Whether something of the node was heard within the time that it may be silent.
-    pub fn is_alive(&self, host: HostId, now: Duration) -> bool {
-        self.views.heard_of(host).is_some_and(|heard| now < heard + self.heartbeat.limit())
+    /// When something of a node was heard last on the open view.
+    pub fn heard_of(&self, host: HostId) -> Option<Duration> {
+        self.views.heard_of(host)
     }
 
     /// Starts a job as soon as it is prepared on all its nodes.

@@ -7,21 +7,25 @@
 use super::HostId;
 use super::account;
 use super::jobs::{ClientId, Owner};
+use super::ledger::{Held, Ledger, Share};
+use super::limits::{DECODED_AT_ONCE_BYTES, NODE_BYTES};
 use super::nodes::LinkId;
 use super::outbox::{Outbox, outbox};
 use crate::protocol::{Reply, Request};
-use bcs_core::config::MANAGER_SOCKET;
+use bcs_core::config::{MANAGER_SOCKET, UserConfig};
 use bcs_core::credentials::USER_PREFIX;
 use bcs_core::stream::{Receiver, SecureEnds, StreamError};
+use bcs_core::wire;
 use node_manager::protocol::{FromNode, OUTPUT_CREDIT, ToNode};
-use std::collections::HashMap;
+use node_manager::verdict::STATUS_USAGE;
+use std::collections::{HashMap, HashSet};
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io;
 use std::net::IpAddr;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
@@ -32,14 +36,10 @@ use tokio::time::timeout;
 const HANDSHAKE_LIMIT: Duration = Duration::from_secs(10);
 /// Unfinished handshakes at once.
 const HANDSHAKES: usize = 256;
-/// Connections of one user at once.
-const CONNECTIONS_OF_USER: usize = 256;
 /// How long the other end may take to close when it was told all that there is.
 const LINGER: Duration = Duration::from_secs(2);
 /// How long nothing is accepted when the process has no more descriptors.
 const BREATHER: Duration = Duration::from_millis(100);
-/// What may wait to be sent to a node manager: launches of some large jobs.
-const NODE_BYTES: usize = 256 << 20;
 /// What may wait to be sent to a `storm`, beside the output of its job: a report of the longest kind, and small messages.
 const CLIENT_BYTES: usize = 40 << 20;
 /// What may wait of the output of the largest jobs: no `storm` is so slow for nothing.
@@ -73,6 +73,8 @@ pub enum Arrival {
         owner: Owner,
         /// What it asks for.
         request: Request,
+        /// The bytes of that, held for the user.
+        held: Held,
         /// What is to be sent to it.
         outbox: Outbox,
     },
@@ -90,6 +92,11 @@ pub enum DoorError {
     /// Another machine manager runs.
     #[error("another machine manager runs here: it holds {}; end it first", .0.display())]
     Taken(PathBuf),
+    /// Others could put something into the directory of the socket.
+    #[error(
+        "the directory {} (paths.run) has to be of the user of the machine manager, writable by nobody else, and no symbolic link", .0.display()
+    )]
+    Shared(PathBuf),
     /// A file or directory of the Unix socket.
     #[error("cannot {what} {}: {error}", path.display())]
     File {
@@ -110,6 +117,9 @@ pub enum DoorError {
         /// Why.
         error: io::Error,
     },
+    /// The thread.
+    #[error("cannot start the thread of the doors: {0}")]
+    Thread(io::Error),
     /// The port.
     #[error(
         "cannot listen on {address}: {error}; is cluster.manager a name of this host, and cluster.port free?"
@@ -137,12 +147,20 @@ impl LocalDoor {
     /// Another manager lives, or the kernel refuses something.
     pub fn reserve(run: &Path) -> Result<Self, DoorError> {
         fs::create_dir_all(run).map_err(failed("make the directory", run))?;
+        let directory = fs::symlink_metadata(run).map_err(failed("look at the directory", run))?;
+        let is_own = directory.is_dir() && directory.uid() == rustix::process::geteuid().as_raw();
+        if !is_own || directory.mode() & 0o022 != 0 {
+            return Err(DoorError::Shared(run.to_owned()));
+        }
         let lock_path = run.join("manager.lock");
+        // Whoever may read it could lock it.
         let lock = OpenOptions::new()
             .create(true)
             .truncate(false)
             .write(true)
+            .mode(0o600)
             .open(&lock_path)
+            .and_then(|lock| lock.set_permissions(Permissions::from_mode(0o600)).map(|()| lock))
             .map_err(failed("open the lock file", &lock_path))?;
         match rustix::fs::flock(&lock, rustix::fs::FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => Ok(Self { path: run.join(MANAGER_SOCKET), _lock: lock }),
@@ -187,7 +205,7 @@ impl Drop for LocalDoor {
 ///
 /// # Errors
 /// The name has none, or one of them cannot be listened on.
-pub async fn open_ports(host: &str, port: u16) -> Result<Vec<TcpListener>, DoorError> {
+async fn open_ports(host: &str, port: u16) -> Result<Vec<TcpListener>, DoorError> {
     let no_name = |error| DoorError::Name { host: host.to_owned(), error };
     let addresses: Vec<_> = tokio::net::lookup_host((host, port)).await.map_err(no_name)?.collect();
     let mut listeners = Vec::new();
@@ -206,6 +224,36 @@ pub async fn open_ports(host: &str, port: u16) -> Result<Vec<TcpListener>, DoorE
     }
 }
 
+/// Opens all doors, which are served by a thread of their own from then on: proving who somebody is, reading and writing hold up no decision.
+/// Answers with where it listens.
+///
+/// # Errors
+/// A door cannot be opened, or the kernel gives no thread.
+pub fn open(
+    reception: &Arc<Reception>,
+    door: &LocalDoor,
+    host: &str,
+    port: u16,
+) -> Result<Vec<String>, DoorError> {
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(DoorError::Thread)?;
+    let (ports, local) = runtime.block_on(async {
+        let ports = open_ports(host, port).await?;
+        // Who sees the socket finds the manager ready.
+        Ok::<_, DoorError>((ports, door.open()?))
+    })?;
+    let addresses = ports.iter().filter_map(|port| Some(port.local_addr().ok()?.to_string())).collect();
+    let reception = reception.clone();
+    let serve = move || {
+        for port in ports {
+            runtime.spawn(reception.clone().serve_port(port));
+        }
+        runtime.block_on(reception.serve_local(local));
+    };
+    std::thread::Builder::new().name("doors".into()).spawn(serve).map_err(DoorError::Thread)?;
+    Ok(addresses)
+}
+
 /// Lets others in: what all connections share.
 #[derive(Debug)]
 pub struct Reception {
@@ -214,26 +262,9 @@ pub struct Reception {
     ends: SecureEnds,
     last: AtomicU64,
     handshakes: Arc<Semaphore>,
-    users: Arc<Mutex<HashMap<u32, usize>>>,
-}
-
-/// A connection of a user, counted while this lives.
-#[derive(Debug)]
-struct Counted {
-    users: Arc<Mutex<HashMap<u32, usize>>>,
-    uid: u32,
-}
-
-impl Drop for Counted {
-    fn drop(&mut self) {
-        let mut users = self.users.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(count) = users.get_mut(&self.uid) {
-            *count -= 1;
-            if *count == 0 {
-                users.remove(&self.uid);
-            }
-        }
-    }
+    ledger: Arc<Ledger>,
+    /// The names of users who get nothing.
+    refused: RwLock<HashSet<String>>,
 }
 
 impl Reception {
@@ -241,16 +272,28 @@ impl Reception {
     pub fn new(
         ends: SecureEnds,
         hosts: HashMap<String, HostId>,
+        users: UserConfig,
         arrivals: mpsc::Sender<Arrival>,
     ) -> Arc<Self> {
+        let refused = RwLock::new(users.refused.iter().cloned().collect());
         Arc::new(Self {
             arrivals,
             hosts,
             ends,
             last: AtomicU64::new(0),
             handshakes: Arc::new(Semaphore::new(HANDSHAKES)),
-            users: Arc::default(),
+            ledger: Ledger::new(users),
+            refused,
         })
+    }
+
+    /// From now on these users get nothing, and no others.
+    pub fn refuse_users(&self, names: Vec<String>) {
+        *self.refused.write().unwrap_or_else(PoisonError::into_inner) = names.into_iter().collect();
+    }
+
+    fn is_refused(&self, user: &str) -> bool {
+        self.refused.read().unwrap_or_else(PoisonError::into_inner).contains(user)
     }
 
     /// Lets in who comes through the Unix socket.
@@ -287,30 +330,32 @@ impl Reception {
         }
     }
 
-    fn number(&self) -> u64 {
-        self.last.fetch_add(1, Ordering::Relaxed) + 1
+    fn connections(&self) -> u32 {
+        self.ledger.limits().connections
     }
 
-    fn count(&self, uid: u32) -> Option<Counted> {
-        let mut users = self.users.lock().unwrap_or_else(PoisonError::into_inner);
-        let count = users.entry(uid).or_insert(0);
-        if *count >= CONNECTIONS_OF_USER {
-            return None;
-        }
-        *count += 1;
-        Some(Counted { users: self.users.clone(), uid })
+    fn number(&self) -> u64 {
+        self.last.fetch_add(1, Ordering::Relaxed) + 1
     }
 
     async fn admit_local(self: Arc<Self>, stream: UnixStream) {
         let Ok(proved) = stream.peer_cred() else { return };
         let (uid, gid) = (proved.uid(), proved.gid());
-        let Some(counted) = self.count(uid) else {
-            return tracing::info!(uid, "refused a connection: {CONNECTIONS_OF_USER} of this user are open");
+        let Some(share) = self.ledger.connect(uid) else {
+            return tracing::debug!(
+                uid,
+                "refused a connection: {} of this user are open",
+                self.connections()
+            );
         };
         let Ok(owner) = tokio::task::spawn_blocking(move || account::by_number(uid, gid)).await else {
             return;
         };
-        self.serve_client(stream, owner, counted).await;
+        if self.is_refused(&owner.name) {
+            let _ = refuse(stream, &refusal(&owner.name)).await;
+            return;
+        }
+        self.serve_client(stream, owner, share).await;
     }
 
     /// Lets in somebody from the network: first the proof of who it is, then what it may be.
@@ -325,18 +370,22 @@ impl Reception {
         let known = self.hosts.get(&name.to_ascii_lowercase()).copied();
         match (known, name.strip_prefix(USER_PREFIX)) {
             (Some(host), _) => self.serve_node(stream, host, reached_at, permit).await,
+            (None, Some(user)) if self.is_refused(user) => {
+                tracing::warn!(user, "refused: its name is in users.refused");
+                refuse(stream, &refusal(user)).await
+            }
             (None, Some(user)) => {
                 let account = user.to_owned();
                 let found = tokio::task::spawn_blocking(move || account::by_name(&account)).await;
                 drop(permit);
                 match found {
                     Ok(Ok(owner)) => {
-                        let Some(counted) = self.count(owner.uid) else {
+                        let Some(share) = self.ledger.connect(owner.uid) else {
                             let reason =
-                                format!("{CONNECTIONS_OF_USER} connections of user '{user}' are open");
+                                format!("{} connections of user '{user}' are open", self.connections());
                             return Err(StreamError::Stranger(reason));
                         };
-                        self.serve_client(stream, owner, counted).await;
+                        self.serve_client(stream, owner, share).await;
                         Ok(())
                     }
                     Ok(Err(error)) => {
@@ -371,7 +420,7 @@ impl Reception {
         };
         drop(permit);
         let link = LinkId(self.number());
-        let (outbox, outgoing) = outbox(NODE_BYTES);
+        let (outbox, outgoing) = outbox(NODE_BYTES, None);
         let arrival = Arrival::Node { link, host, hello, reached_at, outbox };
         if self.arrivals.send(arrival).await.is_err() {
             return Ok(());
@@ -403,24 +452,33 @@ impl Reception {
         Ok(())
     }
 
-    async fn serve_client<S: AsyncRead + AsyncWrite>(&self, stream: S, owner: Owner, _counted: Counted) {
+    async fn serve_client<S: AsyncRead + AsyncWrite>(&self, stream: S, owner: Owner, share: Share) {
         let client = ClientId(self.number());
         let (reader, writer) = tokio::io::split(stream);
         let mut receiver = Receiver::new(reader);
         let user = owner.name.clone();
-        let request = match timeout(HANDSHAKE_LIMIT, receiver.receive::<Request>()).await {
+        let mut held = share.hold();
+        let request = match timeout(HANDSHAKE_LIMIT, request(&mut receiver, &share, &mut held)).await {
             Ok(Ok(Some(request))) => request,
             Ok(Ok(None)) => return,
+            Ok(Err(StreamError::Refused(reason))) => {
+                tracing::info!(user, "refused a request: {reason}");
+                let _ = refuse(writer, &Reply::Refused { reason, status: STATUS_USAGE }).await;
+                // What is still being sent is read and thrown away, or the other end might not look at the answer.
+                let _ = timeout(LINGER, receiver.skip()).await;
+                return;
+            }
             Ok(Err(error)) => return tracing::info!(user, "closed a connection: {error}"),
             Err(_) => return tracing::info!(user, "closed a connection on which nothing was asked"),
         };
-        let (outbox, outgoing) = outbox(CLIENT_BYTES + CLIENT_OUTPUT_BYTES);
-        if self.arrivals.send(Arrival::Client { client, owner, request, outbox }).await.is_err() {
+        let (outbox, outgoing) = outbox(CLIENT_BYTES + CLIENT_OUTPUT_BYTES, Some(share.hold()));
+        if self.arrivals.send(Arrival::Client { client, owner, request, held, outbox }).await.is_err() {
             return;
         }
         let reading = async {
             loop {
-                match receiver.receive::<Request>().await {
+                let mut held = share.hold();
+                match self::request(&mut receiver, &share, &mut held).await {
                     Ok(Some(request)) => {
                         if self.arrivals.send(Arrival::ClientSaid(client, request)).await.is_err() {
                             break;
@@ -446,6 +504,43 @@ impl Reception {
     }
 }
 
+/// The next request of a user, none at the end. Its bytes are held for the user before they are kept.
+async fn request<R: AsyncRead + Unpin>(
+    receiver: &mut Receiver<R>,
+    share: &Share,
+    held: &mut Held,
+) -> Result<Option<Request>, StreamError> {
+    let limit = share.limits().request_bytes as usize;
+    let admit = |bytes: usize| match bytes <= limit {
+        true => held.grow(bytes as u64).map_err(|error| error.to_string()),
+        false => Err(format!(
+            "a request of {bytes} bytes is too long: at most {limit} are allowed (request_bytes of [users]); give the job a smaller environment,              and fewer arguments and hosts"
+        )),
+    };
+    let Some(bytes) = receiver.receive_bytes::<Request>(admit).await? else { return Ok(None) };
+    if bytes.len() <= DECODED_AT_ONCE_BYTES {
+        return Ok(Some(wire::decode(&bytes)?));
+    }
+    // Others are served meanwhile, those of this user one after the other.
+    let Ok(turn) = share.decoding().acquire_owned().await else { return Ok(None) };
+    let decoding = tokio::task::spawn_blocking(move || {
+        let decoded = wire::decode(&bytes);
+        drop(turn);
+        decoded
+    });
+    match decoding.await {
+        Ok(decoded) => Ok(Some(decoded?)),
+        Err(_) => Err(StreamError::Refused("the request cannot be decoded".into())),
+    }
+}
+
+fn refusal(user: &str) -> Reply {
+    let reason = format!(
+        "user '{user}' is refused here (refused of [users] in the configuration of the machine manager); ask its administrator"
+    );
+    Reply::Refused { reason, status: STATUS_USAGE }
+}
+
 /// Says why somebody is refused, and closes.
 async fn refuse<T, S>(stream: S, message: &T) -> Result<(), StreamError>
 where
@@ -457,7 +552,7 @@ where
                 rkyv::rancor::Error,
             >,
         >,
-    S: AsyncRead + AsyncWrite + Unpin,
+    S: AsyncWrite + Unpin,
 {
     let mut stream = stream;
     let saying = async {
@@ -488,7 +583,9 @@ mod tests {
     fn reception() -> (Arc<Reception>, mpsc::Receiver<Arrival>) {
         let credential = bcs_core::credentials::mint("test", ["manager"]).unwrap().remove(0);
         let (sender, arrivals) = mpsc::channel(64);
-        (Reception::new(SecureEnds::new(&credential, "test/1").unwrap(), HashMap::new(), sender), arrivals)
+        let users = UserConfig { request_bytes: 32 << 20, held_bytes: u64::MAX, ..UserConfig::default() };
+        let ends = SecureEnds::new(&credential, "test/1").unwrap();
+        (Reception::new(ends, HashMap::new(), users, sender), arrivals)
     }
 
     fn runtime() -> tokio::runtime::Runtime {
@@ -533,9 +630,9 @@ mod tests {
             let stream = DamagedStream::of(&examples, random);
             let (far, near) = tokio::io::duplex(random.usize(64..4096));
             let owner = Owner { uid: UID, gid: UID, name: "alice".into() };
-            let counted = reception.count(UID).expect("no connection is left behind");
+            let share = reception.ledger.connect(UID).expect("no connection is left behind");
             runtime.block_on(async {
-                tokio::join!(reception.serve_client(near, owner, counted), send(&stream, far, random))
+                tokio::join!(reception.serve_client(near, owner, share), send(&stream, far, random))
             });
             let (mut said, mut is_over) = (Vec::new(), false);
             for arrival in all(&mut arrivals.borrow_mut()) {
@@ -550,7 +647,7 @@ mod tests {
                 }
             }
             check(&said, &stream.messages, is_over);
-            assert!(reception.users.lock().unwrap().is_empty());
+            assert!(reception.ledger.is_empty());
         });
     }
 

@@ -6,11 +6,12 @@
 //!  node managers ────────── TLS ──► listen ─┴─► server ─► jobs ────┴─► outbox ──► node managers
 //!                                                 │  ▲
 //!                                                 ▼  │ beats, deaths, starts of jobs
-//!                                     control network (QUIC): control, view
+//!                                     control network (QUIC): control_thread, control, view
 //! ```
 //!
-//! `jobs` and `view` decide and do nothing; `server`, `listen` and `control` do and decide nothing. All state is that of one task, so nothing
-//! is locked, and that task never waits for anybody: connections have tasks of their own with bounded queues, and what takes long is given away.
+//! `jobs` and `view` decide and do nothing; `server`, `listen` and `control` do and decide nothing. The state of nodes and jobs is that of one task, so
+//! it is not locked, and that task never waits for anybody: connections have tasks of their own, with bounded queues, on the thread of the doors, and
+//! what takes long is given away. The control network has a thread of its own, because the heartbeat may wait for nobody at all.
 //!
 //! | file | holds |
 //! |---|---|
@@ -19,14 +20,20 @@
 //! | `nodes` | the nodes, and who of them is connected |
 //! | [`view`] | sets of nodes with a control network, and who of them is alive |
 //! | `control` | this manager's end of that network |
+//! | `control_thread` | the thread that it is on |
+//! | `clock` | the time, the same on all threads |
 //! | [`jobs`] | the jobs |
 //! | [`limits`] | what users may ask of all this |
+//! | [`ledger`] | what is held for each user |
 //! | `account` | local accounts |
 //! | `server` | the task that all this meets in |
 
 mod account;
+mod clock;
 mod control;
+mod control_thread;
 pub mod jobs;
+pub mod ledger;
 pub mod limits;
 mod listen;
 mod nodes;

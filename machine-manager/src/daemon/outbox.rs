@@ -1,6 +1,7 @@
 //! What waits to be sent on a connection: bounded in bytes, written by the connection's own task, so that nobody who is slow holds up the
 //! manager.
 
+use super::ledger::{BeyondLimit, Held};
 use bcs_core::wire::{self, WireError, WireMessage};
 use rkyv::Serialize;
 use rkyv::api::high::HighSerializer;
@@ -8,8 +9,8 @@ use rkyv::rancor;
 use rkyv::ser::allocator::ArenaHandle;
 use rkyv::util::AlignedVec;
 use std::io;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use tokio::io::{AsyncWrite, AsyncWriteExt};
 use tokio::sync::{mpsc, oneshot};
 
@@ -19,6 +20,9 @@ pub enum OutboxError {
     /// The other end does not read.
     #[error("it does not read: {0} bytes wait for it")]
     Full(usize),
+    /// What waits for the user is too much.
+    #[error(transparent)]
+    BeyondLimit(#[from] BeyondLimit),
     /// The connection is closed.
     #[error("the connection is closed")]
     Closed,
@@ -31,24 +35,52 @@ pub enum OutboxError {
 #[derive(Debug)]
 pub struct Outbox {
     frames: mpsc::UnboundedSender<Vec<u8>>,
-    waiting: Arc<AtomicUsize>,
+    waiting: Arc<Waiting>,
     limit_bytes: usize,
     abandon: oneshot::Sender<()>,
+}
+
+/// How many bytes wait, and for which user, if for one.
+#[derive(Debug)]
+struct Waiting {
+    bytes: AtomicUsize,
+    held: Option<Mutex<Held>>,
+}
+
+impl Waiting {
+    fn grow(&self, bytes: usize) -> Result<(), BeyondLimit> {
+        if let Some(held) = &self.held {
+            held.lock().unwrap_or_else(PoisonError::into_inner).grow(bytes as u64)?;
+        }
+        self.bytes.fetch_add(bytes, Ordering::Relaxed);
+        Ok(())
+    }
+
+    fn shrink(&self, bytes: usize) {
+        if let Some(held) = &self.held {
+            held.lock().unwrap_or_else(PoisonError::into_inner).shrink(bytes as u64);
+        }
+        self.bytes.fetch_sub(bytes, Ordering::Relaxed);
+    }
+
+    fn bytes(&self) -> usize {
+        self.bytes.load(Ordering::Relaxed)
+    }
 }
 
 /// The other end of an [`Outbox`], which the connection's task writes from.
 #[derive(Debug)]
 pub struct Outgoing {
     frames: mpsc::UnboundedReceiver<Vec<u8>>,
-    waiting: Arc<AtomicUsize>,
+    waiting: Arc<Waiting>,
     abandoned: oneshot::Receiver<()>,
 }
 
-/// An outbox that takes so many bytes, and what writes them.
-pub fn outbox(limit_bytes: usize) -> (Outbox, Outgoing) {
+/// An outbox that takes so many bytes, which are held for a user if one is to read them, and what writes them.
+pub fn outbox(limit_bytes: usize, held: Option<Held>) -> (Outbox, Outgoing) {
     let (sender, receiver) = mpsc::unbounded_channel();
     let (abandon, abandoned) = oneshot::channel();
-    let waiting = Arc::new(AtomicUsize::new(0));
+    let waiting = Arc::new(Waiting { bytes: AtomicUsize::new(0), held: held.map(Mutex::new) });
     let outgoing = Outgoing { frames: receiver, waiting: waiting.clone(), abandoned };
     (Outbox { frames: sender, waiting, limit_bytes, abandon }, outgoing)
 }
@@ -62,11 +94,24 @@ impl Outbox {
     where
         T: WireMessage + for<'a> Serialize<HighSerializer<AlignedVec, ArenaHandle<'a>, rancor::Error>>,
     {
+        self.send_within(message, self.limit_bytes)
+    }
+
+    /// The same, while no more than so many bytes wait; the outbox takes others afterwards.
+    ///
+    /// # Errors
+    /// The message is not taken.
+    pub fn send_within<T>(&self, message: &T, limit_bytes: usize) -> Result<(), OutboxError>
+    where
+        T: WireMessage + for<'a> Serialize<HighSerializer<AlignedVec, ArenaHandle<'a>, rancor::Error>>,
+    {
         let frame = wire::encode_frame(message)?;
-        let waiting = self.waiting.fetch_add(frame.len(), Ordering::Relaxed);
-        if waiting + frame.len() > self.limit_bytes {
+        // This end alone adds.
+        let waiting = self.waiting.bytes();
+        if waiting + frame.len() > limit_bytes {
             return Err(OutboxError::Full(waiting));
         }
+        self.waiting.grow(frame.len())?;
         self.frames.send(frame).map_err(|_| OutboxError::Closed)
     }
 
@@ -83,18 +128,18 @@ impl Outbox {
 
     /// How many bytes wait.
     pub fn waiting_bytes(&self) -> usize {
-        self.waiting.load(Ordering::Relaxed)
+        self.waiting.bytes()
     }
 }
 
 /// The last words to another end.
 #[derive(Debug)]
-pub struct Farewell(Arc<AtomicUsize>);
+pub struct Farewell(Arc<Waiting>);
 
 impl Farewell {
     /// Whether they are written, or the connection is over.
     pub fn is_over(&self) -> bool {
-        self.0.load(Ordering::Relaxed) == 0 || Arc::strong_count(&self.0) == 1
+        self.0.bytes() == 0 || Arc::strong_count(&self.0) == 1
     }
 }
 
@@ -109,7 +154,7 @@ impl Outgoing {
             while let Some(frame) = frames.recv().await {
                 writer.write_all(&frame).await?;
                 writer.flush().await?;
-                waiting.fetch_sub(frame.len(), Ordering::Relaxed);
+                waiting.shrink(frame.len());
             }
             writer.shutdown().await
         };
@@ -132,7 +177,7 @@ mod tests {
 
     #[tokio::test]
     async fn what_was_taken_is_written_before_a_dropped_outbox_closes_the_connection() {
-        let (outbox, outgoing) = outbox(1 << 20);
+        let (outbox, outgoing) = outbox(1 << 20, None);
         let (near, far) = tokio::io::duplex(64);
         (0..3).for_each(|size| outbox.send(&remark(size * 1000)).unwrap());
         drop(outbox);
@@ -149,7 +194,7 @@ mod tests {
 
     #[tokio::test]
     async fn who_does_not_read_is_not_waited_for_and_its_messages_are_bounded() {
-        let (outbox, outgoing) = outbox(10_000);
+        let (outbox, outgoing) = outbox(10_000, None);
         let (near, _far) = tokio::io::duplex(64);
         outbox.send(&remark(6000)).unwrap();
         assert!(matches!(outbox.send(&remark(6000)), Err(OutboxError::Full(_))));

@@ -1,42 +1,53 @@
 //! The task of the machine manager: it takes what comes in, has it decided, and carries out what was decided.
 
 use super::HostId;
-use super::control::{Control, ControlError, Event};
+use super::clock::{Clock, sleep};
+use super::control::{Control, Event};
+use super::control_thread::{ControlThread, Order};
 use super::jobs::{Action, ClientId, Jobs, Offer, Owner};
+use super::ledger::Held;
+use super::limits::{
+    ALL_LAUNCHES_UP_TO_BYTES, INPUTS_UP_TO_BYTES, LAUNCHES_UP_TO_BYTES, NODE_BYTES, SIGNALS_UP_TO_BYTES,
+};
 use super::listen::{self, Arrival, DoorError, LocalDoor, Reception};
 use super::nodes::{Link, LinkId, Nodes};
 use super::outbox::{Farewell, Outbox, OutboxError};
 use super::view::Heartbeat;
 use crate::protocol::{ALPN, NodeRow, Reply, Request};
+use bcs_core::config::ConfigError;
 use bcs_core::config::port_range::PortRange;
 use bcs_core::credentials::MANAGER;
 use bcs_core::stream::{SecureEnds, StreamError};
 use bcs_core::{Config, Credential, CredentialError, JobId, credentials};
-use nic_emu::priority;
 use node_manager::daemon::notify;
 use node_manager::launch::JobNetwork;
 use node_manager::protocol::{FromNode, ToNode, VERSION};
 use std::collections::HashMap;
 use std::io;
 use std::net::IpAddr;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
 
 /// Arrivals that wait for the manager.
 const ARRIVALS: usize = 1024;
-/// Arrivals that are handled before the control network gets its turn.
+/// Arrivals that are handled before what was decided is carried out.
 const ARRIVALS_AT_ONCE: usize = 128;
 /// How long jobs may take to end when the manager is told to.
 const SHUTDOWN_LIMIT: Duration = Duration::from_secs(5);
 /// How long the last words may take to be written.
 const FAREWELL: Duration = Duration::from_millis(500);
-/// A node to which so much waits to be sent is not sent signals of users any more.
-const SIGNALS_UP_TO_BYTES: usize = 4 << 20;
+/// How often it is looked whether nodes have taken what they were sent, while jobs wait for that.
+const LOOK_FOR_ROOM: Duration = Duration::from_millis(5);
 
 /// Why the daemon does not run.
 #[derive(Debug, thiserror::Error)]
 pub enum DaemonError {
+    /// Its configuration.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
     /// Its credential.
     #[error("{0}; storm cluster init makes the keys of a cluster")]
     Credential(#[from] CredentialError),
@@ -54,6 +65,9 @@ pub enum DaemonError {
     /// The sockets.
     #[error(transparent)]
     Door(#[from] DoorError),
+    /// The thread of the control network is gone, and so are all nodes.
+    #[error("the thread of the control network has ended; what it said before is above")]
+    ControlEnded,
     /// What the kernel refuses.
     #[error("cannot {what}: {error}")]
     System {
@@ -64,12 +78,13 @@ pub enum DaemonError {
     },
 }
 
-/// Runs the machine manager of a cluster until SIGTERM or SIGINT tells it to end.
+/// Runs the machine manager of the cluster of this configuration file until SIGTERM or SIGINT tells it to end.
 ///
 /// # Errors
 /// It cannot begin.
-pub async fn run(config: &Config) -> Result<(), DaemonError> {
+pub fn run(file: &Path) -> Result<(), DaemonError> {
     let system = |what| move |error| DaemonError::System { what, error };
+    let config = Config::read(file)?;
     let key_path = config.paths.keys.join("manager.pem");
     let credential = Credential::load(&key_path)?;
     if credential.name() != MANAGER {
@@ -77,80 +92,109 @@ pub async fn run(config: &Config) -> Result<(), DaemonError> {
     }
     let ends = SecureEnds::new(&credential, ALPN)?;
     raise_descriptor_limit();
-    let mut terminate = signal(SignalKind::terminate()).map_err(system("watch for SIGTERM"))?;
-    let mut interrupt = signal(SignalKind::interrupt()).map_err(system("watch for SIGINT"))?;
-    let door = LocalDoor::reserve(&config.paths.run)?;
-    let ports = listen::open_ports(&config.cluster.manager, config.cluster.port).await?;
-    // Who sees the socket finds the manager ready.
-    let local = door.open()?;
-
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(system("make something to wait with"))?;
+    // Who sees the socket may send signals.
+    let signals = runtime.block_on(async { Signals::watch() }).map_err(system("watch for signals"))?;
+    let clock = Clock::start();
     let nodes = Nodes::new(config.nodes());
     let names: Vec<String> = nodes.iter().map(|(_, node)| node.name.clone()).collect();
     // Certificates know no upper case.
     let hosts: HashMap<String, HostId> =
         nodes.iter().map(|(host, node)| (node.name.to_ascii_lowercase(), host)).collect();
     let heartbeat = Heartbeat { period: config.heartbeat.period.0, missed: config.heartbeat.missed };
-    let (sender, mut arrivals) = mpsc::channel(ARRIVALS);
-    let reception = Reception::new(ends, hosts, sender.clone());
-    let addresses: Vec<String> =
-        ports.iter().filter_map(|port| Some(port.local_addr().ok()?.to_string())).collect();
-    for port in ports {
-        tokio::spawn(reception.clone().serve_port(port));
-    }
-    tokio::spawn(reception.clone().serve_local(local));
-    let mut manager = Manager {
-        began: clock(),
-        control: Control::new(credential, heartbeat, config.network.clone(), names),
+    let (sender, arrivals) = mpsc::channel(ARRIVALS);
+    let reception = Reception::new(ends, hosts, config.users.clone(), sender.clone());
+    // The socket is taken away when this function ends.
+    let door = LocalDoor::reserve(&config.paths.run)?;
+    let addresses = listen::open(&reception, &door, &config.cluster.manager, config.cluster.port)?;
+    let hosts = names.len();
+    let control = Control::new(credential, heartbeat, config.network.clone(), names);
+    let control = ControlThread::start(control, hosts, clock)
+        .map_err(system("start the thread of the control network"))?;
+    let manager = Manager {
+        clock,
+        control,
         jobs: Jobs::new(stamp(&config.cluster.name)),
         nodes,
         heartbeat,
         clients: HashMap::new(),
         farewells: Vec::new(),
         arrivals: sender,
+        reception,
     };
     tracing::info!(
         cluster = config.cluster.name,
-        nodes = manager.nodes.iter().count(),
+        nodes = hosts,
         listens = addresses.join(" "),
         "the machine manager is ready"
     );
-    if let Err(error) = priority::raise() {
-        tracing::warn!(%error, "runs at the ordinary priority: beside ranks that poll, nodes may be taken for dead; allow CAP_SYS_NICE");
-    }
     notify::notify("READY=1").map_err(system("tell systemd that the daemon is ready (NOTIFY_SOCKET)"))?;
-    manager.serve(&mut arrivals, &mut terminate, &mut interrupt).await;
-    Ok(())
+    let served = runtime.block_on(manager.serve(arrivals, signals, file));
+    // Keys that are still being made are not waited for.
+    runtime.shutdown_background();
+    served
+}
+
+/// What the manager is told by signals.
+struct Signals {
+    terminate: Signal,
+    interrupt: Signal,
+    hangup: Signal,
+}
+
+impl Signals {
+    fn watch() -> io::Result<Self> {
+        Ok(Self {
+            terminate: signal(SignalKind::terminate())?,
+            interrupt: signal(SignalKind::interrupt())?,
+            hangup: signal(SignalKind::hangup())?,
+        })
+    }
 }
 
 /// All state of the machine manager.
 #[derive(Debug)]
 struct Manager {
-    began: Instant,
+    clock: Clock,
     nodes: Nodes,
-    control: Control,
+    control: ControlThread,
     jobs: Jobs,
     heartbeat: Heartbeat,
     clients: HashMap<ClientId, Outbox>,
     farewells: Vec<Farewell>,
     arrivals: mpsc::Sender<Arrival>,
+    reception: Arc<Reception>,
 }
 
 impl Manager {
     async fn serve(
-        &mut self,
-        arrivals: &mut mpsc::Receiver<Arrival>,
-        terminate: &mut Signal,
-        interrupt: &mut Signal,
-    ) {
+        mut self,
+        mut arrivals: mpsc::Receiver<Arrival>,
+        mut signals: Signals,
+        file: &Path,
+    ) -> Result<(), DaemonError> {
         let mut end_by: Option<Duration> = None;
+        let watchdog = watchdog_period();
+        let mut alive_at = Duration::ZERO;
         loop {
             let now = self.now();
+            if let Some(period) = watchdog.filter(|_| now >= alive_at) {
+                alive_at = now + period;
+                if let Err(error) = notify::notify("WATCHDOG=1") {
+                    tracing::warn!(%error, "cannot tell systemd that the daemon is alive (NOTIFY_SOCKET)");
+                }
+            }
             if end_by.is_some_and(|at| now >= at || self.jobs.is_empty()) {
                 break;
             }
-            let due = [self.control.wakes_in(now), self.jobs.wakes_at().map(|at| at.saturating_sub(now))];
+            let jobs = self.jobs.wakes_at().map(|at| at.saturating_sub(now));
             let last = end_by.map(|at| at.saturating_sub(now));
-            let wait = due.into_iter().flatten().chain(last).min();
+            let room = self.jobs.wants_room().then_some(LOOK_FOR_ROOM);
+            let alive = watchdog.map(|_| alive_at.saturating_sub(now));
+            let wait = [jobs, last, room, alive].into_iter().flatten().min();
             tokio::select! {
                 arrival = arrivals.recv() => {
                     let mut next = arrival;
@@ -159,15 +203,21 @@ impl Manager {
                         self.handle(arrival);
                         next = arrivals.try_recv().ok();
                     }
+                    if let Some(arrival) = next {
+                        self.handle(arrival);
+                    }
                 }
-                () = self.control.arrived() => {}
+                event = self.control.event() => match event {
+                    Some((link, event)) => self.handle_control(link, event),
+                    None => return Err(DaemonError::ControlEnded),
+                },
                 () = sleep(wait) => {}
-                _ = terminate.recv(), if end_by.is_none() => end_by = Some(self.end("SIGTERM")),
-                _ = interrupt.recv(), if end_by.is_none() => end_by = Some(self.end("SIGINT")),
+                _ = signals.terminate.recv(), if end_by.is_none() => end_by = Some(self.end("SIGTERM")),
+                _ = signals.interrupt.recv(), if end_by.is_none() => end_by = Some(self.end("SIGINT")),
+                _ = signals.hangup.recv() => self.read_refused(file),
             }
             self.settle();
         }
-        self.control.leave();
         self.farewells.extend(std::mem::take(&mut self.clients).into_values().map(Outbox::close));
         let written = async {
             while !self.farewells.iter().all(Farewell::is_over) {
@@ -176,10 +226,27 @@ impl Manager {
         };
         let _ = tokio::time::timeout(FAREWELL, written).await;
         tracing::info!("the machine manager has ended");
+        Ok(())
+    }
+
+    /// Reads again who is refused. Nothing else of the configuration is read while jobs run.
+    fn read_refused(&self, file: &Path) {
+        match Config::read(file) {
+            Ok(config) => {
+                tracing::info!(
+                    "SIGHUP: users are refused by users.refused as it is now: {:?}",
+                    config.users.refused
+                );
+                self.reception.refuse_users(config.users.refused);
+            }
+            Err(error) => {
+                tracing::error!("SIGHUP: everybody who was refused still is, and nobody else: {error}")
+            }
+        }
     }
 
     fn now(&self) -> Duration {
-        clock().duration_since(self.began)
+        self.clock.now()
     }
 
     fn end(&mut self, signal: &str) -> Duration {
@@ -189,31 +256,30 @@ impl Manager {
         now + SHUTDOWN_LIMIT
     }
 
-    /// Moves the control network, and carries out what was decided, until nothing is left to do now.
+    /// Carries out what was decided, until nothing is left to do now.
     fn settle(&mut self) {
         let now = self.now();
-        if let Err(error) = self.control.progress(now) {
-            self.lose_control(&error);
-        }
         self.jobs.handle_time(now);
         loop {
-            if let Some(event) = self.control.poll_event() {
-                self.handle_control(event, now);
-            } else if let Some(action) = self.jobs.poll_action() {
+            if let Some(action) = self.jobs.poll_action() {
                 self.carry_out(action, now);
+            } else if let Some((link, event)) = self.control.poll_event() {
+                self.handle_control(link, event);
             } else {
-                break;
+                let nodes = &self.nodes;
+                let waiting = |link: &Link| link.outbox.waiting_bytes();
+                let has_room = |host| {
+                    let all: usize =
+                        nodes.iter().filter_map(|(_, node)| node.link.as_ref()).map(waiting).sum();
+                    // A node that is gone needs no room: its jobs hear of it.
+                    let own = nodes.link(host).map_or(0, waiting);
+                    all < ALL_LAUNCHES_UP_TO_BYTES && own < LAUNCHES_UP_TO_BYTES
+                };
+                if !self.jobs.order_next(has_room, now) {
+                    break;
+                }
             }
         }
-        // What was just begun goes out at once.
-        if let Err(error) = self.control.progress(now) {
-            self.lose_control(&error);
-        }
-    }
-
-    fn lose_control(&mut self, error: &ControlError) {
-        tracing::error!("{error}; all nodes are to join again");
-        self.control.abandon("was disconnected, because the control network failed");
     }
 
     fn handle(&mut self, arrival: Arrival) {
@@ -223,7 +289,7 @@ impl Manager {
                 self.handle_hello(link, host, hello, reached_at, outbox, now);
             }
             Arrival::NodeSaid(link, host, message) if self.nodes.is_linked_by(host, link) => match message {
-                FromNode::Bound { view, address } => self.control.handle_bound(host, view, address),
+                FromNode::Bound { view, address } => self.control.order(Order::Bound(host, view, address)),
                 FromNode::Hello { .. } => self.lose(host, "said hello twice", now),
                 message => self.jobs.handle_node(host, message, now),
             },
@@ -231,9 +297,9 @@ impl Manager {
                 self.lose(host, &reason, now);
             }
             Arrival::NodeSaid(..) | Arrival::NodeGone(..) => {}
-            Arrival::Client { client, owner, request, outbox } => {
+            Arrival::Client { client, owner, request, held, outbox } => {
                 self.clients.insert(client, outbox);
-                self.handle_first_request(client, owner, request, now);
+                self.handle_first_request(client, owner, request, held, now);
             }
             Arrival::ClientSaid(client, request) => {
                 let is_signal = matches!(request, Request::Forward(_));
@@ -277,7 +343,8 @@ impl Manager {
             return self.refuse(host, outbox, reason);
         }
         if self.nodes.link(host).is_some() {
-            if self.control.is_alive(host, now) {
+            let heard = self.control.heard_of(host);
+            if heard.is_some_and(|heard| now < heard + self.heartbeat.limit()) {
                 let reason = format!(
                     "host {} is connected already, and alive; end the other node manager",
                     self.nodes.name(host)
@@ -295,7 +362,7 @@ impl Manager {
         }
         tracing::info!(host = self.nodes.name(host), cores, release, "a node has connected");
         self.nodes.connect(host, Link { id, outbox, cores, memory, is_up: false });
-        self.control.handle_joined(host, reached_at, now);
+        self.control.order(Order::Joined(host, id, reached_at));
     }
 
     fn refuse(&self, host: HostId, outbox: Outbox, reason: String) {
@@ -309,23 +376,35 @@ impl Manager {
         let Some(link) = self.nodes.disconnect(host, reason) else { return };
         tracing::warn!(host = self.nodes.name(host), "lost: it {reason}");
         link.outbox.abandon();
-        self.control.handle_gone(host);
+        self.control.order(Order::Gone(host));
         self.jobs.handle_lost_node(host, reason, now);
     }
 
-    fn handle_control(&mut self, event: Event, now: Duration) {
+    /// Something of the control network, about the node that had this connection.
+    fn handle_control(&mut self, link: Option<LinkId>, event: Event) {
+        let now = self.now();
+        let is_of = |host| link.is_some_and(|link| self.nodes.is_linked_by(host, link));
         match event {
-            Event::Tell(host, message) => self.tell_node(host, &message, now),
-            Event::Up(host) => {
+            Event::Tell(host, message) if is_of(host) => self.tell_node(host, &message, now),
+            Event::Up(host) if is_of(host) => {
                 tracing::info!(host = self.nodes.name(host), "a node is up");
                 self.nodes.raise(host);
             }
-            Event::Lost(host, reason) => self.lose(host, &reason, now),
+            Event::Lost(host, reason) if is_of(host) => self.lose(host, &reason, now),
+            // The node has gone since, or has connected again.
+            Event::Tell(..) | Event::Up(_) | Event::Lost(..) => {}
             Event::Committed(job, has_started) => self.jobs.handle_commit(job, has_started, now),
         }
     }
 
-    fn handle_first_request(&mut self, client: ClientId, owner: Owner, request: Request, now: Duration) {
+    fn handle_first_request(
+        &mut self,
+        client: ClientId,
+        owner: Owner,
+        request: Request,
+        held: Held,
+        now: Duration,
+    ) {
         match request {
             Request::Run(submission) => {
                 let offers: Vec<Offer<'_>> = self
@@ -334,11 +413,12 @@ impl Manager {
                     .filter(|(_, node)| node.is_up())
                     .map(|(host, node)| Offer { host, name: &node.name, cores: node.cores() })
                     .collect();
-                self.jobs.handle_submission(client, owner, *submission, &offers, now);
+                self.jobs.handle_submission(client, owner, *submission, held, &offers, now);
             }
             Request::Nodes => {
+                let mut loads = self.jobs.loads();
                 let rows = self.nodes.iter().map(|(host, node)| {
-                    let (ranks, jobs) = self.jobs.load_of(host);
+                    let (ranks, jobs) = loads.remove(&host).unwrap_or_default();
                     NodeRow {
                         host: node.name.clone(),
                         state: node.state(),
@@ -362,10 +442,15 @@ impl Manager {
         match action {
             Action::Node(host, message) => self.tell_node(host, &message, now),
             Action::Client(client, reply) => self.tell_client(client, &reply, now),
+            Action::Launch { job, host, at } => {
+                if let Some(order) = self.jobs.launch_order(job, at) {
+                    self.tell_node(host, &ToNode::Launch(Box::new(order)), now);
+                }
+            }
             Action::Mint { job, run, members } => self.mint(job, run, members),
-            Action::Commit { job, slot, hosts } => self.control.start(job, slot, hosts),
-            Action::Withdraw { job } => self.control.withdraw(job),
-            Action::Launched { job } => self.control.forget_start(job),
+            Action::Commit { job, slot, hosts } => self.control.order(Order::Start(job, slot, hosts)),
+            Action::Withdraw { job } => self.control.order(Order::Withdraw(job)),
+            Action::Launched { job } => self.control.order(Order::Forget(job)),
             Action::CloseClient(client, fault) => self.close_client(client, fault, now),
             Action::CloseNode(host, fault) => self.lose(host, &format!("was disconnected: {fault}"), now),
         }
@@ -373,10 +458,20 @@ impl Manager {
 
     fn tell_node(&mut self, host: HostId, message: &ToNode, now: Duration) {
         let Some(link) = self.nodes.link(host) else { return };
-        match link.outbox.send(message) {
+        // What users make as long as they like is the fault of their jobs, and never of the node.
+        let (job, limit_bytes) = match message {
+            ToNode::Launch(order) => (Some(order.launch.job.id), NODE_BYTES),
+            ToNode::Input { job, .. } => (Some(*job), INPUTS_UP_TO_BYTES),
+            _ => (None, NODE_BYTES),
+        };
+        match (link.outbox.send_within(message, limit_bytes), job) {
             // Its task says so in a moment.
-            Ok(()) | Err(OutboxError::Closed) => {}
-            Err(error) => self.lose(host, &format!("was disconnected: {error}"), now),
+            (Ok(()) | Err(OutboxError::Closed), _) => {}
+            (Err(error), Some(job)) => {
+                let is_launch = matches!(message, ToNode::Launch(_));
+                self.jobs.handle_unsent(job, host, is_launch, &error.to_string(), now);
+            }
+            (Err(error), None) => self.lose(host, &format!("was disconnected: {error}"), now),
         }
     }
 
@@ -431,12 +526,6 @@ fn is_last(reply: &Reply) -> bool {
     }
 }
 
-/// The clock. Nothing else in the daemon reads it.
-#[allow(clippy::disallowed_methods, reason = "this is the driver")]
-fn clock() -> Instant {
-    Instant::now()
-}
-
 /// A text that no other run of a manager has: jobs are told apart by it for ever.
 #[allow(clippy::disallowed_methods, reason = "a name needs no virtual time")]
 fn stamp(cluster: &str) -> String {
@@ -444,11 +533,10 @@ fn stamp(cluster: &str) -> String {
     format!("{cluster}-{since}")
 }
 
-async fn sleep(wait: Option<Duration>) {
-    match wait {
-        Some(wait) => tokio::time::sleep(wait).await,
-        None => std::future::pending().await,
-    }
+/// How often systemd wants to hear that the daemon is alive, if it does: well within its limit (`WatchdogSec` of the unit).
+fn watchdog_period() -> Option<Duration> {
+    let limit = std::env::var("WATCHDOG_USEC").ok()?.parse().ok()?;
+    Some(Duration::from_micros(limit) / 4)
 }
 
 /// As many descriptors as the administrator allows: one for each connection.

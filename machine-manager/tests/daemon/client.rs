@@ -2,21 +2,22 @@
 
 use super::cluster::{BOUND, Cluster};
 use bcs_core::JobId;
-use bcs_core::stream::{self, Receiver};
-use machine_manager::protocol::{NodeRow, NodeState, Reply, Request, Submission, Wish};
+use bcs_core::stream::{self, Receiver, SecureEnds};
+use machine_manager::protocol::{
+    ALPN, Description, HostSlots, NodeRow, NodeState, Reply, Request, Submission, Wish,
+};
 use node_manager::launch::Surroundings;
 use node_manager::{Application, Job, Verdict};
 use std::time::{Duration, Instant};
-use tokio::io::AsyncWriteExt;
-use tokio::net::UnixStream;
-use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
+use tokio::net::{TcpStream, UnixStream};
 use tokio::runtime::Runtime;
 use tokio::time::timeout;
 
 pub struct Client {
     runtime: Runtime,
-    receiver: Receiver<OwnedReadHalf>,
-    writer: OwnedWriteHalf,
+    receiver: Receiver<Box<dyn AsyncRead + Unpin + Send>>,
+    writer: Box<dyn AsyncWrite + Unpin + Send>,
 }
 
 pub fn runtime() -> Runtime {
@@ -25,9 +26,26 @@ pub fn runtime() -> Runtime {
 
 impl Client {
     pub fn connect(cluster: &Cluster) -> Self {
+        Self::try_connect(cluster).expect("a connection")
+    }
+
+    /// The same; none when more wait to be let in than the system keeps.
+    pub fn try_connect(cluster: &Cluster) -> Option<Self> {
         let runtime = runtime();
-        let (reader, writer) = runtime.block_on(UnixStream::connect(cluster.socket())).unwrap().into_split();
-        Self { runtime, receiver: Receiver::new(reader), writer }
+        let (reader, writer) = runtime.block_on(UnixStream::connect(cluster.socket())).ok()?.into_split();
+        Some(Self { runtime, receiver: Receiver::new(Box::new(reader)), writer: Box::new(writer) })
+    }
+
+    /// Comes through the manager's port, as a user who has a credential; none when the manager refuses the connection.
+    pub fn connect_as(cluster: &Cluster, user: &str) -> Option<Self> {
+        let ends = SecureEnds::new(&cluster.credential(&format!("user.{user}")), ALPN).unwrap();
+        let runtime = runtime();
+        let stream = runtime.block_on(async {
+            let socket = TcpStream::connect(cluster.address).await.ok()?;
+            ends.connect(socket, "manager").await.ok()
+        })?;
+        let (reader, writer) = tokio::io::split(stream);
+        Some(Self { runtime, receiver: Receiver::new(Box::new(reader)), writer: Box::new(writer) })
     }
 
     /// Asks for something, on a connection of its own.
@@ -118,7 +136,7 @@ pub fn shell(ranks: u32, script: &str, wish: Wish) -> Submission {
         directory: "/tmp".into(),
         umask: 0o022,
     };
-    Submission { job, wish, surroundings }
+    Submission { job: Description::of(job), wish, surroundings }
 }
 
 pub fn run(cluster: &Cluster, ranks: u32, wish: Wish) -> Client {
@@ -127,4 +145,9 @@ pub fn run(cluster: &Cluster, ranks: u32, wish: Wish) -> Client {
 
 pub fn on_nodes(nodes: u32) -> Wish {
     Wish { nodes: Some(nodes), ..Wish::default() }
+}
+
+/// Hosts by name, as a user asks for them.
+pub fn host(names: &str) -> Vec<HostSlots> {
+    names.split(',').map(|name| HostSlots { host: name.into(), slots: None }).collect()
 }

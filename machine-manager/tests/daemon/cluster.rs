@@ -35,6 +35,11 @@ pub const PORTS: &str = "22000-22999";
 impl Cluster {
     /// A machine manager for these hosts.
     pub fn start(hosts: &str, missed: u32) -> Self {
+        Self::start_with(hosts, missed, "")
+    }
+
+    /// The same, with this in its configuration's table `[users]`.
+    pub fn start_with(hosts: &str, missed: u32, users: &str) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let keys = directory.path().join("keys");
         fs::create_dir(&keys).unwrap();
@@ -45,7 +50,7 @@ impl Cluster {
         let text = format!(
             "[cluster]\nname = \"test\"\nmanager = \"{address}\"\n\
              [[nodes]]\nhosts = \"{hosts}\"\ncores = 2\n[heartbeat]\nperiod = \"100ms\"\nmissed = {missed}\n\
-             [network]\nports = \"{PORTS}\"\n[paths]\nrun = {run:?}\nkeys = {keys:?}\n",
+             [network]\nports = \"{PORTS}\"\n[paths]\nrun = {run:?}\nkeys = {keys:?}\n[users]\n{users}\n",
         );
         fs::write(directory.path().join("cluster.toml"), text).unwrap();
         let address = SocketAddr::new(address.into(), 7410);
@@ -56,6 +61,15 @@ impl Cluster {
 
     pub fn socket(&self) -> PathBuf {
         self.directory.path().join("run/manager.sock")
+    }
+
+    /// Changes the configuration's table `[users]`, and has the manager read it.
+    pub fn change_users(&self, users: &str) {
+        let file = self.directory.path().join("cluster.toml");
+        let text = fs::read_to_string(&file).unwrap();
+        let (rest, _) = text.split_once("[users]").unwrap();
+        fs::write(&file, format!("{rest}[users]\n{users}\n")).unwrap();
+        self.signal(libc::SIGHUP);
     }
 
     pub fn command(&self) -> Command {

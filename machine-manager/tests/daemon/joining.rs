@@ -89,6 +89,21 @@ fn what_is_no_message_closes_that_connection_and_nothing_else() {
 }
 
 #[test]
+fn a_directory_that_others_may_write_is_refused_and_the_lock_is_the_managers_alone() {
+    use std::os::unix::fs::PermissionsExt;
+    let mut cluster = Cluster::start("c01", PATIENT);
+    let run = cluster.socket().parent().unwrap().to_owned();
+    let mode = |path: &std::path::Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!((mode(&run.join("manager.lock")), mode(&cluster.socket())), (0o600, 0o666));
+    cluster.signal(libc::SIGTERM);
+    assert_eq!(cluster.wait(), Some(0));
+    std::fs::set_permissions(&run, PermissionsExt::from_mode(0o777)).unwrap();
+    let refused = cluster.command().output().unwrap();
+    let message = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(refused.status.code() == Some(1) && message.contains("writable by nobody else"), "{message}");
+}
+
+#[test]
 fn a_second_manager_is_refused_and_one_that_was_killed_is_replaced() {
     let mut cluster = Cluster::start("c01", PATIENT);
     let second = cluster.command().output().unwrap();

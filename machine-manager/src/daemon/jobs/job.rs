@@ -2,11 +2,11 @@
 //! that the daemon carries out.
 //!
 //! ```text
-//!  Queued ─► Minting ─► Preparing ─► Committing ─► Running ────────► Finishing ─► (over)
-//!    │ a slot  │ keys      │ all        │ on all nodes  │ all ranks      ▲ nothing is left
-//!    │         │           │ prepared   │ at once       │ are gone       │ on any node
-//!    └─────────┴───────────┴────────────┴───────────────┴──► Ending ─────┘
-//!                     something has failed               the ranks are told to end
+//!  Queued ─► Minting ─► Ready ─► Preparing ─► Committing ─► Running ────────► Finishing ─► (over)
+//!    │ a slot  │ keys     │ room    │ all        │ on all nodes  │ all ranks      ▲ nothing is left
+//!    │         │          │ at all  │ prepared   │ at once       │ are gone       │ on any node
+//!    └─────────┴──────────┴─────────┴────────────┴───────────────┴──► Ending ─────┘
+//!                     something has failed                        the ranks are told to end
 //! ```
 //!
 //! Invariants: the verdict is the *first* failure, and is set once; ranks start on all nodes of the job or on none; the verdict is
@@ -17,6 +17,8 @@ use super::reports::{Purpose, Reports};
 use super::streams::{BeyondCredit, Input, Output};
 use super::{Action, ClientId, Owner};
 use crate::daemon::HostId;
+use crate::daemon::ledger::Held;
+use crate::daemon::limits::{REMARKS, REPORT_BYTES, TEXT_BYTES, clip};
 use crate::protocol::Reply;
 use bcs_core::{JobId, NodeId};
 use node_manager::control::{Command, Notice};
@@ -24,9 +26,10 @@ use node_manager::launch::{JobNetwork, Launch, Member, Surroundings};
 use node_manager::lifecycle::GRACE;
 use node_manager::protocol::{LaunchOrder, ToNode, User};
 use node_manager::signals::{self, Signal};
-use node_manager::verdict::{STATUS_RUNTIME, STATUS_SIGNAL};
+use node_manager::verdict::{RankName, STATUS_RUNTIME, STATUS_SIGNAL};
 use node_manager::{StdinTo, Verdict};
 use std::collections::{BTreeSet, VecDeque};
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -38,8 +41,6 @@ pub const CAUSE_PATIENCE: Duration = Duration::from_millis(500);
 const KILL_AFTER: Duration = GRACE.saturating_add(Duration::from_millis(700));
 /// How long a node may take to clean up.
 const CLEANUP_LIMIT: Duration = Duration::from_secs(10);
-/// Different remarks that are passed on; all nodes of a job say the same ones.
-const REMARKS: usize = 64;
 
 /// Where a job is in its life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,6 +49,8 @@ pub enum Phase {
     Queued,
     /// The keys of its network are being made.
     Minting,
+    /// Its nodes are ordered one after the other, each when it has taken most of what it was sent before.
+    Ready,
     /// Its launchers prepare.
     Preparing,
     /// All launchers are prepared, and the control network is asked to start them. With a verdict, it is asked whether it has.
@@ -78,15 +81,27 @@ pub struct Job {
     pub(super) parts: Vec<Part>,
     pub(super) reports: Reports,
     pub(super) slot: Option<u32>,
+    /// Who submitted it, there or not.
+    pub(super) submitter: ClientId,
     surroundings: Surroundings,
+    /// What all this takes here.
+    _held: Held,
     client: Option<ClientId>,
+    /// By node, the keys of the job's network until the node is told.
+    networks: Vec<Option<JobNetwork>>,
+    /// How many of its nodes are told to launch it: those with the lowest numbers.
+    ordered: usize,
     phase: Phase,
     verdict: Option<Verdict>,
     suspicion: Option<(Duration, Verdict)>,
     outputs: Vec<Output>,
     input: Input,
-    early_input: Vec<Vec<u8>>,
-    remarks: BTreeSet<String>,
+    /// Input before the job was ordered.
+    early_input: Vec<u8>,
+    /// `storm` has said that its input is at its end.
+    input_has_ended: bool,
+    /// What was passed on, by a number made of it.
+    remarks: BTreeSet<u64>,
     prepare_until: Duration,
     running_since: Option<Duration>,
     limit_at: Option<Duration>,
@@ -102,6 +117,7 @@ impl Job {
         owner: Owner,
         client: ClientId,
         parts: Vec<Part>,
+        held: Held,
         now: Duration,
     ) -> Self {
         let readers: Vec<usize> = match description.stdin {
@@ -119,12 +135,17 @@ impl Job {
             parts,
             reports: Reports::default(),
             slot: None,
+            submitter: client,
             surroundings,
+            _held: held,
             client: Some(client),
+            networks: Vec::new(),
+            ordered: 0,
             phase: Phase::Queued,
             verdict: None,
             suspicion: None,
             early_input: Vec::new(),
+            input_has_ended: false,
             remarks: BTreeSet::new(),
             prepare_until: now + PREPARE_LIMIT,
             running_since: None,
@@ -165,7 +186,7 @@ impl Job {
     /// Whether its slot is no longer used: its launch is over, one way or the other. Nodes may know that before the manager does.
     pub fn has_launched(&self) -> bool {
         match self.phase {
-            Phase::Queued | Phase::Minting | Phase::Preparing | Phase::Committing => false,
+            Phase::Queued | Phase::Minting | Phase::Ready | Phase::Preparing | Phase::Committing => false,
             Phase::Running | Phase::Ending { .. } | Phase::Finishing { .. } => {
                 self.parts.iter().all(|part| part.step >= Step::Started)
             }
@@ -182,7 +203,7 @@ impl Job {
         self.phase = Phase::Minting;
         let members: Vec<String> = self.parts.iter().map(|part| part.name.clone()).collect();
         if members.len() == 1 {
-            return self.order(Vec::new(), out);
+            return self.be_ready(Vec::new());
         }
         out.push_back(Action::Mint { job: self.id(), run: self.description.run.clone(), members });
     }
@@ -191,7 +212,7 @@ impl Job {
     pub fn handle_keys(&mut self, keys: Result<Vec<JobNetwork>, String>, now: Duration, out: &mut Actions) {
         match keys {
             _ if self.phase != Phase::Minting => {}
-            Ok(networks) if networks.len() == self.parts.len() => self.order(networks, out),
+            Ok(networks) if networks.len() == self.parts.len() => self.be_ready(networks),
             Ok(networks) => {
                 let message =
                     format!("{} keys were made for a job on {} nodes", networks.len(), self.parts.len());
@@ -204,39 +225,85 @@ impl Job {
         }
     }
 
-    fn order(&mut self, networks: Vec<JobNetwork>, out: &mut Actions) {
+    fn be_ready(&mut self, networks: Vec<JobNetwork>) {
+        self.networks = networks.into_iter().map(Some).collect();
+        self.phase = Phase::Ready;
+    }
+
+    /// Has the next of its nodes told to launch it, if that has room for the order. False if nothing was done.
+    pub fn order(&mut self, has_room: impl Fn(HostId) -> bool, out: &mut Actions) -> bool {
+        if self.phase != Phase::Ready {
+            return false;
+        }
+        let at = self.ordered;
+        let Some(part) = self.parts.get_mut(at).filter(|part| has_room(part.host)) else { return false };
+        part.reach(Step::Ordered);
+        out.push_back(Action::Launch { job: self.description.id, host: part.host, at });
+        self.ordered += 1;
+        if self.ordered == self.parts.len() {
+            self.be_ordered(out);
+        }
+        true
+    }
+
+    fn be_ordered(&mut self, out: &mut Actions) {
         self.phase = Phase::Preparing;
-        let hosts: Vec<String> = self.parts.iter().map(|part| part.name.clone()).collect();
-        let mut description = self.description.clone();
-        if hosts.len() > 1 {
+        let early = std::mem::take(&mut self.early_input);
+        if !early.is_empty() {
+            self.pass_input(early, out);
+        }
+        if self.input_has_ended {
+            self.pass_input(Vec::new(), out);
+        }
+    }
+
+    /// What one of its nodes is ordered. It is made when it is sent, because the descriptions for all nodes together may be large.
+    pub fn launch_order(&mut self, at: usize) -> LaunchOrder {
+        let mut job = self.description.clone();
+        if self.parts.len() > 1 {
             // The report of a time limit is that of all nodes, so the limit is kept here.
-            description.timeout = None;
+            job.timeout = None;
         }
-        let mut networks = networks.into_iter();
-        for (number, part) in (0..).zip(&mut self.parts) {
-            part.reach(Step::Ordered);
-            let launch = Launch {
-                job: description.clone(),
-                node: NodeId(number),
-                hosts: hosts.clone(),
-                surroundings: self.surroundings.clone(),
-                network: networks.next(),
-            };
-            let user = User { uid: self.owner.uid, gid: self.owner.gid };
-            let order = LaunchOrder { slot: self.slot.unwrap_or_default(), user, launch };
-            out.push_back(Action::Node(part.host, ToNode::Launch(Box::new(order))));
+        let launch = Launch {
+            job,
+            node: NodeId(at as u32),
+            hosts: self.parts.iter().map(|part| part.name.clone()).collect(),
+            surroundings: self.surroundings.clone(),
+            network: self.networks.get_mut(at).and_then(Option::take),
+        };
+        let user = User { uid: self.owner.uid, gid: self.owner.gid };
+        LaunchOrder { slot: self.slot.unwrap_or_default(), user, launch }
+    }
+
+    /// Something of this job could not be sent to one of its nodes, which is the job's fault, not the node's.
+    pub fn handle_unsent(
+        &mut self,
+        host: HostId,
+        is_launch: bool,
+        reason: &str,
+        now: Duration,
+        out: &mut Actions,
+    ) {
+        let Some(at) = self.parts.iter().position(|part| part.host == host) else { return };
+        if is_launch {
+            // The node knows nothing of it.
+            self.parts[at].reach(Step::Over);
+            self.part_gone(at, out);
         }
-        for bytes in std::mem::take(&mut self.early_input) {
-            self.pass_input(bytes, out);
-        }
+        let what =
+            if is_launch { "the job cannot be launched on" } else { "the job's input cannot be sent to" };
+        let message = format!("{what} {}: {reason}", self.parts[at].name);
+        self.fail(Verdict::NotStarted { message, status: STATUS_RUNTIME }, None, now, out);
+        self.advance(now, out);
     }
 
     /// The launcher of a node has said something.
     pub fn handle_notice(&mut self, at: usize, notice: Notice, now: Duration, out: &mut Actions) {
         let Some(part) = self.parts.get_mut(at).filter(|part| part.has_launcher()) else { return };
         match notice {
-            Notice::Remark(text) => {
-                if self.remarks.len() < REMARKS && self.remarks.insert(text.clone()) {
+            Notice::Remark(mut text) => {
+                clip(&mut text, TEXT_BYTES);
+                if self.remarks.len() < REMARKS && self.remarks.insert(number_of(&text)) {
                     self.tell(Reply::Remark(text), out);
                 }
             }
@@ -246,8 +313,9 @@ impl Job {
                     part.reach(Step::Listening);
                 }
                 _ => {
-                    let message =
+                    let mut message =
                         format!("the launcher on {} listens on {address:?}, which is no address", part.name);
+                    clip(&mut message, TEXT_BYTES);
                     self.fail(Verdict::NotStarted { message, status: STATUS_RUNTIME }, None, now, out);
                 }
             },
@@ -257,7 +325,10 @@ impl Job {
                 part.is_ending = true;
                 self.fail(verdict, Some(at), now, out);
             }
-            Notice::Unreachable { node, reason } => self.suspect(at, node, &reason, now),
+            Notice::Unreachable { node, mut reason } => {
+                clip(&mut reason, TEXT_BYTES);
+                self.suspect(at, node, &reason, now);
+            }
             Notice::RanksGone(verdict) => {
                 part.reach(Step::RanksGone);
                 if verdict != Verdict::Success && !part.is_ending {
@@ -265,7 +336,13 @@ impl Job {
                 }
             }
             Notice::Blocked => part.is_blocked = true,
-            Notice::Report { round, state } => self.reports.handle_state(round, at, state),
+            // An answer of more ranks than there are is none: the node counts as silent.
+            Notice::Report { round, state }
+                if state.ranks.len() <= self.description.placement.ranks_on(NodeId(at as u32)) as usize =>
+            {
+                self.reports.handle_state(round, at, state);
+            }
+            Notice::Report { .. } => {}
             Notice::Over(verdict) => self.handle_over(at, verdict, now, out),
         }
         self.advance(now, out);
@@ -360,7 +437,7 @@ impl Job {
     pub fn handle_signal(&mut self, signal: Signal, now: Duration, out: &mut Actions) {
         match self.phase {
             Phase::Running | Phase::Ending { .. } => self.tell_launchers(&Command::Forward(signal), out),
-            Phase::Queued | Phase::Minting | Phase::Preparing | Phase::Committing
+            Phase::Queued | Phase::Minting | Phase::Ready | Phase::Preparing | Phase::Committing
                 if signals::asks_to_end(signal) =>
             {
                 let verdict = Verdict::Interrupted { signal, status: STATUS_SIGNAL + signal as u8 };
@@ -376,14 +453,18 @@ impl Job {
     /// # Errors
     /// It is more than `storm` may send.
     pub fn handle_input(&mut self, bytes: Vec<u8>, out: &mut Actions) -> Result<(), BeyondCredit> {
+        // The end comes once, and nothing after it.
+        if self.input_has_ended {
+            return Err(BeyondCredit);
+        }
+        self.input_has_ended = bytes.is_empty();
         match self.phase {
-            Phase::Queued | Phase::Minting => {
+            Phase::Queued | Phase::Minting | Phase::Ready => {
                 // Within the credit, as everything that is under way: `order` passes it on.
-                let held: usize = self.early_input.iter().map(Vec::len).sum();
-                if held + bytes.len() > node_manager::protocol::INPUT_CREDIT as usize {
+                if self.early_input.len() + bytes.len() > node_manager::protocol::INPUT_CREDIT as usize {
                     return Err(BeyondCredit);
                 }
-                self.early_input.push(bytes);
+                self.early_input.extend(bytes);
             }
             _ => {
                 if self.input.handle_bytes(bytes.len()).is_err() {
@@ -530,7 +611,7 @@ impl Job {
             self.fail(verdict, None, now, out);
         }
         match self.phase {
-            Phase::Queued | Phase::Minting | Phase::Preparing | Phase::Committing
+            Phase::Queued | Phase::Minting | Phase::Ready | Phase::Preparing | Phase::Committing
                 if now >= self.prepare_until && self.verdict.is_none() =>
             {
                 let verdict = Verdict::NotStarted { message: self.not_ready(), status: STATUS_RUNTIME };
@@ -563,7 +644,7 @@ impl Job {
     /// When something is due although nothing happens.
     pub fn wakes_at(&self) -> Option<Duration> {
         let phase = match self.phase {
-            Phase::Queued | Phase::Minting | Phase::Preparing | Phase::Committing => {
+            Phase::Queued | Phase::Minting | Phase::Ready | Phase::Preparing | Phase::Committing => {
                 self.verdict.is_none().then_some(self.prepare_until)
             }
             Phase::Running => self.limit_at,
@@ -586,7 +667,8 @@ impl Job {
     }
 
     /// The job has failed, unless it has before. The node that said so, if one did, ends its own ranks.
-    fn fail(&mut self, verdict: Verdict, at: Option<usize>, now: Duration, out: &mut Actions) {
+    fn fail(&mut self, mut verdict: Verdict, at: Option<usize>, now: Duration, out: &mut Actions) {
+        clip_texts(&mut verdict);
         if let Some(part) = at.and_then(|at| self.parts.get_mut(at)) {
             part.is_ending = true;
         }
@@ -594,7 +676,9 @@ impl Job {
             self.verdict = Some(verdict);
         }
         match self.phase {
-            Phase::Queued | Phase::Minting | Phase::Preparing | Phase::Running => self.end(now, out),
+            Phase::Queued | Phase::Minting | Phase::Ready | Phase::Preparing | Phase::Running => {
+                self.end(now, out)
+            }
             // Whether its ranks have started is known when the control network has answered: then they are told.
             Phase::Committing => out.push_back(Action::Withdraw { job: self.id() }),
             Phase::Ending { .. } | Phase::Finishing { .. } | Phase::Over => {}
@@ -669,6 +753,7 @@ impl Job {
         let what = match (self.phase, behind) {
             (Phase::Queued, _) => "too many other jobs were being launched".into(),
             (Phase::Minting, _) => "the keys of its network were not made".into(),
+            (Phase::Ready, _) => "its nodes had not taken what they were sent before".into(),
             (_, None) => "all nodes were prepared, but the control network had not started it".into(),
             (_, Some(step)) => {
                 let late = self.parts.iter().filter(|part| part.step == step);
@@ -677,6 +762,37 @@ impl Job {
             }
         };
         format!("the job was not started, because after {limit} s {what}")
+    }
+}
+
+/// A number by which a remark is known again.
+fn number_of(text: &str) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    text.hash(&mut hasher);
+    hasher.finish()
+}
+
+/// What a launcher says of a failure is kept until its job is over.
+fn clip_texts(verdict: &mut Verdict) {
+    let of_rank = |rank: &mut RankName| {
+        clip(&mut rank.host, TEXT_BYTES);
+        if let Some(program) = &mut rank.program {
+            clip(program, TEXT_BYTES);
+        }
+    };
+    match verdict {
+        Verdict::Success | Verdict::Interrupted { .. } => {}
+        Verdict::RankFailed { rank, .. } | Verdict::NotFinalized { rank } => of_rank(rank),
+        Verdict::Aborted { rank, message, .. } => {
+            of_rank(rank);
+            clip(message, TEXT_BYTES);
+        }
+        Verdict::Stuck { report } | Verdict::TimedOut { report, .. } => clip(report, REPORT_BYTES),
+        Verdict::NotStarted { message, .. } => clip(message, TEXT_BYTES),
+        Verdict::NodeLost { host, seen_from, reason } => {
+            [host, seen_from, reason].into_iter().for_each(|text| clip(text, TEXT_BYTES));
+        }
+        Verdict::LauncherLost { host, .. } => clip(host, TEXT_BYTES),
     }
 }
 

@@ -7,11 +7,13 @@
 //! |---|---|
 //! | `job` | the life of one job |
 //! | `part` | how far it is on one node |
+//! | `queue` | who launches next |
 //! | `streams` | how much of its standard streams may be under way |
 //! | `reports` | questions to all its launchers |
 
 mod job;
 mod part;
+mod queue;
 mod reports;
 mod streams;
 #[cfg(test)]
@@ -23,16 +25,17 @@ pub use reports::{Purpose, Reports};
 pub use streams::{BeyondCredit, Input, InputTaken, Output};
 
 use super::HostId;
-use super::limits::LONGEST_TIMEOUT;
+use super::ledger::Held;
+use super::limits::{LONGEST_TIMEOUT, QUESTIONS, RANK_BYTES};
 use crate::mapping::{self, Slots};
 use crate::protocol::{Reply, Request, Submission};
 use bcs_core::{JobId, Rank};
 use node_manager::StdinTo;
-use node_manager::commit::SLOTS;
 use node_manager::launch::JobNetwork;
-use node_manager::protocol::{FromNode, ToNode};
+use node_manager::protocol::{FromNode, LaunchOrder, ToNode};
 use node_manager::verdict::STATUS_USAGE;
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use queue::Queue;
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::time::Duration;
 
 /// A connection of a `storm`, by a number that is never used again.
@@ -68,6 +71,15 @@ pub enum Action {
     Node(HostId, ToNode),
     /// Tell a `storm`.
     Client(ClientId, Reply),
+    /// Tell a node manager to launch a job: what [`Jobs::launch_order`] says.
+    Launch {
+        /// The job.
+        job: JobId,
+        /// The node.
+        host: HostId,
+        /// Its number in the job.
+        at: usize,
+    },
     /// Make keys for the network of a job, one for each name, and give them to [`Jobs::handle_keys`].
     Mint {
         /// The job.
@@ -106,9 +118,9 @@ pub enum Action {
 #[derive(Debug)]
 pub struct Jobs {
     jobs: BTreeMap<JobId, Job>,
-    /// Jobs that wait for a slot, the oldest first.
-    queue: VecDeque<JobId>,
-    free_slots: BTreeSet<u32>,
+    queue: Queue,
+    /// Jobs that wait for room at their nodes.
+    ready: BTreeSet<JobId>,
     by_client: BTreeMap<ClientId, JobId>,
     last_job: u64,
     last_round: u64,
@@ -123,8 +135,8 @@ impl Jobs {
     pub fn new(stamp: impl Into<String>) -> Self {
         Self {
             jobs: BTreeMap::new(),
-            queue: VecDeque::new(),
-            free_slots: (0..SLOTS).collect(),
+            queue: Queue::new(),
+            ready: BTreeSet::new(),
             by_client: BTreeMap::new(),
             last_job: 0,
             last_round: 0,
@@ -149,16 +161,17 @@ impl Jobs {
         self.jobs.is_empty()
     }
 
-    /// How many ranks run on a node, and of which jobs.
-    pub fn load_of(&self, host: HostId) -> (u32, Vec<JobId>) {
-        let (mut ranks, mut jobs) = (0, Vec::new());
+    /// How many ranks run on each node that has any, and of which jobs.
+    pub fn loads(&self) -> HashMap<HostId, (u32, Vec<JobId>)> {
+        let mut loads: HashMap<HostId, (u32, Vec<JobId>)> = HashMap::new();
         for (id, job) in &self.jobs {
-            if let Some(at) = job.parts.iter().position(|part| part.host == host && part.step < Step::Over) {
-                ranks += job.ranks_on(at);
+            for (at, part) in job.parts.iter().enumerate().filter(|(_, part)| part.step < Step::Over) {
+                let (ranks, jobs) = loads.entry(part.host).or_default();
+                *ranks += job.ranks_on(at);
                 jobs.push(*id);
             }
         }
-        (ranks, jobs)
+        loads
     }
 
     /// A user wants a job to be run. It is answered whether it will be.
@@ -167,10 +180,11 @@ impl Jobs {
         client: ClientId,
         owner: Owner,
         submission: Submission,
+        held: Held,
         offers: &[Offer<'_>],
         now: Duration,
     ) {
-        match self.grant(client, owner, submission, offers, now) {
+        match self.grant(client, owner, submission, held, offers, now) {
             Ok(()) => {}
             Err(reason) => self
                 .actions
@@ -183,13 +197,14 @@ impl Jobs {
         client: ClientId,
         owner: Owner,
         submission: Submission,
+        mut held: Held,
         offers: &[Offer<'_>],
         now: Duration,
     ) -> Result<(), String> {
         if self.is_shutting_down {
             return Err("the machine manager is being shut down; try again when it is back".into());
         }
-        let Submission { job: mut description, wish, surroundings } = submission;
+        let Submission { job: description, wish, surroundings } = submission;
         let ranks: u64 = description.applications.iter().map(|program| u64::from(program.ranks)).sum();
         let ranks = u32::try_from(ranks).map_err(|_| format!("a job of {ranks} ranks is too large"))?;
         if description.applications.iter().any(|program| program.ranks == 0) {
@@ -206,8 +221,11 @@ impl Jobs {
             let (limit, longest) = (limit.as_secs(), LONGEST_TIMEOUT.as_secs());
             return Err(format!("a time limit of {limit} s is too long: give at most {longest} s"));
         }
+        held.grow(RANK_BYTES * u64::from(ranks)).map_err(|error| error.to_string())?;
+        let loads = self.loads();
+        let load_of = |host| loads.get(&host).map_or(0, |(ranks, _)| *ranks);
         let mut offers: Vec<(u32, &Offer<'_>)> =
-            offers.iter().map(|offer| (self.load_of(offer.host).0, offer)).collect();
+            offers.iter().map(|offer| (load_of(offer.host), offer)).collect();
         // Those that have most to spare for each core come first.
         offers.sort_by_key(|(load, offer)| (u64::from(*load) << 20) / u64::from(offer.cores.max(1)));
         let slots: Vec<Slots<'_>> =
@@ -221,21 +239,47 @@ impl Jobs {
             .collect();
         self.last_job += 1;
         let id = JobId(self.last_job);
-        description.id = id;
-        description.run = format!("{}-{}", self.stamp, id.0);
-        description.placement = mapped.placement;
+        let description = description.placed(id, format!("{}-{}", self.stamp, id.0), mapped.placement);
         let hosts = parts.iter().map(|part| part.name.clone()).collect();
         self.actions.push_back(Action::Client(client, Reply::Accepted { job: id, hosts }));
-        self.jobs.insert(id, Job::new(description, surroundings, owner, client, parts, now));
+        self.queue.push(owner.uid, id);
+        self.jobs.insert(id, Job::new(description, surroundings, owner, client, parts, held, now));
         self.by_client.insert(client, id);
-        self.queue.push_back(id);
-        self.settle(now);
+        self.settle([id], now);
         Ok(())
+    }
+
+    /// Has one node told to launch a job: of the oldest job whose next node has room. False if there is none.
+    pub fn order_next(&mut self, has_room: impl Fn(HostId) -> bool, now: Duration) -> bool {
+        let (jobs, actions) = (&mut self.jobs, &mut self.actions);
+        let mut order = |id: &JobId| jobs.get_mut(id).is_some_and(|job| job.order(&has_room, actions));
+        let Some(id) = self.ready.iter().copied().find(|id| order(id)) else { return false };
+        self.settle([id], now);
+        true
+    }
+
+    /// Whether jobs wait for room at their nodes.
+    pub fn wants_room(&self) -> bool {
+        !self.ready.is_empty()
+    }
+
+    /// What one of the nodes of a job is ordered.
+    pub fn launch_order(&mut self, job: JobId, at: usize) -> Option<LaunchOrder> {
+        Some(self.jobs.get_mut(&job)?.launch_order(at))
+    }
+
+    /// Something of a job could not be sent to a node, because of the job; why.
+    pub fn handle_unsent(&mut self, job: JobId, host: HostId, is_launch: bool, reason: &str, now: Duration) {
+        if let Some(job) = self.jobs.get_mut(&job) {
+            job.handle_unsent(host, is_launch, reason, now, &mut self.actions);
+        }
+        self.settle([job], now);
     }
 
     /// Something from a `storm` after its submission.
     pub fn handle_request(&mut self, client: ClientId, request: Request, now: Duration) {
-        let Some(job) = self.by_client.get(&client).and_then(|id| self.jobs.get_mut(id)) else { return };
+        let Some(id) = self.by_client.get(&client).copied() else { return };
+        let Some(job) = self.jobs.get_mut(&id) else { return };
         let out = &mut self.actions;
         let kept = match request {
             Request::Forward(signal) if (1..=64).contains(&signal) => {
@@ -256,15 +300,16 @@ impl Jobs {
         if let Err(fault) = kept {
             self.actions.push_back(Action::CloseClient(client, fault));
         }
-        self.settle(now);
+        self.settle([id], now);
     }
 
     /// The connection of a `storm` is closed.
     pub fn handle_client_gone(&mut self, client: ClientId, now: Duration) {
-        if let Some(job) = self.by_client.remove(&client).and_then(|id| self.jobs.get_mut(&id)) {
+        let Some(id) = self.by_client.remove(&client) else { return };
+        if let Some(job) = self.jobs.get_mut(&id) {
             job.handle_client_gone(now, &mut self.actions);
         }
-        self.settle(now);
+        self.settle([id], now);
     }
 
     /// A user wants to know what a job does.
@@ -280,9 +325,13 @@ impl Jobs {
         if owner.uid != 0 && owner.uid != job.owner.uid {
             return self.actions.push_back(refused(format!("job {} is another user's", id.0)));
         }
+        if job.reports.under_way() >= QUESTIONS {
+            let reason = format!("job {} is being asked by {QUESTIONS} others; try again in a moment", id.0);
+            return self.actions.push_back(refused(reason));
+        }
         self.last_round += 1;
         job.ask(self.last_round, Purpose::Status(client), now, &mut self.actions);
-        self.settle(now);
+        self.settle([id], now);
     }
 
     /// A node manager has said something about a job.
@@ -313,7 +362,7 @@ impl Jobs {
         if let Err(fault) = kept {
             self.actions.push_back(Action::CloseNode(host, fault));
         }
-        self.settle(now);
+        self.settle([id], now);
     }
 
     /// A node is lost; the reason follows on its name.
@@ -321,23 +370,23 @@ impl Jobs {
         for job in self.jobs.values_mut() {
             job.handle_lost_node(host, reason, now, &mut self.actions);
         }
-        self.settle(now);
+        self.settle_all(now);
     }
 
     /// The keys of a job's network are there, or cannot be made.
-    pub fn handle_keys(&mut self, job: JobId, keys: Result<Vec<JobNetwork>, String>, now: Duration) {
-        if let Some(job) = self.jobs.get_mut(&job) {
+    pub fn handle_keys(&mut self, id: JobId, keys: Result<Vec<JobNetwork>, String>, now: Duration) {
+        if let Some(job) = self.jobs.get_mut(&id) {
             job.handle_keys(keys, now, &mut self.actions);
         }
-        self.settle(now);
+        self.settle([id], now);
     }
 
     /// The control network has started a job on all its nodes, or on none.
-    pub fn handle_commit(&mut self, job: JobId, has_started: bool, now: Duration) {
-        if let Some(job) = self.jobs.get_mut(&job) {
+    pub fn handle_commit(&mut self, id: JobId, has_started: bool, now: Duration) {
+        if let Some(job) = self.jobs.get_mut(&id) {
             job.handle_commit(has_started, now, &mut self.actions);
         }
-        self.settle(now);
+        self.settle([id], now);
     }
 
     /// The machine manager is to end: all jobs are ended, and no more are taken.
@@ -346,17 +395,17 @@ impl Jobs {
         for job in self.jobs.values_mut() {
             job.handle_shutdown(now, &mut self.actions);
         }
-        self.settle(now);
+        self.settle_all(now);
     }
 
     /// Time has passed.
     pub fn handle_time(&mut self, now: Duration) {
-        for job in self.jobs.values_mut() {
-            if job.wakes_at().is_some_and(|at| at <= now) {
-                job.handle_time(now, &mut self.actions);
-            }
+        let mut due = Vec::new();
+        for (id, job) in self.jobs.iter_mut().filter(|(_, job)| job.wakes_at().is_some_and(|at| at <= now)) {
+            job.handle_time(now, &mut self.actions);
+            due.push(*id);
         }
-        self.settle(now);
+        self.settle(due, now);
     }
 
     /// When [`Jobs::handle_time`] is due.
@@ -364,36 +413,57 @@ impl Jobs {
         self.jobs.values().filter_map(Job::wakes_at).min()
     }
 
-    /// What follows from what has happened: questions, their answers, slots, and jobs of which nothing is left.
-    fn settle(&mut self, now: Duration) {
-        for job in self.jobs.values_mut() {
-            if let Some(purpose) = job.poll_question(now) {
-                self.last_round += 1;
-                job.ask(self.last_round, purpose, now, &mut self.actions);
+    fn settle_all(&mut self, now: Duration) {
+        let all: Vec<JobId> = self.jobs.keys().copied().collect();
+        self.settle(all, now);
+    }
+
+    /// What follows from what has happened to these jobs: questions, their answers, slots, and jobs of which nothing is left.
+    fn settle(&mut self, touched: impl IntoIterator<Item = JobId>, now: Duration) {
+        for id in touched {
+            self.settle_job(id, now);
+        }
+        while let Some((id, slot)) = self.queue.pop() {
+            if let Some(job) = self.jobs.get_mut(&id) {
+                job.launch(slot, &mut self.actions);
             }
-            while let Some(finished) = job.reports.poll_finished(now) {
-                if let Purpose::Status(client) = finished.purpose {
-                    let text = status_text(job, &finished.report, &finished.silent, now);
-                    self.actions.push_back(Action::Client(client, Reply::Status(text)));
-                }
-                job.handle_report(&finished.purpose, finished.report, now, &mut self.actions);
+            self.settle_job(id, now);
+        }
+    }
+
+    fn settle_job(&mut self, id: JobId, now: Duration) {
+        let Some(job) = self.jobs.get_mut(&id) else { return };
+        if let Some(purpose) = job.poll_question(now) {
+            self.last_round += 1;
+            job.ask(self.last_round, purpose, now, &mut self.actions);
+        }
+        while let Some(finished) = job.reports.poll_finished(now) {
+            if let Purpose::Status(client) = finished.purpose {
+                let text = status_text(job, &finished.report, &finished.silent, now);
+                self.actions.push_back(Action::Client(client, Reply::Status(text)));
             }
-            if job.has_launched()
-                && let Some(slot) = job.slot.take()
-            {
-                self.free_slots.insert(slot);
-                self.actions.push_back(Action::Launched { job: job.id() });
+            job.handle_report(&finished.purpose, finished.report, now, &mut self.actions);
+        }
+        let uid = job.owner.uid;
+        match job.phase() {
+            Phase::Queued => {}
+            Phase::Ready => {
+                self.ready.insert(id);
+            }
+            _ => {
+                self.ready.remove(&id);
+                self.queue.withdraw(uid, id);
             }
         }
-        self.jobs.retain(|_, job| !job.is_over());
-        let jobs = &self.jobs;
-        self.by_client.retain(|_, job| jobs.contains_key(job));
-        self.queue.retain(|id| jobs.get(id).is_some_and(|job| job.phase() == Phase::Queued));
-        while let Some(slot) = self.free_slots.first().copied()
-            && let Some(job) = self.queue.pop_front().and_then(|id| self.jobs.get_mut(&id))
+        if job.has_launched()
+            && let Some(slot) = job.slot.take()
         {
-            self.free_slots.remove(&slot);
-            job.launch(slot, &mut self.actions);
+            self.queue.give_back(uid, slot);
+            self.actions.push_back(Action::Launched { job: id });
+        }
+        if job.is_over() {
+            self.by_client.remove(&job.submitter);
+            self.jobs.remove(&id);
         }
     }
 }
@@ -406,7 +476,7 @@ fn status_text(job: &Job, report: &str, silent: &[usize], now: Duration) -> Stri
         (Phase::Running, Some(since)) => {
             format!("runs since {:.1} s", now.saturating_sub(since).as_secs_f64())
         }
-        (Phase::Queued | Phase::Minting | Phase::Preparing | Phase::Committing, _) => {
+        (Phase::Queued | Phase::Minting | Phase::Ready | Phase::Preparing | Phase::Committing, _) => {
             "is being launched".into()
         }
         _ => "is ending".into(),

@@ -88,6 +88,11 @@ impl Reports {
         }
     }
 
+    /// How many rounds are under way.
+    pub fn under_way(&self) -> usize {
+        self.rounds.len()
+    }
+
     /// A node that will not answer.
     pub fn handle_gone(&mut self, part: usize) {
         self.rounds.values_mut().for_each(|round| {

@@ -1,7 +1,10 @@
 //! The jobs among launchers that keep to the protocol, in every order of events that a seed gives; nodes are lost and users go at any time.
 
 use super::*;
-use crate::protocol::{Mapping, Wish};
+use crate::daemon::ledger::Ledger;
+use crate::daemon::limits::{REMARKS, REPORT_BYTES, TEXT_BYTES};
+use crate::protocol::{Description, Mapping, Wish};
+use bcs_core::config::UserConfig;
 use bcs_core::config::port_range::PortRange;
 use node_manager::control::{Command, Notice};
 use node_manager::launch::Surroundings;
@@ -20,7 +23,7 @@ fn submission(ranks: u32, nodes: u32) -> Submission {
     let job = node_manager::Job::new(vec![Application::new(ranks, "a")]);
     let wish = Wish { nodes: Some(nodes), mapping: Mapping::Node, ..Wish::default() };
     let surroundings = Surroundings { environment: vec![], directory: "/".into(), umask: 0 };
-    Submission { job, wish, surroundings }
+    Submission { job: Description::of(job), wish, surroundings }
 }
 
 /// A cluster whose launchers, control network and minting do what they are told, one thing at a time.
@@ -40,6 +43,8 @@ struct World {
     ranks_gone: BTreeSet<HostId>,
     replies: Vec<Reply>,
     fails: Option<HostId>,
+    /// Whether nodes take what they are sent.
+    room: bool,
 }
 
 impl World {
@@ -59,6 +64,7 @@ impl World {
             ranks_gone: BTreeSet::new(),
             replies: vec![],
             fails: None,
+            room: true,
         }
     }
 
@@ -66,7 +72,8 @@ impl World {
         let names = self.names.clone();
         let offers: Vec<Offer<'_>> =
             (0..).zip(&names).map(|(host, name)| Offer { host: HostId(host), name, cores: 2 }).collect();
-        self.jobs.handle_submission(CLIENT, owner(1000), submission(ranks, nodes), &offers, self.now);
+        let held = Ledger::new(UserConfig::default()).hold(1000);
+        self.jobs.handle_submission(CLIENT, owner(1000), submission(ranks, nodes), held, &offers, self.now);
         self.carry_out();
     }
 
@@ -76,15 +83,24 @@ impl World {
     }
 
     fn carry_out(&mut self) {
-        while let Some(action) = self.jobs.poll_action() {
+        let room = self.room;
+        loop {
+            let Some(action) = self.jobs.poll_action() else {
+                match self.jobs.order_next(|_| room, self.now) {
+                    true => continue,
+                    false => break,
+                }
+            };
             match action {
                 Action::Node(host, _) if self.lost.contains(&host) => {}
-                Action::Node(host, ToNode::Launch(order)) => {
+                Action::Launch { host, .. } if self.lost.contains(&host) => {}
+                Action::Launch { job, host, at } => {
+                    let order = self.jobs.launch_order(job, at).unwrap();
                     let first = match order.launch.network {
                         Some(_) => Notice::Listening("10.0.0.1:4000".into()),
                         None => Notice::Prepared,
                     };
-                    self.orders.push((host, *order));
+                    self.orders.push((host, order));
                     self.says(host, first);
                 }
                 Action::Node(host, ToNode::Launcher { command, .. }) => self.command(host, command),
@@ -246,7 +262,7 @@ proptest! {
         }
         while world.step(0) {}
         prop_assert!(world.jobs.is_empty(), "nothing is left: {:?}", world.jobs);
-        prop_assert_eq!(world.jobs.free_slots.len(), SLOTS as usize);
+        prop_assert!(world.jobs.queue.is_idle());
         prop_assert!(world.ended.values().chain(world.finished.values()).all(|times| *times == 1));
         prop_assert!(!world.started || world.orders.len() == nodes as usize, "on all nodes or on none");
         if !gone {
@@ -311,6 +327,116 @@ fn a_node_that_cannot_be_reached_is_the_verdict_only_if_nobody_knows_the_cause_i
 }
 
 #[test]
+fn a_job_is_ordered_when_each_of_its_nodes_has_room_and_nobody_is_lost_for_it() {
+    let mut world = World::new(2);
+    world.room = false;
+    world.submit(2, 2);
+    while world.step(0) {}
+    assert!(world.orders.is_empty() && world.jobs.wants_room());
+    world.room = true;
+    world.carry_out();
+    assert_eq!(world.orders.len(), 2);
+    while world.step(0) {}
+    assert_eq!(world.verdict(), Some(&Verdict::Success));
+
+    // And what cannot be sent at all ends its job alone.
+    let mut world = World::new(1);
+    world.submit(1, 1);
+    world.nodes.clear();
+    world.jobs.handle_unsent(JobId(1), HostId(0), true, "it is too long", world.now);
+    world.carry_out();
+    let message = world.verdict().unwrap().message().unwrap();
+    assert!(message.contains("cannot be launched on c00: it is too long"), "{message}");
+    assert!(world.jobs.is_empty());
+}
+
+#[test]
+fn the_nodes_of_a_job_are_ordered_one_by_one_as_they_have_room() {
+    let mut world = World::new(4);
+    world.room = false;
+    world.submit(4, 4);
+    while world.step(0) {}
+    for ordered in 1..4 {
+        assert!(world.jobs.order_next(|_| true, world.now));
+        world.carry_out();
+        assert_eq!((world.orders.len(), world.jobs.wants_room()), (ordered, true));
+        // What launchers say meanwhile is heard.
+        while world.step(0) {}
+    }
+    // It is ended on the nodes that know of it, and on no others.
+    world.jobs.handle_client_gone(CLIENT, world.now);
+    world.carry_out();
+    while world.step(0) {}
+    assert_eq!((world.ended.len(), world.jobs.is_empty()), (3, true));
+}
+
+#[test]
+fn input_ends_once_and_what_comes_before_the_order_is_within_the_credit() {
+    let mut world = World::new(1);
+    world.room = false;
+    world.submit(1, 1);
+    let mut say = |bytes: usize| {
+        world.jobs.handle_request(CLIENT, Request::Input(vec![0; bytes]), MS);
+        let mut closed = false;
+        while let Some(action) = world.jobs.poll_action() {
+            closed |= matches!(action, Action::CloseClient(CLIENT, _));
+        }
+        closed
+    };
+    assert!(!say(node_manager::protocol::INPUT_CREDIT as usize) && say(1));
+    assert!(!say(0) && say(0) && say(1));
+}
+
+#[test]
+fn texts_of_launchers_are_cut_and_forgotten_and_answers_of_too_many_ranks_are_none() {
+    let mut world = World::new(1);
+    world.submit(1, 1);
+    let say = |world: &mut World, notice| {
+        world.jobs.handle_node(HostId(0), FromNode::Launcher { job: JobId(1), notice }, MS);
+        world.carry_out();
+    };
+    for number in 0..3 * REMARKS {
+        say(&mut world, Notice::Remark(format!("{number}{}", "x".repeat(1 << 20))));
+    }
+    let remarks = world.replies.iter().filter_map(|reply| match reply {
+        Reply::Remark(text) => Some(text.len()),
+        _ => None,
+    });
+    let lengths: Vec<usize> = remarks.collect();
+    assert!(lengths.len() == REMARKS && lengths.iter().all(|length| *length < TEXT_BYTES + 8), "{lengths:?}");
+    let kept = format!("{:?}", world.jobs).len();
+    assert!(kept < 100_000, "{kept} bytes of text are kept");
+    while !world.started {
+        world.step(0);
+    }
+    let report = "rank 0 waits\n".repeat(1 << 20);
+    say(&mut world, Notice::Failed(Verdict::Stuck { report }));
+    while world.step(0) {}
+    let Some(Verdict::Stuck { report }) = world.verdict() else { panic!("{:?}", world.verdict()) };
+    assert!(report.len() < REPORT_BYTES + 8, "{}", report.len());
+}
+
+#[test]
+fn a_job_is_asked_by_some_at_a_time_and_by_nobody_without_end() {
+    let mut world = World::new(1);
+    world.submit(1, 1);
+    while !world.started {
+        world.step(0);
+    }
+    while world.jobs.job(JobId(1)).unwrap().running_since().is_none() {
+        world.step(0);
+    }
+    let mut refused = 0;
+    for client in 100..120 {
+        world.jobs.handle_status(ClientId(client), &owner(1000), JobId(1), world.now);
+        while let Some(action) = world.jobs.poll_action() {
+            refused += usize::from(matches!(action, Action::Client(_, Reply::Refused { .. })));
+        }
+    }
+    assert_eq!(refused, 20 - QUESTIONS);
+}
+
+#[test]
 fn another_user_does_not_see_a_job_and_its_own_user_and_root_do() {
     let mut world = World::new(1);
     world.submit(1, 1);
@@ -342,7 +468,8 @@ fn the_least_loaded_nodes_get_the_next_job() {
         .collect();
     let mut hosts = Vec::new();
     for client in 0..4 {
-        jobs.handle_submission(ClientId(client), owner(1), submission(2, 1), &offers, MS);
+        let held = Ledger::new(UserConfig::default()).hold(1);
+        jobs.handle_submission(ClientId(client), owner(1), submission(2, 1), held, &offers, MS);
         while let Some(action) = jobs.poll_action() {
             if let Action::Client(_, Reply::Accepted { hosts: its, .. }) = action {
                 hosts.extend(its);
@@ -350,5 +477,5 @@ fn the_least_loaded_nodes_get_the_next_job() {
         }
     }
     assert_eq!(hosts, ["a", "b", "c", "a"]);
-    assert_eq!(jobs.load_of(HostId(0)), (4, vec![JobId(1), JobId(4)]));
+    assert_eq!(jobs.loads()[&HostId(0)], (4, vec![JobId(1), JobId(4)]));
 }
