@@ -15,7 +15,8 @@
 //!
 //! | file | holds |
 //! |---|---|
-//! | `listen` | the doors: who is let in, and as whom |
+//! | `doors` | the sockets |
+//! | `listen` | who is let in, and as whom |
 //! | `outbox` | what waits to be sent on a connection |
 //! | `nodes` | the nodes, and who of them is connected |
 //! | [`view`] | sets of nodes with a control network, and who of them is alive |
@@ -32,6 +33,7 @@ mod account;
 mod clock;
 mod control;
 mod control_thread;
+mod doors;
 pub mod jobs;
 pub mod ledger;
 pub mod limits;
@@ -42,7 +44,7 @@ mod server;
 pub mod view;
 
 pub use control::ControlError;
-pub use listen::DoorError;
+pub use doors::DoorError;
 pub use server::{DaemonError, run};
 
 /// A host of the configuration, by its place there.

@@ -4,12 +4,13 @@ use super::HostId;
 use super::clock::{Clock, sleep};
 use super::control::{Control, Event};
 use super::control_thread::{ControlThread, Order};
+use super::doors::{self, DoorError, LocalDoor};
 use super::jobs::{Action, ClientId, Jobs, Offer, Owner};
 use super::ledger::Held;
 use super::limits::{
     ALL_LAUNCHES_UP_TO_BYTES, INPUTS_UP_TO_BYTES, LAUNCHES_UP_TO_BYTES, NODE_BYTES, SIGNALS_UP_TO_BYTES,
 };
-use super::listen::{self, Arrival, DoorError, LocalDoor, Reception};
+use super::listen::{Arrival, Reception};
 use super::nodes::{Link, LinkId, Nodes};
 use super::outbox::{Farewell, Outbox, OutboxError};
 use super::view::Heartbeat;
@@ -109,7 +110,7 @@ pub fn run(file: &Path) -> Result<(), DaemonError> {
     let reception = Reception::new(ends, hosts, config.users.clone(), sender.clone());
     // The socket is taken away when this function ends.
     let door = LocalDoor::reserve(&config.paths.run)?;
-    let addresses = listen::open(&reception, &door, &config.cluster.manager, config.cluster.port)?;
+    let addresses = doors::open(&reception, &door, &config.cluster.manager, config.cluster.port)?;
     let hosts = names.len();
     let control = Control::new(credential, heartbeat, config.network.clone(), names);
     let control = ControlThread::start(control, hosts, clock)

@@ -15,10 +15,11 @@
 use super::part::{Part, Step};
 use super::reports::{Purpose, Reports};
 use super::streams::{BeyondCredit, Input, Output};
+use super::texts::{clip_texts, hosts_text, number_of};
 use super::{Action, ClientId, Owner};
 use crate::daemon::HostId;
 use crate::daemon::ledger::Held;
-use crate::daemon::limits::{REMARKS, REPORT_BYTES, TEXT_BYTES, clip};
+use crate::daemon::limits::{REMARKS, TEXT_BYTES, clip};
 use crate::protocol::Reply;
 use bcs_core::{JobId, NodeId};
 use node_manager::control::{Command, Notice};
@@ -26,10 +27,9 @@ use node_manager::launch::{JobNetwork, Launch, Member, Surroundings};
 use node_manager::lifecycle::GRACE;
 use node_manager::protocol::{LaunchOrder, ToNode, User};
 use node_manager::signals::{self, Signal};
-use node_manager::verdict::{RankName, STATUS_RUNTIME, STATUS_SIGNAL};
+use node_manager::verdict::{STATUS_RUNTIME, STATUS_SIGNAL};
 use node_manager::{StdinTo, Verdict};
 use std::collections::{BTreeSet, VecDeque};
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -762,48 +762,5 @@ impl Job {
             }
         };
         format!("the job was not started, because after {limit} s {what}")
-    }
-}
-
-/// A number by which a remark is known again.
-fn number_of(text: &str) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    text.hash(&mut hasher);
-    hasher.finish()
-}
-
-/// What a launcher says of a failure is kept until its job is over.
-fn clip_texts(verdict: &mut Verdict) {
-    let of_rank = |rank: &mut RankName| {
-        clip(&mut rank.host, TEXT_BYTES);
-        if let Some(program) = &mut rank.program {
-            clip(program, TEXT_BYTES);
-        }
-    };
-    match verdict {
-        Verdict::Success | Verdict::Interrupted { .. } => {}
-        Verdict::RankFailed { rank, .. } | Verdict::NotFinalized { rank } => of_rank(rank),
-        Verdict::Aborted { rank, message, .. } => {
-            of_rank(rank);
-            clip(message, TEXT_BYTES);
-        }
-        Verdict::Stuck { report } | Verdict::TimedOut { report, .. } => clip(report, REPORT_BYTES),
-        Verdict::NotStarted { message, .. } => clip(message, TEXT_BYTES),
-        Verdict::NodeLost { host, seen_from, reason } => {
-            [host, seen_from, reason].into_iter().for_each(|text| clip(text, TEXT_BYTES));
-        }
-        Verdict::LauncherLost { host, .. } => clip(host, TEXT_BYTES),
-    }
-}
-
-/// "host c03", "hosts c03, c04"; of many only the first.
-pub fn hosts_text(names: &[String]) -> String {
-    const SHOWN: usize = 8;
-    let more = names.len().saturating_sub(SHOWN);
-    let shown = names[..names.len().min(SHOWN)].join(", ");
-    match (names.len(), more) {
-        (1, _) => format!("host {shown}"),
-        (_, 0) => format!("hosts {shown}"),
-        _ => format!("hosts {shown} and {more} more"),
     }
 }

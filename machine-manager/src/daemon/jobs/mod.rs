@@ -9,6 +9,7 @@
 //! | `part` | how far it is on one node |
 //! | `queue` | who launches next |
 //! | `streams` | how much of its standard streams may be under way |
+//! | `texts` | what is said in words, cut to what is kept |
 //! | `reports` | questions to all its launchers |
 
 mod job;
@@ -18,11 +19,13 @@ mod reports;
 mod streams;
 #[cfg(test)]
 mod tests;
+mod texts;
 
-pub use job::{CAUSE_PATIENCE, Job, PREPARE_LIMIT, Phase, hosts_text};
+pub use job::{CAUSE_PATIENCE, Job, PREPARE_LIMIT, Phase};
 pub use part::{Part, Step};
 pub use reports::{Purpose, Reports};
 pub use streams::{BeyondCredit, Input, InputTaken, Output};
+pub use texts::hosts_text;
 
 use super::HostId;
 use super::ledger::Held;
