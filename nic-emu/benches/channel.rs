@@ -12,7 +12,7 @@
 //! its number. Methods take turns, batch by batch, so that what else runs on the machine meets all of
 //! them; printed are the best batch and the lower quartile. Each core writes and reads what a pair of ranks would.
 
-use nic_emu::channel::{End, Policy, Step, Stores, advance, copy_in, copy_out};
+use nic_emu::channel::{Buffer, End, Mine, Policy, Step, Stores, advance, copy_in, copy_out};
 use nic_emu::memory::{Layout, NicMemory};
 use nic_emu::status::{Activity, Phase};
 use nic_emu::transfer::{Pair, WINDOW_DATA_BYTES};
@@ -89,7 +89,7 @@ impl Rank<'_> {
     }
 
     /// Moves a message of a direction, the `number`-th, until it is over.
-    fn carry(&self, from: u32, number: u64, method: &Method) {
+    fn carry(&self, from: u32, bytes: usize, number: u64, method: &Method) {
         while self.turn(from).load(Ordering::Acquire) < number {
             std::hint::spin_loop();
         }
@@ -100,9 +100,11 @@ impl Rank<'_> {
             }
             return;
         }
-        let end = if self.me == from { End::Source } else { End::Destination };
+        let (end, which) = if self.me == from { (End::Source, 0) } else { (End::Destination, 1) };
+        let address = self.buffers[self.me as usize][which];
+        let mine = Mine { end, buffer: Buffer { address, bytes: bytes as u64 }, other: None };
         loop {
-            match advance(self.memory, from, end, &method.policy, &mut self.stores.borrow_mut()) {
+            match advance(self.memory, from, &mine, &method.policy, &mut self.stores.borrow_mut()) {
                 Ok(Step::Finished | Step::Over) => return,
                 Ok(_) => {}
                 Err(error) => panic!("{error}"),
@@ -126,7 +128,7 @@ impl Rank<'_> {
                 if self.me == from {
                     self.start(from, bytes, method.window);
                 }
-                self.carry(from, *number, method);
+                self.carry(from, bytes, *number, method);
             }
         }
         (now() - started) / rounds as f64 / 2.0
@@ -162,7 +164,7 @@ fn main() {
     let status = &memory.rank(me).expect("a rank").status;
     status.set_phase(Phase::Attached);
     status.set_activity(Activity::Polling);
-    status.set_pid(std::process::id());
+    status.claim(std::process::id()).expect("one process is the rank");
     while memory.rank(1 - me).expect("a rank").status.pid() == 0 {
         std::hint::spin_loop();
     }

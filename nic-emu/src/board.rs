@@ -36,10 +36,7 @@ impl<'m> Board<'m> {
     /// Members whose contributions can be read: those of the communicator, by their rank. (Of a reduction, and of a broadcast on
     /// its root's node, the local ones, by their position: [`Self::result`] and [`Self::root`] say which.)
     pub fn len(&self) -> usize {
-        if let Some(entries) = self.entries() {
-            return entries;
-        }
-        self.members.len()
+        self.table().map_or(self.members.len(), |(_, entries)| entries as usize)
     }
 
     /// True when there are none; never for a board that one was released from.
@@ -81,12 +78,8 @@ impl<'m> Board<'m> {
     ) -> Result<(), ChannelError> {
         if self.instance.board.get() != 0 {
             let (start, length) = self.entry(member)?;
-            if (offset + bytes) as u64 > length {
-                let (value, limit) = ((offset + bytes) as u64, length + 1);
-                return Err(Corrupt { what: "end of a contribution", value, limit }.into());
-            }
-            let from =
-                self.memory.board(self.instance.board.get() - 1 + start + offset as u64, bytes as u64)?;
+            within(offset, bytes, length)?;
+            let from = self.memory.board(start.saturating_add(offset as u64), bytes as u64)?;
             // SAFETY: `from` has `bytes` bytes, which are not written before all have departed; `to` is the caller's promise.
             unsafe { std::ptr::copy_nonoverlapping(from.as_ptr(), to, bytes) };
             return Ok(());
@@ -98,48 +91,42 @@ impl<'m> Board<'m> {
         if bytes == 0 {
             return Ok(());
         }
-        if (offset + bytes) as u64 > from.bytes.get() {
-            let limit = from.bytes.get() + 1;
-            return Err(
-                Corrupt { what: "end of a contribution", value: (offset + bytes) as u64, limit }.into()
-            );
-        }
         match contribution(self.memory, from)? {
-            // SAFETY: `offset + bytes` is within the contribution, checked; `to` is the caller's promise.
-            Contribution::Inline(inline, _) => unsafe {
-                std::ptr::copy_nonoverlapping(inline.as_ptr().add(offset), to, bytes)
-            },
-            // SAFETY: as above; the slab is not written before all have departed.
-            Contribution::Slab(slab, _) => unsafe {
-                std::ptr::copy_nonoverlapping(slab.add(offset), to, bytes)
-            },
+            Contribution::Inline(inline, length) => {
+                within(offset, bytes, length as u64)?;
+                // SAFETY: `offset + bytes` is within the length that was answered with the bytes; `to` is the caller's promise.
+                unsafe { std::ptr::copy_nonoverlapping(inline.as_ptr().add(offset), to, bytes) };
+            }
+            Contribution::Slab(slab, length) => {
+                within(offset, bytes, length as u64)?;
+                // SAFETY: as above; the slab is not written before all have departed.
+                unsafe { std::ptr::copy_nonoverlapping(slab.add(offset), to, bytes) };
+            }
             Contribution::Memory(address) => {
+                within(offset, bytes, from.bytes.get())?;
                 let pid = self.memory.rank(from.local_index.get())?.status.pid();
-                // SAFETY: `to` is the caller's promise.
-                unsafe { channel::read_peer(pid, address + offset as u64, to, bytes)? };
+                // SAFETY: `to` is the caller's promise; what is read the kernel checks.
+                unsafe { channel::read_peer(pid, address.wrapping_add(offset as u64), to, bytes)? };
             }
         }
         Ok(())
     }
 
-    /// Entries of the board region's table; none when the board is of this node alone.
-    fn entries(&self) -> Option<usize> {
+    /// Where the board region's table is, and its entries; none when the board is of this node alone.
+    fn table(&self) -> Option<(u64, u64)> {
         let at = self.instance.board.get().checked_sub(1)?;
-        let words = self.memory.board(at, 8).ok()?;
-        // SAFETY: eight bytes in the board region, at a multiple of 64.
-        Some(unsafe { words.cast::<u64>().read() } as usize)
+        Some((at, self.memory.board_word(at).ok()?.load(Ordering::Relaxed)))
     }
 
-    /// Offset from the table's start, and length, of a contribution in the board region.
+    /// Where in the board region a contribution is, and its length.
     fn entry(&self, member: usize) -> Result<(u64, u64), Corrupt> {
-        let entries = self.entries().unwrap_or(0);
-        if member >= entries {
-            let (value, limit) = (member as u64, entries as u64);
-            return Err(Corrupt { what: "member of a collective", value, limit });
+        let (table, entries) = self.table().unwrap_or_default();
+        if member as u64 >= entries {
+            return Err(Corrupt { what: "member of a collective", value: member as u64, limit: entries });
         }
-        let at = self.memory.board(self.instance.board.get() - 1 + 8 + member as u64 * 16, 16)?;
-        // SAFETY: sixteen bytes in the board region, at a multiple of 8.
-        Ok(unsafe { (at.cast::<u64>().read(), at.cast::<u64>().add(1).read()) })
+        let entry = table + 8 + member as u64 * 16;
+        let word = |at| Ok(self.memory.board_word(at)?.load(Ordering::Relaxed));
+        Ok((table.saturating_add(word(entry)?), word(entry + 8)?))
     }
 
     /// Departs: this member reads no more.
@@ -152,6 +139,14 @@ impl<'m> Board<'m> {
         };
         self.instance.departed.fetch_add(1, Ordering::AcqRel);
         departure
+    }
+}
+
+/// Checks that a part of a contribution is in it.
+fn within(offset: usize, bytes: usize, length: u64) -> Result<(), Corrupt> {
+    match offset.checked_add(bytes) {
+        Some(end) if end as u64 <= length => Ok(()),
+        _ => Err(Corrupt { what: "end of a contribution", value: offset as u64, limit: length }),
     }
 }
 

@@ -7,7 +7,7 @@
 use crate::collective::{Instance, InstanceState, Member};
 use crate::descriptor::{CollectiveDescriptor, CollectiveKind, Payload};
 use crate::memory::{Corrupt, INSTANCES, NicMemory};
-use crate::pool::NONE;
+use crate::pool::{NONE, Walk};
 use crate::slab::SLAB_BYTES;
 use crate::sync::Ordering;
 
@@ -83,7 +83,7 @@ impl<'m> CollectiveList<'m> {
         if descriptor.comm_rank == descriptor.root {
             instance.root_member.set(descriptor.local_index as u32 + 1);
         }
-        let arrived = instance.arrived.get() + 1;
+        let arrived = instance.arrived.get().wrapping_add(1);
         instance.arrived.set(arrived);
         if arrived == instance.expected.get() {
             let gathering = &self.memory.control().gathering;
@@ -100,16 +100,15 @@ impl<'m> CollectiveList<'m> {
     #[inline]
     fn find_or_make(&self, descriptor: &CollectiveDescriptor) -> Result<Option<u32>, Corrupt> {
         let header = self.memory.header();
-        let mut at = header.pools.active_instances[0].get();
-        while at != NONE {
-            let instance = self.memory.instance(at - 1)?;
-            let next = instance.next.get();
+        let mut walk = Walk::new(header.pools.active_instances[0].get(), INSTANCES);
+        while let Some(index) = walk.next_entry()? {
+            let instance = self.memory.instance(index)?;
+            walk.follow(instance.next.get());
             if instance.context.get() == descriptor.context && instance.sequence.get() == descriptor.sequence
             {
-                return Ok(Some(at - 1));
+                return Ok(Some(index));
             }
-            self.free_if_departed(at - 1, instance)?;
-            at = next;
+            self.free_if_departed(index, instance)?;
         }
         let free_link = |free| Ok(self.memory.instance(free)?.next.get());
         let Some(index) = header.pools.instances.take(INSTANCES, free_link)? else { return Ok(None) };
@@ -151,12 +150,11 @@ impl<'m> CollectiveList<'m> {
     /// Takes all instances off the list that nobody reads any more.
     #[inline]
     pub fn free_departed(&self) -> Result<(), Corrupt> {
-        let mut at = self.memory.header().pools.active_instances[0].get();
-        while at != NONE {
-            let instance = self.memory.instance(at - 1)?;
-            let next = instance.next.get();
-            self.free_if_departed(at - 1, instance)?;
-            at = next;
+        let mut walk = Walk::new(self.memory.header().pools.active_instances[0].get(), INSTANCES);
+        while let Some(index) = walk.next_entry()? {
+            let instance = self.memory.instance(index)?;
+            walk.follow(instance.next.get());
+            self.free_if_departed(index, instance)?;
         }
         Ok(())
     }

@@ -1,6 +1,6 @@
 //! What the program launcher does with a job's NIC: makes its memory, runs the NIC thread, reads what ranks say of themselves.
 //!
-//! Call `create`, start the ranks with `descriptor` inherited and `environment` set, tell `rank_started`, then `start`; `alarm` becomes readable when the NIC thread
+//! Call `create`, start the ranks with `descriptor` inherited and `environment` set, then `start`; `alarm` becomes readable when the NIC thread
 //! has found a deadlock or corrupt memory; `stop` ends the thread.
 
 use crate::abort;
@@ -154,13 +154,6 @@ impl NicHost {
     fn local_index(&self, rank: Rank) -> Option<u32> {
         let (node, local_index) = self.config.placement.place(rank)?;
         (node == self.config.node).then_some(local_index)
-    }
-
-    /// A rank's process has been started.
-    pub fn rank_started(&self, rank: Rank, pid: u32) {
-        if let Some(block) = self.local_index(rank).and_then(|local| self.memory.rank(local).ok()) {
-            block.status.set_pid(pid);
-        }
     }
 
     /// A rank's process is dead. What it may have held is let go, so that others can still be told.

@@ -4,6 +4,7 @@
 //! name that a program holds it by. A name is good until its slot is freed or the name is dropped; the slot's generation moves on then, so a
 //! name that is out of date is recognised, and not followed.
 
+use crate::channel::Buffer;
 use crate::descriptor::NO_REQUEST;
 use crate::memory::REQUESTS;
 use crate::status::NOBODY;
@@ -38,7 +39,7 @@ pub struct About {
     pub tag: i32,
     /// Bytes of the message, or room for one.
     pub bytes: u64,
-    /// Where a receive's bytes go.
+    /// Where a message's bytes are, or go.
     pub address: u64,
     /// A word for the poster: whose request it is.
     pub owner: u64,
@@ -152,6 +153,14 @@ impl Outstanding {
     pub fn place(&self, request: u32) -> Option<(u64, u64)> {
         let record = self.record(request)?;
         (record.purpose == Some(Purpose::Receive)).then_some((record.about.address, record.about.bytes))
+    }
+
+    /// The buffer of an outstanding send or receive that this end moves the bytes of.
+    #[inline]
+    pub fn buffer(&self, request: u32) -> Option<Buffer> {
+        let record = self.record(request)?;
+        let is_message = matches!(record.purpose, Some(Purpose::Send | Purpose::Receive));
+        is_message.then_some(Buffer { address: record.about.address, bytes: record.about.bytes })
     }
 
     /// Says who a request's peer is, in the communicator and in the job, and whose request it is.

@@ -3,10 +3,46 @@
 //! A pool hands out the most recently freed entry first, as that is the one still in a cache, and touches a new one only
 //! when there is no freed one: so its memory is what was in use at once, not its limit.
 
-use crate::memory::Word;
+use crate::memory::{Corrupt, Word};
 
 /// "None" in links, so that zeroed memory is an empty list: an index is stored plus one.
 pub const NONE: u32 = 0;
+
+/// A walk along a list of a pool's entries. A list with more links than the pool has entries goes in a circle: it is an error, so that no walk
+/// is endless.
+pub struct Walk {
+    at: u32,
+    left: usize,
+    limit: usize,
+}
+
+impl Walk {
+    /// A walk from the list's first link.
+    #[inline]
+    pub fn new(first: u32, limit: usize) -> Self {
+        Self { at: first, left: limit, limit }
+    }
+
+    /// The entry that comes next; then [`Self::follow`] its link.
+    #[inline]
+    pub fn next_entry(&mut self) -> Result<Option<u32>, Corrupt> {
+        if self.at == NONE {
+            return Ok(None);
+        }
+        if self.left == 0 {
+            let limit = self.limit as u64;
+            return Err(Corrupt { what: "length of a list", value: limit + 1, limit });
+        }
+        self.left -= 1;
+        Ok(Some(self.at - 1))
+    }
+
+    /// Goes on to the entry of this link.
+    #[inline]
+    pub fn follow(&mut self, link: u32) {
+        self.at = link;
+    }
+}
 
 /// A free list over a pool whose entries hold the link to the next free one themselves.
 #[repr(C)]

@@ -62,7 +62,7 @@ pub const NOBODY: u32 = u32::MAX - 1;
 pub struct RankStatus {
     phase: AtomicU32,
     activity: AtomicU32,
-    pid: Word,
+    pid: AtomicU32,
     call: Word,
     context: Word,
     peer: Word,
@@ -149,14 +149,17 @@ impl RankStatus {
         self.activity.store(activity as u32, Ordering::Relaxed);
     }
 
-    /// The rank's process, as the kernel numbers it; 0 before it is known.
+    /// The process that is the rank, as the kernel numbers it; 0 before one is.
     pub fn pid(&self) -> u32 {
-        self.pid.get()
+        self.pid.load(Ordering::Relaxed)
     }
 
-    /// Sets the rank's process.
-    pub fn set_pid(&self, pid: u32) {
-        self.pid.set(pid);
+    /// A process becomes the rank: the first that asks, and no other ever.
+    ///
+    /// # Errors
+    /// The process that is the rank already.
+    pub fn claim(&self, pid: u32) -> Result<(), u32> {
+        self.pid.compare_exchange(0, pid, Ordering::AcqRel, Ordering::Acquire).map(drop)
     }
 
     /// Says what the rank is about to wait for.

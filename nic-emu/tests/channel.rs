@@ -4,7 +4,7 @@
 //! The second process is a fork of the test, with NIC memory mapped before: as in a job, where the ranks are other
 //! processes than the launcher.
 
-use nic_emu::channel::{self, ChannelError, End, Policy, Step, Stores, advance_from_outside};
+use nic_emu::channel::{self, Buffer, ChannelError, End, Mine, Policy, Step, Stores, advance_from_outside};
 use nic_emu::dma_helper::finish;
 use nic_emu::memory::{Layout, NicMemory};
 use nic_emu::status::{Activity, Phase};
@@ -28,8 +28,19 @@ thread_local! {
     static STORES: RefCell<Stores> = RefCell::default();
 }
 
+/// Advances a message whose buffers are as its record says.
 fn advance(memory: &NicMemory, transfer: u32, end: End, policy: &Policy) -> Result<Step, ChannelError> {
-    STORES.with_borrow_mut(|stores| channel::advance(memory, transfer, end, policy, stores))
+    let record = memory.transfer(transfer)?;
+    let buffer = |address: u64| Buffer { address, bytes: record.bytes.get() };
+    let (source, destination) =
+        (buffer(record.source_address.get()), buffer(record.destination_address.get()));
+    let (buffer, other) = match end {
+        End::Source => (source, destination),
+        End::Destination => (destination, source),
+    };
+    let is_to_itself = record.source.get() == record.destination.get();
+    let mine = Mine { end, buffer, other: is_to_itself.then_some(other) };
+    STORES.with_borrow_mut(|stores| channel::advance(memory, transfer, &mine, policy, stores))
 }
 
 fn nic_memory(cross_memory: bool) -> NicMemory {
@@ -69,7 +80,9 @@ fn wait_for(pid: i32) -> i32 {
 fn announce(memory: &NicMemory, rank: u32, pid: u32, activity: Activity) {
     let status = &memory.rank(rank).unwrap().status;
     status.set_activity(activity);
-    status.set_pid(pid);
+    if pid != 0 {
+        status.claim(pid).expect("one process is the rank");
+    }
 }
 
 fn pattern(seed: u64, bytes: usize) -> Vec<u8> {

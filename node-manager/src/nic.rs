@@ -73,11 +73,6 @@ impl JobNic {
         self.host.wake_descriptor()
     }
 
-    /// A rank runs as this process.
-    pub fn rank_started(&self, rank: Rank, pid: u32) {
-        self.host.rank_started(rank, pid);
-    }
-
     /// A rank's process has ended.
     pub fn rank_exited(&self, rank: Rank) {
         self.host.rank_exited(rank);

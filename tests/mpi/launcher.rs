@@ -110,9 +110,7 @@ pub fn launch<S: AsRef<OsStr>>(job: &Job, program: &Path, arguments: &[S]) -> En
                     }
                 })
             };
-            let child = command.spawn().unwrap_or_else(|error| panic!("{}: {error}", program.display()));
-            host.rank_started(Rank(rank), child.id());
-            child
+            command.spawn().unwrap_or_else(|error| panic!("{}: {error}", program.display()))
         })
         .collect();
     let networks = match job.nodes {

@@ -12,10 +12,9 @@
 
 use bcs_core::TypeCheck;
 use nic_emu::memory::{Layout, NicMemory};
-use nic_emu::port::Port;
-use nic_emu::status::Phase;
+use nic_emu::port::{Port, PortError};
 use std::ffi::c_int;
-use std::os::fd::{FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::sync::Arc;
 
 /// Where a process is in its job.
@@ -86,7 +85,7 @@ pub enum LaunchError {
     },
     /// The NIC refuses.
     #[error(transparent)]
-    Port(#[from] nic_emu::port::PortError),
+    Port(#[from] PortError),
 }
 
 impl From<nic_emu::memory::MapError> for LaunchError {
@@ -115,9 +114,6 @@ pub fn open() -> Result<(Port, Place), LaunchError> {
     if job_ranks != size || status.job_rank() != rank {
         return Err(LaunchError::Mismatch { rank, size, job_ranks });
     }
-    if status.phase() != Phase::NotAttached {
-        return Err(LaunchError::Taken { rank, pid: status.pid() });
-    }
     let place = Place {
         rank,
         size,
@@ -127,7 +123,10 @@ pub fn open() -> Result<(Port, Place), LaunchError> {
         universe_size: optional("BCS_UNIVERSE_SIZE")?,
     };
     let spans_nodes = memory.node().1 > 1;
-    let port = Port::open(Arc::new(memory), local_rank)?;
+    let port = Port::open(Arc::new(memory), local_rank).map_err(|error| match error {
+        PortError::Taken { pid, .. } => LaunchError::Taken { rank, pid },
+        error => error.into(),
+    })?;
     let port =
         if spans_nodes { port.with_wake_pipe(wake_descriptor(required("BCS_WAKE_FD")?)?) } else { port };
     Ok((port, place))
@@ -182,20 +181,34 @@ fn descriptor(fd: i32) -> Result<OwnedFd, LaunchError> {
     }
 }
 
-/// The writing end of the wake pipe: the launcher's, or, where that is out of reach, the inherited one.
+/// The writing end of the wake pipe: the launcher's, or, where that is out of reach, the inherited one. What the process executes later inherits
+/// neither.
 fn wake_descriptor(fd: i32) -> Result<OwnedFd, LaunchError> {
     use std::os::unix::fs::OpenOptionsExt;
     let mut options = std::fs::OpenOptions::new();
     options.write(true).custom_flags(libc::O_NONBLOCK | libc::O_CLOEXEC);
-    if let Some(file) = of_launcher(fd).and_then(|path| options.open(path).ok()) {
+    let of_launcher = of_launcher(fd);
+    let is_at = |path: &str| std::fs::read_link(path).ok().filter(|target| is_pipe(target));
+    let inherited = is_at(&format!("/proc/self/fd/{fd}"));
+    // The number may be another file's by now: where the launcher's can be seen, it has to be the same pipe.
+    let is_inherited = match of_launcher.as_deref().and_then(is_at) {
+        Some(pipe) => inherited == Some(pipe),
+        None => inherited.is_some(),
+    };
+    // SAFETY: it is open, and nobody but this library knows of it in this process.
+    let inherited = is_inherited.then(|| unsafe { OwnedFd::from_raw_fd(fd) });
+    if let Some(file) = of_launcher.and_then(|path| options.open(path).ok()) {
         return Ok(file.into());
     }
-    let inherited = std::fs::read_link(format!("/proc/self/fd/{fd}"));
-    if inherited.is_ok_and(|target| target.to_string_lossy().starts_with("pipe:")) {
-        // SAFETY: it is open, and nobody but this library knows of it in this process.
-        return Ok(unsafe { OwnedFd::from_raw_fd(fd) });
-    }
-    Err(wrong("BCS_WAKE_FD", "not the descriptor that wakes the NIC thread"))
+    let inherited =
+        inherited.ok_or_else(|| wrong("BCS_WAKE_FD", "not the descriptor that wakes the NIC thread"))?;
+    // SAFETY: a system call on a descriptor that is open. It cannot be refused.
+    unsafe { libc::fcntl(inherited.as_raw_fd(), libc::F_SETFD, libc::FD_CLOEXEC) };
+    Ok(inherited)
+}
+
+fn is_pipe(target: &std::path::Path) -> bool {
+    target.to_string_lossy().starts_with("pipe:")
 }
 
 /// Where the launcher's descriptor with this number is found.

@@ -46,6 +46,37 @@ impl From<End> for Worker {
     }
 }
 
+/// A buffer of this process, as it was given for a message: this process's own knowledge, not what NIC memory says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Buffer {
+    /// Where it begins.
+    pub address: u64,
+    /// How long it is.
+    pub bytes: u64,
+}
+
+impl Buffer {
+    /// Where a range of the message is in the buffer.
+    #[inline]
+    fn at(&self, range: Range) -> Result<u64, Corrupt> {
+        match range.offset.checked_add(range.bytes) {
+            Some(end) if end <= self.bytes => Ok(self.address.wrapping_add(range.offset)),
+            _ => Err(Corrupt { what: "end of a range of a message", value: range.offset, limit: self.bytes }),
+        }
+    }
+}
+
+/// What a rank knows of a message that it is an end of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mine {
+    /// Which end it is.
+    pub end: End,
+    /// Its buffer.
+    pub buffer: Buffer,
+    /// Of a message to itself: its buffer at the other end.
+    pub other: Option<Buffer>,
+}
+
 /// What became of one call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
@@ -120,15 +151,15 @@ pub enum ChannelError {
 
 /// Moves a piece of a message, by the end that waits in MPI: bounded work, at most some 100 µs.
 ///
-/// The caller is that end and has not left the transfer, as its buffer's address is used in this process.
+/// The caller is that end and has not left the transfer: its buffers are as the message needs them.
 pub fn advance(
     memory: &NicMemory,
     transfer: u32,
-    end: End,
+    mine: &Mine,
     policy: &Policy,
     stores: &mut Stores,
 ) -> Result<Step, ChannelError> {
-    let index = transfer;
+    let (index, end) = (transfer, mine.end);
     let transfer = memory.transfer(index)?;
     let Some(pinned) = transfer.pin(end.into()) else { return Ok(Step::Blocked) };
     if transfer.bytes.get() == 0 {
@@ -138,10 +169,10 @@ pub fn advance(
         return Ok(Step::Over);
     }
     let job = Job { memory, index, transfer, pinned, policy };
-    let step = match end {
-        _ if transfer.source.get() == transfer.destination.get() => job.copy_own()?,
-        End::Source => job.send(stores)?,
-        End::Destination => job.receive()?,
+    let step = match (mine.other, end) {
+        (Some(other), _) => job.copy_own(mine, &other)?,
+        (None, End::Source) => job.send(&mine.buffer, stores)?,
+        (None, End::Destination) => job.receive(&mine.buffer)?,
     };
     let idle = &job.pinned.side().idle;
     match step {
@@ -190,8 +221,8 @@ pub fn advance_from_outside(
     };
     let here = bounce.as_mut_ptr() as u64;
     let (from, to) = (job.pid(transfer.source.get())?, job.pid(transfer.destination.get())?);
-    let source = transfer.source_address.get() + range.offset;
-    let destination = transfer.destination_address.get() + range.offset;
+    let source = transfer.source_address.get().wrapping_add(range.offset);
+    let destination = transfer.destination_address.get().wrapping_add(range.offset);
     let mut read = 0;
     while read < range.bytes {
         match attach(Direction::Read, from, here + read, source + read, range.bytes - read)? {
@@ -262,7 +293,7 @@ struct Job<'a> {
 
 impl Job<'_> {
     /// The sender's piece of work.
-    fn send(&self, stores: &mut Stores) -> Result<Step, ChannelError> {
+    fn send(&self, buffer: &Buffer, stores: &mut Stores) -> Result<Step, ChannelError> {
         let peer = self.activity(self.transfer.destination.get())?;
         let window = self.transfer.window.get();
         let together = self.together(peer);
@@ -278,15 +309,16 @@ impl Job<'_> {
             }
             if most > 0 {
                 let filling = Filling::lock(self.memory, window - 1, self.index, self.policy)?;
-                return filling
-                    .map_or(Ok(Step::Blocked), |filling| self.fill_window(&filling, peer, most, stores));
+                return filling.map_or(Ok(Step::Blocked), |filling| {
+                    self.fill_window(&filling, buffer, peer, most, stores)
+                });
             }
         }
-        self.attach_or_wait(Direction::Write, self.transfer.destination.get(), peer)
+        self.attach_or_wait(Direction::Write, buffer, self.transfer.destination.get(), peer)
     }
 
     /// The receiver's piece of work.
-    fn receive(&self) -> Result<Step, ChannelError> {
+    fn receive(&self, buffer: &Buffer) -> Result<Step, ChannelError> {
         let peer = self.activity(self.transfer.source.get())?;
         let mut done = 0;
         let mut patience = 0;
@@ -299,8 +331,8 @@ impl Job<'_> {
                     && pace(self.memory, number)?.prefers_attach(self.transfer.bytes.get()));
             loop {
                 if has_filled(self.transfer) {
-                    // SAFETY: this side is pinned by its own process, and the window is the transfer's.
-                    let bytes = unsafe { drain_slot(&self.pinned, self.transfer, window)? };
+                    // SAFETY: this side is pinned by its own process, whose receive this buffer was given for; a window was answered.
+                    let bytes = unsafe { drain_slot(&self.pinned, self.transfer, window, buffer)? };
                     if self.pinned.count_moved(bytes) {
                         return Ok(Step::Finished);
                     }
@@ -324,12 +356,13 @@ impl Job<'_> {
                 return Ok(if self.pinned.awaits_grant() { Step::Granted } else { Step::Blocked });
             }
         }
-        self.attach_or_wait(Direction::Read, self.transfer.source.get(), peer)
+        self.attach_or_wait(Direction::Read, buffer, self.transfer.source.get(), peer)
     }
 
     fn fill_window(
         &self,
         filling: &Filling<'_>,
+        buffer: &Buffer,
         peer: Activity,
         most: u64,
         stores: &mut Stores,
@@ -342,9 +375,10 @@ impl Job<'_> {
                 let Some(range) = self.pinned.claim(chunk)? else {
                     return Ok(if done > 0 { Step::Progress } else { self.nothing_to_claim() });
                 };
-                // SAFETY: the place was answered for this length, this side is pinned by its own process, and the range was
-                // claimed within the message.
-                unsafe { filling.fill(place, range, stores) };
+                let from = buffer.at(range)? as *const u8;
+                // SAFETY: the place was answered for this length, this side is pinned by its own process, and the range is within the
+                // buffer that was given for the send.
+                unsafe { filling.fill(place, from, range, stores) };
                 done += range.bytes;
                 patience = 0;
             } else if patience < self.policy.patience && peer == Activity::Polling {
@@ -362,6 +396,7 @@ impl Job<'_> {
     fn attach_or_wait(
         &self,
         direction: Direction,
+        buffer: &Buffer,
         peer: u32,
         activity: Activity,
     ) -> Result<Step, ChannelError> {
@@ -377,13 +412,14 @@ impl Job<'_> {
             let Some(range) = self.pinned.claim(chunk)? else {
                 return Ok(if done > 0 { Step::Progress } else { self.nothing_to_claim() });
             };
-            let (here, there) = match direction {
-                Direction::Read => (&self.transfer.destination_address, &self.transfer.source_address),
-                Direction::Write => (&self.transfer.source_address, &self.transfer.destination_address),
+            // The peer's own word, which the kernel checks; the rest of what it says is this process's.
+            let there = match direction {
+                Direction::Read => &self.transfer.source_address,
+                Direction::Write => &self.transfer.destination_address,
             };
+            let there = there.get().wrapping_add(range.offset);
             let started = ticks();
-            match attach(direction, pid, here.get() + range.offset, there.get() + range.offset, range.bytes)?
-            {
+            match attach(direction, pid, buffer.at(range)?, there, range.bytes)? {
                 Attempt::Moved(bytes) => {
                     if self.policy.learn && direction == Direction::Write && activity == Activity::Polling {
                         self.note_attach(ticks().saturating_sub(started), bytes)?;
@@ -416,16 +452,19 @@ impl Job<'_> {
     }
 
     /// A rank's message to itself.
-    fn copy_own(&self) -> Result<Step, ChannelError> {
+    fn copy_own(&self, mine: &Mine, other: &Buffer) -> Result<Step, ChannelError> {
+        let (source, destination) = match mine.end {
+            End::Source => (&mine.buffer, other),
+            End::Destination => (other, &mine.buffer),
+        };
         let mut done = 0;
         while done < self.policy.step_bytes {
             let Some(range) = self.pinned.claim(self.policy.step_bytes)? else {
                 return Ok(if done > 0 { Step::Progress } else { self.nothing_to_claim() });
             };
-            let from = (self.transfer.source_address.get() + range.offset) as *const u8;
-            let to = (self.transfer.destination_address.get() + range.offset) as *mut u8;
-            // SAFETY: both buffers are this process's, for as long as the message; `copy` allows a program's mistake of
-            // letting them overlap.
+            let (from, to) = (source.at(range)? as *const u8, destination.at(range)? as *mut u8);
+            // SAFETY: the range is within both buffers, which the program gave for this message and which are its own until that is over;
+            // `copy` allows a program's mistake of letting them overlap.
             unsafe { std::ptr::copy(from, to, range.bytes as usize) };
             if self.pinned.count_moved(range.bytes) {
                 return Ok(Step::Finished);

@@ -12,10 +12,10 @@
 //! was drained. These counts only grow, also from one message to the next, so that a transfer that has
 //! finished, and is another message's by now, still answers right.
 
-use super::ChannelError;
 use super::copy;
 use super::pace::{Pace, ticks};
 use super::stores::Stores;
+use super::{Buffer, ChannelError};
 use crate::memory::{Corrupt, NicMemory, TRANSFERS, Word, Word64};
 use crate::policy::channel::Policy;
 use crate::sync::{AtomicU32, Ordering};
@@ -136,14 +136,13 @@ impl<'a> Filling<'a> {
     /// publishes it.
     ///
     /// # Safety
-    /// The caller pins the source side, and `range` of the message at `source_address` is in this process's memory.
+    /// The caller pins the source side, and as many bytes as `range` has can be read at `from`.
     #[inline]
-    pub(super) unsafe fn fill(&self, first: usize, range: Range, stores: &mut Stores) {
+    pub(super) unsafe fn fill(&self, first: usize, from: *const u8, range: Range, stores: &mut Stores) {
         let side = self.transfer.side(Worker::Source);
         let sequence = side.slots.load(Ordering::Relaxed).wrapping_add(1);
         let count = (range.bytes as usize).div_ceil(UNIT_BYTES);
         let started = ticks();
-        let from = self.transfer.source_address.get().wrapping_add(range.offset) as *const u8;
         // SAFETY: `room` answered units inside the window that no receiver reads any more; the source is the caller's
         // promise.
         unsafe { stores.copy_in(from, self.data.as_ptr().add(first * UNIT_BYTES), range.bytes as usize) };
@@ -175,30 +174,29 @@ pub(super) fn has_filled(transfer: &Transfer) -> bool {
     transfer.slots[next as usize % WINDOW_SLOTS].sequence.load(Ordering::Acquire) == next
 }
 
-/// Drains the next filled slot into the receiver's memory; answers its bytes. Call only after [`has_filled`].
+/// Drains the next filled slot into the receiver's buffer; answers its bytes. Call only after [`has_filled`].
 ///
 /// # Safety
-/// The caller pins the destination side and is the process whose memory `destination_address` is in; `window` is the
-/// transfer's window.
+/// The caller pins the destination side, `buffer` is memory of this process that it may write to, and `window` is the start of a window.
 #[inline]
 pub(super) unsafe fn drain_slot(
     pinned: &Pinned<'_>,
     transfer: &Transfer,
     window: NonNull<u8>,
+    buffer: &Buffer,
 ) -> Result<u64, ChannelError> {
     let side = pinned.side();
     let next = side.slots.load(Ordering::Relaxed).wrapping_add(1);
     let slot = &transfer.slots[next as usize % WINDOW_SLOTS];
     let (offset, bytes, place) = (slot.offset.get(), slot.bytes.get(), slot.place.get());
-    let within = |what, start: u64, limit: u64| match start.checked_add(bytes) {
-        Some(end) if end <= limit => Ok(()),
-        _ => Err(Corrupt { what, value: start, limit }),
-    };
-    within("end of a slot in its window", place, WINDOW_DATA_BYTES as u64)?;
-    within("end of a slot in its message", offset, transfer.bytes.get())?;
+    let limit = WINDOW_DATA_BYTES as u64;
+    if place.checked_add(bytes).is_none_or(|end| end > limit) {
+        return Err(Corrupt { what: "end of a slot in its window", value: place, limit }.into());
+    }
     let from = size_of::<Header>() + place as usize;
-    let to = transfer.destination_address.get().wrapping_add(offset) as *mut u8;
-    // SAFETY: both ranges were checked: inside the window, and inside the buffer that the receiver gave for this message.
+    let to = buffer.at(Range { offset, bytes })? as *mut u8;
+    // SAFETY: both ranges were checked, and each word was read once: inside the window, and inside the buffer that the receiver gave
+    // for this message, as it knows it itself.
     unsafe { copy::copy_out(window.as_ptr().add(from), to, bytes as usize) };
     side.slots.store(next, Ordering::Release);
     Ok(bytes)

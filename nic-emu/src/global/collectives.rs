@@ -26,9 +26,9 @@ use crate::collective_helper::CollectiveHelper;
 use crate::collective_list::CollectiveList;
 use crate::contexts;
 use crate::descriptor::{CollectiveKind, INLINE_BYTES};
-use crate::memory::{BOARD_BYTES, NicMemory};
+use crate::memory::{BOARD_BYTES, INSTANCES, NicMemory};
 use crate::microphase::Microphase;
-use crate::pool::NONE;
+use crate::pool::Walk;
 use bcs_core::{Fabric, NodeId};
 use std::collections::BTreeMap;
 
@@ -75,14 +75,14 @@ impl Collectives {
             return Ok(());
         }
         let mut new = Vec::new();
-        let mut at = env.memory.header().pools.active_instances[0].get();
-        while at != NONE {
-            let instance = env.memory.instance(at - 1)?;
+        let mut walk = Walk::new(env.memory.header().pools.active_instances[0].get(), INSTANCES);
+        while let Some(index) = walk.next_entry()? {
+            let instance = env.memory.instance(index)?;
             let complete = instance.arrived.get() == instance.expected.get();
             if instance.spans_nodes() && complete && instance.state.get() == InstanceState::Gathering as u32 {
-                new.push((instance.context.get(), instance.sequence.get(), at - 1));
+                new.push((instance.context.get(), instance.sequence.get(), index));
             }
-            at = instance.next.get();
+            walk.follow(instance.next.get());
         }
         let mut waits = Vec::new();
         for (context, sequence, index) in in_order(new) {

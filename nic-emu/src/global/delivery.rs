@@ -13,6 +13,7 @@ use crate::memory::{BOARD_BYTES, Corrupt, NicMemory};
 use crate::reduce_helper::ReduceHelper;
 use crate::request::{Delivery, SLOT_PAYLOAD_BYTES, SlotState};
 use crate::sync::Ordering;
+use crate::transfer::MESSAGE_BYTES;
 
 /// Instances that members still read from, and the ranges of the board region in use.
 #[derive(Debug)]
@@ -56,7 +57,9 @@ impl Deliveries {
         let list = CollectiveList::new(env.memory);
         let kind = instance.kind.get();
         if kind == CollectiveKind::Reduce as u32 || kind == CollectiveKind::Allreduce as u32 {
-            let last = members.len() - 1;
+            let Some(last) = members.len().checked_sub(1) else {
+                return Err(Corrupt { what: "members of a reduction", value: 0, limit: 0 }.into());
+            };
             put_result(env.memory, &members[last], bytes)?;
             let mut helper = ReduceHelper::new(env.memory, &list, env.completer);
             if kind == CollectiveKind::Reduce as u32 {
@@ -157,10 +160,20 @@ pub fn is_broadcast(instance: &Instance) -> bool {
 pub fn bytes_of(memory: &NicMemory, member: &crate::collective::Member) -> Result<Vec<u8>, GlobalError> {
     Ok(match contribution(memory, member)? {
         Contribution::Inline(bytes, length) => bytes[..length].to_vec(),
-        // SAFETY: a slab of that length, which is the NIC's until the instance is freed.
-        Contribution::Slab(slab, length) => unsafe { std::slice::from_raw_parts(slab, length) }.to_vec(),
+        Contribution::Slab(slab, length) => {
+            let mut bytes = vec![0; length];
+            // SAFETY: both have that length; the slab is the NIC's until the instance is freed.
+            unsafe { std::ptr::copy_nonoverlapping(slab, bytes.as_mut_ptr(), length) };
+            bytes
+        }
         Contribution::Memory(address) => {
-            let mut bytes = vec![0; member.bytes.get() as usize];
+            let (length, limit) = (member.bytes.get(), MESSAGE_BYTES);
+            let mut bytes = Vec::new();
+            // No healthy rank gives more than memory can hold.
+            if length > limit || bytes.try_reserve_exact(length as usize).is_err() {
+                return Err(Corrupt { what: "bytes of a contribution", value: length, limit }.into());
+            }
+            bytes.resize(length as usize, 0);
             rank_memory::read(memory, member.local_index.get(), address, &mut bytes)?;
             bytes
         }

@@ -28,7 +28,7 @@ use crate::buffer_receiver::{BufferReceiver, Taken, message_of_words};
 use crate::completer::Completer;
 use crate::descriptor::{NO_REQUEST, Payload, PointToPoint, SendDescriptor};
 use crate::dma_helper::DmaHelper;
-use crate::memory::{Corrupt, NicMemory};
+use crate::memory::{Corrupt, ENTRIES, NicMemory};
 use crate::request::Delivery;
 use crate::ring::CELL_WORDS;
 use crate::slab::SLAB_BYTES;
@@ -322,7 +322,9 @@ impl PointToPointEngine {
     /// Takes what the BR has matched, here or in a rank's local slice: messages whose bytes are here are delivered, others wait to be granted.
     fn take_matches(&mut self, env: &mut Env<'_, '_>) -> Result<(), GlobalError> {
         let matches = &env.memory.header().remote.matches;
-        while let Some((entry, send)) = matches.find(env.memory, |_| true)? {
+        // A queue that does not become empty is corrupt.
+        for _ in 0..=ENTRIES {
+            let Some((entry, send)) = matches.find(env.memory, |_| true)? else { return Ok(()) };
             matches.remove(env.memory, entry)?;
             let Some((entry, receive)) = matches.find(env.memory, |_| true)? else {
                 return Err(Corrupt { what: "half a matched pair", value: send[0], limit: 0 }.into());
@@ -379,7 +381,7 @@ impl PointToPointEngine {
                 },
             );
         }
-        Ok(())
+        Err(Corrupt { what: "length of a list", value: ENTRIES as u64 + 1, limit: ENTRIES as u64 }.into())
     }
 
     /// Grants chunks, oldest message first, one chunk of each in turn, until the budget is spent.
@@ -558,10 +560,14 @@ fn append_slab(
     if end > limit {
         return Err(Corrupt { what: "end of a message in a slab", value: end, limit });
     }
-    // SAFETY: the range lies in the slab, checked, and nobody writes there before it is given back.
-    to.extend_from_slice(unsafe {
-        std::slice::from_raw_parts(from.as_ptr().add(offset as usize), bytes as usize)
-    });
+    let bytes = bytes as usize;
+    to.reserve(bytes);
+    // SAFETY: the range lies in the slab, checked, there is room for it behind the length, and what is there has been written then.
+    unsafe {
+        let free = to.spare_capacity_mut().as_mut_ptr().cast();
+        std::ptr::copy_nonoverlapping(from.as_ptr().add(offset as usize), free, bytes);
+        to.set_len(to.len() + bytes);
+    }
     Ok(())
 }
 

@@ -1,4 +1,7 @@
 //! Reading and writing the memory of this node's ranks: their own bytes for messages to and from other nodes.
+//!
+//! Addresses are what ranks wrote, so the kernel checks them (cross-memory attach), also where a rank says that it is this process. Only the ranks
+//! of a simulation, which are threads of the process that made the memory, are copied from and to directly.
 
 use crate::channel::{self, ChannelError};
 use crate::memory::NicMemory;
@@ -11,8 +14,9 @@ use bytes::BytesMut;
 /// The rank's process is dead, has no such memory, or the system refuses.
 pub fn read(memory: &NicMemory, local_index: u32, address: u64, to: &mut [u8]) -> Result<(), ChannelError> {
     let pid = memory.rank(local_index)?.status.pid();
-    if pid == std::process::id() {
-        // SAFETY: the rank is of this process: it vouched for the buffer when it posted, until its request is complete.
+    if memory.has_ranks_here() {
+        // SAFETY: the rank is a thread of this process, and nobody else writes this memory: it vouched for the buffer when it posted, until
+        // its request is complete.
         unsafe { std::ptr::copy(address as *const u8, to.as_mut_ptr(), to.len()) };
         return Ok(());
     }
@@ -34,7 +38,7 @@ pub fn append(
     to.reserve(bytes);
     let pid = memory.rank(local_index)?.status.pid();
     let free = to.spare_capacity_mut().as_mut_ptr().cast::<u8>();
-    if pid == std::process::id() {
+    if memory.has_ranks_here() {
         // SAFETY: as in `read`; there is room for so many bytes behind the length.
         unsafe { std::ptr::copy(address as *const u8, free, bytes) };
     } else {
@@ -79,7 +83,7 @@ unsafe fn write_raw(
     bytes: usize,
 ) -> Result<(), ChannelError> {
     let pid = memory.rank(local_index)?.status.pid();
-    if pid == std::process::id() {
+    if memory.has_ranks_here() {
         // SAFETY: as in `read`; nobody else uses a receive buffer until its request is complete.
         unsafe { std::ptr::copy(from, address as *mut u8, bytes) };
         return Ok(());

@@ -13,7 +13,9 @@ use crate::sync::{AtomicU32, AtomicU64, Ordering};
 use crate::token::RunToken;
 use crate::transfer::{Transfer, WINDOW_BYTES};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
-use rustix::mm::{MapFlags, ProtFlags, mmap, mmap_anonymous, munmap};
+use rustix::fs::{MemfdFlags, SealFlags};
+use rustix::mm::{Advice, MapFlags, MprotectFlags, ProtFlags};
+use rustix::mm::{madvise, mmap, mmap_anonymous, mprotect, munlock, munmap};
 use std::ptr::NonNull;
 
 /// Why NIC memory cannot be made or mapped.
@@ -47,10 +49,15 @@ pub enum MapError {
 }
 
 /// A mapping of a job's NIC memory.
+///
+/// Most of it is never written, and takes up nothing. So that it stays so, no core dump holds it (the kernel would fill its holes), and a
+/// program that has asked for all its memory to be locked (`mlockall` with `MCL_FUTURE`) gets it unlocked. Nobody can change the file's size.
 pub struct NicMemory {
     base: NonNull<u8>,
     layout: Layout,
     fd: Option<OwnedFd>,
+    /// See [`NicMemory::has_ranks_here`].
+    private: bool,
 }
 
 // SAFETY: the mapping is shared memory made of atomics (and of byte regions that the protocol hands from one owner to
@@ -63,9 +70,11 @@ impl NicMemory {
     /// Makes the memory of a job's NIC: a sparse memfd, all zeros, identified by its header.
     pub fn create(layout: Layout, node: u32, nodes: u32) -> Result<Self, MapError> {
         let system = |operation, source| MapError::System { operation, bytes: layout.bytes, source };
-        let fd = rustix::fs::memfd_create("bcs-nic", rustix::fs::MemfdFlags::CLOEXEC)
-            .map_err(|e| system("create", e))?;
+        let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
+        let fd = rustix::fs::memfd_create("bcs-nic", flags).map_err(|e| system("create", e))?;
         rustix::fs::ftruncate(&fd, layout.bytes as u64).map_err(|e| system("size", e))?;
+        let seals = SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL;
+        rustix::fs::fcntl_add_seals(&fd, seals).map_err(|e| system("seal", e))?;
         let memory = Self::map(fd, layout)?;
         memory.write_identity(node, nodes);
         Ok(memory)
@@ -78,13 +87,11 @@ impl NicMemory {
             mmap_anonymous(
                 std::ptr::null_mut(),
                 layout.bytes,
-                ProtFlags::READ | ProtFlags::WRITE,
+                ProtFlags::empty(),
                 MapFlags::SHARED | MapFlags::NORESERVE,
             )
-        }
-        .map_err(|source| MapError::System { operation: "map", bytes: layout.bytes, source })?;
-        let base = NonNull::new(base.cast()).expect("mmap never answers null");
-        let memory = Self { base, layout, fd: None };
+        };
+        let memory = Self::mapped(base, layout, None)?;
         memory.write_identity(node, nodes);
         Ok(memory)
     }
@@ -132,14 +139,41 @@ impl NicMemory {
             mmap(
                 std::ptr::null_mut(),
                 layout.bytes,
-                ProtFlags::READ | ProtFlags::WRITE,
+                ProtFlags::empty(),
                 MapFlags::SHARED | MapFlags::NORESERVE,
                 &fd,
                 0,
             )
+        };
+        Self::mapped(base, layout, Some(fd))
+    }
+
+    /// Takes a mapping over that nobody may touch yet: what is locked as soon as it may be touched would be filled then.
+    fn mapped(
+        base: rustix::io::Result<*mut std::ffi::c_void>,
+        layout: Layout,
+        fd: Option<OwnedFd>,
+    ) -> Result<Self, MapError> {
+        let refused = |operation| move |source| MapError::System { operation, bytes: layout.bytes, source };
+        let base = NonNull::new(base.map_err(refused("map"))?.cast()).expect("mmap never answers null");
+        let private = fd.is_none();
+        let memory = Self { base, layout, fd, private };
+        let start = base.as_ptr().cast();
+        // SAFETY: the whole of the mapping that was just made, of which nobody else knows. The advice changes nothing of what it holds; a
+        // system that does not take it dumps more than it need.
+        unsafe {
+            munlock(start, layout.bytes).map_err(refused("unlock"))?;
+            let _ = madvise(start, layout.bytes, Advice::LinuxDontDump);
+            mprotect(start, layout.bytes, MprotectFlags::READ | MprotectFlags::WRITE)
+                .map_err(refused("open"))?;
         }
-        .map_err(|source| MapError::System { operation: "map", bytes: layout.bytes, source })?;
-        Ok(Self { base: NonNull::new(base.cast()).expect("mmap never answers null"), layout, fd: Some(fd) })
+        Ok(memory)
+    }
+
+    /// Whether the ranks are threads of the process that made this memory, as in the simulator: then their buffers are its own.
+    #[inline]
+    pub fn has_ranks_here(&self) -> bool {
+        self.private
     }
 
     fn write_identity(&self, node: u32, nodes: u32) {
@@ -384,6 +418,15 @@ impl NicMemory {
         }
     }
 
+    /// A word of the board region.
+    pub fn board_word(&self, offset: u64) -> Result<&AtomicU64, Corrupt> {
+        if !offset.is_multiple_of(8) {
+            return Err(Corrupt { what: "misaligned word of the board region", value: offset, limit: 0 });
+        }
+        // SAFETY: eight bytes of the region, checked, which begins on a page, so they are aligned; the word is atomic.
+        Ok(unsafe { self.board(offset, 8)?.cast().as_ref() })
+    }
+
     /// Node and local index of a rank of the job.
     #[inline]
     pub fn place(&self, job_rank: u32) -> Result<(u32, u32), Corrupt> {
@@ -438,7 +481,7 @@ impl NicMemory {
 
 impl Drop for NicMemory {
     fn drop(&mut self) {
-        // SAFETY: mapped with this length by `map` or `create_private`; no reference outlives `self`.
+        // SAFETY: mapped with this length by whoever called `mapped`; no reference outlives `self`.
         let _ = unsafe { munmap(self.base.as_ptr().cast(), self.layout.bytes) };
     }
 }

@@ -24,6 +24,7 @@ use one_node::Ticker;
 use rustix::fd::OwnedFd;
 use several_nodes::NodeDriver;
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
@@ -95,10 +96,24 @@ impl Shared {
     }
 
     fn report(&self, finding: Finding) {
-        *self.finding.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = Some(finding);
+        // The first is why the job ends.
+        self.finding.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).get_or_insert(finding);
         // The launcher has the alarm in its poll set; a counter at its limit is as good as one more.
         let _ = rustix::io::write(&*self.alarm, &1u64.to_ne_bytes());
     }
+}
+
+/// Does work of the thread. A panic in it is a finding like others: nobody else would tell, and the ranks would wait for ever for a NIC that
+/// nobody runs.
+fn caught<T>(work: impl FnOnce() -> T) -> Result<T, Finding> {
+    catch_unwind(AssertUnwindSafe(work)).map_err(|panic| {
+        let text = panic.downcast_ref::<String>().map(String::as_str);
+        let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("without a message");
+        Finding::Told(format!(
+            "the NIC of the job had to stop: its thread panicked ({text}); a process of the job wrote outside its own memory, or BCS-MPI has a \
+             fault: please report it with the line of the panic above"
+        ))
+    })
 }
 
 /// The running thread.
@@ -129,11 +144,14 @@ impl NicThread {
                     // Refused (no such core in this cpuset): the thread runs where it may, and ticks are as good as before.
                     let _ = rustix::thread::sched_setaffinity(None, &set);
                 }
-                match network {
+                let run = || match network {
                     None => Ticker::new(&of_thread, core.is_some()).run(),
                     Some(Network { fabric, pipe }) => {
                         NodeDriver::new(&of_thread, core.is_some(), fabric, &pipe).run();
                     }
+                };
+                if let Err(finding) = caught(run) {
+                    of_thread.report(finding);
                 }
             })?;
         Ok(Self { shared, thread })
@@ -149,7 +167,7 @@ impl NicThread {
         self.shared.stop.store(true, Ordering::Release);
         let pipe = self.shared.pipe.as_ref().map(|pipe| pipe.writer());
         waiting::wake_nic_thread(&self.shared.memory, pipe);
-        // A thread that panicked has said so on standard error; there is nothing to add when the job is over.
-        let _ = self.thread.join();
+        let ended = self.thread.join();
+        debug_assert!(ended.is_ok(), "a panic of the thread is caught in it");
     }
 }

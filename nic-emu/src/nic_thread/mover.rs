@@ -4,7 +4,7 @@ use super::Shared;
 use crate::channel::{self, Policy, Step};
 use crate::dma_helper::{self, DmaHelper};
 use crate::memory::{NicMemory, TRANSFERS};
-use crate::pool::NONE;
+use crate::pool::Walk;
 use crate::processor::Processor;
 use crate::status::Activity;
 use crate::strobe_receiver::SliceError;
@@ -106,13 +106,13 @@ fn give_way(shared: &Shared, token_held: Duration) -> bool {
 
 /// The transfers under way. The caller holds the token.
 fn list_active(memory: &NicMemory, active: &mut Vec<u32>) -> Result<(), SliceError> {
-    let mut at = memory.header().pools.active_transfers[0].get();
-    while at != NONE && active.len() < TRANSFERS {
-        let transfer = memory.transfer(at - 1)?;
+    let mut walk = Walk::new(memory.header().pools.active_transfers[0].get(), TRANSFERS);
+    while let Some(index) = walk.next_entry()? {
+        let transfer = memory.transfer(index)?;
         if transfer.finished.load(crate::sync::Ordering::Acquire) == MOVING {
-            active.push(at - 1);
+            active.push(index);
         }
-        at = transfer.next.get();
+        walk.follow(transfer.next.get());
     }
     Ok(())
 }

@@ -5,7 +5,7 @@
 //! until a packet arrives, a rank wakes it ([`crate::wake_pipe`]), or something is due.
 
 use super::mover::Mover;
-use super::{Finding, IDLE_SLEEP, Shared};
+use super::{Finding, IDLE_SLEEP, Shared, caught};
 use crate::crowd::Crowd;
 use crate::global::{GlobalError, GlobalLayout, GlobalNic, Polled};
 use crate::memory::NicMemory;
@@ -69,7 +69,7 @@ impl<'a> NodeDriver<'a> {
         if self.is_urgent {
             self.mover.token_held = TOKEN_HELD;
         }
-        if let Err(finding) = self.drive() {
+        if let Err(finding) = caught(|| self.drive()).unwrap_or_else(Err) {
             self.shared.report(finding);
             self.linger();
         }

@@ -56,6 +56,16 @@ pub enum PortError {
     /// Bytes of a message cannot be moved.
     #[error(transparent)]
     Channel(#[from] ChannelError),
+    /// Another process is this rank.
+    #[error(
+        "local rank {local_index} of this job is process {pid} already; one process of each rank calls MPI_Init, once (to run an MPI program from another, unset BCS_RANK)"
+    )]
+    Taken {
+        /// The rank's index on this node.
+        local_index: u32,
+        /// The process.
+        pid: u32,
+    },
     /// Another rank aborted the job, or the launcher ends it.
     #[error("the job is being ended")]
     Aborted,
@@ -137,7 +147,7 @@ impl Port {
     pub fn open(memory: Arc<NicMemory>, local_index: u32) -> Result<Self, PortError> {
         let block = memory.rank(local_index)?;
         allow_attach();
-        block.status.set_pid(std::process::id());
+        block.status.claim(std::process::id()).map_err(|pid| PortError::Taken { local_index, pid })?;
         block.status.set_phase(Phase::Attached);
         let transfers_seen = block.status.transfers_started.load(Ordering::Acquire);
         let doorbell = memory.doorbell(local_index)?;

@@ -3,15 +3,16 @@
 //! A transfer is this rank's exactly while one of its requests says so.
 
 use super::{Port, PortError};
-use crate::channel::{self, End, Step};
+use crate::channel::{self, End, Mine, Step};
 use crate::descriptor::PointToPoint;
 use crate::dma_helper;
 use crate::doorbell::RingKind;
-use crate::memory::SEND_RING;
+use crate::memory::{Corrupt, REQUESTS, SEND_RING};
 use crate::outstanding::Purpose;
 use crate::request::SlotState;
 use crate::status::STARTED;
 use crate::sync::Ordering;
+use crate::transfer::Transfer;
 use crate::waiting::{self};
 
 /// A transfer that this rank is an end of.
@@ -19,7 +20,7 @@ use crate::waiting::{self};
 pub(super) struct Moving {
     transfer: u32,
     request: u32,
-    end: End,
+    mine: Mine,
     asked: u64,
 }
 
@@ -83,24 +84,42 @@ impl Port {
             let slot = self.memory.request(self.local_index, request)?;
             let known = self.moving.iter().any(|m| m.request == request);
             if slot.state() == SlotState::Moving && slot.reference() == transfer && !known {
-                self.moving.push(Moving { transfer, request, end, asked: 0 });
+                let mine = self.mine(record, end, request)?;
+                self.moving.push(Moving { transfer, request, mine, asked: 0 });
             }
         }
         Ok(())
+    }
+
+    /// What this rank knows of a transfer that a request of it names, and that is therefore its own: the record stays as it is until the rank leaves
+    /// it. Of the record it believes whether the message is to itself.
+    fn mine(&self, record: &Transfer, end: End, request: u32) -> Result<Mine, Corrupt> {
+        let buffer_of = |request: u32| {
+            let limit = REQUESTS as u64;
+            let unknown = Corrupt { what: "request of a transfer", value: request.into(), limit };
+            self.outstanding.buffer(request).ok_or(unknown)
+        };
+        let other_request = match end {
+            End::Source => record.destination_request.get(),
+            End::Destination => record.source_request.get(),
+        };
+        let is_to_itself = record.source.get() == record.destination.get();
+        let other = if is_to_itself { Some(buffer_of(other_request)?) } else { None };
+        Ok(Mine { end, buffer: buffer_of(request)?, other })
     }
 
     pub(super) fn advance_transfers(&mut self) -> Result<bool, PortError> {
         let mut moved = false;
         let mut i = 0;
         while i < self.moving.len() {
-            let Moving { transfer, end, asked, .. } = self.moving[i];
-            match channel::advance(&self.memory, transfer, end, &self.channel, &mut self.stores)? {
+            let Moving { transfer, mine, asked, .. } = self.moving[i];
+            match channel::advance(&self.memory, transfer, &mine, &self.channel, &mut self.stores)? {
                 Step::Progress => {
                     moved = true;
                     break;
                 }
                 Step::Blocked => {}
-                Step::PeerNeeded => self.wake_peer(transfer, end)?,
+                Step::PeerNeeded => self.wake_peer(transfer, mine.end)?,
                 Step::Granted => {
                     let granted = self.memory.transfer(transfer)?.granted.load(Ordering::Acquire);
                     if granted != asked && !self.fixed {
@@ -180,7 +199,7 @@ mod tests {
         };
         assert_eq!(start(&mut port), []);
         Completer::new(&port.memory, false).refer(0, request, transfer, SlotState::Moving).unwrap();
-        let destination = Moving { transfer, request, end: End::Destination, asked: 0 };
-        assert_eq!(start(&mut port), [destination]);
+        let ends: Vec<_> = start(&mut port).iter().map(|m| (m.transfer, m.request, m.mine.end)).collect();
+        assert_eq!(ends, [(transfer, request, End::Destination)]);
     }
 }

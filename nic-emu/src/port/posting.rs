@@ -131,8 +131,8 @@ impl Port {
             NO_REQUEST
         } else {
             let (context, tag) = (send.context, send.tag);
-            let about =
-                About { context, tag, peer_in_job: send.destination, bytes: bytes as u64, ..About::NOTHING };
+            let (peer_in_job, bytes, address) = (send.destination, bytes as u64, data as u64);
+            let about = About { context, tag, peer_in_job, bytes, address, ..About::NOTHING };
             self.arm(Purpose::Send, about)?
         };
         let descriptor = SendDescriptor {

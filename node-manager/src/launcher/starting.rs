@@ -101,7 +101,6 @@ impl Launcher<'_> {
                 self.note_events();
                 let Started { pid, pidfd } =
                     plan.start(&setting).map_err(|error| self.not_started(rank, program, error))?;
-                self.nic.rank_started(rank, pid.as_raw_pid() as u32);
                 self.watch
                     .add(&pidfd, Ready::Process(local_index), Interest::Read)
                     .map_err(|error| cannot("watch a rank", error))?;
