@@ -215,13 +215,8 @@ unsafe fn by_blocks(
     if let Some(at) = root.filter(|_| nic_emu::policy::root_combines(process.port.is_crowded(), size)) {
         let call = Call { primitive, comm, root, flow: Flow::ToRoot, most_bytes: bytes, operation: (0, 0) };
         let own = Contribution { data, bytes };
-        let (members, result): (_, &mut [u8]) = if rank == at {
-            // SAFETY: the caller's promise: the root's place for the result has so many bytes.
-            (0..size, unsafe { std::slice::from_raw_parts_mut(to, bytes) })
-        } else {
-            (0..0, &mut [])
-        };
-        // SAFETY: the caller's promise.
+        let (members, result) = if rank == at { (0..size, (to, bytes)) } else { (0..0, (to, 0)) };
+        // SAFETY: the caller's promise: the root's place for the result has so many bytes.
         return unsafe { combine_members(process, &call, operand, own, 0, members, result) };
     }
     let elements = bytes / operand.extent;
@@ -230,20 +225,19 @@ unsafe fn by_blocks(
     let call = Call { primitive, comm, root, flow: Flow::Between, most_bytes: bytes, operation: (0, 0) };
     let own = Contribution { data, bytes };
     let mut elsewhere = Vec::new();
+    let (at, block_bytes) = (start * operand.extent, count * operand.extent);
     let block = if to.is_null() {
-        elsewhere.resize(count * operand.extent, 0);
-        &mut elsewhere[..]
+        elsewhere.resize(block_bytes, 0);
+        elsewhere.as_mut_ptr()
     } else {
-        // SAFETY: the block lies within the caller's vector; it is written only when all have read the contributions, which may be
-        // the same memory.
-        unsafe { std::slice::from_raw_parts_mut(to.add(start * operand.extent), count * operand.extent) }
+        to.wrapping_add(at)
     };
-    // SAFETY: the caller's promise.
-    unsafe { combine_members(process, &call, operand, own, start * operand.extent, 0..size, block)? };
+    // SAFETY: the caller's promise; the block lies within the caller's vector, or is as long.
+    unsafe { combine_members(process, &call, operand, own, at, 0..size, (block, block_bytes))? };
     let most = equal_share(0, size, elements).len() * operand.extent;
     let flow = if root.is_some() { Flow::ToRoot } else { Flow::Between };
     let call = Call { most_bytes: most, flow, ..call };
-    let own = Contribution { data: block.as_ptr(), bytes: block.len() };
+    let own = Contribution { data: block, bytes: block_bytes };
     let mut pieces: Vec<Piece> = if to.is_null() {
         Vec::new()
     } else {

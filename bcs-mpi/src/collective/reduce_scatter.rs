@@ -109,7 +109,9 @@ pub unsafe fn reduce_scatter(
     let mut result = vec![0; share];
     let offset = before as usize * operand.extent;
     // SAFETY: the caller's promise.
-    unsafe { combine_members(&mut process, &call, &operand, own, offset, 0..size, &mut result)? };
+    unsafe {
+        combine_members(&mut process, &call, &operand, own, offset, 0..size, (result.as_mut_ptr(), share))?
+    };
     // SAFETY: as above.
     unsafe { std::ptr::copy_nonoverlapping(result.as_ptr(), recvbuf.cast(), share) };
     Ok(())

@@ -71,7 +71,9 @@ pub unsafe fn scan(
     let own = Contribution { data: data.cast(), bytes };
     let mut result = vec![0; if members.is_empty() { 0 } else { bytes }];
     // SAFETY: the caller's promise.
-    unsafe { combine_members(&mut process, &call, &operand, own, 0, members, &mut result)? };
+    unsafe {
+        combine_members(&mut process, &call, &operand, own, 0, members, (result.as_mut_ptr(), result.len()))?
+    };
     // SAFETY: as above.
     unsafe { std::ptr::copy_nonoverlapping(result.as_ptr(), recvbuf.cast(), result.len()) };
     Ok(())

@@ -14,11 +14,12 @@ use std::ops::Range;
 /// Bytes of working memory that are kept from call to call.
 const SCRATCH_BYTES: usize = 64 << 20;
 
-/// Exchanges contributions and combines the same `result.len()` bytes, from `offset` on, of those of `members`; the result is that
-/// of the tree over as many ranks. Members that combine nothing take part with an empty range.
+/// Exchanges contributions and combines the bytes of those of `members`, as many as `result` has, from `offset` on; the result is that
+/// of the tree over as many ranks. Members that combine nothing take part with an empty range. The result may lie where this member's own
+/// contribution does: so it is an address and its bytes, and no reference.
 ///
 /// # Safety
-/// `own` must be readable, and at `offset` in every member's contribution there must be as many bytes as `result` has.
+/// `own` must be readable and `result` writable; at `offset` in every member's contribution there must be as many bytes as `result` has.
 ///
 /// # Errors
 /// What the exchange fails with.
@@ -29,14 +30,14 @@ pub(super) unsafe fn combine_members(
     own: Contribution,
     offset: usize,
     members: Range<u32>,
-    result: &mut [u8],
+    result: (*mut u8, usize),
 ) -> MpiResult<()> {
     let call = Call { operation: operand.said(), ..*call };
     if stream::applies(process, &call)? {
         // SAFETY: the caller's promise.
         return unsafe { combine_large(process, &call, operand, own, offset, members, result) };
     }
-    let bytes = result.len();
+    let (result, bytes) = result;
     let count = members.len();
     // One piece of memory for all vectors, kept from call to call: large fresh ones cost more in page faults than the combining.
     let mut scratch = std::mem::take(&mut process.scratch);
@@ -59,7 +60,9 @@ pub(super) unsafe fn combine_members(
             let left = &left[step.left as usize * bytes..][..bytes];
             operand.combine(left, &mut right[..bytes], arithmetic)?;
         }
-        result.copy_from_slice(&scratch[(count - 1) * bytes..][..bytes]);
+        let combined = &scratch[(count - 1) * bytes..][..bytes];
+        // SAFETY: the caller's promise; the scratch memory is this process's own.
+        unsafe { std::ptr::copy_nonoverlapping(combined.as_ptr(), result, bytes) };
         Ok(())
     });
     scratch.truncate(SCRATCH_BYTES);
@@ -79,13 +82,16 @@ struct Combiner<'a> {
     members: Range<u32>,
     /// Where in the contributions the result begins.
     offset: usize,
-    result: &'a mut [u8],
+    result: *mut u8,
     scratch: Vec<u8>,
 }
 
 impl Combiner<'_> {
     /// Combines what lies between these bytes of the contributions; `fetch` fills a place with another member's part.
-    fn part<E>(
+    ///
+    /// # Safety
+    /// The own contribution must be readable between these bytes, and the result writable; nobody else uses either meanwhile.
+    unsafe fn part<E>(
         &mut self,
         part: Range<usize>,
         mut fetch: impl FnMut(u32, &mut [u8]) -> Result<(), E>,
@@ -96,7 +102,7 @@ impl Combiner<'_> {
             self.scratch.resize(count * bytes, 0);
         }
         let own = self.own.data.wrapping_add(part.start);
-        let result = self.result[part.start - self.offset..part.end - self.offset].as_mut_ptr();
+        let result = self.result.wrapping_add(part.start - self.offset);
         let own_place = self.members.clone().position(|member| member == self.rank);
         // The last member's place is that of the result, unless that would overwrite this member's own part before its turn.
         let apart = own.addr().abs_diff(result.addr()) >= bytes;
@@ -113,7 +119,7 @@ impl Combiner<'_> {
             let to = place_of(place);
             if member == self.rank {
                 if to.cast_const() != own {
-                    // SAFETY: the own part is readable (the promise of who made this) and apart from its place, which has so many bytes.
+                    // SAFETY: the own part is readable (the caller's promise) and apart from its place, which has so many bytes.
                     unsafe { std::ptr::copy_nonoverlapping(own, to, bytes) };
                 }
             } else {
@@ -142,8 +148,7 @@ impl Combiner<'_> {
     }
 }
 
-/// The same for large contributions of members on one node: combined part by part, while a part is in a cache. The result may lie where this
-/// member's own contribution does.
+/// The same for large contributions of members on one node: combined part by part, while a part is in a cache.
 ///
 /// # Safety
 /// As [`combine_members`].
@@ -154,15 +159,15 @@ unsafe fn combine_large(
     own: Contribution,
     offset: usize,
     members: Range<u32>,
-    result: &mut [u8],
+    (result, bytes): (*mut u8, usize),
 ) -> MpiResult<()> {
     let rank = process.communicator(call.comm)?.rank;
     let software = process.port.memory().header().arithmetic.get() == 1;
     let arithmetic = if software { Arithmetic::SoftFloat } else { Arithmetic::Native };
-    let end = offset + result.len();
+    let end = offset + bytes;
     // What this member combines itself the others do not, unless all combine the same (a scan).
-    let skip = if result.len() < own.bytes { offset..end } else { 0..0 };
-    let takes = !result.is_empty() && !members.is_empty();
+    let skip = if bytes < own.bytes { offset..end } else { 0..0 };
+    let takes = bytes != 0 && !members.is_empty();
     let scratch = std::mem::take(&mut process.scratch);
     let mut combiner = Combiner { operand, arithmetic, own, rank, members, offset, result, scratch };
     let done = loop {
@@ -178,7 +183,8 @@ unsafe fn combine_large(
                     place.copy_from_slice(bytes.ok_or_else(|| missing(member))?);
                     Ok::<(), MpiError>(())
                 };
-                combiner.part(part.clone(), fetch)?
+                // SAFETY: the part is within the result (the caller's promise).
+                unsafe { combiner.part(part.clone(), fetch)? }
             };
             // SAFETY: the caller's promise.
             break unsafe { stream(process, call, key, own, skip, operand.extent, take) };
@@ -193,7 +199,8 @@ unsafe fn combine_large(
                     // SAFETY: the place has so many bytes.
                     unsafe { board.read(member as usize, start, place.as_mut_ptr(), place.len()) }
                 };
-                if let Err(error) = combiner.part(part, fetch)? {
+                // SAFETY: as above.
+                if let Err(error) = unsafe { combiner.part(part, fetch)? } {
                     return Ok(Err(error));
                 }
             }

@@ -143,7 +143,8 @@ impl From<PortError> for MpiError {
 }
 
 /// A rank whose peer has died waits to be ended with the job: how the peer died is what the user has to read, and the launcher, which
-/// knows it, may see it a moment later than this rank. Returns when nobody has ended it for long: then the launcher is gone as well.
+/// knows it, may see it a moment later than this rank. Other threads of the rank that call MPI wait with it: there is no job left for them
+/// to go on with. Returns when nobody has ended it for long: then the launcher is gone as well.
 #[cold]
 fn leave_the_word_to_the_launcher() {
     std::thread::sleep(std::time::Duration::from_secs(5));

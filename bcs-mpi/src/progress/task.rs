@@ -34,15 +34,21 @@ pub fn poll<T>(guard: &mut Guard, future: Pin<&mut (impl Future<Output = T> + ?S
 
 /// Lends the process to a step of the future that is being polled.
 ///
+/// What the NIC has no room for ends the job: the operation cannot go on, and others may still read and write memory that it would give back
+/// if it were dropped.
+///
 /// # Errors
-/// Outside of a poll: a fault of the library.
+/// What the step fails with. Outside of a poll: a fault of the library.
 pub fn with<R>(step: impl FnOnce(&mut Guard) -> MpiResult<R>) -> MpiResult<R> {
     let guard = CURRENT.replace(null_mut());
     let _restore = Restore(guard);
     // SAFETY: `poll` has noted the guard that it borrows for the time of the poll, and nobody else refers to it: the note is null until
     // the step is over.
     match unsafe { guard.as_mut() } {
-        Some(guard) => step(guard),
+        Some(guard) => step(guard).map_err(|error| match error.problem() {
+            Problem::Exhausted(text) => MpiError::new(Problem::Nic(text.clone())),
+            _ => error,
+        }),
         None => Err(MpiError::new(Problem::Nic("an operation was advanced outside of an MPI call".into()))),
     }
 }
