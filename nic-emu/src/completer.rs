@@ -7,7 +7,7 @@
 use arrayvec::ArrayVec;
 
 use crate::memory::{Corrupt, ENTRIES, NicMemory};
-use crate::pool::NONE;
+use crate::pool::{NONE, Walk};
 use crate::request::{Delivery, DeliveryKind, SLOT_PAYLOAD_BYTES, SlotState};
 
 /// Local ranks that a slice completed something for: the driver wakes those of them that sleep.
@@ -187,13 +187,14 @@ impl<'m> Completer<'m> {
     /// Publishes everything that was held back: the start of a fixed slice.
     pub fn publish_held(&mut self) -> Result<u32, Corrupt> {
         let header = self.memory.header();
-        let mut at = header.slice.held_first.get();
+        let mut walk = Walk::new(header.slice.held_first.get(), ENTRIES);
         header.slice.held_first.set(NONE);
         header.slice.held_last.set(NONE);
         let mut published = 0;
-        while at != NONE {
-            let cell = self.memory.entry(at - 1)?;
+        while let Some(entry) = walk.next_entry()? {
+            let cell = self.memory.entry(entry)?;
             let words = cell.read();
+            walk.follow(words[7] as u32);
             let state = match words[1] {
                 s if s == SlotState::Released as u64 => SlotState::Released,
                 s if s == SlotState::Cancelled as u64 => SlotState::Cancelled,
@@ -201,11 +202,10 @@ impl<'m> Completer<'m> {
             };
             let (local_index, request) = (words[0] as u32, (words[0] >> 32) as u32);
             self.publish_now(local_index, request, state, DeliveryKind::from_word(words[2]))?;
-            self.memory.control().entries.give_back(at - 1, |link| {
-                self.memory.entry(at - 1)?.set_word(7, link as u64);
+            self.memory.control().entries.give_back(entry, |link| {
+                self.memory.entry(entry)?.set_word(7, link as u64);
                 Ok(())
             })?;
-            at = words[7] as u32;
             published += 1;
         }
         Ok(published)

@@ -8,6 +8,7 @@ use crate::arith::Arithmetic;
 use crate::hang::{HangReport, JobState};
 use crate::memory::{Layout, MapError, NicMemory};
 use crate::nic_thread::{Finding, Network, NicThread};
+use crate::port;
 use crate::status::Phase;
 use crate::wake_pipe::WakePipe;
 use bcs_core::{Driven, JobId, NodeId, Placement, Rank, SliceIndex, SliceLength};
@@ -104,6 +105,7 @@ impl NicHost {
         header.slice_period_ns.set(config.slice.period_ns());
         header.arithmetic.set((config.arithmetic == Arithmetic::SoftFloat) as u32);
         header.cross_memory.set(config.cross_memory as u32);
+        header.pid_namespace.set(port::pid_namespace());
         header.cores.set(std::thread::available_parallelism().map_or(1, |n| n.get() as u32));
         header.context_slots.set(config.context_slots);
         for (local_index, rank) in (0..).zip(here) {

@@ -144,10 +144,10 @@ pub struct Chunk<'m> {
 }
 
 impl<'m> Chunk<'m> {
-    /// Its bytes.
-    pub fn bytes(&self) -> &'m [u8] {
-        // SAFETY: the range was checked when the chunk was found; its rank does not change it while this reader has still to read it.
-        unsafe { std::slice::from_raw_parts(self.data.as_ptr(), self.bytes) }
+    /// Its bytes: where they begin, and how many they are. They can be read, and stay as they are until [`Self::done`]; a rank that wrote over
+    /// them all the same has changed what is read, so nobody refers to them.
+    pub fn bytes(&self) -> (*const u8, usize) {
+        (self.data.as_ptr(), self.bytes)
     }
 
     /// This reader reads it no more.
@@ -244,8 +244,11 @@ mod tests {
             };
             let read = |(reader, next): &mut (LaneReader, usize)| {
                 let Some(chunk) = reader.find(&memory, 0, key, *next as u64).unwrap() else { return false };
-                assert_eq!(chunk.bytes().len(), chunks[*next]);
-                assert!(chunk.bytes().iter().all(|byte| *byte == *next as u8));
+                let (data, bytes) = chunk.bytes();
+                assert_eq!(bytes, chunks[*next]);
+                // SAFETY: the chunk's bytes can be read, and its rank is this thread.
+                let read = unsafe { std::slice::from_raw_parts(data, bytes) };
+                assert!(read.iter().all(|byte| *byte == *next as u8));
                 chunk.done();
                 reader.advance();
                 *next += 1;

@@ -4,7 +4,7 @@
 //! rank and not by arrival, in the slabs where they lie. The result is in the last member's place.
 
 use crate::arith::reduction_tree::ReductionTree;
-use crate::arith::{Arithmetic, ElementType, ReduceOp, combine};
+use crate::arith::{Arithmetic, ElementType, ReduceOp, combine, combine_at};
 use crate::collective::{Instance, InstanceState, Member};
 use crate::collective_helper::members;
 use crate::collective_list::{CollectiveList, Contribution, contribution};
@@ -80,15 +80,8 @@ impl<'a, 'm> ReduceHelper<'a, 'm> {
                 (Contribution::Slab(left, bytes), Contribution::Slab(right, also))
                     if bytes == also && left != right =>
                 {
-                    // SAFETY: both point at slabs, which have SLAB_BYTES >= `bytes`, are distinct, and were given to the NIC with
-                    // their descriptors: until they are returned only the holder of the run token, which we are, uses them.
-                    let (left, right) = unsafe {
-                        (
-                            std::slice::from_raw_parts(left, bytes),
-                            std::slice::from_raw_parts_mut(right, bytes),
-                        )
-                    };
-                    combine(op, element, left, right, arithmetic)
+                    // SAFETY: both point at slabs, which have SLAB_BYTES >= `bytes` and are distinct.
+                    unsafe { combine_at(op, element, left, right, bytes, arithmetic) }
                 }
                 _ => return Err(corrupt("contribution")),
             };

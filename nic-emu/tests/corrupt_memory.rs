@@ -141,6 +141,25 @@ fn of_processes_that_become_the_same_rank_at_the_same_time_one_does_and_the_othe
     }
 }
 
+#[test]
+fn a_rank_in_another_pid_namespace_turns_cross_memory_attach_off() {
+    let host = NicHost::create(&config(1)).unwrap();
+    assert_eq!(host.memory().header().cross_memory.get(), 1);
+    let status = in_child(|| {
+        // SAFETY: children of this process will be in a namespace of their own.
+        if unsafe { libc::unshare(libc::CLONE_NEWPID) } != 0 {
+            eprintln!("not shown: this user may not make a pid namespace");
+            return;
+        }
+        let status = in_child(|| {
+            Port::open(host.memory().clone(), 0).unwrap();
+            assert_eq!(host.memory().header().cross_memory.get(), 0);
+        });
+        assert_eq!(status, 0);
+    });
+    assert_eq!(status, 0);
+}
+
 /// Runs slices until there is nothing to do.
 fn run(port: &mut Port) {
     while port.lend().unwrap() {}
@@ -234,6 +253,21 @@ fn a_list_of_collectives_that_goes_in_a_circle_is_an_error_and_no_walk_without_e
     });
     let told = looked.expect("the walk ends").expect_err("a circle");
     assert!(told.contains("NIC memory is corrupt: length of a list"), "{told}");
+}
+
+/// A job of a rank a node.
+fn config(nodes: u32) -> NicConfig {
+    NicConfig {
+        job: JobId(1),
+        placement: Placement::by_rank(&(0..nodes).collect::<Vec<_>>()).unwrap(),
+        node: NodeId(0),
+        slice: SliceLength::Elastic,
+        arithmetic: Arithmetic::Native,
+        cross_memory: true,
+        context_slots: nic_emu::contexts::SLOTS,
+        emds: None,
+        nic_core: None,
+    }
 }
 
 /// A network whose driver has a fault.
@@ -343,18 +377,7 @@ impl Driven for Broken {
 
 #[test]
 fn a_panic_of_the_nic_thread_rings_the_alarm_and_is_told() {
-    let config = NicConfig {
-        job: JobId(1),
-        placement: Placement::by_rank(&[0, 1]).unwrap(),
-        node: NodeId(0),
-        slice: SliceLength::Elastic,
-        arithmetic: Arithmetic::Native,
-        cross_memory: true,
-        context_slots: nic_emu::contexts::SLOTS,
-        emds: None,
-        nic_core: None,
-    };
-    let mut host = NicHost::create(&config).unwrap();
+    let mut host = NicHost::create(&config(2)).unwrap();
     host.start(Some(Box::new(Broken(another_descriptor(host.memory()))))).unwrap();
     let mut alarm = [PollFd::from_borrowed_fd(host.alarm(), PollFlags::IN)];
     let limit = Timespec { tv_sec: LONGEST.as_secs() as i64, tv_nsec: 0 };

@@ -20,6 +20,11 @@ fn messages_of_every_kind_reach_other_nodes() {
 }
 
 #[test]
+fn what_a_rank_executes_inherits_nothing_of_the_nic() {
+    holds_on("environment", 2, 2);
+}
+
+#[test]
 fn collectives_span_nodes() {
     holds_on("collectives", 5, 2);
     holds_on("operations", 4, 3);

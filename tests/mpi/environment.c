@@ -1,6 +1,8 @@
 /* The environment: start and end, thread levels, clocks, versions, error codes and error handlers. */
 #include "check.h"
+#include <fcntl.h>
 #include <stdarg.h>
+#include <stdlib.h>
 
 static int handled, last_class;
 
@@ -13,6 +15,14 @@ static void handler(MPI_Comm *comm, int *code, ...)
     CHECK_INT(comm_rank, rank);
 }
 
+/* What the program executes inherits nothing of the NIC. */
+static void check_closed(const char *name)
+{
+    const char *value = getenv(name);
+    int flags = value ? fcntl(atoi(value), F_GETFD) : -1;
+    CHECK(flags == -1 || flags & FD_CLOEXEC);
+}
+
 int main(int argc, char **argv)
 {
     int flag, provided = -1, version, sub, length, class, code;
@@ -22,6 +32,8 @@ int main(int argc, char **argv)
     MPI_Get_version(&version, &sub);
     MPI_Init_thread(&argc, &argv, MPI_THREAD_SERIALIZED, &provided);
     double before = MPI_Wtime();
+    check_closed("BCS_NIC_FD");
+    check_closed("BCS_WAKE_FD");
     CHECK_INT(provided, MPI_THREAD_SERIALIZED);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);

@@ -147,15 +147,15 @@ pub unsafe fn exchange_but(
                 }
             }
         };
-        let take = |start: usize, bytes: usize, brought: &[Brought<'_>]| {
+        let take = |start: usize, bytes: usize, brought: &[Brought]| {
             for piece in &mut *pieces {
                 let from = brought.iter().find(|(member, _)| *member == piece.member);
-                let Some((_, from)) = from else { continue };
+                let Some((_, (from, came))) = from else { continue };
                 let mut part = part(piece, start, start + bytes);
-                let there = part.take(from.len());
+                let there = part.take(*came);
                 piece.given += part.given;
                 // SAFETY: the caller's promise; so many bytes were brought.
-                unsafe { copy_out(from.as_ptr().wrapping_add(part.offset), part.to, there) };
+                unsafe { copy_out(from.wrapping_add(part.offset), part.to, there) };
             }
             Ok(())
         };

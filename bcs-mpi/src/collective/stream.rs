@@ -21,8 +21,8 @@ struct Source {
     reader: LaneReader,
 }
 
-/// What a round brought: the member, and its bytes of this round.
-pub(super) type Brought<'a> = (u32, &'a [u8]);
+/// What a round brought: the member, and where its bytes of this round are, and how many.
+pub(super) type Brought = (u32, (*const u8, usize));
 
 /// Whether a call's contributions go as a stream. The same for all members.
 pub(super) fn applies(process: &Guard, call: &Call) -> MpiResult<bool> {
@@ -66,7 +66,7 @@ pub(super) fn agree(process: &mut Guard, call: &Call) -> MpiResult<Option<LaneKe
 }
 
 /// After [`agree`]: gives `own`, of which the bytes in `skip` matter to nobody else, and takes from the others: `take` is called for every round, in order,
-/// with where in the contributions it begins, how many bytes it has at most, and what each member gave. Rounds begin at multiples of `granule`.
+/// with where in the contributions it begins, how many bytes it has at most, and what each member gave, which can be read during the call. Rounds begin at multiples of `granule`.
 ///
 /// # Safety
 /// `own` must be readable.
@@ -80,7 +80,7 @@ pub(super) unsafe fn stream(
     own: Contribution,
     skip: Range<usize>,
     granule: usize,
-    mut take: impl FnMut(usize, usize, &[Brought<'_>]) -> MpiResult<()>,
+    mut take: impl FnMut(usize, usize, &[Brought]) -> MpiResult<()>,
 ) -> MpiResult<()> {
     let communicator = process.communicator(call.comm)?;
     let (rank, size) = (communicator.rank, communicator.size);
@@ -124,7 +124,7 @@ pub(super) unsafe fn stream(
                 }
             }
             if chunks.len() == sources.len() {
-                let brought: Vec<Brought<'_>> = sources
+                let brought: Vec<Brought> = sources
                     .iter()
                     .zip(&chunks)
                     .map(|(source, chunk)| (source.member, chunk.bytes()))

@@ -172,15 +172,20 @@ unsafe fn combine_large(
     let mut combiner = Combiner { operand, arithmetic, own, rank, members, offset, result, scratch };
     let done = loop {
         if let Some(key) = stream::agree(process, call)? {
-            let take = |start: usize, most: usize, brought: &[Brought<'_>]| {
+            let take = |start: usize, most: usize, brought: &[Brought]| {
                 let part = start.max(offset)..(start + most).min(end);
                 if part.is_empty() {
                     return Ok(());
                 }
                 let fetch = |member: u32, place: &mut [u8]| {
                     let from = brought.iter().find(|(from, _)| *from == member);
-                    let bytes = from.and_then(|(_, bytes)| bytes.get(part.start - start..part.end - start));
-                    place.copy_from_slice(bytes.ok_or_else(|| missing(member))?);
+                    let from = from.filter(|(_, (_, came))| part.end - start <= *came);
+                    let (_, (from, _)) = from.ok_or_else(|| missing(member))?;
+                    // SAFETY: so many bytes came, from where on they can be read; the place is this process's own, and as long as the part.
+                    unsafe {
+                        let from = from.add(part.start - start);
+                        std::ptr::copy_nonoverlapping(from, place.as_mut_ptr(), place.len());
+                    }
                     Ok::<(), MpiError>(())
                 };
                 // SAFETY: the part is within the result (the caller's promise).

@@ -118,11 +118,32 @@ pub fn combine(
     inout_right: &mut [u8],
     arithmetic: Arithmetic,
 ) -> Result<(), ArithError> {
-    let count = count_of(op, element, left.len(), inout_right.len())?;
-    let right = inout_right.as_mut_ptr();
-    let operands = Operands { left: left.as_ptr(), right, out: right, count };
-    // SAFETY: both vectors hold `count` elements, checked above; `out` is `right`, and `left` cannot overlap
-    // it because it is borrowed beside a mutable borrow.
+    count_of(op, element, left.len(), inout_right.len())?;
+    let (left, bytes) = (left.as_ptr(), left.len());
+    // SAFETY: both vectors are as long, and cannot overlap because one is borrowed beside a mutable borrow.
+    unsafe { combine_at(op, element, left, inout_right.as_mut_ptr(), bytes, arithmetic) }
+}
+
+/// Combines vectors of `bytes` bytes each that others may write, too: nothing refers to them. Who does write them meanwhile has changed the
+/// result, and nothing else.
+///
+/// # Safety
+/// `left` must be readable and `inout_right` readable and writable for `bytes` bytes, and they must not overlap.
+///
+/// # Errors
+/// As for [`combine`]; nothing is written then.
+#[inline]
+pub unsafe fn combine_at(
+    op: ReduceOp,
+    element: ElementType,
+    left: *const u8,
+    inout_right: *mut u8,
+    bytes: usize,
+    arithmetic: Arithmetic,
+) -> Result<(), ArithError> {
+    let count = count_of(op, element, bytes, bytes)?;
+    let operands = Operands { left, right: inout_right, out: inout_right, count };
+    // SAFETY: both vectors hold `count` elements, `out` is `right`, and `left` does not overlap it: the caller's promise.
     unsafe { dispatch::run(op, element, operands, arithmetic) }
 }
 

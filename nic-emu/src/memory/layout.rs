@@ -115,7 +115,8 @@ pub struct Header {
     pub cross_memory: Word,
     /// Cores that the ranks of this node share: what the waiting policy goes by.
     pub cores: Word,
-    _pad0: Word,
+    /// The pid namespace that ranks' numbers are of: the launcher's; 0 when it is not known.
+    pub pid_namespace: Word,
 
     /// What only the processor writes.
     pub slice: SliceState,

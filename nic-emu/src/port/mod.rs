@@ -147,6 +147,11 @@ impl Port {
     pub fn open(memory: Arc<NicMemory>, local_index: u32) -> Result<Self, PortError> {
         let block = memory.rank(local_index)?;
         allow_attach();
+        // Ranks that count processes differently do not find each other by number, or find others.
+        let (theirs, own) = (memory.header().pid_namespace.get(), pid_namespace());
+        if theirs != 0 && own != 0 && theirs != own {
+            memory.header().cross_memory.set(0);
+        }
         block.status.claim(std::process::id()).map_err(|pid| PortError::Taken { local_index, pid })?;
         block.status.set_phase(Phase::Attached);
         let transfers_seen = block.status.transfers_started.load(Ordering::Acquire);
@@ -335,6 +340,11 @@ fn no_slot(request: u32) -> PortError {
 fn allow_attach() {
     // SAFETY: a system call without pointers. Where Yama is not there it is refused, and not needed.
     unsafe { libc::prctl(libc::PR_SET_PTRACER, libc::PR_SET_PTRACER_ANY, 0, 0, 0) };
+}
+
+/// The pid namespace of this process, as the kernel numbers it; 0 where it does not say.
+pub(crate) fn pid_namespace() -> u32 {
+    rustix::fs::stat("/proc/self/ns/pid").map_or(0, |namespace| namespace.st_ino as u32)
 }
 
 /// The driver's monotonic clock, in nanoseconds.
