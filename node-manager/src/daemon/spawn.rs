@@ -191,8 +191,9 @@ impl Child<'_> {
 
     /// Returns only if it failed, with the step that did; errno says why.
     fn execute(&self) -> Step {
-        // SAFETY: all calls are system calls (or libc's thin wrappers of them, which allocate nothing and take no lock in a process of one
-        // thread). The pointers are to strings, null-terminated arrays and a slice that live in this process's copy of `start`'s frame.
+        // SAFETY: all calls are system calls, or libc's thin wrappers of them, which allocate nothing. Those that change who the process is have all
+        // its threads follow: the child of a fork has this one alone, whatever threads its parent had, and libc's fork leaves its own locks
+        // free in it. The pointers are to strings, null-terminated arrays and a slice that live in this process's copy of `start`'s frame.
         unsafe {
             if libc::setsid() < 0 {
                 return Step::SetUp;
