@@ -29,7 +29,19 @@ KERNELS = (
 )
 """Names that --only takes. `modes` are our own: fixed slices, threads, MMDS and EMDS."""
 
-HOST_KERNELS = ("empty", "latency", "rate", "processor", "turns", "bandwidth", "allreduce", "sweep", "hydro")
+HOST_KERNELS = (
+    "empty",
+    "latency",
+    "rate",
+    "processor",
+    "turns",
+    "bandwidth",
+    "allreduce",
+    "bcast",
+    "alltoall",
+    "sweep",
+    "hydro",
+)
 """What `--hosts` measures, between hosts."""
 
 LOWER_IS_BETTER = {"us": True, "ms": True, "s": True, "Mmsg/s": False, "GB/s": False, "%": False}
@@ -159,6 +171,9 @@ def _between_hosts(quick: bool) -> list[Case]:
         Case("turns", 2, "microbench", ("turns", *exactly), timeout=60, hosts=2),
         micro("bandwidth", 2, 2, "64K,1M,4M"),
         micro("allreduce", 8, 4, "8,16K"),
+        micro("allreduce", 4, 4, "8,16K,64K,1M,16M"),
+        micro("bcast", 4, 4, "16M"),
+        micro("alltoall", 4, 4, "4M"),
         Case("empty", 64, "microbench", ("empty",), timeout=60, repeat=1 if quick else 2, hosts=16),
     ]
     decks = [
