@@ -31,12 +31,22 @@ pub struct Agreed {
     pub bytes: usize,
     /// As a descriptor's operation carries it.
     pub signature: (u8, u8),
+    /// Each has its own, as in the v and w forms: nobody knows whether what another one gives is nothing, so that is sent, too.
+    pub differs: bool,
 }
 
 impl Agreed {
     /// About a block of so many bytes, with this tag of its signature.
     pub fn new(bytes: usize, tag: u16) -> Self {
-        Self { bytes, signature: (tag as u8, (tag >> 8) as u8) }
+        Self { bytes, signature: (tag as u8, (tag >> 8) as u8), differs: false }
+    }
+
+    /// Nothing: each member has its own blocks.
+    pub const EACH_ITS_OWN: Self = Self { bytes: 0, signature: (0, 0), differs: true };
+
+    /// Whether there is a message where one end has a block of so many bytes.
+    pub fn is_message(&self, bytes: usize) -> bool {
+        bytes > 0 || self.differs
     }
 }
 

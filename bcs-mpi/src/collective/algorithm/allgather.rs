@@ -15,7 +15,8 @@ pub async fn allgather(party: Party, own: Option<Block>, all: Vec<Block>, agreed
     if let Some(own) = &own {
         own.copy_to(mine, party.rank)?;
     }
-    let members: Vec<u32> = party.others().filter(|member| all[*member as usize].bytes > 0).collect();
+    let members: Vec<u32> =
+        party.others().filter(|member| agreed.is_message(all[*member as usize].bytes)).collect();
     let landings: Vec<_> = members.iter().map(|member| all[*member as usize].landing()).collect();
     for (member, landing) in members.iter().zip(&landings) {
         // SAFETY: the landings live until the join is complete.
@@ -23,7 +24,7 @@ pub async fn allgather(party: Party, own: Option<Block>, all: Vec<Block>, agreed
     }
     let own = own.as_ref().unwrap_or(mine);
     let wire = own.wire();
-    for member in party.others().filter(|_| own.bytes > 0) {
+    for member in party.others().filter(|_| agreed.is_message(own.bytes)) {
         // SAFETY: the wire lives until the join is complete.
         unsafe { post_wire(&party, &mut join, member, &wire)? };
     }

@@ -28,14 +28,14 @@ pub async fn alltoall(
     };
     let landings: Vec<_> = members.iter().map(|member| receive[*member as usize].landing()).collect();
     for (member, landing) in members.iter().zip(&landings) {
-        if receive[*member as usize].bytes > 0 {
+        if agreed.is_message(receive[*member as usize].bytes) {
             // SAFETY: the landings live until the join is complete.
             unsafe { post_landing(&party, &mut join, *member, landing)? };
         }
     }
     let outgoing = send.as_ref().unwrap_or(&receive);
     for (member, wire) in members.iter().zip(&wires) {
-        if outgoing[*member as usize].bytes > 0 {
+        if agreed.is_message(outgoing[*member as usize].bytes) {
             // SAFETY: the wires live until the join is complete.
             unsafe { post_wire(&party, &mut join, *member, wire)? };
         }

@@ -18,7 +18,7 @@ pub async fn gather(
     party.announce(root, agreed.signature, agreed.bytes)?;
     let mut join = Join::new();
     if party.rank != root {
-        let Some(own) = own.filter(|own| own.bytes > 0) else { return Ok(()) };
+        let Some(own) = own.filter(|own| agreed.is_message(own.bytes)) else { return Ok(()) };
         let wire = own.wire();
         // SAFETY: the wire lives until the join is complete.
         unsafe { post_wire(&party, &mut join, root, &wire)? };
@@ -27,7 +27,8 @@ pub async fn gather(
     if let Some(own) = own {
         own.copy_to(&all[root as usize], root)?;
     }
-    let members: Vec<u32> = party.others().filter(|member| all[*member as usize].bytes > 0).collect();
+    let members: Vec<u32> =
+        party.others().filter(|member| agreed.is_message(all[*member as usize].bytes)).collect();
     let landings: Vec<_> = members.iter().map(|member| all[*member as usize].landing()).collect();
     for (member, landing) in members.iter().zip(&landings) {
         // SAFETY: the landings live until the join is complete.

@@ -18,7 +18,7 @@ pub async fn scatter(
     party.announce(root, agreed.signature, agreed.bytes)?;
     let mut join = Join::new();
     if party.rank != root {
-        let Some(own) = own.filter(|own| own.bytes > 0) else { return Ok(()) };
+        let Some(own) = own.filter(|own| agreed.is_message(own.bytes)) else { return Ok(()) };
         let landing = own.landing();
         // SAFETY: the landing lives until the join is complete.
         unsafe { post_landing(&party, &mut join, root, &landing)? };
@@ -29,7 +29,8 @@ pub async fn scatter(
     if let Some(own) = own {
         all[root as usize].copy_to(&own, root)?;
     }
-    let members: Vec<u32> = party.others().filter(|member| all[*member as usize].bytes > 0).collect();
+    let members: Vec<u32> =
+        party.others().filter(|member| agreed.is_message(all[*member as usize].bytes)).collect();
     let wires: Vec<_> = members.iter().map(|member| all[*member as usize].wire()).collect();
     for (member, wire) in members.iter().zip(&wires) {
         // SAFETY: the wires live until the join is complete.

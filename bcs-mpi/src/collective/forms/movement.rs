@@ -38,7 +38,7 @@ impl<P: Copy> From<&All<P>> for Everyone<P> {
 fn agreed<P>(all: &Everyone<P>, block: Option<&Block>) -> Agreed {
     match all.places {
         Places::Of(Blocks::Equal(_), _) => block.map_or(Agreed::default(), Block::agreed),
-        _ => Agreed::default(),
+        _ => Agreed::EACH_ITS_OWN,
     }
 }
 
