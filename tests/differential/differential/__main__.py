@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import sys
 import threading
@@ -75,7 +76,8 @@ def main() -> int:
     except SetupError as error:
         print(f"differential: {error}", file=sys.stderr)
         return 2
-    return run(runner, list(range(first, last + 1)), ranks, ways, entries, options)
+    with contextlib.closing(runner):
+        return run(runner, list(range(first, last + 1)), ranks, ways, entries, options)
 
 
 def run(

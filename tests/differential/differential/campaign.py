@@ -46,7 +46,6 @@ def check(runner: Runner, programs: list[Program], ranks: int, ways: list[str]) 
     seconds = runner.limit(programs, ranks)
     reference = runner.run(binary, REFERENCE, ranks, seconds)
     parts = [program.seed for program in programs]
-    operations = {program.seed: operations_in(program) for program in programs}
     if not reference.well:
         return _reference_fails(runner, programs, ranks, ways, reference, binary)
     for way in ways:
@@ -56,7 +55,7 @@ def check(runner: Runner, programs: list[Program], ranks: int, ways: list[str]) 
             findings.append(Finding(Case(tuple(programs[: number + 1]), ranks), way, difference.what))
         if outcome.well:
             continue
-        place = comparison.unfinished(outcome, parts, operations)
+        place = _to_blame(runner, outcome, programs, way)
         if place is None:
             findings.append(Finding(Case(tuple(programs), ranks), way, f"{outcome.how()} after all operations: {tail(outcome)}"))
             continue
@@ -66,12 +65,20 @@ def check(runner: Runner, programs: list[Program], ranks: int, ways: list[str]) 
     return findings
 
 
+def _to_blame(runner: Runner, outcome: Outcome, programs: list[Program], way: str) -> int | None:
+    """The place of the part in which a run failed: of those at which ranks stopped the one that fails alone, or else the last."""
+    stopped = comparison.unfinished(outcome, [p.seed for p in programs], {p.seed: operations_in(p) for p in programs})
+    for place in stopped if len(stopped) > 1 else ():
+        if shows(runner, Case((programs[place],), outcome.ranks), way):
+            return place
+    return stopped[-1] if stopped else None
+
+
 def _reference_fails(
     runner: Runner, programs: list[Program], ranks: int, ways: list[str], reference: Outcome, binary: Path
 ) -> list[Finding]:
     """MPICH does not end well: the part that it stops in is a finding, the others are run without it."""
-    parts = [program.seed for program in programs]
-    place = comparison.unfinished(reference, parts, {p.seed: operations_in(p) for p in programs})
+    place = _to_blame(runner, reference, programs, REFERENCE)
     shutil.rmtree(binary.parent, ignore_errors=True)
     what = f"{reference.how()}: {tail(reference)}"
     if place is None:

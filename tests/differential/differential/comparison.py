@@ -16,13 +16,16 @@ class Difference:
     what: str
 
 
-def unfinished(outcome: Outcome, parts: list[int], operations: dict[int, int]) -> int | None:
-    """The place in `parts` of the first that not all ranks have come through, by the number of its operations."""
-    for place, part in enumerate(parts):
-        for digests in outcome.digests:
+def unfinished(outcome: Outcome, parts: list[int], operations: dict[int, int]) -> list[int]:
+    """The places in `parts` at which ranks stopped, by the number of their operations. Where one rank failed, others may have been
+    ended in what they were just at."""
+    stopped = set()
+    for digests in outcome.digests:
+        for place, part in enumerate(parts):
             if sum(1 for key in digests if key[0] == part) < operations[part]:
-                return place
-    return None
+                stopped.add(place)
+                break
+    return sorted(stopped)
 
 
 def differences(reference: Outcome, other: Outcome, parts: list[int]) -> list[Difference]:

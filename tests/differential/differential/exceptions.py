@@ -32,6 +32,7 @@ class Exception_:
         features: dict[str, Any] = {
             "kind": operation.kind,
             "within": within,
+            "descent": program.descent(operation.communicator),
             "communicator": made.kind if made else operation.communicator,
             **operation.values,
         }

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from .chapters import collectives, combined, point_to_point
+from .chapters import collectives, combined, environment, objects, point_to_point
 from .code import Kind
 
-KINDS: dict[str, Kind] = {kind.name: kind for chapter in (point_to_point, collectives, combined) for kind in chapter.KINDS}
+KINDS: dict[str, Kind] = {
+    kind.name: kind for chapter in (point_to_point, collectives, combined, environment, objects) for kind in chapter.KINDS
+}

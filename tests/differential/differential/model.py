@@ -53,6 +53,14 @@ class Program:
         for operation in self.operations:
             yield from operation.all()
 
+    def descent(self, name: str) -> list[str]:
+        """How this communicator and those that it comes from were made."""
+        kinds = []
+        while name in self.communicators:
+            kinds.append(self.communicators[name].kind)
+            name = self.communicators[name].parent
+        return kinds
+
     def used_communicators(self) -> list[str]:
         """Those that operations are on and those that they are made of, parents first."""
         used: list[str] = []

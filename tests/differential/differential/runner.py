@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import signal
 import subprocess
 import tempfile
@@ -82,6 +83,9 @@ class Runner:
         self.directory = Path(tempfile.mkdtemp(prefix="run.", dir=work))
         self.prelude = self.directory / "differential.o"
         self._compile(PRELUDE / "differential.c", self.prelude, ["-c", "-O1", "-g"])
+
+    def close(self) -> None:
+        shutil.rmtree(self.directory, ignore_errors=True)
 
     def _compile(self, source: Path, out: Path, options: list[str]) -> None:
         command = [str(self.compiler), "-w", f"-I{PRELUDE}", *options, str(source), "-o", str(out)]

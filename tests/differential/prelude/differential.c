@@ -472,3 +472,74 @@ void note_comm(const struct comm *comm) {
 }
 
 long part_number(void) { return part; }
+
+/* --- Callbacks --- */
+
+static int errors;
+
+void count_error(MPI_Comm *comm, int *code, ...) {
+  int class;
+  (void)comm;
+  MPI_Error_class(*code, &class);
+  note("handled", class);
+  errors++;
+}
+
+int errors_counted(void) {
+  int counted = errors;
+  errors = 0;
+  return counted;
+}
+
+static int logging;
+
+void logged_begin(void) { logging = 1; }
+void logged_end(void) { logging = 0; }
+
+static int copied(const char *what, void *extra, void *in, void *out, int *flag) {
+  if (logging) note(what, (intptr_t)extra * 1000 + (intptr_t)in);
+  *(void **)out = (void *)((intptr_t)in + 1);
+  *flag = 1;
+  return MPI_SUCCESS;
+}
+
+int copy_logged(MPI_Comm comm, int key, void *extra, void *in, void *out, int *flag) {
+  (void)comm, (void)key;
+  return copied("copied", extra, in, out, flag);
+}
+
+int copy_logged_type(MPI_Datatype type, int key, void *extra, void *in, void *out, int *flag) {
+  (void)type, (void)key;
+  return copied("copied", extra, in, out, flag);
+}
+
+int delete_logged(MPI_Comm comm, int key, void *value, void *extra) {
+  (void)comm, (void)key;
+  if (logging) note("deleted", (intptr_t)extra * 1000 + (intptr_t)value);
+  return MPI_SUCCESS;
+}
+
+int delete_logged_type(MPI_Datatype type, int key, void *value, void *extra) {
+  (void)type, (void)key;
+  if (logging) note("deleted", (intptr_t)extra * 1000 + (intptr_t)value);
+  return MPI_SUCCESS;
+}
+
+int query_seven(void *extra, MPI_Status *status) {
+  (void)extra;
+  status->MPI_SOURCE = MPI_UNDEFINED;
+  status->MPI_TAG = 77;
+  MPI_Status_set_elements(status, MPI_INT, 7);
+  MPI_Status_set_cancelled(status, 0);
+  return MPI_SUCCESS;
+}
+
+int free_nothing(void *extra) {
+  (void)extra;
+  return MPI_SUCCESS;
+}
+
+int cancel_nothing(void *extra, int complete) {
+  (void)extra, (void)complete;
+  return MPI_SUCCESS;
+}

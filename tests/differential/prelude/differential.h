@@ -73,6 +73,23 @@ void follow_each_other(int n, const int *lengths, const int *gaps, const MPI_Dat
 enum completion { WAITALL, WAIT, WAITANY, WAITSOME, TESTALL, TEST, TESTANY, TESTSOME, STATUS_FIRST };
 void complete(enum completion how, int count, MPI_Request *requests, MPI_Status *statuses);
 
+/* --- Callbacks --- */
+
+#define RETURNS(CALL) note_class(#CALL, CALL)
+MPI_Comm_errhandler_function count_error;
+/* How many errors came to `count_error` since the last question. */
+int errors_counted(void);
+/* Attributes: what the callbacks saw belongs to the digest, between these two. */
+void logged_begin(void);
+void logged_end(void);
+MPI_Comm_copy_attr_function copy_logged;
+MPI_Comm_delete_attr_function delete_logged;
+MPI_Type_copy_attr_function copy_logged_type;
+MPI_Type_delete_attr_function delete_logged_type;
+MPI_Grequest_query_function query_seven;
+MPI_Grequest_free_function free_nothing;
+MPI_Grequest_cancel_function cancel_nothing;
+
 /* --- Communicators --- */
 
 struct comm {
