@@ -72,8 +72,13 @@ def _write_bounds(operation: Operation, place: Place) -> Code:
     return code
 
 
+def _bounds_features(operation: Operation) -> dict[str, object]:
+    basic = types.basic_of(operation["type"])
+    return {"mixed": not basic, "basic": basic}
+
+
 KINDS = [
     kind_of("group", GROUP, 0.7, (GROUPS, DONE)),
     kind_of("objects", OBJECTS, 1.5),
-    Kind("bounds", _generate_bounds, _write_bounds, least={"count": 0, "external": False}, weight=1.5, on="none", features=lambda operation: {"mixed": not types.basic_of(operation["type"])}),
+    Kind("bounds", _generate_bounds, _write_bounds, least={"count": 0, "external": False}, weight=1.5, on="none", features=_bounds_features),
 ]  # fmt: skip
