@@ -137,18 +137,17 @@ pub fn create_keyval<H: Attributed>(
     Ok(key)
 }
 
-/// MPI_Comm_free_keyval and its kin: attributes with the key stay.
+/// MPI_Comm_free_keyval and its kin: attributes with the key stay, and as long as there are any, it may be freed again by other names of it.
 ///
 /// # Errors
 /// No such key.
 pub fn free_keyval<H: Attributed>(key: &mut c_int) -> MpiResult {
     let mut process = process::enter()?;
-    live_key::<H>(&process, *key)?;
     let keys = H::keys_mut(&mut process);
-    if let Some(found) = keys.keys.get_mut(key) {
-        found.freed = true;
+    let Some(found) = keys.keys.get_mut(key) else { return Err(wrong_key::<H>(*key)) };
+    if !std::mem::replace(&mut found.freed, true) {
+        keys.release(*key);
     }
-    keys.release(*key);
     *key = MPI_KEYVAL_INVALID;
     Ok(())
 }

@@ -162,6 +162,18 @@ fn the_environment_is_as_the_standard_says() {
 }
 
 #[test]
+fn finalization_deletes_the_attributes_of_self_while_mpi_still_works() {
+    holds_with("finalization", &[1, 3]);
+    let slice = SliceLength::Fixed(Duration::from_micros(200));
+    holds("finalization", &Job { slice, ..Job::of(2) });
+}
+
+#[test]
+fn what_other_libraries_let_pass_is_let_pass() {
+    holds_with("leniency", &[1, 2, 3]);
+}
+
+#[test]
 fn what_is_available_at_any_time_needs_no_initialised_mpi() {
     holds_with("any_time", &[1, 2]);
 }

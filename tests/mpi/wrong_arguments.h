@@ -292,6 +292,15 @@ static void wrong(int class, const char *says, const void *owner, int code)
     }
 }
 
+/* What a call that is wrong would have made. */
+static void is_null(int holds, const char *name)
+{
+    char line[MPI_MAX_ERROR_STRING];
+    snprintf(line, sizeof line, "leaves '%s' without the null handle", name);
+    if (!holds)
+        failed(line);
+}
+
 #define TRY(set_up, clean_up, name, argument, kind, judge)                                                  \
     do {                                                                                                    \
         before(name, argument, kind);                                                                       \

@@ -183,6 +183,34 @@ fn object(name: &str) -> &str {
     if name == "self" { "MPI_COMM_SELF" } else { name }
 }
 
+/// What is to be seen of the handles that a call would have made, had the argument of this index been right.
+fn nothing_made(function: &str, parameters: &[&String], wrong: usize) -> String {
+    let others = parameters.iter().enumerate().filter(|(index, _)| *index != wrong);
+    let handles = others.filter_map(|(_, parameter)| {
+        let (kind, name) = parameter.strip_prefix("MPI_")?.split_once(" *")?;
+        let (_, member, null) = HANDLES.iter().find(|(known, ..)| *known == kind)?;
+        let changes = ["_free", "_disconnect", "_finalize", "_commit", "_Start", "_Wait", "_Test", "_Cancel"];
+        let is_changed = changes.iter().any(|call| function.contains(call))
+            || function.contains("recv") && kind == "Message"
+            || function.starts_with("MPI_T_");
+        (!is_changed).then(|| format!(", is_null(made.{member} == {null}, {})", quoted(name)))
+    });
+    handles.collect()
+}
+
+/// Kinds of handles that calls make: the type, where the program keeps one, and the null handle.
+const HANDLES: [(&str, &str, &str); 9] = [
+    ("Comm", "comm", "MPI_COMM_NULL"),
+    ("Group", "group", "MPI_GROUP_NULL"),
+    ("Info", "info", "MPI_INFO_NULL"),
+    ("Session", "session", "MPI_SESSION_NULL"),
+    ("Datatype", "type", "MPI_DATATYPE_NULL"),
+    ("Op", "op", "MPI_OP_NULL"),
+    ("Request", "request", "MPI_REQUEST_NULL"),
+    ("Message", "message", "MPI_MESSAGE_NULL"),
+    ("Errhandler", "handler", "MPI_ERRHANDLER_NULL"),
+];
+
 /// Whether an exception says that the right call of a function cannot be made: `FUNCTION PARAMETER right`.
 fn is_right_of(exception: &str, function: &str) -> bool {
     let mut parts = exception.split_whitespace();
@@ -270,7 +298,8 @@ fn block(text: &mut String, rules: &Rules, function: &Function, faults: &mut Vec
             let asked = exception.and_then(|e| given(&e[3])).or_else(|| kind.owner.clone());
             let asked = asked.unwrap_or_else(|| owner.clone());
             let asked = object(&asked);
-            made(argument, kind_name, format!("wrong({class}, {says}, {asked}, {wrong_call})"));
+            let nothing = nothing_made(name, &parameters, index);
+            made(argument, kind_name, format!("wrong({class}, {says}, {asked}, {wrong_call}){nothing}"));
         }
     }
     let mistakes: usize = arguments.iter().map(|(_, kinds)| kinds.len()).sum();

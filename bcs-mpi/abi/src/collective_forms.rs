@@ -1,7 +1,7 @@
 //! Chapter 6: non-blocking collectives, and those that have no other way.
 
 use crate::collective::{Array, own};
-use crate::edge::{place, wide};
+use crate::edge::{handle, wide};
 use bcs_mpi::collective::block::{Places, Typed};
 use bcs_mpi::collective::buffers::Blocks;
 use bcs_mpi::collective::forms::{self, Call, Everyone, Vectors};
@@ -39,21 +39,21 @@ pub fn everyone_w<P>(
 
 calls! {
     call MPI_Ibarrier(comm: MPI_Comm, request: *mut MPI_Request) [on comm] {
-        let (request, call) = (place(request, "request")?, Call::immediate(Primitive::Ibarrier, comm));
+        let (request, call) = (handle(request, "request")?, Call::immediate(Primitive::Ibarrier, comm));
         request.set(forms::barrier(call)?)
     }
     twin MPI_Ibcast(
         buffer: *mut c_void, count: COUNT, datatype: MPI_Datatype, root: c_int, comm: MPI_Comm,
         request: *mut MPI_Request,
     ) [on comm] {
-        let (request, call) = (place(request, "request")?, Call::immediate(Primitive::Ibcast, comm));
+        let (request, call) = (handle(request, "request")?, Call::immediate(Primitive::Ibcast, comm));
         request.set(forms::bcast(call, buffer, wide(count), datatype, root)?)
     }
     twin MPI_Ireduce(
         sendbuf: *const c_void, recvbuf: *mut c_void, count: COUNT, datatype: MPI_Datatype, op: MPI_Op, root: c_int, comm: MPI_Comm,
         request: *mut MPI_Request,
     ) [on comm] {
-        let (request, call) = (place(request, "request")?, Call::immediate(Primitive::Ireduce, comm));
+        let (request, call) = (handle(request, "request")?, Call::immediate(Primitive::Ireduce, comm));
         let vectors = Vectors { send: sendbuf, receive: recvbuf, count: wide(count), datatype, op };
         request.set(forms::reduce(call, &vectors, root)?)
     }
@@ -61,7 +61,7 @@ calls! {
         sendbuf: *const c_void, recvbuf: *mut c_void, count: COUNT, datatype: MPI_Datatype, op: MPI_Op, comm: MPI_Comm,
         request: *mut MPI_Request,
     ) [on comm] {
-        let (request, call) = (place(request, "request")?, Call::immediate(Primitive::Iallreduce, comm));
+        let (request, call) = (handle(request, "request")?, Call::immediate(Primitive::Iallreduce, comm));
         let vectors = Vectors { send: sendbuf, receive: recvbuf, count: wide(count), datatype, op };
         request.set(forms::allreduce(call, &vectors)?)
     }
@@ -69,7 +69,7 @@ calls! {
         sendbuf: *const c_void, recvbuf: *mut c_void, count: COUNT, datatype: MPI_Datatype, op: MPI_Op, comm: MPI_Comm,
         request: *mut MPI_Request,
     ) [on comm] {
-        let (request, call) = (place(request, "request")?, Call::immediate(Primitive::Iscan, comm));
+        let (request, call) = (handle(request, "request")?, Call::immediate(Primitive::Iscan, comm));
         let vectors = Vectors { send: sendbuf, receive: recvbuf, count: wide(count), datatype, op };
         request.set(forms::scan(call, ScanKind::Inclusive, &vectors)?)
     }
@@ -77,7 +77,7 @@ calls! {
         sendbuf: *const c_void, recvbuf: *mut c_void, count: COUNT, datatype: MPI_Datatype, op: MPI_Op, comm: MPI_Comm,
         request: *mut MPI_Request,
     ) [on comm] {
-        let (request, call) = (place(request, "request")?, Call::immediate(Primitive::Iexscan, comm));
+        let (request, call) = (handle(request, "request")?, Call::immediate(Primitive::Iexscan, comm));
         let vectors = Vectors { send: sendbuf, receive: recvbuf, count: wide(count), datatype, op };
         request.set(forms::scan(call, ScanKind::Exclusive, &vectors)?)
     }
@@ -85,7 +85,7 @@ calls! {
         sendbuf: *const c_void, recvbuf: *mut c_void, recvcount: COUNT, datatype: MPI_Datatype, op: MPI_Op, comm: MPI_Comm,
         request: *mut MPI_Request,
     ) [on comm] {
-        let (request, call) = (place(request, "request")?, Call::immediate(Primitive::IreduceScatterBlock, comm));
+        let (request, call) = (handle(request, "request")?, Call::immediate(Primitive::IreduceScatterBlock, comm));
         let vectors = Vectors { send: sendbuf, receive: recvbuf, count: 0, datatype, op };
         request.set(forms::reduce_scatter(call, &vectors, &Shares::Equal(wide(recvcount)))?)
     }
@@ -93,7 +93,7 @@ calls! {
         sendbuf: *const c_void, recvbuf: *mut c_void, recvcounts: *const COUNT, datatype: MPI_Datatype, op: MPI_Op, comm: MPI_Comm,
         request: *mut MPI_Request,
     ) [on comm] {
-        let (request, call) = (place(request, "request")?, Call::immediate(Primitive::IreduceScatter, comm));
+        let (request, call) = (handle(request, "request")?, Call::immediate(Primitive::IreduceScatter, comm));
         let vectors = Vectors { send: sendbuf, receive: recvbuf, count: 0, datatype, op };
         request.set(forms::reduce_scatter(call, &vectors, &Shares::Each(recvcounts.numbers()))?)
     }
@@ -101,7 +101,7 @@ calls! {
         sendbuf: *const c_void, sendcount: COUNT, sendtype: MPI_Datatype, recvbuf: *mut c_void, recvcount: COUNT, recvtype: MPI_Datatype, root: c_int, comm: MPI_Comm,
         request: *mut MPI_Request,
     ) [on comm] {
-        let (request, call) = (place(request, "request")?, Call::immediate(Primitive::Igather, comm));
+        let (request, call) = (handle(request, "request")?, Call::immediate(Primitive::Igather, comm));
         let (own, all) = (own(sendbuf, sendcount, sendtype), everyone(recvbuf, recvcount, recvtype));
         request.set(forms::gather(call, &own, &all, root)?)
     }
@@ -109,7 +109,7 @@ calls! {
         sendbuf: *const c_void, sendcount: COUNT, sendtype: MPI_Datatype, recvbuf: *mut c_void, recvcounts: *const COUNT, displs: *const DISPL, recvtype: MPI_Datatype, root: c_int, comm: MPI_Comm,
         request: *mut MPI_Request,
     ) [on comm] {
-        let (request, call) = (place(request, "request")?, Call::immediate(Primitive::Igatherv, comm));
+        let (request, call) = (handle(request, "request")?, Call::immediate(Primitive::Igatherv, comm));
         let (own, all) = (own(sendbuf, sendcount, sendtype), everyone_v(recvbuf, recvcounts, displs, recvtype));
         request.set(forms::gather(call, &own, &all, root)?)
     }
@@ -117,7 +117,7 @@ calls! {
         sendbuf: *const c_void, sendcount: COUNT, sendtype: MPI_Datatype, recvbuf: *mut c_void, recvcount: COUNT, recvtype: MPI_Datatype, root: c_int, comm: MPI_Comm,
         request: *mut MPI_Request,
     ) [on comm] {
-        let (request, call) = (place(request, "request")?, Call::immediate(Primitive::Iscatter, comm));
+        let (request, call) = (handle(request, "request")?, Call::immediate(Primitive::Iscatter, comm));
         let (all, own) = (everyone(sendbuf, sendcount, sendtype), own(recvbuf, recvcount, recvtype));
         request.set(forms::scatter(call, &all, &own, root)?)
     }
@@ -125,7 +125,7 @@ calls! {
         sendbuf: *const c_void, sendcounts: *const COUNT, displs: *const DISPL, sendtype: MPI_Datatype, recvbuf: *mut c_void, recvcount: COUNT, recvtype: MPI_Datatype, root: c_int, comm: MPI_Comm,
         request: *mut MPI_Request,
     ) [on comm] {
-        let (request, call) = (place(request, "request")?, Call::immediate(Primitive::Iscatterv, comm));
+        let (request, call) = (handle(request, "request")?, Call::immediate(Primitive::Iscatterv, comm));
         let (all, own) = (everyone_v(sendbuf, sendcounts, displs, sendtype), own(recvbuf, recvcount, recvtype));
         request.set(forms::scatter(call, &all, &own, root)?)
     }
@@ -133,7 +133,7 @@ calls! {
         sendbuf: *const c_void, sendcount: COUNT, sendtype: MPI_Datatype, recvbuf: *mut c_void, recvcount: COUNT, recvtype: MPI_Datatype, comm: MPI_Comm,
         request: *mut MPI_Request,
     ) [on comm] {
-        let (request, call) = (place(request, "request")?, Call::immediate(Primitive::Iallgather, comm));
+        let (request, call) = (handle(request, "request")?, Call::immediate(Primitive::Iallgather, comm));
         let (own, all) = (own(sendbuf, sendcount, sendtype), everyone(recvbuf, recvcount, recvtype));
         request.set(forms::allgather(call, &own, &all)?)
     }
@@ -141,7 +141,7 @@ calls! {
         sendbuf: *const c_void, sendcount: COUNT, sendtype: MPI_Datatype, recvbuf: *mut c_void, recvcounts: *const COUNT, displs: *const DISPL, recvtype: MPI_Datatype, comm: MPI_Comm,
         request: *mut MPI_Request,
     ) [on comm] {
-        let (request, call) = (place(request, "request")?, Call::immediate(Primitive::Iallgatherv, comm));
+        let (request, call) = (handle(request, "request")?, Call::immediate(Primitive::Iallgatherv, comm));
         let (own, all) = (own(sendbuf, sendcount, sendtype), everyone_v(recvbuf, recvcounts, displs, recvtype));
         request.set(forms::allgather(call, &own, &all)?)
     }
@@ -149,7 +149,7 @@ calls! {
         sendbuf: *const c_void, sendcount: COUNT, sendtype: MPI_Datatype, recvbuf: *mut c_void, recvcount: COUNT, recvtype: MPI_Datatype, comm: MPI_Comm,
         request: *mut MPI_Request,
     ) [on comm] {
-        let (request, call) = (place(request, "request")?, Call::immediate(Primitive::Ialltoall, comm));
+        let (request, call) = (handle(request, "request")?, Call::immediate(Primitive::Ialltoall, comm));
         let (send, receive) = (everyone(sendbuf, sendcount, sendtype), everyone(recvbuf, recvcount, recvtype));
         request.set(forms::alltoall(call, &send, &receive)?)
     }
@@ -157,7 +157,7 @@ calls! {
         sendbuf: *const c_void, sendcounts: *const COUNT, sdispls: *const DISPL, sendtype: MPI_Datatype, recvbuf: *mut c_void, recvcounts: *const COUNT, rdispls: *const DISPL, recvtype: MPI_Datatype, comm: MPI_Comm,
         request: *mut MPI_Request,
     ) [on comm] {
-        let (request, call) = (place(request, "request")?, Call::immediate(Primitive::Ialltoallv, comm));
+        let (request, call) = (handle(request, "request")?, Call::immediate(Primitive::Ialltoallv, comm));
         let send = everyone_v(sendbuf, sendcounts, sdispls, sendtype);
         let receive = everyone_v(recvbuf, recvcounts, rdispls, recvtype);
         request.set(forms::alltoall(call, &send, &receive)?)
@@ -167,7 +167,7 @@ calls! {
         recvbuf: *mut c_void, recvcounts: *const COUNT, rdispls: *const DISPL, recvtypes: *const MPI_Datatype, comm: MPI_Comm,
         request: *mut MPI_Request,
     ) [on comm] {
-        let (request, call) = (place(request, "request")?, Call::immediate(Primitive::Ialltoallw, comm));
+        let (request, call) = (handle(request, "request")?, Call::immediate(Primitive::Ialltoallw, comm));
         let send = everyone_w(sendbuf, sendcounts, sdispls, sendtypes);
         let receive = everyone_w(recvbuf, recvcounts, rdispls, recvtypes);
         request.set(forms::alltoall(call, &send, &receive)?)

@@ -2,7 +2,7 @@
 
 use crate::collective::{Array, own};
 use crate::collective_forms::{everyone, everyone_v, everyone_w};
-use crate::edge::{place, wide};
+use crate::edge::{handle, wide};
 use bcs_mpi::collective::forms::{self, Call, Vectors};
 use bcs_mpi::collective::reduce_scatter::Shares;
 use bcs_mpi::collective::scan::ScanKind;
@@ -13,24 +13,24 @@ use std::ffi::{c_int, c_void};
 
 calls! {
     call MPI_Barrier_init(comm: MPI_Comm, info: MPI_Info, request: *mut MPI_Request) [on comm] {
+        let (request, call) = (handle(request, "request")?, Call::persistent(Primitive::BarrierInit, comm));
         info::check(info)?;
-        let (request, call) = (place(request, "request")?, Call::persistent(Primitive::BarrierInit, comm));
         request.set(forms::barrier(call)?)
     }
     twin MPI_Bcast_init(
         buffer: *mut c_void, count: COUNT, datatype: MPI_Datatype, root: c_int, comm: MPI_Comm, info: MPI_Info,
         request: *mut MPI_Request,
     ) [on comm] {
+        let (request, call) = (handle(request, "request")?, Call::persistent(Primitive::BcastInit, comm));
         info::check(info)?;
-        let (request, call) = (place(request, "request")?, Call::persistent(Primitive::BcastInit, comm));
         request.set(forms::bcast(call, buffer, wide(count), datatype, root)?)
     }
     twin MPI_Reduce_init(
         sendbuf: *const c_void, recvbuf: *mut c_void, count: COUNT, datatype: MPI_Datatype, op: MPI_Op, root: c_int, comm: MPI_Comm, info: MPI_Info,
         request: *mut MPI_Request,
     ) [on comm] {
+        let (request, call) = (handle(request, "request")?, Call::persistent(Primitive::ReduceInit, comm));
         info::check(info)?;
-        let (request, call) = (place(request, "request")?, Call::persistent(Primitive::ReduceInit, comm));
         let vectors = Vectors { send: sendbuf, receive: recvbuf, count: wide(count), datatype, op };
         request.set(forms::reduce(call, &vectors, root)?)
     }
@@ -38,8 +38,8 @@ calls! {
         sendbuf: *const c_void, recvbuf: *mut c_void, count: COUNT, datatype: MPI_Datatype, op: MPI_Op, comm: MPI_Comm, info: MPI_Info,
         request: *mut MPI_Request,
     ) [on comm] {
+        let (request, call) = (handle(request, "request")?, Call::persistent(Primitive::AllreduceInit, comm));
         info::check(info)?;
-        let (request, call) = (place(request, "request")?, Call::persistent(Primitive::AllreduceInit, comm));
         let vectors = Vectors { send: sendbuf, receive: recvbuf, count: wide(count), datatype, op };
         request.set(forms::allreduce(call, &vectors)?)
     }
@@ -47,8 +47,8 @@ calls! {
         sendbuf: *const c_void, recvbuf: *mut c_void, count: COUNT, datatype: MPI_Datatype, op: MPI_Op, comm: MPI_Comm, info: MPI_Info,
         request: *mut MPI_Request,
     ) [on comm] {
+        let (request, call) = (handle(request, "request")?, Call::persistent(Primitive::ScanInit, comm));
         info::check(info)?;
-        let (request, call) = (place(request, "request")?, Call::persistent(Primitive::ScanInit, comm));
         let vectors = Vectors { send: sendbuf, receive: recvbuf, count: wide(count), datatype, op };
         request.set(forms::scan(call, ScanKind::Inclusive, &vectors)?)
     }
@@ -56,8 +56,8 @@ calls! {
         sendbuf: *const c_void, recvbuf: *mut c_void, count: COUNT, datatype: MPI_Datatype, op: MPI_Op, comm: MPI_Comm, info: MPI_Info,
         request: *mut MPI_Request,
     ) [on comm] {
+        let (request, call) = (handle(request, "request")?, Call::persistent(Primitive::ExscanInit, comm));
         info::check(info)?;
-        let (request, call) = (place(request, "request")?, Call::persistent(Primitive::ExscanInit, comm));
         let vectors = Vectors { send: sendbuf, receive: recvbuf, count: wide(count), datatype, op };
         request.set(forms::scan(call, ScanKind::Exclusive, &vectors)?)
     }
@@ -65,8 +65,8 @@ calls! {
         sendbuf: *const c_void, recvbuf: *mut c_void, recvcount: COUNT, datatype: MPI_Datatype, op: MPI_Op, comm: MPI_Comm, info: MPI_Info,
         request: *mut MPI_Request,
     ) [on comm] {
+        let (request, call) = (handle(request, "request")?, Call::persistent(Primitive::ReduceScatterBlockInit, comm));
         info::check(info)?;
-        let (request, call) = (place(request, "request")?, Call::persistent(Primitive::ReduceScatterBlockInit, comm));
         let vectors = Vectors { send: sendbuf, receive: recvbuf, count: 0, datatype, op };
         request.set(forms::reduce_scatter(call, &vectors, &Shares::Equal(wide(recvcount)))?)
     }
@@ -74,8 +74,8 @@ calls! {
         sendbuf: *const c_void, recvbuf: *mut c_void, recvcounts: *const COUNT, datatype: MPI_Datatype, op: MPI_Op, comm: MPI_Comm, info: MPI_Info,
         request: *mut MPI_Request,
     ) [on comm] {
+        let (request, call) = (handle(request, "request")?, Call::persistent(Primitive::ReduceScatterInit, comm));
         info::check(info)?;
-        let (request, call) = (place(request, "request")?, Call::persistent(Primitive::ReduceScatterInit, comm));
         let vectors = Vectors { send: sendbuf, receive: recvbuf, count: 0, datatype, op };
         request.set(forms::reduce_scatter(call, &vectors, &Shares::Each(recvcounts.numbers()))?)
     }
@@ -83,8 +83,8 @@ calls! {
         sendbuf: *const c_void, sendcount: COUNT, sendtype: MPI_Datatype, recvbuf: *mut c_void, recvcount: COUNT, recvtype: MPI_Datatype, root: c_int, comm: MPI_Comm, info: MPI_Info,
         request: *mut MPI_Request,
     ) [on comm] {
+        let (request, call) = (handle(request, "request")?, Call::persistent(Primitive::GatherInit, comm));
         info::check(info)?;
-        let (request, call) = (place(request, "request")?, Call::persistent(Primitive::GatherInit, comm));
         let (own, all) = (own(sendbuf, sendcount, sendtype), everyone(recvbuf, recvcount, recvtype));
         request.set(forms::gather(call, &own, &all, root)?)
     }
@@ -92,8 +92,8 @@ calls! {
         sendbuf: *const c_void, sendcount: COUNT, sendtype: MPI_Datatype, recvbuf: *mut c_void, recvcounts: *const COUNT, displs: *const DISPL, recvtype: MPI_Datatype, root: c_int, comm: MPI_Comm, info: MPI_Info,
         request: *mut MPI_Request,
     ) [on comm] {
+        let (request, call) = (handle(request, "request")?, Call::persistent(Primitive::GathervInit, comm));
         info::check(info)?;
-        let (request, call) = (place(request, "request")?, Call::persistent(Primitive::GathervInit, comm));
         let (own, all) = (own(sendbuf, sendcount, sendtype), everyone_v(recvbuf, recvcounts, displs, recvtype));
         request.set(forms::gather(call, &own, &all, root)?)
     }
@@ -101,8 +101,8 @@ calls! {
         sendbuf: *const c_void, sendcount: COUNT, sendtype: MPI_Datatype, recvbuf: *mut c_void, recvcount: COUNT, recvtype: MPI_Datatype, root: c_int, comm: MPI_Comm, info: MPI_Info,
         request: *mut MPI_Request,
     ) [on comm] {
+        let (request, call) = (handle(request, "request")?, Call::persistent(Primitive::ScatterInit, comm));
         info::check(info)?;
-        let (request, call) = (place(request, "request")?, Call::persistent(Primitive::ScatterInit, comm));
         let (all, own) = (everyone(sendbuf, sendcount, sendtype), own(recvbuf, recvcount, recvtype));
         request.set(forms::scatter(call, &all, &own, root)?)
     }
@@ -110,8 +110,8 @@ calls! {
         sendbuf: *const c_void, sendcounts: *const COUNT, displs: *const DISPL, sendtype: MPI_Datatype, recvbuf: *mut c_void, recvcount: COUNT, recvtype: MPI_Datatype, root: c_int, comm: MPI_Comm, info: MPI_Info,
         request: *mut MPI_Request,
     ) [on comm] {
+        let (request, call) = (handle(request, "request")?, Call::persistent(Primitive::ScattervInit, comm));
         info::check(info)?;
-        let (request, call) = (place(request, "request")?, Call::persistent(Primitive::ScattervInit, comm));
         let (all, own) = (everyone_v(sendbuf, sendcounts, displs, sendtype), own(recvbuf, recvcount, recvtype));
         request.set(forms::scatter(call, &all, &own, root)?)
     }
@@ -119,8 +119,8 @@ calls! {
         sendbuf: *const c_void, sendcount: COUNT, sendtype: MPI_Datatype, recvbuf: *mut c_void, recvcount: COUNT, recvtype: MPI_Datatype, comm: MPI_Comm, info: MPI_Info,
         request: *mut MPI_Request,
     ) [on comm] {
+        let (request, call) = (handle(request, "request")?, Call::persistent(Primitive::AllgatherInit, comm));
         info::check(info)?;
-        let (request, call) = (place(request, "request")?, Call::persistent(Primitive::AllgatherInit, comm));
         let (own, all) = (own(sendbuf, sendcount, sendtype), everyone(recvbuf, recvcount, recvtype));
         request.set(forms::allgather(call, &own, &all)?)
     }
@@ -128,8 +128,8 @@ calls! {
         sendbuf: *const c_void, sendcount: COUNT, sendtype: MPI_Datatype, recvbuf: *mut c_void, recvcounts: *const COUNT, displs: *const DISPL, recvtype: MPI_Datatype, comm: MPI_Comm, info: MPI_Info,
         request: *mut MPI_Request,
     ) [on comm] {
+        let (request, call) = (handle(request, "request")?, Call::persistent(Primitive::AllgathervInit, comm));
         info::check(info)?;
-        let (request, call) = (place(request, "request")?, Call::persistent(Primitive::AllgathervInit, comm));
         let (own, all) = (own(sendbuf, sendcount, sendtype), everyone_v(recvbuf, recvcounts, displs, recvtype));
         request.set(forms::allgather(call, &own, &all)?)
     }
@@ -137,8 +137,8 @@ calls! {
         sendbuf: *const c_void, sendcount: COUNT, sendtype: MPI_Datatype, recvbuf: *mut c_void, recvcount: COUNT, recvtype: MPI_Datatype, comm: MPI_Comm, info: MPI_Info,
         request: *mut MPI_Request,
     ) [on comm] {
+        let (request, call) = (handle(request, "request")?, Call::persistent(Primitive::AlltoallInit, comm));
         info::check(info)?;
-        let (request, call) = (place(request, "request")?, Call::persistent(Primitive::AlltoallInit, comm));
         let (send, receive) = (everyone(sendbuf, sendcount, sendtype), everyone(recvbuf, recvcount, recvtype));
         request.set(forms::alltoall(call, &send, &receive)?)
     }
@@ -146,8 +146,8 @@ calls! {
         sendbuf: *const c_void, sendcounts: *const COUNT, sdispls: *const DISPL, sendtype: MPI_Datatype, recvbuf: *mut c_void, recvcounts: *const COUNT, rdispls: *const DISPL, recvtype: MPI_Datatype, comm: MPI_Comm, info: MPI_Info,
         request: *mut MPI_Request,
     ) [on comm] {
+        let (request, call) = (handle(request, "request")?, Call::persistent(Primitive::AlltoallvInit, comm));
         info::check(info)?;
-        let (request, call) = (place(request, "request")?, Call::persistent(Primitive::AlltoallvInit, comm));
         let send = everyone_v(sendbuf, sendcounts, sdispls, sendtype);
         let receive = everyone_v(recvbuf, recvcounts, rdispls, recvtype);
         request.set(forms::alltoall(call, &send, &receive)?)
@@ -157,8 +157,8 @@ calls! {
         recvbuf: *mut c_void, recvcounts: *const COUNT, rdispls: *const DISPL, recvtypes: *const MPI_Datatype, comm: MPI_Comm, info: MPI_Info,
         request: *mut MPI_Request,
     ) [on comm] {
+        let (request, call) = (handle(request, "request")?, Call::persistent(Primitive::AlltoallwInit, comm));
         info::check(info)?;
-        let (request, call) = (place(request, "request")?, Call::persistent(Primitive::AlltoallwInit, comm));
         let send = everyone_w(sendbuf, sendcounts, sdispls, sendtypes);
         let receive = everyone_w(recvbuf, recvcounts, rdispls, recvtypes);
         request.set(forms::alltoall(call, &send, &receive)?)

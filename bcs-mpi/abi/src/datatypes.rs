@@ -1,7 +1,7 @@
 //! Chapter 5: datatypes; chapter 7: their names and attributes; chapter 19: types of Fortran.
 
 use crate::edge::{
-    is_large, narrow, numbers, object, place, read_only, result_string, store_all, string, wide,
+    handle, is_large, narrow, numbers, object, place, read_only, result_string, store_all, string, wide,
 };
 use bcs_mpi::attributes;
 use bcs_mpi::constants::*;
@@ -16,20 +16,20 @@ const DISPLACEMENTS: [&str; 2] = ["array_of_displacements", "count"];
 
 calls! {
     twin MPI_Type_contiguous(count: COUNT, oldtype: MPI_Datatype, newtype: *mut MPI_Datatype) [] {
-        let newtype = place(newtype, "newtype")?;
+        let newtype = handle(newtype, "newtype")?;
         newtype.set(construct::contiguous(is_large::<COUNT>(), wide(count), oldtype)?)
     }
     twin MPI_Type_vector(
         count: COUNT, blocklength: COUNT, stride: COUNT, oldtype: MPI_Datatype, newtype: *mut MPI_Datatype,
     ) [] {
-        let newtype = place(newtype, "newtype")?;
+        let newtype = handle(newtype, "newtype")?;
         let large = is_large::<COUNT>();
         newtype.set(construct::vector(large, wide(count), wide(blocklength), wide(stride), oldtype)?)
     }
     twin MPI_Type_create_hvector(
         count: COUNT, blocklength: COUNT, stride: ADDR, oldtype: MPI_Datatype, newtype: *mut MPI_Datatype,
     ) [] {
-        let newtype = place(newtype, "newtype")?;
+        let newtype = handle(newtype, "newtype")?;
         let large = is_large::<COUNT>();
         newtype.set(construct::create_hvector(large, wide(count), wide(blocklength), wide(stride), oldtype)?)
     }
@@ -37,7 +37,7 @@ calls! {
         count: COUNT, array_of_blocklengths: *const COUNT, array_of_displacements: *const COUNT,
         oldtype: MPI_Datatype, newtype: *mut MPI_Datatype,
     ) [] {
-        let newtype = place(newtype, "newtype")?;
+        let newtype = handle(newtype, "newtype")?;
         let lengths = numbers(array_of_blocklengths, wide(count), BLOCKLENGTHS)?;
         let displacements = numbers(array_of_displacements, wide(count), DISPLACEMENTS)?;
         newtype.set(construct::indexed(is_large::<COUNT>(), lengths, displacements, oldtype)?)
@@ -46,7 +46,7 @@ calls! {
         count: COUNT, array_of_blocklengths: *const COUNT, array_of_displacements: *const ADDR,
         oldtype: MPI_Datatype, newtype: *mut MPI_Datatype,
     ) [] {
-        let newtype = place(newtype, "newtype")?;
+        let newtype = handle(newtype, "newtype")?;
         let lengths = numbers(array_of_blocklengths, wide(count), BLOCKLENGTHS)?;
         let displacements = numbers(array_of_displacements, wide(count), DISPLACEMENTS)?;
         newtype.set(construct::create_hindexed(is_large::<COUNT>(), lengths, displacements, oldtype)?)
@@ -55,7 +55,7 @@ calls! {
         count: COUNT, blocklength: COUNT, array_of_displacements: *const COUNT,
         oldtype: MPI_Datatype, newtype: *mut MPI_Datatype,
     ) [] {
-        let newtype = place(newtype, "newtype")?;
+        let newtype = handle(newtype, "newtype")?;
         let displacements = numbers(array_of_displacements, wide(count), DISPLACEMENTS)?;
         let large = is_large::<COUNT>();
         newtype.set(construct::create_indexed_block(large, wide(blocklength), displacements, oldtype)?)
@@ -64,7 +64,7 @@ calls! {
         count: COUNT, blocklength: COUNT, array_of_displacements: *const ADDR,
         oldtype: MPI_Datatype, newtype: *mut MPI_Datatype,
     ) [] {
-        let newtype = place(newtype, "newtype")?;
+        let newtype = handle(newtype, "newtype")?;
         let displacements = numbers(array_of_displacements, wide(count), DISPLACEMENTS)?;
         let large = is_large::<COUNT>();
         newtype.set(construct::create_hindexed_block(large, wide(blocklength), displacements, oldtype)?)
@@ -73,7 +73,7 @@ calls! {
         count: COUNT, array_of_blocklengths: *const COUNT, array_of_displacements: *const ADDR,
         array_of_types: *const MPI_Datatype, newtype: *mut MPI_Datatype,
     ) [] {
-        let newtype = place(newtype, "newtype")?;
+        let newtype = handle(newtype, "newtype")?;
         let lengths = numbers(array_of_blocklengths, wide(count), BLOCKLENGTHS)?;
         let displacements = numbers(array_of_displacements, wide(count), DISPLACEMENTS)?;
         let types = read_only(array_of_types, wide(count), ["array_of_types", "count"])?;
@@ -83,7 +83,7 @@ calls! {
         ndims: c_int, array_of_sizes: *const COUNT, array_of_subsizes: *const COUNT, array_of_starts: *const COUNT,
         order: c_int, oldtype: MPI_Datatype, newtype: *mut MPI_Datatype,
     ) [] {
-        let newtype = place(newtype, "newtype")?;
+        let newtype = handle(newtype, "newtype")?;
         let sizes = numbers(array_of_sizes, wide(ndims), ["array_of_sizes", "ndims"])?;
         let subsizes = numbers(array_of_subsizes, wide(ndims), ["array_of_subsizes", "ndims"])?;
         let starts = numbers(array_of_starts, wide(ndims), ["array_of_starts", "ndims"])?;
@@ -94,7 +94,7 @@ calls! {
         array_of_dargs: *const c_int, array_of_psizes: *const c_int, order: c_int, oldtype: MPI_Datatype,
         newtype: *mut MPI_Datatype,
     ) [] {
-        let newtype = place(newtype, "newtype")?;
+        let newtype = handle(newtype, "newtype")?;
         let distribution = Distribution {
             gsizes: numbers(array_of_gsizes, wide(ndims), ["array_of_gsizes", "ndims"])?,
             distribs: read_only(array_of_distribs, wide(ndims), ["array_of_distribs", "ndims"])?,
@@ -106,29 +106,29 @@ calls! {
     twin MPI_Type_create_resized(
         oldtype: MPI_Datatype, lb: ADDR, extent: ADDR, newtype: *mut MPI_Datatype,
     ) [] {
-        let newtype = place(newtype, "newtype")?;
+        let newtype = handle(newtype, "newtype")?;
         newtype.set(construct::create_resized(is_large::<COUNT>(), oldtype, wide(lb), wide(extent))?)
     }
     call MPI_Type_dup(oldtype: MPI_Datatype, newtype: *mut MPI_Datatype) [] {
-        let newtype = place(newtype, "newtype")?;
+        let newtype = handle(newtype, "newtype")?;
         newtype.set(construct::dup(oldtype)?)
     }
     call MPI_Type_create_f90_real(p: c_int, r: c_int, newtype: *mut MPI_Datatype) [] {
-        place(newtype, "newtype")?.set(construct::create_f90_real(p, r)?)
+        handle(newtype, "newtype")?.set(construct::create_f90_real(p, r)?)
     }
     call MPI_Type_create_f90_complex(p: c_int, r: c_int, newtype: *mut MPI_Datatype) [] {
-        place(newtype, "newtype")?.set(construct::create_f90_complex(p, r)?)
+        handle(newtype, "newtype")?.set(construct::create_f90_complex(p, r)?)
     }
     call MPI_Type_create_f90_integer(r: c_int, newtype: *mut MPI_Datatype) [] {
-        place(newtype, "newtype")?.set(construct::create_f90_integer(r)?)
+        handle(newtype, "newtype")?.set(construct::create_f90_integer(r)?)
     }
     call MPI_Type_match_size(typeclass: c_int, size: c_int, datatype: *mut MPI_Datatype) [] {
-        place(datatype, "datatype")?.set(construct::match_size(typeclass, size)?)
+        handle(datatype, "datatype")?.set(construct::match_size(typeclass, size)?)
     }
     call MPI_Type_get_value_index(
         value_type: MPI_Datatype, index_type: MPI_Datatype, pair_type: *mut MPI_Datatype,
     ) [] {
-        place(pair_type, "pair_type")?.set(construct::get_value_index(value_type, index_type)?)
+        handle(pair_type, "pair_type")?.set(construct::get_value_index(value_type, index_type)?)
     }
     call MPI_Type_commit(datatype: *mut MPI_Datatype) [] {
         datatype::commit(*object(datatype, "datatype")?)?

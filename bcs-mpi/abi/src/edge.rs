@@ -103,6 +103,65 @@ impl<T> Place<T> {
     }
 }
 
+/// A kind of handle.
+pub trait Handle: Copy {
+    /// The one that names nothing.
+    const NULL: Self;
+}
+
+macro_rules! handles {
+    ($($type:ident $null:ident)*) => { $(
+        impl Handle for $type {
+            const NULL: Self = $null;
+        }
+    )* };
+}
+
+handles! {
+    MPI_Comm MPI_COMM_NULL
+    MPI_Group MPI_GROUP_NULL
+    MPI_Request MPI_REQUEST_NULL
+    MPI_Errhandler MPI_ERRHANDLER_NULL
+    MPI_Info MPI_INFO_NULL
+    MPI_Datatype MPI_DATATYPE_NULL
+    MPI_Op MPI_OP_NULL
+    MPI_Session MPI_SESSION_NULL
+    MPI_Message MPI_MESSAGE_NULL
+}
+
+/// Where a call stores the handle of what it makes; the null handle, if it makes nothing.
+pub struct HandlePlace<T: Handle>(*mut T);
+
+impl<T: Handle> HandlePlace<T> {
+    /// Stores it.
+    #[inline(always)]
+    pub fn set(self, value: T) {
+        // SAFETY: `handle` has checked that it is not null, and the program promises that it is one.
+        unsafe { self.0.write(value) };
+        std::mem::forget(self);
+    }
+}
+
+impl<T: Handle> Drop for HandlePlace<T> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        // SAFETY: as above.
+        unsafe { self.0.write(T::NULL) };
+    }
+}
+
+/// The place of a handle that a call makes: taken before anything else can be found wrong.
+///
+/// # Errors
+/// There is none.
+#[inline(always)]
+pub fn handle<T: Handle>(to: *mut T, argument: &'static str) -> MpiResult<HandlePlace<T>> {
+    if to.is_null() {
+        return Err(no_place(argument));
+    }
+    Ok(HandlePlace(to))
+}
+
 /// The place of a result.
 ///
 /// # Errors

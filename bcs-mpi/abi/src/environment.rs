@@ -1,6 +1,6 @@
 //! Chapters 9, 11 and 20: the environment, errors, the start and the end, versions.
 
-use crate::edge::{install_panic_hook, object, place, result_string, store_all, string};
+use crate::edge::{handle, install_panic_hook, object, place, result_string, store_all, string};
 use bcs_mpi::constants::*;
 use bcs_mpi::environment::lasting::lasting;
 use bcs_mpi::environment::{self, error_handlers, fortran};
@@ -50,7 +50,7 @@ calls! {
         result_string(name, "name", MPI_MAX_PROCESSOR_NAME, resultlen, || Ok(environment::host_name()))?
     }
     call MPI_Comm_get_parent(parent: *mut MPI_Comm) [] {
-        let parent = place(parent, "parent")?;
+        let parent = handle(parent, "parent")?;
         parent.set(environment::parent()?)
     }
     call MPI_Abi_get_version(abi_major: *mut c_int, abi_minor: *mut c_int) [] {
@@ -58,10 +58,10 @@ calls! {
         place(abi_minor, "abi_minor")?.set(MPI_ABI_SUBVERSION)
     }
     call MPI_Abi_get_info(info: *mut MPI_Info) [] {
-        place(info, "info")?.set(environment::info::create_abi())
+        handle(info, "info")?.set(environment::info::create_abi())
     }
     call MPI_Abi_get_fortran_info(info: *mut MPI_Info) [] {
-        place(info, "info")?.set(fortran::create_info())
+        handle(info, "info")?.set(fortran::create_info())
     }
     call MPI_Abi_set_fortran_info(info: MPI_Info) [] {
         fortran::set_info(info)?
@@ -88,7 +88,7 @@ calls! {
         fortran::set_booleans(logical_size)?
     }
     call MPI_Get_hw_resource_info(hw_info: *mut MPI_Info) [] {
-        let hw_info = place(hw_info, "hw_info")?;
+        let hw_info = handle(hw_info, "hw_info")?;
         hw_info.set(environment::hardware()?)
     }
     plain MPI_Wtime() -> f64 {

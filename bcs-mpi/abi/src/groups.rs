@@ -1,6 +1,6 @@
 //! Chapter 7: groups.
 
-use crate::edge::{array, object, place};
+use crate::edge::{array, handle, object, place};
 use bcs_mpi::constants::*;
 use bcs_mpi::group::{self, Choice, SetOperation};
 use std::ffi::c_int;
@@ -28,28 +28,32 @@ calls! {
         group::translate_ranks(group1, &from, group2, array(ranks2, n, ["ranks2", "n"])?)?
     }
     call MPI_Group_incl(group: MPI_Group, n: c_int, ranks: *const c_int, newgroup: *mut MPI_Group) [] {
+        let newgroup = handle(newgroup, "newgroup")?;
         let ranks = array(ranks.cast_mut(), n, RANKS)?;
-        place(newgroup, "newgroup")?.set(group::choose(group, Choice::Include, ranks)?)
+        newgroup.set(group::choose(group, Choice::Include, ranks)?)
     }
     call MPI_Group_excl(group: MPI_Group, n: c_int, ranks: *const c_int, newgroup: *mut MPI_Group) [] {
+        let newgroup = handle(newgroup, "newgroup")?;
         let ranks = array(ranks.cast_mut(), n, RANKS)?;
-        place(newgroup, "newgroup")?.set(group::choose(group, Choice::Exclude, ranks)?)
+        newgroup.set(group::choose(group, Choice::Exclude, ranks)?)
     }
     call MPI_Group_range_incl(group: MPI_Group, n: c_int, ranges: *mut [c_int; 3], newgroup: *mut MPI_Group) [] {
+        let newgroup = handle(newgroup, "newgroup")?;
         let ranges = array(ranges, n, RANGES)?;
-        place(newgroup, "newgroup")?.set(group::choose_ranges(group, Choice::Include, ranges)?)
+        newgroup.set(group::choose_ranges(group, Choice::Include, ranges)?)
     }
     call MPI_Group_range_excl(group: MPI_Group, n: c_int, ranges: *mut [c_int; 3], newgroup: *mut MPI_Group) [] {
+        let newgroup = handle(newgroup, "newgroup")?;
         let ranges = array(ranges, n, RANGES)?;
-        place(newgroup, "newgroup")?.set(group::choose_ranges(group, Choice::Exclude, ranges)?)
+        newgroup.set(group::choose_ranges(group, Choice::Exclude, ranges)?)
     }
     call MPI_Group_union(group1: MPI_Group, group2: MPI_Group, newgroup: *mut MPI_Group) [] {
-        place(newgroup, "newgroup")?.set(group::combine(group1, SetOperation::Union, group2)?)
+        handle(newgroup, "newgroup")?.set(group::combine(group1, SetOperation::Union, group2)?)
     }
     call MPI_Group_intersection(group1: MPI_Group, group2: MPI_Group, newgroup: *mut MPI_Group) [] {
-        place(newgroup, "newgroup")?.set(group::combine(group1, SetOperation::Intersection, group2)?)
+        handle(newgroup, "newgroup")?.set(group::combine(group1, SetOperation::Intersection, group2)?)
     }
     call MPI_Group_difference(group1: MPI_Group, group2: MPI_Group, newgroup: *mut MPI_Group) [] {
-        place(newgroup, "newgroup")?.set(group::combine(group1, SetOperation::Difference, group2)?)
+        handle(newgroup, "newgroup")?.set(group::combine(group1, SetOperation::Difference, group2)?)
     }
 }

@@ -1,19 +1,19 @@
 //! Chapter 10: info objects; chapter 16: their old calls.
 
-use crate::edge::{check_length, object, place, store_string, string};
+use crate::edge::{check_length, handle, object, place, store_string, string};
 use bcs_mpi::constants::*;
 use bcs_mpi::environment::info;
 use std::ffi::{c_char, c_int};
 
 calls! {
     call MPI_Info_create(info: *mut MPI_Info) [] {
-        place(info, "info")?.set(info::create())
+        handle(info, "info")?.set(info::create())
     }
     call MPI_Info_create_env(_argc: c_int, _argv: *mut *mut c_char, info: *mut MPI_Info) [] {
-        place(info, "info")?.set(info::create_env())
+        handle(info, "info")?.set(info::create_env())
     }
     call MPI_Info_dup(info: MPI_Info, newinfo: *mut MPI_Info) [] {
-        place(newinfo, "newinfo")?.set(info::dup(info)?)
+        handle(newinfo, "newinfo")?.set(info::dup(info)?)
     }
     call MPI_Info_free(info: *mut MPI_Info) [] {
         info::free(object(info, "info")?)?

@@ -2,7 +2,7 @@
 
 use crate::collective::own;
 use crate::collective_forms::{everyone, everyone_v, everyone_w};
-use crate::edge::place;
+use crate::edge::handle;
 use bcs_mpi::collective::forms::{self, Call};
 use bcs_mpi::constants::*;
 use bcs_mpi::environment::info;
@@ -23,7 +23,7 @@ calls! {
         recvbuf: *mut c_void, recvcount: COUNT, recvtype: MPI_Datatype, comm: MPI_Comm,
         request: *mut MPI_Request,
     ) [on comm] {
-        let (request, call) = (place(request, "request")?, Call::immediate(Primitive::IneighborAllgather, comm));
+        let (request, call) = (handle(request, "request")?, Call::immediate(Primitive::IneighborAllgather, comm));
         let (own, all) = (own(sendbuf, sendcount, sendtype), everyone(recvbuf, recvcount, recvtype));
         request.set(forms::neighbour_allgather(call, &own, &all)?)
     }
@@ -32,9 +32,9 @@ calls! {
         recvbuf: *mut c_void, recvcount: COUNT, recvtype: MPI_Datatype, comm: MPI_Comm,
         info: MPI_Info, request: *mut MPI_Request,
     ) [on comm] {
+        let request = handle(request, "request")?;
         info::check(info)?;
         let call = Call::persistent(Primitive::NeighborAllgatherInit, comm);
-        let request = place(request, "request")?;
         let (own, all) = (own(sendbuf, sendcount, sendtype), everyone(recvbuf, recvcount, recvtype));
         request.set(forms::neighbour_allgather(call, &own, &all)?)
     }
@@ -54,7 +54,7 @@ calls! {
         recvtype: MPI_Datatype, comm: MPI_Comm,
         request: *mut MPI_Request,
     ) [on comm] {
-        let (request, call) = (place(request, "request")?, Call::immediate(Primitive::IneighborAllgatherv, comm));
+        let (request, call) = (handle(request, "request")?, Call::immediate(Primitive::IneighborAllgatherv, comm));
         let own = own(sendbuf, sendcount, sendtype);
         let all = everyone_v(recvbuf, recvcounts, displs, recvtype);
         request.set(forms::neighbour_allgather(call, &own, &all)?)
@@ -65,9 +65,9 @@ calls! {
         recvtype: MPI_Datatype, comm: MPI_Comm,
         info: MPI_Info, request: *mut MPI_Request,
     ) [on comm] {
+        let request = handle(request, "request")?;
         info::check(info)?;
         let call = Call::persistent(Primitive::NeighborAllgathervInit, comm);
-        let request = place(request, "request")?;
         let own = own(sendbuf, sendcount, sendtype);
         let all = everyone_v(recvbuf, recvcounts, displs, recvtype);
         request.set(forms::neighbour_allgather(call, &own, &all)?)
@@ -86,7 +86,7 @@ calls! {
         recvbuf: *mut c_void, recvcount: COUNT, recvtype: MPI_Datatype, comm: MPI_Comm,
         request: *mut MPI_Request,
     ) [on comm] {
-        let (request, call) = (place(request, "request")?, Call::immediate(Primitive::IneighborAlltoall, comm));
+        let (request, call) = (handle(request, "request")?, Call::immediate(Primitive::IneighborAlltoall, comm));
         let send = everyone(sendbuf, sendcount, sendtype);
         let receive = everyone(recvbuf, recvcount, recvtype);
         request.set(forms::neighbour_alltoall(call, &send, &receive)?)
@@ -96,9 +96,9 @@ calls! {
         recvbuf: *mut c_void, recvcount: COUNT, recvtype: MPI_Datatype, comm: MPI_Comm,
         info: MPI_Info, request: *mut MPI_Request,
     ) [on comm] {
+        let request = handle(request, "request")?;
         info::check(info)?;
         let call = Call::persistent(Primitive::NeighborAlltoallInit, comm);
-        let request = place(request, "request")?;
         let send = everyone(sendbuf, sendcount, sendtype);
         let receive = everyone(recvbuf, recvcount, recvtype);
         request.set(forms::neighbour_alltoall(call, &send, &receive)?)
@@ -119,7 +119,7 @@ calls! {
         recvtype: MPI_Datatype, comm: MPI_Comm,
         request: *mut MPI_Request,
     ) [on comm] {
-        let (request, call) = (place(request, "request")?, Call::immediate(Primitive::IneighborAlltoallv, comm));
+        let (request, call) = (handle(request, "request")?, Call::immediate(Primitive::IneighborAlltoallv, comm));
         let send = everyone_v(sendbuf, sendcounts, sdispls, sendtype);
         let receive = everyone_v(recvbuf, recvcounts, rdispls, recvtype);
         request.set(forms::neighbour_alltoall(call, &send, &receive)?)
@@ -130,9 +130,9 @@ calls! {
         recvtype: MPI_Datatype, comm: MPI_Comm,
         info: MPI_Info, request: *mut MPI_Request,
     ) [on comm] {
+        let request = handle(request, "request")?;
         info::check(info)?;
         let call = Call::persistent(Primitive::NeighborAlltoallvInit, comm);
-        let request = place(request, "request")?;
         let send = everyone_v(sendbuf, sendcounts, sdispls, sendtype);
         let receive = everyone_v(recvbuf, recvcounts, rdispls, recvtype);
         request.set(forms::neighbour_alltoall(call, &send, &receive)?)
@@ -153,7 +153,7 @@ calls! {
         recvtypes: *const MPI_Datatype, comm: MPI_Comm,
         request: *mut MPI_Request,
     ) [on comm] {
-        let (request, call) = (place(request, "request")?, Call::immediate(Primitive::IneighborAlltoallw, comm));
+        let (request, call) = (handle(request, "request")?, Call::immediate(Primitive::IneighborAlltoallw, comm));
         let send = everyone_w(sendbuf, sendcounts, sdispls, sendtypes);
         let receive = everyone_w(recvbuf, recvcounts, rdispls, recvtypes);
         request.set(forms::neighbour_alltoall(call, &send, &receive)?)
@@ -164,9 +164,9 @@ calls! {
         recvtypes: *const MPI_Datatype, comm: MPI_Comm,
         info: MPI_Info, request: *mut MPI_Request,
     ) [on comm] {
+        let request = handle(request, "request")?;
         info::check(info)?;
         let call = Call::persistent(Primitive::NeighborAlltoallwInit, comm);
-        let request = place(request, "request")?;
         let send = everyone_w(sendbuf, sendcounts, sdispls, sendtypes);
         let receive = everyone_w(recvbuf, recvcounts, rdispls, recvtypes);
         request.set(forms::neighbour_alltoall(call, &send, &receive)?)

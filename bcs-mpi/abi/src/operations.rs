@@ -1,6 +1,6 @@
 //! Chapter 6: operations of the program.
 
-use crate::edge::{callback, object, place, wide};
+use crate::edge::{callback, handle, object, place, wide};
 use bcs_mpi::collective::forms;
 use bcs_mpi::collective::operation::{self, Function};
 use bcs_mpi::constants::*;
@@ -8,10 +8,10 @@ use std::ffi::{c_int, c_void};
 
 calls! {
     call MPI_Op_create(user_fn: Option<MPI_User_function>, commute: c_int, op: *mut MPI_Op) [] {
-        place(op, "op")?.set(operation::create(Function::Small(callback(user_fn, "user_fn")?), commute != 0)?)
+        handle(op, "op")?.set(operation::create(Function::Small(callback(user_fn, "user_fn")?), commute != 0)?)
     }
     call MPI_Op_create_c(user_fn: Option<MPI_User_function_c>, commute: c_int, op: *mut MPI_Op) [] {
-        place(op, "op")?.set(operation::create(Function::Large(callback(user_fn, "user_fn")?), commute != 0)?)
+        handle(op, "op")?.set(operation::create(Function::Large(callback(user_fn, "user_fn")?), commute != 0)?)
     }
     call MPI_Op_free(op: *mut MPI_Op) [] {
         operation::free(object(op, "op")?)?

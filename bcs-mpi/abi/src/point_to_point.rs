@@ -1,6 +1,6 @@
 //! Chapter 3: point-to-point communication.
 
-use crate::edge::{moved, object, place, wide};
+use crate::edge::{handle, moved, object, place, wide};
 use bcs_mpi::constants::*;
 use bcs_mpi::point_to_point::matched;
 use bcs_mpi::point_to_point::persistent::{recv_init, send_init};
@@ -26,7 +26,7 @@ macro_rules! sends {
                 buf: *const c_void, count: COUNT, datatype: MPI_Datatype, dest: c_int, tag: c_int, comm: MPI_Comm,
                 request: *mut MPI_Request,
             ) [time $primitive(moved(count, datatype)) on comm] {
-                let request = place(request, "request")?;
+                let request = handle(request, "request")?;
                 request.set(p2p::isend(SendMode::$mode, buf, wide(count), datatype, dest, tag, comm)?)
             }
         }
@@ -38,7 +38,7 @@ macro_rules! sends {
                 buf: *const c_void, count: COUNT, datatype: MPI_Datatype, dest: c_int, tag: c_int, comm: MPI_Comm,
                 request: *mut MPI_Request,
             ) [on comm] {
-                let request = place(request, "request")?;
+                let request = handle(request, "request")?;
                 request.set(send_init(SendMode::$mode, buf, wide(count), datatype, dest, tag, comm)?)
             }
         }
@@ -72,13 +72,13 @@ calls! {
         buf: *mut c_void, count: COUNT, datatype: MPI_Datatype, source: c_int, tag: c_int, comm: MPI_Comm,
         request: *mut MPI_Request,
     ) [time Irecv(moved(count, datatype)) on comm] {
-        place(request, "request")?.set(p2p::irecv(buf, wide(count), datatype, source, tag, comm)?)
+        handle(request, "request")?.set(p2p::irecv(buf, wide(count), datatype, source, tag, comm)?)
     }
     twin MPI_Recv_init(
         buf: *mut c_void, count: COUNT, datatype: MPI_Datatype, source: c_int, tag: c_int, comm: MPI_Comm,
         request: *mut MPI_Request,
     ) [on comm] {
-        place(request, "request")?.set(recv_init(buf, wide(count), datatype, source, tag, comm)?)
+        handle(request, "request")?.set(recv_init(buf, wide(count), datatype, source, tag, comm)?)
     }
     twin MPI_Sendrecv(
         sendbuf: *const c_void, sendcount: COUNT, sendtype: MPI_Datatype, dest: c_int, sendtag: c_int,
@@ -110,7 +110,7 @@ calls! {
     }
     call MPI_Mprobe(source: c_int, tag: c_int, comm: MPI_Comm, message: *mut MPI_Message, status: *mut MPI_Status)
     [time Mprobe(0) on comm] {
-        let message = place(message, "message")?;
+        let message = handle(message, "message")?;
         let (found, its_status) = matched::mprobe(source, tag, comm)?;
         message.set(found);
         its_status.store(status)
@@ -118,7 +118,7 @@ calls! {
     call MPI_Improbe(
         source: c_int, tag: c_int, comm: MPI_Comm, flag: *mut c_int, message: *mut MPI_Message, status: *mut MPI_Status,
     ) [time Improbe(0) on comm] {
-        let (message, flag) = (place(message, "message")?, place(flag, "flag")?);
+        let (message, flag) = (handle(message, "message")?, place(flag, "flag")?);
         let found = matched::improbe(source, tag, comm)?;
         flag.set(found.is_some().into());
         if let Some((found, its_status)) = found {
@@ -134,7 +134,7 @@ calls! {
     twin MPI_Imrecv(
         buf: *mut c_void, count: COUNT, datatype: MPI_Datatype, message: *mut MPI_Message, request: *mut MPI_Request,
     ) [time Imrecv(moved(count, datatype))] {
-        let request = place(request, "request")?;
+        let request = handle(request, "request")?;
         request.set(matched::imrecv(buf, wide(count), datatype, object(message, "message")?)?)
     }
     twin MPI_Isendrecv(
@@ -142,7 +142,7 @@ calls! {
         recvbuf: *mut c_void, recvcount: COUNT, recvtype: MPI_Datatype, source: c_int, recvtag: c_int,
         comm: MPI_Comm, request: *mut MPI_Request,
     ) [time Isendrecv(moved(sendcount, sendtype)) on comm] {
-        let request = place(request, "request")?;
+        let request = handle(request, "request")?;
         let peers = Peers { dest, send_tag: sendtag, source, receive_tag: recvtag };
         let outgoing = (sendbuf, wide(sendcount), sendtype);
         request.set(p2p::isendrecv(outgoing, (recvbuf, wide(recvcount), recvtype), &peers, comm)?)
@@ -151,7 +151,7 @@ calls! {
         buf: *mut c_void, count: COUNT, datatype: MPI_Datatype, dest: c_int, sendtag: c_int,
         source: c_int, recvtag: c_int, comm: MPI_Comm, request: *mut MPI_Request,
     ) [time IsendrecvReplace(moved(count, datatype)) on comm] {
-        let request = place(request, "request")?;
+        let request = handle(request, "request")?;
         let peers = Peers { dest, send_tag: sendtag, source, receive_tag: recvtag };
         request.set(p2p::isendrecv_replace(buf, wide(count), datatype, &peers, comm)?)
     }

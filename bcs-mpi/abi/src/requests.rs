@@ -1,6 +1,6 @@
 //! Chapter 3: completing requests, persistent ones; chapter 13: generalized requests.
 
-use crate::edge::{array, callback, object, place, read_only};
+use crate::edge::{array, callback, handle, object, place, read_only};
 use bcs_mpi::constants::*;
 use bcs_mpi::request::complete::{self, Statuses};
 use bcs_mpi::request::generalized::{self, Callbacks};
@@ -124,7 +124,7 @@ calls! {
         query_fn: Option<MPI_Grequest_query_function>, free_fn: Option<MPI_Grequest_free_function>,
         cancel_fn: Option<MPI_Grequest_cancel_function>, extra_state: *mut c_void, request: *mut MPI_Request,
     ) [] {
-        let request = place(request, "request")?;
+        let request = handle(request, "request")?;
         let query = callback(query_fn, "query_fn")?;
         let (free, cancel) = (callback(free_fn, "free_fn")?, callback(cancel_fn, "cancel_fn")?);
         request.set(generalized::start(Callbacks { query, free, cancel, extra_state })?)

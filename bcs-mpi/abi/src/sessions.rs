@@ -1,6 +1,6 @@
 //! Chapter 11: sessions.
 
-use crate::edge::{check_length, object, place, store_string, string};
+use crate::edge::{check_length, handle, object, place, store_string, string};
 use bcs_mpi::constants::*;
 use bcs_mpi::environment::error_handlers::heard_by;
 use bcs_mpi::environment::session;
@@ -10,7 +10,7 @@ calls! {
     call MPI_Session_init(info: MPI_Info, errhandler: MPI_Errhandler, session: *mut MPI_Session) [] {
         crate::edge::install_panic_hook();
         heard_by(errhandler, MPI_SESSION_NULL, || {
-            place(session, "session")?.set(session::init(info, errhandler)?);
+            handle(session, "session")?.set(session::init(info, errhandler)?);
             Ok(())
         })?
     }
@@ -20,7 +20,7 @@ calls! {
         session::finalize(session).map_err(|error| error.of(named))?
     }
     call MPI_Session_get_info(session: MPI_Session, info_used: *mut MPI_Info) [on session] {
-        place(info_used, "info_used")?.set(session::hints(session)?)
+        handle(info_used, "info_used")?.set(session::hints(session)?)
     }
     call MPI_Session_get_num_psets(session: MPI_Session, info: MPI_Info, npset_names: *mut c_int) [on session] {
         place(npset_names, "npset_names")?.set(session::process_sets(session, info)?)
@@ -38,13 +38,13 @@ calls! {
         *length = name.len() as c_int + 1
     }
     call MPI_Session_get_pset_info(session: MPI_Session, pset_name: *const c_char, info: *mut MPI_Info) [on session] {
-        let info = place(info, "info")?;
+        let info = handle(info, "info")?;
         info.set(session::process_set_info(session, &string(pset_name, "pset_name", MPI_ERR_ARG)?)?)
     }
     call MPI_Group_from_session_pset(
         session: MPI_Session, pset_name: *const c_char, newgroup: *mut MPI_Group,
     ) [on session] {
-        let newgroup = place(newgroup, "newgroup")?;
+        let newgroup = handle(newgroup, "newgroup")?;
         newgroup.set(session::group(session, &string(pset_name, "pset_name", MPI_ERR_ARG)?)?)
     }
 }

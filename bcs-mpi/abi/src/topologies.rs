@@ -1,6 +1,6 @@
 //! Chapter 8: process topologies.
 
-use crate::edge::{array, place, store_all};
+use crate::edge::{array, handle, place, store_all};
 use bcs_mpi::constants::*;
 use bcs_mpi::error::{MpiError, MpiResult};
 use bcs_mpi::topology::{self, cartesian, distributed, graph};
@@ -79,7 +79,7 @@ calls! {
         comm_old: MPI_Comm, ndims: c_int, dims: *const c_int, periods: *const c_int, _reorder: c_int,
         comm_cart: *mut MPI_Comm,
     ) [time CartCreate(0) on comm_old] {
-        let comm_cart = place(comm_cart, "comm_cart")?;
+        let comm_cart = handle(comm_cart, "comm_cart")?;
         let (dims, periods) = (dimensions(dims, ndims, "dims")?, dimensions(periods, ndims, "periods")?);
         comm_cart.set(cartesian::create(comm_old, dims, periods)?)
     }
@@ -92,7 +92,7 @@ calls! {
     }
     call MPI_Cart_sub(comm: MPI_Comm, remain_dims: *const c_int, newcomm: *mut MPI_Comm)
     [time CartSub(0) on comm] {
-        let newcomm = place(newcomm, "newcomm")?;
+        let newcomm = handle(newcomm, "newcomm")?;
         let remain = |count| Ok(read(remain_dims, "remain_dims")(count)?.iter().map(|&keep| keep != 0).collect());
         newcomm.set(cartesian::sub(comm, remain)?)
     }
@@ -125,7 +125,7 @@ calls! {
         comm_old: MPI_Comm, nnodes: c_int, indx: *const c_int, edges: *const c_int, _reorder: c_int,
         comm_graph: *mut MPI_Comm,
     ) [time GraphCreate(0) on comm_old] {
-        let comm_graph = place(comm_graph, "comm_graph")?;
+        let comm_graph = handle(comm_graph, "comm_graph")?;
         comm_graph.set(graph::create(comm_old, ints(indx, nnodes, ["indx", "nnodes"])?, read(edges, "edges"))?)
     }
     call MPI_Graph_map(
@@ -157,7 +157,7 @@ calls! {
         comm_old: MPI_Comm, n: c_int, sources: *const c_int, degrees: *const c_int, destinations: *const c_int,
         weights_: *const c_int, info: MPI_Info, _reorder: c_int, comm_dist_graph: *mut MPI_Comm,
     ) [time DistGraphCreate(0) on comm_old] {
-        let comm_dist_graph = place(comm_dist_graph, "comm_dist_graph")?;
+        let comm_dist_graph = handle(comm_dist_graph, "comm_dist_graph")?;
         let (sources, degrees) = (ints(sources, n, ["sources", "n"])?, ints(degrees, n, ["degrees", "n"])?);
         let edges = sum(degrees)?;
         let destinations = ints(destinations, edges, ["destinations", "degrees"])?;
@@ -170,7 +170,7 @@ calls! {
         destinations: *const c_int, destweights: *const c_int, info: MPI_Info, _reorder: c_int,
         comm_dist_graph: *mut MPI_Comm,
     ) [time DistGraphCreateAdjacent(0) on comm_old] {
-        let comm_dist_graph = place(comm_dist_graph, "comm_dist_graph")?;
+        let comm_dist_graph = handle(comm_dist_graph, "comm_dist_graph")?;
         let sources = ints(sources, indegree, ["sources", "indegree"])?;
         let destinations = ints(destinations, outdegree, ["destinations", "outdegree"])?;
         let from = (sources, weights(sourceweights, indegree, "sourceweights")?);

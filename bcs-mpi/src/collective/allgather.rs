@@ -1,5 +1,6 @@
 //! MPI_Allgather and MPI_Allgatherv (MPI-5.0, §6.7): every member takes every block from the board. One exchange.
 
+use super::aliasing::check_own;
 use super::block::Agreed;
 use super::buffers::{Blocks, ReceiveBlocks, bytes_of, element_at, place_own, stride, truncated};
 use super::exchange::{Call, Contribution, Flow, check_all_taken, exchange};
@@ -60,6 +61,8 @@ pub unsafe fn allgather(
         unsafe { Outgoing::new(&process.datatypes, &RECEIVE_NAMES, buffer, count, all.datatype)? }
     } else {
         // SAFETY: the caller's promise.
+        unsafe { check_own(&process.datatypes, own, &all.into(), size as usize)? };
+        // SAFETY: as above.
         unsafe { Outgoing::new(&process.datatypes, &SEND_NAMES, own.buffer, own.count, own.datatype)? }
     };
     if outgoing.bytes > mine.bytes {

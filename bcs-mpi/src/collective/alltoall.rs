@@ -1,6 +1,7 @@
 //! MPI_Alltoall and MPI_Alltoallv (MPI-5.0, §6.8): every member puts up all its blocks and takes its own block from each. One exchange; the v
 //! form begins with one in which members tell where blocks lie in their contributions.
 
+use super::aliasing::check_all;
 use super::block::Agreed;
 use super::buffers::{Blocks, ENTRY_BYTES, ReceiveBlocks, SendBlocks, bytes_of, place_own, truncated};
 use super::exchange::{Call, Contribution, Flow, Piece, exchange, exchange_but};
@@ -64,6 +65,8 @@ pub unsafe fn alltoall(
             SendBlocks::new(&process.datatypes, &RECEIVE_NAMES, buffer, blocks, size as usize, datatype)?
         }
     } else {
+        // SAFETY: as above.
+        unsafe { check_all(&process.datatypes, &send.into(), &receive.into(), size as usize)? };
         // SAFETY: as above.
         unsafe {
             SendBlocks::new(

@@ -221,6 +221,22 @@ pub enum Places {
     Typed(Typed),
 }
 
+impl Typed {
+    /// Whether an array is missing.
+    pub(super) fn has_null(&self) -> bool {
+        self.counts.is_null() || self.displacements.is_null() || self.types.is_null()
+    }
+
+    /// Count, displacement and type of a member's block.
+    ///
+    /// # Safety
+    /// The arrays must have it.
+    pub(super) unsafe fn at(&self, member: usize) -> (i64, i64, MPI_Datatype) {
+        // SAFETY: the caller's promise.
+        unsafe { (self.counts.at(member), self.displacements.at(member), *self.types.add(member)) }
+    }
+}
+
 /// The blocks that a call's arguments describe, one a member.
 ///
 /// # Safety
@@ -272,8 +288,8 @@ pub unsafe fn blocks(
                 .map(|i| {
                     // SAFETY: as above.
                     unsafe {
-                        let at = buffer.cast::<u8>().wrapping_offset(typed.displacements.at(i) as isize);
-                        let (count, datatype) = (typed.counts.at(i), *typed.types.add(i));
+                        let (count, at, datatype) = typed.at(i);
+                        let at = buffer.cast::<u8>().wrapping_offset(at as isize);
                         let at = if count == 0 { buffer } else { at.cast() };
                         Block::new(process, &names, at, count, datatype, action)
                     }

@@ -1,6 +1,7 @@
 //! MPI_Gather and MPI_Gatherv (MPI-5.0, §6.5): the root takes every member's block from the board. One exchange; with small blocks only
 //! the root waits.
 
+use super::aliasing::check_own;
 use super::block::Agreed;
 use super::buffers::{Blocks, ReceiveBlocks, bytes_of, truncated};
 use super::exchange::{Call, Contribution, Flow, check_all_taken, exchange};
@@ -131,6 +132,8 @@ pub unsafe fn gather(
         // The root's block is where it goes.
         mine.staged = None;
     } else {
+        // SAFETY: as above.
+        unsafe { check_own(&process.datatypes, own, &all.into(), size as usize)? };
         let (datatypes, buffer) = (&process.datatypes, own.buffer);
         let (layout, bytes) = layout_of(datatypes, &SEND_NAMES, buffer, own.count, own.datatype, "sent")?;
         if bytes > mine.bytes {

@@ -7,6 +7,7 @@
 //! as messages ([`policy`], [`forms`]).
 
 pub mod algorithm;
+mod aliasing;
 pub mod allgather;
 pub mod alltoall;
 pub mod barrier;

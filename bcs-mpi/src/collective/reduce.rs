@@ -5,6 +5,7 @@
 //! exchanged (two exchanges). So the bits of a result depend on ranks and operands alone.
 
 use super::algorithm::shares::equal_share;
+use super::aliasing::check_vectors;
 use super::exchange::{Call, Contribution, Flow, Piece, exchange};
 use super::forms::{self, Vectors};
 use super::operand::Operand;
@@ -83,6 +84,7 @@ pub unsafe fn allreduce(
     let bytes = vector_bytes(&RECEIVE_NAMES, recvbuf, count, operand.extent)?;
     let data = if sendbuf == MPI_IN_PLACE.cast_const() { recvbuf.cast_const() } else { sendbuf };
     vector_bytes(&SEND_NAMES, data, count, operand.extent)?;
+    check_vectors(sendbuf, recvbuf, bytes)?;
     let (data, to) = (data.cast::<u8>(), recvbuf.cast::<u8>());
     if size == 1 || bytes == 0 {
         if bytes > 0 && data != to.cast_const() {
@@ -140,6 +142,7 @@ pub unsafe fn reduce(
     let bytes = vector_bytes(&SEND_NAMES, data, count, operand.extent)?;
     if rank == at {
         vector_bytes(&RECEIVE_NAMES, recvbuf, count, operand.extent)?;
+        check_vectors(sendbuf, recvbuf, bytes)?;
     }
     let (data, to) =
         (data.cast::<u8>(), if rank == at { recvbuf.cast::<u8>() } else { std::ptr::null_mut() });

@@ -1,6 +1,7 @@
 //! MPI_Reduce_scatter and MPI_Reduce_scatter_block (MPI-5.0, §6.10): every member combines its block of all contributions, in the
 //! order of the reduction tree. One exchange.
 
+use super::aliasing::check_vectors;
 use super::buffers::Numbers;
 use super::exchange::{Call, Contribution, Flow};
 use super::forms::{self, Vectors};
@@ -96,6 +97,7 @@ pub unsafe fn reduce_scatter(
     let data = if sendbuf == MPI_IN_PLACE.cast_const() { recvbuf.cast_const() } else { sendbuf };
     let bytes = vector_bytes(&SEND, data, total, operand.extent)?;
     let share = vector_bytes(&RECEIVE, recvbuf, counts[rank as usize], operand.extent)?;
+    check_vectors(sendbuf, recvbuf, share)?;
     if bytes == 0 {
         return Ok(());
     }

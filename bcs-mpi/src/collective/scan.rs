@@ -1,6 +1,7 @@
 //! MPI_Scan and MPI_Exscan (MPI-5.0, §6.11): every member combines the contributions up to its own, in the order of the
 //! reduction tree over as many ranks. One exchange.
 
+use super::aliasing::check_vectors;
 use super::exchange::{Call, Contribution, Flow};
 use super::forms::{self, Vectors};
 use super::operand::Operand;
@@ -22,6 +23,13 @@ pub enum ScanKind {
     Inclusive,
     /// MPI_Exscan: it does not; rank 0 gets nothing.
     Exclusive,
+}
+
+impl ScanKind {
+    /// Whether the member of this rank gets a result.
+    pub(super) fn gives(self, rank: u32) -> bool {
+        self == ScanKind::Inclusive || rank > 0
+    }
 }
 
 /// Combines the vectors of the members before this one, and this one's if `kind` says so.
@@ -55,6 +63,9 @@ pub unsafe fn scan(
     let data = if sendbuf == MPI_IN_PLACE.cast_const() { recvbuf.cast_const() } else { sendbuf };
     let bytes = vector_bytes(&SEND_NAMES, data, count, operand.extent)?;
     vector_bytes(&RECEIVE_NAMES, recvbuf, count, operand.extent)?;
+    if kind.gives(rank) {
+        check_vectors(sendbuf, recvbuf, bytes)?;
+    }
     if bytes == 0 {
         return Ok(());
     }

@@ -1,6 +1,7 @@
 //! MPI_Scatter and MPI_Scatterv (MPI-5.0, §6.6): every member takes its block of the root's contribution. As a broadcast of which each
 //! takes a part.
 
+use super::aliasing::check_own_of_root;
 use super::block::Agreed;
 use super::broadcast::{from_root, to_member};
 use super::buffers::{Blocks, ENTRY_BYTES, SendBlocks, bytes_of, place_own, truncated};
@@ -68,6 +69,8 @@ pub unsafe fn scatter(
             )?
         };
         if own.buffer != MPI_IN_PLACE {
+            // SAFETY: as above.
+            unsafe { check_own_of_root(&process.datatypes, own, &all.into(), size as usize)? };
             // SAFETY: as above.
             let mut incoming = unsafe {
                 Incoming::new(&process.datatypes, &RECEIVE_NAMES, own.buffer, own.count, own.datatype)?

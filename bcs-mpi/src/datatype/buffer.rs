@@ -187,6 +187,9 @@ impl Scattered {
 }
 
 impl Outgoing {
+    /// A message without bytes.
+    pub const NOTHING: Self = Self { data: std::ptr::null(), bytes: 0, packed: None, scattered: None };
+
     /// The message that a call's arguments describe, in one piece: packed if need be.
     ///
     /// # Safety
@@ -329,6 +332,9 @@ pub struct Staged {
 }
 
 impl Incoming {
+    /// Room for no bytes.
+    pub const NOTHING: Self = Self { data: std::ptr::null_mut(), bytes: 0, staged: None };
+
     /// The buffer that a call's arguments describe.
     ///
     /// # Safety

@@ -85,6 +85,16 @@ pub enum Problem {
         /// The argument's name.
         argument: &'static str,
     },
+    /// One buffer where there must be two.
+    #[error(
+        "arguments '{argument}' and '{other}' are the same memory, which may not be; to use one buffer for both, pass MPI_IN_PLACE as '{argument}'"
+    )]
+    Aliased {
+        /// The argument that may be MPI_IN_PLACE.
+        argument: &'static str,
+        /// The other one.
+        other: &'static str,
+    },
     /// A null pointer where a result is to be stored.
     #[error("argument '{argument}' is NULL, but it has to point to where the result goes")]
     NullResult {
@@ -264,9 +274,10 @@ impl Problem {
             Problem::Root { .. } => MPI_ERR_ROOT,
             Problem::Tag { .. } => MPI_ERR_TAG,
             Problem::Count { .. } => MPI_ERR_COUNT,
-            Problem::NullBuffer { .. } | Problem::InPlace { .. } | Problem::NoBufferSpace { .. } => {
-                MPI_ERR_BUFFER
-            }
+            Problem::NullBuffer { .. }
+            | Problem::InPlace { .. }
+            | Problem::Aliased { .. }
+            | Problem::NoBufferSpace { .. } => MPI_ERR_BUFFER,
             Problem::NullResult { .. } | Problem::TypeTooLarge => MPI_ERR_ARG,
             Problem::Handle { kind, .. } => match kind {
                 Kind::Communicator => MPI_ERR_COMM,

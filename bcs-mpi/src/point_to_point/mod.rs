@@ -39,6 +39,16 @@ type Peer = (c_int, c_int, MPI_Comm);
 /// What a receive or a probe matches, and the source's rank in the job.
 type Source = (Envelope, u32);
 
+/// Whether a wrong buffer does no harm: to and from nobody nothing goes, so programs name no datatype, and other libraries let them.
+///
+/// # Errors
+/// The one that was found.
+#[cold]
+fn for_nobody(error: MpiError, (count, datatype): (i64, MPI_Datatype), peer: c_int) -> MpiResult {
+    let harmless = peer == MPI_PROC_NULL && datatype == MPI_DATATYPE_NULL && count == 0;
+    if harmless { Ok(()) } else { Err(error) }
+}
+
 /// The tag of a send.
 #[inline(always)]
 fn send_tag(argument: &'static str, tag: c_int) -> MpiResult<c_int> {

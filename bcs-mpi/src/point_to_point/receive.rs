@@ -1,7 +1,7 @@
 //! Receives, blocking and not (MPI-5.0, §3.2.4, §3.7.2).
 
 use super::send::complete;
-use super::{Peer, Room, Source, envelope};
+use super::{Peer, Room, Source, envelope, for_nobody};
 use crate::api::{Mode, Received, bcs_recv};
 use crate::constants::*;
 use crate::datatype::Incoming;
@@ -28,7 +28,8 @@ pub(super) unsafe fn check<const COMPARED: bool>(
 ) -> MpiResult<(Incoming, u16, Option<Source>)> {
     // SAFETY: the caller's promise.
     let buffer =
-        unsafe { Incoming::new(&process.datatypes, const { &NAMES as &Names }, buf, count, datatype)? };
+        unsafe { Incoming::new(&process.datatypes, const { &NAMES as &Names }, buf, count, datatype) }
+            .or_else(|error| for_nobody(error, (count, datatype), source).map(|()| Incoming::NOTHING))?;
     let told = process.datatypes.told::<COMPARED>(count, datatype);
     Ok((buffer, told, envelope(process.communicator(comm)?, source, "tag", tag)?))
 }

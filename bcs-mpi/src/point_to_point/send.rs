@@ -2,7 +2,7 @@
 //!
 //! A ready send is a standard one. Small messages are buffered by the NIC, so they are complete when they are posted.
 
-use super::{Peer, Sent, send_tag};
+use super::{Peer, Sent, for_nobody, send_tag};
 use crate::api::{Mode, bcs_send, bcs_send_filled};
 use crate::constants::*;
 use crate::datatype::Outgoing;
@@ -93,9 +93,9 @@ pub(super) unsafe fn check<const COMPARED: bool>(
     mode: SendMode,
 ) -> MpiResult<(Outgoing, Option<(Send, u32)>)> {
     // SAFETY: the caller's promise.
-    let message = unsafe {
-        Outgoing::as_it_lies(&process.datatypes, const { &NAMES as &Names }, buf, count, datatype)?
-    };
+    let message =
+        unsafe { Outgoing::as_it_lies(&process.datatypes, const { &NAMES as &Names }, buf, count, datatype) }
+            .or_else(|error| for_nobody(error, (count, datatype), dest).map(|()| Outgoing::NOTHING))?;
     let told = process.datatypes.told::<COMPARED>(count, datatype);
     let to = describe(process, &PEER_NAMES, dest, tag, comm, (mode, told))?;
     Ok((message, to))

@@ -2,7 +2,7 @@
 
 use super::receive::conclude;
 use super::send::{SendMode, describe};
-use super::{Room, Sent, envelope};
+use super::{Room, Sent, envelope, for_nobody};
 use crate::api::{BcsRequest, Mode, Received, bcs_recv, bcs_send, bcs_test};
 use crate::constants::*;
 use crate::datatype::buffer::{NAMES, Names, RECEIVE_NAMES, SEND_NAMES};
@@ -53,8 +53,12 @@ unsafe fn check(
     // SAFETY: the caller's promise.
     let (message, buffer) = unsafe {
         (
-            Outgoing::new(&process.datatypes, send_names, sent, sent_count, sent_type)?,
-            Incoming::new(&process.datatypes, receive_names, got, got_count, got_type)?,
+            Outgoing::new(&process.datatypes, send_names, sent, sent_count, sent_type).or_else(|error| {
+                for_nobody(error, (sent_count, sent_type), peers.dest).map(|()| Outgoing::NOTHING)
+            })?,
+            Incoming::new(&process.datatypes, receive_names, got, got_count, got_type).or_else(|error| {
+                for_nobody(error, (got_count, got_type), peers.source).map(|()| Incoming::NOTHING)
+            })?,
         )
     };
     let mode = (SendMode::Standard, process.datatypes.told::<true>(sent_count, sent_type));

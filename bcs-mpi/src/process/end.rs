@@ -5,8 +5,9 @@
 
 use super::life::{self, Life, World, life};
 use super::{LIBRARY, LifePhase, monitor, phase};
+use crate::attributes;
 use crate::communicator::{self, Arrival};
-use crate::constants::MPI_COMM_WORLD;
+use crate::constants::{MPI_COMM_SELF, MPI_COMM_WORLD};
 use crate::error::{MpiError, MpiResult, Problem};
 use mds::Primitive;
 use nic_emu::abort;
@@ -29,18 +30,18 @@ pub(super) struct Exit {
 
 pub(super) static EXIT: OnceLock<Exit> = OnceLock::new();
 
-/// MPI_Finalize.
+/// MPI_Finalize. First thing, the attributes of MPI_COMM_SELF are deleted, as MPI_Comm_free would: their callbacks find MPI as it was (§11.2.4).
 ///
 /// # Errors
-/// Before MPI_Init, after MPI_Finalize, and what the NIC fails with.
+/// Before MPI_Init, after MPI_Finalize, a callback that refuses (then nothing else has happened), and what the NIC fails with.
 pub fn finalize() -> MpiResult {
     let timed = monitor::enter(Primitive::Finalize);
-    let mut process = super::enter()?;
     match life::world() {
         World::Before => return Err(MpiError::new(Problem::NotInitialised)),
-        World::Active => {}
+        World::Active => attributes::delete_all(MPI_COMM_SELF)?,
         World::Finalised => return Err(MpiError::new(Problem::Finalised)),
     }
+    let mut process = super::enter()?;
     crate::request::complete_abandoned(&mut process, Primitive::Finalize)?;
     let arrival = Arrival { kind: CollectiveKind::Barrier, ..Arrival::default() };
     communicator::meet(&mut process, Primitive::Finalize, MPI_COMM_WORLD, &arrival, &[])?;

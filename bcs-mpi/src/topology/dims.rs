@@ -1,12 +1,14 @@
-//! MPI_Dims_create: a balanced grid for so many processes (MPI-5.0, §8.5.2).
+//! MPI_Dims_create: a balanced grid for so many processes (MPI-5.0, §8.5.2): dimensions as close to each other as possible.
 //!
-//! Of all grids the one whose largest dimension is smallest, then the next largest, and so on. It is found by trying divisors from the root upwards; what
-//! cannot be divided so is remembered, so nothing is tried twice.
+//! Of all grids the one whose largest and smallest dimension differ least; of those, the one whose largest dimension is smallest, then the next largest,
+//! and so on. For each smallest dimension in turn, from the root downwards, the best grid is found by trying divisors from the root upwards, until no
+//! smaller one can differ less; what cannot be divided so is remembered, so nothing is tried twice.
 
 use crate::constants::*;
 use crate::error::{MpiError, MpiResult};
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::ffi::c_int;
+use std::ops::RangeInclusive;
 
 /// The divisors of a number, in order.
 fn divisors(number: u32) -> Vec<u32> {
@@ -16,44 +18,72 @@ fn divisors(number: u32) -> Vec<u32> {
     small.iter().copied().chain(large).collect()
 }
 
-/// Appends `count` factors of `number`, none above `most`, largest first.
-fn factors(
-    number: u32,
-    count: usize,
-    most: u32,
-    divisors: &[u32],
-    into: &mut Vec<u32>,
-    failed: &mut HashSet<(u32, usize, u32)>,
-) -> bool {
-    if count == 0 {
-        return number == 1;
-    }
-    if number == 1 {
-        into.extend(std::iter::repeat_n(1, count));
-        return true;
-    }
-    if failed.contains(&(number, count, most)) {
-        return false;
-    }
-    let enough = |d: u32| (d as u64).checked_pow(count as u32).is_none_or(|all| all >= number as u64);
-    let fits = divisors.iter().copied().filter(|&d| d <= most && number.is_multiple_of(d) && enough(d));
-    for d in fits {
-        let before = into.len();
-        into.push(d);
-        if factors(number / d, count - 1, d, divisors, into, failed) {
-            return true;
+/// Grids of dimensions that are all at least so large.
+struct Search<'a> {
+    divisors: &'a [u32],
+    least: u32,
+    /// What is known to have no grid: by number and dimensions, with none above this.
+    failed: HashMap<(u32, usize), u32>,
+}
+
+/// Whether numbers that lie in the range can have this product, if any numbers can.
+fn may_be_product(number: u32, count: usize, range: RangeInclusive<u32>) -> bool {
+    let power = |of: u32| (of as u64).checked_pow(count as u32).unwrap_or(u64::MAX);
+    (power(*range.start())..=power(*range.end())).contains(&(number as u64))
+}
+
+impl Search<'_> {
+    /// Appends `count` factors of `number`, none above `most`, largest first.
+    fn factors(&mut self, number: u32, count: usize, most: u32, into: &mut Vec<u32>) -> bool {
+        if count == 0 {
+            return number == 1;
         }
-        into.truncate(before);
+        let known = self.failed.get(&(number, count)).is_some_and(|&failed| most <= failed);
+        if known || !may_be_product(number, count, self.least..=most) {
+            return false;
+        }
+        for &d in self.divisors {
+            if d > most {
+                break;
+            }
+            if d < self.least || !number.is_multiple_of(d) || !may_be_product(number, count, 1..=d) {
+                continue;
+            }
+            let before = into.len();
+            into.push(d);
+            if self.factors(number / d, count - 1, d, into) {
+                return true;
+            }
+            into.truncate(before);
+        }
+        self.failed.insert((number, count), most);
+        false
     }
-    failed.insert((number, count, most));
-    false
 }
 
 /// `count` dimensions for so many processes, largest first.
 fn balanced(number: u32, count: usize) -> Vec<u32> {
-    let mut dims = Vec::with_capacity(count);
-    factors(number, count, number, &divisors(number), &mut dims, &mut HashSet::new());
-    dims
+    if count == 0 {
+        return Vec::new();
+    }
+    let divisors = divisors(number);
+    let mut best: Option<(u32, Vec<u32>)> = None;
+    for &least in divisors.iter().rev().filter(|&&d| may_be_product(number, count, d..=number)) {
+        // A grid that differs as little is better still if its largest dimension is smaller, as it is with a smaller smallest one.
+        let most = best.as_ref().map_or(number, |(spread, _)| least.saturating_add(*spread));
+        if !may_be_product(number, count, least..=most) {
+            break;
+        }
+        let mut dims = Vec::with_capacity(count);
+        let mut search = Search { divisors: &divisors, least, failed: HashMap::new() };
+        if search.factors(number, count, most, &mut dims) {
+            let spread = dims[0] - dims[count - 1];
+            if best.as_ref().is_none_or(|(known, of)| (spread, dims[0]) < (*known, of[0])) {
+                best = Some((spread, dims));
+            }
+        }
+    }
+    best.map_or_else(Vec::new, |(_, dims)| dims)
 }
 
 /// MPI_Dims_create: fills in the dimensions that are 0.
@@ -91,22 +121,25 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The best grid, found by trying all.
-    fn by_trying(number: u32, count: usize, most: u32) -> Option<Vec<u32>> {
+    /// All grids, largest dimension first.
+    fn grids(number: u32, count: usize, most: u32) -> Vec<Vec<u32>> {
         if count == 0 {
-            return (number == 1).then(Vec::new);
+            return if number == 1 { vec![Vec::new()] } else { Vec::new() };
         }
-        (1..=number.min(most)).filter(|&d| number.is_multiple_of(d)).find_map(|d| {
-            let mut rest = by_trying(number / d, count - 1, d)?;
-            rest.insert(0, d);
-            Some(rest)
-        })
+        let divisors = (1..=number.min(most)).filter(|&d| number.is_multiple_of(d));
+        let with = |d| grids(number / d, count - 1, d).into_iter().map(move |rest| [vec![d], rest].concat());
+        divisors.flat_map(with).collect()
+    }
+
+    /// The best grid, found by trying all.
+    fn by_trying(number: u32, count: usize) -> Option<Vec<u32>> {
+        grids(number, count, number).into_iter().min_by_key(|dims| (dims[0] - dims[count - 1], dims.clone()))
     }
 
     proptest! {
         #[test]
-        fn no_grid_is_better_balanced(number in 1u32..400, count in 1usize..5) {
-            prop_assert_eq!(balanced(number, count), by_trying(number, count, number).unwrap());
+        fn no_grid_is_better_balanced(number in 1u32..800, count in 1usize..6) {
+            prop_assert_eq!(Some(balanced(number, count)), by_trying(number, count));
         }
 
         #[test]
@@ -114,6 +147,25 @@ mod tests {
             let dims = balanced(number, count);
             prop_assert_eq!(dims.iter().map(|&d| d as u64).product::<u64>(), number as u64);
             prop_assert!(dims.is_sorted_by(|a, b| a >= b) && dims.len() == count);
+        }
+    }
+
+    #[test]
+    fn dimensions_are_as_close_to_each_other_as_possible() {
+        assert_eq!(balanced(7488, 3), [26, 18, 16]);
+        assert_eq!(balanced(16, 3), [4, 2, 2]);
+        assert_eq!(balanced(72, 3), [6, 4, 3]);
+        assert_eq!(balanced(1, 4), [1, 1, 1, 1]);
+    }
+
+    #[test]
+    fn numbers_with_many_divisors_have_a_grid_of_any_dimensions() {
+        for number in [2_095_133_040, 1 << 30, 1_396_755_360, 2_147_483_647, 1_162_261_467, 2_147_395_600] {
+            for count in 1..=20 {
+                let dims = balanced(number, count);
+                assert_eq!(dims.iter().map(|&d| d as u64).product::<u64>(), number as u64);
+                assert!(dims.is_sorted_by(|a, b| a >= b) && dims.len() == count, "{number}: {dims:?}");
+            }
         }
     }
 

@@ -1,6 +1,7 @@
 //! Calls that move data: their arguments, checked and resolved into blocks (MPI-5.0, §6.3 to §6.8).
 
 use super::super::algorithm;
+use super::super::aliasing::{check_all, check_own, check_own_of_root};
 use super::super::block::{Agreed, Block, Places, blocks};
 use super::super::buffers::Blocks;
 use super::super::gather::{All, Own};
@@ -114,6 +115,10 @@ pub unsafe fn gather(
         },
         false => Vec::new(),
     };
+    if rank == root && !in_place(own.buffer) {
+        // SAFETY: as above.
+        unsafe { check_own(&process.datatypes, own, all, size as usize)? };
+    }
     let own = match rank == root && in_place(own.buffer) {
         true => None,
         false => {
@@ -152,6 +157,10 @@ pub unsafe fn scatter(
         true => unsafe { blocks(&process, &SEND_NAMES, all.buffer, &all.places, size as usize, "sent")? },
         false => Vec::new(),
     };
+    if rank == root && own.buffer != MPI_IN_PLACE {
+        // SAFETY: as above.
+        unsafe { check_own_of_root(&process.datatypes, own, all, size as usize)? };
+    }
     let own = match rank == root && own.buffer == MPI_IN_PLACE {
         true => None,
         // SAFETY: as above.
@@ -184,6 +193,10 @@ pub unsafe fn allgather(
     let size = communicator.size as usize;
     // SAFETY: the caller's promise.
     let receive = unsafe { blocks(&process, &RECEIVE_NAMES, all.buffer, &all.places, size, "received")? };
+    if !in_place(own.buffer) {
+        // SAFETY: as above.
+        unsafe { check_own(&process.datatypes, own, all, size)? };
+    }
     let own = match in_place(own.buffer) {
         true => None,
         false => {
@@ -217,6 +230,10 @@ pub unsafe fn alltoall(
     // SAFETY: the caller's promise.
     let incoming =
         unsafe { blocks(&process, &RECEIVE_NAMES, receive.buffer, &receive.places, size, "received")? };
+    if !in_place(send.buffer) {
+        // SAFETY: as above.
+        unsafe { check_all(&process.datatypes, send, receive, size)? };
+    }
     let outgoing = match in_place(send.buffer) {
         true => None,
         // SAFETY: as above.

@@ -1,6 +1,7 @@
 //! Calls that combine operands: their arguments, checked (MPI-5.0, §6.9 to §6.11).
 
 use super::super::algorithm::{self, Operands};
+use super::super::aliasing::check_vectors;
 use super::super::inter;
 use super::super::reduce_scatter::{RECEIVE, SEND, Shares, shares_of};
 use super::super::reduction::Reduction;
@@ -8,7 +9,7 @@ use super::super::scan::ScanKind;
 use super::Call;
 use crate::constants::*;
 use crate::datatype::buffer::{RECEIVE_NAMES, SEND_NAMES};
-use crate::error::MpiResult;
+use crate::error::{MpiError, MpiResult};
 use crate::process;
 use std::ffi::{c_int, c_void};
 
@@ -56,7 +57,8 @@ pub unsafe fn reduce(call: Call, vectors: &Vectors, root: c_int) -> MpiResult<MP
     let from = if rank == root { vectors.source() } else { vectors.send };
     reduction.check(&SEND_NAMES, from, vectors.count)?;
     if rank == root {
-        reduction.check(&RECEIVE_NAMES, vectors.receive, vectors.count)?;
+        let bytes = reduction.check(&RECEIVE_NAMES, vectors.receive, vectors.count)?;
+        check_vectors(vectors.send, vectors.receive, bytes)?;
     }
     let operands = vectors.operands(from);
     call.launch(&mut process, move |party| {
@@ -81,7 +83,8 @@ pub unsafe fn allreduce(call: Call, vectors: &Vectors) -> MpiResult<MPI_Request>
     let reduction = Reduction::new(&process, vectors.op, vectors.datatype)?;
     let from = vectors.source();
     reduction.check(&RECEIVE_NAMES, vectors.receive, vectors.count)?;
-    reduction.check(&SEND_NAMES, from, vectors.count)?;
+    let bytes = reduction.check(&SEND_NAMES, from, vectors.count)?;
+    check_vectors(vectors.send, vectors.receive, bytes)?;
     let operands = vectors.operands(from);
     call.launch(&mut process, move |party| algorithm::allreduce(party, reduction.clone(), operands.clone()))
 }
@@ -95,11 +98,14 @@ pub unsafe fn allreduce(call: Call, vectors: &Vectors) -> MpiResult<MPI_Request>
 /// Wrong arguments, or the NIC fails.
 pub unsafe fn scan(call: Call, kind: ScanKind, vectors: &Vectors) -> MpiResult<MPI_Request> {
     let mut process = process::enter()?;
-    process.intracommunicator("comm", call.comm)?;
+    let rank = process.intracommunicator("comm", call.comm)?.rank;
     let reduction = Reduction::new(&process, vectors.op, vectors.datatype)?;
     let from = vectors.source();
     reduction.check(&SEND_NAMES, from, vectors.count)?;
-    reduction.check(&RECEIVE_NAMES, vectors.receive, vectors.count)?;
+    let bytes = reduction.check(&RECEIVE_NAMES, vectors.receive, vectors.count)?;
+    if kind.gives(rank) {
+        check_vectors(vectors.send, vectors.receive, bytes)?;
+    }
     let operands = vectors.operands(from);
     call.launch(&mut process, move |party| algorithm::scan(party, reduction.clone(), operands.clone(), kind))
 }
@@ -126,7 +132,8 @@ pub unsafe fn reduce_scatter(call: Call, vectors: &Vectors, shares: &Shares) -> 
     let total = counts.iter().fold(0i64, |total, count| total.saturating_add(*count));
     let from = vectors.source();
     reduction.check(&SEND, from, total)?;
-    reduction.check(&RECEIVE, vectors.receive, counts[rank])?;
+    let bytes = reduction.check(&RECEIVE, vectors.receive, counts[rank])?;
+    check_vectors(vectors.send, vectors.receive, bytes)?;
     let shares: Vec<usize> = counts.iter().map(|count| *count as usize).collect();
     let operands = Vectors { count: total, ..*vectors }.operands(from);
     call.launch(&mut process, move |party| {
@@ -151,7 +158,11 @@ pub unsafe fn reduce_local(
     let mut process = process::enter()?;
     let reduction = Reduction::new(&process, op, datatype)?;
     reduction.check(&["inbuf", "count", "datatype"], inbuf, count)?;
-    reduction.check(&["inoutbuf", "count", "datatype"], inoutbuf, count)?;
+    let bytes = reduction.check(&["inoutbuf", "count", "datatype"], inoutbuf, count)?;
+    if bytes > 0 && inbuf == inoutbuf.cast_const() {
+        let allowed = "it must be other memory: this call has no MPI_IN_PLACE; copy one operand first";
+        return Err(MpiError::argument(MPI_ERR_BUFFER, "inbuf", "the address of 'inoutbuf' too", allowed));
+    }
     // SAFETY: the caller's promise.
     unsafe { reduction.combine_in_memory(&mut process, inbuf.cast(), inoutbuf.cast(), count as usize) }
 }

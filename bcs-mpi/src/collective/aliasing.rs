@@ -1,0 +1,152 @@
+//! Buffers that a call must not have twice: what it sends, and where it receives (MPI-5.0, §6.2, §2.3).
+//!
+//! Two buffers are taken for one if their lowest bytes are the same byte, which two that have no byte in common never do. So no call that is right is
+//! refused, and the mistake that programs make is found: one address for both, where MPI_IN_PLACE is meant. Between intercommunicators, and where nothing
+//! is sent or received, or the argument does not matter to this member, nobody asks.
+
+use super::block::Places;
+use super::buffers::{Blocks, element_at};
+use super::forms::Everyone;
+use super::gather::Own;
+use crate::constants::*;
+use crate::datatype::Datatypes;
+use crate::datatype::buffer::{Names, RECEIVE_NAMES, SEND_NAMES, contiguous_bytes};
+use crate::error::{MpiError, MpiResult, Problem};
+use std::ffi::c_void;
+
+/// The lowest byte of a buffer; none of an empty one, and of one that is no right argument.
+type Lowest = Option<usize>;
+
+/// Of the elements that a call's arguments describe.
+fn lowest(datatypes: &Datatypes, buffer: *const c_void, count: i64, datatype: MPI_Datatype) -> Lowest {
+    if contiguous_bytes(datatype).is_some() {
+        return (count > 0).then_some(buffer.addr());
+    }
+    let (first, _) = datatypes.committed("datatype", datatype).ok()?.span(count).ok()??;
+    Some(buffer.addr().wrapping_add_signed(first as isize))
+}
+
+/// Of the blocks of `members` members.
+///
+/// # Safety
+/// Arrays, unless null, must have as many numbers.
+unsafe fn lowest_of_blocks(
+    datatypes: &Datatypes,
+    names: &Names,
+    buffer: *const c_void,
+    places: &Places,
+    members: usize,
+) -> Lowest {
+    match places {
+        Places::Of(blocks, datatype) => {
+            let extent = datatypes.committed("datatype", *datatype).ok()?.extent() as isize;
+            let at = |index| element_at(buffer.cast(), index, extent).cast();
+            match blocks {
+                // Elements follow each other, downwards where the extent is negative.
+                Blocks::Equal(count) => {
+                    lowest(datatypes, buffer, count.saturating_mul(members as i64), *datatype)
+                }
+                Blocks::Vector(..) => {
+                    // SAFETY: the caller's promise.
+                    let list = unsafe { blocks.read(members, names) }.ok()?;
+                    let of = |(count, index)| lowest(datatypes, at(index), count, *datatype);
+                    list.into_iter().filter_map(of).min()
+                }
+            }
+        }
+        Places::Typed(typed) if typed.has_null() => None,
+        Places::Typed(typed) => (0..members)
+            .filter_map(|member| {
+                // SAFETY: the caller's promise.
+                let (count, at, datatype) = unsafe { typed.at(member) };
+                lowest(datatypes, buffer.wrapping_byte_offset(at as isize), count, datatype)
+            })
+            .min(),
+    }
+}
+
+fn check_apart(arguments: [&'static str; 2], one: Lowest, other: Lowest) -> MpiResult {
+    match one.is_some() && one == other {
+        true => Err(aliased(arguments)),
+        false => Ok(()),
+    }
+}
+
+#[cold]
+fn aliased([argument, other]: [&'static str; 2]) -> MpiError {
+    MpiError::new(Problem::Aliased { argument, other })
+}
+
+/// Checks that a member's own block is not where it receives those of all.
+///
+/// # Safety
+/// Arrays, unless null, must have as many numbers as there are members.
+///
+/// # Errors
+/// It is.
+pub(super) unsafe fn check_own(
+    datatypes: &Datatypes,
+    own: &Own<*const c_void>,
+    all: &Everyone<*mut c_void>,
+    members: usize,
+) -> MpiResult {
+    let to = all.buffer.cast_const();
+    // SAFETY: the caller's promise.
+    let other = unsafe { lowest_of_blocks(datatypes, &RECEIVE_NAMES, to, &all.places, members) };
+    check_apart(["sendbuf", "recvbuf"], lowest(datatypes, own.buffer, own.count, own.datatype), other)
+}
+
+/// Checks that the blocks of all, which the root sends, are not where it receives its own.
+///
+/// # Safety
+/// Arrays, unless null, must have as many numbers as there are members.
+///
+/// # Errors
+/// They are.
+pub(super) unsafe fn check_own_of_root(
+    datatypes: &Datatypes,
+    own: &Own<*mut c_void>,
+    all: &Everyone<*const c_void>,
+    members: usize,
+) -> MpiResult {
+    // SAFETY: the caller's promise.
+    let other = unsafe { lowest_of_blocks(datatypes, &SEND_NAMES, all.buffer, &all.places, members) };
+    let one = lowest(datatypes, own.buffer.cast_const(), own.count, own.datatype);
+    check_apart(["recvbuf", "sendbuf"], one, other)
+}
+
+/// Checks that the blocks for all are not where those of all are received.
+///
+/// # Safety
+/// Arrays, unless null, must have as many numbers as there are members.
+///
+/// # Errors
+/// They are.
+pub(super) unsafe fn check_all(
+    datatypes: &Datatypes,
+    send: &Everyone<*const c_void>,
+    receive: &Everyone<*mut c_void>,
+    members: usize,
+) -> MpiResult {
+    let to = receive.buffer.cast_const();
+    // SAFETY: the caller's promise.
+    let (one, other) = unsafe {
+        (
+            lowest_of_blocks(datatypes, &SEND_NAMES, send.buffer, &send.places, members),
+            lowest_of_blocks(datatypes, &RECEIVE_NAMES, to, &receive.places, members),
+        )
+    };
+    check_apart(["sendbuf", "recvbuf"], one, other)
+}
+
+/// Checks that two vectors of one type, of which `bytes` bytes matter, are not one; MPI_IN_PLACE is none.
+///
+/// # Errors
+/// They are one.
+#[inline]
+pub(super) fn check_vectors(one: *const c_void, other: *const c_void, bytes: usize) -> MpiResult {
+    match one == other && bytes > 0 {
+        true => Err(aliased(["sendbuf", "recvbuf"])),
+        false => Ok(()),
+    }
+}
