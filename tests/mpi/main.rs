@@ -65,6 +65,14 @@ fn persistent_collectives_are_started_as_often_as_wanted() {
 }
 
 #[test]
+fn persistent_collectives_are_started_in_any_order() {
+    holds_with("persistent_order", &[1, 2, 5]);
+    holds("persistent_order", &Job { nodes: 2, ..Job::of(4) });
+    let slice = SliceLength::Fixed(Duration::from_micros(200));
+    holds("persistent_order", &Job { slice, ..Job::of(2) });
+}
+
+#[test]
 fn neighbours_get_what_was_sent_along_their_edge() {
     holds_with("neighbourhoods", &[1, 2, 3]);
 }

@@ -1,6 +1,6 @@
 //! Chapter 3: the buffers of buffered sends, of the process, of communicators and of sessions.
 
-use crate::edge::{narrow, place, wide};
+use crate::edge::{handle, narrow, place, wide};
 use bcs_mpi::MpiResult;
 use bcs_mpi::constants::*;
 use bcs_mpi::point_to_point::attached_buffer::{self, Level};
@@ -22,7 +22,7 @@ fn detach<T: TryFrom<u64> + From<i16>>(
 }
 
 fn iflush(call: Primitive, level: Level, request: *mut MPI_Request) -> MpiResult {
-    place(request, "request")?.set(attached_buffer::iflush(call, level)?);
+    handle(request, "request")?.set(attached_buffer::iflush(call, level)?);
     Ok(())
 }
 

@@ -271,7 +271,7 @@ pub fn free(comm: &mut MPI_Comm) -> MpiResult {
 ///
 /// # Errors
 /// No such communicator, or the NIC fails.
-pub(super) fn remove(process: &mut Process, comm: MPI_Comm) -> MpiResult {
+pub(crate) fn remove(process: &mut Process, comm: MPI_Comm) -> MpiResult {
     let local_comm = match process.communicators.get(comm) {
         Ok(communicator) => communicator.local_comm,
         Err(why) => return Err(wrong(comm, why)),

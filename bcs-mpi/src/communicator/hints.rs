@@ -1,6 +1,7 @@
 //! Hints of communicators (MPI-5.0, §7.4.4): what the program promises, kept and reported back.
 //!
-//! The library needs none of the promises, and takes them all: messages match as they would without them.
+//! The library needs none of the promises, and takes them all: messages match as they would without them. One spares work: where persistent collectives are
+//! started in the same order by all, they are numbered by their starts, and need no communicators of their own.
 
 use crate::constants::*;
 use crate::environment::info;
@@ -43,6 +44,11 @@ impl Hints {
         let mut hints = Self::default();
         hints.update(&info::pairs(info)?);
         Ok(hints)
+    }
+
+    /// Whether all members start persistent collectives in the same order.
+    pub fn strict_persistent_order(&self) -> bool {
+        self.holds[ASSERTIONS.len() - 1]
     }
 
     /// All of them, with their values.
@@ -93,5 +99,8 @@ mod tests {
         assert_eq!(said, ASSERTIONS[..2]);
         hints.update(&[pair("mpi_assert_no_any_tag", "false")]);
         assert_eq!(hints.pairs()[0], pair("mpi_assert_no_any_tag", "false"));
+        assert!(!hints.strict_persistent_order());
+        hints.update(&[pair("mpi_assert_strict_persistent_collective_ordering", "true")]);
+        assert!(hints.strict_persistent_order());
     }
 }

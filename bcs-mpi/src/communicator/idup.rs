@@ -1,44 +1,31 @@
 //! MPI_Comm_idup and MPI_Comm_idup_with_info: a duplicate whose context is agreed on in the background (MPI-5.0, §7.4.2).
 //!
 //! Attributes are copied when the call is made. The duplicate exists at once, without a context; the broadcast that brings one is a collective of the NIC, posted
-//! when the call is made, and so in its place among the collectives of the communicator.
+//! when the call is made, and so in its place among the collectives of the communicator. Persistent collectives have such duplicates, too, of which the program
+//! knows nothing ([`crate::collective::forms`]).
 
-use super::create::{NO_CONTEXT, kin_of, make, store, take_context, taken};
+use super::create::{Kin, NO_CONTEXT, kin_of, make, store, take_context, taken};
 use super::inter;
-use super::meeting::{Arrival, arrive};
+use super::meeting::Arrival;
 use crate::constants::*;
 use crate::error::MpiResult;
-use crate::process::{self, Process};
-use crate::request::{Operation, State, Status};
+use crate::process::{self, Guard};
+use crate::progress::party::Party;
+use crate::progress::task::with;
 use mds::Primitive;
 use nic_emu::descriptor::CollectiveKind;
-use nic_emu::port::Release;
+use nic_emu::status::WaitingFor;
+use std::pin::Pin;
+use std::ptr::null_mut;
 
-/// A duplicate that waits for its context.
-struct Duplication {
-    new: MPI_Comm,
-    /// What the root gives; kept until the broadcast is over.
-    chosen: Box<[u8; 4]>,
-    /// Whether this member has chosen it.
-    is_root: bool,
-    /// The NIC's request; none when there is nothing to wait for.
-    waits: Option<u32>,
-}
-
-impl Operation for Duplication {
-    fn advance(&mut self, process: &mut Process) -> MpiResult<Option<Status>> {
-        if let Some(request) = self.waits {
-            let Some(released) = process.port.test_collective(request)? else { return Ok(None) };
-            if !self.is_root
-                && let Release::Result(payload) = released
-                && let Some(brought) = payload.first_chunk::<4>()
-            {
-                *self.chosen = *brought;
-            }
-        }
-        process.set_context(self.new, taken(u32::from_ne_bytes(*self.chosen))?)?;
-        Ok(Some(Status::EMPTY))
-    }
+/// A duplicate that is being made.
+pub(crate) struct Duplication {
+    /// The duplicate; it has no context before the future is over.
+    pub new: MPI_Comm,
+    /// What a hang report says of a rank that waits for it.
+    pub what: WaitingFor,
+    /// What brings the context; to be polled at once.
+    pub future: Pin<Box<dyn Future<Output = MpiResult>>>,
 }
 
 /// MPI_Comm_idup and, with hints, MPI_Comm_idup_with_info: the duplicate, to be used when the request is complete.
@@ -48,28 +35,44 @@ impl Operation for Duplication {
 pub fn idup(call: Primitive, comm: MPI_Comm, info: MPI_Info) -> MpiResult<(MPI_Comm, MPI_Request)> {
     let kin = kin_of(comm, info)?;
     let mut process = process::enter()?;
+    let Duplication { new, what, future } = begin(&mut process, call, comm, kin)?;
+    Ok((new, process.start_request(comm, what, future)?))
+}
+
+/// A duplicate with these kin, which `call` makes.
+///
+/// # Errors
+/// No such communicator.
+pub(crate) fn begin(
+    process: &mut Guard,
+    call: Primitive,
+    comm: MPI_Comm,
+    kin: Kin,
+) -> MpiResult<Duplication> {
     let communicator = process.communicator(comm)?;
     if communicator.is_inter() {
-        return inter::idup(&mut process, call, comm, kin);
+        return inter::idup(process, call, comm, kin);
     }
-    let (size, root, group) = (communicator.size, communicator.chooser(), communicator.group.clone());
-    let is_root = communicator.rank == root;
-    let chosen = if is_root { take_context(&process, &group)? } else { NO_CONTEXT };
-    let chosen = Box::new(chosen.to_ne_bytes());
-    let mut waits = None;
-    if size > 1 {
-        let arrival = Arrival { kind: CollectiveKind::Broadcast, root, ..Arrival::default() };
-        // SAFETY: the operation keeps the four bytes until it is complete.
-        let waiter =
-            unsafe { arrive(&mut process, call, comm, &arrival, chosen.as_ptr(), chosen.len(), true)? };
-        waits = waiter.map(|waiter| waiter.request);
-        process.port.nudge(true)?;
-    }
-    let mut new = make(&process, comm, group, u32::from_ne_bytes(*chosen))?;
+    let (root, group) = (communicator.chooser(), communicator.group.clone());
+    let chosen = if communicator.rank == root { take_context(process, &group)? } else { NO_CONTEXT };
+    let mut new = make(process, comm, group, NO_CONTEXT)?;
     if let Some(new) = &mut new {
         new.take_in(kin);
     }
-    let new = store(&mut process, new)?;
-    let operation = Box::new(Duplication { new, chosen, is_root, waits });
-    Ok((new, process.requests.insert(State::Operation(operation), comm)))
+    let new = store(process, new)?;
+    let party = Party::join(process, comm, call)?;
+    let what = party.waiting();
+    let future = Box::pin(async move {
+        let (given, mut brought) = (chosen.to_ne_bytes(), chosen.to_ne_bytes());
+        if party.size > 1 {
+            let arrival = Arrival { kind: CollectiveKind::Broadcast, root, ..Arrival::default() };
+            let room =
+                if party.rank == root { (null_mut(), 0) } else { (brought.as_mut_ptr(), brought.len()) };
+            // SAFETY: the future keeps both until the answer is there.
+            unsafe { party.on_nic(&arrival, (given.as_ptr(), given.len()), 0, room).await? };
+        }
+        let context = taken(u32::from_ne_bytes(brought))?;
+        with(|process| process.set_context(new, context))
+    });
+    Ok(Duplication { new, what, future })
 }

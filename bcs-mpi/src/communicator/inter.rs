@@ -6,6 +6,7 @@
 use super::by_group::{BETWEEN_GROUPS, NO_PARENT, check_tag, not_in_group, tag_of};
 use super::create::{Kin, NO_CONTEXT, make, remove, store, subgroup, take_context};
 use super::hints::Hints;
+use super::idup::Duplication;
 use super::leaders::{Assembly, Leading, Words, across};
 use super::meeting::gather_all;
 use super::{Communicator, wrong_communicator};
@@ -341,18 +342,13 @@ pub(super) fn dup(process: &mut Guard, call: Primitive, comm: MPI_Comm, kin: Kin
 }
 
 /// MPI_Comm_idup of an intercommunicator: the duplicate gets its contexts when the words have been exchanged.
-pub(super) fn idup(
-    process: &mut Guard,
-    call: Primitive,
-    comm: MPI_Comm,
-    kin: Kin,
-) -> MpiResult<(MPI_Comm, MPI_Request)> {
+pub(super) fn idup(process: &mut Guard, call: Primitive, comm: MPI_Comm, kin: Kin) -> MpiResult<Duplication> {
     let groups = groups(process, comm)?;
     let group = groups.0.clone();
     let new = build(process, comm, groups, (NO_CONTEXT, NO_CONTEXT), kin)?;
     let take = |process: &Process, takes| Taken::of(process, takes, &[group]);
     let (what, words) = conversation(process, call, comm, take, &[])?;
-    let request = process.start_request(comm, what, async move {
+    let future = Box::pin(async move {
         let agreed = Agreed::new(&words.await?)?;
         with(|process| {
             let (shared, hidden) = agreed.contexts(0, 0);
@@ -360,8 +356,8 @@ pub(super) fn idup(
             let local_comm = process.communicator(new)?.local_comm;
             process.set_context(local_comm, hidden)
         })
-    })?;
-    Ok((new, request))
+    });
+    Ok(Duplication { new, what, future })
 }
 
 /// What a group says of the order that its members want in a merged communicator.

@@ -530,11 +530,13 @@ pub fn free(handle: &mut MPI_Request) -> MpiResult {
             return callbacks.free();
         }
         let Some(Request { state, comm }) = process.requests.remove(freed) else { return Ok(()) };
-        let under_way = match state {
-            State::Persistent(persistent) => persistent.active,
-            state => Some(state),
-        };
-        process.requests.abandoned.extend(under_way.map(|state| Request { state, comm }));
+        match state {
+            State::Persistent(persistent) => {
+                persistent.close(&mut process).for_each(|state| process.abandon(state, comm));
+                process.advance()?;
+            }
+            state => process.abandon(state, comm),
+        }
     }
     reap(&mut process)?;
     process.port.nudge(true)?;
@@ -552,6 +554,13 @@ fn refuse_collective(process: &mut Process, handle: MPI_Request, instead: &str) 
             Err(MpiError::argument(MPI_ERR_REQUEST, "request", format!("{:#x}", handle.0), allowed))
         }
         _ => Ok(()),
+    }
+}
+
+impl Process {
+    /// Takes over what is under way and the program cannot wait for.
+    pub(crate) fn abandon(&mut self, state: State, comm: MPI_Comm) {
+        self.requests.abandoned.push(Request { state, comm });
     }
 }
 

@@ -18,6 +18,11 @@ pub trait Starter {
 
     /// Takes back what [`Self::start`] gave away, once the operation is complete: a buffer, to be used again.
     fn take_back(&mut self, _state: State) {}
+
+    /// The request is freed: answers what is still to be done about that.
+    fn close(&mut self, _process: &mut Process) -> Option<State> {
+        None
+    }
 }
 
 /// What a persistent request is.
@@ -28,6 +33,12 @@ pub struct Persistent {
 }
 
 impl Persistent {
+    /// The request is freed: answers what goes on.
+    pub(super) fn close(mut self, process: &mut Process) -> impl Iterator<Item = State> + use<> {
+        let closing = self.starter.close(process);
+        self.active.into_iter().chain(closing)
+    }
+
     /// Makes the request inactive: its operation was completed by a call of the program.
     pub(super) fn end(&mut self) {
         if let Some(state) = self.active.take() {

@@ -7,6 +7,7 @@
 
 mod movement;
 mod neighbourhood;
+mod persistent;
 mod reduction;
 
 pub use movement::{Everyone, allgather, alltoall, barrier, bcast, gather, scatter};
@@ -18,11 +19,10 @@ use crate::error::MpiResult;
 use crate::process::{Guard, Process};
 use crate::progress::party::Party;
 use crate::progress::task::drive;
-use crate::request::State;
-use crate::request::persistent::{self, Starter};
+use crate::request::persistent as request;
 use mds::Primitive;
 use nic_emu::status::WaitingFor;
-use std::marker::PhantomData;
+use persistent::Again;
 
 /// Those who take part in a collective operation.
 pub trait Joins: Sized {
@@ -102,9 +102,8 @@ impl Call {
         F: Future<Output = MpiResult> + 'static,
     {
         if self.form == Form::Persistent {
-            process.communicator(self.comm)?;
-            let starter = Box::new(Again { make, call: self, of: PhantomData });
-            return Ok(persistent::create(process, starter, self.comm));
+            let starter = Box::new(Again::new(process, self, make)?);
+            return Ok(request::create(process, starter, self.comm));
         }
         let party = J::join(process, self.comm, self.primitive)?;
         let what = party.waiting();
@@ -115,24 +114,5 @@ impl Call {
             }
             Form::NonBlocking | Form::Persistent => process.start_request(self.comm, what, make(party)),
         }
-    }
-}
-
-/// A persistent call: joins anew each time, in the order of the starts.
-struct Again<M, J> {
-    make: M,
-    call: Call,
-    of: PhantomData<fn(J)>,
-}
-
-impl<M, J, F> Starter for Again<M, J>
-where
-    J: Joins,
-    M: Fn(J) -> F,
-    F: Future<Output = MpiResult> + 'static,
-{
-    fn start(&mut self, process: &mut Process) -> MpiResult<State> {
-        let party = J::join(process, self.call.comm, self.call.primitive)?;
-        Ok(process.progress.add(party.waiting(), (self.make)(party)))
     }
 }
