@@ -7,6 +7,7 @@ mod bad_input;
 mod endings;
 mod exports;
 mod launcher;
+mod mismatches;
 mod programs;
 mod start;
 mod wrong_arguments;

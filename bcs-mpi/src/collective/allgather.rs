@@ -1,8 +1,8 @@
 //! MPI_Allgather and MPI_Allgatherv (MPI-5.0, §6.7): every member takes every block from the board. One exchange.
 
-use super::aliasing::check_own;
 use super::block::Agreed;
 use super::buffers::{Blocks, ReceiveBlocks, bytes_of, element_at, place_own, stride, truncated};
+use super::coherence::check_own;
 use super::exchange::{Call, Contribution, Flow, check_all_taken, exchange};
 use super::forms;
 use super::gather::{All, Own, others};

@@ -1,9 +1,9 @@
 //! MPI_Alltoall and MPI_Alltoallv (MPI-5.0, §6.8): every member puts up all its blocks and takes its own block from each. One exchange; the v
 //! form begins with one in which members tell where blocks lie in their contributions.
 
-use super::aliasing::check_all;
 use super::block::Agreed;
 use super::buffers::{Blocks, ENTRY_BYTES, ReceiveBlocks, SendBlocks, bytes_of, place_own, truncated};
+use super::coherence::check_all;
 use super::exchange::{Call, Contribution, Flow, Piece, exchange, exchange_but};
 use super::forms;
 use super::gather::{All, most, others};

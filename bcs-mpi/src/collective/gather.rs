@@ -1,9 +1,9 @@
 //! MPI_Gather and MPI_Gatherv (MPI-5.0, §6.5): the root takes every member's block from the board. One exchange; with small blocks only
 //! the root waits.
 
-use super::aliasing::check_own;
 use super::block::Agreed;
 use super::buffers::{Blocks, ReceiveBlocks, bytes_of, truncated};
+use super::coherence::check_own;
 use super::exchange::{Call, Contribution, Flow, check_all_taken, exchange};
 use super::forms;
 use super::policy;

@@ -7,13 +7,13 @@
 //! as messages ([`policy`], [`forms`]).
 
 pub mod algorithm;
-mod aliasing;
 pub mod allgather;
 pub mod alltoall;
 pub mod barrier;
 pub mod block;
 pub mod broadcast;
 pub mod buffers;
+mod coherence;
 pub mod exchange;
 pub mod extended;
 pub mod forms;

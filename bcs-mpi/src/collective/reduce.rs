@@ -5,7 +5,7 @@
 //! exchanged (two exchanges). So the bits of a result depend on ranks and operands alone.
 
 use super::algorithm::shares::equal_share;
-use super::aliasing::check_vectors;
+use super::coherence::check_vectors;
 use super::exchange::{Call, Contribution, Flow, Piece, exchange};
 use super::forms::{self, Vectors};
 use super::operand::Operand;

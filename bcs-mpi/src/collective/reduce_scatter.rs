@@ -1,8 +1,8 @@
 //! MPI_Reduce_scatter and MPI_Reduce_scatter_block (MPI-5.0, §6.10): every member combines its block of all contributions, in the
 //! order of the reduction tree. One exchange.
 
-use super::aliasing::check_vectors;
 use super::buffers::Numbers;
+use super::coherence::check_vectors;
 use super::exchange::{Call, Contribution, Flow};
 use super::forms::{self, Vectors};
 use super::operand::Operand;

@@ -1,7 +1,7 @@
 //! MPI_Scan and MPI_Exscan (MPI-5.0, §6.11): every member combines the contributions up to its own, in the order of the
 //! reduction tree over as many ranks. One exchange.
 
-use super::aliasing::check_vectors;
+use super::coherence::check_vectors;
 use super::exchange::{Call, Contribution, Flow};
 use super::forms::{self, Vectors};
 use super::operand::Operand;

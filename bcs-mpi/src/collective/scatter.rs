@@ -1,10 +1,10 @@
 //! MPI_Scatter and MPI_Scatterv (MPI-5.0, §6.6): every member takes its block of the root's contribution. As a broadcast of which each
 //! takes a part.
 
-use super::aliasing::check_own_of_root;
 use super::block::Agreed;
 use super::broadcast::{from_root, to_member};
 use super::buffers::{Blocks, ENTRY_BYTES, SendBlocks, bytes_of, place_own, truncated};
+use super::coherence::check_own_of_root;
 use super::exchange::{Call, Contribution, Flow, Piece, exchange};
 use super::forms;
 use super::gather::{All, Own, most};

@@ -155,6 +155,16 @@ pub enum Problem {
         /// The sender's rank in the communicator.
         from: u32,
     },
+    /// A member's own block that is not like its place among those of all.
+    #[error(
+        "{sent} bytes are sent of this rank's own block, but its place among the blocks of all has {room}; both have to be as long, and of the same types: give counts and datatypes that say the same"
+    )]
+    BlocksDiffer {
+        /// Bytes that are sent.
+        sent: i64,
+        /// Bytes of the place for them.
+        room: i64,
+    },
     /// No room in the attached buffer.
     #[error(
         "{wanted} bytes (MPI_BSEND_OVERHEAD included) do not fit in the attached buffer, of whose {size} bytes {free} are free; attach a larger one with MPI_Buffer_attach, MPI_Comm_attach_buffer or MPI_Session_attach_buffer"
@@ -274,6 +284,8 @@ impl Problem {
             Problem::Root { .. } => MPI_ERR_ROOT,
             Problem::Tag { .. } => MPI_ERR_TAG,
             Problem::Count { .. } => MPI_ERR_COUNT,
+            Problem::BlocksDiffer { sent, room } if sent == room => MPI_ERR_TYPE,
+            Problem::BlocksDiffer { .. } => MPI_ERR_COUNT,
             Problem::NullBuffer { .. }
             | Problem::InPlace { .. }
             | Problem::Aliased { .. }

@@ -1,9 +1,9 @@
 //! Calls that move data: their arguments, checked and resolved into blocks (MPI-5.0, §6.3 to §6.8).
 
 use super::super::algorithm;
-use super::super::aliasing::{check_all, check_own, check_own_of_root};
 use super::super::block::{Agreed, Block, Places, blocks};
 use super::super::buffers::Blocks;
+use super::super::coherence::{check_all, check_own, check_own_of_root};
 use super::super::gather::{All, Own};
 use super::super::inter;
 use super::Call;

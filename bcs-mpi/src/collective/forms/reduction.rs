@@ -1,7 +1,7 @@
 //! Calls that combine operands: their arguments, checked (MPI-5.0, §6.9 to §6.11).
 
 use super::super::algorithm::{self, Operands};
-use super::super::aliasing::check_vectors;
+use super::super::coherence::check_vectors;
 use super::super::inter;
 use super::super::reduce_scatter::{RECEIVE, SEND, Shares, shares_of};
 use super::super::reduction::Reduction;

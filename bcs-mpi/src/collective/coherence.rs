@@ -1,16 +1,20 @@
-//! Buffers that a call must not have twice: what it sends, and where it receives (MPI-5.0, §6.2, §2.3).
+//! What the arguments of one member have to say of each other (MPI-5.0, §6.2, §2.3), whatever other members say.
 //!
-//! Two buffers are taken for one if their lowest bytes are the same byte, which two that have no byte in common never do. So no call that is right is
-//! refused, and the mistake that programs make is found: one address for both, where MPI_IN_PLACE is meant. Between intercommunicators, and where nothing
-//! is sent or received, or the argument does not matter to this member, nobody asks.
+//! What a call sends, and where it receives, are two buffers. They are taken for one if their lowest bytes are the same byte, which two that have no byte in
+//! common never do. So no call that is right is refused, and the mistake that programs make is found: one address for both, where MPI_IN_PLACE is meant.
+//!
+//! Where all blocks are alike, a member's own is as long as each of those of all, and of the same types. Other members see one of the two alone, so nobody else
+//! can tell.
+//!
+//! Between groups, in place, where nothing is sent or received, or where the argument does not matter to this member, nobody asks.
 
 use super::block::Places;
 use super::buffers::{Blocks, element_at};
 use super::forms::Everyone;
 use super::gather::Own;
 use crate::constants::*;
-use crate::datatype::Datatypes;
 use crate::datatype::buffer::{Names, RECEIVE_NAMES, SEND_NAMES, contiguous_bytes};
+use crate::datatype::{Datatypes, tag_of};
 use crate::error::{MpiError, MpiResult, Problem};
 use std::ffi::c_void;
 
@@ -77,57 +81,92 @@ fn aliased([argument, other]: [&'static str; 2]) -> MpiError {
     MpiError::new(Problem::Aliased { argument, other })
 }
 
-/// Checks that a member's own block is not where it receives those of all.
+/// Elements of a block, and their type.
+type Elements = (i64, MPI_Datatype);
+
+/// The elements of each block of those of all, if these are alike.
+fn each<P>(all: &Everyone<P>) -> Option<Elements> {
+    match all.places {
+        Places::Of(Blocks::Equal(count), datatype) => Some((count, datatype)),
+        _ => None,
+    }
+}
+
+/// Checks that what is sent is as long as the room for it, and of the same types. What is longer is found where it is cut off.
+fn check_alike(datatypes: &Datatypes, sent: Option<Elements>, room: Option<Elements>) -> MpiResult {
+    let (Some(sent), Some(room)) = (sent, room) else { return Ok(()) };
+    if sent == room {
+        return Ok(());
+    }
+    // What is no right argument is told as that.
+    let bytes = |(count, datatype): Elements| {
+        let size = datatypes.committed("datatype", datatype).ok()?.size();
+        size.checked_mul(count).filter(|bytes| *bytes >= 0)
+    };
+    let tag = |(count, datatype): Elements| tag_of(datatypes, count, datatype);
+    let (tags, bytes) = ((tag(sent), tag(room)), (bytes(sent), bytes(room)));
+    let (Some(sent), Some(room)) = bytes else { return Ok(()) };
+    let types_fit = sent == 0 || tags.0 == 0 || tags.1 == 0 || tags.0 == tags.1;
+    match sent > room || sent == room && types_fit {
+        true => Ok(()),
+        false => Err(MpiError::new(Problem::BlocksDiffer { sent, room })),
+    }
+}
+
+/// Checks that a member's own block is not where it receives those of all, and that it is like them.
 ///
 /// # Safety
 /// Arrays, unless null, must have as many numbers as there are members.
 ///
 /// # Errors
-/// It is.
+/// It is, or differs.
 pub(super) unsafe fn check_own(
     datatypes: &Datatypes,
     own: &Own<*const c_void>,
     all: &Everyone<*mut c_void>,
     members: usize,
 ) -> MpiResult {
+    check_alike(datatypes, Some((own.count, own.datatype)), each(all))?;
     let to = all.buffer.cast_const();
     // SAFETY: the caller's promise.
     let other = unsafe { lowest_of_blocks(datatypes, &RECEIVE_NAMES, to, &all.places, members) };
     check_apart(["sendbuf", "recvbuf"], lowest(datatypes, own.buffer, own.count, own.datatype), other)
 }
 
-/// Checks that the blocks of all, which the root sends, are not where it receives its own.
+/// Checks that the blocks of all, which the root sends, are not where it receives its own, and that this is like them.
 ///
 /// # Safety
 /// Arrays, unless null, must have as many numbers as there are members.
 ///
 /// # Errors
-/// They are.
+/// They are, or differ.
 pub(super) unsafe fn check_own_of_root(
     datatypes: &Datatypes,
     own: &Own<*mut c_void>,
     all: &Everyone<*const c_void>,
     members: usize,
 ) -> MpiResult {
+    check_alike(datatypes, each(all), Some((own.count, own.datatype)))?;
     // SAFETY: the caller's promise.
     let other = unsafe { lowest_of_blocks(datatypes, &SEND_NAMES, all.buffer, &all.places, members) };
     let one = lowest(datatypes, own.buffer.cast_const(), own.count, own.datatype);
     check_apart(["recvbuf", "sendbuf"], one, other)
 }
 
-/// Checks that the blocks for all are not where those of all are received.
+/// Checks that the blocks for all are not where those of all are received, and that they are like these.
 ///
 /// # Safety
 /// Arrays, unless null, must have as many numbers as there are members.
 ///
 /// # Errors
-/// They are.
+/// They are, or differ.
 pub(super) unsafe fn check_all(
     datatypes: &Datatypes,
     send: &Everyone<*const c_void>,
     receive: &Everyone<*mut c_void>,
     members: usize,
 ) -> MpiResult {
+    check_alike(datatypes, each(send), each(receive))?;
     let to = receive.buffer.cast_const();
     // SAFETY: the caller's promise.
     let (one, other) = unsafe {
