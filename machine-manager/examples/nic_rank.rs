@@ -26,9 +26,8 @@ fn receive(port: &mut Port, from: u32, tag: i32) -> Result<(), nic_emu::port::Po
         peer: from,
         tag,
         bytes: 8,
-        requests: 1,
         peer_in_job: from,
-        sends: false,
+        ..WaitingFor::SOMETHING
     };
     port.wait(&what, |port| port.test(request)).map(drop)
 }

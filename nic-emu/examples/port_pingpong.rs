@@ -10,8 +10,7 @@ use nic_emu::matching::Envelope;
 use nic_emu::port::{Collective, Outcome, Port, Posted, Send, now_ns};
 use nic_emu::status::WaitingFor;
 
-const WAIT: WaitingFor =
-    WaitingFor { call: 0, context: 2, peer: 0, tag: 0, bytes: 0, requests: 1, peer_in_job: 0, sends: false };
+const WAIT: WaitingFor = WaitingFor { call: 0, context: 2, peer: 0, peer_in_job: 0, ..WaitingFor::SOMETHING };
 
 fn send(port: &mut Port, to: u32, data: &[u8]) {
     let send = Send {

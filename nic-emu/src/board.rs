@@ -1,12 +1,13 @@
 //! The board: what members of a released collective read of each other.
 //!
 //! Small contributions are in NIC memory; large ones are in their members' memory and are read by cross-memory attach. Who has read all
-//! it needs departs; the processor takes the instance off the list when all have.
+//! it needs departs ([`crate::departure`]).
 
 use crate::channel::{self, ChannelError};
 use crate::collective::{Instance, Member};
 use crate::collective_helper::members;
 use crate::collective_list::{Contribution, contribution};
+use crate::departure;
 use crate::memory::{Corrupt, NicMemory};
 use crate::sync::Ordering;
 
@@ -130,15 +131,18 @@ impl<'m> Board<'m> {
     }
 
     /// Departs: this member reads no more.
-    pub fn depart(self, index: u32) -> Departure {
+    ///
+    /// # Errors
+    /// [`Corrupt`] when the instance names members that cannot be.
+    pub fn depart(self, index: u32) -> Result<Departure, Corrupt> {
         let departure = Departure {
             index,
             context: self.instance.context.get(),
             sequence: self.instance.sequence.get(),
             readers: self.instance.readers.get(),
         };
-        self.instance.departed.fetch_add(1, Ordering::AcqRel);
-        departure
+        departure::depart(self.memory, index)?;
+        Ok(departure)
     }
 }
 

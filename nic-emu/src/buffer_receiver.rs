@@ -12,7 +12,7 @@ use crate::descriptor::{
 use crate::dma_helper::DmaHelper;
 use crate::doorbell::RingKind;
 use crate::matching::Envelope;
-use crate::memory::{Corrupt, ENTRIES, FIRST_MATCHED_CONTEXT, NicMemory, RankBlock};
+use crate::memory::{Corrupt, FIRST_MATCHED_CONTEXT, MESSAGE_ENTRIES, NicMemory, RankBlock};
 use crate::mismatch;
 use crate::request::{Delivery, SLOT_PAYLOAD_BYTES};
 use crate::ring::{CELL_WORDS, Ring};
@@ -331,13 +331,17 @@ impl<'a, 'm> BufferReceiver<'a, 'm> {
         if matches.push(self.memory, &queued.encode())? && matches.push(self.memory, &words)? {
             return Ok(());
         }
-        Err(Corrupt { what: "queue entries in use", value: ENTRIES as u64, limit: ENTRIES as u64 })
+        Err(Corrupt {
+            what: "queue entries in use",
+            value: MESSAGE_ENTRIES as u64,
+            limit: MESSAGE_ENTRIES as u64,
+        })
     }
 
     #[inline]
     fn has_room_for(&mut self, message: &[u64; CELL_WORDS], origin: u32) -> Result<bool, Corrupt> {
         if self.memory.local_index(origin)?.is_none() {
-            return Ok(self.memory.control().entries.used() as usize + 2 <= ENTRIES);
+            return Ok(self.memory.control().entries.used() as usize + 2 <= MESSAGE_ENTRIES);
         }
         self.dma.has_room_for(message)
     }

@@ -2,7 +2,7 @@
 //!
 //! Arrivals meet here. Nothing of it is shared with point-to-point traffic. The processor makes an instance at the first arrival,
 //! keyed by context and sequence number, and releases members through their request slots. A member that still has to read other members'
-//! contributions reads them and departs; the last to depart hands the instance back.
+//! contributions reads them and departs; the last to depart hands slabs and instance back ([`crate::departure`]).
 
 use crate::memory::{Word, Word64};
 use crate::sync::AtomicU32;
@@ -61,7 +61,13 @@ pub struct Instance {
     pub comm_size: Word,
     /// Where in the board region the contributions of all members are, plus one; 0 when they are only here.
     pub board: Word64,
-    _pad1: [u32; 12],
+    /// The next departed instance, plus one ([`crate::departure`]).
+    pub next_departed: AtomicU32,
+    /// 1 once the last reader has given back the slabs: of an instance whose members are on several nodes.
+    pub handed_back: AtomicU32,
+    /// The rank, by local index, whose arrival began it.
+    pub begun_by: Word,
+    _pad1: [u32; 9],
 }
 
 impl Instance {

@@ -7,10 +7,10 @@
 use crate::collective::{Instance, InstanceState, Member};
 use crate::collective_list::{CollectiveList, Contribution, contribution};
 use crate::completer::Completer;
+use crate::departure;
 use crate::descriptor::{CollectiveKind, NO_REQUEST};
 use crate::memory::{Corrupt, NicMemory};
 use crate::request::{Delivery, SLOT_PAYLOAD_BYTES, SlotState};
-use crate::sync::Ordering;
 
 /// The Collective Helper, for one slice.
 pub struct CollectiveHelper<'a, 'm> {
@@ -64,7 +64,7 @@ impl<'a, 'm> CollectiveHelper<'a, 'm> {
         instance.readers.set(readers);
         instance.state.set(InstanceState::Released as u32);
         if readers == 0 {
-            return self.list.free(index, instance);
+            return self.list.hand_back(index, instance);
         }
         for member in members.iter().filter(|member| member.request.get() != NO_REQUEST) {
             self.completer.refer(
@@ -101,6 +101,7 @@ impl<'a, 'm> CollectiveHelper<'a, 'm> {
                 None
             }
         };
+        let mut is_over = inline.is_some();
         for (i, member) in members.iter().enumerate() {
             // 1: here and not served; 2: served.
             if member.arrived.get() != 1 {
@@ -110,7 +111,7 @@ impl<'a, 'm> CollectiveHelper<'a, 'm> {
             let has_to_read = i as u32 != root || member.place.get() == 2;
             match &inline {
                 None if member.request.get() == NO_REQUEST || !has_to_read => {
-                    instance.departed.fetch_add(1, Ordering::AcqRel);
+                    is_over = departure::is_last(instance);
                     self.complete(member, &Delivery::InPlace, instance)?;
                 }
                 _ if !has_to_read => self.complete(member, &Delivery::InPlace, instance)?,
@@ -127,8 +128,9 @@ impl<'a, 'm> CollectiveHelper<'a, 'm> {
         }
         if instance.arrived.get() == instance.expected.get() {
             instance.state.set(InstanceState::Released as u32);
-            if instance.departed.load(Ordering::Acquire) >= instance.readers.get() {
-                return self.list.free(index, instance);
+            // Otherwise the last member to depart hands it back, and may have done so by now.
+            if is_over {
+                return self.list.hand_back(index, instance);
             }
         }
         Ok(())

@@ -5,6 +5,7 @@
 //! others have begun (another call, root, operation or size) is found here, where all descriptors meet; `crate::mismatch` says what differs.
 
 use crate::collective::{Instance, InstanceState, Member};
+use crate::departure::give_back_slabs;
 use crate::descriptor::{CollectiveDescriptor, CollectiveKind, Payload};
 use crate::memory::{Corrupt, INSTANCES, NicMemory};
 use crate::pool::{NONE, Walk};
@@ -24,8 +25,12 @@ pub enum Arrival {
 
 /// The collectives under way on a node. Processor only.
 pub struct CollectiveList<'m> {
-    memory: &'m NicMemory,
+    pub(crate) memory: &'m NicMemory,
 }
+
+/// Instances of which ranks take as many as they like. The others are shared out: whatever others have begun, a rank may begin its share of them, so that
+/// ranks that are far ahead in one communicator keep nobody from meeting in another.
+pub const COMMON_INSTANCES: usize = INSTANCES / 2;
 
 impl<'m> CollectiveList<'m> {
     /// The list in this NIC memory.
@@ -37,7 +42,7 @@ impl<'m> CollectiveList<'m> {
     /// A member has reached a collective.
     #[inline]
     pub fn arrive(&self, local_index: u32, descriptor: &CollectiveDescriptor) -> Result<Arrival, Corrupt> {
-        let Some(index) = self.find_or_make(descriptor)? else { return Ok(Arrival::NoRoom) };
+        let Some(index) = self.find_or_make(local_index, descriptor)? else { return Ok(Arrival::NoRoom) };
         let instance = self.memory.instance(index)?;
         let members = self.memory.members(index)?;
         let fits = instance.kind.get() == descriptor.kind as u32
@@ -98,7 +103,12 @@ impl<'m> CollectiveList<'m> {
 
     /// The instance of this collective; a new one for the first to arrive.
     #[inline]
-    fn find_or_make(&self, descriptor: &CollectiveDescriptor) -> Result<Option<u32>, Corrupt> {
+    fn find_or_make(
+        &self,
+        local_index: u32,
+        descriptor: &CollectiveDescriptor,
+    ) -> Result<Option<u32>, Corrupt> {
+        self.free_departed()?;
         let header = self.memory.header();
         let mut walk = Walk::new(header.pools.active_instances[0].get(), INSTANCES);
         while let Some(index) = walk.next_entry()? {
@@ -108,10 +118,14 @@ impl<'m> CollectiveList<'m> {
             {
                 return Ok(Some(index));
             }
-            self.free_if_departed(index, instance)?;
+        }
+        let begun = &self.memory.rank(local_index)?.begun;
+        if header.pools.instances.used() as usize >= COMMON_INSTANCES && begun.get() >= self.share() {
+            return Ok(None);
         }
         let free_link = |free| Ok(self.memory.instance(free)?.next.get());
         let Some(index) = header.pools.instances.take(INSTANCES, free_link)? else { return Ok(None) };
+        begun.set(begun.get().wrapping_add(1));
         let instance = self.memory.instance(index)?;
         instance.state.set(InstanceState::Gathering as u32);
         instance.context.set(descriptor.context);
@@ -128,6 +142,8 @@ impl<'m> CollectiveList<'m> {
         instance.root_member.set(0);
         instance.result_member.set(0);
         instance.readers.set(0);
+        instance.begun_by.set(local_index);
+        instance.handed_back.store(0, Ordering::Relaxed);
         // Release: `Departure::is_over` reads this word first, and the ones above after it.
         instance.departed.store(0, Ordering::Release);
         for member in self.memory.members(index)?.iter().take(descriptor.local_size as usize) {
@@ -147,30 +163,18 @@ impl<'m> CollectiveList<'m> {
         Ok(Some(index))
     }
 
-    /// Takes all instances off the list that nobody reads any more.
-    #[inline]
-    pub fn free_departed(&self) -> Result<(), Corrupt> {
-        let mut walk = Walk::new(self.memory.header().pools.active_instances[0].get(), INSTANCES);
-        while let Some(index) = walk.next_entry()? {
-            let instance = self.memory.instance(index)?;
-            walk.follow(instance.next.get());
-            self.free_if_departed(index, instance)?;
-        }
-        Ok(())
+    /// Collectives that a rank may begin whatever others have begun.
+    fn share(&self) -> u32 {
+        ((INSTANCES - COMMON_INSTANCES) as u32 / self.memory.layout().local_ranks).max(1)
     }
 
-    #[inline]
-    fn free_if_departed(&self, index: u32, instance: &Instance) -> Result<(), Corrupt> {
-        if instance.state.get() == InstanceState::Released as u32
-            && !instance.spans_nodes()
-            && instance.departed.load(Ordering::Acquire) >= instance.readers.get()
-        {
-            self.free(index, instance)?;
-        }
-        Ok(())
+    /// Hands back an instance that has no readers: its slabs, and itself.
+    pub fn hand_back(&self, index: u32, instance: &Instance) -> Result<(), Corrupt> {
+        give_back_slabs(self.memory, index, instance)?;
+        self.free(index, instance)
     }
 
-    /// Takes an instance off the list: nobody reads it any more. Slabs of contributions go back to their owners.
+    /// Takes an instance off the list, whose slabs are their owners' again: nobody reads it any more.
     pub fn free(&self, index: u32, instance: &Instance) -> Result<(), Corrupt> {
         let header = self.memory.header();
         let (next, previous) = (instance.next.get(), instance.previous.get());
@@ -182,14 +186,8 @@ impl<'m> CollectiveList<'m> {
         if next != NONE {
             self.memory.instance(next - 1)?.previous.set(previous);
         }
-        for member in self.memory.members(index)?.iter().take(instance.expected.get() as usize) {
-            if member.arrived.get() != 0 && member.place.get() == 1 {
-                self.memory
-                    .rank(member.local_index.get())?
-                    .returned
-                    .give_back(member.payload[0].get() as u32, SLAB_BYTES as u64);
-            }
-        }
+        let begun = &self.memory.rank(instance.begun_by.get())?.begun;
+        begun.set(begun.get().wrapping_sub(1));
         instance.state.set(InstanceState::Free as u32);
         header.slice.collectives.set(header.slice.collectives.get().wrapping_sub(1));
         header.pools.instances.give_back(index, |link| {

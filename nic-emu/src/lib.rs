@@ -42,6 +42,8 @@ pub mod contexts;
 #[cfg(not(loom))]
 pub mod crowd;
 #[cfg(not(loom))]
+pub mod departure;
+#[cfg(not(loom))]
 pub mod descriptor;
 #[cfg(not(loom))]
 pub mod dma_helper;

@@ -57,26 +57,27 @@ pub struct FreeList {
 }
 
 impl FreeList {
-    /// An entry that nobody uses; none when all `limit` are in use. `next_of` reads a free entry's link.
+    /// An entry that nobody uses; none when `limit` or more are in use. `next_of` reads a free entry's link.
     #[inline]
     pub fn take<E>(
         &self,
         limit: usize,
         next_of: impl FnOnce(u32) -> Result<u32, E>,
     ) -> Result<Option<u32>, E> {
+        let used = self.used.get();
+        if used as usize >= limit {
+            return Ok(None);
+        }
         let first = self.first.get();
         let taken = if first != NONE {
             self.first.set(next_of(first - 1)?);
             first - 1
         } else {
             let touched = self.touched.get();
-            if touched as usize >= limit {
-                return Ok(None);
-            }
-            self.touched.set(touched + 1);
+            self.touched.set(touched.wrapping_add(1));
             touched
         };
-        self.used.set(self.used.get() + 1);
+        self.used.set(used + 1);
         Ok(Some(taken))
     }
 

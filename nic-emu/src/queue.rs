@@ -3,7 +3,7 @@
 //! Doubly linked lists of entries (descriptors as they stood in the ring, 64 bytes) in the node's entry pool. Order is
 //! order of arrival, which is what MPI's matching rules are about.
 
-use crate::memory::{Corrupt, ENTRIES, NicMemory, Word, Word64};
+use crate::memory::{Corrupt, ENTRIES, MESSAGE_ENTRIES, NicMemory, Word, Word64};
 use crate::pool::NONE;
 use crate::ring::{CELL_WORDS, Cell};
 
@@ -53,7 +53,7 @@ impl PostedQueue {
     #[inline]
     pub fn push(&self, memory: &NicMemory, words: &[u64; CELL_WORDS]) -> Result<bool, Corrupt> {
         if !self.is_empty() {
-            return self.others.push(memory, words);
+            return self.others.push_within(memory, words, ENTRIES);
         }
         for (word, &value) in self.oldest.iter().zip(words) {
             word.set(value);
@@ -142,11 +142,22 @@ impl Queue {
         self.first.get() == NONE
     }
 
-    /// Appends a descriptor. False when the pool is full.
+    /// Appends a descriptor of a message. False when the pool is full but for what is kept for receives.
     #[inline]
     pub fn push(&self, memory: &NicMemory, words: &[u64; CELL_WORDS]) -> Result<bool, Corrupt> {
+        self.push_within(memory, words, MESSAGE_ENTRIES)
+    }
+
+    /// Appends a descriptor if fewer than `limit` entries are in use.
+    #[inline]
+    fn push_within(
+        &self,
+        memory: &NicMemory,
+        words: &[u64; CELL_WORDS],
+        limit: usize,
+    ) -> Result<bool, Corrupt> {
         let pool = &memory.control().entries;
-        let Some(entry) = pool.take(ENTRIES, |free| Ok(memory.entry(free)?.word(LINKS) as u32))? else {
+        let Some(entry) = pool.take(limit, |free| Ok(memory.entry(free)?.word(LINKS) as u32))? else {
             return Ok(false);
         };
         let last = self.last.get();

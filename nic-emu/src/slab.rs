@@ -141,6 +141,15 @@ impl SlabAllocator {
         (self.free[word] | returned.0[word].load(Ordering::Relaxed)) >> (slab % 64) & 1 != 0
     }
 
+    /// Whether [`Self::take_first`] finds one.
+    #[inline]
+    pub fn has_first(&self, returned: &ReturnedSlabs) -> bool {
+        self.free
+            .iter()
+            .zip(&returned.0)
+            .any(|(free, returned)| *free != 0 || returned.load(Ordering::Relaxed) != 0)
+    }
+
     /// A free slab for a contribution to a collective: the first one. All members read it, each from pages that it has to have mapped
     /// and at hand, so the same few slabs serve.
     #[inline]

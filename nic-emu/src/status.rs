@@ -33,6 +33,37 @@ pub enum Activity {
     Sleeping = 2,
 }
 
+/// Room that a rank waits for before it can post or give anything: whoever waits for it looks again all the time, and frees what it can.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Hash, rkyv::Archive, rkyv::Serialize, rkyv::Deserialize,
+)]
+#[repr(u32)]
+pub enum Room {
+    /// None: it waits for what others give.
+    #[default]
+    Enough = 0,
+    /// A cell of its send ring.
+    SendRing = 1,
+    /// A cell of its receive ring.
+    ReceiveRing = 2,
+    /// A cell of its collective ring.
+    CollectiveRing = 3,
+    /// A slab for a contribution to a collective.
+    Slab = 4,
+    /// Bytes of its lane.
+    Lane = 5,
+    /// A cell of an edge to a neighbour.
+    Edge = 6,
+}
+
+impl Room {
+    fn of_word(word: u32) -> Self {
+        use Room::{CollectiveRing, Edge, Enough, Lane, ReceiveRing, SendRing, Slab};
+        let rooms = [Enough, SendRing, ReceiveRing, CollectiveRing, Slab, Lane, Edge];
+        rooms.get(word as usize).copied().unwrap_or_default()
+    }
+}
+
 /// What a blocked rank waits for; the numbers are in the units of the call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, rkyv::Archive, rkyv::Serialize, rkyv::Deserialize)]
 pub struct WaitingFor {
@@ -52,6 +83,23 @@ pub struct WaitingFor {
     pub peer_in_job: u32,
     /// True for a send: the peer is the destination.
     pub sends: bool,
+    /// The room that the call lacks before it can wait for anything else.
+    pub room: Room,
+}
+
+impl WaitingFor {
+    /// Something, in some call.
+    pub const SOMETHING: Self = Self {
+        call: u32::MAX,
+        context: u32::MAX,
+        peer: NOBODY,
+        tag: 0,
+        bytes: 0,
+        requests: 1,
+        peer_in_job: NOBODY,
+        sends: false,
+        room: Room::Enough,
+    };
 }
 
 /// "No peer" in [`WaitingFor::peer`].
@@ -82,7 +130,9 @@ pub struct RankStatus {
     /// Times the blocked rank has looked whether it may go on; shows the hang detector that it looked after the last
     /// change. Not in the first line, which the peers of a transfer read.
     polls: Word,
-    _pad1: [u32; 14],
+    /// A [`Room`], of what the rank waits for.
+    room: Word,
+    _pad1: [u32; 13],
 
     /// Transfers of this rank that the processor has started; the rank looks for work when it changes.
     pub transfers_started: AtomicU32,
@@ -173,6 +223,7 @@ impl RankStatus {
         self.requests.set(what.requests);
         self.peer_in_job.set(what.peer_in_job);
         self.sends.set(what.sends as u32);
+        self.room.set(what.room as u32);
         self.waits.set(self.waits.get().wrapping_add(1));
     }
 
@@ -187,6 +238,7 @@ impl RankStatus {
             requests: self.requests.get(),
             peer_in_job: self.peer_in_job.get(),
             sends: self.sends.get() != 0,
+            room: Room::of_word(self.room.get()),
         }
     }
 

@@ -125,7 +125,9 @@ impl<'m> StrobeReceiver<'m> {
         if self.fixed {
             self.completer.publish_held()?;
         }
-        let first = self.memory.control().slice.get() as u32;
+        // Also those slices count that take nothing: of very many ranks, others have their turn.
+        let in_vain = self.memory.header().slice.in_vain.get();
+        let first = (self.memory.control().slice.get() as u32).wrapping_add(in_vain);
         BufferSender::exchange(self.memory, first, &mut self.exchange);
         Ok(())
     }
@@ -136,7 +138,7 @@ impl<'m> StrobeReceiver<'m> {
         let at_once = self.at_once.take(self.memory, &mut self.exchange)?;
         if at_once != 0 {
             self.counts.collective_descriptors += at_once as u64;
-            // The list does so itself when a collective is added to it, which this one is not.
+            // The list does so itself when somebody arrives at it, which here nobody did.
             self.list.free_departed()?;
         }
         for i in 0..self.exchange.len() {
@@ -162,6 +164,10 @@ impl<'m> StrobeReceiver<'m> {
             self.memory.taken()[rank.local_index as usize].publish(taken);
         }
         self.counts.collectives = (self.arrivals.len() + self.at_once.len()) as u64;
+        if self.counts == SliceCounts::default() {
+            let in_vain = &self.memory.header().slice.in_vain;
+            in_vain.set(in_vain.get().wrapping_add(1));
+        }
         Ok(())
     }
 

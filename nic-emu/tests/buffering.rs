@@ -11,8 +11,7 @@ use nic_emu::slab::{BUFFERED_BYTES, OF_COLLECTIVES, SLAB_BYTES, SLABS};
 use nic_emu::status::WaitingFor;
 use std::sync::Arc;
 
-const WAIT: WaitingFor =
-    WaitingFor { call: 0, context: 2, peer: 0, tag: 0, bytes: 0, requests: 1, peer_in_job: 0, sends: false };
+const WAIT: WaitingFor = WaitingFor { call: 0, context: 2, peer: 0, peer_in_job: 0, ..WaitingFor::SOMETHING };
 const ENVELOPE: Envelope = Envelope { context: 2, source: 0, tag: 1 };
 
 fn ports(slice: SliceLength) -> (Arc<NicMemory>, Port, Port) {

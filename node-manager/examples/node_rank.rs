@@ -30,9 +30,8 @@ fn receive(port: &mut Port, from: u32, tag: i32) -> Result<u64, PortError> {
         peer: from,
         tag,
         bytes: 8,
-        requests: 1,
         peer_in_job: from,
-        sends: false,
+        ..WaitingFor::SOMETHING
     };
     port.wait(&what, |port| port.test(request))?;
     Ok(u64::from_ne_bytes(buffer))

@@ -44,6 +44,14 @@ fn vectors_of_any_size_go_between_nodes() {
 }
 
 #[test]
+fn loops_go_on_however_far_a_node_is_ahead() {
+    let job = |ranks, nodes| Job { nodes, limit: Duration::from_secs(300), ..Job::of(ranks) };
+    for loops in ["bcast", "reduce", "one_way", "beside"] {
+        holds_as_told("drift", &job(3, 2), &["60", loops]);
+    }
+}
+
+#[test]
 fn communicators_span_nodes() {
     holds_on("communicators", 5, 3);
     holds_on("topologies", 4, 2);

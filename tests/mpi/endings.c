@@ -1,5 +1,6 @@
 /* How jobs end, by the first argument. */
 #include "check.h"
+#include <time.h>
 
 static void add(void *in, void *inout, int *count, MPI_Datatype *type)
 {
@@ -246,6 +247,16 @@ int main(int argc, char **argv)
             MPI_Barrier(inter);
         else
             MPI_Allreduce(&rank, &value, 1, MPI_INT, MPI_SUM, inter);
+    }
+    if (!strncmp(how, "ahead_", 6)) { /* the root is far ahead of members that wait for each other */
+        if (rank == 0)
+            for (int i = 0; i < 10000; i++)
+                MPI_Bcast(many, strcmp(how, "ahead_ring") ? 10 : 2, MPI_INT, 0, MPI_COMM_WORLD);
+        if (rank == 1 && !strcmp(how, "ahead_abort")) {
+            nanosleep(&(struct timespec){0, 300000000}, NULL);
+            MPI_Abort(MPI_COMM_WORLD, 42);
+        }
+        MPI_Recv(many, 10, MPI_INT, rank % (size - 1) + 1, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     }
     mismatch(how);
     if (!strcmp(how, "unwaited")) { /* a freed send of a large message is finished by MPI_Finalize */

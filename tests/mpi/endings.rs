@@ -95,6 +95,26 @@ fn groups_that_call_different_collectives_are_reported() {
 }
 
 #[test]
+fn a_rank_that_waits_for_room_is_known_to_wait_and_for_what() {
+    let slabs = "its 256 slabs hold what others have not taken";
+    let ring = "all 64 cells of its collective ring wait for a slice that has room for them";
+    for (how, room) in [("ahead_slabs", slabs), ("ahead_ring", ring)] {
+        let report = end(3, how).finding.expect("a deadlock");
+        let line = format!("rank 0: waits in MPI_Bcast, MPI_COMM_WORLD, for room: {room}");
+        assert!(report.contains(&line), "{how}: {report}");
+        assert!(report.contains("cycle: 1 -> 2 -> 1"), "{how}: {report}");
+    }
+    let full = "no room: a node holds no more than 2048 collectives that members have still to come to";
+    let report = end(3, "ahead_ring").finding.expect("a deadlock");
+    assert!(report.contains(full), "{report}");
+}
+
+#[test]
+fn an_abort_ends_a_rank_that_waits_for_room() {
+    aborts(3, "ahead_abort", 42, &["rank 1: MPI_Abort(MPI_COMM_WORLD, 42)"]);
+}
+
+#[test]
 fn what_was_freed_under_way_is_finished_before_the_end() {
     let ended = end(2, "unwaited");
     assert!(ended.is_well(), "{ended:#?}");

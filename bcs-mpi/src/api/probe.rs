@@ -15,10 +15,8 @@ pub fn waiting_for_message(call: Primitive, envelope: &Envelope, peer_in_job: u3
         context: envelope.context,
         peer: envelope.source,
         tag: envelope.tag,
-        bytes: 0,
-        requests: 1,
         peer_in_job,
-        sends: false,
+        ..WaitingFor::SOMETHING
     }
 }
 

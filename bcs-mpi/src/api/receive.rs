@@ -1,12 +1,14 @@
 //! bcs_recv: blocking and non-blocking receive.
 
-use super::{BcsRequest, Mode};
+use super::{BcsRequest, Mode, waiting_for_message};
 use crate::constants::MPI_Comm;
 use crate::error::MpiResult;
 use crate::process::Guard;
 use mds::Primitive;
+use nic_emu::doorbell::RingKind;
 use nic_emu::matching::Envelope;
 use nic_emu::port::Outcome;
+use nic_emu::status::WaitingFor;
 
 /// A receive that was started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,6 +38,8 @@ pub unsafe fn bcs_recv(
     mode: Mode,
 ) -> MpiResult<Received> {
     let whose = (peer_in_job, comm.0 as u64);
+    let what = || WaitingFor { bytes: bytes as u64, ..waiting_for_message(call, envelope, peer_in_job) };
+    process.make_room(what, |port| port.lacks_cell(RingKind::Receive))?;
     // SAFETY: the caller's promise.
     let request = unsafe { process.port.post_receive_of(envelope, whose, told, data, bytes)? };
     if mode == Mode::NonBlocking {

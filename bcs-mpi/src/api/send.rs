@@ -5,7 +5,9 @@ use crate::constants::MPI_Comm;
 use crate::error::MpiResult;
 use crate::process::Guard;
 use mds::Primitive;
+use nic_emu::doorbell::RingKind;
 use nic_emu::port::{Posted, Send};
+use nic_emu::status::WaitingFor;
 
 /// Sends `bytes` bytes at `data`, for `comm`. `peer` is the destination's rank in the communicator. Answers the request of a
 /// non-blocking send that is not complete yet.
@@ -25,6 +27,8 @@ pub unsafe fn bcs_send(
     bytes: usize,
     mode: Mode,
 ) -> MpiResult<Option<BcsRequest>> {
+    let what = || waiting(call, send, (peer, send.destination), bytes);
+    process.make_room(what, |port| port.lacks_cell(RingKind::Send))?;
     // SAFETY: the caller's promise.
     match unsafe { process.port.post_send(send, data, bytes)? } {
         Posted::Complete => {
@@ -40,6 +44,22 @@ pub unsafe fn bcs_send(
             process.wait_for(request, (call, 1), |process| Ok(process.port.test(request)?))?;
             Ok(None)
         }
+    }
+}
+
+/// What a hang report says of a rank that waits to post a send.
+#[cold]
+pub fn waiting(call: Primitive, send: &Send, (peer, peer_in_job): (u32, u32), bytes: usize) -> WaitingFor {
+    let (context, tag, call) = (send.context, send.tag, call.index() as u32);
+    WaitingFor {
+        call,
+        context,
+        peer,
+        peer_in_job,
+        tag,
+        bytes: bytes as u64,
+        sends: true,
+        ..WaitingFor::SOMETHING
     }
 }
 

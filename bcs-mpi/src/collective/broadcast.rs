@@ -139,7 +139,7 @@ pub(super) unsafe fn to_member(
             let there = (board.bytes(from) as usize).saturating_sub(offset).min(bytes);
             // SAFETY: the caller's promise.
             unsafe { board.read(from, offset, to, there) }.map_err(PortError::from)?;
-            board.depart(instance);
+            board.depart(instance).map_err(PortError::from)?;
         }
     }
     Ok(())

@@ -254,16 +254,16 @@ pub(super) unsafe fn board_with(
     };
     let memory = process.port.memory().clone();
     let board = Board::new(&memory, instance).map_err(PortError::from)?;
-    let mut taken = Taken::All;
-    match take(Came::Board(&board)) {
-        Ok(done) => done?,
+    let (took, mut taken) = match take(Came::Board(&board)) {
+        Ok(took) => (took, Taken::All),
         Err(ChannelError::System { source, .. }) if is_refusal(&source) => {
             memory.header().cross_memory.set(0);
-            taken = Taken::Refused;
+            (Ok(()), Taken::Refused)
         }
         Err(error) => return Err(PortError::from(error).into()),
-    }
-    let departure = board.depart(instance);
+    };
+    let departure = board.depart(instance).map_err(PortError::from)?;
+    // Also who could not use what came has departed, and leaves when nobody reads from it any more.
     if large {
         process.wait(&what, |_| Ok(departure.is_over(&memory).map_err(PortError::from)?.then_some(())))?;
         // A refusal to one is a refusal to all: whoever was refused said so before it departed.
@@ -271,7 +271,7 @@ pub(super) unsafe fn board_with(
             taken = Taken::Refused;
         }
     }
-    Ok(taken)
+    took.map(|()| taken)
 }
 
 /// Takes pieces from a small board that came whole: the contributions, `each` bytes long, one after the other.

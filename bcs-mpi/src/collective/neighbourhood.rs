@@ -12,7 +12,7 @@ use crate::topology::wiring::{Wires, Wiring, wire};
 use nic_emu::edge::{Arrived, EdgeReader, EdgeWriter};
 use nic_emu::mismatch::{End, tell_edge};
 use nic_emu::port::{PortError, Put, Take};
-use nic_emu::status::WaitingFor;
+use nic_emu::status::{Room, WaitingFor};
 use std::mem::replace;
 use std::rc::Rc;
 
@@ -118,7 +118,10 @@ unsafe fn put(
     loop {
         // SAFETY: the caller's promise.
         match unsafe { process.port.put_along(edge, party.check(signature), data, bytes)? } {
-            Put::Full => process.wait(what, |process| Ok(process.port.edge_has_room(edge)?.then_some(())))?,
+            Put::Full => {
+                let what = WaitingFor { room: Room::Edge, ..*what };
+                process.wait(&what, |process| Ok(process.port.edge_has_room(edge)?.then_some(())))?;
+            }
             put => return Ok(put),
         }
     }

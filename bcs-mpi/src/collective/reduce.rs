@@ -195,7 +195,7 @@ unsafe fn on_nic(
             let board = Board::new(&memory, instance).map_err(PortError::from)?;
             // SAFETY: the caller's promise.
             unsafe { board.read(board.result().unwrap_or(0), 0, to, bytes) }.map_err(PortError::from)?;
-            board.depart(instance);
+            board.depart(instance).map_err(PortError::from)?;
         }
     }
     Ok(())

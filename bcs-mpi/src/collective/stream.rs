@@ -12,6 +12,7 @@ use nic_emu::lane::{Chunk, LaneKey, LaneReader};
 use nic_emu::policy;
 use nic_emu::port::{PortError, Release};
 use nic_emu::slab::SLAB_BYTES;
+use nic_emu::status::{Room, WaitingFor};
 use std::ops::Range;
 
 /// A member that this one takes from.
@@ -58,7 +59,7 @@ pub(super) fn agree(process: &mut Guard, call: &Call) -> MpiResult<Option<LaneKe
                 unsafe { board.read(member, 0, &mut wish, 1) }.map_err(PortError::from)?;
                 attach |= wish != 0;
             }
-            board.depart(instance);
+            board.depart(instance).map_err(PortError::from)?;
             attach
         }
     };
@@ -172,7 +173,9 @@ pub(super) unsafe fn stream(
                 std::hint::spin_loop();
             }
             if !is_ready {
-                process.wait(&what, ready)?;
+                // Who has taken all and cannot give waits for room alone.
+                let room = if taken < rounds { Room::Enough } else { Room::Lane };
+                process.wait(&WaitingFor { room, ..what }, ready)?;
             }
         }
     }

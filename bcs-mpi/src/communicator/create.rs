@@ -271,7 +271,7 @@ pub fn free(comm: &mut MPI_Comm) -> MpiResult {
 ///
 /// # Errors
 /// No such communicator, or the NIC fails.
-pub(crate) fn remove(process: &mut Process, comm: MPI_Comm) -> MpiResult {
+pub(crate) fn remove(process: &mut Guard, comm: MPI_Comm) -> MpiResult {
     let local_comm = match process.communicators.get(comm) {
         Ok(communicator) => communicator.local_comm,
         Err(why) => return Err(wrong(comm, why)),
@@ -294,7 +294,7 @@ pub(crate) fn remove(process: &mut Process, comm: MPI_Comm) -> MpiResult {
 }
 
 /// The last collective of a communicator, for which no member waits: when the NIC sees that all have left, the context comes back.
-fn leave(process: &mut Process, comm: MPI_Comm) -> MpiResult {
+fn leave(process: &mut Guard, comm: MPI_Comm) -> MpiResult {
     if !contexts::comes_back(process.port.memory(), process.communicator(comm)?.context) {
         return Ok(());
     }

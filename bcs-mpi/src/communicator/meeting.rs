@@ -49,7 +49,7 @@ pub struct Waiter {
 /// No such communicator, or the NIC fails.
 #[inline]
 pub unsafe fn arrive(
-    process: &mut Process,
+    process: &mut Guard,
     call: Primitive,
     comm: MPI_Comm,
     arrival: &Arrival,
@@ -78,6 +78,8 @@ pub unsafe fn arrive(
         }
         _ => awaits_all(&collective),
     };
+    let what = || collective.waiting(bytes);
+    process.make_room(what, |port| port.lacks_for_collective(&collective, bytes))?;
     // SAFETY: the caller's promise.
     let request = unsafe { process.port.post_collective(&collective, data, bytes, wanted)? };
     match request {
@@ -113,7 +115,7 @@ pub fn waiting_in(
         bytes: bytes as u64,
         requests: 1,
         peer_in_job: root.map_or(NOBODY, |root| communicator.job_rank(root)),
-        sends: false,
+        ..WaitingFor::SOMETHING
     }
 }
 
@@ -178,7 +180,7 @@ pub fn gather_all<const BYTES: usize>(
         // SAFETY: each element has BYTES.
         unsafe { board.read(member, 0, bytes.as_mut_ptr(), BYTES)? };
     }
-    board.depart(instance);
+    board.depart(instance).map_err(PortError::from)?;
     Ok(all)
 }
 

@@ -11,7 +11,7 @@ use crate::error::{MpiError, MpiResult};
 use mds::Primitive;
 use nic_emu::hang::{HangDetector, HangReport, LOOK_PERIOD};
 use nic_emu::port::{LONGEST_SLEEP, Port, PortError, SOME_REQUESTS, Stepped, Waiting, now_ns};
-use nic_emu::status::WaitingFor;
+use nic_emu::status::{Room, WaitingFor};
 use nic_emu::waiting::Pause;
 use std::sync::{Condvar, Mutex, PoisonError};
 
@@ -81,6 +81,32 @@ impl Guard {
         ready: impl FnMut(&mut Guard) -> MpiResult<Option<T>>,
     ) -> MpiResult<T> {
         self.wait_watching(Some(SOME_REQUESTS), |_| *what, ready)
+    }
+
+    /// Waits until the port lacks nothing for what is to be posted next; `what` is what a hang report says of the call. Operations that are under way go on
+    /// meanwhile, and other threads of the process: what takes the room may wait for them.
+    ///
+    /// # Errors
+    /// As [`Self::wait`].
+    #[inline(always)]
+    pub fn make_room(
+        &mut self,
+        what: impl FnOnce() -> WaitingFor,
+        lacks: impl Fn(&mut Port) -> Option<Room>,
+    ) -> MpiResult {
+        match lacks(&mut self.port) {
+            None => Ok(()),
+            Some(room) => self.wait_for_room(&WaitingFor { room, ..what() }, lacks),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn wait_for_room(&mut self, what: &WaitingFor, lacks: impl Fn(&mut Port) -> Option<Room>) -> MpiResult {
+        self.progress.makers_of_room += 1;
+        let result = self.wait(what, |process| Ok(lacks(&mut process.port).is_none().then_some(())));
+        self.progress.makers_of_room -= 1;
+        result
     }
 
     /// Calls a function of the program, with the lock let go.

@@ -23,6 +23,9 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::Poll;
 
+/// Waits for room that lie in each other at most and advance operations: so deep the stack may get.
+const MAKERS_OF_ROOM: u32 = 8;
+
 /// How an operation ended, once it has: shared between the operation and its request.
 type End = Arc<Mutex<Option<MpiResult>>>;
 
@@ -38,6 +41,8 @@ pub struct Progress {
     tasks: VecDeque<Task>,
     /// Messages were posted that somebody should move while the program computes.
     pub(crate) has_posted: bool,
+    /// Waits for room that lie in each other: an operation that is advanced by one may have to post, too.
+    pub(crate) makers_of_room: u32,
     /// What the operation that was polled last waits for, if that is the NIC.
     pub(crate) awaited: Option<Waiter>,
 }
@@ -91,7 +96,8 @@ impl Guard {
     /// What ends the job; other errors are for those who complete the operation.
     #[inline]
     pub fn advance(&mut self) -> MpiResult {
-        if self.progress.tasks.is_empty() { Ok(()) } else { self.advance_all() }
+        let rests = self.progress.tasks.is_empty() || self.progress.makers_of_room > MAKERS_OF_ROOM;
+        if rests { Ok(()) } else { self.advance_all() }
     }
 
     #[inline(never)]

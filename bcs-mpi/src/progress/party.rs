@@ -13,10 +13,11 @@ use crate::communicator::meeting::{Arrival, Waiter, awaits_all};
 use crate::constants::{MPI_COMM_NULL, MPI_Comm};
 use crate::error::{MpiError, MpiResult, Problem};
 use crate::group::Group;
-use crate::process::Process;
+use crate::process::{Guard, Process};
 use mds::Primitive;
 use nic_emu::board::Board;
 use nic_emu::descriptor::{Check, CollectiveKind};
+use nic_emu::doorbell::RingKind;
 use nic_emu::matching::Envelope;
 use nic_emu::port::{Awaits, Collective, PortError, Posted, Release, Send};
 use nic_emu::status::{NOBODY, WaitingFor};
@@ -231,7 +232,7 @@ impl Party {
     /// The NIC fails.
     pub unsafe fn send_along(
         &self,
-        process: &mut Process,
+        process: &mut Guard,
         to: u32,
         signature: u16,
         data: *const u8,
@@ -240,6 +241,8 @@ impl Party {
         let (context, source, tag) = (self.context, self.rank, self.tag);
         let destination = self.peers.job_rank(to);
         let send = Send { context, source, tag, destination, synchronous: false, signature: 0 };
+        let what = || WaitingFor { peer: to, peer_in_job: destination, sends: true, ..self.waiting() };
+        process.make_room(what, |port| port.lacks_cell(RingKind::Send))?;
         // SAFETY: the caller's promise.
         let posted = unsafe { process.port.post_checked_send(&send, self.check(signature), data, bytes)? };
         process.progress.has_posted = true;
@@ -284,7 +287,7 @@ impl Party {
     /// The NIC fails.
     pub unsafe fn receive_along(
         &self,
-        process: &mut Process,
+        process: &mut Guard,
         from: u32,
         signature: u16,
         data: *mut u8,
@@ -292,6 +295,8 @@ impl Party {
     ) -> MpiResult<u32> {
         let envelope = Envelope { context: self.context, source: from, tag: self.tag };
         let (check, peer) = (self.check(signature), (self.peers.job_rank(from), self.comm.0 as u64));
+        let what = || WaitingFor { peer: from, peer_in_job: peer.0, ..self.waiting() };
+        process.make_room(what, |port| port.lacks_cell(RingKind::Receive))?;
         process.progress.has_posted = true;
         // SAFETY: the caller's promise.
         Ok(unsafe { process.port.post_checked_receive(&envelope, check, peer, data, bytes)? })
@@ -369,6 +374,8 @@ impl Party {
         with(|process| {
             let arrival = Arrival { operation, root, most_bytes: bytes, ..Arrival::default() };
             let collective = self.collective(process, &arrival)?;
+            let what = || collective.waiting(0);
+            process.make_room(what, |port| port.lacks_for_collective(&collective, 0))?;
             // SAFETY: nothing is given.
             unsafe { process.port.post_collective(&collective, std::ptr::null(), 0, false)? };
             process.progress.has_posted = true;
@@ -392,13 +399,15 @@ impl Party {
 
     unsafe fn arrive(
         &self,
-        process: &mut Process,
+        process: &mut Guard,
         arrival: &Arrival,
         data: *const u8,
         bytes: usize,
         wanted: bool,
     ) -> MpiResult<Option<Waiter>> {
         let collective = self.collective(process, arrival)?;
+        let what = || collective.waiting(bytes);
+        process.make_room(what, |port| port.lacks_for_collective(&collective, bytes))?;
         let awaits = match arrival.kind {
             CollectiveKind::Broadcast if self.rank != arrival.root => {
                 let root = self.peers.job_rank(arrival.root);
@@ -481,7 +490,7 @@ pub(crate) unsafe fn take_result(
             let there = (board.bytes(from) as usize).saturating_sub(offset).min(room);
             // SAFETY: as above.
             unsafe { board.read(from, offset, to, there) }.map_err(PortError::from)?;
-            board.depart(instance);
+            board.depart(instance).map_err(PortError::from)?;
         }
     }
     Ok(())

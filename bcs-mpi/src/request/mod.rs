@@ -621,7 +621,7 @@ pub fn cancel(handle: MPI_Request) -> MpiResult {
     }
     if let Some(nic) = process.awaited(handle)? {
         process.port.cancel(nic)?;
-        return Ok(process.port.await_decision(nic)?);
+        return Ok(process.port.await_decision(nic, Primitive::Cancel.index() as u32)?);
     }
     let Request { state, comm } = process.request(handle)?;
     match state {

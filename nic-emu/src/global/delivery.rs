@@ -125,7 +125,7 @@ impl Deliveries {
                 )?;
             }
         }
-        Ok(CollectiveList::new(env.memory).free(index, instance)?)
+        Ok(CollectiveList::new(env.memory).hand_back(index, instance)?)
     }
 
     /// Takes instances off the list that all their readers have departed from.
@@ -136,11 +136,17 @@ impl Deliveries {
         let mut i = 0;
         while let Some(&(index, range)) = self.released.get(i) {
             let instance = env.memory.instance(index)?;
-            if instance.departed.load(Ordering::Acquire) < instance.readers.get() {
+            let list = CollectiveList::new(env.memory);
+            if instance.readers.get() == 0 {
+                list.hand_back(index, instance)?;
+            } else if instance.handed_back.load(Ordering::Acquire) != 0 {
+                list.free(index, instance)?;
+                let freed = &env.memory.header().remote.freed;
+                freed.set(freed.get().wrapping_add(1));
+            } else {
                 i += 1;
                 continue;
             }
-            CollectiveList::new(env.memory).free(index, instance)?;
             range.into_iter().for_each(|range| self.region.give_back(range));
             self.released.swap_remove(i);
         }

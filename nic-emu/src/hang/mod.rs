@@ -1,7 +1,7 @@
 //! Hang reports: who waits for what, and when that is a deadlock (design §4, "Hang reports").
 //!
 //! At a slice boundary everything pending is known. A deadlock is stated when all ranks that are still in MPI wait, nothing
-//! posted is unscheduled, no bytes are under way, no slice has run, and every rank has looked at its requests since. Then nothing can
+//! posted is unscheduled but what slices find no room for, no bytes are under way, no slice has run, and every rank has looked at its requests since. Then nothing can
 //! change any more: it is a fact, and the report says who waits for whom.
 //!
 //! | file | holds |
@@ -17,7 +17,7 @@ mod state;
 pub use detector::{HangDetector, LOOK_PERIOD, is_deadlock};
 pub use report::HangReport;
 pub(crate) use report::{communicator, counted, ranks_text};
-pub use state::{GlobalState, JobState, RankState, merge};
+pub use state::{Full, GlobalState, JobState, RankState, merge};
 
 /// Context of `MPI_COMM_WORLD` (its point-to-point half; the collective half is the next number, and so for all).
 pub const WORLD_CONTEXT: u32 = 2;

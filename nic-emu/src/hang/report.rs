@@ -1,10 +1,13 @@
 //! What people read of a job that hangs: who waits for what, in which circle, and who is the odd one out.
 
-use super::state::{JobState, RankState};
+use super::state::{Full, JobState, RankState};
 use super::{SELF_CONTEXTS, WORLD_CONTEXT};
+use crate::collective_list::COMMON_INSTANCES;
 use crate::descriptor::{ANY_SOURCE, ANY_TAG};
 use crate::memory::FIRST_MATCHED_CONTEXT;
-use crate::status::{NOBODY, Phase, WaitingFor};
+use crate::memory::{COLLECTIVE_RING, MESSAGE_ENTRIES, RECEIVE_RING, SEND_RING, TRANSFERS};
+use crate::slab::SLABS;
+use crate::status::{NOBODY, Phase, Room, WaitingFor};
 use mds::Primitive;
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
@@ -107,7 +110,35 @@ fn describe(waits_for: &WaitingFor, together: bool) -> String {
     if waits_for.context != u32::MAX {
         text += &format!(", {}", communicator(waits_for.context));
     }
+    if let Some(room) = lacking(waits_for.room) {
+        text += &format!(", for room: {room}");
+    }
     text
+}
+
+/// What room a rank lacks, and why.
+fn lacking(room: Room) -> Option<String> {
+    let ring =
+        |name, cells| format!("all {cells} cells of its {name} ring wait for a slice that has room for them");
+    Some(match room {
+        Room::Enough => return None,
+        Room::SendRing => ring("send", SEND_RING),
+        Room::ReceiveRing => ring("receive", RECEIVE_RING),
+        Room::CollectiveRing => ring("collective", COLLECTIVE_RING),
+        Room::Slab => format!("its {SLABS} slabs hold what others have not taken"),
+        Room::Lane => "its lane holds what others have not taken".into(),
+        Room::Edge => "the edge to a neighbour holds what it has not taken".into(),
+    })
+}
+
+/// The pools of which all is in use.
+fn full_pools(full: Full) -> Vec<String> {
+    let pools = [
+        (full.instances, format!("{COMMON_INSTANCES} collectives that members have still to come to")),
+        (full.transfers, format!("{TRANSFERS} messages from memory to memory")),
+        (full.entries, format!("{MESSAGE_ENTRIES} messages and receives that wait for each other")),
+    ];
+    pools.into_iter().filter(|(is_full, _)| *is_full).map(|(_, pool)| pool).collect()
 }
 
 impl RankState {
@@ -199,6 +230,9 @@ impl fmt::Display for HangReport {
                 counted(self.state.unexpected.into(), "message")
             )?;
         }
+        for pool in full_pools(self.state.full) {
+            writeln!(f, "  no room: a node holds no more than {pool}")?;
+        }
         write!(f, "  at slice {}", self.state.slice)
     }
 }
@@ -226,7 +260,17 @@ mod tests {
 
     fn report(ranks: Vec<RankState>) -> HangReport {
         let global = GlobalState::default();
-        HangReport::new(JobState { ranks, slice: 12, posted: 1, unexpected: 0, under_way: false, global })
+        HangReport::new(JobState {
+            ranks,
+            slice: 12,
+            posted: 1,
+            unexpected: 0,
+            under_way: false,
+            unscheduled: None,
+            in_vain: 0,
+            full: Full::default(),
+            global,
+        })
     }
 
     #[test]
@@ -296,6 +340,21 @@ mod tests {
         let text = report(each_its_own).to_string();
         assert!(text.contains("and 968 ranks more"), "{text}");
         assert!(text.lines().count() < 40 && text.len() < 8000, "{text}");
+    }
+
+    #[test]
+    fn a_rank_that_waits_for_room_says_in_which_call_and_for_what_room() {
+        let mut root = rank(0, Primitive::Bcast, NOBODY, 0);
+        root.waits_for.room = Room::Slab;
+        let mut state = report(vec![root]).state().clone();
+        state.full.instances = true;
+        let text = HangReport::new(state).to_string();
+        for line in [
+            "  rank 0: waits in MPI_Bcast, MPI_COMM_WORLD, for room: its 256 slabs hold what others have not taken\n",
+            "  no room: a node holds no more than 2048 collectives that members have still to come to\n",
+        ] {
+            assert!(text.contains(line), "{text}");
+        }
     }
 
     #[test]

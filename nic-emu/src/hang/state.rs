@@ -1,7 +1,9 @@
 //! What the ranks of a node do, and what its NIC has pending: read from NIC memory, and from several nodes put together.
 
 use crate::buffer_sender::BufferSender;
-use crate::memory::{Corrupt, NicMemory};
+use crate::collective_list::COMMON_INSTANCES;
+use crate::memory::{Corrupt, MESSAGE_ENTRIES, NicMemory, TRANSFERS};
+use crate::policy::RANKS_A_SLICE;
 use crate::pool::NONE;
 use crate::queue::MatchQueues;
 use crate::status::{Activity, Phase, WaitingFor};
@@ -46,10 +48,38 @@ pub struct JobState {
     pub posted: u32,
     /// Messages without a receive.
     pub unexpected: u32,
-    /// Bytes are being moved, or descriptors wait for a slice, or something is under way between this node and others.
+    /// Bytes are being moved, or something is under way between this node and others.
     pub under_way: bool,
+    /// Descriptors that no slice has taken, if there are any: which, as a number that changes with them.
+    pub unscheduled: Option<u64>,
+    /// Slices that took none of the descriptors that they found, for want of room.
+    pub in_vain: u32,
+    /// Pools of this node of which all is in use.
+    pub full: Full,
     /// How far the node is in the global slices of a job on several nodes; all 0 on one node.
     pub global: GlobalState,
+}
+
+/// Pools of a node of which all is in use.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, rkyv::Archive, rkyv::Serialize, rkyv::Deserialize)]
+pub struct Full {
+    /// Of collectives under way.
+    pub instances: bool,
+    /// Of messages under way from memory to memory.
+    pub transfers: bool,
+    /// Of messages without a receive, and receives without a message.
+    pub entries: bool,
+}
+
+impl Full {
+    fn read(memory: &NicMemory) -> Self {
+        let pools = &memory.header().pools;
+        Self {
+            instances: pools.instances.used() as usize >= COMMON_INSTANCES,
+            transfers: pools.transfers.used() as usize >= TRANSFERS,
+            entries: memory.control().entries.used() as usize >= MESSAGE_ENTRIES,
+        }
+    }
 }
 
 /// How far a node is in the global slices (`crate::global`).
@@ -91,10 +121,10 @@ impl JobState {
             slice: memory.control().slice.get(),
             posted: waiting(memory, |queues| queues.posted.count(memory)),
             unexpected: waiting(memory, |queues| queues.unexpected.count(memory)),
-            under_way: global_under_way
-                || BufferSender::has_work(memory)
-                || transfers_move(memory)
-                || header.slice.held_first.get() != NONE,
+            unscheduled: unscheduled(memory),
+            in_vain: header.slice.in_vain.get(),
+            full: Full::read(memory),
+            under_way: global_under_way || transfers_move(memory) || header.slice.held_first.get() != NONE,
             global,
         }
     }
@@ -112,9 +142,14 @@ impl JobState {
     }
 
     /// True when nothing has changed since an earlier state, and every rank that waits has looked `looks` times or sleeps. Fixed slices go on when
-    /// nothing happens.
+    /// nothing happens. Descriptors that no slice has taken can still be, unless slices have found them meanwhile and had no room for them.
     pub(super) fn is_as_before(&self, before: &Self, fixed: bool, looks: u32) -> bool {
+        // A slice looks at some of very many ranks; then others have their turn.
+        let turns = if self.ranks.len() > RANKS_A_SLICE { self.ranks.len() as u32 } else { 1 };
+        let in_vain = self.in_vain.wrapping_sub(before.in_vain) >= looks * turns;
         (fixed || before.slice == self.slice)
+            && before.unscheduled == self.unscheduled
+            && (self.unscheduled.is_none() || in_vain)
             && before.posted == self.posted
             && before.unexpected == self.unexpected
             && before.global.moves == self.global.moves
@@ -141,11 +176,22 @@ fn read_global(memory: &NicMemory) -> (GlobalState, bool) {
     // What a local slice has left for the global ones, and the driver has not seen.
     let left = remote.outbound.get() != 0
         || !remote.matches.is_empty()
-        || remote.arrived.get() != remote.published.get();
+        || remote.arrived.get() != remote.published.get()
+        || remote.handed_back.load(Ordering::Relaxed) != remote.freed.get();
     fence(Ordering::Acquire);
     let under_way = left || rest == 0 || remote.rest.get() != rest;
     let fixed = memory.header().slice_period_ns.get() != 0;
     (GlobalState { slice: rest.saturating_sub(1), sent, taken, moves, fixed }, under_way)
+}
+
+/// Which descriptors no slice has taken yet; none if all are taken.
+fn unscheduled(memory: &NicMemory) -> Option<u64> {
+    if !BufferSender::has_work(memory) {
+        return None;
+    }
+    let words =
+        memory.doorbells().zip(memory.taken()).flat_map(|(posted, taken)| [posted.read().0, taken.read().0]);
+    Some(words.fold(0xcbf2_9ce4_8422_2325, |hash, word| (hash ^ word).wrapping_mul(0x0100_0000_01b3)))
 }
 
 /// Entries of all ranks' queues. Read while they may change, a count is a hint, and a list that changes under the reader counts
@@ -160,7 +206,7 @@ fn waiting(memory: &NicMemory, count: impl Fn(&MatchQueues) -> Result<u32, Corru
 fn transfers_move(memory: &NicMemory) -> bool {
     let mut at = memory.header().pools.active_transfers[0].get();
     let mut seen = 0;
-    while at != NONE && seen <= crate::memory::TRANSFERS {
+    while at != NONE && seen <= TRANSFERS {
         let Ok(transfer) = memory.transfer(at - 1) else { return true };
         if transfer.finished.load(Ordering::Acquire) == MOVING {
             return true;
@@ -191,6 +237,13 @@ pub fn merge(states: &[JobState]) -> JobState {
         posted: states.iter().fold(0, |sum, state| sum.saturating_add(state.posted)),
         unexpected: states.iter().fold(0, |sum, state| sum.saturating_add(state.unexpected)),
         under_way: states.iter().any(|state| state.under_way),
+        unscheduled: states.iter().find_map(|state| state.unscheduled),
+        in_vain: states.iter().fold(0, |sum, state| sum.wrapping_add(state.in_vain)),
+        full: Full {
+            instances: states.iter().any(|state| state.full.instances),
+            transfers: states.iter().any(|state| state.full.transfers),
+            entries: states.iter().any(|state| state.full.entries),
+        },
         global,
     }
 }

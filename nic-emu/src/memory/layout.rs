@@ -29,6 +29,9 @@ pub const COLLECTIVE_RING: usize = 64;
 pub const REQUESTS: usize = 1 << 20;
 /// Queued descriptors of all ranks of the node: posted receives and unexpected messages.
 pub const ENTRIES: usize = 1 << 22;
+/// Of these, so many hold messages at most. The rest is for receives that wait: a receive that finds an entry meets its message in the sender's ring,
+/// so messages that nobody receives yet keep nobody else's from arriving.
+pub const MESSAGE_ENTRIES: usize = ENTRIES - ENTRIES / 4;
 /// Rendezvous transfers under way; more matched pairs than this wait their turn.
 pub const TRANSFERS: usize = 1 << 14;
 /// Collectives under way on the node.
@@ -57,6 +60,7 @@ pub(super) const MAGIC: u64 = {
         size_of::<Edge>(),
         offset_of!(Header, slice),
         offset_of!(Header, pools),
+        offset_of!(Pools, departed_instances),
         offset_of!(Header, attention),
         offset_of!(Header, remote),
         offset_of!(Header, contexts),
@@ -154,6 +158,10 @@ pub struct RemoteState {
     pub sent: Word64,
     /// Records of others that this node has taken, since the start.
     pub taken: Word64,
+    /// Collectives that span nodes and that all readers here have departed from, so far.
+    pub handed_back: AtomicU32,
+    /// Those of `handed_back` that the driver of global slices has freed.
+    pub freed: Word,
 }
 
 /// Who sleeps: one line, as posters look at both words.
@@ -184,7 +192,8 @@ pub struct SliceState {
     pub collectives: Word,
     /// Ranks blocked when the slice ran.
     pub blocked: Word,
-    _pad0: Word,
+    /// Slices that found descriptors and took none, for want of room.
+    pub in_vain: Word,
     /// Completions held back until the next fixed slice: first and last of their list.
     pub held_first: Word,
     /// Last of that list.
@@ -221,7 +230,10 @@ pub struct Pools {
     pub active_transfers: [Word; 2],
     /// First instance under way.
     pub active_instances: [Word; 2],
-    _pad: [u64; 11],
+    _pad: [u64; 3],
+    /// First instance that all have departed from and no slice has freed, plus one: a stack that departing ranks push on, in a line of its own.
+    pub departed_instances: AtomicU32,
+    _pad1: [u32; 15],
 }
 
 const _: () = assert!(size_of::<SliceState>() == 128 && size_of::<Pools>() == 128);
@@ -235,7 +247,11 @@ pub struct RankBlock {
     pub queues: MatchQueues,
     /// Slabs of this rank that were read by others.
     pub returned: ReturnedSlabs,
-    _pad: [u64; (PAGE - size_of::<RankStatus>() - size_of::<MatchQueues>() - size_of::<ReturnedSlabs>()) / 8],
+    /// Collectives under way that this rank's arrival began; processor only.
+    pub begun: Word,
+    _pad0: Word,
+    _pad: [u64; (PAGE - size_of::<RankStatus>() - size_of::<MatchQueues>() - size_of::<ReturnedSlabs>()) / 8
+        - 1],
     /// Send ring.
     pub send: [Cell; SEND_RING],
     /// Receive ring.

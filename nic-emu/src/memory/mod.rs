@@ -26,7 +26,8 @@ mod layout;
 mod mapping;
 
 pub use layout::{
-    BOARD_BYTES, COLLECTIVE_RING, ENTRIES, INSTANCES, RECEIVE_RING, REQUESTS, SEND_RING, TRANSFERS, WINDOWS,
+    BOARD_BYTES, COLLECTIVE_RING, ENTRIES, INSTANCES, MESSAGE_ENTRIES, RECEIVE_RING, REQUESTS, SEND_RING,
+    TRANSFERS, WINDOWS,
 };
 pub use layout::{Control, Header, Layout, LayoutError, RankBlock, RemoteState};
 pub use mapping::{MapError, NicMemory};

@@ -7,7 +7,6 @@
 use super::{Port, PortError, Send};
 use crate::descriptor::{Check, INLINE_BYTES, Length, NO_REQUEST, Payload, SendDescriptor, encode_inline};
 use crate::doorbell::RingKind;
-use crate::memory::SEND_RING;
 use crate::slab::{PIPELINED_BYTES, SLAB_BYTES};
 use std::mem::MaybeUninit;
 
@@ -27,7 +26,7 @@ impl Port {
         if send.synchronous {
             return Ok(false);
         }
-        self.reserve(RingKind::Send, SEND_RING)?;
+        self.reserve(RingKind::Send)?;
         if bytes <= INLINE_BYTES {
             let mut words = [0u64; INLINE_BYTES / 8];
             fill(words.as_mut_ptr().cast(), bytes);

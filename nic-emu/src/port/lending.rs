@@ -108,6 +108,8 @@ impl Port {
         if let Some(done) = ready(self)? {
             return Ok(done);
         }
+        // Waits may lie in each other: a step of one may have to post.
+        let before = self.status().activity();
         let mut waiting = self.begin_wait(request);
         let result = loop {
             match self.wait_step(&mut waiting, |_| *what) {
@@ -126,6 +128,7 @@ impl Port {
             }
         };
         self.end_wait();
+        self.set_activity(before);
         result
     }
 
@@ -140,7 +143,7 @@ impl Port {
         Waiting {
             wait: Wait::new(self.waiting),
             request: request.unwrap_or(NO_REQUEST),
-            told: false,
+            told: None,
             unscheduled: false,
             trusting: 0,
             looks: 0,
@@ -240,10 +243,12 @@ impl Port {
         waiting: &mut Waiting,
         what: impl FnOnce(&Port) -> WaitingFor,
     ) -> Result<(), PortError> {
-        if !waiting.told {
+        // Another wait within this one has told of itself.
+        if waiting.told != Some(self.status().waits()) {
             self.status().set_waiting_for(&what(self));
-            waiting.told = true;
+            waiting.told = Some(self.status().waits());
         }
+        self.give_back_transfers()?;
         self.status().count_poll();
         if self.memory.header().abort.is_said() {
             return Err(PortError::Aborted);
@@ -361,7 +366,8 @@ pub struct Waiting {
     wait: Wait,
     /// What is waited for, if it is one request; [`SOME_REQUESTS`]; or else [`NO_REQUEST`].
     request: u32,
-    told: bool,
+    /// The number of the wait, once others have been told of it.
+    told: Option<u32>,
     /// What this rank has posted may still be in its rings.
     unscheduled: bool,
     /// Steps for which it leaves that to others.

@@ -12,6 +12,7 @@ mod lending;
 mod meeting;
 mod moving;
 mod posting;
+mod room;
 mod wiring;
 
 pub use completing::{Outcome, Received, Release};
@@ -317,6 +318,7 @@ impl Port {
             requests,
             peer_in_job: about.peer_in_job,
             sends: self.is_send(request),
+            ..WaitingFor::SOMETHING
         }
     }
 

@@ -7,7 +7,7 @@ use crate::channel::{self, End, Mine, Step};
 use crate::descriptor::PointToPoint;
 use crate::dma_helper;
 use crate::doorbell::RingKind;
-use crate::memory::{Corrupt, REQUESTS, SEND_RING};
+use crate::memory::{Corrupt, REQUESTS};
 use crate::outstanding::Purpose;
 use crate::request::SlotState;
 use crate::status::STARTED;
@@ -122,9 +122,9 @@ impl Port {
                 Step::PeerNeeded => self.wake_peer(transfer, mine.end)?,
                 Step::Granted => {
                     let granted = self.memory.transfer(transfer)?.granted.load(Ordering::Acquire);
-                    if granted != asked && !self.fixed {
+                    // Without a free cell it asks at its next look.
+                    if granted != asked && !self.fixed && self.lacks_cell(RingKind::Send).is_none() {
                         self.moving[i].asked = granted;
-                        self.reserve(RingKind::Send, SEND_RING)?;
                         self.post(RingKind::Send, &PointToPoint::Continue { transfer }.encode())?;
                         moved = true;
                     }

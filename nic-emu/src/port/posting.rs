@@ -1,6 +1,6 @@
 //! Posting: what a rank asks of its NIC, as descriptors in its rings.
 //!
-//! A descriptor is visible to the processor with the doorbell that is rung after it, never before. A full ring makes the poster wait.
+//! A descriptor is visible to the processor with the doorbell that is rung after it, never before. What lacks room makes the poster wait (`room`).
 
 use super::{Port, PortError};
 use crate::descriptor::{
@@ -9,13 +9,12 @@ use crate::descriptor::{
 };
 use crate::doorbell::RingKind;
 use crate::matching::Envelope;
-use crate::memory::{COLLECTIVE_RING, RECEIVE_RING, REQUESTS, SEND_RING};
+use crate::memory::REQUESTS;
 use crate::outstanding::{About, Purpose};
 use crate::ring::{CELL_WORDS, Ring};
 use crate::slab::{PIPELINED_BYTES, ReturnedSlabs, SLAB_BYTES, SlabAllocator};
-use crate::status::NOBODY;
+use crate::status::{NOBODY, WaitingFor};
 use crate::strobe_sender::StrobeSender;
-use crate::waiting::{Pause, Wait};
 
 /// Slices after which a rank goes on that has asked for a request to be taken back, though the NIC has not taken the entry: some more than the two that
 /// this takes where there is room.
@@ -70,6 +69,24 @@ pub struct Collective {
     pub local: (u16, u16),
 }
 
+impl Collective {
+    /// Whether this member has something to give.
+    #[inline]
+    pub(super) fn contributes(&self) -> bool {
+        self.kind != CollectiveKind::Broadcast || self.comm.0 == self.root
+    }
+
+    /// What a hang report says of a rank that waits to post it.
+    pub fn waiting(&self, bytes: usize) -> WaitingFor {
+        WaitingFor {
+            call: self.call.into(),
+            context: self.context,
+            bytes: bytes as u64,
+            ..WaitingFor::SOMETHING
+        }
+    }
+}
+
 impl Port {
     /// Posts a send of `bytes` bytes at `data`.
     ///
@@ -82,7 +99,7 @@ impl Port {
         data: *const u8,
         bytes: usize,
     ) -> Result<Posted, PortError> {
-        self.reserve(RingKind::Send, SEND_RING)?;
+        self.reserve(RingKind::Send)?;
         if bytes <= INLINE_BYTES && !send.synchronous {
             // SAFETY: the caller's promise; the length was compared.
             let payload = unsafe { inline_words(data, bytes) };
@@ -106,7 +123,7 @@ impl Port {
         data: *const u8,
         bytes: usize,
     ) -> Result<Posted, PortError> {
-        self.reserve(RingKind::Send, SEND_RING)?;
+        self.reserve(RingKind::Send)?;
         // SAFETY: the caller's promise.
         unsafe { self.post_long_send(send, check, data, bytes) }
     }
@@ -216,7 +233,7 @@ impl Port {
         signature: u16,
         (buffer, capacity): (*mut u8, usize),
     ) -> Result<u32, PortError> {
-        self.reserve(RingKind::Receive, RECEIVE_RING)?;
+        self.reserve(RingKind::Receive)?;
         let about = About {
             context: envelope.context,
             peer: envelope.source,
@@ -256,20 +273,11 @@ impl Port {
         wanted: bool,
     ) -> Result<Option<u32>, PortError> {
         self.approach();
-        self.reserve(RingKind::Collective, COLLECTIVE_RING)?;
-        let contributes =
-            collective.kind != CollectiveKind::Broadcast || collective.comm.0 == collective.root;
-        let payload = if contributes {
+        let what = || collective.waiting(bytes);
+        self.make_room(what, |port| port.lacks_for_collective(collective, bytes))?;
+        let payload = if collective.contributes() {
             // SAFETY: the caller's promise.
-            let mut payload = unsafe { self.payload(data, bytes, SlabAllocator::take_first) };
-            while matches!(payload, Payload::Memory(_)) && bytes <= SLAB_BYTES {
-                // All slabs are under way: they come back as others read them.
-                self.lend()?;
-                rustix::thread::sched_yield();
-                // SAFETY: as above.
-                payload = unsafe { self.payload(data, bytes, SlabAllocator::take_first) };
-            }
-            payload
+            unsafe { self.payload(data, bytes, SlabAllocator::take_first) }
         } else {
             Payload::Inline([0; INLINE_BYTES])
         };
@@ -304,17 +312,17 @@ impl Port {
 
     /// Asks to take a request's descriptor back; the request still completes, cancelled or not. See [`Self::await_decision`].
     pub fn cancel(&mut self, request: u32) -> Result<(), PortError> {
-        let Some((ring, size, destination)) = self.way_of(request) else { return Ok(()) };
-        self.reserve(ring, size)?;
+        let Some((ring, destination)) = self.way_of(request) else { return Ok(()) };
+        self.reserve(ring)?;
         self.post(ring, &PointToPoint::Cancel { request, destination }.encode())
     }
 
-    /// The ring that a request of point-to-point communication went into, that ring's size, and the destination of a send.
-    fn way_of(&self, request: u32) -> Option<(RingKind, usize, u32)> {
+    /// The ring that a request of point-to-point communication went into, and the destination of a send.
+    fn way_of(&self, request: u32) -> Option<(RingKind, u32)> {
         let about = self.outstanding.about(request)?;
         match self.outstanding.purpose(request)? {
-            Purpose::Send => Some((RingKind::Send, SEND_RING, about.peer_in_job)),
-            Purpose::Receive => Some((RingKind::Receive, RECEIVE_RING, 0)),
+            Purpose::Send => Some((RingKind::Send, about.peer_in_job)),
+            Purpose::Receive => Some((RingKind::Receive, 0)),
             _ => None,
         }
     }
@@ -324,26 +332,32 @@ impl Port {
     /// message that the NIC takes back a moment later.
     ///
     /// Not for longer than some slices: while its pools are full the NIC leaves entries in their rings until others receive, which may be other
-    /// threads of this rank.
-    pub fn await_decision(&mut self, request: u32) -> Result<(), PortError> {
-        let Some((ring, ..)) = self.way_of(request) else { return Ok(()) };
+    /// threads of this rank. `call` is the one that waits, as hang reports name it.
+    pub fn await_decision(&mut self, request: u32, call: u32) -> Result<(), PortError> {
+        let Some((ring, _)) = self.way_of(request) else { return Ok(()) };
+        let what = self.waiting_for(request, call, 1);
         let (mut slices, mut index) = (0, self.memory.control().slice.get());
         // The slice count when the NIC was first seen to have taken the entry.
         let mut taken_at = None;
-        self.make_progress_until(|port, ran_slice| {
-            let now = port.memory.control().slice.get();
-            slices += if port.fixed { (now != index) as u32 } else { ran_slice as u32 };
-            index = now;
+        self.wait(&what, |port| {
+            if port.fixed {
+                let now = port.memory.control().slice.get();
+                slices += (now != index) as u32;
+                index = now;
+            } else {
+                // As long as the entry is in its ring there is a slice to run.
+                slices += port.lend()? as u32;
+            }
             if !port.slot(request)?.is_pending() || slices >= DECISION_SLICES {
-                return Ok(true);
+                return Ok(Some(()));
             }
             port.taken = port.memory.taken()[port.local_index as usize].read();
             if port.heads.ahead_of(port.taken, ring) > 0 {
-                return Ok(false);
+                return Ok(None);
             }
             // What this slice completed is published at the start of the next one, unless nothing was.
             let since = slices - *taken_at.get_or_insert(slices);
-            Ok(!port.fixed || since >= 2 || StrobeSender::rests(&port.memory))
+            Ok((!port.fixed || since >= 2 || StrobeSender::rests(&port.memory)).then_some(()))
         })
     }
 
@@ -386,46 +400,6 @@ impl Port {
         };
         self.slot(request)?.arm();
         Ok(request)
-    }
-
-    /// Waits until a ring has a free cell.
-    #[inline]
-    pub(super) fn reserve(&mut self, ring: RingKind, cells: usize) -> Result<(), PortError> {
-        if self.heads.ahead_of(self.taken, ring) < cells as u32 {
-            return Ok(());
-        }
-        self.wait_for_cell(ring, cells)
-    }
-
-    #[cold]
-    pub(super) fn wait_for_cell(&mut self, ring: RingKind, cells: usize) -> Result<(), PortError> {
-        self.make_progress_until(|port, _| {
-            port.taken = port.memory.taken()[port.local_index as usize].read();
-            Ok(port.heads.ahead_of(port.taken, ring) < cells as u32)
-        })
-    }
-
-    /// Makes progress until `done`, which is told whether this rank has just run a slice. There is no wait word for what the NIC takes from a ring: whoever
-    /// takes it is at work, so this wait does not sleep.
-    fn make_progress_until(
-        &mut self,
-        mut done: impl FnMut(&mut Self, bool) -> Result<bool, PortError>,
-    ) -> Result<(), PortError> {
-        let (mut wait, mut ran_slice) = (Wait::new(self.waiting), false);
-        while !done(self, ran_slice)? {
-            if self.memory.header().abort.is_said() {
-                return Err(PortError::Aborted);
-            }
-            let moved = self.move_bytes()?;
-            ran_slice = self.lend()?;
-            if ran_slice || moved {
-                wait.restart();
-            } else if wait.pause() == Pause::MaySleep {
-                rustix::thread::sched_yield();
-                wait.restart();
-            }
-        }
-        Ok(())
     }
 
     #[inline]

@@ -5,6 +5,7 @@
 use crate::random::Random;
 use nic_emu::arith::{ElementType, ReduceOp};
 use nic_emu::descriptor::CollectiveKind;
+use nic_emu::slab::SLABS;
 
 /// What a random program is made from; printed when a case fails.
 #[derive(Clone, Debug)]
@@ -39,6 +40,8 @@ pub struct CollectiveCall {
     pub root: usize,
     /// Contribution by rank in the communicator; of a broadcast, the root's alone.
     pub data: Vec<Vec<u8>>,
+    /// Whether members that only give may wait for its end all the same.
+    pub waits: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -100,7 +103,9 @@ impl Program {
         let mut held_back: Vec<(usize, Call)> = Vec::new();
         for _ in 0..shape.events {
             let comm = random.below(program.comms.len());
-            if random.once_in(4) {
+            if random.once_in(400) {
+                program.add_loop(comm, &mut random);
+            } else if random.once_in(4) {
                 program.add_collective(comm, shape.largest, &mut random);
             } else {
                 program.add_message(comm, shape.largest, &mut random, &mut held_back);
@@ -121,7 +126,7 @@ impl Program {
         program.calls.iter_mut().for_each(|calls| calls.push(Call::WaitAll));
         let data = vec![Vec::new(); shape.ranks];
         let (kind, op, element) = (CollectiveKind::Barrier, ReduceOp::Sum, ElementType::U8);
-        program.comms[0].collectives.push(CollectiveCall { kind, op, element, root: 0, data });
+        program.comms[0].collectives.push(CollectiveCall { kind, op, element, root: 0, data, waits: true });
         program
     }
 
@@ -208,10 +213,29 @@ impl Program {
             }
         };
         let index = self.comms[comm].collectives.len();
-        self.comms[comm].collectives.push(CollectiveCall { kind, op, element, root, data });
+        self.comms[comm].collectives.push(CollectiveCall { kind, op, element, root, data, waits: true });
         for member in self.comms[comm].members.clone() {
             let blocking = random.once_in(2);
             self.calls[member].push(Call::Collective { comm, index, blocking });
+        }
+    }
+}
+
+impl Program {
+    /// One collective, more often than there is room for it at a time: who only gives waits for nobody, and is ahead of the others.
+    fn add_loop(&mut self, comm: usize, random: &mut Random) {
+        let size = self.comms[comm].members.len();
+        let kind = *random.pick(&[CollectiveKind::Broadcast, CollectiveKind::Reduce]);
+        let (op, element, root) = (ReduceOp::Max, ElementType::I32, random.below(size));
+        let bytes = *random.pick(&[8, 24, 28, 64, 8192]);
+        let data: Vec<Vec<u8>> = (0..size).map(|_| values(element, bytes, random)).collect();
+        for _ in 0..SLABS + random.below(SLABS) {
+            let index = self.comms[comm].collectives.len();
+            let call = CollectiveCall { kind, op, element, root, data: data.clone(), waits: false };
+            self.comms[comm].collectives.push(call);
+            for &member in &self.comms[comm].members {
+                self.calls[member].push(Call::Collective { comm, index, blocking: true });
+            }
         }
     }
 }

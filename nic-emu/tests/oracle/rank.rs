@@ -8,7 +8,7 @@ use nic_emu::board::{Board, Departure};
 use nic_emu::descriptor::{ANY_SOURCE, ANY_TAG, CollectiveKind};
 use nic_emu::matching::Envelope;
 use nic_emu::port::{Collective, Port, Posted, Release, Send};
-use nic_emu::status::{Activity, Phase, RankStatus, WaitingFor};
+use nic_emu::status::{Activity, Phase, RankStatus, Room, WaitingFor};
 
 /// A posted operation that is not complete.
 struct Live {
@@ -42,11 +42,13 @@ pub struct RankRun {
     next: usize,
     blocked: Blocked,
     live: Vec<Live>,
+    /// It waits for room before it can make its next call.
+    lacks_room: bool,
 }
 
 impl RankRun {
     pub fn new(rank: usize, port: Port, local: Vec<Vec<usize>>, calls: Vec<Call>) -> Self {
-        Self { rank, port, local, calls, next: 0, blocked: Blocked::No, live: Vec::new() }
+        Self { rank, port, local, calls, next: 0, blocked: Blocked::No, live: Vec::new(), lacks_room: false }
     }
 
     pub fn is_finished(&self) -> bool {
@@ -83,7 +85,8 @@ impl RankRun {
     /// One step: looks at requests, then makes the next call if it is not blocked. True if something changed.
     pub fn step(&mut self, program: &Program, log: &mut Log, random: &mut Random) -> bool {
         let activity = match self.blocked {
-            Blocked::No => Activity::Computing,
+            Blocked::No if !self.lacks_room => Activity::Computing,
+            Blocked::No => Activity::Polling,
             _ if random.once_in(8) => Activity::Sleeping,
             _ => Activity::Polling,
         };
@@ -108,6 +111,16 @@ impl RankRun {
             return changed;
         }
         let call = self.calls[self.next].clone();
+        if let Some(room) = self.lacks(&call, program) {
+            self.status().set_activity(Activity::Polling);
+            if !std::mem::replace(&mut self.lacks_room, true) {
+                self.status().set_waiting_for(&WaitingFor { room, ..WaitingFor::default() });
+            }
+            self.port.progress().expect("the NIC is healthy");
+            self.status().count_poll();
+            return changed;
+        }
+        self.lacks_room = false;
         self.next += 1;
         self.call(&call, program, log);
         if self.blocked != Blocked::No {
@@ -294,7 +307,15 @@ impl RankRun {
         });
     }
 
-    fn post_collective(&mut self, comm: usize, index: usize, program: &Program, log: &mut Log) {
+    /// The room that a call lacks. (Other calls than collectives find room here: they are fewer than a ring has cells.)
+    fn lacks(&mut self, call: &Call, program: &Program) -> Option<Room> {
+        let Call::Collective { comm, index, .. } = *call else { return None };
+        let (collective, me) = self.collective(comm, index, program);
+        self.port.lacks_for_collective(&collective, program.comms[comm].collectives[index].data[me].len())
+    }
+
+    /// A collective as this rank posts it, and this rank's rank in the communicator.
+    fn collective(&self, comm: usize, index: usize, program: &Program) -> (Collective, usize) {
         let members = &program.comms[comm].members;
         let me = members.iter().position(|&m| m == self.rank).unwrap();
         let call = &program.comms[comm].collectives[index];
@@ -313,12 +334,18 @@ impl RankRun {
             sequence: index as u32,
             local: (local.iter().position(|&m| m == me).unwrap() as u16, local.len() as u16),
         };
+        (collective, me)
+    }
+
+    fn post_collective(&mut self, comm: usize, index: usize, program: &Program, log: &mut Log) {
+        let (collective, me) = self.collective(comm, index, program);
+        let call = &program.comms[comm].collectives[index];
         log.entered(comm, index, me);
         let buffer = call.data[me].clone();
         // What a member has nothing to wait for, it need not wait for.
         let wanted = match call.kind {
-            CollectiveKind::Broadcast => me != call.root || index.is_multiple_of(2),
-            CollectiveKind::Reduce => me == call.root || index.is_multiple_of(2),
+            CollectiveKind::Broadcast => me != call.root || call.waits && index.is_multiple_of(2),
+            CollectiveKind::Reduce => me == call.root || call.waits && index.is_multiple_of(2),
             _ => true,
         };
         // SAFETY: the buffer stays where it is until the request is complete and the member has departed.
@@ -399,7 +426,7 @@ fn check_release(
                     }
                 }
             }
-            Some(board.depart(index))
+            Some(board.depart(index).unwrap())
         }
     }
 }

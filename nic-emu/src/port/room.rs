@@ -1,0 +1,193 @@
+//! Room: what a rank has to have before it can post, and how it waits for it.
+//!
+//! | room | who gives it back | when |
+//! |---|---|---|
+//! | a cell of a ring | the processor | a slice has taken the descriptor: it has found the entry, transfer or instance that this needs |
+//! | a slab for a contribution | the last member to depart | it has read what it needs ([`crate::departure`]) |
+//! | an instance | who departs, then the processor | before it looks for one |
+//! | a queue entry | the processor | the message has met its receive; entries for posted receives are kept free ([`crate::queue`]) |
+//! | a transfer | its two ends, then the processor | both have seen that their requests are complete: a rank that waits sees to that, whatever it waits for |
+//! | a cell of an edge, bytes of a lane | their readers | they have read them |
+//!
+//! Slabs for messages and request slots are not waited for: a message without a slab stays where it is, and too many requests are an error.
+//!
+//! Invariant: there is one loop that waits, [`Port::wait_step`]. So a rank that waits for room runs slices, moves bytes, sees the end of the job, and is
+//! known as one that waits, in a call, for this room.
+
+use super::{Collective, Port, PortError};
+use crate::descriptor::INLINE_BYTES;
+use crate::doorbell::RingKind;
+use crate::memory::{COLLECTIVE_RING, RECEIVE_RING, SEND_RING, TRANSFERS};
+use crate::request::{Delivery, SlotState};
+use crate::slab::SLAB_BYTES;
+use crate::status::{Room, WaitingFor};
+
+/// Transfers in use from which on ranks that wait give theirs back before the program asks for the requests.
+const FEW_TRANSFERS: u32 = (TRANSFERS - TRANSFERS / 4) as u32;
+
+/// Cells of a ring.
+#[inline(always)]
+const fn cells(ring: RingKind) -> u32 {
+    match ring {
+        RingKind::Send => SEND_RING as u32,
+        RingKind::Receive => RECEIVE_RING as u32,
+        RingKind::Collective => COLLECTIVE_RING as u32,
+    }
+}
+
+impl Port {
+    /// The room that a descriptor for this ring lacks: none when there is a free cell.
+    #[inline(always)]
+    pub fn lacks_cell(&mut self, ring: RingKind) -> Option<Room> {
+        if self.heads.ahead_of(self.taken, ring) < cells(ring) { None } else { self.look_for_cell(ring) }
+    }
+
+    #[cold]
+    fn look_for_cell(&mut self, ring: RingKind) -> Option<Room> {
+        self.taken = self.memory.taken()[self.local_index as usize].read();
+        (self.heads.ahead_of(self.taken, ring) >= cells(ring)).then_some(match ring {
+            RingKind::Send => Room::SendRing,
+            RingKind::Receive => Room::ReceiveRing,
+            RingKind::Collective => Room::CollectiveRing,
+        })
+    }
+
+    /// The room that this member's arrival at a collective lacks, with a contribution of so many bytes.
+    #[inline]
+    pub fn lacks_for_collective(&mut self, collective: &Collective, bytes: usize) -> Option<Room> {
+        if let Some(room) = self.lacks_cell(RingKind::Collective) {
+            return Some(room);
+        }
+        let needs_slab = collective.contributes() && bytes > INLINE_BYTES && bytes <= SLAB_BYTES;
+        let lacks_slab = needs_slab && !self.slabs.has_first(&self.block().returned);
+        lacks_slab.then_some(Room::Slab)
+    }
+
+    /// Waits until nothing is lacking. Who has a wait of its own that does more asks `lacks` there before it posts.
+    #[inline(always)]
+    pub(super) fn make_room(
+        &mut self,
+        what: impl FnOnce() -> WaitingFor,
+        lacks: impl Fn(&mut Self) -> Option<Room>,
+    ) -> Result<(), PortError> {
+        match lacks(self) {
+            None => Ok(()),
+            Some(room) => self.wait_for_room(&WaitingFor { room, ..what() }, lacks),
+        }
+    }
+
+    #[cold]
+    fn wait_for_room(
+        &mut self,
+        what: &WaitingFor,
+        lacks: impl Fn(&mut Self) -> Option<Room>,
+    ) -> Result<(), PortError> {
+        self.wait(what, |port| Ok(lacks(port).is_none().then_some(())))
+    }
+
+    /// Waits until a ring has a free cell.
+    #[inline(always)]
+    pub(super) fn reserve(&mut self, ring: RingKind) -> Result<(), PortError> {
+        self.make_room(|| WaitingFor::SOMETHING, |port| port.lacks_cell(ring))
+    }
+
+    /// Where transfers are few: leaves those of this rank whose bytes are in place, though the program has not asked for their requests. Called by a
+    /// rank that waits: otherwise pairs that it waits for may wait for these.
+    #[inline]
+    pub(super) fn give_back_transfers(&mut self) -> Result<(), PortError> {
+        if self.memory.header().pools.transfers.used() < FEW_TRANSFERS { Ok(()) } else { self.leave_all() }
+    }
+
+    #[cold]
+    fn leave_all(&mut self) -> Result<(), PortError> {
+        for request in self.outstanding.requests() {
+            let slot = self.slot(request)?;
+            if slot.state() == SlotState::Done
+                && matches!(slot.completion().delivery, Delivery::ByTransfer(_))
+                && !self.outstanding.has_landed(request)
+            {
+                self.look(request)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::matching::Envelope;
+    use crate::memory::{Layout, NicMemory};
+    use crate::port::{Posted, Send, Stepped, Waiting};
+    use std::sync::Arc;
+
+    /// Two ranks of one process that take turns.
+    struct Pair {
+        ports: [(Port, Waiting); 2],
+    }
+
+    impl Pair {
+        fn new() -> Self {
+            let memory = NicMemory::create_private(Layout::new(2, 2, [0; 2]).unwrap(), 0, 1).unwrap();
+            let memory = Arc::new(memory);
+            for rank in 0..2 {
+                memory.rank(rank).unwrap().status.set_job_rank(rank);
+            }
+            let open = |rank| {
+                let mut port = Port::open(memory.clone(), rank).unwrap();
+                let waiting = port.begin_wait(None);
+                (port, waiting)
+            };
+            Self { ports: [open(0), open(1)] }
+        }
+
+        /// Both look whether they may go on; `pauses` says that they have looked for long.
+        fn step(&mut self, pauses: bool) {
+            for (port, waiting) in &mut self.ports {
+                let stepped = port.wait_step(waiting, |_| WaitingFor::SOMETHING).unwrap();
+                if pauses && stepped == Stepped::Nothing {
+                    waiting.pause();
+                }
+            }
+        }
+
+        fn are_complete(&self, requests: [u32; 2]) -> bool {
+            let ends = self.ports.iter().zip(requests);
+            ends.into_iter()
+                .all(|((port, _), request)| port.slot(request).unwrap().state() == SlotState::Done)
+        }
+
+        /// A message that is longer than any buffer, of which one byte is taken: answers the requests of both ends.
+        fn start(&mut self, from: &[u8], to: &mut u8) -> [u32; 2] {
+            let [(sender, _), (receiver, _)] = &mut self.ports;
+            let send =
+                Send { context: 2, source: 0, tag: 7, destination: 1, synchronous: false, signature: 0 };
+            let envelope = Envelope { context: 2, source: 0, tag: 7 };
+            // SAFETY: both buffers outlive the pair's steps.
+            unsafe {
+                let receive = receiver.post_receive(&envelope, to, 1).unwrap();
+                match sender.post_send(&send, from.as_ptr(), from.len()).unwrap() {
+                    Posted::Request(send) => [send, receive],
+                    Posted::Complete => panic!("a message of {} bytes is not buffered", from.len()),
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_rank_that_waits_gives_back_the_transfers_of_requests_that_nobody_has_asked_for() {
+        let (from, mut to) = (vec![1; 70_000], vec![0; TRANSFERS + 1]);
+        let mut pair = Pair::new();
+        for (at, to) in to.iter_mut().enumerate() {
+            let requests = pair.start(&from, to);
+            let mut steps = 0;
+            // The last pair finds all transfers in use, by requests that are complete and were never looked at.
+            while !pair.are_complete(requests) {
+                pair.step(at == TRANSFERS);
+                steps += 1;
+                assert!(steps < 100_000, "message {at} finds no room");
+            }
+        }
+        assert!(to.iter().all(|&byte| byte == 1));
+    }
+}
