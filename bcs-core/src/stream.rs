@@ -57,8 +57,15 @@ where
     T: WireMessage + for<'a> rkyv::Serialize<HighSerializer<AlignedVec, ArenaHandle<'a>, rancor::Error>>,
     W: AsyncWrite + Unpin,
 {
-    let frame = wire::encode_frame(message)?;
-    writer.write_all(&frame).await?;
+    send_frame(writer, &wire::encode_frame(message)?).await
+}
+
+/// Sends a message that was encoded before ([`wire::encode_frame`]).
+///
+/// # Errors
+/// The socket failed.
+pub async fn send_frame<W: AsyncWrite + Unpin>(writer: &mut W, frame: &[u8]) -> Result<(), StreamError> {
+    writer.write_all(frame).await?;
     Ok(writer.flush().await?)
 }
 

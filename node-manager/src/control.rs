@@ -86,17 +86,16 @@ pub enum Notice {
     Over(Verdict),
 }
 
-/// The environment of a job, its arguments and its reports have to fit.
-const MAX_BYTES: usize = 32 << 20;
-
 impl WireMessage for Command {
     const NAME: &'static str = "command to a launcher";
-    const MAX_BYTES: usize = MAX_BYTES;
+    /// The environment of a job and its arguments have to fit.
+    const MAX_BYTES: usize = 32 << 20;
 }
 
 impl WireMessage for Notice {
     const NAME: &'static str = "notice of a launcher";
-    const MAX_BYTES: usize = MAX_BYTES;
+    /// A report on the ranks of a node has to fit, with some 80 bytes for each.
+    const MAX_BYTES: usize = 2 << 20;
 }
 
 /// One end of the conversation: sends `S`, receives `R`.

@@ -5,15 +5,15 @@
 //! children until there are none kills all descendants, and a process id cannot be reused while its
 //! owner is our unreaped child.
 //!
-//! A control group would kill a job in one write. It is not used: moving a process into one waits for every
-//! processor of the machine (16 ms on ours), more than a whole job of two ranks may take.
+//! A control group kills a job in one write. A node manager makes each launcher in one, where it can (`daemon::groups`). Here, below `storm` and within a
+//! launcher, there is none: whoever starts `storm` has no group to make others in.
 
 #![expect(clippy::disallowed_methods, reason = "waiting for the kernel takes real time")]
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions};
-use std::fs;
-use std::io;
+use std::fs::{self, File};
+use std::io::{self, Read};
 use std::time::{Duration, Instant};
 
 /// How long to wait for processes that were killed. Only the kernel can hold one longer (a dead
@@ -31,16 +31,31 @@ pub fn adopt_orphans() -> io::Result<()> {
 
 /// The children of this process that have not been waited for.
 pub fn children() -> Vec<Pid> {
-    children_listed().unwrap_or_else(children_scanned)
+    some_children(usize::MAX)
+}
+
+/// So many of them, or all if there are fewer; a few more of a process of several threads. The kernel makes no longer list than is read.
+pub fn some_children(count: usize) -> Vec<Pid> {
+    children_listed(count).unwrap_or_else(children_scanned)
 }
 
 /// As the kernel lists them, thread by thread; `None` where it was built without that list.
-fn children_listed() -> Option<Vec<Pid>> {
+fn children_listed(count: usize) -> Option<Vec<Pid>> {
+    /// Of the highest number, with a space.
+    const DIGITS: u64 = 8;
+    let bytes = DIGITS.saturating_mul(count as u64);
     let mut found = Vec::new();
     for thread in fs::read_dir("/proc/self/task").ok()?.flatten() {
+        let mut list = String::new();
+        let read = File::open(thread.path().join("children"))
+            .and_then(|file| file.take(bytes).read_to_string(&mut list));
         // A thread may end between the two looks, and then has no children.
-        match fs::read_to_string(thread.path().join("children")) {
-            Ok(list) => found.extend(list.split_ascii_whitespace().filter_map(parse_pid)),
+        match read {
+            Ok(_) => {
+                // Each is followed by a space, but for one that was cut.
+                let whole = list.rfind(' ').map_or("", |end| &list[..end]);
+                found.extend(whole.split_ascii_whitespace().filter_map(parse_pid));
+            }
             Err(_) if thread.path().exists() => return None,
             Err(_) => {}
         }
@@ -180,8 +195,10 @@ mod tests {
     fn both_ways_to_list_children_see_a_child() {
         let mut child = Command::new("sleep").arg("30").spawn().unwrap();
         let pid = Pid::from_raw(child.id() as i32).unwrap();
-        if let Some(listed) = children_listed() {
+        if let Some(listed) = children_listed(usize::MAX) {
             assert!(listed.contains(&pid));
+            assert!(children_listed(1).unwrap().len() <= listed.len());
+            assert_eq!(children_listed(0), Some(vec![]));
         }
         assert!(children_scanned().contains(&pid));
         child.kill().unwrap();

@@ -38,6 +38,7 @@ pub mod output;
 pub mod preflight;
 pub mod program;
 pub mod protocol;
+pub mod secrecy;
 pub mod signals;
 pub mod spawn;
 pub mod verdict;

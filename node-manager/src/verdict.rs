@@ -9,6 +9,7 @@
 use crate::signals::{self, Signal};
 use rkyv::{Archive, Deserialize, Serialize};
 use std::fmt;
+use std::iter;
 use std::time::Duration;
 
 /// Wrong options, or something that the machine or the user must change before the job can start.
@@ -207,6 +208,22 @@ pub enum Verdict {
 }
 
 impl Verdict {
+    /// All texts in it, to be cut where somebody says it who is not believed.
+    pub fn texts(&mut self) -> Vec<&mut String> {
+        fn of_rank(rank: &mut RankName) -> impl Iterator<Item = &mut String> {
+            iter::once(&mut rank.host).chain(&mut rank.program)
+        }
+        match self {
+            Verdict::Success | Verdict::Interrupted { .. } => vec![],
+            Verdict::RankFailed { rank, .. } | Verdict::NotFinalized { rank } => of_rank(rank).collect(),
+            Verdict::Aborted { rank, message, .. } => of_rank(rank).chain([message]).collect(),
+            Verdict::Stuck { report } | Verdict::TimedOut { report, .. } => vec![report],
+            Verdict::NotStarted { message, .. } => vec![message],
+            Verdict::NodeLost { host, seen_from, reason } => vec![host, seen_from, reason],
+            Verdict::LauncherLost { host, .. } => vec![host],
+        }
+    }
+
     /// The exit status of `storm run`.
     pub fn status(&self) -> u8 {
         match self {

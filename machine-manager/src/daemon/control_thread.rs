@@ -10,7 +10,7 @@ use super::clock::{Clock, sleep};
 use super::control::{Control, Event};
 use super::nodes::LinkId;
 use bcs_core::JobId;
-use nic_emu::priority;
+use nic_emu::priority::{self, Level};
 use std::collections::BTreeMap;
 use std::io;
 use std::net::IpAddr;
@@ -78,7 +78,7 @@ impl ControlThread {
         let heard = Arc::new(Heard((0..hosts).map(|_| AtomicU64::new(0)).collect()));
         let driver = Driver { control, links: BTreeMap::new(), tell, heard: heard.clone(), clock };
         let thread = std::thread::Builder::new().name("control".into()).spawn(move || {
-            if let Err(error) = priority::raise() {
+            if let Err(error) = priority::raise(Level::Daemon) {
                 tracing::warn!(%error, "runs at the ordinary priority: beside ranks that poll, nodes may be taken for dead; allow CAP_SYS_NICE");
             }
             runtime.block_on(driver.serve(to_do));

@@ -23,6 +23,7 @@ use bcs_core::{Config, Credential, CredentialError, JobId, credentials};
 use node_manager::daemon::notify;
 use node_manager::launch::JobNetwork;
 use node_manager::protocol::{FromNode, ToNode, VERSION};
+use node_manager::secrecy;
 use std::collections::HashMap;
 use std::io;
 use std::net::IpAddr;
@@ -84,6 +85,7 @@ pub enum DaemonError {
 /// # Errors
 /// It cannot begin.
 pub fn run(file: &Path) -> Result<(), DaemonError> {
+    secrecy::keep_memory();
     let system = |what| move |error| DaemonError::System { what, error };
     let config = Config::read(file)?;
     let key_path = config.paths.keys.join("manager.pem");
@@ -178,7 +180,7 @@ impl Manager {
         file: &Path,
     ) -> Result<(), DaemonError> {
         let mut end_by: Option<Duration> = None;
-        let watchdog = watchdog_period();
+        let watchdog = notify::watchdog_period();
         let mut alive_at = Duration::ZERO;
         loop {
             let now = self.now();
@@ -532,12 +534,6 @@ fn is_last(reply: &Reply) -> bool {
 fn stamp(cluster: &str) -> String {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_micros());
     format!("{cluster}-{since}")
-}
-
-/// How often systemd wants to hear that the daemon is alive, if it does: well within its limit (`WatchdogSec` of the unit).
-fn watchdog_period() -> Option<Duration> {
-    let limit = std::env::var("WATCHDOG_USEC").ok()?.parse().ok()?;
-    Some(Duration::from_micros(limit) / 4)
 }
 
 /// As many descriptors as the administrator allows: one for each connection.

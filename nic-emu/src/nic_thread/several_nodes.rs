@@ -10,7 +10,7 @@ use crate::crowd::Crowd;
 use crate::global::{GlobalError, GlobalLayout, GlobalNic, Polled};
 use crate::memory::NicMemory;
 use crate::port::now_ns;
-use crate::priority;
+use crate::priority::{self, Level};
 use crate::processor::Processor;
 use crate::token::Holder;
 use crate::waiting;
@@ -65,7 +65,7 @@ impl<'a> NodeDriver<'a> {
 
     pub(super) fn run(mut self) {
         // Not allowed: it is one of many, and as quick as the system's scheduler is fair.
-        self.is_urgent = !self.polls && priority::raise().is_ok();
+        self.is_urgent = !self.polls && priority::raise(Level::Nic).is_ok();
         if self.is_urgent {
             self.mover.token_held = TOKEN_HELD;
         }

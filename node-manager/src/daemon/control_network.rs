@@ -3,6 +3,7 @@
 //! A view is a set of nodes with a network of its own. A node binds an end, says where it listens, and connects when the roster comes; the last view is left
 //! on a thread of its own, because leaving waits for others.
 
+use super::control_sockets::{ControlSockets, KeptSocket};
 use super::readiness;
 use crate::commit;
 use crate::launch;
@@ -13,6 +14,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, OwnedFd};
+use std::rc::Rc;
 use std::time::Duration;
 use tokio::io::unix::AsyncFd;
 use tokio::task::JoinHandle;
@@ -52,7 +54,7 @@ pub enum ControlError {
         /// The view.
         view: u64,
     },
-    /// The system does not let us wait for the network.
+    /// The system does not let us wait for the network, or has no descriptor for it.
     #[error("cannot wait for the control network: {0}")]
     Wait(#[from] io::Error),
 }
@@ -64,8 +66,10 @@ pub struct ControlSettings {
     pub credential: Credential,
     /// Where it listens.
     pub listen: IpAddr,
-    /// The ports there of which each view takes one.
+    /// The ports there of which sockets are taken.
     pub ports: PortRange,
+    /// Those that were taken.
+    pub sockets: Rc<ControlSockets>,
     /// The number of children in the tree, which is the same on all nodes.
     pub fanout: usize,
     /// The time between two heartbeats.
@@ -78,7 +82,7 @@ pub struct ControlSettings {
 #[derive(Debug)]
 pub struct ControlNetwork {
     settings: ControlSettings,
-    bound: Option<(u64, QuicPort)>,
+    bound: Option<(u64, QuicPort, KeptSocket)>,
     joined: Option<Joined>,
 }
 
@@ -92,6 +96,8 @@ struct Joined {
     is_readable: bool,
     beat: u64,
     beat_at: Instant,
+    /// The fabric's socket, for a later view.
+    kept: KeptSocket,
 }
 
 impl ControlNetwork {
@@ -103,21 +109,26 @@ impl ControlNetwork {
     /// Binds an end of a view, and says where it listens.
     ///
     /// # Errors
-    /// [`ControlError::Bind`].
+    /// No socket can be had. It may be tried again.
     pub fn bind(&mut self, view: u64, network: u128) -> Result<SocketAddr, ControlError> {
-        let ControlSettings { credential, listen, ports, fanout, heartbeat, missed } = &self.settings;
+        let ControlSettings { credential, listen, ports, sockets, fanout, heartbeat, missed } =
+            &self.settings;
+        // That of a view which has not come about is free.
+        self.bound = None;
+        let kept = sockets.take(*listen, *ports)?;
         let options = QuicOptions::new(NetworkId(network), credential.clone(), *listen);
         let patience = (*heartbeat * *missed * TIMES_THE_MANAGERS).max(LEAST_PATIENCE);
-        let port = QuicPort::bind(QuicOptions {
+        let options = QuicOptions {
             ports: *ports,
             fanout: *fanout,
             keep_alive: patience / 8,
             idle_timeout: patience,
             connect_timeout: patience,
             ..options
-        })?;
+        };
+        let port = QuicPort::with_socket(options, kept.handle()?)?;
         let address = port.local_address();
-        self.bound = Some((view, port));
+        self.bound = Some((view, port, kept));
         Ok(address)
     }
 
@@ -127,8 +138,8 @@ impl ControlNetwork {
     /// The view was not bound, or its roster cannot be. The node is on no view then.
     pub fn connect(&mut self, view: u64, roster: Vec<launch::Member>) -> Result<(), ControlError> {
         drop(self.leave());
-        let port = match self.bound.take() {
-            Some((bound, port)) if bound == view => port,
+        let (port, kept) = match self.bound.take() {
+            Some((bound, port, kept)) if bound == view => (port, kept),
             _ => return Err(ControlError::NotBound { view }),
         };
         let member = |launch::Member { name, address }| match address.parse() {
@@ -142,17 +153,21 @@ impl ControlNetwork {
         let readiness = readiness::watch(socket)?;
         let beat_at = Instant::now();
         // What has arrived before it was watched is looked for first.
-        self.joined = Some(Joined { view, fabric, readiness, is_readable: true, beat: 0, beat_at });
+        self.joined = Some(Joined { view, fabric, readiness, is_readable: true, beat: 0, beat_at, kept });
         Ok(())
     }
 
     /// Leaves the view; the task ends when that is done.
     pub fn leave(&mut self) -> Option<JoinHandle<()>> {
-        let Joined { mut fabric, readiness, .. } = self.joined.take()?;
+        let Joined { mut fabric, readiness, kept, .. } = self.joined.take()?;
         drop(readiness);
-        Some(tokio::task::spawn_blocking(move || {
+        let leaving = tokio::task::spawn_blocking(move || {
             // Who has not acknowledged by then is told by the end of the link.
             let _ = fabric.shutdown(PATIENCE);
+        });
+        Some(tokio::task::spawn_local(async move {
+            let _ = leaving.await;
+            drop(kept);
         }))
     }
 

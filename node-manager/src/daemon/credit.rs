@@ -1,11 +1,9 @@
 //! How much of a job's output and input may be under way: nobody's slow terminal, and no rank that does not read, takes more memory than its credit.
 //! No I/O.
 
+use super::limits::CHUNK_BYTES;
 use crate::protocol::{INPUT_CREDIT, OUTPUT_CREDIT};
 use std::collections::VecDeque;
-
-/// What is read at once of a job's output, in bytes.
-pub const CHUNK_BYTES: usize = 32 << 10;
 
 /// Output that may be read of the job's pipes.
 #[derive(Debug)]

@@ -6,6 +6,7 @@
 //! - a job goes once, also when its slot is written again in a later view;
 //! - the next job of a slot is not shown as prepared before the last one has gone or ended here, so that no `go` is overwritten unseen.
 
+use super::limits::JOBS;
 use crate::commit::SLOTS;
 use bcs_core::JobId;
 use std::collections::BTreeMap;
@@ -24,6 +25,9 @@ pub enum Refusal {
         "slot {0} is beyond the {SLOTS} that the control network has; the managers are of different releases"
     )]
     NoSlot(u32),
+    /// It has as many jobs as it can have.
+    #[error("it has {JOBS} jobs already; submit the job again when some of them are over")]
+    Full,
     /// The node manager is shut down.
     #[error("its node manager is shut down; submit the job again")]
     Ending,
@@ -61,6 +65,9 @@ impl Jobs {
         }
         if self.stages.contains_key(&job) {
             return Err(Refusal::Known(job));
+        }
+        if self.stages.len() >= JOBS {
+            return Err(Refusal::Full);
         }
         self.stages.insert(job, (slot, Stage::Preparing));
         self.slots.entry(slot).or_default().push(job);
@@ -229,6 +236,11 @@ mod tests {
         assert_eq!(jobs.admit(JobId(0), 1), Err(Refusal::NoNumber));
         assert_eq!(jobs.admit(B, SLOTS), Err(Refusal::NoSlot(SLOTS)));
         assert_eq!(jobs.count(), 1);
+        let refused = (100..).find_map(|number| jobs.admit(JobId(number), 2).err());
+        assert_eq!(refused, Some(Refusal::Full));
+        assert_eq!(jobs.count(), JOBS);
+        jobs.handle_end(A);
+        assert_eq!(jobs.admit(B, 2), Ok(()));
     }
 
     #[derive(Clone, Debug)]

@@ -1,11 +1,14 @@
-//! A job on this node: its launcher's process, what it says and is told, its output and its input. The I/O around [`Life`] and the credits.
+//! A job on this node: its launcher's process, from before it is executed, what it says and is told, its output and its input. The I/O around [`Life`] and the credits.
 //!
 //! Invariants: nothing here waits for one thing alone, so that neither a launcher that does not read, nor a rank that does not, nor a slow stream to the
 //! manager holds up the rest of the job, let alone other jobs; and when the task ends, no process of the job is left.
 
 use super::control_network::sleep_until;
-use super::credit::{CHUNK_BYTES, InputQueue, OutputCredit};
+use super::credit::{InputQueue, OutputCredit};
+use super::groups::Group;
 use super::life::{Action, Ending, Life};
+use super::limits::{CHUNK_BYTES, COMMAND_BYTES, HELD_OPEN, WAITING_BYTES};
+use super::outgoing::{Frame, Outgoing};
 use super::spawn::{self, Started};
 use super::{Node, readiness, users};
 use crate::control::{Command, Notice};
@@ -31,15 +34,6 @@ use tokio::net::unix::pipe;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
-
-/// So many messages may wait for the stream to the manager before no more is read of the launcher and its ranks.
-const WAITING_MESSAGES: usize = 8;
-
-/// What may wait to be read by the launcher, in bytes: a launch, and the reports that were asked for meanwhile. One that leaves more unread is of no use.
-const WAITING_COMMANDS_BYTES: usize = 64 << 20;
-
-/// How long after its process a launcher's socket may stay open, in the hands of processes that the kernel holds.
-const HELD_OPEN: Duration = Duration::from_millis(200);
 
 /// What a job is told.
 #[derive(Debug)]
@@ -69,7 +63,7 @@ pub struct Ends {
     /// What it is told.
     pub orders: mpsc::UnboundedReceiver<Order>,
     /// To the machine manager.
-    pub manager: mpsc::Sender<FromNode>,
+    pub manager: Outgoing,
     /// To the node manager.
     pub events: mpsc::UnboundedSender<Event>,
 }
@@ -83,8 +77,15 @@ pub async fn run(node: Rc<Node>, order: LaunchOrder, listen: IpAddr, ends: Ends)
         Err(message) => Verdict::NotStarted { message, status: STATUS_USAGE },
     };
     tracing::info!(job = job.0, status = verdict.status(), "over");
-    // Nobody is told if nobody is there to be.
-    let _ = manager.send(FromNode::Launcher { job, notice: Notice::Over(verdict) }).await;
+    match Frame::new(&FromNode::Launcher { job, notice: Notice::Over(verdict) }) {
+        // Nobody is told if nobody is there to be.
+        Ok(over) => {
+            if let Some(room) = manager.room(over.bytes().len()).await {
+                manager.send(over, room);
+            }
+        }
+        Err(error) => tracing::error!(job = job.0, %error, "its end cannot be told"),
+    }
     let _ = events.send(Event::Ended(job));
 }
 
@@ -101,14 +102,16 @@ async fn begin(node: &Rc<Node>, order: LaunchOrder, listen: IpAddr, ends: Ends) 
     let (uid, host) = (user.uid, node.host.clone());
     let identity = tokio::task::spawn_blocking(move || users::identity(&user, &host)).await;
     let identity = identity.map_err(|error| error.to_string())?.map_err(|error| error.to_string())?;
+    let ranks = launch.job.placed_on(launch.node).map(|(_, ranks)| ranks.len()).sum();
     let first = wire::encode_frame(&Command::Launch(Box::new(launch))).map_err(|error| error.to_string())?;
-    let started = spawn::start(&node.launcher, identity.as_ref())
-        .map_err(|error| format!("{}: {error}; see whether user {uid} may execute it there", node.host))?;
+    let group = node.group(ranks).map_err(|error| format!("{}: {error}", node.host))?;
+    let started = spawn::start(&node.launcher, identity.as_ref(), &node.confinement(group.as_ref()))
+        .map_err(|error| format!("{}: {error}", node.host))?;
     // From here on nothing is awaited before the launcher is known not to be a stray.
     node.children.add(started.pid);
     let pid = started.pid;
-    let life = Life::new(node.host.clone(), listen);
-    Launched::new(node.clone(), job, life, started, first, ends).map_err(|error| {
+    let life = Life::new(node.host.clone(), listen, ranks);
+    Launched::new(node.clone(), (job, uid), life, started, group, first, ends).map_err(|error| {
         let _ = rustix::process::kill_process(pid, Signal::KILL);
         node.children.remove(pid);
         format!("cannot watch the program launcher on {}: {error}", node.host)
@@ -118,20 +121,29 @@ async fn begin(node: &Rc<Node>, order: LaunchOrder, listen: IpAddr, ends: Ends) 
 struct Launched {
     node: Rc<Node>,
     job: JobId,
+    uid: u32,
     life: Life,
     begun: Instant,
     pid: Pid,
     pidfd: AsyncFd<OwnedFd>,
+    /// Where the job's processes are, until they are to be none.
+    group: Option<Group>,
+    /// What is told of the launcher's execution, until it ends, and what was told.
+    executing: Option<pipe::Receiver>,
+    failure: Vec<u8>,
     notices: Option<Receiver<OwnedReadHalf>>,
     commands: Option<OwnedWriteHalf>,
     /// What the launcher has not read yet.
     to_launcher: VecDeque<u8>,
+    /// No more of it may be left unread.
+    to_launcher_limit: usize,
     input: InputQueue,
     input_pipe: Option<pipe::Sender>,
     outputs: [Option<pipe::Receiver>; 2],
     credit: OutputCredit,
     /// What waits for the stream to the manager.
-    said: VecDeque<FromNode>,
+    said: VecDeque<Frame>,
+    said_bytes: usize,
     ends: Ends,
     exit: Option<Exit>,
     /// The search for what the ended launcher has left.
@@ -144,6 +156,7 @@ struct Launched {
 
 enum Wake {
     Order(Option<Order>),
+    Executing,
     Said,
     Notice(Result<Option<Notice>, StreamError>),
     CommandsWritable,
@@ -194,24 +207,30 @@ async fn gone(strays: &mut Option<Pin<Box<dyn Future<Output = usize>>>>) -> usiz
 impl Launched {
     fn new(
         node: Rc<Node>,
-        job: JobId,
+        (job, uid): (JobId, u32),
         life: Life,
         started: Started,
+        group: Option<Group>,
         first: Vec<u8>,
         ends: Ends,
     ) -> io::Result<Self> {
-        let Started { pid, pidfd, control, input, outputs: [output, error_output] } = started;
+        let Started { pid, pidfd, control, input, outputs: [output, error_output], failure } = started;
         control.set_nonblocking(true)?;
         let (notices, commands) = UnixStream::from_std(control)?.into_split();
         Ok(Self {
             node,
             job,
+            uid,
             life,
             begun: Instant::now(),
             pid,
             pidfd: readiness::watch(pidfd)?,
+            group,
+            executing: Some(pipe::Receiver::from_owned_fd(failure)?),
+            failure: Vec::new(),
             notices: Some(Receiver::new(notices)),
             commands: Some(commands),
+            to_launcher_limit: first.len() + COMMAND_BYTES,
             to_launcher: first.into(),
             input: InputQueue::default(),
             input_pipe: Some(pipe::Sender::from_owned_fd(input)?),
@@ -221,6 +240,7 @@ impl Launched {
             ],
             credit: OutputCredit::default(),
             said: VecDeque::new(),
+            said_bytes: 0,
             ends,
             exit: None,
             strays: None,
@@ -237,6 +257,7 @@ impl Launched {
             }
             if let Some(exit) = self.exit
                 && self.is_silent
+                && self.executing.is_none()
                 && self.notices.is_none()
                 && self.outputs.iter().all(Option::is_none)
                 && self.said.is_empty()
@@ -249,18 +270,23 @@ impl Launched {
     }
 
     async fn wake(&mut self) -> Wake {
-        let has_room = self.said.len() < WAITING_MESSAGES;
+        let has_room = self.has_room();
+        let next = self.said.front().map_or(0, |frame| frame.bytes().len());
         let may_read = has_room && self.credit.chunk() > 0 && !self.is_silent;
         let kill_at = self.life.poll_timeout().map(|at| self.begun + at);
         let due = kill_at.into_iter().chain(self.give_up_at).min();
         let [output, error_output] = &self.outputs;
         tokio::select! {
             order = self.ends.orders.recv(), if !self.ends.orders.is_closed() => Wake::Order(order),
-            permit = self.ends.manager.reserve(), if !self.said.is_empty() => {
-                match (permit, self.said.pop_front()) {
-                    (Ok(permit), Some(message)) => permit.send(message),
+            () = readable(&self.executing) => Wake::Executing,
+            room = self.ends.manager.room(next), if !self.said.is_empty() => {
+                match (room, self.said.pop_front()) {
+                    (Some(room), Some(frame)) => {
+                        self.said_bytes -= frame.bytes().len();
+                        self.ends.manager.send(frame, room);
+                    }
                     // The manager is gone.
-                    _ => self.said.clear(),
+                    _ => (self.said, self.said_bytes) = (VecDeque::new(), 0),
                 }
                 Wake::Said
             }
@@ -286,6 +312,7 @@ impl Launched {
                 let actions = self.life.handle_ending(Ending::ManagerLost, now);
                 self.act(actions);
             }
+            Wake::Executing => self.read_failure(now),
             Wake::Said => {}
             Wake::Notice(Ok(Some(notice))) => {
                 let actions = self.life.handle_notice(notice, now);
@@ -373,9 +400,38 @@ impl Launched {
     }
 
     fn say(&mut self, message: FromNode) {
-        if !self.ends.manager.is_closed() {
-            self.said.push_back(message);
+        if self.ends.manager.is_closed() {
+            return;
         }
+        match Frame::new(&message) {
+            Ok(frame) => {
+                self.said_bytes += frame.bytes().len();
+                self.said.push_back(frame);
+            }
+            Err(error) => tracing::error!(job = self.job.0, %error, "not passed on"),
+        }
+    }
+
+    /// Whether more may be said now.
+    fn has_room(&self) -> bool {
+        self.said_bytes < WAITING_BYTES
+    }
+
+    /// What is told of the launcher's execution: nothing, if it was executed.
+    fn read_failure(&mut self, now: Duration) {
+        let Some(pipe) = &self.executing else { return };
+        let mut told = [0; 8];
+        match pipe.try_read(&mut told) {
+            Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {
+                return;
+            }
+            Ok(length @ 1..) => return self.failure.extend(&told[..length]),
+            Ok(0) | Err(_) => self.executing = None,
+        }
+        let (host, uid) = (&self.node.host, self.uid);
+        let executed = spawn::outcome(&self.node.launcher, &self.failure)
+            .map_err(|error| format!("{host}: {error}; see whether user {uid} may execute it there"));
+        self.life.handle_executed(executed, now);
     }
 
     fn tell(&mut self, command: &Command) {
@@ -384,7 +440,7 @@ impl Launched {
             Err(error) => tracing::error!(job = self.job.0, %error, "not passed on"),
         }
         self.write_commands();
-        if self.to_launcher.len() > WAITING_COMMANDS_BYTES {
+        if self.to_launcher.len() > self.to_launcher_limit {
             self.refuse("nothing: it does not listen");
         }
     }
@@ -426,7 +482,7 @@ impl Launched {
         for index in [0, 1] {
             while let Some(pipe) = &self.outputs[index] {
                 let may_take = self.credit.chunk();
-                if may_take == 0 || self.said.len() >= WAITING_MESSAGES {
+                if may_take == 0 || !self.has_room() {
                     return;
                 }
                 let mut chunk = [0; CHUNK_BYTES];
@@ -461,7 +517,7 @@ impl Launched {
 
     /// Once there is room for it: what was taken since is told with it.
     fn say_input_taken(&mut self) {
-        if self.said.len() < WAITING_MESSAGES
+        if self.has_room()
             && let Some((bytes, closed)) = self.input.poll_taken()
         {
             self.say(FromNode::InputTaken { job: self.job, bytes, closed });
@@ -477,7 +533,14 @@ impl Launched {
         self.exit = Some(Exit::from_wait_status(status));
         self.node.children.remove(self.pid);
         self.close_input();
-        let node = self.node.clone();
-        self.strays = Some(Box::pin(async move { node.children.kill_strays().await }));
+        let (node, group) = (self.node.clone(), self.group.take());
+        self.strays = Some(Box::pin(async move {
+            let is_empty = match group {
+                Some(group) => group.end().await,
+                None => true,
+            };
+            // Those of the group have to be reaped, too.
+            node.children.kill_strays().await.max(usize::from(!is_empty))
+        }));
     }
 }

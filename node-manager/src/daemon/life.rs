@@ -1,21 +1,20 @@
 //! The life of a job's launcher, as its node manager sees it: what is passed on, when it is killed, and what is said at the end. No I/O, no clock.
 //!
 //! ```text
-//!             Over, or it talks nonsense, or it is told to end and takes too long
-//!  Running ──────────────────────────────────────────────────────────────────────► (killed) ─► Ended ─► the verdict
-//!     └────────────────────────── its process ends ────────────────────────────────────────────▲
+//!                        Over, or it talks nonsense, or it is told to end and takes too long
+//!  Executing ─► Running ──────────────────────────────────────────────────────────────────────► (killed) ─► Ended ─► the verdict
+//!     │ takes   └────────────────────────── its process ends ────────────────────────────────────────────▲     ▲
+//!     └ too long, or cannot be ──────────────────────────────────────────────────────────────► (killed) ───────┘
 //! ```
 //!
-//! A launcher runs as the job's user, so nothing that it says is believed beyond its own job. The invariant: one [`Notice::Over`] is said of every job,
+//! A launcher runs as the job's user, so nothing that it says is believed beyond its own job, and its texts are cut ([`super::limits`]). The invariant: one [`Notice::Over`] is said of every job,
 //! the last, after the launcher's process has ended: the launcher's own, or that it was lost.
 
+use super::limits::{EXECUTION, PATIENCE, REPORT_BYTES, TEXT_BYTES, clip};
 use crate::control::{Command, Notice};
-use crate::verdict::{Exit, STATUS_SIGNAL, Verdict};
+use crate::verdict::{Exit, STATUS_SIGNAL, STATUS_USAGE, Verdict};
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
-
-/// How long a launcher has to end its job when it is told to, and to end itself when it has said that the job is over, before it is killed.
-pub const PATIENCE: Duration = Duration::from_secs(2);
 
 /// What is to be done.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,6 +44,9 @@ pub struct Life {
     host: String,
     /// Where the launcher was told to listen.
     listen: Option<IpAddr>,
+    /// How many ranks of the job are on this node.
+    ranks: usize,
+    is_executed: bool,
     is_prepared: bool,
     has_failed: bool,
     ranks_gone: bool,
@@ -55,26 +57,46 @@ pub struct Life {
 }
 
 impl Life {
-    /// Of a launcher on this host, which listens at this address if its job has a network.
-    pub fn new(host: String, listen: Option<IpAddr>) -> Self {
+    /// Of a launcher on this host that is being executed, and is to listen at this address if its job has a network.
+    pub fn new(host: String, listen: Option<IpAddr>, ranks: usize) -> Self {
         Self {
             host,
             listen,
+            ranks,
+            is_executed: false,
             is_prepared: false,
             has_failed: false,
             ranks_gone: false,
             is_ending: false,
             is_killed: false,
-            kill_at: None,
+            kill_at: Some(EXECUTION),
             verdict: None,
         }
     }
 
+    /// The launcher is executed, or cannot be: why, in words for the user.
+    pub fn handle_executed(&mut self, executed: Result<(), String>, now: Duration) {
+        match executed {
+            _ if self.is_executed || self.verdict.is_some() => {}
+            Ok(()) => {
+                self.is_executed = true;
+                if !self.is_ending {
+                    self.kill_at = None;
+                }
+            }
+            Err(message) => {
+                self.verdict = Some(Verdict::NotStarted { message, status: STATUS_USAGE });
+                self.kill_by(now + PATIENCE);
+            }
+        }
+    }
+
     /// The launcher says something.
-    pub fn handle_notice(&mut self, notice: Notice, now: Duration) -> Vec<Action> {
+    pub fn handle_notice(&mut self, mut notice: Notice, now: Duration) -> Vec<Action> {
         if self.verdict.is_some() {
             return vec![];
         }
+        cut(&mut notice);
         match &notice {
             Notice::Over(verdict) => {
                 self.verdict = Some(verdict.clone());
@@ -98,6 +120,12 @@ impl Life {
                 if self.is_ending {
                     return vec![Action::Say(notice), Action::Tell(Command::Finish)];
                 }
+            }
+            Notice::Started(pids) if pids.len() > self.ranks => {
+                return self.handle_nonsense(&format!("it has {} ranks", pids.len()));
+            }
+            Notice::Report { state, .. } if state.ranks.len() > self.ranks => {
+                return self.handle_nonsense(&format!("it reports on {} ranks", state.ranks.len()));
             }
             Notice::Remark(_)
             | Notice::Started(_)
@@ -151,7 +179,17 @@ impl Life {
     /// That time has come.
     pub fn handle_timeout(&mut self, now: Duration) -> Vec<Action> {
         match self.poll_timeout() {
-            Some(at) if at <= now => self.kill().into_iter().collect(),
+            Some(at) if at <= now => {
+                if !self.is_executed && self.verdict.is_none() {
+                    let (host, seconds) = (&self.host, EXECUTION.as_secs());
+                    let message = format!(
+                        "{host}: cannot execute the program launcher: it was not done within {seconds} s, because its file system does not \
+                         answer or somebody has stopped the process; see whether the job's user can execute it there"
+                    );
+                    self.verdict = Some(Verdict::NotStarted { message, status: STATUS_USAGE });
+                }
+                self.kill().into_iter().collect()
+            }
             _ => vec![],
         }
     }
@@ -171,14 +209,91 @@ impl Life {
     }
 }
 
+/// Cuts the texts of a notice. Of an honest launcher's none is so long.
+fn cut(notice: &mut Notice) {
+    match notice {
+        Notice::Remark(text) | Notice::Listening(text) | Notice::Unreachable { reason: text, .. } => {
+            clip(text, TEXT_BYTES);
+        }
+        Notice::Failed(verdict) | Notice::RanksGone(verdict) | Notice::Over(verdict) => {
+            for text in verdict.texts() {
+                clip(text, REPORT_BYTES);
+            }
+        }
+        Notice::Prepared | Notice::Started(_) | Notice::Blocked | Notice::Report { .. } => {}
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::nic::JobNic;
+    use crate::verdict::RankName;
+    use crate::{Application, Job};
+    use bcs_core::{JobId, NodeId};
 
     const MS: Duration = Duration::from_millis(1);
 
+    /// Of a launcher of two ranks that runs.
     fn life() -> Life {
-        Life::new("n7".into(), Some("10.0.0.7".parse().unwrap()))
+        let mut life = Life::new("n7".into(), Some("10.0.0.7".parse().unwrap()), 2);
+        life.handle_executed(Ok(()), MS);
+        life
+    }
+
+    #[test]
+    fn launcher_that_is_not_executed_in_time_is_killed_and_its_job_not_started() {
+        let mut life = Life::new("n7".into(), None, 1);
+        assert_eq!(life.poll_timeout(), Some(EXECUTION));
+        assert_eq!(life.handle_timeout(EXECUTION), [Action::Kill]);
+        // What shows afterwards changes nothing.
+        life.handle_executed(Ok(()), EXECUTION);
+        let verdict = life.verdict(17, Exit::Signal { signal: libc::SIGKILL, core_dumped: false });
+        let Verdict::NotStarted { message, .. } = verdict else { panic!("{verdict:?}") };
+        assert!(
+            message.starts_with("n7: cannot execute the program launcher") && message.contains("5 s"),
+            "{message}"
+        );
+    }
+
+    #[test]
+    fn launcher_that_cannot_be_executed_says_why_and_one_that_is_to_end_first_goes_sooner() {
+        let mut life = Life::new("n7".into(), None, 1);
+        life.handle_executed(Err("no".into()), MS);
+        assert_eq!(life.poll_timeout(), Some(MS + PATIENCE));
+        let not_started = Verdict::NotStarted { message: "no".into(), status: STATUS_USAGE };
+        assert_eq!(life.verdict(17, Exit::Code(127)), not_started);
+        let mut life = Life::new("n7".into(), None, 1);
+        life.handle_ending(Ending::ManagerLost, MS);
+        life.handle_executed(Ok(()), MS * 2);
+        assert_eq!(life.poll_timeout(), Some(MS + PATIENCE));
+    }
+
+    #[test]
+    fn texts_of_a_launcher_are_cut_and_ranks_that_its_job_has_not_are_nonsense() {
+        let mut life = life();
+        let long = "x".repeat(1 << 20);
+        let said = |actions: &[Action]| match actions {
+            [Action::Say(Notice::Remark(text) | Notice::Unreachable { reason: text, .. })] => text.len(),
+            [Action::Say(Notice::Failed(Verdict::Aborted { message, .. }))] => message.len(),
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(said(&life.handle_notice(Notice::Remark(long.clone()), MS)), TEXT_BYTES);
+        let lost = Notice::Unreachable { node: 1, reason: long.clone() };
+        assert_eq!(said(&life.handle_notice(lost, MS)), TEXT_BYTES);
+        let rank = RankName { rank: 0, host: long.clone(), program: Some(long.clone()) };
+        let aborted = Verdict::Aborted { rank, code: 1, message: long };
+        assert_eq!(said(&life.handle_notice(Notice::Failed(aborted), MS)), REPORT_BYTES);
+        assert_eq!(life.handle_notice(Notice::Started(vec![1, 2]), MS).len(), 1);
+        assert!(life.handle_notice(Notice::Started(vec![1, 2, 3]), MS).contains(&Action::Kill));
+        let mut life = self::life();
+        let state = |ranks| {
+            let job = Job { id: JobId(1), ..Job::new(vec![Application::new(ranks, "./a")]) };
+            JobNic::create(&job, NodeId(0)).unwrap().state()
+        };
+        let report = |ranks| Notice::Report { round: 1, state: state(ranks) };
+        assert_eq!(life.handle_notice(report(2), MS).len(), 1);
+        assert!(life.handle_notice(report(3), MS).contains(&Action::Kill));
     }
 
     #[test]
@@ -209,7 +324,7 @@ mod tests {
         }
         let honest = Notice::Listening("10.0.0.7:4000".into());
         assert_eq!(life().handle_notice(honest.clone(), MS), [Action::Say(honest.clone())]);
-        let mut alone = Life::new("n7".into(), None);
+        let mut alone = Life::new("n7".into(), None, 2);
         assert!(alone.handle_notice(honest, MS).contains(&Action::Kill), "its job has no network");
     }
 

@@ -9,24 +9,29 @@
 //! | file | holds |
 //! |---|---|
 //! | `session` | the stream to the machine manager, and the loop of the daemon |
-//! | `control_network` | this node's end of the control network |
+//! | `limits` | what a user's job may take of the node manager, in bytes, time and number |
+//! | `control_network`, `control_sockets` | this node's end of the control network |
 //! | `jobs` | which jobs there are, and their slots; no I/O |
 //! | `launched` | a launcher's process, socket and pipes |
 //! | `life` | what is made of what a launcher says; no I/O |
-//! | `credit` | how much output and input may be under way; no I/O |
+//! | `credit`, `outgoing` | how much output and input, and how much for the manager, may be under way; no I/O |
 //! | `spawn`, `users` | executing a launcher as the user of its job |
-//! | `strays` | what launchers have left |
+//! | `groups`, `strays` | the control group of a job, and what launchers have left |
 //! | `address`, `patience`, `notify`, `readiness` | where the node listens, how often it tries, what systemd is told, descriptors to wait for |
 //!
 //! The invariant: no process of a job is left when the job is over, when the manager is lost, or when the daemon ends.
 
 mod address;
 mod control_network;
+mod control_sockets;
 mod credit;
+mod groups;
 mod jobs;
 mod launched;
 mod life;
+mod limits;
 pub mod notify;
+mod outgoing;
 mod patience;
 mod readiness;
 mod session;
@@ -35,15 +40,24 @@ mod strays;
 mod users;
 
 use crate::protocol::ALPN;
+use crate::secrecy;
 use bcs_core::config::NodeConfig;
 use bcs_core::config::port_range::PortRange;
 use bcs_core::stream::{SecureEnds, StreamError};
 use bcs_core::{Config, ConfigError, Credential, CredentialError};
+use control_sockets::ControlSockets;
+use groups::{Group, Groups, NoGroups};
+use limits::USERS_SHARE_OF_PROCESSES;
+use nic_emu::priority::{self, Level};
 use patience::Patience;
 use session::{End, Termination};
+use spawn::Confinement;
+use std::fs;
 use std::io;
+use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
+use std::str::FromStr;
 use strays::Children;
 use tokio::task::LocalSet;
 
@@ -118,6 +132,13 @@ pub struct Node {
     credential: Credential,
     ends: SecureEnds,
     children: Children,
+    /// Where jobs have control groups.
+    groups: Option<Groups>,
+    /// How many processes a user may have here.
+    users_processes: u64,
+    /// Whether this process is protected from being killed when memory runs out.
+    is_protected: bool,
+    sockets: Rc<ControlSockets>,
 }
 
 /// Serves the cluster as the manager of this node, until SIGTERM or SIGINT. The node has this name, or the system's.
@@ -126,8 +147,9 @@ pub struct Node {
 /// It cannot begin to: the configuration, the credential or the program launcher is not as it must be. That the machine manager cannot be reached is
 /// none: it is tried again.
 pub fn run(config: &Path, host: Option<&str>) -> Result<(), DaemonError> {
+    secrecy::keep_memory();
     let node = Rc::new(Node::new(config, host)?);
-    if let Err(error) = nic_emu::priority::raise() {
+    if let Err(error) = priority::raise(Level::Daemon) {
         tracing::warn!(%error, "runs at the ordinary priority: beside ranks that poll the node may be taken for dead; allow CAP_SYS_NICE");
     }
     let system = |what| move |error| DaemonError::System { what, error };
@@ -143,9 +165,13 @@ async fn serve(node: Rc<Node>) -> io::Result<()> {
     let mut termination = Termination::new()?;
     let mut patience = Patience::default();
     tracing::info!(host = node.host, launcher = %node.launcher.display(), release = env!("CARGO_PKG_VERSION"), "begins");
+    if let Some(groups) = &node.groups {
+        tracing::debug!(is_limiting = groups.is_limiting(), "jobs have control groups");
+    }
     if let Err(error) = notify::notify("READY=1") {
         tracing::warn!(%error, "NOTIFY_SOCKET leads nowhere");
     }
+    let watchdog = tokio::task::spawn_local(notify::keep_watchdog_quiet());
     loop {
         let reason = match session::run(&node, &mut termination, || patience.handle_success()).await {
             End::Terminated => break,
@@ -161,6 +187,7 @@ async fn serve(node: Rc<Node>) -> io::Result<()> {
             () = termination.wanted() => break,
         }
     }
+    watchdog.abort();
     tracing::info!("ended");
     Ok(())
 }
@@ -189,6 +216,12 @@ impl Node {
         let counted = || std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32);
         let about = rustix::system::sysinfo();
         crate::signals::set_default(libc::SIGCHLD);
+        let groups = Groups::find().map_err(|reason| {
+            tracing::warn!(
+                %reason,
+                "jobs have no control groups here: what they leave is looked for process by process; run as a service whose group is delegated"
+            );
+        });
         Ok(Self {
             host,
             manager: config.cluster.manager,
@@ -202,8 +235,36 @@ impl Node {
             credential,
             ends,
             children: Children::adopt().map_err(system("adopt the orphans of jobs"))?,
+            groups: groups.ok(),
+            users_processes: users_processes(),
+            is_protected: number("/proc/self/oom_score_adj").is_some_and(|protection: i64| protection < 0),
+            sockets: Rc::default(),
         })
     }
+
+    /// The control group of a job with so many ranks here, where jobs have some.
+    fn group(&self, ranks: usize) -> Result<Option<Group>, NoGroups> {
+        self.groups.as_ref().map(|groups| groups.make(ranks as u64)).transpose()
+    }
+
+    /// What a launcher is held to.
+    fn confinement<'a>(&self, group: Option<&'a Group>) -> Confinement<'a> {
+        let processes = Some(self.users_processes);
+        Confinement { group: group.map(AsFd::as_fd), processes, is_protected: self.is_protected }
+    }
+}
+
+/// How many processes and threads a user may have here: no more than this process may be allowed, and than the user's share of all that there can be.
+fn users_processes() -> u64 {
+    let all = ["/proc/sys/kernel/pid_max", "/proc/sys/kernel/threads-max"].map(number);
+    let share = all.into_iter().flatten().min().map(|all: u64| all / USERS_SHARE_OF_PROCESSES);
+    let own = rustix::process::getrlimit(rustix::process::Resource::Nproc).maximum;
+    share.into_iter().chain(own).min().unwrap_or(u64::MAX)
+}
+
+/// The number in a file of the kernel's.
+fn number<T: FromStr>(path: &str) -> Option<T> {
+    fs::read_to_string(path).ok()?.trim().parse().ok()
 }
 
 /// Where the program launcher is: where the variable says, beside this program, or where a package keeps what users do not call.

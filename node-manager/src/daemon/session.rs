@@ -9,6 +9,8 @@ use super::control_network::{ControlNetwork, ControlSettings, sleep_until};
 use super::jobs::{Jobs, Refusal};
 use super::launched::{self, Ends, Event, Order};
 use super::life::Ending;
+use super::limits::ENDING;
+use super::outgoing::{Outgoing, Writing, outgoing};
 use crate::control::{Command, Notice};
 use crate::protocol::{FromNode, LaunchOrder, ToNode, VERSION};
 use crate::verdict::{STATUS_USAGE, Verdict};
@@ -39,14 +41,11 @@ const ASK_TIMES: u32 = 2;
 /// How long what was sent may stay unacknowledged before the connection counts as broken, in milliseconds: as long as a silent one.
 const UNACKNOWLEDGED_MS: u32 = (SILENCE.as_millis() + ASK_EVERY.as_millis() * ASK_TIMES as u128) as u32;
 
-/// How long all jobs may take to be ended: longer than each may, and than the search for what it has left.
-const ENDING: Duration = Duration::from_secs(12);
+/// How long after it has failed an end of a view is tried to be bound again.
+const BIND_AGAIN: Duration = Duration::from_millis(100);
 
 /// How long the last messages and the goodbye may take.
 const GOODBYE: Duration = Duration::from_secs(2);
-
-/// Messages of all jobs that wait for the stream.
-const QUEUE: usize = 64;
 
 type Stream = TlsStream<TcpStream>;
 
@@ -160,16 +159,16 @@ fn watch_over(socket: &TcpStream) -> io::Result<()> {
 async fn write(
     mut writer: WriteHalf<Stream>,
     mut own: mpsc::UnboundedReceiver<FromNode>,
-    mut of_jobs: mpsc::Receiver<FromNode>,
+    mut of_jobs: Writing,
 ) -> String {
     loop {
-        let message = tokio::select! {
+        let written = tokio::select! {
             biased;
-            Some(message) = own.recv() => message,
-            Some(message) = of_jobs.recv() => message,
+            Some(message) = own.recv() => stream::send(&mut writer, &message).await,
+            Some(waiting) = of_jobs.next() => stream::send_frame(&mut writer, waiting.frame.bytes()).await,
             else => break,
         };
-        if let Err(error) = stream::send(&mut writer, &message).await {
+        if let Err(error) = written {
             return error.to_string();
         }
     }
@@ -184,7 +183,7 @@ struct Session {
     /// To the manager, from the node itself: few and short.
     own: mpsc::UnboundedSender<FromNode>,
     /// To the manager, from jobs.
-    of_jobs: mpsc::Sender<FromNode>,
+    of_jobs: Outgoing,
     events: (mpsc::UnboundedSender<Event>, mpsc::UnboundedReceiver<Event>),
     jobs: Jobs,
     orders: BTreeMap<JobId, mpsc::UnboundedSender<Order>>,
@@ -193,6 +192,8 @@ struct Session {
     silence: Duration,
     heard_at: Instant,
     silence_told: bool,
+    /// The view whose socket could not be had, its network, and when it is tried again.
+    unbound: Option<(u64, u128, Instant)>,
     /// The daemon is ending, at the latest then.
     ends_at: Option<Instant>,
 }
@@ -201,11 +202,12 @@ impl Session {
     fn new(node: Rc<Node>, greeted: Greeted) -> Self {
         let Greeted { receiver, writer, listen, heartbeat, missed } = greeted;
         let (own, own_messages) = mpsc::unbounded_channel();
-        let (of_jobs, messages) = mpsc::channel(QUEUE);
+        let (of_jobs, frames) = outgoing();
         let control = ControlNetwork::new(ControlSettings {
             credential: node.credential.clone(),
             listen,
             ports: node.ports,
+            sockets: node.sockets.clone(),
             fanout: node.fanout,
             heartbeat,
             missed,
@@ -213,7 +215,7 @@ impl Session {
         tracing::info!(manager = node.manager, %listen, ?heartbeat, missed, "joined");
         Self {
             receiver,
-            writing: tokio::task::spawn_local(write(writer, own_messages, messages)),
+            writing: tokio::task::spawn_local(write(writer, own_messages, frames)),
             listen,
             own,
             of_jobs,
@@ -224,6 +226,7 @@ impl Session {
             silence: heartbeat * missed,
             heard_at: Instant::now(),
             silence_told: false,
+            unbound: None,
             ends_at: None,
             node,
         }
@@ -260,6 +263,11 @@ impl Session {
                     tracing::info!(jobs = self.jobs.count(), "ends");
                     self.ends_at = Some(Instant::now() + ENDING);
                     self.end_all(Ending::Shutdown);
+                }
+                () = sleep_until(self.unbound.map(|(.., at)| at)) => {
+                    if let Some((view, network, _)) = self.unbound {
+                        self.bind(view, network);
+                    }
                 }
                 () = sleep_until(self.ends_at) => {}
             }
@@ -339,9 +347,8 @@ impl Session {
                 return Err(format!("the machine manager refuses this node: {reason}"));
             }
             ToNode::Bind { view, network } => {
-                let address = self.control.bind(view, network).map_err(|error| error.to_string())?;
-                tracing::debug!(view, %address, "bound");
-                self.say(FromNode::Bound { view, address: address.to_string() });
+                self.unbound = None;
+                self.bind(view, network);
             }
             ToNode::View { view, roster } => {
                 // What the last one has said about launches is heard before it is left.
@@ -354,14 +361,32 @@ impl Session {
                 self.look_at_slots();
             }
             ToNode::Launch(order) => self.launch(*order),
-            ToNode::Launcher { job, command: command @ (Command::Go | Command::Launch(_)) } => {
-                tracing::error!(job = job.0, ?command, "the manager says what only a node manager says");
+            // What is in it (a user's environment) is not to be in the log.
+            ToNode::Launcher { job, command: Command::Go | Command::Launch(_) } => {
+                tracing::error!(job = job.0, "the manager says what only a node manager says");
             }
             ToNode::Launcher { job, command } => self.order(job, Order::Tell(command)),
             ToNode::Input { job, bytes } => self.order(job, Order::Input(bytes)),
             ToNode::OutputTaken { job, bytes } => self.order(job, Order::OutputTaken(bytes)),
         }
         Ok(())
+    }
+
+    /// Takes an end of a view's network. That none can be had is no reason to leave the present view: it is tried until the manager has given this one up.
+    fn bind(&mut self, view: u64, network: u128) {
+        match self.control.bind(view, network) {
+            Ok(address) => {
+                tracing::debug!(view, %address, "bound");
+                self.unbound = None;
+                self.say(FromNode::Bound { view, address: address.to_string() });
+            }
+            Err(error) => {
+                if self.unbound.is_none() {
+                    tracing::error!(view, %error, "tries again");
+                }
+                self.unbound = Some((view, network, Instant::now() + BIND_AGAIN));
+            }
+        }
     }
 
     fn order(&self, job: JobId, order: Order) {

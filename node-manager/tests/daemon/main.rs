@@ -1,6 +1,7 @@
 //! The `node-manager` daemon against a machine manager that the tests play: what it promises to users and to the manager.
 #![allow(clippy::disallowed_methods, reason = "tests of real processes bound real time")]
 
+mod hostile;
 mod played;
 
 use bcs_core::config::port_range::PortRange;
@@ -12,7 +13,6 @@ use node_manager::verdict::Exit;
 use node_manager::{StdinTo, Verdict, commit};
 use played::{Cluster, NOBODY, below, is_in_range, is_root, order, play, runs, until};
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 #[test]
@@ -295,7 +295,7 @@ fn launchers_of_a_job_on_two_nodes_join_its_network_and_start_when_both_are_comm
                     _ => None,
                 })
                 .await;
-            assert!(address.starts_with("127.0.0.1:") && is_in_range(&address), "{address}");
+            assert!(address.starts_with("127.0.0.1:") && is_in_range(manager.ports, &address), "{address}");
             members.push(Member { name: manager.node.clone(), address });
         }
         for manager in &mut nodes {
@@ -450,15 +450,11 @@ fn node_of_another_authority_gets_nothing_and_says_so_once() {
 fn launcher_that_talks_nonsense_ends_its_own_job_alone() {
     play(|| async {
         let cluster = Cluster::new().await;
-        let (launcher, mark) = (cluster.path("bin/launcher"), cluster.path("mark"));
+        let mark = cluster.path("mark");
         let nonsense = "printf 'nonsense nonsense nonsense' >&3; exec sleep 1000";
-        let text = format!(
-            "#!/bin/sh\nif [ -e {} ]; then {nonsense}; fi\nexec {}\n",
-            mark.display(),
-            cluster.path("bin/program-launcher").display()
-        );
-        fs::write(&launcher, text).unwrap();
-        fs::set_permissions(&launcher, fs::Permissions::from_mode(0o755)).unwrap();
+        let real = cluster.path("bin/program-launcher");
+        let text = format!("if [ -e {} ]; then {nonsense}; fi\nexec {}", mark.display(), real.display());
+        let launcher = cluster.script("launcher", &text);
         let daemon = cluster.start_with(|command| command.env("BCS_LAUNCHER", &launcher));
         let mut manager = cluster.welcome().await;
         manager.make_view(1).await;

@@ -3,6 +3,7 @@
 use bcs_core::config::port_range::PortRange;
 use bcs_core::fabric::quic::{self, NetworkId, QuicFabric, QuicOptions, QuicPort};
 use bcs_core::stream::{self, Receiver, SecureEnds, StreamError};
+use bcs_core::wire;
 use bcs_core::{
     Assignment, Authority, Comparison, Condition, Credential, EventTable, Fabric, JobId, NodeId, NodeSet,
     SparseMemory,
@@ -13,7 +14,8 @@ use node_manager::protocol::{ALPN, FromNode, LaunchOrder, ToNode, User, VERSION}
 use node_manager::{Application, Job, Verdict, commit};
 use std::fs;
 use std::future::Future;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, UdpSocket};
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
@@ -26,11 +28,10 @@ use tokio::time::{Instant, timeout};
 use tokio_rustls::TlsStream;
 
 /// The UDP ports that networks may take by the configuration.
-pub const PORTS: &str = "21000-21999";
+const PORTS: &str = "21000-21999";
 
 /// Whether an end of a network is where the configuration wants it.
-pub fn is_in_range(address: &str) -> bool {
-    let ports: PortRange = PORTS.parse().unwrap();
+pub fn is_in_range(ports: PortRange, address: &str) -> bool {
     ports.ports().contains(&address.parse::<SocketAddr>().unwrap().port())
 }
 
@@ -55,12 +56,18 @@ pub struct Cluster {
     pub directory: TempDir,
     pub authority: Authority,
     pub listener: TcpListener,
+    pub ports: PortRange,
     ends: SecureEnds,
     credential: Credential,
 }
 
 impl Cluster {
     pub async fn new() -> Self {
+        Self::with_ports(PORTS).await
+    }
+
+    /// Whose networks take their UDP ports of these.
+    pub async fn with_ports(ports: &str) -> Self {
         let directory = tempfile::tempdir().unwrap();
         // Other users execute the launcher that is in it.
         fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o755)).unwrap();
@@ -78,7 +85,7 @@ impl Cluster {
         let port = listener.local_addr().unwrap().port();
         let config = format!(
             "[cluster]\nname = \"test\"\nmanager = \"127.0.0.1\"\nport = {port}\n[[nodes]]\nhosts = \"n[1-2]\"\ncores = 2\n\
-             [network]\nports = \"{PORTS}\"\n[paths]\nkeys = {:?}\n",
+             [network]\nports = \"{ports}\"\n[paths]\nkeys = {:?}\n",
             path("keys")
         );
         fs::write(path("cluster.toml"), config).unwrap();
@@ -88,11 +95,20 @@ impl Cluster {
             authority.issue(host).unwrap().store(&path(&format!("keys/{host}.pem"))).unwrap();
         }
         let ends = SecureEnds::new(&credential, ALPN).unwrap();
-        Self { directory, authority, listener, ends, credential }
+        let ports = ports.parse().unwrap();
+        Self { directory, authority, listener, ports, ends, credential }
     }
 
     pub fn path(&self, name: &str) -> PathBuf {
         self.directory.path().join(name)
+    }
+
+    /// A shell script that all may execute.
+    pub fn script(&self, name: &str, text: &str) -> PathBuf {
+        let path = self.path(name);
+        fs::write(&path, format!("#!/bin/sh\n{text}\n")).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        path
     }
 
     /// Starts the daemon of `n1`.
@@ -133,6 +149,7 @@ impl Cluster {
             receiver: Receiver::new(reader),
             writer,
             fabric: None,
+            ports: self.ports,
             credential: self.credential.clone(),
             heard: Vec::new(),
         };
@@ -200,6 +217,50 @@ impl Drop for Daemon {
     }
 }
 
+/// A file that can be opened, and so executed, only once this is gone (a lease: fcntl(2)).
+pub struct Lease(fs::File);
+
+impl Lease {
+    pub async fn take(path: &Path) -> Self {
+        let file = fs::OpenOptions::new().write(true).open(path).unwrap();
+        // SAFETY: neither call touches memory of ours. Who waits for the lease is told by a signal that is ignored.
+        until("nobody else has the file open", || unsafe {
+            libc::fcntl(file.as_raw_fd(), SETSIG, libc::SIGURG) == 0
+                && libc::fcntl(file.as_raw_fd(), libc::F_SETLEASE, libc::F_WRLCK) == 0
+        })
+        .await;
+        Self(file)
+    }
+
+    /// Whether somebody waits for it.
+    pub fn is_wanted(&self) -> bool {
+        // SAFETY: touches no memory. It says to what the lease is to be changed.
+        unsafe { libc::fcntl(self.0.as_raw_fd(), libc::F_GETLEASE) != libc::F_WRLCK }
+    }
+}
+
+/// `F_SETSIG` of Linux.
+const SETSIG: i32 = 10;
+
+/// Ports that somebody else has bound.
+pub struct Occupied(Vec<UdpSocket>);
+
+impl Occupied {
+    /// All of a range that are free.
+    pub fn all(ports: PortRange) -> Self {
+        Self(ports.ports().filter_map(|port| UdpSocket::bind(("127.0.0.1", port)).ok()).collect())
+    }
+
+    pub fn count(&self) -> usize {
+        self.0.len()
+    }
+}
+
+/// A notice as a launcher says it.
+pub fn frame(notice: &Notice) -> Vec<u8> {
+    wire::encode_frame(notice).unwrap()
+}
+
 /// Waits until something is so.
 pub async fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     let deadline = Instant::now() + BOUND;
@@ -216,6 +277,7 @@ pub struct Manager {
     receiver: Receiver<ReadHalf<TlsStream<TcpStream>>>,
     writer: WriteHalf<TlsStream<TcpStream>>,
     pub fabric: Option<QuicFabric>,
+    pub ports: PortRange,
     credential: Credential,
     /// What came while something else was waited for.
     heard: Vec<FromNode>,
@@ -352,7 +414,7 @@ impl Manager {
                 _ => None,
             })
             .await;
-        assert!(is_in_range(&address), "{address}");
+        assert!(is_in_range(self.ports, &address), "{address}");
         let own = port.local_address().to_string();
         let roster = vec![
             Member { name: "manager".into(), address: own },

@@ -52,7 +52,7 @@ use quinn_proto::{Endpoint, EndpointConfig};
 use socket::Socket;
 use std::collections::HashMap;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -68,20 +68,37 @@ pub struct QuicPort {
     configs: tls::Configs,
 }
 
+/// Binds a socket for a network that is joined later, with [`QuicPort::with_socket`]: at the first of the ports that is free.
+///
+/// # Errors
+/// The address cannot be listened on, or no port of the range is free.
+pub fn bind_socket(address: IpAddr, ports: PortRange) -> Result<UdpSocket, BindError> {
+    socket::bind(address, ports).map_err(|error| match error.kind() {
+        io::ErrorKind::AddrInUse if ports != PortRange::ANY => BindError::Taken { address, ports },
+        _ => BindError::Socket { address, ports, error },
+    })
+}
+
 impl QuicPort {
     /// Binds to a network.
     ///
     /// # Errors
     /// The address cannot be listened on, no port of the range is free, the credential cannot be used, or an option cannot be.
     pub fn bind(options: QuicOptions) -> Result<Self, BindError> {
+        let socket = bind_socket(options.listen, options.ports)?;
+        Self::with_socket(options, socket)
+    }
+
+    /// Binds to a network with a socket that was bound before ([`bind_socket`]), and that no other network uses.
+    ///
+    /// # Errors
+    /// The socket cannot be set up, the credential cannot be used, or an option cannot be.
+    pub fn with_socket(options: QuicOptions, socket: UdpSocket) -> Result<Self, BindError> {
         let transports = Transports::new(&options)?;
         let configs = tls::configure(&options.credential, options.network)?;
         let QuicOptions { listen: address, ports, .. } = options;
-        let failed = |error: io::Error| match error.kind() {
-            io::ErrorKind::AddrInUse if ports != PortRange::ANY => BindError::Taken { address, ports },
-            _ => BindError::Socket { address, ports, error },
-        };
-        let socket = Socket::bind(address, ports).map_err(failed)?;
+        let failed = |error| BindError::Socket { address, ports, error };
+        let socket = Socket::new(socket).map_err(failed)?;
         let address = socket.local_address().map_err(failed)?;
         Ok(Self { options, socket, address, transports, configs })
     }

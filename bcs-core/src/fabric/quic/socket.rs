@@ -80,13 +80,17 @@ pub struct Socket {
     pub statistics: SocketStatistics,
 }
 
+/// Binds at the first of the ports that is free.
+pub fn bind(address: IpAddr, ports: PortRange) -> io::Result<UdpSocket> {
+    let is_taken =
+        |bound: &io::Result<_>| matches!(bound, Err(error) if error.kind() == ErrorKind::AddrInUse);
+    let mut tried = ports.ports().map(|port| UdpSocket::bind((address, port)));
+    tried.find(|bound| !is_taken(bound)).unwrap_or(Err(ErrorKind::AddrInUse.into()))
+}
+
 impl Socket {
-    /// At the first of the ports that is free.
-    pub fn bind(address: IpAddr, ports: PortRange) -> io::Result<Self> {
-        let is_taken =
-            |bound: &io::Result<_>| matches!(bound, Err(error) if error.kind() == ErrorKind::AddrInUse);
-        let mut tried = ports.ports().map(|port| UdpSocket::bind((address, port)));
-        let socket = tried.find(|bound| !is_taken(bound)).unwrap_or(Err(ErrorKind::AddrInUse.into()))?;
+    /// Of a socket that is bound.
+    pub fn new(socket: UdpSocket) -> io::Result<Self> {
         let state = UdpSocketState::new(UdpSockRef::from(&socket))?;
         // More than the system's limit needs a privilege; with less the network loses packets in bursts, which
         // costs time only.

@@ -30,7 +30,7 @@ impl Intruder {
         let credential = Authority::new("x").unwrap().issue("x").unwrap();
         let mut transports = Transports::new(&options(0, credential)).unwrap();
         config.transport_config(transports.for_member(address));
-        let socket = Socket::bind([127, 0, 0, 1].into(), PortRange::ANY).unwrap();
+        let socket = Socket::new(socket::bind([127, 0, 0, 1].into(), PortRange::ANY).unwrap()).unwrap();
         let mut endpoint = Endpoint::new(Arc::new(EndpointConfig::default()), None, true, None);
         let (handle, quic) = endpoint.connect(driver::now(), config, address, name).unwrap();
         let (is_connected, lost, sent, received) = (false, None, Vec::new(), 0);
