@@ -182,14 +182,14 @@ impl Collectives {
         slice: u64,
     ) -> Result<(), GlobalError> {
         let Some(group) = self.groups.get_mut(&context) else { return Ok(()) };
-        let collective = match &group.active {
-            Some(active) if matches!(active.stage, Stage::Receiving) => active.collective,
+        let reached = match &group.active {
+            Some(active) if matches!(active.stage, Stage::Receiving) => vec![active.collective],
             Some(_) => return Ok(()),
-            None => match group.told.filter(|told| group.ready.contains_key(told)) {
-                Some(told) => told,
-                None => return Ok(()),
-            },
+            None => group.told.iter().copied().filter(|told| group.ready.contains_key(told)).collect(),
         };
+        if reached.is_empty() {
+            return Ok(());
+        }
         let so_far = group.received.as_ref().map_or(0, |received| received.bytes.len() as u64);
         let cell = self.layout.cell(context, so_far / self.layout.data_bytes);
         let mut header = [0; CELL_BYTES as usize];
@@ -199,7 +199,11 @@ impl Collectives {
             *word = u64::from_le_bytes(*bytes);
         }
         let [found, total, offset, length, signature, _] = words;
-        if found == stamp(context, collective) && offset == so_far && (so_far < total || so_far == 0) {
+        let of = reached.into_iter().find(|collective| found == stamp(context, *collective));
+        if let Some(collective) = of
+            && offset == so_far
+            && (so_far < total || so_far == 0)
+        {
             let received = group.received.get_or_insert(Received { bytes: Vec::new(), total, signature });
             let fits = offset.checked_add(length).is_some_and(|end| end <= total);
             if !fits
@@ -216,7 +220,7 @@ impl Collectives {
         let is_complete = |received: &mut Received| received.bytes.len() as u64 == received.total;
         let Some(received) = group.received.take_if(is_complete) else { return Ok(()) };
         if received.signature != active.signature {
-            return Err(mismatch(self.node, self.node, context, collective));
+            return Err(mismatch(self.node, self.node, context, active.collective));
         }
         let index = active.instance;
         let range = group.range.take();

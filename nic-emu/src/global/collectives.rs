@@ -5,7 +5,8 @@
 //! tree. A barrier is over with that; small contributions have been combined, and their result travels with it. Larger ones are moved in the microphases of their
 //! own ([`super::chunks`]).
 //!
-//! Invariants: of one communicator, one collective is under way at a time on a node, and a node is told once that all have reached it.
+//! Invariants: of one communicator, one collective is under way at a time on a node, and a node is told once that all have reached it. Of those that do not block several may
+//! have been reached at the same time, on each node in another order.
 //!
 //! ```text
 //!  Down   context, collective, what (kind, operation, root), 1 if the result is in the payload
@@ -171,7 +172,7 @@ impl Collectives {
         };
         for (context, group) in &self.groups {
             let Some(active) = &group.active else {
-                if self.complete_gather(*context, group).is_some() {
+                if self.complete_gathers(*context, group).next().is_some() {
                     need(Microphase::MessageScheduling);
                 }
                 continue;
@@ -191,15 +192,19 @@ impl Collectives {
         first
     }
 
-    /// The collective that all nodes of a group have reached, if this is its lead, with what has come of it.
-    fn complete_gather<'a>(&'a self, context: u32, group: &Group) -> Option<(u64, Ready, &'a Gather)> {
-        if !group.tree.is_lead() || group.active.is_some() {
-            return None;
-        }
-        let (&collective, &ready) = group.ready.first_key_value()?;
-        let gather = self.gathers.get(&(context, collective))?;
-        let is_complete = gather.has_own && gather.complete_children == group.tree.children().len();
-        is_complete.then_some((collective, ready, gather))
+    /// The collectives that all nodes of a group have reached, if this is its lead and none is under way, with what has come of them.
+    fn complete_gathers<'a>(
+        &'a self,
+        context: u32,
+        group: &'a Group,
+    ) -> impl Iterator<Item = (u64, Ready, &'a Gather)> {
+        let may_start = group.tree.is_lead() && group.active.is_none();
+        let reached =
+            group.ready.iter().filter(move |_| may_start).filter_map(move |(&collective, &ready)| {
+                self.gathers.get(&(context, collective)).map(|gather| (collective, ready, gather))
+            });
+        let children = group.tree.children().len();
+        reached.filter(move |(_, _, gather)| gather.has_own && gather.complete_children == children)
     }
 
     /// Message scheduling microphase of a slice: starts, as lead, what all nodes of a group have reached before it.
@@ -212,8 +217,9 @@ impl Collectives {
             .iter()
             .filter(|(_, group)| group.completed < slice)
             .filter_map(|(context, group)| {
-                let (collective, ready, gather) = self.complete_gather(*context, group)?;
-                (gather.posted < slice).then_some((*context, collective, ready))
+                let mut complete = self.complete_gathers(*context, group);
+                let (collective, ready, _) = complete.find(|(_, _, gather)| gather.posted < slice)?;
+                Some((*context, collective, ready))
             })
             .collect();
         for (context, collective, ready) in due {
@@ -265,7 +271,7 @@ impl Collectives {
         let Some(Ready { instance: index, range, .. }) = group.ready.remove(&collective) else {
             return Ok(());
         };
-        group.told = None;
+        group.told.remove(&collective);
         for child in group.tree.children() {
             env.links.send(child.0, &record);
         }
@@ -364,10 +370,18 @@ impl Collectives {
         slice: u64,
     ) -> Result<(), GlobalError> {
         let (context, collective) = (record.words[0] as u32, record.words[1]);
-        let told =
-            self.groups.get(&context).filter(|group| group.active.is_none()).and_then(|group| group.told);
-        if told != Some(collective) {
-            return Err(GlobalError::Record { node: NodeId(from), what: "collective", value: collective });
+        let strange = GlobalError::Record { node: NodeId(from), what: "collective", value: collective };
+        let Some(group) = self.groups.get_mut(&context) else { return Err(strange) };
+        if group.active.is_some() {
+            // The bytes of that are here, or come with what has arrived: it is over before this one is looked at again.
+            if group.postponed.len() > group.told.len() {
+                return Err(strange);
+            }
+            group.postponed.push_back((from, record));
+            return Ok(());
+        }
+        if !group.told.contains(&collective) {
+            return Err(strange);
         }
         self.go(env, context, record, slice)
     }
@@ -388,31 +402,55 @@ impl Collectives {
         for context in contexts {
             self.climb(env, context, slice)?;
             self.receive(env, fabric, context, slice)?;
+            self.take_postponed(env, context, slice)?;
         }
         self.deliveries.free_departed(env)
     }
 
-    /// Tells the parent that this node and all below it have reached the next collective of a group.
-    fn climb(&mut self, env: &mut Env<'_, '_>, context: u32, slice: u64) -> Result<(), GlobalError> {
-        let Some(group) = self.groups.get_mut(&context).filter(|group| group.active.is_none()) else {
-            return Ok(());
-        };
-        let Some((&collective, &Ready { instance: index, posted, .. })) = group.ready.first_key_value()
-        else {
-            return Ok(());
-        };
-        if group.told == Some(collective) {
-            return Ok(());
+    /// What came while another collective was under way here.
+    fn take_postponed(&mut self, env: &mut Env<'_, '_>, context: u32, slice: u64) -> Result<(), GlobalError> {
+        while let Some(group) = self.groups.get_mut(&context).filter(|group| group.active.is_none())
+            && let Some((from, record)) = group.postponed.pop_front()
+        {
+            self.handle_down(env, from, record, slice)?;
         }
-        let instance = env.memory.instance(index)?;
+        Ok(())
+    }
+
+    /// Tells the parent which collectives of a group this node and all below it have reached.
+    fn climb(&mut self, env: &mut Env<'_, '_>, context: u32, slice: u64) -> Result<(), GlobalError> {
+        let Some(group) = self.groups.get(&context).filter(|group| group.active.is_none()) else {
+            return Ok(());
+        };
+        let untold: Vec<(u64, Ready)> = group
+            .ready
+            .iter()
+            .filter(|(c, _)| !group.told.contains(c))
+            .map(|(c, ready)| (*c, *ready))
+            .collect();
+        untold
+            .into_iter()
+            .try_for_each(|(collective, ready)| self.climb_with(env, context, (collective, ready), slice))
+    }
+
+    /// Tells the parent that this node and all below it have reached this collective, if they have.
+    fn climb_with(
+        &mut self,
+        env: &mut Env<'_, '_>,
+        context: u32,
+        (collective, ready): (u64, Ready),
+        slice: u64,
+    ) -> Result<(), GlobalError> {
+        let Some(group) = self.groups.get_mut(&context) else { return Ok(()) };
+        let instance = env.memory.instance(ready.instance)?;
         let gather = self.gathers.entry((context, collective)).or_default();
         if !gather.has_own {
             if let Some(other) = gather.sign(self.node, signature(instance)) {
                 return Err(mismatch(self.node, other, context, collective));
             }
             gather.has_own = true;
-            gather.posted = gather.posted.max(posted);
-            contribute(env.memory, self.node, gather, index, instance)?;
+            gather.posted = gather.posted.max(ready.posted);
+            contribute(env.memory, self.node, gather, ready.instance, instance)?;
             gather.limit(SMALL_BYTES);
             self.moves += 1;
         }
@@ -428,7 +466,7 @@ impl Collectives {
             env.links.send(parent.0, &record);
         }
         self.gathers.remove(&(context, collective));
-        group.told = Some(collective);
+        group.told.insert(collective);
         Ok(())
     }
 }

@@ -4,11 +4,12 @@
 use super::board_region::Range;
 use super::gather::Signature;
 use super::groups::Tree;
+use super::record::Record;
 use crate::contexts;
 use crate::descriptor::CollectiveKind;
 use crate::microphase::Microphase;
 use bcs_core::{NodeId, NodeSet};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// A collective under way on this node.
 #[derive(Debug)]
@@ -42,8 +43,11 @@ pub struct Group {
     /// Collectives that all local members have reached, by number.
     pub ready: BTreeMap<u64, Ready>,
     pub last: u64,
-    /// The collective of which this node has told its parent, until it is told that all have reached it.
-    pub told: Option<u64>,
+    /// The collectives of which this node has told its parent, until it is told that all have reached them. Members may reach those that do not block in another
+    /// order than those of other nodes.
+    pub told: BTreeSet<u64>,
+    /// Words that all have reached a collective, which came while another one was under way here.
+    pub postponed: VecDeque<(u32, Record)>,
     pub active: Option<Active>,
     /// What has come of the large bytes of the collective that is told or active.
     pub received: Option<Received>,
@@ -79,7 +83,8 @@ impl Group {
             tree,
             ready: BTreeMap::new(),
             last: 0,
-            told: None,
+            told: BTreeSet::new(),
+            postponed: VecDeque::new(),
             active: None,
             received: None,
             range: None,
