@@ -189,7 +189,7 @@ mod tests {
         #[test]
         fn a_part_is_a_whole_number_of_elements(members in 1u32..100_000, element in 1usize..1 << 30) {
             let part = part_bytes(members, element);
-            prop_assert!(part > 0 && part % element == 0);
+            prop_assert!(part > 0 && part.is_multiple_of(element));
             prop_assert!(part <= element.max(KEPT_BYTES / 2));
         }
     }
