@@ -16,7 +16,7 @@
 //!
 //! A message that waits for the manager's only task is one of each connection at most, in one queue in the order of arrival. What waits for a node is
 //! bounded for all users together: a launch waits until less than [`LAUNCHES_UP_TO_BYTES`] do, and [`ALL_LAUNCHES_UP_TO_BYTES`] for all nodes, and who sends input or signals beyond theirs
-//! loses the job, not the node. The heartbeat is on a thread of its own ([`super::control_thread`]).
+//! loses the job, not the node. The heartbeat is on a thread of its own (`control_thread`).
 
 use std::time::Duration;
 
