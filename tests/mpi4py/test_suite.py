@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 import unittest
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 from suite import build, exclusions, outcome, programs
@@ -71,6 +72,21 @@ class Programs(unittest.TestCase):
         self.assertFalse(self.passes("mpi4py.futures", pools, 2))
         self.assertTrue(self.passes("mpi4py.futures, its tests", said(0, "OK (skipped=8)"), 2))
         self.assertFalse(self.passes("mpi4py.futures, its tests", said(0, "FAILED (errors=1)"), 2))
+
+    def test_a_program_that_fails_says_in_which_of_its_tests(self) -> None:
+        program = self.programs["mpi4py.futures, its tests"]
+        ended = programs.read(program, said(0, "FAIL: test_map (__main__.PoolTest.test_map)", "FAILED (failures=1)"), 2, 1, 1.0)
+        self.assertIn("test_map", "".join(ended.problems()))
+
+    def test_all_tests_but_one_run(self) -> None:
+        patterns = programs.but(programs.RACES)[1::2]
+
+        def runs(name: str) -> bool:
+            return any(fnmatchcase(f"__main__.PoolTest.{name}", pattern) for pattern in patterns)
+
+        self.assertFalse(runs(programs.RACES))
+        for name in (f"{programs.RACES}_wait", "test_submit_cancel", "test_map", "test_l", f"{programs.RACES[:-1]}e"):
+            self.assertTrue(runs(name), name)
 
     def test_a_benchmark_has_figures_for_every_size(self) -> None:
         lines = [f"{1 << i:10d}         1589.49 | 1.0307723e-05 ± 7.7e-05    100" for i in range(17)]

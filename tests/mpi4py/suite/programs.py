@@ -47,6 +47,16 @@ def says(pattern: str) -> Callable[[list[str], int], list[str]]:
     return problems
 
 
+RACES = "test_submit_shutdown_cancel"
+"""A test of pools whose two threads race: one takes the tasks that are left in order to cancel them, the other may take the very
+last one in that moment and run it. With MPICH, too, some one of ten thousand such pools has lost."""
+
+
+def but(name: str) -> list[str]:
+    """Options for `unittest` by which every test runs whose name does not end in `name`: it differs at some place from the end."""
+    return [word for i in range(len(name)) for word in ("-k", f"*[!{name[i]}]{name[i + 1 :]}")]
+
+
 def programs(sources: Path) -> list[Program]:
     powers = [1 << i for i in range(17)]
     return [
@@ -83,7 +93,7 @@ def programs(sources: Path) -> list[Program]:
         ),
         Program(
             "mpi4py.futures, its tests",
-            ("-m", "mpi4py.futures", str(sources / "demo/futures/test_futures.py")),
+            ("-m", "mpi4py.futures", str(sources / "demo/futures/test_futures.py"), *but(RACES)),
             2,
             says(r"OK( \(skipped=\d+\))?"),
         ),
@@ -93,7 +103,7 @@ def programs(sources: Path) -> list[Program]:
 def read(program: Program, output: str, size: int, status: int, seconds: float) -> Outcome:
     """Reads the output of `mpiexec --label` with `size` ranks: one test, which fails when anything is wrong."""
     lines = [match[2] for match in map(LINE.match, output.splitlines()) if match]
-    bad = program.problems(lines, size)
+    bad = program.problems(lines, size) + [line for line in lines if re.match("(FAIL|ERROR): ", line)]
     if status != 0:
         bad.append(f"the launcher ended with status {status}")
     counts = {"failures": 1} if bad else {}
