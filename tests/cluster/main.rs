@@ -7,6 +7,7 @@
 
 mod daemons;
 mod faults;
+mod flood;
 mod hosts;
 mod jobs;
 mod remote;
