@@ -5,7 +5,8 @@
 //! - **RM**: partial results go up the tree; the lead sends the result to all, or to the root's node.
 //!
 //! Invariants: of one communicator, one chunk is under way in a slice. A chunk is there before the node that sent it is
-//! done with the microphase, and the nodes have taken it when they report in the next slice: so two cells are enough, in turn.
+//! done with the microphase, and the nodes have taken it when they report in the next slice: so two cells are enough, in turn. A node that has said that it is done
+//! and learns only then that it has a chunk to send does so in the next slice: nobody would wait for it in this one.
 
 use super::board_region;
 use super::collectives::Collectives;
@@ -41,7 +42,7 @@ impl Collectives {
         Ok(())
     }
 
-    /// Goes on in a microphase. True when this node has nothing more to do in it.
+    /// Goes on in a microphase, whose end waits for this node or (`is_over`) does so no more. True when this node has nothing more to do in it.
     ///
     /// # Errors
     /// NIC memory is corrupt, a node died, or members called different collectives.
@@ -50,7 +51,7 @@ impl Collectives {
         env: &mut Env<'_, '_>,
         fabric: &mut impl Fabric,
         microphase: Microphase,
-        slice: u64,
+        (slice, is_over): (u64, bool),
     ) -> Result<bool, GlobalError> {
         let mut done = true;
         let contexts: Vec<u32> = self
@@ -61,7 +62,9 @@ impl Collectives {
             .collect();
         for context in contexts {
             done &= self.gathered(env, context, slice)?;
-            done &= self.send_chunk(env, fabric, context, slice)?;
+            if !is_over {
+                done &= self.send_chunk(env, fabric, context, slice)?;
+            }
         }
         Ok(done)
     }

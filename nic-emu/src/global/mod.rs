@@ -372,9 +372,10 @@ impl<F: Fabric> GlobalNic<F> {
         if let (_, Some(now @ (Microphase::BarrierAndBroadcast | Microphase::Reduce))) =
             read_strobe(self.strobe)
         {
-            // Who learns of a collective only now takes part all the same: others wait for it, and the microphase for them.
+            // Who learns of a collective only now contributes all the same: others wait for that, and the microphase for them.
             self.collectives.begin(env, now)?;
-            done = self.collectives.advance(env, &mut self.fabric, now, slice)?;
+            let is_over = self.working.is_none();
+            done = self.collectives.advance(env, &mut self.fabric, now, (slice, is_over))?;
         }
         env.links.confirm = self.working.is_some_and(has_to_be_there);
         moved |= env.links.flush(&mut self.fabric, now_ns)?;

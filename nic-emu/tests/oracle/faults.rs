@@ -221,6 +221,11 @@ fn ten_thousand_faults_last_quarter() {
     run_all(3 * RUNS);
 }
 
+#[test]
+fn a_root_that_learns_late_that_it_has_chunks_to_send_sends_none_that_nobody_waits_for() {
+    Scenario::new(146_044).run();
+}
+
 /// One run, of the seed in `BCS_SEED`; a fixed one without it.
 #[test]
 fn replay() {
