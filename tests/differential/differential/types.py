@@ -6,6 +6,7 @@ several follow each other, so that each may be received with.
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Iterator
 from typing import Any
@@ -28,7 +29,7 @@ BASICS = [
 ]
 CONSTRUCTORS = [
     *("contiguous", "vector", "hvector", "indexed", "hindexed", "indexed_block", "hindexed_block"),
-    *("struct", "subarray", "resized", "dup"),
+    *("struct", "subarray", "darray", "resized", "dup"),
 ]
 
 
@@ -67,7 +68,39 @@ def elements_of(tree: Tree) -> int:
         for _, size, _ in tree[1]:
             total *= size
         return total
+    if kind == "darray":
+        return _elements_of_darray(tree) * child
     return child  # resized, dup
+
+
+def _coordinates(rank: int, grid: list[int]) -> list[int]:
+    """Of a rank in a grid of processes, whose last dimension is the fastest whatever the order of the array (5.1.4)."""
+    found = []
+    for processes in reversed(grid):
+        rank, at = divmod(rank, processes)
+        found.append(at)
+    return found[::-1]
+
+
+def _dealt(whole: int, way: str, argument: int, processes: int, at: int) -> int:
+    """How many of the indices of a dimension a process has, by the way in which they are distributed; argument 0 is the default."""
+    if way == "NONE":
+        return whole
+    if way == "BLOCK":
+        block = argument or -(-whole // processes)
+        return max(0, min(block, whole - block * at))
+    return sum(1 for index in range(whole) if index // (argument or 1) % processes == at)
+
+
+def _grid_of(tree: Tree) -> tuple[list[int], int]:
+    """The processes of a distributed array, and the rank in them."""
+    grid = [processes for _, _, _, processes in tree[2]]
+    return grid, tree[1] % math.prod(grid)
+
+
+def _elements_of_darray(tree: Tree) -> int:
+    grid, rank = _grid_of(tree)
+    return math.prod(_dealt(*dimension, at) for dimension, at in zip(tree[2], _coordinates(rank, grid), strict=True))
 
 
 def random_tree(rng: random.Random, depth: int = 2, basic: str | None = None, limit: int = 200) -> Tree:
@@ -80,10 +113,10 @@ def random_tree(rng: random.Random, depth: int = 2, basic: str | None = None, li
 
 
 def _bounded(tree: Tree) -> bool:
-    """Whether bounds were set somewhere, which a subarray does as well."""
+    """Whether bounds were set somewhere, which parts of arrays do as well."""
     if is_basic(tree):
         return False
-    return tree[0] in ("resized", "subarray") or any(_bounded(child) for child in children(tree))
+    return tree[0] in ("resized", "subarray", "darray") or any(_bounded(child) for child in children(tree))
 
 
 def children(tree: Tree) -> list[Tree]:
@@ -121,21 +154,7 @@ def _random(rng: random.Random, depth: int, basic: str) -> Tree:
     if depth == 0 or rng.random() < 0.2:
         return [basic]
     child = _random(rng, depth - 1, basic)
-    kind = rng.choice(
-        [
-            "contiguous",
-            "vector",
-            "hvector",
-            "indexed",
-            "hindexed",
-            "indexed_block",
-            "hindexed_block",
-            "struct",
-            "subarray",
-            "resized",
-            "dup",
-        ]
-    )
+    kind = rng.choice(CONSTRUCTORS)
     if kind == "contiguous":
         return [kind, rng.randint(1, 5), child]
     if kind in ("vector", "hvector"):
@@ -162,6 +181,16 @@ def _random(rng: random.Random, depth: int, basic: str) -> Tree:
             part = rng.randint(1, full)
             dimensions.append([full, part, rng.randint(0, full - part)])
         return [kind, dimensions, rng.choice(["MPI_ORDER_C", "MPI_ORDER_FORTRAN"]), child]
+    if kind == "darray":
+        dimensions = []
+        for _ in range(rng.randint(1, 3)):
+            full, way, processes = rng.randint(1, 6), rng.choice(["BLOCK", "CYCLIC", "NONE"]), rng.randint(1, 3)
+            if way == "NONE":
+                processes = 1
+            least = -(-full // processes) if way == "BLOCK" else 1
+            argument = 0 if way == "NONE" or rng.random() < 0.5 else least + rng.randint(0, 2)
+            dimensions.append([full, way, argument, processes])
+        return [kind, rng.randrange(27), dimensions, rng.choice(["MPI_ORDER_C", "MPI_ORDER_FORTRAN"]), child]
     if kind == "resized":
         return [kind, 16 * rng.randint(-1, 1), 16 * rng.randint(0, 2), child]
     return [kind, child]
@@ -243,6 +272,22 @@ def c_of(tree: Tree, name: str) -> list[str]:
             call = (
                 f"MPI_Type_create_subarray({len(node[1])}, (int[]){{{full}}}, (int[]){{{part}}}, "
                 f"(int[]){{{start}}}, {node[2]}, {child}, &{own});"
+            )
+        elif kind == "darray":
+            grid, rank = _grid_of(node)
+            full, ways, arguments, processes = (
+                ", ".join(values)
+                for values in zip(
+                    *(
+                        (str(whole), f"MPI_DISTRIBUTE_{way}", str(argument or "MPI_DISTRIBUTE_DFLT_DARG"), str(at))
+                        for whole, way, argument, at in node[2]
+                    ),
+                    strict=True,
+                )
+            )
+            call = (
+                f"MPI_Type_create_darray({math.prod(grid)}, {rank}, {len(grid)}, (int[]){{{full}}}, (int[]){{{ways}}}, "
+                f"(int[]){{{arguments}}}, (int[]){{{processes}}}, {node[3]}, {child}, &{own});"
             )
         elif kind == "resized":
             lower = f"lower_of({child}) + {node[1]}" if node[1] else f"lower_of({child})"

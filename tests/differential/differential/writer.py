@@ -9,6 +9,8 @@ from .kinds import KINDS
 from .model import NONE, SELF, WORLD, Operation, Program
 
 SORTS = {"any": "ANY", "intra": "INTRA", "topology": "TOPOLOGY"}
+LEVELS = ["", "MPI_THREAD_SINGLE", "MPI_THREAD_FUNNELED", "MPI_THREAD_SERIALIZED"]
+"""What a program asks for that begins no threads; it calls MPI_Init where that is nothing."""
 
 
 def c_of(programs: list[Program]) -> str:
@@ -16,9 +18,10 @@ def c_of(programs: list[Program]) -> str:
     for program in programs:
         functions += _Part(program).write()
     threads = any(operation.kind == "threads" for p in programs for operation in p.all_operations())
+    level = "MPI_THREAD_MULTIPLE" if threads else LEVELS[programs[0].seed % len(LEVELS)] if programs else ""
     begin = "MPI_Init(&argc, &argv);"
-    if threads:
-        begin = "int provided; MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);"
+    if level:
+        begin = f"int provided = -1; MPI_Init_thread(&argc, &argv, {level}, &provided); if (provided < {level}) return 4;"
     lines = ['#include "differential.h"', "", "#include <pthread.h>", ""]
     lines += functions
     lines += [

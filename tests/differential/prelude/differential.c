@@ -54,7 +54,20 @@ void library_is(const char *version) {
   fflush(out);
 }
 
+/* An attribute that may live until finalization, and the digest of what its callback saw. */
+struct last {
+  long part;
+  int operation, communicates;
+  uint64_t digest;
+  struct last *next;
+};
+static struct last *lasts;
+
 void program_ends(void) {
+  for (struct last *last; (last = lasts); free(last)) {
+    fprintf(out, "%ld %d %016" PRIx64 "\n", last->part, last->operation, last->digest);
+    lasts = last->next;
+  }
   fprintf(out, "ends\n");
   fclose(out);
 }
@@ -523,6 +536,30 @@ int delete_logged_type(MPI_Datatype type, int key, void *value, void *extra) {
   (void)type, (void)key;
   if (logging) note("deleted", (intptr_t)extra * 1000 + (intptr_t)value);
   return MPI_SUCCESS;
+}
+
+static int delete_last(MPI_Comm comm, int key, void *value, void *extra) {
+  static int calls;
+  struct last *last = extra;
+  int finalized = -1, sum = 0, call = ++calls;
+  (void)key;
+  MPI_Finalized(&finalized);
+  if (last->communicates) MPI_Allreduce(&call, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+  const int64_t seen[] = {call, finalized != 0, sum, comm == MPI_COMM_SELF, (intptr_t)value};
+  last->digest = mix(last->digest, hash_of(seen, sizeof seen, 2));
+  return MPI_SUCCESS;
+}
+
+void until_finalization(int sets, int deletes, int frees, int communicates) {
+  static int number = 5000; /* beyond those of all operations */
+  struct last *last = calloc(1, sizeof *last);
+  int key;
+  *last = (struct last){part, number++, communicates, 0, lasts};
+  lasts = last;
+  MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, delete_last, &key, last);
+  for (int i = 1; i <= sets; i++) MPI_Comm_set_attr(MPI_COMM_SELF, key, (void *)(intptr_t)i);
+  if (deletes) MPI_Comm_delete_attr(MPI_COMM_SELF, key);
+  if (frees) MPI_Comm_free_keyval(&key);
 }
 
 int query_seven(void *extra, MPI_Status *status) {

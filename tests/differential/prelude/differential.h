@@ -86,6 +86,9 @@ MPI_Comm_copy_attr_function copy_logged;
 MPI_Comm_delete_attr_function delete_logged;
 MPI_Type_copy_attr_function copy_logged_type;
 MPI_Type_delete_attr_function delete_logged_type;
+/* Sets an attribute of MPI_COMM_SELF so many times, deletes it, frees its key. What its callback sees, also in MPI_Finalize, is a
+ * digest of its own, which `program_ends` writes; the callback may communicate with all processes. */
+void until_finalization(int sets, int deletes, int frees, int communicates);
 MPI_Grequest_query_function query_seven;
 MPI_Grequest_free_function free_nothing;
 MPI_Grequest_cancel_function cancel_nothing;

@@ -53,7 +53,7 @@ def _times(rng: random.Random, bytes_: int) -> int:
     draw = rng.random()
     if draw < 0.85 or bytes_ > 10_000:
         return 1
-    return rng.choice([2, 3, 10, 40])
+    return rng.choice([2, 3, 10, 40] if draw < 0.99 or bytes_ > 1000 else [300, 1000])
 
 
 def _generate_moving(rng: random.Random) -> dict[str, Any]:

@@ -75,6 +75,7 @@ HANDLERS = {
     "info of a communicator": "MPI_Info i; MPI_Comm c; int n; MPI_Comm_dup(MPI_COMM_SELF, &c); MPI_Comm_get_info(c, &i); MPI_Info_get_nkeys(i, &n); note(\"keys\", n >= 0); MPI_Info_free(&i); MPI_Comm_free(&c);",
     "version": "int v, w; MPI_Get_version(&v, &w); note(\"at least 4\", v >= 4); MPI_Abi_get_version(&v, &w); note(\"abi\", v);",
     "initialized": "int f = -1; MPI_Initialized(&f); note(\"initialized\", f != 0); MPI_Finalized(&f); note(\"finalized\", f != 0); MPI_Is_thread_main(&f); note(\"main\", f != 0);",
+    "level of threads": "int p = -1; MPI_Query_thread(&p); note(\"level\", p >= MPI_THREAD_SINGLE && p <= MPI_THREAD_MULTIPLE);",
     "addresses": "int a[4]; MPI_Aint p, q; MPI_Get_address(&a[0], &p); MPI_Get_address(&a[3], &q); note(\"difference\", MPI_Aint_diff(q, p)); note(\"sum\", MPI_Aint_add(p, 12) == q);",
     "memory": "void *m = NULL; MPI_Alloc_mem(1000 * X, MPI_INFO_NULL, &m); if (X) memset(m, 1, 1000 * X); MPI_Free_mem(m); note(\"done\", 1);",
     "handles as numbers": "note(\"world\", MPI_Comm_toint(MPI_COMM_WORLD)); note(\"int\", MPI_Type_toint(MPI_INT)); note(\"sum\", MPI_Op_toint(MPI_SUM)); note(\"back\", MPI_Type_fromint(MPI_Type_toint(MPI_DOUBLE)) == MPI_DOUBLE);",

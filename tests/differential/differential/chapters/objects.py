@@ -40,6 +40,14 @@ OBJECTS = {
     "matched sizes": 'MPI_Datatype t; MPI_Type_match_size(MPI_TYPECLASS_REAL, 8, &t); int z; MPI_Type_size(t, &z); note("size", z); MPI_Type_match_size(MPI_TYPECLASS_INTEGER, 4, &t); MPI_Type_size(t, &z); note("size", z);',
 }  # fmt: skip
 
+FINALIZATION = {
+    "set": "until_finalization(1, 0, 0, X % 2);",
+    "replaced": "until_finalization(2 + Y % 3, 0, 0, X % 2);",
+    "deleted": "until_finalization(1, 1, X % 2, 0);",
+    "key freed": "until_finalization(1, 0, 1, X % 2);",
+}
+"""Attributes of MPI_COMM_SELF, with callbacks that run in MPI_Finalize (11.4.1)."""
+
 
 def _generate_bounds(rng: random.Random) -> dict[str, object]:
     return {"type": types.random_tree(rng, 3), "count": rng.randint(0, 5), "external": rng.random() < 0.3}
@@ -80,5 +88,6 @@ def _bounds_features(operation: Operation) -> dict[str, object]:
 KINDS = [
     kind_of("group", GROUP, 0.7, (GROUPS, DONE)),
     kind_of("objects", OBJECTS, 1.5),
+    kind_of("finalization", FINALIZATION, 0.3),
     Kind("bounds", _generate_bounds, _write_bounds, least={"count": 0, "external": False}, weight=1.5, on="none", features=_bounds_features),
 ]  # fmt: skip

@@ -13,7 +13,7 @@ def kind_of(name: str, table: dict[str, str], weight: float, around: tuple[str, 
     """Lines know X and Y, small numbers of the seed's, and `around` stands before and behind those of one operation."""
 
     def generate(rng: random.Random) -> dict[str, object]:
-        return {"what": rng.sample(sorted(table), rng.randint(1, 5)), "x": rng.randrange(8), "y": rng.randrange(8)}
+        return {"what": rng.sample(sorted(table), rng.randint(1, min(5, len(table)))), "x": rng.randrange(8), "y": rng.randrange(8)}
 
     def write(operation: Operation, place: Place) -> Code:
         lines = [f"const int X = {operation['x']}, Y = {operation['y']}; (void)X; (void)Y;", around[0]]
