@@ -50,6 +50,11 @@ impl<'m> Completer<'m> {
         Self { memory, hold, touched: Touched::default() }
     }
 
+    /// A transfer has completed a request of this rank.
+    pub(crate) fn touch(&mut self, local_index: u32) {
+        self.touched.add(local_index);
+    }
+
     /// Completes the receive of a message that came in its descriptor, whose words these are.
     #[inline]
     pub(crate) fn complete_inline(

@@ -12,7 +12,7 @@ use crate::pool::NONE;
 use crate::request::{Delivery, SlotState};
 use crate::ring::CELL_WORDS;
 use crate::sync::Ordering;
-use crate::transfer::{FINISHED, MOVING, Pair, REPORTED, Transfer};
+use crate::transfer::{ELSEWHERE, FINISHED, MOVING, Pair, REPORTED, Transfer};
 
 use crate::buffer_receiver::Message;
 
@@ -55,16 +55,6 @@ impl<'m> DmaHelper<'m> {
         address: u64,
         completer: &mut Completer<'m>,
     ) -> Result<(), Corrupt> {
-        let header = self.memory.header();
-        let free_link = |free| Ok(self.memory.transfer(free)?.next.get());
-        let Some(index) = header.pools.transfers.take(TRANSFERS, free_link)? else {
-            return Err(Corrupt {
-                what: "transfers in use",
-                value: TRANSFERS as u64,
-                limit: TRANSFERS as u64,
-            });
-        };
-        let transfer = self.memory.transfer(index)?;
         let bytes = message.send.bytes.min(receive.capacity);
         let granted = bytes.min(policy::grant_bytes(self.memory)).min(self.budget_bytes);
         self.budget_bytes -= granted;
@@ -77,7 +67,28 @@ impl<'m> DmaHelper<'m> {
             destination_address: receive.address,
             bytes,
         };
-        transfer.prepare(&pair, ((source as usize) < WINDOWS).then_some(source), granted);
+        match self.start(&pair, window_of(source), (0, granted), completer)? {
+            Some(_) => Ok(()),
+            None => {
+                Err(Corrupt { what: "transfers in use", value: TRANSFERS as u64, limit: TRANSFERS as u64 })
+            }
+        }
+    }
+
+    /// Makes a transfer of a pair, of which the first bytes are in place, and so many are granted; none when all are in use.
+    pub fn start(
+        &self,
+        pair: &Pair,
+        window: u32,
+        (done, granted): (u64, u64),
+        completer: &mut Completer<'m>,
+    ) -> Result<Option<u32>, Corrupt> {
+        let header = self.memory.header();
+        let free_link = |free| Ok(self.memory.transfer(free)?.next.get());
+        let Some(index) = header.pools.transfers.take(TRANSFERS, free_link)? else { return Ok(None) };
+        let transfer = self.memory.transfer(index)?;
+        transfer.prepare(pair, Some(window), granted);
+        transfer.skip(done);
         self.link(index, transfer)?;
         header.slice.transfers.set(header.slice.transfers.get() + 1);
         // Both ends before either may begin: an end can move all bytes by itself, and complete both requests, at any moment.
@@ -88,14 +99,19 @@ impl<'m> DmaHelper<'m> {
         }
         transfer.begin();
         for (rank, _) in ends(transfer) {
-            self.memory.rank(rank)?.status.tell_started(index);
+            if rank != ELSEWHERE {
+                self.memory.rank(rank)?.status.tell_started(index);
+            }
         }
-        Ok(())
+        Ok(Some(index))
     }
 
-    /// Grants a transfer whose granted bytes are all claimed its next bytes.
+    /// Grants a transfer whose granted bytes are all claimed its next bytes. (The bytes that go to another node that node grants.)
     pub fn grant_more(&mut self, index: u32) -> Result<(), Corrupt> {
         let transfer = self.memory.transfer(index)?;
+        if transfer.is_elsewhere() {
+            return Ok(());
+        }
         let (bytes, granted, cursor) = (
             transfer.bytes.get(),
             transfer.granted.load(Ordering::Relaxed),
@@ -191,6 +207,17 @@ impl<'m> DmaHelper<'m> {
         }
         Ok(())
     }
+}
+
+/// The window into which a rank puts what it sends.
+#[inline]
+pub fn window_of(sender: u32) -> u32 {
+    sender % WINDOWS as u32
+}
+
+/// The window through which a rank gets what comes from other nodes.
+pub fn landing_window_of(receiver: u32) -> u32 {
+    WINDOWS as u32 + receiver % WINDOWS as u32
 }
 
 /// The two ends of a transfer: local index and request slot.

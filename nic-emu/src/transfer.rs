@@ -45,6 +45,10 @@ pub const FINISHED: u32 = 1;
 /// `Transfer::finished`: both requests have been completed; the DMA Helper reaps it once both ends have left it.
 pub const REPORTED: u32 = 2;
 
+/// An end of a transfer that is not a rank of this node: the other one is on another node, and the NIC thread stands in for it, without a buffer and without a
+/// request. What it brings goes through a window, in the order of the message.
+pub const ELSEWHERE: u32 = u32::MAX;
+
 /// Who works on a transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(usize)]
@@ -63,9 +67,9 @@ pub const WORKERS: usize = 3;
 /// A matched pair, as the Buffer Receiver starts its transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pair {
-    /// Local index of the sender.
+    /// Local index of the sender, or [`ELSEWHERE`].
     pub source: u32,
-    /// Local index of the receiver.
+    /// Local index of the receiver, or [`ELSEWHERE`].
     pub destination: u32,
     /// The sender's request slot.
     pub source_request: u32,
@@ -126,9 +130,9 @@ fn pack(range: Range) -> u64 {
 /// A transfer in NIC memory.
 #[repr(C, align(64))]
 pub struct Transfer {
-    /// Local index of the sender.
+    /// Local index of the sender, or [`ELSEWHERE`].
     pub source: Word,
-    /// Local index of the receiver.
+    /// Local index of the receiver, or [`ELSEWHERE`].
     pub destination: Word,
     /// The sender's request slot.
     pub source_request: Word,
@@ -208,6 +212,18 @@ impl Transfer {
         // `helped` stays: the NIC thread may be looking whether there is something to do. It sees this store, and with it all
         // that was prepared, or that there is nothing.
         self.finished.store(MOVING, Ordering::Release);
+    }
+
+    /// Of a transfer that is prepared: its first bytes are in place already. Processor only.
+    pub fn skip(&self, bytes: u64) {
+        self.cursor.store(bytes, Ordering::Relaxed);
+        self.moved.store(bytes, Ordering::Relaxed);
+    }
+
+    /// Whether one end is on another node.
+    #[inline]
+    pub fn is_elsewhere(&self) -> bool {
+        self.source.get() == ELSEWHERE || self.destination.get() == ELSEWHERE
     }
 
     /// A side's own words.

@@ -4,11 +4,15 @@
 //! The second process is a fork of the test, with NIC memory mapped before: as in a job, where the ranks are other
 //! processes than the launcher.
 
+#[path = "../../tests/refuse_attach.rs"]
+mod refuse_attach;
+
 use nic_emu::channel::{self, Buffer, ChannelError, End, Mine, Policy, Step, Stores, advance_from_outside};
 use nic_emu::dma_helper::finish;
 use nic_emu::memory::{Layout, NicMemory};
 use nic_emu::status::{Activity, Phase};
 use nic_emu::transfer::{Pair, REPORTED, Transfer};
+use refuse_attach::refuse_attach;
 use std::cell::RefCell;
 use std::sync::atomic::Ordering;
 
@@ -450,26 +454,6 @@ fn corrupt_slots_windows_and_transfers_are_refused() {
     assert!(matches!(advance(&memory, u32::MAX, End::Source, &policy), Err(ChannelError::Corrupt(_))));
 }
 
-/// From now on the system refuses cross-memory attach to this thread, as containers do.
-fn refuse_cross_memory() {
-    let step = |code: u32, jt: u8, jf: u8, k: u32| libc::sock_filter { code: code as u16, jt, jf, k };
-    let (read, write) = (libc::SYS_process_vm_readv as u32, libc::SYS_process_vm_writev as u32);
-    let mut filter = [
-        // The system call's number is the first word of what a filter sees.
-        step(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0, 0),
-        step(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, 1, 0, read),
-        step(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, 0, 1, write),
-        step(libc::BPF_RET | libc::BPF_K, 0, 0, libc::SECCOMP_RET_ERRNO | libc::EPERM as u32),
-        step(libc::BPF_RET | libc::BPF_K, 0, 0, libc::SECCOMP_RET_ALLOW),
-    ];
-    let program = libc::sock_fprog { len: filter.len() as u16, filter: filter.as_mut_ptr() };
-    // SAFETY: both calls read their arguments and restrict this thread alone.
-    unsafe {
-        assert_eq!(libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
-        assert_eq!(libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &raw const program), 0);
-    }
-}
-
 #[test]
 fn a_refusal_is_remembered_and_the_window_takes_over_what_was_claimed() {
     for bytes in SIZES.into_iter().filter(|bytes| *bytes > 0) {
@@ -483,7 +467,7 @@ fn a_refusal_is_remembered_and_the_window_takes_over_what_was_claimed() {
         start(&memory, &source, &mut destination, Some(1));
         grant(transfer, u64::MAX);
         let child = fork(|| {
-            refuse_cross_memory();
+            refuse_attach().expect("a filter of system calls");
             announce(&memory, DESTINATION, std::process::id(), Polling);
             let moved = drive(&memory, End::Destination, &policy);
             if moved.is_ok() && destination == source { OK } else { 3 }
@@ -508,7 +492,7 @@ fn a_refusal_to_the_nic_thread_leaves_every_byte_to_the_ends() {
     start(&memory, &source, &mut destination, None);
     grant(transfer, u64::MAX);
     let nic_thread = fork(|| {
-        refuse_cross_memory();
+        refuse_attach().expect("a filter of system calls");
         let mut bounce = vec![0u8; 100_000];
         for _ in 0..3 {
             match advance_from_outside(&memory, 0, &mut bounce, &policy) {

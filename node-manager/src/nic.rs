@@ -136,13 +136,16 @@ impl JobNic {
     }
 
     /// Why messages were not copied from process to process although they might have been, if so: the kernel refuses it to the
-    /// launcher, or refused it to a rank. None for a job that had no use for it: a single rank, or no call of MPI.
+    /// launcher, or refused it later. None for a job that had no use for it: a single rank, or no call of MPI.
     pub fn cross_memory_refusal(&self) -> Option<&str> {
-        if self.placement.ranks_on(self.node) < 2 || self.host.slices().0 == 0 {
+        if self.placement.ranks() < 2 || self.host.slices().0 == 0 {
             return None;
         }
-        let refused_later =
-            || self.host.cross_memory_refused().then_some("process_vm_readv is refused to a rank");
+        let refused_later = || {
+            self.host
+                .cross_memory_refused()
+                .then_some("process_vm_readv or process_vm_writev is refused to a process of the job")
+        };
         self.cross_memory_refusal.as_deref().or_else(refused_later)
     }
 

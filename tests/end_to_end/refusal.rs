@@ -3,6 +3,7 @@
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
+use crate::refuse_attach::refuse_attach;
 use crate::run::{Compiled, example, mpiexec, run};
 
 /// Large messages to and fro, with both ends in MPI and with one that computes.
@@ -55,25 +56,8 @@ const REMARK: &str = "the system refuses cross-memory attach";
 
 /// The same command in a process, and with children, that the kernel refuses each other's memory, as many containers do.
 fn refused(command: &mut Command) -> &mut Command {
-    let statement = |code: u32, jt: u8, jf: u8, k: u32| libc::sock_filter { code: code as u16, jt, jf, k };
-    let mut filter = [
-        statement(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0, 0),
-        statement(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, 1, 0, libc::SYS_process_vm_readv as u32),
-        statement(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, 0, 1, libc::SYS_process_vm_writev as u32),
-        statement(libc::BPF_RET | libc::BPF_K, 0, 0, libc::SECCOMP_RET_ERRNO | libc::EPERM as u32),
-        statement(libc::BPF_RET | libc::BPF_K, 0, 0, libc::SECCOMP_RET_ALLOW),
-    ];
-    let install = move || {
-        let program = libc::sock_fprog { len: filter.len() as u16, filter: filter.as_mut_ptr() };
-        // SAFETY: two system calls; the program and its filter live through them.
-        let failed = unsafe {
-            libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0
-                || libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &raw const program) != 0
-        };
-        if failed { Err(std::io::Error::last_os_error()) } else { Ok(()) }
-    };
     // SAFETY: between fork and exec, only system calls are made, and nothing is allocated.
-    unsafe { command.pre_exec(install) }
+    unsafe { command.pre_exec(refuse_attach) }
 }
 
 /// Whether this machine allows it at all.

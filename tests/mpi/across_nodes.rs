@@ -1,6 +1,7 @@
 //! The same programs as jobs on several nodes, all of them this machine: real NICs over a real network.
 
 use crate::launcher::Job;
+use crate::refuse_attach::refuse_attach;
 use crate::{holds, holds_as_told};
 use bcs_core::SliceLength;
 use std::time::Duration;
@@ -66,6 +67,34 @@ fn communicators_are_freed_and_made_again_as_often_as_a_program_likes() {
     let job = |ranks, nodes| Job { nodes, context_slots: 64, ..Job::of(ranks) };
     holds_as_told("contexts", &job(2, 2), &["600", "64"]);
     holds_as_told("contexts", &job(5, 3), &["200", "64"]);
+}
+
+/// The same where the system refuses cross-memory attach, which shows when the first message goes.
+fn holds_refused(name: &str, job: &Job, arguments: &[&str]) {
+    std::thread::scope(|scope| {
+        let run = || {
+            refuse_attach().expect("a filter of system calls");
+            holds_as_told(name, job, arguments);
+        };
+        scope.spawn(run).join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+    });
+}
+
+#[test]
+fn messages_of_any_size_go_between_nodes_where_the_system_refuses_cross_memory_attach() {
+    let job = |ranks, nodes| Job { nodes, ..Job::of(ranks) };
+    holds_refused("staged", &job(4, 2), &[]);
+    holds_refused("staged", &job(2, 2), &["67108864"]);
+    holds_refused("send_modes", &job(3, 3), &[]);
+    holds_refused("cancel", &job(3, 3), &[]);
+    holds_refused("derived_messages", &job(4, 3), &[]);
+    for bytes in ["8200", "3000000"] {
+        holds_refused("large_vectors", &job(4, 2), &[bytes]);
+    }
+    // Known from the start.
+    holds("staged", &Job { cross_memory: false, ..job(4, 2) });
+    let slice = SliceLength::Fixed(Duration::from_millis(1));
+    holds_refused("staged", &Job { slice, ..job(4, 2) }, &[]);
 }
 
 #[test]

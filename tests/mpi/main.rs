@@ -9,6 +9,8 @@ mod exports;
 mod launcher;
 mod mismatches;
 mod programs;
+#[path = "../refuse_attach.rs"]
+mod refuse_attach;
 mod start;
 mod wrong_arguments;
 

@@ -256,7 +256,7 @@ pub(super) unsafe fn board_with(
     let board = Board::new(&memory, instance).map_err(PortError::from)?;
     let (took, mut taken) = match take(Came::Board(&board)) {
         Ok(took) => (took, Taken::All),
-        Err(ChannelError::System { source, .. }) if is_refusal(&source) => {
+        Err(error) if error.is_refusal() => {
             memory.header().cross_memory.set(0);
             (Ok(()), Taken::Refused)
         }
@@ -285,10 +285,6 @@ unsafe fn take_whole(payload: &[u8], each: usize, pieces: &mut [Piece]) {
         // SAFETY: the caller's promise; no more is copied than there is.
         unsafe { std::ptr::copy_nonoverlapping(from.as_ptr(), piece.to, there.min(from.len())) };
     }
-}
-
-fn is_refusal(error: &std::io::Error) -> bool {
-    matches!(error.raw_os_error(), Some(libc::EPERM | libc::ENOSYS | libc::EACCES))
 }
 
 /// Boards of contributions cut to a slab each.

@@ -7,23 +7,27 @@
 //! - *cross-memory attach* by one end, or by both on different ranges; needs no help of the other end;
 //! - *from outside*: the NIC thread reads from one rank and writes to the other while both compute.
 //!
+//! Of a message to or from another node the NIC thread is the other end, where the system refuses it the ranks' memory (`elsewhere`): then there is the window alone.
+//!
 //! [`Policy`] says which, and the sender's experience where both ends wait (`pace`). What other processes wrote is checked before it is used; a peer that died is an error.
 
 mod copy;
 mod cross_memory;
+mod elsewhere;
 mod pace;
 mod stores;
 mod window;
 
 pub use crate::policy::channel::Policy;
 pub use copy::{copy_in, copy_out};
+pub use elsewhere::{put_chunk, take_chunk};
 pub use stores::Stores;
 
 use crate::memory::{Corrupt, NicMemory};
 use crate::policy::channel::window_trial_bytes;
 use crate::status::{Activity, Phase};
 use crate::sync::{AtomicU32, Ordering};
-use crate::transfer::{Pinned, Range, Transfer, Worker};
+use crate::transfer::{ELSEWHERE, Pinned, Range, Transfer, Worker};
 use cross_memory::{Attempt, Direction, attach, is_alive};
 use pace::{Way, ticks};
 use window::{Filling, drain_slot, has_filled, pace};
@@ -147,6 +151,14 @@ pub enum ChannelError {
         /// What the system said.
         source: std::io::Error,
     },
+}
+
+impl ChannelError {
+    /// Whether the system refuses cross-memory attach.
+    pub fn is_refusal(&self) -> bool {
+        let refused = |code| matches!(code, libc::EPERM | libc::ENOSYS | libc::EACCES);
+        matches!(self, Self::System { source, .. } if source.raw_os_error().is_some_and(refused))
+    }
 }
 
 /// Moves a piece of a message, by the end that waits in MPI: bounded work, at most some 100 µs.
@@ -475,6 +487,9 @@ impl Job<'_> {
     }
 
     fn nothing_to_claim(&self) -> Step {
+        if self.transfer.is_elsewhere() {
+            return Step::PeerNeeded;
+        }
         if self.pinned.awaits_grant() { Step::Granted } else { Step::Blocked }
     }
 
@@ -484,10 +499,14 @@ impl Job<'_> {
     }
 
     fn may_attach(&self) -> bool {
-        self.memory.header().cross_memory.get() != 0
+        self.memory.header().cross_memory.get() != 0 && !self.transfer.is_elsewhere()
     }
 
     fn activity(&self, rank: u32) -> Result<Activity, ChannelError> {
+        // Never at this transfer alone: the NIC thread is woken for what there is to do.
+        if rank == ELSEWHERE {
+            return Ok(Activity::Computing);
+        }
         Ok(self.memory.rank(rank)?.status.activity())
     }
 
@@ -504,6 +523,9 @@ impl Job<'_> {
             End::Source => self.transfer.destination.get(),
             End::Destination => self.transfer.source.get(),
         };
+        if peer == ELSEWHERE {
+            return Ok(());
+        }
         match self.pid(peer)? {
             pid if is_alive(pid) => Ok(()),
             pid => Err(ChannelError::Gone { pid }),

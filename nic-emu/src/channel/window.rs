@@ -1,7 +1,7 @@
 //! The pipelined channel: the sender fills slots in a window of NIC memory while the receiver drains earlier ones, both
 //! cores at work. One sender and one receiver of a transfer at a time, as each pins its side.
 //!
-//! A window belongs to a sending rank and serves all its transfers: chunks are laid into it one behind the other, round and
+//! A window belongs to a sending rank (or to a receiving one, for what comes from other nodes) and serves all its transfers: chunks are laid into it one behind the other, round and
 //! round. Going round a window of twice the L2 cache is what makes it fast where writing to lines that the receiver's
 //! cache still holds is slow (see [`super::Policy::window_bytes`]); one window for all transfers keeps that memory in
 //! the L3 however many messages are under way.
@@ -185,19 +185,31 @@ pub(super) unsafe fn drain_slot(
     window: NonNull<u8>,
     buffer: &Buffer,
 ) -> Result<u64, ChannelError> {
-    let side = pinned.side();
-    let next = side.slots.load(Ordering::Relaxed).wrapping_add(1);
+    let (range, from) = next_filled(pinned, transfer)?;
+    let to = buffer.at(range)? as *mut u8;
+    // SAFETY: both ranges were checked, and each word was read once: inside the window, and inside the buffer that the receiver gave
+    // for this message, as it knows it itself.
+    unsafe { copy::copy_out(window.as_ptr().add(from), to, range.bytes as usize) };
+    note_drained(pinned);
+    Ok(range.bytes)
+}
+
+/// The next filled slot: what part of the message is in it, and where in the window that begins. Call only after [`has_filled`].
+#[inline]
+pub(super) fn next_filled(pinned: &Pinned<'_>, transfer: &Transfer) -> Result<(Range, usize), Corrupt> {
+    let next = pinned.side().slots.load(Ordering::Relaxed).wrapping_add(1);
     let slot = &transfer.slots[next as usize % WINDOW_SLOTS];
     let (offset, bytes, place) = (slot.offset.get(), slot.bytes.get(), slot.place.get());
     let limit = WINDOW_DATA_BYTES as u64;
     if place.checked_add(bytes).is_none_or(|end| end > limit) {
-        return Err(Corrupt { what: "end of a slot in its window", value: place, limit }.into());
+        return Err(Corrupt { what: "end of a slot in its window", value: place, limit });
     }
-    let from = size_of::<Header>() + place as usize;
-    let to = buffer.at(Range { offset, bytes })? as *mut u8;
-    // SAFETY: both ranges were checked, and each word was read once: inside the window, and inside the buffer that the receiver gave
-    // for this message, as it knows it itself.
-    unsafe { copy::copy_out(window.as_ptr().add(from), to, bytes as usize) };
-    side.slots.store(next, Ordering::Release);
-    Ok(bytes)
+    Ok((Range { offset, bytes }, size_of::<Header>() + place as usize))
+}
+
+/// The receiver has drained the slot that [`next_filled`] answered.
+#[inline]
+pub(super) fn note_drained(pinned: &Pinned<'_>) {
+    let slots = &pinned.side().slots;
+    slots.store(slots.load(Ordering::Relaxed).wrapping_add(1), Ordering::Release);
 }

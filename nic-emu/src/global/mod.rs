@@ -34,7 +34,7 @@
 //! | `contribution` | what a node's members give to it |
 //! | `chunks` | CH, RH: large bytes of collectives |
 //! | `delivery`, `board_region` | what a collective brings a node's members |
-//! | `rank_memory` | the bytes of this node's ranks |
+//! | `rank_memory`, `staged` | the bytes of this node's ranks: the NIC thread's to read and write, or their own |
 
 mod board_region;
 mod chunks;
@@ -51,6 +51,7 @@ mod point_to_point;
 mod rank_memory;
 mod record;
 mod record_buffers;
+mod staged;
 mod strobe_sender;
 mod strobe_tree;
 
@@ -367,6 +368,7 @@ impl<F: Fabric> GlobalNic<F> {
             self.collectives.publish(env, slice)?;
             self.messages.transmit(env)?;
         }
+        moved |= self.messages.advance_staged(env)?;
         self.collectives.poll(env, &self.fabric, slice)?;
         let mut done = true;
         if let (_, Some(now @ (Microphase::BarrierAndBroadcast | Microphase::Reduce))) =

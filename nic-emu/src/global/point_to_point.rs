@@ -16,14 +16,17 @@
 //!  Send       rank: who posted    words: the descriptor's 0..7                                  payload: the slab's bytes, or nothing
 //!  Matched    rank: its sender    request, slab plus one or 0
 //!  Cancelled  rank: its sender    request, slab plus one or 0
-//!  Grant      rank: its sender    request, place (slab plus one, or 0) | last << 63, address, offset, bytes, transfer
+//!  Grant      rank: its sender    request, place (slab plus one, or 0) | last << 63, address, offset, bytes, transfer, bytes of the message that are wanted
 //!  Data                           transfer, offset                                              payload: the bytes
 //! ```
+//!
+//! Where the system refuses cross-memory attach, ranks put the bytes of granted chunks into NIC memory themselves, and take from there what has come (`staged`).
 
 use super::error::GlobalError;
 use super::link::Links;
 use super::rank_memory;
 use super::record::{HEADER_BYTES, Kind, PAYLOAD_LIMIT, Posted, Record};
+use super::staged::{self, AHEAD_BYTES, Staged};
 use crate::buffer_receiver::{BufferReceiver, Taken, message_of_words};
 use crate::completer::Completer;
 use crate::descriptor::{NO_REQUEST, Payload, PointToPoint, SendDescriptor};
@@ -133,6 +136,8 @@ pub struct PointToPointEngine {
     ahead: Ahead,
     /// Bytes that came with descriptors that are not matched: by rank and its slab plus one, which is that message's until it is given back.
     eager: HashMap<(u32, u64), Vec<u8>>,
+    /// Messages whose bytes this thread may not read or write.
+    staged: Staged,
     /// Descriptors sent, and messages matched, since the last look: for EMDS.
     pub counts: (u64, u64),
 }
@@ -177,12 +182,12 @@ impl PointToPointEngine {
 
     /// True when the DHs have something to move for this node: as a sender, or as a receiver that has granted.
     pub fn wants_transmission(&self) -> bool {
-        !self.grants.is_empty() || self.granted_in_slice
+        !self.grants.is_empty() || self.granted_in_slice || self.staged.has_to_send()
     }
 
     /// True when nothing is under way.
     pub fn is_idle(&self) -> bool {
-        self.inbox.is_empty() && self.incoming.is_empty() && self.grants.is_empty()
+        self.inbox.is_empty() && self.incoming.is_empty() && self.grants.is_empty() && self.staged.is_empty()
     }
 
     /// A record has arrived, in this slice.
@@ -342,10 +347,22 @@ impl PointToPointEngine {
             let destination = receive[3] as u32;
             let is_inline = matches!(send.payload, Payload::Inline(_));
             let eager = self.eager.remove(&(message.origin, place));
+            let mut is_there = !is_inline;
             if let Some(payload) = &eager {
                 let payload = payload.get(..bytes as usize);
                 let payload = payload.ok_or_else(|| strange(node, "bytes of a message", bytes))?;
-                rank_memory::write(env.memory, destination, posted.address, payload)?;
+                let is_written = !staged::applies(env.memory) && {
+                    let written = rank_memory::write(env.memory, destination, posted.address, payload);
+                    staged::is_done(env.memory, written)?
+                };
+                if !is_written {
+                    is_there = false;
+                    self.last_transfer += 1;
+                    let id = self.last_transfer;
+                    self.stage(env, id, (destination, posted.request), status, (bytes, 0))?;
+                    self.staged.note_granted(id, bytes);
+                    self.staged.bring(id, payload.to_vec());
+                }
             }
             if is_inline || eager.is_some() || bytes == 0 {
                 let matched = Record::new(Kind::Matched, message.origin, &[send.request as u64, place]);
@@ -356,12 +373,16 @@ impl PointToPointEngine {
                     // Nobody waits; there is a slab to be given back.
                     env.links.send_patiently(node, &matched, env.now_ns);
                 }
-                if !is_inline {
+                if is_there {
                     env.completer.complete(destination, posted.request, status, &Delivery::InPlace)?;
                 }
                 continue;
             }
             self.last_transfer += 1;
+            if staged::applies(env.memory) {
+                let id = self.last_transfer;
+                self.stage(env, id, (destination, posted.request), status, (bytes, 0))?;
+            }
             self.to_grant.push_back(self.last_transfer);
             self.incoming.insert(
                 self.last_transfer,
@@ -384,7 +405,44 @@ impl PointToPointEngine {
         Err(Corrupt { what: "length of a list", value: ENTRIES as u64 + 1, limit: ENTRIES as u64 }.into())
     }
 
-    /// Grants chunks, oldest message first, one chunk of each in turn, until the budget is spent.
+    /// Has a rank take the bytes of a message out of NIC memory itself, from the first one on that is not in place.
+    fn stage(
+        &mut self,
+        env: &Env<'_, '_>,
+        id: u64,
+        (rank, request): (u32, u32),
+        (source, tag, length): (u32, i32, u64),
+        bytes: (u64, u64),
+    ) -> Result<(), Corrupt> {
+        env.memory.request(rank, request)?.write_status(source, tag, length);
+        self.staged.expect(id, (rank, request), bytes);
+        Ok(())
+    }
+
+    /// Moves on what ranks put into NIC memory and take out of it themselves. True if something was done.
+    ///
+    /// # Errors
+    /// NIC memory is corrupt.
+    pub fn advance_staged(&mut self, env: &mut Env<'_, '_>) -> Result<bool, GlobalError> {
+        let mut moved = false;
+        if !self.staged.is_empty() {
+            moved = self.staged.land(env.memory, env.completer)?;
+            if !env.fixed {
+                moved |= self.send_staged(env, STEP_BYTES)?;
+            }
+        }
+        Ok(moved)
+    }
+
+    /// Sends what ranks have put into NIC memory.
+    fn send_staged(&mut self, env: &mut Env<'_, '_>, budget: u64) -> Result<bool, GlobalError> {
+        let most_waiting = if env.fixed { u64::MAX } else { STEP_BYTES };
+        let limits = (budget, most_waiting, env.payload_bytes);
+        self.staged.send(env.memory, env.completer, env.links, limits)
+    }
+
+    /// Grants chunks, oldest message first, one chunk of each in turn, until the budget is spent. Where ranks take the bytes themselves, none for a rank that has
+    /// enough to take.
     fn grant(&mut self, env: &mut Env<'_, '_>) -> Result<(), GlobalError> {
         let room = (2 * BUDGET_BYTES).saturating_sub(self.outstanding);
         let mut budget = match env.fixed {
@@ -394,8 +452,14 @@ impl PointToPointEngine {
             false => room,
         };
         let mut again = VecDeque::new();
+        let mut ahead = self.staged.ahead(env.memory)?;
         while let Some(id) = self.to_grant.pop_front() {
             let Some(transfer) = self.incoming.get_mut(&id) else { continue };
+            let ahead = ahead.get_mut(&transfer.destination).filter(|_| self.staged.expects(id));
+            if ahead.as_ref().is_some_and(|ahead| **ahead >= AHEAD_BYTES) {
+                again.push_back(id);
+                continue;
+            }
             let most = env.payload_bytes.min(CHUNK_BYTES).min(budget);
             let bytes = (transfer.bytes - transfer.granted).min(most);
             if bytes == 0 {
@@ -410,9 +474,14 @@ impl PointToPointEngine {
                 transfer.granted,
                 bytes,
                 id,
+                transfer.bytes,
             ];
             env.links.send(transfer.node, &Record::new(Kind::Grant, transfer.origin, &words));
             transfer.granted += bytes;
+            self.staged.note_granted(id, transfer.granted);
+            if let Some(ahead) = ahead {
+                *ahead += bytes;
+            }
             budget -= bytes;
             self.outstanding += bytes;
             self.granted_in_slice = true;
@@ -448,33 +517,52 @@ impl PointToPointEngine {
                 kept.push_back((to, grant));
                 continue;
             }
-            budget -= bytes;
-            self.send_granted(env, to, &grant)?;
+            budget -= self.send_granted(env, to, &grant)?;
         }
         while let Some(grant) = kept.pop_back() {
             self.grants.push_front(grant);
         }
+        if env.fixed && budget > 0 {
+            self.send_staged(env, budget)?;
+        }
         Ok(())
     }
 
-    fn send_granted(&mut self, env: &mut Env<'_, '_>, to: u32, grant: &Record) -> Result<(), GlobalError> {
+    /// Sends a granted chunk, or leaves it to its rank to hand it over. Answers how many bytes were sent.
+    fn send_granted(&mut self, env: &mut Env<'_, '_>, to: u32, grant: &Record) -> Result<u64, GlobalError> {
         let [request, place, address, offset, bytes, id, _] = grant.words;
         let last = place & LAST != 0;
         let place = place & !LAST;
         let memory = env.memory;
         let index = local(memory, grant.rank)?;
         let record = Record::new(Kind::Data, 0, &[id, offset]);
-        env.links.send_with(to, &record, bytes as usize, |payload| match place {
+        let is_sent = match place {
             0 => {
-                let from = address.wrapping_add(offset);
-                rank_memory::append(memory, index, from, bytes as usize, payload).map_err(GlobalError::from)
+                !staged::applies(memory) && {
+                    let from = address.wrapping_add(offset);
+                    let sent = env.links.send_with(to, &record, bytes as usize, |payload| {
+                        rank_memory::append(memory, index, from, bytes as usize, payload)
+                    });
+                    staged::is_done(memory, sent)?
+                }
             }
-            slab => Ok(append_slab(memory, index, (slab - 1) as u32, offset, bytes, payload)?),
-        })?;
-        match last {
-            true => self.finish_send(env, grant.rank, request as u32, place),
-            false => Ok(()),
+            slab => {
+                env.links.send_with(to, &record, bytes as usize, |payload| {
+                    append_slab(memory, index, (slab - 1) as u32, offset, bytes, payload)
+                })?;
+                true
+            }
+        };
+        if !is_sent {
+            return match self.staged.handle_grant(to, index, grant) {
+                true => Ok(0),
+                false => Err(strange(to, "part of a message that is wanted", offset)),
+            };
         }
+        if last {
+            self.finish_send(env, grant.rank, request as u32, place)?;
+        }
+        Ok(bytes)
     }
 
     /// All bytes of a message have been read, or none are wanted: its sender is done with it.
@@ -521,22 +609,38 @@ impl PointToPointEngine {
         }
         let (destination, address) =
             (transfer.destination, transfer.destination_address.wrapping_add(offset));
-        match fabric.view(at, bytes)? {
-            Some(view) => rank_memory::write_view(env.memory, destination, address, view)?,
-            None => {
-                let mut payload = vec![0; bytes as usize];
-                fabric.read(at, &mut payload)?;
-                rank_memory::write(env.memory, destination, address, &payload)?;
-            }
-        }
+        let (request, status) = (transfer.destination_request, transfer.status);
+        let (total, before, granted) = (transfer.bytes, transfer.moved, transfer.granted);
         transfer.moved += bytes;
         self.outstanding = self.outstanding.saturating_sub(bytes);
         if transfer.moved == transfer.bytes {
-            let (destination, request, status) =
-                (transfer.destination, transfer.destination_request, transfer.status);
-            env.completer.complete(destination, request, status, &Delivery::InPlace)?;
             self.incoming.remove(&id);
         }
+        let mut payload = Vec::new();
+        if !self.staged.expects(id) {
+            let written = match fabric.view(at, bytes)? {
+                Some(view) => rank_memory::write_view(env.memory, destination, address, view),
+                None => {
+                    payload = vec![0; bytes as usize];
+                    fabric.read(at, &mut payload)?;
+                    rank_memory::write(env.memory, destination, address, &payload)
+                }
+            };
+            if staged::is_done(env.memory, written)? {
+                if before + bytes == total {
+                    env.completer.complete(destination, request, status, &Delivery::InPlace)?;
+                }
+                return Ok(());
+            }
+            self.stage(env, id, (destination, request), status, (total, before))?;
+            self.staged.note_granted(id, granted);
+        }
+        if offset != before {
+            return Err(strange(from, "offset of data", offset));
+        }
+        payload.resize(bytes as usize, 0);
+        fabric.read(at, &mut payload)?;
+        self.staged.bring(id, payload);
         Ok(())
     }
 }

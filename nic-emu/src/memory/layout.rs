@@ -36,8 +36,8 @@ pub const MESSAGE_ENTRIES: usize = ENTRIES - ENTRIES / 4;
 pub const TRANSFERS: usize = 1 << 14;
 /// Collectives under way on the node.
 pub const INSTANCES: usize = 1 << 12;
-/// Windows for pipelined copies, one for each sender with a local index below this; the messages of others go by
-/// cross-memory attach.
+/// Windows for pipelined copies: ranks whose local indices differ by a multiple of this share one. Where there are other nodes, there are as many again, through which
+/// the ranks get what comes from there.
 pub const WINDOWS: usize = 1 << 9;
 
 /// With so many ranks on a node or fewer, every doorbell has a cache line to itself: ranks that post at the same time do not take a line from
@@ -303,6 +303,7 @@ pub struct Layout {
     pub(super) instances: usize,
     pub(super) instance_stride: usize,
     pub(super) windows: usize,
+    pub(super) window_count: usize,
     pub(super) lanes: usize,
     pub(super) edges: usize,
     pub(super) groups: usize,
@@ -336,6 +337,8 @@ impl Layout {
             start
         };
         let local = local_ranks as usize;
+        // Every node has a rank, so there are at most so many others.
+        let other_nodes = (job_ranks - local_ranks) as usize;
         let instance_stride = INSTANCE_BYTES + local * MEMBER_BYTES;
         let control = region(size_of::<Control>() + local * 8);
         let doorbell_stride = if local <= LONE_DOORBELLS { 64 } else { 8 };
@@ -345,11 +348,11 @@ impl Layout {
         let entries = region(ENTRIES * size_of::<Cell>());
         let transfers = region(TRANSFERS * size_of::<Transfer>());
         let instances = region(INSTANCES * instance_stride);
-        let windows = region(WINDOWS * WINDOW_BYTES);
+        let window_count = if other_nodes == 0 { WINDOWS } else { 2 * WINDOWS };
+        let windows = region(window_count * WINDOW_BYTES);
         let lanes = region(local * LANE_BYTES);
         let edges = region(local * EDGES * size_of::<Edge>());
-        // What only jobs of several nodes have: every node has a rank, so there are at most so many others.
-        let other_nodes = (job_ranks - local_ranks) as usize;
+        // What only jobs of several nodes have.
         let group_stride = if other_nodes == 0 { 0 } else { (1 + (other_nodes + 1).div_ceil(64)) * 8 };
         let groups = region(SLOTS as usize * group_stride);
         let context_slots =
@@ -370,6 +373,7 @@ impl Layout {
             instances,
             instance_stride,
             windows,
+            window_count,
             lanes,
             edges,
             groups,

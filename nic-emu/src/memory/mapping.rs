@@ -1,7 +1,7 @@
 //! The mapping itself: a sparse memfd (or, in the simulator, anonymous memory), and checked access to its regions.
 
 use super::layout::{Control, Header, Layout, LayoutError, MAGIC, RankBlock, checked};
-use super::{BOARD_BYTES, Corrupt, ENTRIES, INSTANCES, REQUESTS, TRANSFERS, WINDOWS};
+use super::{BOARD_BYTES, Corrupt, ENTRIES, INSTANCES, REQUESTS, TRANSFERS};
 use crate::collective::{Instance, Member};
 use crate::contexts;
 use crate::doorbell::HeadsWord;
@@ -371,8 +371,8 @@ impl NicMemory {
     /// The first byte of a window; it has [`WINDOW_BYTES`].
     #[inline]
     pub fn window(&self, window: u32) -> Result<NonNull<u8>, Corrupt> {
-        let i = checked("window", window, WINDOWS)?;
-        // SAFETY: the region holds `WINDOWS` windows and the index was checked, so the sum stays inside the mapping.
+        let i = checked("window", window, self.layout.window_count)?;
+        // SAFETY: the region holds so many windows and the index was checked, so the sum stays inside the mapping.
         Ok(unsafe { self.base.add(self.layout.windows + i * WINDOW_BYTES) })
     }
 

@@ -86,6 +86,9 @@ impl<'a> Mover<'a> {
 
     fn both_compute(&self, transfer: u32) -> Result<bool, SliceError> {
         let record = self.memory.transfer(transfer)?;
+        if record.is_elsewhere() {
+            return Ok(false);
+        }
         for rank in [record.source.get(), record.destination.get()] {
             if self.memory.rank(rank)?.status.activity() != Activity::Computing {
                 return Ok(false);

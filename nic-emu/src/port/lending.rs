@@ -73,7 +73,7 @@ impl Port {
         }
     }
 
-    fn wake_nic_thread(&self) {
+    pub(super) fn wake_nic_thread(&self) {
         waiting::wake_nic_thread(&self.memory, self.wake_pipe.as_ref().map(|pipe| pipe.as_fd()));
     }
 

@@ -12,7 +12,7 @@ use crate::outstanding::Purpose;
 use crate::request::SlotState;
 use crate::status::STARTED;
 use crate::sync::Ordering;
-use crate::transfer::Transfer;
+use crate::transfer::{ELSEWHERE, Transfer};
 use crate::waiting::{self};
 
 /// A transfer that this rank is an end of.
@@ -115,6 +115,7 @@ impl Port {
             let Moving { transfer, mine, asked, .. } = self.moving[i];
             match channel::advance(&self.memory, transfer, &mine, &self.channel, &mut self.stores)? {
                 Step::Progress => {
+                    self.tell_elsewhere(transfer)?;
                     moved = true;
                     break;
                 }
@@ -135,6 +136,7 @@ impl Port {
                     {
                         ranks.iter().for_each(|&rank| waiting::wake(&self.memory, rank));
                     }
+                    self.tell_elsewhere(transfer)?;
                     self.moving.swap_remove(i);
                     moved = true;
                     continue;
@@ -162,7 +164,18 @@ impl Port {
             End::Source => record.destination.get(),
             End::Destination => record.source.get(),
         };
-        waiting::wake(&self.memory, peer);
+        match peer {
+            ELSEWHERE => self.wake_nic_thread(),
+            peer => waiting::wake(&self.memory, peer),
+        }
+        Ok(())
+    }
+
+    /// What was done of a transfer to or from another node the NIC thread goes on with.
+    fn tell_elsewhere(&self, transfer: u32) -> Result<(), PortError> {
+        if self.wake_pipe.is_some() && self.memory.transfer(transfer)?.is_elsewhere() {
+            self.wake_nic_thread();
+        }
         Ok(())
     }
 }

@@ -310,13 +310,13 @@ fn shape(
     // In fixed slices, small chunks would take longer than the runner waits before it takes a program to be stuck.
     let smallest = if period_ns == 0 { (2048, 1024) } else { (16_384, 16_384) };
     let sizes = prop_oneof![Just(smallest), Just((16_384, 16_384)), Just((256 << 10, 64 << 10))];
-    (any::<u64>(), nodes, events, networks(), largest, sizes).prop_map(
-        move |(seed, nodes, events, mut network, largest, (link_bytes, data_bytes))| {
+    (any::<u64>(), nodes, events, networks(), any::<bool>(), largest, sizes).prop_map(
+        move |(seed, nodes, events, mut network, attach, largest, (link_bytes, data_bytes))| {
             // Fixed slices are made for networks that are faster than they are long.
             network.jitter =
                 if period_ns == 0 { network.jitter } else { network.jitter.min(Duration::from_micros(30)) };
             let places = places(nodes, seed);
-            let program = Shape { seed, ranks: places.len(), events, period_ns, attach: true, largest };
+            let program = Shape { seed, ranks: places.len(), events, period_ns, attach, largest };
             ClusterShape { program, places, network, seed, link_bytes, data_bytes }
         },
     )

@@ -70,7 +70,7 @@ impl Scenario {
             ranks: places.len(),
             events: 4 + random.below(14),
             period_ns: 0,
-            attach: true,
+            attach: !random.once_in(3),
             largest,
         };
         let (link_bytes, data_bytes) = *random.pick(&[(2048, 1024), (16_384, 4096)]);

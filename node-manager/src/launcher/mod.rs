@@ -344,13 +344,13 @@ impl<'a> Launcher<'a> {
             self.nic.stop();
         }
         if let Some(why) = self.nic.cross_memory_refusal() {
-            let place = if self.prepared.spans_nodes() {
-                format!(" on {}", self.prepared.host())
-            } else {
-                String::new()
+            // The same words on all nodes: what several say the user is told once.
+            let (place, way) = match self.prepared.spans_nodes() {
+                true => (" on nodes of the job", "messages between nodes and large ones"),
+                false => ("", "large messages"),
             };
             self.control.send(&Notice::Remark(format!(
-                "the system{place} refuses cross-memory attach ({why}), so large messages went through windows in NIC memory: \
+                "the system{place} refuses cross-memory attach ({why}), so {way} went through windows in NIC memory: \
                  slower where one end computes or ranks share cores, and for large collectives; an administrator can \
                  allow it (sysctl kernel.yama.ptrace_scope=1; for a container, the capability SYS_PTRACE or a seccomp \
                  profile with process_vm_readv and process_vm_writev); --cross-memory off ends this remark"

@@ -5,4 +5,6 @@ mod endings;
 mod losses;
 mod managers;
 mod refusals;
+#[path = "../../../tests/refuse_attach.rs"]
+mod refuse_attach;
 mod running;

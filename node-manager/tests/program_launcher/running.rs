@@ -1,6 +1,7 @@
 //! Jobs that go well: what their ranks have around them, and who is told what.
 
 use crate::managers::*;
+use crate::refuse_attach::refuse_attach;
 use bcs_core::{Rank, SliceLength};
 use mds::EmdsConfig;
 use mds::config::Selection;
@@ -9,6 +10,7 @@ use nic_emu::hang::{self, JobState, RankState};
 use node_manager::control::{Command, Notice};
 use node_manager::job::StdinTo;
 use std::process;
+use std::thread;
 use std::time::Duration;
 
 #[test]
@@ -39,6 +41,20 @@ fn ranks_of_three_nodes_find_each_other() {
         job.succeed();
         assert_eq!(job.nodes[0].stdout(), format!("sum {}\n", rounds * (1 + 2 + 3)));
     }
+}
+
+#[test]
+fn all_nodes_say_in_the_same_words_that_the_system_refuses_cross_memory_attach() {
+    let remarks = thread::spawn(|| {
+        refuse_attach().unwrap();
+        let mut job = launch(&job(vec![application(3, node_rank(), &["ring", "3"])], &[0, 1, 2]));
+        job.start();
+        job.succeed();
+        job.nodes.iter().flat_map(|node| node.remarks.clone()).collect::<Vec<_>>()
+    });
+    let remarks = remarks.join().unwrap();
+    assert!(remarks.len() == 3 && remarks.iter().all(|remark| *remark == remarks[0]), "{remarks:?}");
+    assert!(remarks[0].contains("refuses cross-memory attach"), "{remarks:?}");
 }
 
 #[test]
