@@ -1,6 +1,7 @@
 //! The same programs as jobs on several nodes, all of them this machine: real NICs over a real network.
 
-use crate::launcher::Job;
+use crate::launcher::{Job, launch};
+use crate::programs::compiled;
 use crate::refuse_attach::refuse_attach;
 use crate::{holds, holds_as_told};
 use bcs_core::SliceLength;
@@ -95,6 +96,40 @@ fn messages_of_any_size_go_between_nodes_where_the_system_refuses_cross_memory_a
     holds("staged", &Job { cross_memory: false, ..job(4, 2) });
     let slice = SliceLength::Fixed(Duration::from_millis(1));
     holds_refused("staged", &Job { slice, ..job(4, 2) }, &[]);
+}
+
+/// By the way of `made_and_freed`: the slices that a communicator of four members takes (`docs/protocol.md`), and the one that it is made of.
+const SLICES: [(&str, u64); 11] = [
+    ("dup", 2),
+    ("idup", 2),
+    ("create", 2),
+    ("cart", 2),
+    ("sub", 2 + 2),
+    ("split", 4),
+    ("split_type", 4),
+    ("create_group", 4),
+    ("graph", 10),
+    ("inter", 4),
+    ("merge", 4 + 6),
+];
+
+#[test]
+fn a_communicator_takes_a_bounded_number_of_slices_in_whatever_way_it_is_made_and_freed() {
+    let slice = SliceLength::Fixed(Duration::from_millis(8));
+    for nodes in [1, 2] {
+        let job = Job { nodes, slice, ..Job::of(4) };
+        let slices = |way: &str, times: u32| {
+            let ended = launch(&job, &compiled("made_and_freed"), &[way, &times.to_string()]);
+            assert!(ended.is_well(), "{way} on {nodes} nodes: {ended:#?}");
+            ended.slices
+        };
+        for (way, most) in SLICES {
+            // On a busy machine ranks come to a collective some slices after each other: twice as many, now and then, but not three times.
+            let of_six = || slices(way, 8).saturating_sub(slices(way, 2));
+            let is_bounded = (0..3).any(|_| of_six() <= 2 * 6 * most + 6);
+            assert!(is_bounded, "{way} on {nodes} nodes takes more than {most} slices a communicator");
+        }
+    }
 }
 
 #[test]

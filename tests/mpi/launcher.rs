@@ -60,6 +60,8 @@ pub struct Ended {
     /// What the NIC thread found: a deadlock, as people read it.
     pub finding: Option<String>,
     pub timed_out: bool,
+    /// Slices that were run, on the node with the most.
+    pub slices: u64,
 }
 
 impl Ended {
@@ -142,7 +144,8 @@ pub fn launch<S: AsRef<OsStr>>(job: &Job, program: &Path, arguments: &[S]) -> En
     let finding = hosts.iter().find_map(NicHost::finding).map(|finding| finding.to_string());
     // Each leaves the network when the others still answer.
     std::thread::scope(|scope| hosts.iter_mut().for_each(|host| drop(scope.spawn(|| host.stop()))));
-    Ended { codes, stdout, stderr, abort, finding, timed_out }
+    let slices = hosts.iter().map(|host| host.slices().0).max().unwrap_or(0);
+    Ended { codes, stdout, stderr, abort, finding, timed_out, slices }
 }
 
 /// The NIC of a node.

@@ -27,6 +27,9 @@ fn main() {
     let ended = launcher::launch(&job, program.as_ref(), rest);
     print!("{}", ended.stdout);
     eprint!("{}", ended.stderr);
+    if slice != SliceLength::Elastic {
+        eprintln!("{} slices", ended.slices);
+    }
     if let Some((code, message)) = &ended.abort {
         eprintln!("{message} (exit code {code})");
     }

@@ -1,7 +1,8 @@
 //! What groups agree on by messages: before they have a communicator, and between the two groups of an intercommunicator (MPI-5.0, §7.4.2, §7.6).
 //!
 //! A group's leader has a word and tells it to the group along a binomial tree. Two groups' leaders exchange their words first, and each tells its group both: so
-//! all members of both know the same, and derive the same from it. This makes intercommunicators, merges, splits and duplicates them.
+//! all members of both know the same, and derive the same from it. This makes intercommunicators, merges, splits and duplicates them. A word is one message, unless it
+//! is long: each message that follows another one takes two slices more, where these are fixed.
 
 use crate::error::{MpiError, MpiResult, Problem};
 use crate::group::Group;
@@ -37,29 +38,61 @@ impl Assembly {
         let place = (own + size - self.leader) % size;
         let name = |place: u32| self.names.job_rank((place + self.leader) % size);
         let lowest = if place == 0 { size.next_power_of_two() } else { place & place.wrapping_neg() };
-        let mut length = (word.len() as u64).to_ne_bytes();
         if place != 0 {
-            let parent = name(place - lowest);
-            self.party.receive(parent, &mut length).await?;
-            word = vec![0; u64::from_ne_bytes(length) as usize];
-            self.party.receive(parent, &mut word).await?;
+            word = receive_word(&self.party, name(place - lowest)).await?;
         }
+        let letter = Letter::of(&word);
         let mut join = Join::new();
         let mut bit = lowest >> 1;
         while bit != 0 {
             if place + bit < size {
-                let child = name(place + bit);
-                // SAFETY: both live, unchanged, until the join is complete.
-                unsafe {
-                    join.add(self.party.post_send(child, length.as_ptr(), length.len())?);
-                    join.add(self.party.post_send(child, word.as_ptr(), word.len())?);
-                }
+                // SAFETY: the letter lives, unchanged, until the join is complete.
+                unsafe { letter.post(&self.party, name(place + bit), &mut join)? };
             }
             bit >>= 1;
         }
         join.all().await?;
         Ok(word)
     }
+}
+
+/// Bytes of a word's first message at most, its length included.
+const FIRST: usize = 1 << 10;
+
+/// A word on its way: its length and its bytes, in one message or, where it is long, in two.
+struct Letter(Vec<u8>);
+
+impl Letter {
+    fn of(word: &[u8]) -> Self {
+        Self([&(word.len() as u64).to_ne_bytes()[..], word].concat())
+    }
+
+    /// Posts the letter to a member.
+    ///
+    /// # Safety
+    /// It must live, unchanged, until the join is complete.
+    unsafe fn post(&self, party: &Party, to: u32, join: &mut Join) -> MpiResult {
+        let (first, rest) = self.0.split_at(self.0.len().min(FIRST));
+        for part in [first, rest].into_iter().filter(|part| !part.is_empty()) {
+            // SAFETY: the caller's promise.
+            join.add(unsafe { party.post_send(to, part.as_ptr(), part.len())? });
+        }
+        Ok(())
+    }
+}
+
+/// Receives a word from a member.
+async fn receive_word(party: &Party, from: u32) -> MpiResult<Vec<u8>> {
+    let mut letter = vec![0; FIRST];
+    party.receive(from, &mut letter).await?;
+    let mut word = letter.split_off(size_of::<u64>());
+    let length = letter.first_chunk().map_or(0, |length| u64::from_ne_bytes(*length)) as usize;
+    let has = word.len();
+    word.resize(length, 0);
+    if length > has {
+        party.receive(from, &mut word[has..]).await?;
+    }
+    Ok(word)
 }
 
 /// The words of two groups' leaders.
@@ -86,11 +119,11 @@ impl Leading {
     /// Gives the word to the other leader and takes its one.
     async fn swap(&self) -> MpiResult<Vec<u8>> {
         let Self { bridge, peer, word } = self;
-        let length = (word.len() as u64).to_ne_bytes();
-        let mut their_length = [0; 8];
-        bridge.swap(*peer, &length, &mut their_length).await?;
-        let mut other = vec![0; u64::from_ne_bytes(their_length) as usize];
-        bridge.swap(*peer, word, &mut other).await?;
+        let (letter, mut join) = (Letter::of(word), Join::new());
+        // SAFETY: the letter lives, unchanged, until the join is complete.
+        unsafe { letter.post(bridge, *peer, &mut join)? };
+        let other = receive_word(bridge, *peer).await?;
+        join.all().await?;
         Ok(other)
     }
 }
@@ -115,15 +148,31 @@ pub(super) async fn across(group: Assembly, leading: Option<MpiResult<Leading>>)
         let text = format!("rank {}, which leads the group, failed: {}", group.leader, error.problem());
         [&error.class().to_ne_bytes()[..], text.as_bytes()].concat()
     });
-    let report = group.tell(report).await?;
+    let told = group.tell(join_words([&report, &own, &other])).await?;
     if let Some(error) = failed {
         return Err(error);
     }
+    let [report, own, other] =
+        split_words(&told).ok_or_else(|| MpiError::new(Problem::Nic("a group was told no words".into())))?;
     if let Some((class, text)) = report.split_first_chunk() {
         let class = c_int::from_ne_bytes(*class);
         let text = String::from_utf8_lossy(text).into_owned();
         return Err(MpiError::new(Problem::Raised { code: class, class, text }));
     }
-    let own = group.tell(own).await?;
-    Ok(Words { own, other: group.tell(other).await? })
+    Ok(Words { own: own.into(), other: other.into() })
+}
+
+/// Words as one, each behind its length.
+fn join_words(words: [&[u8]; 3]) -> Vec<u8> {
+    words.into_iter().flat_map(|word| Letter::of(word).0).collect()
+}
+
+/// What [`join_words`] joined.
+fn split_words(mut joined: &[u8]) -> Option<[&[u8]; 3]> {
+    let mut words = [&joined[..0]; 3];
+    for word in &mut words {
+        let (length, rest) = joined.split_first_chunk()?;
+        (*word, joined) = rest.split_at_checked(u64::from_ne_bytes(*length) as usize)?;
+    }
+    Some(words)
 }
