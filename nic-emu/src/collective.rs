@@ -48,7 +48,7 @@ pub struct Instance {
     pub readers: Word,
     /// The member whose slab holds the result of a reduction, plus one.
     pub result_member: Word,
-    /// The next instance under way (or the next free one), plus one.
+    /// The next instance of its chain (or the next free one), plus one.
     pub next: Word,
     /// The previous one, plus one.
     pub previous: Word,
@@ -61,8 +61,9 @@ pub struct Instance {
     pub comm_size: Word,
     /// Where in the board region the contributions of all members are, plus one; 0 when they are only here.
     pub board: Word64,
-    /// The next departed instance, plus one ([`crate::departure`]).
-    pub next_departed: AtomicU32,
+    /// The next one of the stack that it is on, plus one: of departed instances ([`crate::departure`]), or, where members are on several nodes, of those that all local
+    /// members have reached.
+    pub next_stacked: AtomicU32,
     /// 1 once the last reader has given back the slabs: of an instance whose members are on several nodes.
     pub handed_back: AtomicU32,
     /// The rank, by local index, whose arrival began it.

@@ -1,4 +1,5 @@
-//! The Collective List (paper, §4.4 and figure 4.6): which members of a collective have reached it.
+//! The Collective List (paper, §4.4 and figure 4.6): which members of a collective have reached it. It is kept in chains, by a hash of context and number, so that
+//! finding a collective costs the same however many others members have gone on to.
 //!
 //! A flag per node says "all local members are here"; it is set by the arrival that makes it so. Members are told apart
 //! by their position among the communicator's local members, and an arrival that does not fit the collective that
@@ -95,7 +96,10 @@ impl<'m> CollectiveList<'m> {
             gathering.set(gathering.get().wrapping_sub(1));
         }
         if instance.spans_nodes() && arrived == instance.expected.get() {
-            let seen = &self.memory.header().remote.arrived;
+            let header = self.memory.header();
+            instance.next_stacked.store(header.pools.reached_instances.get(), Ordering::Relaxed);
+            header.pools.reached_instances.set(index + 1);
+            let seen = &header.remote.arrived;
             seen.set(seen.get().wrapping_add(1));
         }
         Ok(Arrival::At(index))
@@ -110,7 +114,8 @@ impl<'m> CollectiveList<'m> {
     ) -> Result<Option<u32>, Corrupt> {
         self.free_departed()?;
         let header = self.memory.header();
-        let mut walk = Walk::new(header.pools.active_instances[0].get(), INSTANCES);
+        let first = self.memory.instance_chain(descriptor.context, descriptor.sequence);
+        let mut walk = Walk::new(first.get(), INSTANCES);
         while let Some(index) = walk.next_entry()? {
             let instance = self.memory.instance(index)?;
             walk.follow(instance.next.get());
@@ -150,7 +155,6 @@ impl<'m> CollectiveList<'m> {
             member.arrived.set(0);
             member.mark.store(0, Ordering::Relaxed);
         }
-        let first = &header.pools.active_instances[0];
         instance.next.set(first.get());
         instance.previous.set(NONE);
         if first.get() != NONE {
@@ -179,7 +183,7 @@ impl<'m> CollectiveList<'m> {
         let header = self.memory.header();
         let (next, previous) = (instance.next.get(), instance.previous.get());
         if previous == NONE {
-            header.pools.active_instances[0].set(next);
+            self.memory.instance_chain(instance.context.get(), instance.sequence.get()).set(next);
         } else {
             self.memory.instance(previous - 1)?.next.set(next);
         }
@@ -253,4 +257,52 @@ pub(crate) enum Contribution {
     Slab(*mut u8, usize),
     /// In the member's own memory, at this address.
     Memory(u64),
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::descriptor::{INLINE_BYTES, NO_REQUEST};
+    use crate::memory::Layout;
+
+    /// The arrival of the first of two members.
+    fn first_of_two(context: u32, sequence: u32) -> CollectiveDescriptor {
+        CollectiveDescriptor {
+            kind: CollectiveKind::Barrier,
+            op: 0,
+            element: 0,
+            context,
+            comm_rank: 0,
+            comm_size: 2,
+            bytes: 0,
+            agreed_bytes: 0,
+            call: 0,
+            root: 0,
+            request: NO_REQUEST,
+            payload: Payload::Inline([0; INLINE_BYTES]),
+            sequence,
+            local_index: 0,
+            local_size: 2,
+        }
+    }
+
+    #[test]
+    fn a_collective_is_found_among_few_others_however_far_a_member_is_ahead() {
+        let memory = NicMemory::create_private(Layout::new(2, 2, [0; 2]).unwrap(), 0, 1).unwrap();
+        let list = CollectiveList::new(&memory);
+        let under_way = COMMON_INSTANCES as u32 / 4;
+        let contexts = [3, 17, 19, 4000];
+        for (context, sequence) in contexts.iter().flat_map(|c| (0..under_way).map(move |s| (*c, s))) {
+            assert!(matches!(list.arrive(0, &first_of_two(context, sequence)).unwrap(), Arrival::At(_)));
+        }
+        for (context, sequence) in contexts.iter().flat_map(|c| (0..under_way).map(move |s| (*c, s))) {
+            let mut walk = Walk::new(memory.instance_chain(context, sequence).get(), INSTANCES);
+            let mut length = 0;
+            while let Some(index) = walk.next_entry().unwrap() {
+                walk.follow(memory.instance(index).unwrap().next.get());
+                length += 1;
+            }
+            assert!(length <= contexts.len(), "{length} collectives in a chain");
+        }
+    }
 }

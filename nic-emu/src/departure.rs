@@ -43,7 +43,7 @@ pub(crate) fn depart(memory: &NicMemory, index: u32) -> Result<(), Corrupt> {
     let first = &memory.header().pools.departed_instances;
     let mut next = first.load(Ordering::Relaxed);
     loop {
-        instance.next_departed.store(next, Ordering::Relaxed);
+        instance.next_stacked.store(next, Ordering::Relaxed);
         match first.compare_exchange(next, index + 1, Ordering::Release, Ordering::Relaxed) {
             Ok(_) => return Ok(()),
             Err(now) => next = now,
@@ -79,7 +79,7 @@ impl CollectiveList<'_> {
         let mut at = first.swap(NONE, Ordering::Acquire);
         while at != NONE {
             let instance = self.memory.instance(at - 1)?;
-            let next = instance.next_departed.load(Ordering::Relaxed);
+            let next = instance.next_stacked.load(Ordering::Relaxed);
             // One that is freed is over no more, so a stack that leads back into itself ends here.
             if instance.state.get() != InstanceState::Released as u32 || instance.spans_nodes() {
                 return Err(Corrupt {

@@ -9,7 +9,7 @@ use nic_emu::arith::Arithmetic;
 use nic_emu::descriptor::CollectiveKind;
 use nic_emu::host::{NicConfig, NicHost};
 use nic_emu::matching::Envelope;
-use nic_emu::memory::{Layout, NicMemory};
+use nic_emu::memory::{INSTANCES, Layout, NicMemory};
 use nic_emu::port::{Collective, Port, PortError, Posted, Send};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -246,9 +246,11 @@ fn a_list_of_collectives_that_goes_in_a_circle_is_an_error_and_no_walk_without_e
         let mut ports = [0, 1].map(|rank| Port::open(memory.clone(), rank).unwrap());
         reach_barrier(&mut ports[0], 0, 1);
         run(&mut ports[0]);
-        let first = memory.header().pools.active_instances[0].get();
-        memory.instance(first - 1).unwrap().next.set(first);
-        reach_barrier(&mut ports[1], 1, 2);
+        let first = memory.instance(0).unwrap();
+        assert_eq!((first.context.get(), first.sequence.get()), (3, 1));
+        first.next.set(1);
+        // As many further on, so that it is looked for in the same chain.
+        reach_barrier(&mut ports[1], 1, 1 + INSTANCES as u32);
         ports[1].lend().map_err(|error| error.to_string())
     });
     let told = looked.expect("the walk ends").expect_err("a circle");

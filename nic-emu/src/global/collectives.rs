@@ -29,9 +29,10 @@ use crate::contexts;
 use crate::descriptor::{CollectiveKind, INLINE_BYTES};
 use crate::memory::{BOARD_BYTES, INSTANCES, NicMemory};
 use crate::microphase::Microphase;
-use crate::pool::Walk;
+use crate::pool::{NONE, Walk};
+use crate::sync::Ordering;
 use bcs_core::{Fabric, NodeId};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Bytes of contributions that travel with their arrival from one node to its parent at most.
 const SMALL_BYTES: usize = 8 << 10;
@@ -45,6 +46,8 @@ pub struct Collectives {
     pub(super) gathers: BTreeMap<(u32, u64), Gather>,
     pub(super) deliveries: Deliveries,
     seen: u32,
+    /// Context, number and instance of those that all local members have reached and that are not published, because there was no room.
+    unpublished: Vec<(u32, u32, u32)>,
     /// Collectives scheduled since the last look: for EMDS.
     pub scheduled: u64,
     /// Arrivals published, collectives started and chunks taken, since the start.
@@ -61,6 +64,7 @@ impl Collectives {
             gathers: BTreeMap::new(),
             deliveries: Deliveries::new(),
             seen: 0,
+            unpublished: Vec::new(),
             scheduled: 0,
             moves: 0,
         }
@@ -75,21 +79,24 @@ impl Collectives {
         if arrived == self.seen {
             return Ok(());
         }
-        let mut new = Vec::new();
-        let mut walk = Walk::new(env.memory.header().pools.active_instances[0].get(), INSTANCES);
+        let mut new = std::mem::take(&mut self.unpublished);
+        let reached = &env.memory.header().pools.reached_instances;
+        let mut walk = Walk::new(reached.get(), INSTANCES);
+        reached.set(NONE);
         while let Some(index) = walk.next_entry()? {
             let instance = env.memory.instance(index)?;
             let complete = instance.arrived.get() == instance.expected.get();
             if instance.spans_nodes() && complete && instance.state.get() == InstanceState::Gathering as u32 {
                 new.push((instance.context.get(), instance.sequence.get(), index));
             }
-            walk.follow(instance.next.get());
+            walk.follow(instance.next_stacked.load(Ordering::Relaxed));
         }
-        let mut waits = Vec::new();
+        let mut waits = BTreeSet::new();
         for (context, sequence, index) in in_order(new) {
             // What follows one that waits for room waits too.
             if waits.contains(&context) || !self.publish_one(env, context, sequence, index, posted)? {
-                waits.push(context);
+                waits.insert(context);
+                self.unpublished.push((context, sequence, index));
             }
         }
         if waits.is_empty() {
@@ -135,6 +142,7 @@ impl Collectives {
         instance.state.set(InstanceState::Announced as u32);
         group.last = collective;
         group.ready.insert(collective, Ready { instance: index, range, posted });
+        group.changed.insert(collective);
         self.moves += 1;
         Ok(true)
     }
@@ -198,13 +206,11 @@ impl Collectives {
         context: u32,
         group: &'a Group,
     ) -> impl Iterator<Item = (u64, Ready, &'a Gather)> {
-        let may_start = group.tree.is_lead() && group.active.is_none();
-        let reached =
-            group.ready.iter().filter(move |_| may_start).filter_map(move |(&collective, &ready)| {
-                self.gathers.get(&(context, collective)).map(|gather| (collective, ready, gather))
-            });
-        let children = group.tree.children().len();
-        reached.filter(move |(_, _, gather)| gather.has_own && gather.complete_children == children)
+        let may_start = group.active.is_none();
+        group.reached.iter().filter(move |_| may_start).filter_map(move |&collective| {
+            let ready = *group.ready.get(&collective)?;
+            self.gathers.get(&(context, collective)).map(|gather| (collective, ready, gather))
+        })
     }
 
     /// Message scheduling microphase of a slice: starts, as lead, what all nodes of a group have reached before it.
@@ -272,6 +278,7 @@ impl Collectives {
             return Ok(());
         };
         group.told.remove(&collective);
+        group.reached.remove(&collective);
         for child in group.tree.children() {
             env.links.send(child.0, &record);
         }
@@ -355,7 +362,12 @@ impl Collectives {
         if let Some(other) = gather.sign(NodeId(from), record.words[2]) {
             return Err(mismatch(other, NodeId(from), context, collective));
         }
-        gather.handle_record(from, record, slice)
+        gather.handle_record(from, record, slice)?;
+        if let Some(group) = self.groups.get_mut(&context) {
+            group.changed.insert(collective);
+            group.note(collective, gather);
+        }
+        Ok(())
     }
 
     /// A record on its way down the tree has come, in this slice: all nodes have reached a collective.
@@ -419,14 +431,14 @@ impl Collectives {
 
     /// Tells the parent which collectives of a group this node and all below it have reached.
     fn climb(&mut self, env: &mut Env<'_, '_>, context: u32, slice: u64) -> Result<(), GlobalError> {
-        let Some(group) = self.groups.get(&context).filter(|group| group.active.is_none()) else {
+        let Some(group) = self.groups.get_mut(&context).filter(|group| group.active.is_none()) else {
             return Ok(());
         };
-        let untold: Vec<(u64, Ready)> = group
-            .ready
-            .iter()
-            .filter(|(c, _)| !group.told.contains(c))
-            .map(|(c, ready)| (*c, *ready))
+        let changed = std::mem::take(&mut group.changed);
+        let untold: Vec<(u64, Ready)> = changed
+            .into_iter()
+            .filter(|c| !group.told.contains(c))
+            .filter_map(|c| group.ready.get(&c).map(|ready| (c, *ready)))
             .collect();
         untold
             .into_iter()
@@ -452,6 +464,7 @@ impl Collectives {
             gather.posted = gather.posted.max(ready.posted);
             contribute(env.memory, self.node, gather, ready.instance, instance)?;
             gather.limit(SMALL_BYTES);
+            group.note(collective, gather);
             self.moves += 1;
         }
         if gather.complete_children < group.tree.children().len() {

@@ -2,7 +2,7 @@
 //! of the one that is under way.
 
 use super::board_region::Range;
-use super::gather::Signature;
+use super::gather::{Gather, Signature};
 use super::groups::Tree;
 use super::record::Record;
 use crate::contexts;
@@ -42,6 +42,10 @@ pub struct Group {
     pub tree: Tree,
     /// Collectives that all local members have reached, by number.
     pub ready: BTreeMap<u64, Ready>,
+    /// Those of which local members, or a node below, have said something since this node last looked whether to tell its parent.
+    pub changed: BTreeSet<u64>,
+    /// On the lead: those that all nodes have reached.
+    pub reached: BTreeSet<u64>,
     pub last: u64,
     /// The collectives of which this node has told its parent, until it is told that all have reached them. Members may reach those that do not block in another
     /// order than those of other nodes.
@@ -82,6 +86,8 @@ impl Group {
             nodes,
             tree,
             ready: BTreeMap::new(),
+            changed: BTreeSet::new(),
+            reached: BTreeSet::new(),
             last: 0,
             told: BTreeSet::new(),
             postponed: VecDeque::new(),
@@ -95,6 +101,14 @@ impl Group {
     /// All its nodes but this one.
     pub fn others(&self, here: NodeId) -> NodeSet {
         self.nodes.difference(&NodeSet::single(here))
+    }
+
+    /// What a collective has gathered so far has changed.
+    pub fn note(&mut self, collective: u64, gather: &Gather) {
+        let children = self.tree.children().len();
+        if self.tree.is_lead() && gather.has_own && gather.complete_children == children {
+            self.reached.insert(collective);
+        }
     }
 
     /// Its collective is over here.

@@ -36,6 +36,8 @@ pub const MESSAGE_ENTRIES: usize = ENTRIES - ENTRIES / 4;
 pub const TRANSFERS: usize = 1 << 14;
 /// Collectives under way on the node.
 pub const INSTANCES: usize = 1 << 12;
+/// Chains in which collectives under way are found, by a hash of what they are.
+pub(super) const INSTANCE_CHAINS: usize = INSTANCES;
 /// Windows for pipelined copies: ranks whose local indices differ by a multiple of this share one. Where there are other nodes, there are as many again, through which
 /// the ranks get what comes from there.
 pub const WINDOWS: usize = 1 << 9;
@@ -228,8 +230,9 @@ pub struct Pools {
     pub instances: FreeList,
     /// First and last transfer under way.
     pub active_transfers: [Word; 2],
-    /// First instance under way.
-    pub active_instances: [Word; 2],
+    /// First of the collectives that span nodes, that all local members have reached, and that no global slice knows of, plus one: a stack.
+    pub reached_instances: Word,
+    _pad0: Word,
     _pad: [u64; 3],
     /// First instance that all have departed from and no slice has freed, plus one: a stack that departing ranks push on, in a line of its own.
     pub departed_instances: AtomicU32,
@@ -302,6 +305,7 @@ pub struct Layout {
     pub(super) transfers: usize,
     pub(super) instances: usize,
     pub(super) instance_stride: usize,
+    pub(super) instance_chains: usize,
     pub(super) windows: usize,
     pub(super) window_count: usize,
     pub(super) lanes: usize,
@@ -348,6 +352,7 @@ impl Layout {
         let entries = region(ENTRIES * size_of::<Cell>());
         let transfers = region(TRANSFERS * size_of::<Transfer>());
         let instances = region(INSTANCES * instance_stride);
+        let instance_chains = region(INSTANCE_CHAINS * size_of::<Word>());
         let window_count = if other_nodes == 0 { WINDOWS } else { 2 * WINDOWS };
         let windows = region(window_count * WINDOW_BYTES);
         let lanes = region(local * LANE_BYTES);
@@ -372,6 +377,7 @@ impl Layout {
             transfers,
             instances,
             instance_stride,
+            instance_chains,
             windows,
             window_count,
             lanes,
@@ -405,12 +411,12 @@ mod tests {
         #[test]
         fn regions_are_page_aligned_disjoint_and_inside(local in 1u32..600, remote in 0u32..5000, emds in 0usize..100_000) {
             let layout = Layout::new(local, local + remote, [emds, emds / 2]).unwrap();
-            let starts = [layout.control, layout.doorbells, layout.places, layout.ranks, layout.entries, layout.transfers, layout.instances, layout.windows, layout.lanes, layout.edges, layout.groups, layout.context_slots, layout.board, layout.emds[0], layout.emds[1], layout.bytes];
+            let starts = [layout.control, layout.doorbells, layout.places, layout.ranks, layout.entries, layout.transfers, layout.instances, layout.instance_chains, layout.windows, layout.lanes, layout.edges, layout.groups, layout.context_slots, layout.board, layout.emds[0], layout.emds[1], layout.bytes];
             for pair in starts.windows(2) {
                 prop_assert!(pair[0] <= pair[1] && pair[0] % PAGE == 0);
             }
             prop_assert!(layout.emds[1] + emds / 2 * 8 <= layout.bytes);
-            prop_assert!(layout.instances + INSTANCES * layout.instance_stride <= layout.windows);
+            prop_assert!(layout.instances + INSTANCES * layout.instance_stride <= layout.instance_chains);
         }
     }
 

@@ -1,7 +1,7 @@
 //! The mapping itself: a sparse memfd (or, in the simulator, anonymous memory), and checked access to its regions.
 
-use super::layout::{Control, Header, Layout, LayoutError, MAGIC, RankBlock, checked};
-use super::{BOARD_BYTES, Corrupt, ENTRIES, INSTANCES, REQUESTS, TRANSFERS};
+use super::layout::{Control, Header, INSTANCE_CHAINS, Layout, LayoutError, MAGIC, RankBlock, checked};
+use super::{BOARD_BYTES, Corrupt, ENTRIES, INSTANCES, REQUESTS, TRANSFERS, Word};
 use crate::collective::{Instance, Member};
 use crate::contexts;
 use crate::doorbell::HeadsWord;
@@ -356,6 +356,14 @@ impl NicMemory {
         let i = checked("collective instance", instance, INSTANCES)?;
         // SAFETY: the region holds `INSTANCES` instances of this stride and the index was checked.
         Ok(unsafe { self.at(self.layout.instances + i * self.layout.instance_stride) })
+    }
+
+    /// The chain that a collective under way is in: its first instance, plus one. Collectives of a communicator that follow each other are in chains of their own.
+    #[inline]
+    pub(crate) fn instance_chain(&self, context: u32, sequence: u32) -> &Word {
+        let hash = context.wrapping_mul(0x9e37_79b1).wrapping_add(sequence) as usize;
+        // SAFETY: the region holds `INSTANCE_CHAINS` words, and the number is below that.
+        unsafe { self.at(self.layout.instance_chains + hash % INSTANCE_CHAINS * size_of::<Word>()) }
     }
 
     /// The members of a collective instance, one per local rank at most.

@@ -9,6 +9,7 @@
 //!               entries           queued descriptors (unexpected, posted)           64 bytes each
 //!               transfers         messages under way by rendezvous                  320 bytes each
 //!               instances         collectives under way, a member per local rank
+//!               instance chains   where they are found                              4 bytes each
 //!               windows           slots for pipelined copies
 //!               lanes             what flows through them to other members
 //!               edges             cells of neighbours in topologies                 576 bytes each
