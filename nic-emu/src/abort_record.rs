@@ -3,23 +3,18 @@
 //! Several may want to at the same moment: two ranks that abort, or both ends of an edge that find that they do not fit. Who claims the
 //! record first writes it, alone, and then publishes; so what is read was written by one.
 
-use crate::sync::{AtomicU32, AtomicU64, Ordering};
-
-/// Bytes of a message that are kept.
-const MESSAGE_BYTES: usize = 1024;
+use crate::sync::{AtomicU32, Ordering};
+use crate::text::{TEXT_BYTES, Text};
 
 /// Who ended the job, and what they said. All zeros at first.
 #[repr(C, align(64))]
-pub struct AbortRecord<const WORDS: usize = { MESSAGE_BYTES / 8 }> {
+pub struct AbortRecord<const WORDS: usize = { TEXT_BYTES / 8 }> {
     /// 0 while nobody has, 1 + the local index of the rank, or what `crate::abort` has for the NIC and the launcher.
     said_by: AtomicU32,
     /// 1 once somebody is about to say: nobody else writes then.
     claimed: AtomicU32,
     code: AtomicU32,
-    /// Bytes of the message.
-    length: AtomicU32,
-    /// UTF-8 as far as the rank wrote it so.
-    message: [AtomicU64; WORDS],
+    message: Text<WORDS>,
 }
 
 impl<const WORDS: usize> AbortRecord<WORDS> {
@@ -30,8 +25,7 @@ impl<const WORDS: usize> AbortRecord<WORDS> {
             said_by: AtomicU32::new(0),
             claimed: AtomicU32::new(0),
             code: AtomicU32::new(0),
-            length: AtomicU32::new(0),
-            message: std::array::from_fn(|_| AtomicU64::new(0)),
+            message: Text::new(),
         }
     }
 
@@ -51,14 +45,8 @@ impl<const WORDS: usize> AbortRecord<WORDS> {
         if self.is_said() || self.claimed.swap(1, Ordering::Relaxed) != 0 {
             return false;
         }
-        let bytes = &message.as_bytes()[..message.len().min(WORDS * 8)];
         self.code.store(code as u32, Ordering::Relaxed);
-        self.length.store(bytes.len() as u32, Ordering::Relaxed);
-        for (word, chunk) in self.message.iter().zip(bytes.chunks(8)) {
-            let mut padded = [0; 8];
-            padded[..chunk.len()].copy_from_slice(chunk);
-            word.store(u64::from_ne_bytes(padded), Ordering::Relaxed);
-        }
+        self.message.write(message);
         // The launcher may have ended the job meanwhile.
         self.said_by.compare_exchange(0, who, Ordering::Release, Ordering::Relaxed).is_ok()
     }
@@ -70,10 +58,7 @@ impl<const WORDS: usize> AbortRecord<WORDS> {
 
     /// The exit code and the message of whom [`AbortRecord::said_by`] told.
     pub fn read(&self) -> (i32, String) {
-        let mut bytes: Vec<u8> =
-            self.message.iter().flat_map(|word| word.load(Ordering::Relaxed).to_ne_bytes()).collect();
-        bytes.truncate(self.length.load(Ordering::Relaxed) as usize);
-        (self.code.load(Ordering::Relaxed) as i32, String::from_utf8_lossy(&bytes).into_owned())
+        (self.code.load(Ordering::Relaxed) as i32, self.message.read())
     }
 }
 

@@ -4,6 +4,7 @@
 //! against the receives that wait, each oldest first, which is MPI's order. A message whose bytes are in NIC memory is complete
 //! with the match; one whose bytes are in the sender's memory becomes a transfer.
 
+use crate::breach;
 use crate::completer::Completer;
 use crate::descriptor::{
     Check, NO_REQUEST, Payload, PointToPoint, ReceiveDescriptor, SendDescriptor, is_buffered_inline,
@@ -215,10 +216,11 @@ impl<'a, 'm> BufferReceiver<'a, 'm> {
             return Err(Corrupt { what: "posted receive", value: receive[0], limit: 0 });
         };
         let message = Message { origin, ..message_of_words(send)? };
-        if receive.check != Check::NONE && !mismatch::is_agreed(self.memory, local_index, &receive, &message)
+        if receive.check != Check::NONE
+            && let Some(report) = mismatch::report_of_message(self.memory, local_index, &receive, &message)
         {
-            // The job is over: neither end is completed.
-            return Ok(());
+            // Both ends complete as they would, with what there is room for, and find that their communicator is broken.
+            breach::break_context(self.memory, self.completer, receive.context, &report)?;
         }
         if self.memory.local_index(origin)?.is_none() {
             return self.schedule_remote(local_index, &receive, &message);

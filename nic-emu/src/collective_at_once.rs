@@ -3,7 +3,7 @@
 //! The commonest case by far: members are patient after they have arrived ([`crate::port::Port::meet`]), so that mostly the last one's slice
 //! finds all of them. Then nothing has to be kept from slice to slice: no instance, no member records; the contributions are those in the
 //! descriptors. What does not fit (contributions elsewhere than in the descriptor, members on other nodes, members missing, descriptors that
-//! contradict each other) is left to the Collective List.
+//! contradict each other, broken communicators) is left to the Collective List.
 //!
 //! Invariant: contributions are combined in the order of the same reduction tree as everywhere, so the bits are the same.
 
@@ -105,6 +105,7 @@ impl AtOnce {
             || descriptor.comm_size as usize != size
             || self.members.remaining_capacity() < size
             || self.collectives.is_full()
+            || memory.breaches().find(descriptor.context).is_some()
             || !matches!(descriptor.payload, Payload::Inline(_))
             || descriptor.bytes as usize > INLINE_BYTES
             || descriptor.kind == CollectiveKind::Board

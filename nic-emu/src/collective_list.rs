@@ -22,6 +22,8 @@ pub enum Arrival {
     NoRoom,
     /// It contradicts what other members of this instance have called.
     Mismatch(u32),
+    /// Its communicator is broken: the breach.
+    Refused(u32),
 }
 
 /// The collectives under way on a node. Processor only.
@@ -43,6 +45,9 @@ impl<'m> CollectiveList<'m> {
     /// A member has reached a collective.
     #[inline]
     pub fn arrive(&self, local_index: u32, descriptor: &CollectiveDescriptor) -> Result<Arrival, Corrupt> {
+        if let Some(breach) = self.memory.breaches().find(descriptor.context) {
+            return Ok(Arrival::Refused(breach));
+        }
         let Some(index) = self.find_or_make(local_index, descriptor)? else { return Ok(Arrival::NoRoom) };
         let instance = self.memory.instance(index)?;
         let members = self.memory.members(index)?;
@@ -202,7 +207,7 @@ impl<'m> CollectiveList<'m> {
 }
 
 /// What the words of operation and element type say where nothing is combined and any datatype may match.
-const ANY_SIGNATURE: u32 = 0;
+pub(crate) const ANY_SIGNATURE: u32 = 0;
 
 /// Whether the arrival's operation is that of the others; where nothing is combined these words are a signature of its datatype.
 #[inline]

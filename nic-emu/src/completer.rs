@@ -111,7 +111,7 @@ impl<'m> Completer<'m> {
         self.publish(local_index, request, SlotState::Cancelled, DeliveryKind::NONE)
     }
 
-    /// Points a request at its transfer or instance. A transfer is not held back: with fixed slices the bytes move in the
+    /// Points a request at its transfer, instance or breach. A transfer is not held back: with fixed slices the bytes move in the
     /// slice in which the message was matched.
     #[inline]
     pub fn refer(

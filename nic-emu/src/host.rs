@@ -192,8 +192,8 @@ impl NicHost {
         self.alarm.as_fd()
     }
 
-    /// What the NIC has found: a deadlock, corrupt memory, a mismatched collective. It ends the job. A mismatch may have been found by a
-    /// rank that lent its core, which leaves then: ask when the alarm rings, and when a rank has ended.
+    /// What the NIC has found: a deadlock, corrupt memory; and a mismatched collective that is fatal to a rank. It ends the job. That rank leaves then: ask
+    /// when the alarm rings, and when a rank has ended.
     pub fn finding(&self) -> Option<Finding> {
         let told = abort::said_by_nic(&self.memory).map(Finding::Told);
         told.or_else(|| self.thread.as_ref().and_then(NicThread::finding))

@@ -13,6 +13,7 @@ pub mod arith;
 pub mod doorbell;
 pub mod ring;
 pub mod sync;
+mod text;
 pub mod token;
 pub mod wait_word;
 
@@ -21,6 +22,10 @@ pub mod wait_word;
 pub mod abort;
 #[cfg(not(loom))]
 pub mod board;
+#[cfg(not(loom))]
+pub mod breach;
+#[cfg(not(loom))]
+pub mod breaches;
 #[cfg(not(loom))]
 pub mod buffer_receiver;
 #[cfg(not(loom))]

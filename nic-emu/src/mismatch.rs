@@ -6,16 +6,19 @@
 //!
 //! Of a neighbourhood all members have to make the same call, but only the two ends of an edge have to agree on size and type signature (§8.6). They
 //! are found where the receiver's end meets the sender's: at the match of a message, or in the edge itself ([`crate::edge`]).
+//!
+//! Here is what is said; what becomes of the communicator is in [`crate::breach`].
 
-use crate::abort;
 use crate::arith::{ElementType, ReduceOp};
 use crate::buffer_receiver::Message;
-use crate::collective_list::operation;
+use crate::collective::Instance;
+use crate::collective_list::{ANY_SIGNATURE, operation};
 use crate::descriptor::{
     Check, CollectiveDescriptor, CollectiveKind, OF_PROGRAM, OF_REDUCTION, ReceiveDescriptor,
 };
 use crate::hang::{communicator, counted, ranks_text};
-use crate::memory::NicMemory;
+use crate::memory::{Corrupt, NicMemory};
+use bcs_core::NodeId;
 use mds::Primitive;
 use std::fmt;
 
@@ -24,20 +27,62 @@ const MOST_LISTED: usize = 48;
 
 /// What one side called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Called {
-    call: u32,
-    kind: u32,
-    operation: u32,
-    root: u32,
-    bytes: u64,
+pub(crate) struct Called {
+    /// The call, as `mds::Primitive` numbers it.
+    pub(crate) call: u32,
+    /// A [`CollectiveKind`].
+    pub(crate) kind: u32,
+    /// Operation and element type, or a signature.
+    pub(crate) operation: u32,
+    /// The root's rank in the communicator.
+    pub(crate) root: u32,
+    /// The bytes about which all say the same.
+    pub(crate) bytes: u64,
 }
 
-/// Says in NIC memory that this arrival does not fit what others have begun.
-#[cold]
-pub(crate) fn tell(memory: &NicMemory, local_index: u32, late: &CollectiveDescriptor, instance: u32) {
-    if let Some(text) = describe(memory, local_index, late, instance) {
-        abort::say_of_nic(memory, &text);
+impl Called {
+    /// What the members have called that are in an instance.
+    pub(crate) fn of(instance: &Instance) -> Self {
+        Self {
+            call: instance.call.get(),
+            kind: instance.kind.get(),
+            operation: instance.operation.get(),
+            root: instance.root.get(),
+            bytes: instance.bytes.get(),
+        }
     }
+
+    /// What both sides together have called, if they fit: where nothing is combined, a datatype of which nothing is known fits every other.
+    pub(crate) fn joined(self, other: Self) -> Option<Self> {
+        let known = |side: Self| combines_on_nic(side.kind) || side.operation != ANY_SIGNATURE;
+        let operation = if known(self) { self.operation } else { other.operation };
+        let one = Self { operation, ..self };
+        let other = if known(other) { other } else { Self { operation, ..other } };
+        (one == other).then_some(one)
+    }
+}
+
+/// Whether the NIC combines contributions in a collective of this kind.
+fn combines_on_nic(kind: u32) -> bool {
+    [CollectiveKind::Reduce as u32, CollectiveKind::Allreduce as u32].contains(&kind)
+}
+
+/// The report of nodes on which members of this context's communicator have called what does not fit.
+#[cold]
+pub(crate) fn report_of_nodes(context: u32, sides: [(NodeId, Called); 2]) -> String {
+    let mut text = headline(context);
+    for (node, called) in sides {
+        text += &format!("\n  ranks of {node}: {called}");
+    }
+    text
+}
+
+/// What all members of a communicator have to do.
+fn headline(context: u32) -> String {
+    format!(
+        "collective calls of {} that do not fit: all its ranks have to make the same ones in the same order, with the same root, operation, size and type signature",
+        communicator(context)
+    )
 }
 
 /// One end of an edge: what a member sends along it, or wants to receive.
@@ -59,10 +104,10 @@ impl End {
     }
 }
 
-/// Says in NIC memory that two ends of an edge of this context's communicator do not fit.
+/// The report of two ends of an edge of this context's communicator that do not fit.
 #[cold]
-pub fn tell_edge(memory: &NicMemory, context: u32, sender: &End, receiver: &End) {
-    let text = format!(
+pub fn report_of_edge(context: u32, sender: &End, receiver: &End) -> String {
+    format!(
         "neighbourhood collectives of {} that do not fit: all its ranks have to make the same calls in the same order, and both ends of an edge have to say the same of size and type signature\n  rank {} sends to rank {}: {}\n  rank {} receives from rank {}: {}",
         communicator(context),
         sender.rank,
@@ -71,8 +116,7 @@ pub fn tell_edge(memory: &NicMemory, context: u32, sender: &End, receiver: &End)
         receiver.rank,
         sender.rank,
         called_at(receiver),
-    );
-    abort::say_of_nic(memory, &text);
+    )
 }
 
 fn called_at(end: &End) -> Called {
@@ -85,45 +129,38 @@ fn called_at(end: &End) -> Called {
     }
 }
 
-/// Whether a receive that is checked fits the message that it would take; if not, that is told.
-pub(crate) fn is_agreed(
+/// The report of a checked receive and the message that it takes, if they do not fit.
+pub(crate) fn report_of_message(
     memory: &NicMemory,
     local_index: u32,
     receive: &ReceiveDescriptor,
     message: &Message,
-) -> bool {
+) -> Option<String> {
     let sender = End { rank: message.origin, check: message.send.check, bytes: message.send.bytes };
     let receiver = End { rank: memory.job_rank(local_index), check: receive.check, bytes: receive.capacity };
-    let fits = sender.fits(&receiver);
-    if !fits {
-        tell_edge(memory, receive.context, &sender, &receiver);
-    }
-    fits
+    (!sender.fits(&receiver)).then(|| report_of_edge(receive.context, &sender, &receiver))
 }
 
-fn describe(
+/// The report of an arrival that does not fit what others have begun.
+///
+/// # Errors
+/// [`Corrupt`] when there is no such instance.
+#[cold]
+pub(crate) fn report(
     memory: &NicMemory,
     local_index: u32,
     late: &CollectiveDescriptor,
     instance: u32,
-) -> Option<String> {
-    let members = memory.members(instance).ok()?;
-    let instance = memory.instance(instance).ok()?;
-    let job_rank = |local: u32| memory.rank(local).ok().map(|block| block.status.job_rank());
+) -> Result<String, Corrupt> {
+    let members = memory.members(instance)?;
+    let instance = memory.instance(instance)?;
     let mut earlier: Vec<u32> = members
         .iter()
         .take(instance.expected.get() as usize)
         .filter(|member| member.arrived.get() != 0)
-        .filter_map(|member| job_rank(member.local_index.get()))
+        .map(|member| memory.job_rank(member.local_index.get()))
         .collect();
     earlier.sort_unstable();
-    let begun = Called {
-        call: instance.call.get(),
-        kind: instance.kind.get(),
-        operation: instance.operation.get(),
-        root: instance.root.get(),
-        bytes: instance.bytes.get(),
-    };
     let came = Called {
         call: late.call as u32,
         kind: late.kind as u32,
@@ -131,13 +168,10 @@ fn describe(
         root: late.root,
         bytes: late.agreed_bytes,
     };
-    let mut sides = [(earlier, begun), (vec![job_rank(local_index)?], came)];
+    let mut sides = [(earlier, Called::of(instance)), (vec![memory.job_rank(local_index)], came)];
     // The fewer come first: the odd one out is the first to look at.
     sides.sort_by_key(|(ranks, _)| ranks.len());
-    let mut text = format!(
-        "collective calls of {} that do not fit: all its ranks have to make the same ones in the same order, with the same root, operation, size and type signature",
-        communicator(late.context)
-    );
+    let mut text = headline(late.context);
     for (ranks, called) in &sides {
         let noun = if ranks.len() == 1 { "rank" } else { "ranks" };
         let listed = match ranks.get(..MOST_LISTED).filter(|first| first.len() < ranks.len()) {
@@ -146,7 +180,7 @@ fn describe(
         };
         text += &format!("\n  {noun} {listed}: {called}");
     }
-    Some(text)
+    Ok(text)
 }
 
 impl fmt::Display for Called {
@@ -159,7 +193,7 @@ impl fmt::Display for Called {
             write!(f, ", root {}", self.root)?;
         }
         let (op, element) = (self.operation as u8, (self.operation >> 8) as u8);
-        let reduces = [CollectiveKind::Reduce as u32, CollectiveKind::Allreduce as u32].contains(&self.kind);
+        let reduces = combines_on_nic(self.kind);
         if op == OF_PROGRAM && combines(name) {
             f.write_str(", an operation of the program")?;
         } else if (reduces || op & OF_REDUCTION != 0 && combines(name))

@@ -24,6 +24,8 @@ pub enum SlotState {
     Done = 3,
     /// Complete, but taken back before it was matched (`MPI_Cancel`).
     Cancelled = 4,
+    /// Refused, because its communicator is broken: `reference` is the breach ([`crate::breach`]).
+    Refused = 5,
 }
 
 /// Where the bytes of a completed receive are.
@@ -65,7 +67,7 @@ pub struct Completion {
 ///  word 0   state:32 | delivery:32       published last, in one store
 ///       1   source:32 | tag:32           packed as in a send descriptor, from which it is copied
 ///       2   bytes:48 | signature:16      the same
-///       3   reference:32 | owner:32      by state and delivery: the transfer, the instance, or the slab and its owner
+///       3   reference:32 | owner:32      by state and delivery: the transfer, the instance, the breach, or the slab and its owner
 ///      4-7  payload
 /// ```
 #[repr(C, align(64))]
@@ -111,6 +113,7 @@ impl RequestSlot {
             2 => SlotState::Released,
             3 => SlotState::Done,
             4 => SlotState::Cancelled,
+            5 => SlotState::Refused,
             _ => SlotState::Pending,
         }
     }
@@ -127,7 +130,7 @@ impl RequestSlot {
         Some((envelope as u32, (envelope >> 32) as i32, bytes, self.payload.as_ptr().cast()))
     }
 
-    /// The transfer or instance that a moving or released slot refers to.
+    /// The transfer, instance or breach that a moving, released or refused slot refers to.
     #[inline]
     pub fn reference(&self) -> u32 {
         self.reference.load(Ordering::Relaxed) as u32
@@ -207,7 +210,7 @@ impl RequestSlot {
         })
     }
 
-    /// Points a moving or released slot at its transfer or instance.
+    /// Points a moving, released or refused slot at its transfer, instance or breach.
     #[inline]
     pub(crate) fn write_reference(&self, reference: u32) {
         self.reference.store(reference as u64, Ordering::Relaxed);

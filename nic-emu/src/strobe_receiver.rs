@@ -5,8 +5,10 @@
 
 use arrayvec::ArrayVec;
 
+use crate::breach;
 use crate::buffer_receiver::BufferReceiver;
 use crate::buffer_sender::{BufferSender, Exchange};
+use crate::collective::InstanceState;
 use crate::collective_at_once::AtOnce;
 use crate::collective_helper::CollectiveHelper;
 use crate::collective_list::{Arrival, CollectiveList};
@@ -29,16 +31,6 @@ pub enum SliceError {
     /// NIC memory holds what cannot be.
     #[error(transparent)]
     Corrupt(#[from] Corrupt),
-    /// Members of a communicator called different collectives.
-    #[error(
-        "rank {rank} of this node called a collective that does not fit what other members of its communicator called"
-    )]
-    Mismatch {
-        /// Local index of the rank.
-        rank: u32,
-        /// The instance that others had begun.
-        instance: u32,
-    },
 }
 
 /// What a slice did.
@@ -134,6 +126,7 @@ impl<'m> StrobeReceiver<'m> {
 
     #[inline]
     fn schedule_messages(&mut self) -> Result<(), SliceError> {
+        let breaches = self.memory.breaches().ever();
         // Collectives first: one that does not fit is told before any of its messages is matched.
         let at_once = self.at_once.take(self.memory, &mut self.exchange)?;
         if at_once != 0 {
@@ -153,6 +146,9 @@ impl<'m> StrobeReceiver<'m> {
             rank.sent = receiver.take_sends(rank)?;
         }
         self.counts.matched += receiver.matched;
+        if self.memory.breaches().ever() != breaches {
+            self.forget_failed();
+        }
         for rank in &self.exchange {
             self.counts.descriptors += (rank.received + rank.sent) as u64;
             self.counts.collective_descriptors += rank.reached as u64;
@@ -169,6 +165,18 @@ impl<'m> StrobeReceiver<'m> {
             in_vain.set(in_vain.get().wrapping_add(1));
         }
         Ok(())
+    }
+
+    /// After a breach: collectives that have failed are none to act on.
+    #[cold]
+    fn forget_failed(&mut self) {
+        let memory = self.memory;
+        let gathers = |index: u32| {
+            memory
+                .instance(index)
+                .is_ok_and(|instance| instance.state.get() == InstanceState::Gathering as u32)
+        };
+        self.arrivals.retain(|index| gathers(*index));
     }
 
     #[inline]
@@ -198,8 +206,16 @@ impl<'m> StrobeReceiver<'m> {
                 }
                 Arrival::NoRoom => return Ok(i),
                 Arrival::Mismatch(instance) => {
-                    mismatch::tell(self.memory, local_index, &descriptor, instance);
-                    return Err(SliceError::Mismatch { rank: local_index, instance });
+                    let report = mismatch::report(self.memory, local_index, &descriptor, instance)?;
+                    let context = descriptor.context;
+                    breach::break_context(self.memory, &mut self.completer, context, &report)?;
+                    // Not where there was no room to note it: then the job is over.
+                    if let Some(breach) = self.memory.breaches().find(context) {
+                        breach::refuse(self.memory, &mut self.completer, local_index, &descriptor, breach)?;
+                    }
+                }
+                Arrival::Refused(breach) => {
+                    breach::refuse(self.memory, &mut self.completer, local_index, &descriptor, breach)?;
                 }
             }
         }

@@ -7,6 +7,7 @@ mod bad_input;
 mod endings;
 mod exports;
 mod launcher;
+mod mismatch_errors;
 mod mismatches;
 mod programs;
 #[path = "../refuse_attach.rs"]

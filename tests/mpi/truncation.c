@@ -98,7 +98,7 @@ static void receives(int count, int room)
     }
 }
 
-/* That a collective tells rank 0 of a block that is too long, and nobody else. */
+/* That a collective tells rank 0 of a block that is too long, or too short, and nobody else. */
 static void block_told(int code, const char *call, int bytes, int room, int from)
 {
     char text[MPI_MAX_ERROR_STRING], want[200];
@@ -107,21 +107,22 @@ static void block_told(int code, const char *call, int bytes, int room, int from
         CHECK_INT(code, MPI_SUCCESS);
         return;
     }
-    CHECK_INT(class_of(code), MPI_ERR_TRUNCATE);
+    CHECK_INT(class_of(code), bytes > room ? MPI_ERR_TRUNCATE : MPI_ERR_COUNT);
     MPI_Error_string(code, text, &length);
-    snprintf(want, sizeof want, "MPI_ERR_TRUNCATE: %s: block truncated: %d bytes came from rank %d, but there is room for %d;", call, bytes, from, room);
+    snprintf(want, sizeof want, "%s: %s: block %s: %d bytes came from rank %d, but there is room for %d;",
+             bytes > room ? "MPI_ERR_TRUNCATE" : "MPI_ERR_COUNT", call, bytes > room ? "truncated" : "too short", bytes, from, room);
     if (strncmp(text, want, strlen(want)) != 0) {
         fprintf(stderr, "\"%s\"\nis not\n\"%s\"\n", text, want);
         MPI_Abort(MPI_COMM_WORLD, 98);
     }
 }
 
-/* Rank 0 has room for `room` ints of rank 1's block, which are too few unless it has room for 2 `n`; every other block is 2 `n` ints, and fits. What
- * fits has come, and nothing beyond it. */
+/* Rank 0 has room for `room` ints of rank 1's block, which fits if these are 2 `n`; every other block is 2 `n` ints, and fits. What
+ * there is room for has come, and nothing beyond it. */
 static void blocks(int n, int room)
 {
     int full[2] = {2 * n, 2 * n}, few[2] = {2 * n, room}, places[2] = {0, 2 * n + 10}, at[2] = {0, 4 * (2 * n + 10)};
-    int *expected = rank == 0 ? few : full, *place = got + places[1], code = 0, wrong = room < 2 * n;
+    int *expected = rank == 0 ? few : full, *place = got + places[1], code = 0, wrong = room != 2 * n;
     MPI_Datatype types[2] = {MPI_INT, MPI_INT};
     MPI_Request request;
     for (int call = 0; call < 12; call++) {

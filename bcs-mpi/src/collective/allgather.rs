@@ -1,7 +1,7 @@
 //! MPI_Allgather and MPI_Allgatherv (MPI-5.0, §6.7): every member takes every block from the board. One exchange.
 
 use super::block::Agreed;
-use super::buffers::{Blocks, ReceiveBlocks, bytes_of, element_at, place_own, stride, truncated};
+use super::buffers::{Blocks, ReceiveBlocks, bytes_of, element_at, misfit, place_own, stride};
 use super::coherence::check_own;
 use super::exchange::{Call, Contribution, Flow, check_all_taken, exchange};
 use super::forms;
@@ -65,8 +65,8 @@ pub unsafe fn allgather(
         // SAFETY: as above.
         unsafe { Outgoing::new(&process.datatypes, &SEND_NAMES, own.buffer, own.count, own.datatype)? }
     };
-    if outgoing.bytes > mine.bytes {
-        return Err(truncated(outgoing.bytes, mine.bytes, rank));
+    if outgoing.bytes != mine.bytes {
+        return Err(misfit(outgoing.bytes, mine.bytes, rank));
     }
     if in_place {
         // This member's block is where it goes.

@@ -2,7 +2,7 @@
 //! form begins with one in which members tell where blocks lie in their contributions.
 
 use super::block::Agreed;
-use super::buffers::{Blocks, ENTRY_BYTES, ReceiveBlocks, SendBlocks, bytes_of, place_own, truncated};
+use super::buffers::{Blocks, ENTRY_BYTES, ReceiveBlocks, SendBlocks, bytes_of, misfit, place_own};
 use super::coherence::check_all;
 use super::exchange::{Call, Contribution, Flow, Piece, exchange, exchange_but};
 use super::forms;
@@ -88,8 +88,8 @@ pub unsafe fn alltoall(
     }
     let (offset, bytes) = outgoing.blocks[rank as usize];
     let mine = &mut incoming.blocks[rank as usize];
-    if bytes > mine.bytes {
-        return Err(truncated(bytes, mine.bytes, rank));
+    if bytes != mine.bytes {
+        return Err(misfit(bytes, mine.bytes, rank));
     }
     if in_place {
         // This member's block is where it goes.
@@ -105,7 +105,7 @@ pub unsafe fn alltoall(
                 let told = tell_blocks(&mut process, primitive, comm, &outgoing)?;
                 cut = others(rank, size).try_for_each(|member| {
                     let (sent, room) = (told[member as usize].1, incoming.blocks[member as usize].bytes);
-                    if sent > room { Err(truncated(sent, room, member)) } else { Ok(()) }
+                    if sent != room { Err(misfit(sent, room, member)) } else { Ok(()) }
                 });
                 told
             }

@@ -3,7 +3,7 @@
 //! A non-blocking or persistent operation outlives its arguments' handles: a datatype may be freed while it is under way (MPI-5.0, §4.1.9), so it
 //! keeps layouts. What lies together is used where it is; other messages are packed when the operation starts, and unpacked as they arrive.
 
-use super::buffers::{Blocks, Numbers, element_at, null_array, truncated};
+use super::buffers::{Blocks, Numbers, element_at, misfit, null_array};
 use crate::constants::*;
 use crate::datatype::buffer::{Names, check_not_in_place, layout_of};
 use crate::datatype::cursor::copy;
@@ -154,10 +154,10 @@ impl Block {
     /// Copies this block to where another one is.
     ///
     /// # Errors
-    /// It is longer than that; `rank` is whose both are.
+    /// It is not as long as that; `rank` is whose both are.
     pub fn copy_to(&self, to: &Block, rank: u32) -> MpiResult {
-        if self.bytes > to.bytes {
-            return Err(truncated(self.bytes, to.bytes, rank));
+        if self.bytes != to.bytes {
+            return Err(misfit(self.bytes, to.bytes, rank));
         }
         let part = to.landing();
         match (self.layout.as_block(), &part.packed) {
@@ -188,7 +188,7 @@ pub unsafe fn post_wire(party: &Party, join: &mut Join, to: u32, wire: &Wire) ->
     Ok(())
 }
 
-/// Posts a block's receive.
+/// Posts a block's receive: it has to be as long as its place.
 ///
 /// # Safety
 /// `landing` must live until `join` is complete.
@@ -197,7 +197,7 @@ pub unsafe fn post_wire(party: &Party, join: &mut Join, to: u32, wire: &Wire) ->
 /// The NIC fails.
 pub unsafe fn post_landing(party: &Party, join: &mut Join, from: u32, landing: &Landing) -> MpiResult {
     // SAFETY: as above.
-    join.add(unsafe { party.post_receive(from, landing.data, landing.bytes)? });
+    join.add(unsafe { party.post_receive(from, landing.data, landing.bytes)? }.exactly());
     Ok(())
 }
 

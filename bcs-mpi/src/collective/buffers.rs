@@ -251,8 +251,8 @@ pub unsafe fn place_own(from: *const u8, sent: usize, to: &mut Incoming) {
     }
 }
 
-/// A block that is longer than the room for it.
+/// A block that is not as long as its place.
 #[cold]
-pub fn truncated(sent: usize, room: usize, from: u32) -> MpiError {
-    MpiError::new(Problem::BlockTruncated { sent: sent as u64, room: room as u64, from })
+pub fn misfit(sent: usize, room: usize, from: u32) -> MpiError {
+    MpiError::new(Problem::BlockMisfit { sent: sent as u64, room: room as u64, from })
 }

@@ -4,7 +4,7 @@
 //! read by cross-memory attach, each reader at once, all cores at work; then a member waits until the others have read from it. Where
 //! cross-memory attach is refused, large contributions go through NIC memory in rounds.
 
-use super::buffers::truncated;
+use super::buffers::misfit;
 use super::stream::{self, Brought};
 use crate::communicator::meeting::{Arrival, arrive, released, waiting_in};
 use crate::constants::MPI_Comm;
@@ -64,13 +64,13 @@ impl Piece {
     }
 }
 
-/// That no member gave more than the piece that takes all of it has room for.
+/// That every member gave as much as the piece that takes all of it has room for.
 ///
 /// # Errors
-/// One did.
+/// One did not.
 pub fn check_all_taken(pieces: &[Piece]) -> MpiResult {
-    match pieces.iter().find(|piece| piece.given > piece.bytes) {
-        Some(piece) => Err(truncated(piece.given, piece.bytes, piece.member)),
+    match pieces.iter().find(|piece| piece.given != piece.bytes) {
+        Some(piece) => Err(misfit(piece.given, piece.bytes, piece.member)),
         None => Ok(()),
     }
 }

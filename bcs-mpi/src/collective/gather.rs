@@ -2,7 +2,7 @@
 //! the root waits.
 
 use super::block::Agreed;
-use super::buffers::{Blocks, ReceiveBlocks, bytes_of, truncated};
+use super::buffers::{Blocks, ReceiveBlocks, bytes_of, misfit};
 use super::coherence::check_own;
 use super::exchange::{Call, Contribution, Flow, check_all_taken, exchange};
 use super::forms;
@@ -136,8 +136,8 @@ pub unsafe fn gather(
         unsafe { check_own(&process.datatypes, own, &all.into(), size as usize)? };
         let (datatypes, buffer) = (&process.datatypes, own.buffer);
         let (layout, bytes) = layout_of(datatypes, &SEND_NAMES, buffer, own.count, own.datatype, "sent")?;
-        if bytes > mine.bytes {
-            return Err(truncated(bytes, mine.bytes, rank));
+        if bytes != mine.bytes {
+            return Err(misfit(bytes, mine.bytes, rank));
         }
         // SAFETY: as above.
         unsafe { copy_to(&layout, buffer.cast(), mine) };

@@ -4,13 +4,14 @@
 //! Every block is put before any is taken, and what is lent is read without its owner, so members do not wait for each other in a circle.
 
 use super::algorithm::{Exchange, neighbour_exchange};
+use super::side::{self, Landings};
 use crate::error::{MpiError, MpiResult};
-use crate::process::Guard;
+use crate::process::{Guard, Process};
 use crate::progress::party::Party;
 use crate::progress::task::drive;
 use crate::topology::wiring::{Wires, Wiring, wire};
 use nic_emu::edge::{Arrived, EdgeReader, EdgeWriter};
-use nic_emu::mismatch::{End, tell_edge};
+use nic_emu::mismatch::{End, report_of_edge};
 use nic_emu::port::{PortError, Put, Take};
 use nic_emu::status::{Room, WaitingFor};
 use std::mem::replace;
@@ -52,7 +53,49 @@ fn along(
 ) -> MpiResult {
     let Exchange { neighbours, send, receive } = exchange;
     let (outgoing, landings) = (send.wires(), receive.landings());
-    let (mut requests, mut lent) = (Requests::new(), Vec::new());
+    let mut requests = Requests::new();
+    // SAFETY: both live until all requests are complete.
+    let moved =
+        unsafe { put_and_take(process, party, what, exchange, wires, (&outgoing, &landings), &mut requests) };
+    // Also where that has failed.
+    complete(process, party, requests)?;
+    moved?;
+    neighbours.incoming.iter().for_each(|edge| receive.land(&landings, edge.block));
+    Ok(())
+}
+
+/// Completes the messages of a call; where its members turn out to have called what does not fit, they are taken back.
+fn complete(process: &mut Guard, party: &Party, requests: Requests) -> MpiResult {
+    let count = requests.len();
+    for request in requests {
+        let mut is_taken_back = false;
+        process.wait_for(request, (party.call(), count), |process| {
+            let outcome = process.port.test(request)?;
+            if outcome.is_none() && !is_taken_back && process.port.check_whole(party.context()).is_err() {
+                is_taken_back = true;
+                process.port.cancel(request)?;
+            }
+            Ok(outcome)
+        })?;
+    }
+    Ok(process.port.check_whole(party.context())?)
+}
+
+/// Puts every block on its edge, and takes those of others; answers what goes by messages in `requests`.
+///
+/// # Safety
+/// Wires and landings must live until all requests are complete.
+unsafe fn put_and_take(
+    process: &mut Guard,
+    party: &Party,
+    what: &WaitingFor,
+    exchange: &Exchange,
+    wires: &mut Wires,
+    (outgoing, landings): (&side::Wires, &Landings),
+    requests: &mut Requests,
+) -> MpiResult {
+    let Exchange { neighbours, send, receive } = exchange;
+    let mut lent = Vec::new();
     for (edge, _) in neighbours.incoming.iter().zip(&wires.incoming).filter(|(_, wire)| wire.is_none()) {
         let (signature, bytes) = (receive.signature(edge.block), receive.bytes(edge.block));
         let to = landings.at(edge.block);
@@ -91,19 +134,26 @@ fn along(
         let (edge, Some(wire)) = (neighbours.outgoing[i], &wires.outgoing[i]) else { continue };
         let shared = process.is_shared();
         process.port.watch_lent(wire, shared)?;
-        if !process.wait(what, |process| Ok(process.port.was_read(wire)?))? {
+        let was_read = process.wait(what, |process| {
+            let was_read = process.port.was_read(wire)?;
+            found(process, party, was_read)
+        })?;
+        if !was_read {
             let (signature, bytes) = (send.signature(edge.block), send.bytes(edge.block));
             let from = outgoing.at(edge.block);
             // SAFETY: as above.
             requests.extend(unsafe { party.send_along(process, edge.peer, signature, from, bytes)? });
         }
     }
-    let count = requests.len();
-    for request in requests {
-        process.wait_for(request, (party.call(), count), |process| Ok(process.port.test(request)?))?;
-    }
-    neighbours.incoming.iter().for_each(|edge| receive.land(&landings, edge.block));
     Ok(())
+}
+
+/// What a wait along an edge has found, if its communicator is whole: at the other end nobody may come.
+fn found<T>(process: &Process, party: &Party, found: Option<T>) -> MpiResult<Option<T>> {
+    if found.is_none() {
+        process.port.check_whole(party.context())?;
+    }
+    Ok(found)
 }
 
 /// Puts a block on an edge.
@@ -120,7 +170,10 @@ unsafe fn put(
         match unsafe { process.port.put_along(edge, party.check(signature), data, bytes)? } {
             Put::Full => {
                 let what = WaitingFor { room: Room::Edge, ..*what };
-                process.wait(&what, |process| Ok(process.port.edge_has_room(edge)?.then_some(())))?;
+                process.wait(&what, |process| {
+                    let has_room = process.port.edge_has_room(edge)?;
+                    found(process, party, has_room.then_some(()))
+                })?;
             }
             put => return Ok(put),
         }
@@ -142,27 +195,34 @@ unsafe fn take(
         None => {
             let shared = process.is_shared();
             process.port.watch_edge(edge, shared)?;
-            process.wait(what, |process| Ok(process.port.arrived_along(edge)?))?
+            process.wait(what, |process| {
+                let arrived = process.port.arrived_along(edge)?;
+                found(process, party, arrived)
+            })?
         }
     };
     if arrived.bytes != bytes as u64 || !arrived.check.fits(party.check(signature)) {
         return Err(misfit(process, party, &arrived, peer, signature, bytes));
     }
     // SAFETY: the caller's promise; the message has as many bytes.
-    let mut take = unsafe { process.port.take_along(edge, &arrived, to)? };
+    let mut look = |process: &mut Process| match unsafe { process.port.take_along(edge, &arrived, to) } {
+        Ok(take) => Ok(take),
+        // Who lent it may have left, with an error.
+        Err(error) => {
+            process.port.check_whole(party.context())?;
+            Err(MpiError::from(error))
+        }
+    };
+    let mut take = look(process)?;
     if take == Take::Partly {
-        take = process.wait(what, |process| {
-            // SAFETY: as above.
-            let take = unsafe { process.port.take_along(edge, &arrived, to)? };
-            Ok((take != Take::Partly).then_some(take))
-        })?;
+        take = process.wait(what, |process| Ok(Some(look(process)?).filter(|take| *take != Take::Partly)))?;
     }
     Ok(take == Take::Whole)
 }
 
 #[cold]
 fn misfit(
-    process: &Guard,
+    process: &mut Guard,
     party: &Party,
     arrived: &Arrived,
     peer: u32,
@@ -172,6 +232,11 @@ fn misfit(
     let sender = End { rank: party.job_rank(peer), check: arrived.check, bytes: arrived.bytes };
     let check = party.check(signature);
     let receiver = End { rank: process.place.rank, check, bytes: bytes as u64 };
-    tell_edge(process.port.memory(), party.context(), &sender, &receiver);
-    PortError::Aborted.into()
+    let report = report_of_edge(party.context(), &sender, &receiver);
+    let broken = process.port.break_context(party.context(), &report);
+    match broken.and_then(|()| process.port.check_whole(party.context())) {
+        Err(error) => error.into(),
+        // There was no room to note it: the job is over.
+        Ok(()) => PortError::Aborted.into(),
+    }
 }

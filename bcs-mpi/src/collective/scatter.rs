@@ -3,7 +3,7 @@
 
 use super::block::Agreed;
 use super::broadcast::{from_root, to_member};
-use super::buffers::{Blocks, ENTRY_BYTES, SendBlocks, bytes_of, place_own, truncated};
+use super::buffers::{Blocks, ENTRY_BYTES, SendBlocks, bytes_of, misfit, place_own};
 use super::coherence::check_own_of_root;
 use super::exchange::{Call, Contribution, Flow, Piece, exchange};
 use super::forms;
@@ -76,8 +76,8 @@ pub unsafe fn scatter(
                 Incoming::new(&process.datatypes, &RECEIVE_NAMES, own.buffer, own.count, own.datatype)?
             };
             let (offset, bytes) = send.blocks[rank as usize];
-            if bytes > incoming.bytes {
-                return Err(truncated(bytes, incoming.bytes, root));
+            if bytes != incoming.bytes {
+                return Err(misfit(bytes, incoming.bytes, root));
             }
             // SAFETY: as above.
             unsafe { place_own(send.data.wrapping_add(offset), bytes, &mut incoming) };
@@ -89,9 +89,6 @@ pub unsafe fn scatter(
             // SAFETY: as above; `send` lives until the exchange is over.
             return unsafe { give_blocks(&mut process, primitive, comm, root, &send) };
         }
-        if send.bytes == 0 {
-            return Ok(());
-        }
         // SAFETY: as above.
         return unsafe { from_root(&mut process, primitive, comm, root, signature, (send.data, send.bytes)) };
     }
@@ -101,7 +98,7 @@ pub unsafe fn scatter(
     if is_vector {
         // SAFETY: as above.
         unsafe { take_block(&mut process, primitive, comm, root, &incoming)? };
-    } else if incoming.bytes > 0 {
+    } else {
         let (bytes, message) = (incoming.bytes, incoming.bytes * size as usize);
         let offset = rank as usize * bytes;
         // SAFETY: as above.
@@ -172,5 +169,5 @@ unsafe fn take_block(
     // SAFETY: the caller's promise.
     unsafe { exchange(process, &call, Contribution::NOTHING, pieces)? };
     // Others count on this member's part in the exchange, so the error comes last.
-    if sent > incoming.bytes { Err(truncated(sent, incoming.bytes, root)) } else { Ok(()) }
+    if sent != incoming.bytes { Err(misfit(sent, incoming.bytes, root)) } else { Ok(()) }
 }

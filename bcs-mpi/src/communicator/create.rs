@@ -164,6 +164,7 @@ pub(super) fn make(
         error_handler_was_set: parent.error_handler_was_set,
         local,
         sequence: 0,
+        made_in: None,
         attributes: Attributes::default(),
         topology: None,
         neighbours: None,
@@ -267,7 +268,7 @@ pub fn free(comm: &mut MPI_Comm) -> MpiResult {
     remove(&mut process, std::mem::replace(comm, MPI_COMM_NULL))
 }
 
-/// Forgets a communicator. Its context comes back when all members have done so.
+/// Forgets a communicator. Its context comes back when all members have done so, but for that of a broken one.
 ///
 /// # Errors
 /// No such communicator, or the NIC fails.
@@ -295,7 +296,14 @@ pub(crate) fn remove(process: &mut Guard, comm: MPI_Comm) -> MpiResult {
 
 /// The last collective of a communicator, for which no member waits: when the NIC sees that all have left, the context comes back.
 fn leave(process: &mut Guard, comm: MPI_Comm) -> MpiResult {
-    if !contexts::comes_back(process.port.memory(), process.communicator(comm)?.context) {
+    let communicator = process.communicator(comm)?;
+    let (context, members) = (communicator.context, communicator.local.1);
+    // Members of a broken communicator do not meet any more.
+    if process.port.check_whole(context + 1).is_err() {
+        process.port.leave_broken(context + 1, members);
+        return Ok(());
+    }
+    if !contexts::comes_back(process.port.memory(), context) {
         return Ok(());
     }
     let arrival = Arrival { kind: CollectiveKind::Barrier, ..Arrival::default() };

@@ -78,6 +78,7 @@ pub unsafe fn arrive(
         }
         _ => awaits_all(&collective),
     };
+    process.port.check_whole(collective.context)?;
     let what = || collective.waiting(bytes);
     process.make_room(what, |port| port.lacks_for_collective(&collective, bytes))?;
     // SAFETY: the caller's promise.

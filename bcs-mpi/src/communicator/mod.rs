@@ -62,6 +62,8 @@ pub struct Communicator {
     pub local: (u16, u16),
     /// Collectives so far.
     pub sequence: u32,
+    /// Of a duplicate that a persistent request has for itself: the context of the collectives of what it is a duplicate of. If that is broken, so is this.
+    pub made_in: Option<u32>,
     /// Attributes.
     pub attributes: Attributes,
     /// Its topology, if it has one.
@@ -198,6 +200,7 @@ impl Communicators {
             error_handler_was_set: false,
             local,
             sequence: 0,
+            made_in: None,
             attributes: Attributes::default(),
             topology: None,
             neighbours: None,

@@ -19,7 +19,6 @@ use crate::constants::MPI_Errhandler;
 use crate::handle::{Kind, Stale};
 use nic_emu::channel::ChannelError;
 use nic_emu::port::PortError;
-use nic_emu::strobe_receiver::SliceError;
 use std::ffi::c_int;
 use std::fmt;
 
@@ -134,8 +133,7 @@ impl From<PortError> for MpiError {
         }
         Self::new(match error {
             PortError::Aborted => Problem::JobEnds,
-            // Whoever ran the slice has found it; what the NIC said of it is what the user has to read.
-            PortError::Slice(SliceError::Mismatch { .. }) => Problem::JobEnds,
+            PortError::Broken(report) => Problem::Mismatch(report),
             error @ PortError::TooManyRequests { .. } => Problem::Exhausted(error.to_string()),
             error => Problem::Nic(error.to_string()),
         })

@@ -143,11 +143,11 @@ pub enum Problem {
         /// The communicator's name.
         comm: String,
     },
-    /// A block of a collective operation that is longer than the room for it.
+    /// A block of a collective operation that is not as long as its place.
     #[error(
-        "block truncated: {sent} bytes came from rank {from}, but there is room for {room}; receive with as large a count as is sent"
+        "{}: {sent} bytes came from rank {from}, but there is room for {room}; receive with as large a count as is sent", if .sent > .room { "block truncated" } else { "block too short" }
     )]
-    BlockTruncated {
+    BlockMisfit {
         /// Bytes of the block.
         sent: u64,
         /// Bytes of its place.
@@ -226,6 +226,9 @@ pub enum Problem {
     /// What a callback of the program answered.
     #[error("error code {0}")]
     Code(c_int),
+    /// Members of a communicator called collectives that do not fit each other: the report, in lines.
+    #[error("{}", .0.replace("\n  ", "; "))]
+    Mismatch(Box<str>),
     /// What the NIC cannot go on from.
     #[error("{0}")]
     Nic(String),
@@ -279,6 +282,7 @@ impl Problem {
             | Problem::Finalised
             | Problem::InitialisedTwice
             | Problem::Launch(_)
+            | Problem::Mismatch(_)
             | Problem::JobEnds => MPI_ERR_OTHER,
             Problem::Rank { .. } => MPI_ERR_RANK,
             Problem::Root { .. } => MPI_ERR_ROOT,
@@ -303,7 +307,8 @@ impl Problem {
                 // The standard has no class for messages; they are half of a request.
                 Kind::Message => MPI_ERR_REQUEST,
             },
-            Problem::Truncated { .. } | Problem::BlockTruncated { .. } => MPI_ERR_TRUNCATE,
+            Problem::BlockMisfit { sent, room, .. } if sent < room => MPI_ERR_COUNT,
+            Problem::Truncated { .. } | Problem::BlockMisfit { .. } => MPI_ERR_TRUNCATE,
             Problem::TypesDiffer { .. } => MPI_ERR_TYPE,
             Problem::Argument { class, .. } => *class,
             Problem::InStatus { .. } => MPI_ERR_IN_STATUS,

@@ -7,7 +7,7 @@ use super::life::{self, Life, World, life};
 use super::{LIBRARY, LifePhase, monitor, phase};
 use crate::attributes;
 use crate::communicator::{self, Arrival};
-use crate::constants::{MPI_COMM_SELF, MPI_COMM_WORLD};
+use crate::constants::{MPI_COMM_SELF, MPI_COMM_WORLD, MPI_ERRORS_ABORT, MPI_ERRORS_ARE_FATAL};
 use crate::error::{MpiError, MpiResult, Problem};
 use mds::Primitive;
 use nic_emu::abort;
@@ -44,13 +44,24 @@ pub fn finalize() -> MpiResult {
     let mut process = super::enter()?;
     crate::request::complete_abandoned(&mut process, Primitive::Finalize)?;
     let arrival = Arrival { kind: CollectiveKind::Barrier, ..Arrival::default() };
-    communicator::meet(&mut process, Primitive::Finalize, MPI_COMM_WORLD, &arrival, &[])?;
+    let met = communicator::meet(&mut process, Primitive::Finalize, MPI_COMM_WORLD, &arrival, &[]);
+    if let Err(error) = met
+        && !(matches!(error.problem(), Problem::Mismatch(_)) && goes_on_after_errors(&process))
+    {
+        return Err(error.of(MPI_COMM_WORLD));
+    }
     process.communicators.set_world(false);
     drop(process);
     monitor::leave(timed, || 0);
     let mut life = life();
     life.world = World::Finalised;
     rest(&life)
+}
+
+/// Whether a program may go on after an error of MPI_COMM_WORLD: then it is finalised without its ranks having met.
+fn goes_on_after_errors(process: &super::Process) -> bool {
+    let handler = process.communicators.get(MPI_COMM_WORLD).map(|world| world.error_handler);
+    handler.is_ok_and(|handler| ![MPI_ERRORS_ARE_FATAL, MPI_ERRORS_ABORT].contains(&handler))
 }
 
 /// A session ends.
@@ -99,6 +110,16 @@ pub fn abort_job(code: c_int, message: &str) -> ! {
         }
     }
     exit_now(code)
+}
+
+/// Ends the job with a report of the NIC about all its ranks, as the NIC does.
+#[cold]
+pub fn end_told(report: &str) -> ! {
+    match EXIT.get() {
+        Some(exit) if exit.launched => abort::say_of_nic(&exit.memory, report),
+        _ => say(report),
+    }
+    exit_now(FINDING_STATUS.into())
 }
 
 /// Ends a process without a launcher that waits for what never comes.

@@ -19,7 +19,7 @@ use nic_emu::board::Board;
 use nic_emu::descriptor::{Check, CollectiveKind};
 use nic_emu::doorbell::RingKind;
 use nic_emu::matching::Envelope;
-use nic_emu::port::{Awaits, Collective, PortError, Posted, Release, Send};
+use nic_emu::port::{Awaits, Collective, Outcome, PortError, Posted, Release, Send};
 use nic_emu::status::{NOBODY, WaitingFor};
 use std::cell::Cell;
 use std::future::poll_fn;
@@ -46,6 +46,7 @@ pub struct Party {
     /// Members; of an intercommunicator, those of the other group.
     pub size: u32,
     context: u32,
+    made_in: Option<u32>,
     sequence: u32,
     tag: i32,
     call: Primitive,
@@ -72,6 +73,7 @@ impl Party {
             rank: communicator.rank,
             size: communicator.peer_count,
             context: communicator.context + 1,
+            made_in: communicator.made_in,
             sequence,
             tag: tag(sequence, call),
             call,
@@ -86,8 +88,8 @@ impl Party {
     /// their messages have this context and tag. The NIC does nothing for them as a whole.
     pub fn loose(call: Primitive, (context, tag): (u32, i32), rank: u32, peers: Group) -> Self {
         let (comm, size, sequence, local) = (MPI_COMM_NULL, peers.size(), 0, (0, 0));
-        let (blocks, arrivals) = (false, Cell::new(0));
-        Self { comm, rank, size, context, sequence, tag, call, peers, local, blocks, arrivals }
+        let (blocks, arrivals, made_in) = (false, Cell::new(0), None);
+        Self { comm, rank, size, context, made_in, sequence, tag, call, peers, local, blocks, arrivals }
     }
 
     /// The same in a call that waits for the operation's end.
@@ -145,7 +147,7 @@ impl Party {
                 bcs_send(process, self.call, &send, (to, self.comm), data, bytes, Mode::NonBlocking)?
             };
             process.progress.has_posted = true;
-            Ok(Pending { nic: posted.map(|request| request.0), room: None })
+            Ok(self.pending(posted.map(|request| request.0), None))
         })
     }
 
@@ -168,8 +170,12 @@ impl Party {
                 Received::Request(request) => Some(request.0),
                 Received::Complete(_) => None,
             };
-            Ok(Pending { nic, room: Some(bytes as u64) })
+            Ok(self.pending(nic, Some(bytes as u64)))
         })
+    }
+
+    fn pending(&self, nic: Option<u32>, room: Option<u64>) -> Pending {
+        Pending { nic, room, contexts: (self.context, self.made_in), is_taken_back: false, is_exact: false }
     }
 
     /// The same for messages along the edges of a topology ([`Self::post_send_along`]): their tag is that of the operation whatever the call is, so that they
@@ -204,7 +210,7 @@ impl Party {
     }
 
     /// Posts a send along an edge: of as many bytes as the member at its other end receives, of a type with the same signature, in the same
-    /// call. Otherwise the NIC ends the job, and says why.
+    /// call. Otherwise the communicator is broken.
     ///
     /// # Safety
     /// `data` must be readable for `bytes` bytes until the answer is ready.
@@ -220,7 +226,7 @@ impl Party {
     ) -> MpiResult<Pending> {
         // SAFETY: the caller's promise.
         let nic = with(|process| unsafe { self.send_along(process, to, signature, data, bytes) })?;
-        Ok(Pending { nic, room: None })
+        Ok(self.pending(nic, None))
     }
 
     /// [`Self::post_send_along`] in a call that has the process; answers the NIC's request, if it is not complete.
@@ -275,7 +281,7 @@ impl Party {
     ) -> MpiResult<Pending> {
         // SAFETY: the caller's promise.
         let request = with(|process| unsafe { self.receive_along(process, from, signature, data, bytes) })?;
-        Ok(Pending { nic: Some(request), room: Some(bytes as u64) })
+        Ok(self.pending(Some(request), Some(bytes as u64)))
     }
 
     /// [`Self::post_receive_along`] in a call that has the process; answers the NIC's request.
@@ -355,6 +361,10 @@ impl Party {
         let released = poll_fn(|_| {
             ready(with(|process| {
                 let released = process.port.test_collective(request)?;
+                if released.is_none() {
+                    // The NIC refuses what waits in it.
+                    let _ = check_whole(process, (self.context, self.made_in));
+                }
                 process.progress.awaited = released.is_none().then_some(Waiter { request, awaits });
                 Ok(released)
             }))
@@ -384,6 +394,7 @@ impl Party {
     }
 
     fn collective(&self, process: &mut Process, arrival: &Arrival) -> MpiResult<Collective> {
+        check_whole(process, (self.context, self.made_in))?;
         Ok(Collective {
             kind: arrival.kind,
             operation: arrival.operation,
@@ -496,6 +507,18 @@ pub(crate) unsafe fn take_result(
     Ok(())
 }
 
+/// That a party's communicator is not broken, nor that in which it was made.
+fn check_whole(process: &mut Process, (context, made_in): (u32, Option<u32>)) -> MpiResult {
+    process.port.check_whole(context)?;
+    if let Some(made_in) = made_in
+        && let Err(PortError::Broken(report)) = process.port.check_whole(made_in)
+    {
+        process.port.break_context(context, &report)?;
+        process.port.check_whole(context)?;
+    }
+    Ok(())
+}
+
 fn ready<T>(step: MpiResult<Option<T>>) -> Poll<MpiResult<T>> {
     match step {
         Ok(None) => Poll::Pending,
@@ -504,7 +527,7 @@ fn ready<T>(step: MpiResult<Option<T>>) -> Poll<MpiResult<T>> {
     }
 }
 
-/// A message that is under way.
+/// A message that is under way. Where members turn out to have called what does not fit, it is taken back: the other one may never come.
 #[must_use = "its memory is in use until it is ready"]
 #[derive(Debug)]
 pub struct Pending {
@@ -512,20 +535,33 @@ pub struct Pending {
     nic: Option<u32>,
     /// Room for it, if it is received.
     room: Option<u64>,
+    /// Those of its party.
+    contexts: (u32, Option<u32>),
+    is_taken_back: bool,
+    /// It has to be as long as there is room.
+    is_exact: bool,
 }
 
 impl Pending {
+    /// The same message, which has to be as long as there is room.
+    pub fn exactly(self) -> Self {
+        Self { is_exact: true, ..self }
+    }
+
     fn look(&mut self) -> Poll<MpiResult> {
         let Some(request) = self.nic else { return Poll::Ready(Ok(())) };
-        let outcome = match with(|process| Ok(process.port.test(request)?)) {
+        let outcome = match with(|process| self.test(process, request)) {
             Ok(None) => return Poll::Pending,
             Ok(Some(outcome)) => outcome,
             Err(error) => return Poll::Ready(Err(error)),
         };
         self.nic = None;
+        if let Err(error) = with(|process| check_whole(process, self.contexts)) {
+            return Poll::Ready(Err(error));
+        }
         match self.room {
-            Some(room) if outcome.length.bytes() > room => {
-                Poll::Ready(Err(MpiError::new(Problem::BlockTruncated {
+            Some(room) if outcome.length.bytes() > room || self.is_exact && outcome.length.bytes() < room => {
+                Poll::Ready(Err(MpiError::new(Problem::BlockMisfit {
                     sent: outcome.length.bytes(),
                     room,
                     from: outcome.source,
@@ -533,6 +569,16 @@ impl Pending {
             }
             _ => Poll::Ready(Ok(())),
         }
+    }
+
+    /// Looks at the NIC's request, which is complete before the message's memory is let go of, whatever has happened.
+    fn test(&mut self, process: &mut Process, request: u32) -> MpiResult<Option<Outcome>> {
+        let outcome = process.port.test(request)?;
+        if outcome.is_none() && !self.is_taken_back && check_whole(process, self.contexts).is_err() {
+            self.is_taken_back = true;
+            process.port.cancel(request)?;
+        }
+        Ok(outcome)
     }
 }
 

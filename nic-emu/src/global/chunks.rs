@@ -12,11 +12,12 @@ use super::board_region;
 use super::collectives::Collectives;
 use super::communicator::{Received, Stage, stamp};
 use super::contribution::{contribute, reduces, reduction, tree_of};
-use super::error::{GlobalError, mismatch};
+use super::error::{GlobalError, strange};
 use super::layout::CELL_BYTES;
 use super::point_to_point::Env;
 use crate::descriptor::CollectiveKind;
 use crate::microphase::Microphase;
+use crate::mismatch::Called;
 use bcs_core::{Fabric, FabricError, GlobalAddress, NodeId, NodeSet};
 
 impl Collectives {
@@ -37,6 +38,8 @@ impl Collectives {
             let instance = env.memory.instance(active.instance)?;
             let gather = self.gathers.entry((*context, active.collective)).or_default();
             contribute(env.memory, self.node, gather, active.instance, instance)?;
+            // All fit: that was found when they arrived.
+            let _ = gather.sign(self.node, Called::of(instance));
             active.stage = Stage::Gathering;
         }
         Ok(())
@@ -45,7 +48,7 @@ impl Collectives {
     /// Goes on in a microphase, whose end waits for this node or (`is_over`) does so no more. True when this node has nothing more to do in it.
     ///
     /// # Errors
-    /// NIC memory is corrupt, a node died, or members called different collectives.
+    /// NIC memory is corrupt, or a node died.
     pub fn advance(
         &mut self,
         env: &mut Env<'_, '_>,
@@ -89,9 +92,8 @@ impl Collectives {
             gather.combine(&reduction(env.memory, instance)?)?;
         }
         if let Some(parent) = group.tree.parent() {
-            for record in
-                gather.records(context, active.collective, active.signature, env.payload_bytes, slice)
-            {
+            let called = gather.called().unwrap_or(Called::of(instance));
+            for record in gather.records(context, active.collective, &called, env.payload_bytes, slice) {
                 env.links.send(parent.0, &record);
             }
             self.gathers.remove(&key);
@@ -104,7 +106,7 @@ impl Collectives {
         }
         let (bytes, root_node) = if reduces {
             let Some(result) = gather.take_result(tree_of(instance)?) else {
-                return Err(mismatch(self.node, self.node, context, active.collective));
+                return Err(strange(self.node, active.collective));
             };
             (result, gather.root_node)
         } else {
@@ -213,7 +215,7 @@ impl Collectives {
                 || length > self.layout.data_bytes
                 || (received.total, received.signature) != (total, signature)
             {
-                return Err(mismatch(self.node, self.node, context, collective));
+                return Err(strange(self.node, collective));
             }
             self.moves += 1;
             received.bytes.resize((offset + length) as usize, 0);
@@ -223,7 +225,7 @@ impl Collectives {
         let is_complete = |received: &mut Received| received.bytes.len() as u64 == received.total;
         let Some(received) = group.received.take_if(is_complete) else { return Ok(()) };
         if received.signature != active.signature {
-            return Err(mismatch(self.node, self.node, context, active.collective));
+            return Err(strange(self.node, active.collective));
         }
         let index = active.instance;
         let range = group.range.take();

@@ -14,10 +14,10 @@
 
 use super::board_region;
 use super::communicator::{Active, Group, Ready, Stage, in_order, unwrapped};
-use super::contribution::{contribute, reduces, reduction, root_bytes, signature, tree_of};
+use super::contribution::{contribute, reduces, reduction, root_bytes, tree_of};
 use super::delivery::{Deliveries, is_broadcast};
-use super::error::{GlobalError, mismatch};
-use super::gather::Gather;
+use super::error::{GlobalError, strange};
+use super::gather::{self, Gather, signature};
 use super::groups::{self, Tree};
 use super::layout::GlobalLayout;
 use super::point_to_point::Env;
@@ -29,6 +29,7 @@ use crate::contexts;
 use crate::descriptor::{CollectiveKind, INLINE_BYTES};
 use crate::memory::{BOARD_BYTES, INSTANCES, NicMemory};
 use crate::microphase::Microphase;
+use crate::mismatch::Called;
 use crate::pool::{NONE, Walk};
 use crate::sync::Ordering;
 use bcs_core::{Fabric, NodeId};
@@ -47,7 +48,13 @@ pub struct Collectives {
     pub(super) deliveries: Deliveries,
     seen: u32,
     /// Context, number and instance of those that all local members have reached and that are not published, because there was no room.
-    unpublished: Vec<(u32, u32, u32)>,
+    pub(super) unpublished: Vec<(u32, u32, u32)>,
+    /// Breaches that have been noticed, of those that there have been here.
+    pub(super) noticed: u32,
+    /// Mismatches of other nodes in communicators whose nodes are not known here yet.
+    pub(super) untold: Vec<(u32, [(NodeId, Called); 2])>,
+    /// Contexts of broken communicators that span nodes.
+    pub(super) broken: BTreeSet<u32>,
     /// Collectives scheduled since the last look: for EMDS.
     pub scheduled: u64,
     /// Arrivals published, collectives started and chunks taken, since the start.
@@ -65,6 +72,9 @@ impl Collectives {
             deliveries: Deliveries::new(),
             seen: 0,
             unpublished: Vec::new(),
+            noticed: 0,
+            untold: Vec::new(),
+            broken: BTreeSet::new(),
             scheduled: 0,
             moves: 0,
         }
@@ -231,8 +241,9 @@ impl Collectives {
         for (context, collective, ready) in due {
             let Some(mut gather) = self.gathers.remove(&(context, collective)) else { continue };
             let instance = env.memory.instance(ready.instance)?;
-            let result = self.small_result(env, context, collective, &mut gather, instance)?;
-            let words = [context as u64, collective, signature(instance), u64::from(result.is_some())];
+            let result = self.small_result(env, collective, &mut gather, instance)?;
+            let called = signature(&gather.called().unwrap_or(Called::of(instance)));
+            let words = [context as u64, collective, called, u64::from(result.is_some())];
             let payload = result.clone().unwrap_or_default();
             self.go(env, context, Record::new(Kind::Down, 0, &words).with_payload(payload), slice)?;
         }
@@ -243,7 +254,6 @@ impl Collectives {
     fn small_result(
         &self,
         env: &Env<'_, '_>,
-        context: u32,
         collective: u64,
         gather: &mut Gather,
         instance: &Instance,
@@ -259,7 +269,7 @@ impl Collectives {
         } else {
             gather.combine(&reduction(env.memory, instance)?)?;
             let result = gather.take_result(tree_of(instance)?);
-            result.ok_or_else(|| mismatch(self.node, self.node, context, collective))?
+            result.ok_or_else(|| strange(self.node, collective))?
         };
         Ok((bytes.len() as u64 <= env.payload_bytes).then_some(bytes))
     }
@@ -356,11 +366,22 @@ impl Collectives {
     ///
     /// # Errors
     /// It does not fit what came before.
-    pub fn handle_up(&mut self, from: u32, record: &Record, slice: u64) -> Result<(), GlobalError> {
+    pub fn handle_up(
+        &mut self,
+        env: &mut Env<'_, '_>,
+        from: u32,
+        record: &Record,
+        slice: u64,
+    ) -> Result<(), GlobalError> {
         let (context, collective) = (record.words[0] as u32, record.words[1]);
+        if self.broken.contains(&context) {
+            return Ok(());
+        }
         let gather = self.gathers.entry((context, collective)).or_default();
-        if let Some(other) = gather.sign(NodeId(from), record.words[2]) {
-            return Err(mismatch(other, NodeId(from), context, collective));
+        if let Some(called) = gather::called(record)
+            && let Some(other) = gather.sign(NodeId(from), called)
+        {
+            return self.tell_mismatch(env, context, [other, (NodeId(from), called)]);
         }
         gather.handle_record(from, record, slice)?;
         if let Some(group) = self.groups.get_mut(&context) {
@@ -382,6 +403,9 @@ impl Collectives {
         slice: u64,
     ) -> Result<(), GlobalError> {
         let (context, collective) = (record.words[0] as u32, record.words[1]);
+        if self.broken.contains(&context) {
+            return Ok(());
+        }
         let strange = GlobalError::Record { node: NodeId(from), what: "collective", value: collective };
         let Some(group) = self.groups.get_mut(&context) else { return Err(strange) };
         if group.active.is_some() {
@@ -401,7 +425,7 @@ impl Collectives {
     /// Sees to everything that does not need a microstrobe: arrivals, cells, departures.
     ///
     /// # Errors
-    /// NIC memory is corrupt, or members called different collectives.
+    /// NIC memory is corrupt.
     pub fn poll(
         &mut self,
         env: &mut Env<'_, '_>,
@@ -457,8 +481,9 @@ impl Collectives {
         let instance = env.memory.instance(ready.instance)?;
         let gather = self.gathers.entry((context, collective)).or_default();
         if !gather.has_own {
-            if let Some(other) = gather.sign(self.node, signature(instance)) {
-                return Err(mismatch(self.node, other, context, collective));
+            let called = Called::of(instance);
+            if let Some(other) = gather.sign(self.node, called) {
+                return self.tell_mismatch(env, context, [other, (self.node, called)]);
             }
             gather.has_own = true;
             gather.posted = gather.posted.max(ready.posted);
@@ -475,7 +500,8 @@ impl Collectives {
             gather.combine(&reduction(env.memory, instance)?)?;
         }
         gather.limit(SMALL_BYTES);
-        for record in gather.records(context, collective, signature(instance), env.payload_bytes, slice) {
+        let called = gather.called().unwrap_or(Called::of(instance));
+        for record in gather.records(context, collective, &called, env.payload_bytes, slice) {
             env.links.send(parent.0, &record);
         }
         self.gathers.remove(&(context, collective));

@@ -1,8 +1,8 @@
-//! What the members of a node give to a collective across nodes, and how nodes tell whether they mean the same one.
+//! What the members of a node give to a collective across nodes.
 
 use super::delivery::{bytes_of, is_broadcast};
 use super::error::GlobalError;
-use super::gather::{Gather, Reduction, Signature};
+use super::gather::{Gather, Reduction};
 use crate::arith::reduction_tree::ReductionTree;
 use crate::arith::{Arithmetic, ElementType, ReduceOp};
 use crate::collective::Instance;
@@ -11,14 +11,6 @@ use crate::descriptor::CollectiveKind;
 use crate::memory::{Corrupt, NicMemory};
 use bcs_core::NodeId;
 use std::num::NonZeroU32;
-
-/// What a collective is, so that two nodes can tell whether they mean the same: kind, operation and element type, root.
-pub fn signature(instance: &Instance) -> Signature {
-    let kind = instance.kind.get();
-    let is_rooted = is_broadcast(instance) || kind == CollectiveKind::Reduce as u32;
-    let root = if is_rooted { instance.root.get() } else { 0 };
-    kind as u64 | (instance.operation.get() as u64 & 0xff_ffff) << 8 | (root as u64) << 32
-}
 
 /// Whether contributions are combined.
 pub fn reduces(instance: &Instance) -> bool {

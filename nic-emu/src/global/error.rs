@@ -17,7 +17,7 @@ pub enum GlobalError {
     /// The network failed otherwise.
     #[error("the job's network failed: {0}")]
     Fabric(FabricError),
-    /// NIC memory is corrupt, or ranks of this node called different collectives.
+    /// NIC memory is corrupt.
     #[error(transparent)]
     Slice(#[from] SliceError),
     /// Bytes of a rank cannot be read or written.
@@ -41,20 +41,6 @@ pub enum GlobalError {
         /// The context.
         context: u32,
     },
-    /// Members on different nodes called different collectives.
-    #[error(
-        "ranks of {here} and {there} called collectives that do not fit each other (context {context}, collective {sequence})"
-    )]
-    Mismatch {
-        /// This node.
-        here: NodeId,
-        /// The other one.
-        there: NodeId,
-        /// The communicator's context.
-        context: u32,
-        /// Which of its collectives.
-        sequence: u64,
-    },
     /// Contributions that wait to be read fill the board region.
     #[error("{bytes} bytes of a collective find no room among {limit}: use smaller contributions")]
     NoRoom {
@@ -65,9 +51,9 @@ pub enum GlobalError {
     },
 }
 
-/// Members of `here` and `there` called different collectives.
-pub fn mismatch(here: NodeId, there: NodeId, context: u32, sequence: u64) -> GlobalError {
-    GlobalError::Mismatch { here, there, context, sequence }
+/// Bytes of a collective that cannot be its: all members fit when it began.
+pub fn strange(node: NodeId, collective: u64) -> GlobalError {
+    GlobalError::Record { node, what: "bytes of a collective", value: collective }
 }
 
 impl From<Corrupt> for GlobalError {

@@ -7,23 +7,30 @@
 //! Small contributions travel with the arrival. Otherwise a collective gathers twice: arrivals first, contributions in their microphase.
 //!
 //! ```text
-//!  Up   context, collective, what (kind, operation, element), total bytes of the item, offset of this piece,
+//!  Up   context, collective, what (kind, operation, element, root), total bytes of the item, offset of this piece,
 //!       item (first rank | log2 of the block's size << 32), end << 63 | node of the root plus one     payload: the piece
 //! ```
 //!
-//! The record with the end has no piece; its item is 1 if all contributions of the nodes below are among those before it.
+//! The record with the end has no piece: in place of total and offset it has the bytes about which members have to agree, and the call; its item is 1 if
+//! all contributions of the nodes below are among those before it. What these nodes have called is compared when it comes.
 
 use super::error::GlobalError;
 use super::record::{Kind, Posted, Record};
 use crate::arith::reduction_tree::ReductionTree;
 use crate::arith::{Arithmetic, ElementType, ReduceOp, combine};
+use crate::mismatch::Called;
 use bcs_core::NodeId;
 use std::collections::BTreeMap;
 
 const END: u64 = 1 << 63;
 
-/// What a collective is, so that two nodes can tell whether they mean the same: kind, operation and element type.
+/// What a collective is, in a word: kind, operation and element type (or the datatype's signature), root.
 pub type Signature = u64;
+
+/// What members have called, in a word but for its call and its bytes.
+pub fn signature(called: &Called) -> Signature {
+    called.kind as u64 | (called.operation as u64 & 0xff_ffff) << 8 | (called.root as u64) << 32
+}
 
 /// One collective's gathering on one node.
 #[derive(Debug, Default)]
@@ -42,8 +49,20 @@ pub struct Gather {
     pub has_own: bool,
     /// Not all contributions of those that have arrived are here.
     is_partial: bool,
-    /// What the collective is, and who said so first.
-    signature: Option<(NodeId, Signature)>,
+    /// What the collective is, as far as those say that are here, and who said so first.
+    called: Option<(NodeId, Called)>,
+}
+
+/// What the sender of a record on its way up says that was called, if it is the record with the end.
+pub fn called(record: &Record) -> Option<Called> {
+    let [_, _, what, bytes, call, _, end] = record.words;
+    (end & END != 0).then_some(Called {
+        call: call as u32,
+        kind: what as u32 & 0xff,
+        operation: (what >> 8) as u32 & 0xff_ffff,
+        root: (what >> 32) as u32,
+        bytes,
+    })
 }
 
 /// How values are combined.
@@ -65,10 +84,21 @@ impl Gather {
         self.items.insert(rank, (log2_size, value));
     }
 
-    /// A node says which collective it is about. Answers the node that said something else before.
-    pub fn sign(&mut self, node: NodeId, signature: Signature) -> Option<NodeId> {
-        let (first, same) = *self.signature.get_or_insert((node, signature));
-        (same != signature).then_some(first)
+    /// A node says what the members there, and on the nodes below it, have called. Answers the node that said what does not fit before, and what that was.
+    pub fn sign(&mut self, node: NodeId, called: Called) -> Option<(NodeId, Called)> {
+        let (first, before) = *self.called.get_or_insert((node, called));
+        match before.joined(called) {
+            Some(joined) => {
+                self.called = Some((first, joined));
+                None
+            }
+            None => Some((first, before)),
+        }
+    }
+
+    /// What all that are here have called.
+    pub fn called(&self) -> Option<Called> {
+        self.called.map(|(_, called)| called)
     }
 
     /// All contributions of those that have arrived are here.
@@ -162,15 +192,16 @@ impl Gather {
         std::mem::take(&mut self.items).into_values().map(|(_, value)| value).collect()
     }
 
-    /// What goes to the parent, in this slice.
+    /// What goes to the parent, in this slice, of a collective that is this.
     pub fn records(
         &mut self,
         context: u32,
         collective: u64,
-        signature: Signature,
+        called: &Called,
         payload_bytes: u64,
         slice: u64,
     ) -> Vec<Record> {
+        let signature = signature(called);
         let mut records = Vec::new();
         for (start, (log2_size, value)) in std::mem::take(&mut self.items) {
             let item = start as u64 | (log2_size as u64) << 32;
@@ -187,7 +218,9 @@ impl Gather {
             }
         }
         let (whole, end) = (u64::from(self.is_whole()), END | self.root_node as u64);
-        let last = Record::new(Kind::Up, 0, &[context as u64, collective, signature, 0, 0, whole, end]);
+        let (bytes, call) = (called.bytes, called.call as u64);
+        let last =
+            Record::new(Kind::Up, 0, &[context as u64, collective, signature, bytes, call, whole, end]);
         records.push(last.with_posted(Posted::in_slice(self.posted, slice)));
         records
     }

@@ -31,12 +31,14 @@
 //! | `point_to_point` | BS, BR, DH |
 //! | `gather` | arrivals, contributions and partial results on their way up |
 //! | `collectives`, `communicator` | how a communicator's nodes agree that all have reached a collective |
+//! | `breach` | how nodes tell each other that a communicator is broken |
 //! | `contribution` | what a node's members give to it |
 //! | `chunks` | CH, RH: large bytes of collectives |
 //! | `delivery`, `board_region` | what a collective brings a node's members |
 //! | `rank_memory`, `staged` | the bytes of this node's ranks: the NIC thread's to read and write, or their own |
 
 mod board_region;
+mod breach;
 mod chunks;
 mod collectives;
 mod communicator;
@@ -342,10 +344,13 @@ impl<F: Fabric> GlobalNic<F> {
         let mut moved = arrived || !records.is_empty();
         for arrived in records {
             let Arrived { from, record, .. } = arrived;
+            // Whatever was done last may have broken a communicator, and failed its collectives.
+            self.collectives.notice_breaches(env)?;
             match record.kind {
-                Kind::Up => self.collectives.handle_up(from, &record, slice)?,
+                Kind::Up => self.collectives.handle_up(env, from, &record, slice)?,
                 Kind::Down => self.collectives.handle_down(env, from, record, slice)?,
                 Kind::Left => collectives::handle_left(env, from, &record)?,
+                Kind::Broken => self.collectives.handle_broken(env, &record)?,
                 Kind::Data => self.messages.take_data(
                     env,
                     &self.fabric,
@@ -357,6 +362,7 @@ impl<F: Fabric> GlobalNic<F> {
             }
         }
         env.links.acknowledge(&mut self.fabric)?;
+        self.collectives.notice_breaches(env)?;
         if strobe != self.strobe {
             self.handle_microstrobe(env, strobe, now_ns)?;
             moved = true;
@@ -365,6 +371,7 @@ impl<F: Fabric> GlobalNic<F> {
         if !self.fixed {
             self.messages.exchange(env, slice, slice)?;
             self.messages.schedule(env, slice)?;
+            self.collectives.notice_breaches(env)?;
             self.collectives.publish(env, slice)?;
             self.messages.transmit(env)?;
         }
@@ -422,6 +429,7 @@ impl<F: Fabric> GlobalNic<F> {
             Microphase::MessageScheduling => {
                 if self.fixed {
                     self.messages.schedule(env, slice)?;
+                    self.collectives.notice_breaches(env)?;
                 }
                 self.collectives.schedule(env, slice)?;
             }

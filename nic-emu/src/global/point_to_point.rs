@@ -213,7 +213,7 @@ impl PointToPointEngine {
                 self.give_back(env, record.rank, record.words[1])?;
                 env.completer.complete_cancelled(local, record.words[0] as u32)?;
             }
-            Kind::Data | Kind::Pad | Kind::Up | Kind::Down | Kind::Left => {
+            Kind::Data | Kind::Pad | Kind::Up | Kind::Down | Kind::Left | Kind::Broken => {
                 return Err(strange(from, "kind", record.kind as u64));
             }
         }

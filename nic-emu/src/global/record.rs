@@ -30,6 +30,8 @@ pub enum Kind {
     Down = 8,
     /// All members of a communicator have left it: its context, for the node that gave that.
     Left = 9,
+    /// Members of a communicator have called what does not fit: its context; the report is the payload.
+    Broken = 10,
 }
 
 /// The slice in which something was posted, as a record tells it: who gets it in the same slice leaves it for the next one.
@@ -111,7 +113,7 @@ impl Record {
     /// The kind of the record that begins with this word, and the bytes of its payload; none when it is no record.
     pub fn length(first: u64) -> Option<(Kind, usize)> {
         use Kind::*;
-        let kind = [Pad, Send, Matched, Cancelled, Grant, Data, Up, Down, Left]
+        let kind = [Pad, Send, Matched, Cancelled, Grant, Data, Up, Down, Left, Broken]
             .into_iter()
             .find(|k| *k as u8 == first as u8)?;
         Some((kind, (first >> 32 & PAYLOAD_LIMIT) as usize))

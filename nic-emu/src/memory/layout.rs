@@ -2,6 +2,7 @@
 
 use super::{Corrupt, Word, Word64};
 use crate::abort_record::AbortRecord;
+use crate::breaches::Breaches;
 use crate::collective::{INSTANCE_BYTES, MEMBER_BYTES};
 use crate::contexts::{ContextCounters, SLOTS};
 use crate::doorbell::COUNTER_BITS;
@@ -57,6 +58,7 @@ pub(super) const MAGIC: u64 = {
     let places = [
         size_of::<RankBlock>(),
         size_of::<Control>(),
+        size_of::<Breaches>(),
         size_of::<RemoteState>(),
         size_of::<Transfer>(),
         size_of::<Edge>(),
@@ -296,6 +298,7 @@ pub struct Layout {
     /// Words of the local and of the global EMDS ring (`mds::EmdsRing::words_needed`); 0 when EMDS is off.
     pub emds_words: [usize; 2],
     pub(super) control: usize,
+    pub(super) breaches: usize,
     pub(super) doorbells: usize,
     /// Bytes from one doorbell to the next.
     pub(super) doorbell_stride: usize,
@@ -345,6 +348,7 @@ impl Layout {
         let other_nodes = (job_ranks - local_ranks) as usize;
         let instance_stride = INSTANCE_BYTES + local * MEMBER_BYTES;
         let control = region(size_of::<Control>() + local * 8);
+        let breaches = region(size_of::<Breaches>());
         let doorbell_stride = if local <= LONE_DOORBELLS { 64 } else { 8 };
         let doorbells = region(local * doorbell_stride);
         let places = region(job_ranks as usize * 8);
@@ -369,6 +373,7 @@ impl Layout {
             job_ranks,
             emds_words,
             control,
+            breaches,
             doorbells,
             doorbell_stride,
             places,
@@ -411,7 +416,7 @@ mod tests {
         #[test]
         fn regions_are_page_aligned_disjoint_and_inside(local in 1u32..600, remote in 0u32..5000, emds in 0usize..100_000) {
             let layout = Layout::new(local, local + remote, [emds, emds / 2]).unwrap();
-            let starts = [layout.control, layout.doorbells, layout.places, layout.ranks, layout.entries, layout.transfers, layout.instances, layout.instance_chains, layout.windows, layout.lanes, layout.edges, layout.groups, layout.context_slots, layout.board, layout.emds[0], layout.emds[1], layout.bytes];
+            let starts = [layout.control, layout.breaches, layout.doorbells, layout.places, layout.ranks, layout.entries, layout.transfers, layout.instances, layout.instance_chains, layout.windows, layout.lanes, layout.edges, layout.groups, layout.context_slots, layout.board, layout.emds[0], layout.emds[1], layout.bytes];
             for pair in starts.windows(2) {
                 prop_assert!(pair[0] <= pair[1] && pair[0] % PAGE == 0);
             }

@@ -2,6 +2,7 @@
 
 use super::layout::{Control, Header, INSTANCE_CHAINS, Layout, LayoutError, MAGIC, RankBlock, checked};
 use super::{BOARD_BYTES, Corrupt, ENTRIES, INSTANCES, REQUESTS, TRANSFERS, Word};
+use crate::breaches::Breaches;
 use crate::collective::{Instance, Member};
 use crate::contexts;
 use crate::doorbell::HeadsWord;
@@ -237,6 +238,13 @@ impl NicMemory {
     pub fn control(&self) -> &Control {
         // SAFETY: the control region begins with it.
         unsafe { self.at(self.layout.control) }
+    }
+
+    /// The broken communicators.
+    #[inline]
+    pub fn breaches(&self) -> &Breaches {
+        // SAFETY: the region holds them.
+        unsafe { self.at(self.layout.breaches) }
     }
 
     /// The run token.

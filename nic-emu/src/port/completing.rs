@@ -144,6 +144,9 @@ impl Port {
     }
 
     /// Looks at a collective's request: complete with a small result, released to read from the instance, or neither.
+    ///
+    /// # Errors
+    /// Members called what does not fit.
     #[inline]
     pub fn test_collective(&mut self, request: u32) -> Result<Option<Release>, PortError> {
         let slot = self.slot(request)?;
@@ -157,6 +160,11 @@ impl Port {
                 let instance = slot.reference();
                 self.outstanding.take(request);
                 Ok(Some(Release::Instance(instance)))
+            }
+            SlotState::Refused => {
+                let breach = slot.reference();
+                self.outstanding.take(request);
+                Err(PortError::Broken(self.memory.breaches().report(breach)?.into()))
             }
             _ => Ok(None),
         }

@@ -4,6 +4,7 @@
 //! `test` the request until it is complete, with [`Port::progress`] or [`Port::wait`] in between; every request that was posted
 //! must be taken by `test` once.
 
+mod breaking;
 mod buffering;
 mod completing;
 mod filling;
@@ -45,7 +46,7 @@ use std::cell::Cell;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-/// Why a port cannot go on. All of them end the job; none is the program's fault alone.
+/// Why a port cannot go on. All of them end the job, but for [`PortError::Broken`]; none is the program's fault alone.
 #[derive(Debug, thiserror::Error)]
 pub enum PortError {
     /// NIC memory cannot be mapped.
@@ -67,6 +68,9 @@ pub enum PortError {
         /// The process.
         pid: u32,
     },
+    /// Members of a communicator called collectives that do not fit: the report.
+    #[error("{0}")]
+    Broken(Box<str>),
     /// Another rank aborted the job, or the launcher ends it.
     #[error("the job is being ended")]
     Aborted,

@@ -206,7 +206,7 @@ impl Port {
     }
 
     /// [`Self::post_receive_of`] a message about which its sender has to say the same, and that has to be as long as there is room. What does not
-    /// fit ends the job, and the NIC says why ([`crate::mismatch`]).
+    /// fit breaks the communicator ([`crate::breach`]).
     ///
     /// # Safety
     /// As [`Self::post_receive`].

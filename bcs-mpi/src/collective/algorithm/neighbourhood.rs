@@ -3,12 +3,12 @@
 //! The calls of both ends, their sizes and signatures are compared where the messages are matched.
 
 use super::super::side::Side;
-use crate::error::{MpiError, MpiResult};
+use crate::error::MpiResult;
+use crate::process::Process;
 use crate::progress::party::{Join, Party};
 use crate::progress::task::with;
 use crate::topology::neighbours::Neighbours;
-use nic_emu::mismatch::{End, tell_edge};
-use nic_emu::port::PortError;
+use nic_emu::mismatch::{End, report_of_edge};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ impl Exchange {
     ///
     /// # Errors
     /// Its two ends do not fit.
-    pub fn copy_own(&self, party: &Party, process: &crate::process::Process) -> MpiResult {
+    pub fn copy_own(&self, party: &Party, process: &mut Process) -> MpiResult {
         for &(to, from) in &self.neighbours.own {
             let rank = process.place.rank;
             let end = |side: &Side, block: u32| End {
@@ -38,8 +38,9 @@ impl Exchange {
             };
             let (sender, receiver) = (end(&self.send, to), end(&self.receive, from));
             if !sender.fits(&receiver) {
-                tell_edge(process.port.memory(), party.context(), &sender, &receiver);
-                return Err(MpiError::from(PortError::Aborted));
+                let report = report_of_edge(party.context(), &sender, &receiver);
+                process.port.break_context(party.context(), &report)?;
+                return Ok(process.port.check_whole(party.context())?);
             }
             // SAFETY: the promise of `Side::new`.
             unsafe { self.send.copy(to, &self.receive, from) };
@@ -69,8 +70,9 @@ pub async fn neighbour_exchange(party: Party, exchange: Rc<Exchange>) -> MpiResu
         // SAFETY: the wires live until the join is complete.
         join.add(unsafe { party.post_send_along(edge.peer, signature, wires.at(edge.block), bytes)? });
     }
-    with(|process| exchange.copy_own(&party, process))?;
+    let copied = with(|process| exchange.copy_own(&party, process));
     join.all().await?;
+    copied?;
     for edge in &neighbours.incoming {
         receive.land(&landings, edge.block);
     }

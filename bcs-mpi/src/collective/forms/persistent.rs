@@ -90,14 +90,18 @@ where
     F: Future<Output = MpiResult> + 'static,
 {
     fn start(&mut self, process: &mut Process) -> MpiResult<State> {
-        let (make, primitive) = (self.make.clone(), self.call.primitive);
+        let (make, Call { primitive, comm, .. }) = (self.make.clone(), self.call);
         let Some(own) = self.own.clone() else {
-            let party = J::join(process, self.call.comm, primitive)?;
+            let party = J::join(process, comm, primitive)?;
             return Ok(process.progress.add(party.waiting(), make(party)));
         };
+        let made_in = process.communicators.get(comm).map(|comm| comm.context + 1).ok();
         Ok(process.progress.add(own.what, async move {
             own.made().await?;
-            let party = with(|process| J::join(process, own.comm, primitive))?;
+            let party = with(|process| {
+                process.communicator_mut(own.comm)?.made_in = made_in;
+                J::join(process, own.comm, primitive)
+            })?;
             make(party).await
         }))
     }

@@ -1,0 +1,146 @@
+//! Breaches: communicators whose members called collectives that do not fit each other (MPI-5.0, §6.1).
+//!
+//! Which member is wrong nobody can know, so all of them are told, in the call that completes what they have called: the communicator is *broken*. Whoever finds the
+//! mismatch ([`crate::mismatch`]) notes the context and the report in NIC memory ([`crate::breaches`]), and fails the collectives of that context that members have reached and
+//! that none has been let go from. What members reach later is refused. Collectives that go by messages see that their context is broken
+//! when they look at a message. Messages of the program, and other communicators, go on.
+//!
+//! Where members are on several nodes, the driver of global slices tells the others ([`crate::global`]).
+//!
+//! Invariant: only the holder of the run token adds a breach.
+
+use crate::abort;
+use crate::collective::{Instance, InstanceState};
+use crate::collective_helper::members;
+use crate::collective_list::CollectiveList;
+use crate::completer::Completer;
+use crate::departure;
+use crate::descriptor::{CollectiveDescriptor, NO_REQUEST, Payload};
+use crate::global::groups;
+use crate::memory::{Corrupt, INSTANCES, NicMemory};
+use crate::pool::{NONE, Walk};
+use crate::request::SlotState;
+use crate::slab::SLAB_BYTES;
+use crate::sync::Ordering;
+
+/// Notes that a communicator is broken, and fails its collectives. The caller holds the run token.
+///
+/// # Errors
+/// [`Corrupt`] when the list of collectives is.
+#[cold]
+pub(crate) fn break_context(
+    memory: &NicMemory,
+    completer: &mut Completer<'_>,
+    context: u32,
+    report: &str,
+) -> Result<(), Corrupt> {
+    let breaches = memory.breaches();
+    if breaches.find(context).is_some() {
+        return Ok(());
+    }
+    let spans_nodes = groups::nodes(memory, context).is_some();
+    let Some(breach) = breaches.add(context, report, !spans_nodes) else {
+        abort::say_of_nic(memory, report);
+        return Ok(());
+    };
+    forget_reached(memory, context)?;
+    let list = CollectiveList::new(memory);
+    for index in 0..INSTANCES as u32 {
+        let instance = memory.instance(index)?;
+        // From one that is released members read what is theirs.
+        let is_over =
+            [InstanceState::Free as u32, InstanceState::Released as u32].contains(&instance.state.get());
+        if instance.context.get() == context && !is_over {
+            fail(memory, &list, completer, index, instance, breach)?;
+        }
+    }
+    if spans_nodes {
+        // So that whoever drives global slices is woken, and looks.
+        let arrived = &memory.header().remote.arrived;
+        arrived.set(arrived.get().wrapping_add(1));
+    }
+    Ok(())
+}
+
+/// Takes the collectives of a context off the stack of those that global slices are to be told of.
+fn forget_reached(memory: &NicMemory, context: u32) -> Result<(), Corrupt> {
+    let reached = &memory.header().pools.reached_instances;
+    let mut walk = Walk::new(reached.get(), INSTANCES);
+    reached.set(NONE);
+    while let Some(index) = walk.next_entry()? {
+        let instance = memory.instance(index)?;
+        walk.follow(instance.next_stacked.load(Ordering::Relaxed));
+        if instance.context.get() != context {
+            instance.next_stacked.store(reached.get(), Ordering::Relaxed);
+            reached.set(index + 1);
+        }
+    }
+    Ok(())
+}
+
+/// Fails a collective for those of its members that have reached it and that were not let go.
+fn fail(
+    memory: &NicMemory,
+    list: &CollectiveList<'_>,
+    completer: &mut Completer<'_>,
+    index: u32,
+    instance: &Instance,
+    breach: u32,
+) -> Result<(), Corrupt> {
+    if instance.arrived.get() != instance.expected.get() {
+        let gathering = &memory.control().gathering;
+        gathering.set(gathering.get().wrapping_sub(1));
+    }
+    let mut unserved = 0;
+    for member in members(memory, index, instance)? {
+        // 2: a broadcast has served it.
+        if member.arrived.get() == 2 {
+            continue;
+        }
+        unserved += 1;
+        if member.arrived.get() == 1 && member.request.get() != NO_REQUEST {
+            refuse_request(completer, member.local_index.get(), member.request.get(), breach)?;
+        }
+    }
+    if instance.readers.get() == 0 {
+        return list.hand_back(index, instance);
+    }
+    // Some read what the root has given: those that never will depart here.
+    instance.state.set(InstanceState::Released as u32);
+    for _ in 0..unserved {
+        if departure::is_last(instance) {
+            return list.hand_back(index, instance);
+        }
+    }
+    Ok(())
+}
+
+/// Refuses an arrival at a collective of a broken communicator.
+///
+/// # Errors
+/// [`Corrupt`] when its descriptor names what cannot be.
+#[cold]
+pub(crate) fn refuse(
+    memory: &NicMemory,
+    completer: &mut Completer<'_>,
+    local_index: u32,
+    descriptor: &CollectiveDescriptor,
+    breach: u32,
+) -> Result<(), Corrupt> {
+    if let Payload::Slab(slab) = descriptor.payload {
+        memory.rank(local_index)?.returned.give_back(slab, SLAB_BYTES as u64);
+    }
+    match descriptor.request {
+        NO_REQUEST => Ok(()),
+        request => refuse_request(completer, local_index, request, breach),
+    }
+}
+
+fn refuse_request(
+    completer: &mut Completer<'_>,
+    local_index: u32,
+    request: u32,
+    breach: u32,
+) -> Result<(), Corrupt> {
+    completer.refer(local_index, request, breach, SlotState::Refused)
+}

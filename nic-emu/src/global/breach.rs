@@ -1,0 +1,107 @@
+//! Broken communicators across nodes ([`crate::breach`]).
+//!
+//! The node that finds a mismatch tells all others of the communicator, each by a record of its own; it may find one before its own members have made
+//! the communicator, and then waits for them, as it does not know the others. Every node forgets what it had under way of the communicator's
+//! collectives: their instances have failed. Records of them that are still on their way are passed over.
+//!
+//! ```text
+//!  Broken   context     payload: the report
+//! ```
+
+use super::collectives::Collectives;
+use super::error::GlobalError;
+use super::groups;
+use super::point_to_point::Env;
+use super::record::{Kind, Record};
+use crate::breach::break_context;
+use crate::mismatch::{Called, report_of_nodes};
+use bcs_core::NodeId;
+
+impl Collectives {
+    /// Looks whether communicators have been broken since the last look: tells the other nodes, and forgets what was under way. Comes before anything
+    /// that acts on collectives.
+    ///
+    /// # Errors
+    /// NIC memory is corrupt.
+    #[inline]
+    pub fn notice_breaches(&mut self, env: &mut Env<'_, '_>) -> Result<(), GlobalError> {
+        if !self.untold.is_empty() {
+            for (context, sides) in std::mem::take(&mut self.untold) {
+                self.find_mismatch(env, context, sides)?;
+            }
+        }
+        let ever = env.memory.breaches().ever();
+        if ever == self.noticed {
+            return Ok(());
+        }
+        self.noticed = ever;
+        for context in env.memory.breaches().contexts() {
+            // Communicators of this node alone have no group.
+            let Some(nodes) = groups::nodes(env.memory, context) else { continue };
+            if self.broken.insert(context)
+                && let Some(breach) = env.memory.breaches().find(context)
+            {
+                let mut report = env.memory.breaches().report(breach)?.into_bytes();
+                report.truncate(env.payload_bytes as usize);
+                let broken = Record::new(Kind::Broken, 0, &[context.into()]).with_payload(report);
+                nodes
+                    .iter()
+                    .filter(|node| *node != self.node)
+                    .for_each(|node| env.links.send(node.0, &broken));
+                env.memory.breaches().set_known(context);
+                self.forget_collectives(context);
+            }
+        }
+        Ok(())
+    }
+
+    /// Members on two nodes have called what does not fit.
+    #[cold]
+    pub(super) fn tell_mismatch(
+        &mut self,
+        env: &mut Env<'_, '_>,
+        context: u32,
+        sides: [(NodeId, Called); 2],
+    ) -> Result<(), GlobalError> {
+        self.find_mismatch(env, context, sides)?;
+        self.notice_breaches(env)
+    }
+
+    /// Breaks a communicator if this node knows whom to tell; else its own members have still to make it.
+    #[cold]
+    fn find_mismatch(
+        &mut self,
+        env: &mut Env<'_, '_>,
+        context: u32,
+        sides: [(NodeId, Called); 2],
+    ) -> Result<(), GlobalError> {
+        if groups::nodes(env.memory, context).is_some() {
+            break_context(env.memory, env.completer, context, &report_of_nodes(context, sides))?;
+        } else if !self.untold.iter().any(|(other, _)| *other == context) {
+            self.untold.push((context, sides));
+        }
+        Ok(())
+    }
+
+    /// Another node says that a communicator is broken, of which members here may not have been made yet.
+    ///
+    /// # Errors
+    /// NIC memory is corrupt.
+    pub fn handle_broken(&mut self, env: &mut Env<'_, '_>, record: &Record) -> Result<(), GlobalError> {
+        let context = record.words[0] as u32;
+        self.broken.insert(context);
+        break_context(env.memory, env.completer, context, &String::from_utf8_lossy(&record.payload))?;
+        env.memory.breaches().set_known(context);
+        self.forget_collectives(context);
+        Ok(())
+    }
+
+    fn forget_collectives(&mut self, context: u32) {
+        self.gathers.retain(|(of, _), _| *of != context);
+        self.unpublished.retain(|(of, _, _)| *of != context);
+        let Some(group) = self.groups.remove(&context) else { return };
+        let ranges = group.ready.values().filter_map(|ready| ready.range).chain(group.range);
+        ranges.for_each(|range| self.deliveries.region.give_back(range));
+        self.moves += 1;
+    }
+}

@@ -1,0 +1,48 @@
+//! Broken communicators, as a rank sees them ([`crate::breach`]).
+
+use super::{Port, PortError};
+use crate::breach::break_context;
+use crate::completer::Completer;
+
+impl Port {
+    /// That the communicator of this context is not broken.
+    ///
+    /// # Errors
+    /// It is: the report.
+    #[inline]
+    pub fn check_whole(&self, context: u32) -> Result<(), PortError> {
+        match self.memory.breaches().find(context) {
+            None => Ok(()),
+            Some(breach) => Err(PortError::Broken(self.memory.breaches().report(breach)?.into())),
+        }
+    }
+
+    /// Breaks a communicator, of which this rank has found that collectives do not fit: the report says how.
+    ///
+    /// # Errors
+    /// The job is being ended; NIC memory is corrupt.
+    #[cold]
+    pub fn break_context(&mut self, context: u32, report: &str) -> Result<(), PortError> {
+        let memory = self.memory.clone();
+        let give_up = || {
+            rustix::thread::sched_yield();
+            !memory.header().abort.is_said()
+        };
+        let fixed = self.fixed;
+        let broken = self.processor().with_token(give_up, |memory| {
+            let mut completer = Completer::new(memory, fixed);
+            break_context(memory, &mut completer, context, report).map(|()| completer.touched)
+        });
+        let touched = broken.ok_or(PortError::Aborted)??;
+        self.wake(&touched);
+        if self.wake_pipe.is_some() {
+            self.wake_nic_thread();
+        }
+        Ok(())
+    }
+
+    /// This rank leaves a communicator of this context, of which so many members are on this node.
+    pub fn leave_broken(&self, context: u32, members: u16) {
+        self.memory.breaches().leave(context, members.into());
+    }
+}

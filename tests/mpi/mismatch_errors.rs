@@ -1,0 +1,112 @@
+//! Collectives that do not fit, as errors of the communicator: who is told what, and what can be done afterwards.
+
+use crate::launcher::{Ended, Job, launch};
+use crate::programs::compiled;
+use bcs_core::SliceLength;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+/// What differs at rank 1, and the call whose forms are made, as reports name it.
+const DIFFERENCES: [(&str, &str); 8] = [
+    ("call", "allreduce"),
+    ("root", "bcast"),
+    ("slab", "bcast"),
+    ("operation", "allreduce"),
+    ("large", "alltoall"),
+    ("gather", "gather"),
+    ("neighbours", "neighbor_alltoall"),
+    ("neighbours_large", "neighbor_alltoall"),
+];
+
+/// Blocking, non-blocking with a wait or a test, persistent.
+const FORMS: [&str; 4] = ["b", "i", "t", "p"];
+
+fn run(job: &Job, arguments: &[&str]) -> Ended {
+    launch(job, &compiled("mismatch_errors"), arguments)
+}
+
+/// Whether every rank was told, by the report, of calls of this name.
+fn is_told_to_all(ended: &Ended, call: &str) -> bool {
+    let told = |rank: u32| {
+        let start = format!("rank {rank} was told MPI_ERR_");
+        ended.stdout.lines().any(|line| {
+            let fits_not = line.contains(" that do not fit: all its ranks have to");
+            let names_it = fits_not && line.to_lowercase().contains(call);
+            line.starts_with(&start) && (names_it || line.contains("block t"))
+        })
+    };
+    ended.is_well() && (0..3).all(told)
+}
+
+#[test]
+fn a_mismatch_is_an_error_of_every_rank_in_every_form_and_the_program_goes_on() {
+    let places = [1, 2];
+    let cases: Vec<_> = DIFFERENCES
+        .iter()
+        .flat_map(|difference| FORMS.iter().map(move |form| (difference, form)))
+        .flat_map(|case| places.iter().map(move |nodes| (case, *nodes)))
+        .collect();
+    let next = AtomicUsize::new(0);
+    let untold = || {
+        let mut untold = Vec::new();
+        loop {
+            let at = next.fetch_add(1, Ordering::Relaxed);
+            let Some((((what, call), form), nodes)) = cases.get(at) else { return untold };
+            let handler = if at.is_multiple_of(3) { "user" } else { "return" };
+            let ended = run(&Job { nodes: *nodes, ..Job::of(3) }, &[what, form, handler, "dup"]);
+            if !is_told_to_all(&ended, call) {
+                untold.push(format!("{what} {form} {handler} on {nodes}: {ended:#?}"));
+            }
+        }
+    };
+    let untold: Vec<String> = std::thread::scope(|scope| {
+        let threads = [scope.spawn(untold), scope.spawn(untold)];
+        threads.into_iter().flat_map(|thread| thread.join().expect("no fault of the test")).collect()
+    });
+    assert!(untold.is_empty(), "{} of {}:\n{}", untold.len(), cases.len(), untold.join("\n"));
+}
+
+#[test]
+fn the_end_of_a_program_whose_world_is_broken_hangs_on_nobody() {
+    for nodes in [1, 3] {
+        let ended = run(&Job { nodes, ..Job::of(3) }, &["call", "b", "return", "world"]);
+        assert!(is_told_to_all(&ended, "mpi_allreduce"), "{nodes}: {ended:#?}");
+    }
+    let slice = SliceLength::Fixed(Duration::from_micros(500));
+    for nodes in [1, 2] {
+        let ended = run(&Job { nodes, slice, ..Job::of(3) }, &["slab", "i", "return", "world"]);
+        assert!(is_told_to_all(&ended, "mpi_ibcast"), "{nodes}: {ended:#?}");
+    }
+}
+
+#[test]
+fn communicators_can_be_broken_and_freed_as_often_as_a_program_likes() {
+    for (what, form, nodes) in [("slab", "b", 1), ("gather", "i", 2)] {
+        let ended = run(&Job { nodes, ..Job::of(3) }, &[what, form, "return", "often"]);
+        assert!(ended.is_well(), "{what} on {nodes}: {ended:#?}");
+    }
+}
+
+#[test]
+fn after_a_mismatch_that_was_returned_an_abort_still_ends_the_job() {
+    for nodes in [1, 2] {
+        let ended = run(&Job { nodes, ..Job::of(3) }, &["root", "b", "return", "abort"]);
+        let Some((42, message)) = &ended.abort else { panic!("{nodes}: {ended:#?}") };
+        assert!(message.contains("rank 2: MPI_Abort(MPI_COMM_WORLD, 42)"), "{message}");
+    }
+}
+
+#[test]
+fn where_errors_are_fatal_a_mismatch_ends_the_job_with_its_report_on_all_nodes() {
+    for (handler, nodes) in [("fatal", 1), ("abort", 1), ("fatal", 3), ("abort", 2)] {
+        for form in ["b", "i", "p"] {
+            let ended = run(&Job { nodes, ..Job::of(3) }, &["operation", form, handler, "dup"]);
+            let finding = ended.finding.as_deref().unwrap_or_else(|| panic!("{form}, {nodes}: {ended:#?}"));
+            assert!(finding.starts_with("collective calls of communicator "), "{finding}");
+            for side in ["llreduce", "MPI_MAX of i32, 80000 bytes", "MPI_SUM of i32, 80000 bytes"] {
+                assert!(finding.contains(side), "{form}, {nodes}: {finding}");
+            }
+            assert_eq!((ended.abort.as_ref(), ended.timed_out), (None, false), "{form}, {nodes}: {ended:#?}");
+        }
+    }
+}
