@@ -54,6 +54,13 @@ fn loops_go_on_however_far_a_node_is_ahead() {
 }
 
 #[test]
+fn of_no_bytes_every_signature_fits_every_other_on_all_nodes_as_on_one() {
+    holds_on("nothing", 3, 1);
+    holds_on("nothing", 3, 2);
+    holds_on("nothing", 4, 4);
+}
+
+#[test]
 fn communicators_span_nodes() {
     holds_on("communicators", 5, 3);
     holds_on("topologies", 4, 2);

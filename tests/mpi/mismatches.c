@@ -1,22 +1,22 @@
-/* One collective call in which one rank differs: mismatches COLLECTIVE FORM WHAT ODD COUNT.
- * The job ends with a report; a program that gets to its end says so. */
+/* Collective calls in which one rank differs: mismatches COLLECTIVE FORM HOW CASE..., each case WHAT:RANK:COUNT.
+ * HOW is "fatal" or "returned". If fatal, the job ends with the first report. Else each case has a communicator of its own, which returns
+ * errors, and a case of which nobody is told is printed. */
 #include "check.h"
 
 enum { MOST = 8 * 70000 };
 static double sent[MOST], received[MOST];
 
-int main(int argc, char **argv)
+static int call_it(const char *call, int form, const char *what, int odd, int n, MPI_Comm comm)
 {
-    MPI_Comm comm = MPI_COMM_WORLD;
     MPI_Info none = MPI_INFO_NULL;
     MPI_Request q = MPI_REQUEST_NULL;
-    start(&argc, &argv);
-    CHECK(argc == 6);
-    const char *call = argv[1], *what = argv[3];
-    int odd = rank == atoi(argv[4]), n = atoi(argv[5]), form = argv[2][0], root = 0, shares[8], others;
+    int root = 0, shares[8], places[8], bytes[8], others, error = MPI_SUCCESS;
+    MPI_Datatype types[8];
     MPI_Op op = MPI_SUM;
     MPI_Datatype type = MPI_INT, own = MPI_DATATYPE_NULL;
     others = n;
+    if (odd && !strcmp(what, "none"))
+        n = others = 0;
     if (odd && !strcmp(what, "root"))
         root = 1;
     if (odd && !strcmp(what, "operation"))
@@ -42,16 +42,23 @@ int main(int argc, char **argv)
         call = !strcmp(call, "barrier") ? "bcast" : "barrier";
     if (own == MPI_DATATYPE_NULL)
         own = type;
-    for (int i = 0; i < 8; i++)
-        shares[i] = n;
+    for (int i = 0; i < 8; i++) {
+        shares[i] = others;
+        places[i] = i * 70000;
+        bytes[i] = i * 280000;
+        types[i] = type;
+    }
+    /* What this rank sends itself is as long as its place. */
+    if (!strncmp(what, "own_", 4))
+        shares[rank] = n;
 #define FORMS(blocking, immediate, persistent) \
     do { \
         if (form == 'b') \
-            blocking; \
+            error = blocking; \
         else if (form == 'i') \
-            immediate; \
+            error = immediate; \
         else \
-            persistent; \
+            error = persistent; \
     } while (0)
     if (!strcmp(call, "barrier"))
         FORMS(MPI_Barrier(comm), MPI_Ibarrier(comm, &q), MPI_Barrier_init(comm, none, &q));
@@ -94,10 +101,64 @@ int main(int argc, char **argv)
         FORMS(MPI_Alltoall(sent, n, own, received, others, type, comm),
               MPI_Ialltoall(sent, n, own, received, others, type, comm, &q),
               MPI_Alltoall_init(sent, n, own, received, others, type, comm, none, &q));
-    if (form == 'p')
-        MPI_Start(&q);
-    MPI_Wait(&q, MPI_STATUS_IGNORE);
-    MPI_Barrier(comm);
-    printf("nobody told\n");
+    /* With an array of counts, or of types, the blocks of all; own ones are sent from there. */
+    if (!strcmp(call, "gatherv"))
+        FORMS(MPI_Gatherv(sent, n, own, received, shares, places, type, root, comm),
+              MPI_Igatherv(sent, n, own, received, shares, places, type, root, comm, &q),
+              MPI_Gatherv_init(sent, n, own, received, shares, places, type, root, comm, none, &q));
+    if (!strcmp(call, "scatterv"))
+        FORMS(MPI_Scatterv(sent, shares, places, type, received, n, own, root, comm),
+              MPI_Iscatterv(sent, shares, places, type, received, n, own, root, comm, &q),
+              MPI_Scatterv_init(sent, shares, places, type, received, n, own, root, comm, none, &q));
+    if (!strcmp(call, "allgatherv"))
+        FORMS(MPI_Allgatherv(sent, n, own, received, shares, places, type, comm),
+              MPI_Iallgatherv(sent, n, own, received, shares, places, type, comm, &q),
+              MPI_Allgatherv_init(sent, n, own, received, shares, places, type, comm, none, &q));
+    int lengths[8];
+    for (int i = 0; i < 8; i++)
+        lengths[i] = i == rank ? shares[i] : n;
+    if (!strcmp(call, "alltoallv"))
+        FORMS(MPI_Alltoallv(sent, lengths, places, own, received, shares, places, type, comm),
+              MPI_Ialltoallv(sent, lengths, places, own, received, shares, places, type, comm, &q),
+              MPI_Alltoallv_init(sent, lengths, places, own, received, shares, places, type, comm, none, &q));
+    if (!strcmp(call, "alltoallw"))
+        FORMS(MPI_Alltoallw(sent, lengths, bytes, types, received, shares, bytes, types, comm),
+              MPI_Ialltoallw(sent, lengths, bytes, types, received, shares, bytes, types, comm, &q),
+              MPI_Alltoallw_init(sent, lengths, bytes, types, received, shares, bytes, types, comm, none, &q));
+    /* Who only gives may be ahead of the others, and be told by a later start. */
+    for (int again = 0; form == 'p' && !error && again < 200; again++)
+        if (!(error = MPI_Start(&q)))
+            error = MPI_Wait(&q, MPI_STATUS_IGNORE);
+    if (form == 'i' && !error)
+        error = MPI_Wait(&q, MPI_STATUS_IGNORE);
+    if (form == 'p' && q != MPI_REQUEST_NULL)
+        MPI_Request_free(&q);
+    return error;
+}
+
+int main(int argc, char **argv)
+{
+    start(&argc, &argv);
+    CHECK(argc > 4);
+    int form = argv[2][0], returned = !strcmp(argv[3], "returned");
+    for (int i = 4; i < argc; i++) {
+        char what[40];
+        int odd, count, told;
+        MPI_Comm comm = MPI_COMM_WORLD;
+        CHECK_INT(sscanf(argv[i], "%39[a-z_]:%d:%d", what, &odd, &count), 3);
+        if (returned) {
+            MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+            MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+        }
+        int error = call_it(argv[1], form, what, rank == odd, count, comm);
+        if (!error && form != 'p')
+            error = MPI_Barrier(comm);
+        int own = error != MPI_SUCCESS;
+        MPI_Allreduce(&own, &told, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+        if (!rank && !told)
+            printf("nobody is told: %s %s %s\n", argv[1], argv[2], argv[i]);
+        if (returned)
+            MPI_Comm_free(&comm);
+    }
     return MPI_Finalize();
 }

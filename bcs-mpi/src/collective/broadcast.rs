@@ -49,7 +49,7 @@ pub unsafe fn bcast(
     if rank == root {
         // SAFETY: the caller's promise.
         let outgoing = unsafe { Outgoing::new(&process.datatypes, &NAMES, buffer, count, datatype)? };
-        if size == 1 || outgoing.bytes == 0 {
+        if size == 1 {
             return Ok(());
         }
         // SAFETY: as above; `outgoing` lives until the call is over.
@@ -59,9 +59,6 @@ pub unsafe fn bcast(
     }
     // SAFETY: the caller's promise.
     let incoming = unsafe { Incoming::new(&process.datatypes, &NAMES, buffer, count, datatype)? };
-    if incoming.bytes == 0 {
-        return Ok(());
-    }
     // SAFETY: as above.
     unsafe {
         let all = (0, incoming.bytes);

@@ -40,14 +40,15 @@ pub fn way_of_reduction(party: &Party, reduction: &Reduction, bytes: usize) -> W
 /// Bytes that members on several nodes put on a board at most, all together: a board goes to every node as a whole, a chunk a slice.
 const MOST_ON_BOARD: usize = 1 << 20;
 
-/// Whether a blocking broadcast or reduction of so many bytes goes by messages, as its other forms do: between nodes that is what no slab holds.
+/// Whether a blocking broadcast or scatter of so many bytes goes by messages, as its other forms do: between nodes that is what no slab holds. So is
+/// nothing: members only say so to each other.
 pub fn leaves_nic(communicator: &Communicator, bytes: usize) -> bool {
-    communicator.spans_nodes() && bytes > SLAB_BYTES
+    bytes == 0 || communicator.spans_nodes() && bytes > SLAB_BYTES
 }
 
 /// Whether a blocking call for which members would put up contributions goes by messages instead, as its other forms do. `each` is what a member puts
-/// up at most, about which all say the same; none where they do not know, and would have to ask each other first.
+/// up at most, about which all say the same; none where they do not know, and would have to ask each other first. Of nothing, as [`leaves_nic`].
 pub fn leaves_board(communicator: &Communicator, each: Option<usize>) -> bool {
     let is_small = |each| each <= SLAB_BYTES && each * communicator.size as usize <= MOST_ON_BOARD;
-    communicator.spans_nodes() && !each.is_some_and(is_small)
+    each == Some(0) || communicator.spans_nodes() && !each.is_some_and(is_small)
 }

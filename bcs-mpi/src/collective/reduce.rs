@@ -86,14 +86,14 @@ pub unsafe fn allreduce(
     vector_bytes(&SEND_NAMES, data, count, operand.extent)?;
     check_vectors(sendbuf, recvbuf, bytes)?;
     let (data, to) = (data.cast::<u8>(), recvbuf.cast::<u8>());
-    if size == 1 || bytes == 0 {
+    if size == 1 {
         if bytes > 0 && data != to.cast_const() {
             // SAFETY: the caller's promise.
             unsafe { std::ptr::copy(data, to, bytes) };
         }
         return Ok(());
     }
-    if let (Some(operation), true) = (operand.on_nic(), bytes <= SLAB_BYTES) {
+    if let (Some(operation), 1..=SLAB_BYTES) = (operand.on_nic(), bytes) {
         // SAFETY: the caller's promise.
         return unsafe { on_nic(&mut process, Primitive::Allreduce, comm, operation, None, data, to, bytes) };
     }
@@ -146,14 +146,14 @@ pub unsafe fn reduce(
     }
     let (data, to) =
         (data.cast::<u8>(), if rank == at { recvbuf.cast::<u8>() } else { std::ptr::null_mut() });
-    if size == 1 || bytes == 0 {
+    if size == 1 {
         if bytes > 0 && data != to.cast_const() {
             // SAFETY: the caller's promise.
             unsafe { std::ptr::copy(data, to, bytes) };
         }
         return Ok(());
     }
-    if let (Some(operation), true) = (operand.on_nic(), bytes <= SLAB_BYTES) {
+    if let (Some(operation), 1..=SLAB_BYTES) = (operand.on_nic(), bytes) {
         // SAFETY: the caller's promise.
         return unsafe {
             on_nic(&mut process, Primitive::Reduce, comm, operation, Some(at), data, to, bytes)

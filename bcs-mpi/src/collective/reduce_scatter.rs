@@ -98,9 +98,6 @@ pub unsafe fn reduce_scatter(
     let bytes = vector_bytes(&SEND, data, total, operand.extent)?;
     let share = vector_bytes(&RECEIVE, recvbuf, counts[rank as usize], operand.extent)?;
     check_vectors(sendbuf, recvbuf, share)?;
-    if bytes == 0 {
-        return Ok(());
-    }
     if policy::leaves_board(process.communicator(comm)?, Some(bytes)) {
         drop(process);
         return by_form();

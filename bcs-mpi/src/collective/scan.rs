@@ -66,9 +66,6 @@ pub unsafe fn scan(
     if kind.gives(rank) {
         check_vectors(sendbuf, recvbuf, bytes)?;
     }
-    if bytes == 0 {
-        return Ok(());
-    }
     if policy::leaves_board(process.communicator(comm)?, Some(bytes)) {
         drop(process);
         return by_form();

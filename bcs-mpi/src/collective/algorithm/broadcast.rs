@@ -13,8 +13,11 @@ use std::ptr::{null, null_mut};
 /// # Errors
 /// The root sent more than there is room for; the NIC fails.
 pub async fn broadcast(party: Party, block: Block, root: u32) -> MpiResult {
-    if party.size == 1 || block.bytes == 0 {
+    if party.size == 1 {
         return Ok(());
+    }
+    if block.bytes == 0 {
+        return party.announce(root, (0, 0), 0);
     }
     if block.bytes <= policy::most_on_nic(&party) {
         let operation = block.agreed().signature;

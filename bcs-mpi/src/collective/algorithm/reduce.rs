@@ -32,7 +32,7 @@ pub async fn reduce(party: Party, reduction: Reduction, operands: Operands, root
     let Operands { from, to, count } = operands;
     let bytes = count * reduction.element;
     if bytes == 0 {
-        return Ok(());
+        return party.announce(root, (0, 0), 0);
     }
     if party.size == 1 {
         // SAFETY: whoever made the operands has checked them, and the program keeps them.

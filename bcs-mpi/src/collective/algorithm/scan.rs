@@ -18,7 +18,7 @@ pub async fn scan(party: Party, reduction: Reduction, operands: Operands, kind: 
     let Operands { from, to, count } = operands;
     let bytes = count * reduction.element;
     if bytes == 0 {
-        return Ok(());
+        return party.announce(0, (0, 0), 0);
     }
     party.announce(0, reduction.said(), bytes)?;
     let each = (PART_BYTES / reduction.element).max(1);
