@@ -8,7 +8,7 @@
 use crate::hostfile::HostList;
 use crate::value::{self, CrossMemory, MapBy};
 use bcs_core::config::{DEFAULT_FILE, VARIABLE};
-use bcs_core::{SliceLength, TypeCheck};
+use bcs_core::{ByteCount, SliceLength, TypeCheck};
 use clap::{Args, CommandFactory, Parser, Subcommand};
 use nic_emu::arith::Arithmetic;
 use node_manager::StdinTo;
@@ -162,6 +162,10 @@ pub struct JobOptions {
     /// Whether the kernel may copy messages from process to process.
     #[arg(long, value_name = "auto|off", default_value = "auto", value_parser = value::cross_memory, help_heading = "NIC", hide_short_help = true)]
     pub cross_memory: CrossMemory,
+    /// How many bytes of messages each rank may leave unreceived on its node while their sends are complete. Above it, a send waits for
+    /// its receive.
+    #[arg(long, value_name = "BYTES", default_value = "1GiB", value_parser = value::bytes, help_heading = "NIC", hide_short_help = true)]
+    pub unexpected_limit: ByteCount,
     /// Bind each rank to a thread, core, socket or the like.
     ///
     /// To a hardware thread, a core, what shares a cache or memory, or a socket of its node, in turn. Ranks that are

@@ -237,6 +237,7 @@ pub fn read(called: &str, arguments: &[OsString], place: Place<'_>) -> Result<Re
             arithmetic: options.nic_arith,
             cross_memory: options.cross_memory == CrossMemory::Auto,
             core: options.nic_core,
+            unexpected_bytes: options.unexpected_limit.0,
         },
         type_check: type_check(options.check_types)?,
         binding: Binding { to: options.bind_to, report: options.report_bindings },

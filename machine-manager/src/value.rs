@@ -6,7 +6,7 @@ use crate::hostfile::{self, HostList};
 use crate::protocol::Mapping;
 use bcs_core::type_check::NoTypeCheck;
 use bcs_core::units::UnitError;
-use bcs_core::{Rank, SliceLength, TypeCheck};
+use bcs_core::{ByteCount, Rank, SliceLength, TypeCheck};
 use nic_emu::arith::Arithmetic;
 use node_manager::StdinTo;
 use node_manager::binding::BindTo;
@@ -103,6 +103,11 @@ pub fn seconds(text: &str) -> Result<Duration, String> {
 /// How time slices are cut.
 pub fn slice(text: &str) -> Result<SliceLength, String> {
     // The option and the value are named around what we say.
+    text.parse().map_err(|error: UnitError| format!("{}; give {}", error.why, error.wanted))
+}
+
+/// A number of bytes.
+pub fn bytes(text: &str) -> Result<ByteCount, String> {
     text.parse().map_err(|error: UnitError| format!("{}; give {}", error.why, error.wanted))
 }
 

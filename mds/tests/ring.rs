@@ -32,6 +32,8 @@ fn local(slice: u64) -> LocalRecord {
         ncolldem: slice * 100 + 9,
         ncollmsm: slice * 100 + 10,
         bpts: slice * 100 + 11,
+        umts: slice * 100 + 12,
+        ubts: slice * 100 + 13,
     }
 }
 
@@ -117,6 +119,6 @@ fn memory_that_is_no_ring_is_refused() {
     let memory = words(100);
     assert!(EmdsRing::<GlobalRecord>::format(&memory, &EmdsConfig::default()).is_ok());
     assert!(matches!(EmdsRing::<LocalRecord>::open(&memory), Err(RingError::OtherScope { .. })));
-    assert!(EmdsRing::<LocalRecord>::format(&words(28), &EmdsConfig::default()).is_err());
-    assert!(EmdsRing::<LocalRecord>::format(&words(29), &EmdsConfig::default()).is_ok());
+    assert!(EmdsRing::<LocalRecord>::format(&words(30), &EmdsConfig::default()).is_err());
+    assert!(EmdsRing::<LocalRecord>::format(&words(31), &EmdsConfig::default()).is_ok());
 }

@@ -4,7 +4,7 @@ use bcs_core::SliceIndex;
 use mds::config::MdsConfig;
 use mds::emds::EmdsTable;
 use mds::mmds::ProcessReport;
-use mds::trace::{self, Node, Process, Run};
+use mds::trace::{self, FORMAT_VERSION, Node, Process, Run};
 use mds::{
     Clock, EmdsConfig, EmdsRecord, EmdsRing, GlobalRecord, LocalRecord, MmdsConfig, Primitive,
     ProcessRecorder, Trace, TraceError,
@@ -160,15 +160,22 @@ fn a_file_under_another_ranks_name_is_refused() {
 fn a_file_of_a_later_version_asks_for_a_later_program() {
     let dir = TempDir::new().unwrap();
     let path = trace::write_mmds(dir.path(), &the_run(), &process(0), &report(0)).unwrap();
-    let text = fs::read_to_string(&path).unwrap().replace("\"version\":1", "\"version\":2");
+    let [own, later] = [FORMAT_VERSION, FORMAT_VERSION + 1].map(|version| format!("\"version\":{version}"));
+    let text = fs::read_to_string(&path).unwrap().replace(&own, &later);
     fs::write(&path, text).unwrap();
-    assert!(matches!(Trace::read(dir.path()), Err(TraceError::Version { found: 2, known: 1, .. })));
+    let error = Trace::read(dir.path());
+    assert!(
+        matches!(error, Err(TraceError::Version { found, known: FORMAT_VERSION, .. }) if found == u64::from(FORMAT_VERSION) + 1)
+    );
     fs::remove_file(path).unwrap();
     let path = trace::write_emds(dir.path(), &the_run(), &node(0), &[local(3)]).unwrap();
     let mut bytes = fs::read(&path).unwrap();
     bytes[8] = 9;
     fs::write(&path, bytes).unwrap();
-    assert!(matches!(Trace::read(dir.path()), Err(TraceError::Version { found: 9, known: 1, .. })));
+    assert!(matches!(
+        Trace::read(dir.path()),
+        Err(TraceError::Version { found: 9, known: FORMAT_VERSION, .. })
+    ));
 }
 
 /// Reads a directory with one file of `bytes`; `Err` is a message that must name the file.

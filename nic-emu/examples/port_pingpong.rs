@@ -172,6 +172,7 @@ fn main() {
         arithmetic: Arithmetic::Native,
         cross_memory: true,
         context_slots: nic_emu::contexts::SLOTS,
+        unexpected_bytes: nic_emu::unexpected::DEFAULT_LIMIT_BYTES,
         emds: None,
         nic_core: None,
     };

@@ -17,6 +17,7 @@ use crate::memory::{Corrupt, FIRST_MATCHED_CONTEXT, MESSAGE_ENTRIES, NicMemory, 
 use crate::mismatch;
 use crate::request::{Delivery, SLOT_PAYLOAD_BYTES};
 use crate::ring::{CELL_WORDS, Ring};
+use crate::unexpected::UnexpectedPool;
 
 use crate::buffer_sender::Eligible;
 
@@ -223,7 +224,7 @@ impl<'a, 'm> BufferReceiver<'a, 'm> {
             breach::break_context(self.memory, self.completer, receive.context, &report)?;
         }
         if self.memory.local_index(origin)?.is_none() {
-            return self.schedule_remote(local_index, &receive, &message);
+            return self.schedule_remote(local_index, &receive, &message, send);
         }
         let send = &message.send;
         let status = (send.source, send.tag, send.length().word());
@@ -237,6 +238,7 @@ impl<'a, 'm> BufferReceiver<'a, 'm> {
                 let owner = self.memory.local_index(message.origin)?;
                 Delivery::InSlab { owner: owner.unwrap_or(u32::MAX), slab }
             }
+            Payload::Pooled(block) => Delivery::InPool(block),
             Payload::Memory(_) if send.bytes == 0 || receive.capacity == 0 => Delivery::InPlace,
             Payload::Memory(address) => {
                 self.memory.request(local_index, receive.request)?.write_status(status.0, status.1, status.2);
@@ -276,8 +278,12 @@ impl<'a, 'm> BufferReceiver<'a, 'm> {
         {
             let message = message_of_words(&found)?;
             unexpected.remove(self.memory, entry)?;
-            if let Payload::Slab(slab) = message.send.payload {
-                self.memory.rank(local_index)?.returned.give_back(slab, message.send.bytes);
+            match message.send.payload {
+                Payload::Slab(slab) => {
+                    self.memory.rank(local_index)?.returned.give_back(slab, message.send.bytes);
+                }
+                Payload::Pooled(block) => UnexpectedPool::of(self.memory, at)?.free(block)?,
+                Payload::Inline(_) | Payload::Memory(_) => {}
             }
             self.completer.complete_cancelled(local_index, request)?;
         }
@@ -303,7 +309,7 @@ impl<'a, 'm> BufferReceiver<'a, 'm> {
         Ok(Taken::Yes)
     }
 
-    /// A receive matched with a message of another node: an inline message is complete; of every other one, and where the
+    /// A receive matched with a message of another node: one whose bytes are here is complete; of every other one, and where the
     /// sender waits to be told, a global slice takes the pair.
     #[cold]
     fn schedule_remote(
@@ -311,26 +317,33 @@ impl<'a, 'm> BufferReceiver<'a, 'm> {
         local_index: u32,
         receive: &ReceiveDescriptor,
         message: &Message,
+        queued: &[u64; CELL_WORDS],
     ) -> Result<(), Corrupt> {
         let send = &message.send;
-        let is_inline = if let Payload::Inline(bytes) = send.payload {
-            let mut payload = [0; SLOT_PAYLOAD_BYTES];
-            payload[..bytes.len()].copy_from_slice(&bytes);
-            let status = (send.source, send.tag, send.length().word());
-            self.completer.complete(local_index, receive.request, status, &Delivery::InSlot(payload))?;
-            true
-        } else {
-            false
+        let delivery = match send.payload {
+            Payload::Inline(bytes) => {
+                let mut payload = [0; SLOT_PAYLOAD_BYTES];
+                payload[..bytes.len()].copy_from_slice(&bytes);
+                Some(Delivery::InSlot(payload))
+            }
+            Payload::Pooled(block) => Some(Delivery::InPool(block)),
+            Payload::Slab(_) | Payload::Memory(_) => None,
         };
-        if is_inline && send.request == NO_REQUEST {
-            return Ok(());
+        if let Some(delivery) = &delivery {
+            let status = (send.source, send.tag, send.length().word());
+            self.completer.complete(local_index, receive.request, status, delivery)?;
+            if send.request == NO_REQUEST {
+                return Ok(());
+            }
         }
-        let queued = SendDescriptor { destination: message.origin, ..*send };
+        // With the number that it may have: see `global::point_to_point`.
+        let mut queued = *queued;
+        queued[3] = message.origin as u64 | queued[3] & !0xffff_ffff;
         let mut words = receive.encode();
         words[3] |= local_index as u64;
         let matches = &self.memory.header().remote.matches;
         // `has_room_for` has seen to it that there is room.
-        if matches.push(self.memory, &queued.encode())? && matches.push(self.memory, &words)? {
+        if matches.push(self.memory, &queued)? && matches.push(self.memory, &words)? {
             return Ok(());
         }
         Err(Corrupt {

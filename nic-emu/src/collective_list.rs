@@ -89,6 +89,9 @@ impl<'m> CollectiveList<'m> {
                 member.place.set(2);
                 member.payload[0].set(address);
             }
+            Payload::Pooled(block) => {
+                return Err(Corrupt { what: "block of a contribution", value: block, limit: 0 });
+            }
         }
         member.arrived.set(1);
         if descriptor.comm_rank == descriptor.root {

@@ -7,7 +7,7 @@
 //!   1     source:32 | tag:32               source:32 | tag:32          comm rank:32 | comm size:32
 //!   2     bytes:48 | signature:16          capacity:48 | signature:16  bytes
 //!   3     destination:32 | request:32      – | request:32              root:32 | request:32
-//!   4     payload, or address / slab       address                     payload, or address / slab
+//!   4     payload, address, slab / block   address                     payload, or address / slab
 //!   5     payload                          –                           payload
 //!   6     payload                          –                           payload
 //!   7     (links, once queued)             (links, once queued)        sequence:32 | local index:16 | local size:16
@@ -16,7 +16,7 @@
 //! The words are read by other processes, so nothing in them is trusted: every index is checked where it is used,
 //! and an unknown kind is an error, not a guess.
 
-use crate::ring::CELL_WORDS;
+use crate::ring::{CELL_WORDS, Cell};
 use std::fmt;
 
 /// Bytes that ride in the descriptor itself.
@@ -94,6 +94,8 @@ pub enum Payload {
     Slab(u32),
     /// In the poster's memory, at this address.
     Memory(u64),
+    /// In this block of the receiver's pool ([`crate::unexpected`]): of messages that came before their receives.
+    Pooled(u64),
 }
 
 /// How the payload words are to be read; in the flags byte of sends and collectives.
@@ -103,6 +105,7 @@ enum Place {
     Inline = 0,
     Slab = 1,
     Memory = 2,
+    Pooled = 3,
 }
 
 impl Payload {
@@ -116,6 +119,7 @@ impl Payload {
             }
             Payload::Slab(slab) => (Place::Slab as u8, [*slab as u64, 0, 0]),
             Payload::Memory(address) => (Place::Memory as u8, [*address, 0, 0]),
+            Payload::Pooled(block) => (Place::Pooled as u8, [*block, 0, 0]),
         }
     }
 
@@ -131,6 +135,7 @@ impl Payload {
             }
             p if p == Place::Slab as u8 => Some(Payload::Slab(words[0] as u32)),
             p if p == Place::Memory as u8 => Some(Payload::Memory(words[0])),
+            p if p == Place::Pooled as u8 => Some(Payload::Pooled(words[0])),
             _ => None,
         }
     }
@@ -379,6 +384,35 @@ pub(crate) const fn is_in_memory(words: &[u64; CELL_WORDS]) -> bool {
     (words[0] >> 16) as u8 == Place::Memory as u8
 }
 
+/// The number that a node gives a message from another one whose bytes it has not got ([`number`]); 0 for none.
+pub(crate) fn number_of(words: &[u64; CELL_WORDS]) -> u64 {
+    match (low(words[0]) >> 16) as u8 {
+        place if place == Place::Inline as u8 => 0,
+        _ => words[6],
+    }
+}
+
+/// Numbers a queued message: a word of its payload that means nothing where the bytes are elsewhere.
+pub(crate) fn number(cell: &Cell, number: u64) {
+    cell.set_word(6, number);
+}
+
+/// Says in the cell of a send that its sender is told of its completion by other means.
+pub(crate) fn forget_request(cell: &Cell) {
+    cell.set_word(3, pair(low(cell.word(3)), NO_REQUEST));
+}
+
+/// Says in the cell of a send that its bytes are in this block of its receiver's pool from now on; `complete` if nobody waits for it any more.
+pub(crate) fn keep_in_pool(cell: &Cell, block: u64, complete: bool) {
+    cell.set_word(0, cell.word(0) & !(0xff << 16) | (Place::Pooled as u64) << 16);
+    if complete {
+        forget_request(cell);
+    }
+    for (word, value) in [(4, block), (5, 0), (6, 0)] {
+        cell.set_word(word, value);
+    }
+}
+
 impl SendDescriptor {
     /// Its length with its signature.
     #[inline]
@@ -501,7 +535,7 @@ impl CollectiveDescriptor {
         if self.kind == CollectiveKind::Board {
             match self.payload {
                 Payload::Inline(_) => bytes |= self.agreed_bytes << 8,
-                Payload::Slab(_) | Payload::Memory(_) => payload[2] = self.agreed_bytes,
+                Payload::Slab(_) | Payload::Memory(_) | Payload::Pooled(_) => payload[2] = self.agreed_bytes,
             }
         }
         let meta = self.kind as u32
@@ -561,7 +595,8 @@ mod tests {
         prop_oneof![
             any::<[u8; INLINE_BYTES]>().prop_map(Payload::Inline),
             any::<u32>().prop_map(Payload::Slab),
-            any::<u64>().prop_map(Payload::Memory)
+            any::<u64>().prop_map(Payload::Memory),
+            any::<u64>().prop_map(Payload::Pooled)
         ]
     }
 

@@ -34,6 +34,8 @@ pub struct NicConfig {
     pub cross_memory: bool,
     /// Communicators that may span nodes at the same time, [`crate::contexts::SLOTS`] at most.
     pub context_slots: u32,
+    /// Bytes of messages that each rank can leave unreceived on its node ([`crate::unexpected`]), beside what senders have room for.
+    pub unexpected_bytes: u64,
     /// What EMDS records; nothing when none.
     pub emds: Option<EmdsConfig>,
     /// A core to give to the NIC thread for good.
@@ -99,6 +101,7 @@ impl NicHost {
         let here = placement.ranks_of(config.node);
         let layout =
             Layout::new(placement.ranks_on(config.node), placement.ranks(), words).map_err(MapError::from)?;
+        let layout = layout.with_unexpected_bytes(config.unexpected_bytes);
         let memory = NicMemory::create(layout, config.node.0, placement.nodes())?;
         let header = memory.header();
         header.job.set(config.job.0);

@@ -102,6 +102,8 @@ pub mod strobe_sender;
 #[cfg(not(loom))]
 pub mod transfer;
 #[cfg(not(loom))]
+pub mod unexpected;
+#[cfg(not(loom))]
 pub mod waiting;
 #[cfg(not(loom))]
 pub mod wake_pipe;

@@ -22,6 +22,18 @@ pub enum Lent {
     Slice(Touched),
 }
 
+/// The token is held: it is given back when this is dropped, ordered before a look at who sleeps (`waiting`).
+#[must_use = "the token is given back when this is dropped"]
+pub struct Held<'m> {
+    memory: &'m NicMemory,
+}
+
+impl Drop for Held<'_> {
+    fn drop(&mut self) {
+        self.memory.token().release_and_fence();
+    }
+}
+
 /// A process's view of the NIC processor.
 #[derive(Clone, Copy)]
 pub struct Processor<'m> {
@@ -85,6 +97,13 @@ impl<'m> Processor<'m> {
         Ok(Lent::Slice(slice.touched))
     }
 
+    /// Takes the token if it is free, for what only the processor may do beside slices; none when somebody else has it.
+    pub fn try_hold(&self) -> Option<Held<'m>> {
+        let token = self.memory.token();
+        // Made only if the token is taken: dropping it gives the token back.
+        (token.looks_free() && token.try_take(self.holder)).then(|| Held { memory: self.memory })
+    }
+
     /// Takes the token, waiting for it if need be, and calls `with`: for what only the processor may look at (probes, reports). `pause` is called
     /// while somebody else holds it; when it answers false, waiting is given up.
     pub fn with_token<R>(
@@ -107,5 +126,24 @@ impl<'m> Processor<'m> {
     pub fn somebody_sleeps(&self) -> bool {
         fence(Ordering::SeqCst);
         self.memory.header().attention.sleepers.load(Ordering::Relaxed) != 0
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::memory::Layout;
+
+    #[test]
+    fn a_token_that_somebody_has_stays_with_them_when_another_one_tries() {
+        let layout = Layout::new(2, 2, [0; 2]).unwrap();
+        let memory = NicMemory::create_private(layout, 0, 1).unwrap();
+        let (first, second) =
+            (Processor::new(&memory, Holder::rank(0)), Processor::new(&memory, Holder::rank(1)));
+        let held = first.try_hold();
+        assert!(held.is_some() && second.try_hold().is_none());
+        assert_eq!(memory.token().holder(), Some(Holder::rank(0)));
+        drop(held);
+        assert!(memory.token().looks_free());
     }
 }

@@ -6,6 +6,7 @@
 use crate::memory::{Corrupt, ENTRIES, MESSAGE_ENTRIES, NicMemory, Word, Word64};
 use crate::pool::NONE;
 use crate::ring::{CELL_WORDS, Cell};
+use std::ops::ControlFlow;
 
 /// Ends of a list, as indices plus one.
 #[repr(C)]
@@ -220,6 +221,42 @@ impl Queue {
             }
         }
         Ok(None)
+    }
+
+    /// The latest entry, if there is one.
+    pub fn last_entry(&self) -> Option<u32> {
+        self.last.get().checked_sub(1)
+    }
+
+    /// Whether an entry is in this queue, or in another one but not at its front: an entry that nobody uses is in none.
+    pub fn holds(&self, memory: &NicMemory, entry: u32) -> Result<bool, Corrupt> {
+        let previous = (memory.entry(entry)?.word(LINKS) >> 32) as u32;
+        Ok(match previous {
+            NONE => self.first.get() == entry + 1,
+            previous => memory.entry(previous - 1)?.word(LINKS) as u32 == entry + 1,
+        })
+    }
+
+    /// Calls for each entry, from the latest, until it is told to stop.
+    pub fn walk_back<'m>(
+        &self,
+        memory: &'m NicMemory,
+        mut visit: impl FnMut(&'m Cell) -> ControlFlow<()>,
+    ) -> Result<(), Corrupt> {
+        let mut at = self.last.get();
+        let mut steps = 0;
+        while at != NONE {
+            let cell = memory.entry(at - 1)?;
+            if visit(cell).is_break() {
+                break;
+            }
+            at = (cell.word(LINKS) >> 32) as u32;
+            steps += 1;
+            if steps > ENTRIES {
+                return Err(Corrupt { what: "queue length", value: steps as u64, limit: ENTRIES as u64 });
+            }
+        }
+        Ok(())
     }
 
     /// Takes an entry out and gives it back to the pool.

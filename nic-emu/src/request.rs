@@ -44,6 +44,8 @@ pub enum Delivery {
         /// Its number there.
         slab: u32,
     },
+    /// In this block of the rank's own pool ([`crate::unexpected`]); the reader gives it back.
+    InPool(u64),
 }
 
 /// What a completed request says.
@@ -67,7 +69,8 @@ pub struct Completion {
 ///  word 0   state:32 | delivery:32       published last, in one store
 ///       1   source:32 | tag:32           packed as in a send descriptor, from which it is copied
 ///       2   bytes:48 | signature:16      the same
-///       3   reference:32 | owner:32      by state and delivery: the transfer, the instance, the breach, or the slab and its owner
+///       3   reference:32 | owner:32      by state and delivery: the transfer, the instance, the breach, or the slab and its owner;
+///                                        or the block of a pool, 64 bits
 ///      4-7  payload
 /// ```
 #[repr(C, align(64))]
@@ -85,6 +88,7 @@ const IN_PLACE: u64 = 0;
 const IN_SLOT: u64 = 1 << 32;
 const IN_SLAB: u64 = 2 << 32;
 const BY_TRANSFER: u64 = 3 << 32;
+const IN_POOL: u64 = 4 << 32;
 
 impl RequestSlot {
     /// Makes the slot ready for a new request; only its rank does, before it posts.
@@ -143,6 +147,7 @@ impl RequestSlot {
         let delivery = match state & !(u32::MAX as u64) {
             IN_SLOT => Delivery::InSlot(self.payload()),
             BY_TRANSFER => Delivery::ByTransfer(self.reference()),
+            IN_POOL => Delivery::InPool(self.reference.load(Ordering::Relaxed)),
             IN_SLAB => {
                 let reference = self.reference.load(Ordering::Relaxed);
                 Delivery::InSlab { owner: (reference >> 32) as u32, slab: reference as u32 }
@@ -206,6 +211,10 @@ impl RequestSlot {
             Delivery::InSlab { owner, slab } => {
                 self.reference.store(*slab as u64 | (*owner as u64) << 32, Ordering::Relaxed);
                 IN_SLAB
+            }
+            Delivery::InPool(block) => {
+                self.reference.store(*block, Ordering::Relaxed);
+                IN_POOL
             }
         })
     }

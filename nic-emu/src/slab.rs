@@ -36,7 +36,7 @@ const _: () = assert!(RUN_SLABS <= 64, "a run lies in one word of bits");
 
 /// How many slabs a payload takes.
 #[inline]
-fn slabs_of(bytes: u64) -> u32 {
+pub(crate) fn slabs_of(bytes: u64) -> u32 {
     bytes.div_ceil(SLAB_BYTES as u64).clamp(1, RUN_SLABS as u64) as u32
 }
 
@@ -132,6 +132,13 @@ impl SlabAllocator {
             }
         }
         None
+    }
+
+    /// Slabs that were taken and not given back.
+    pub fn out(&self, returned: &ReturnedSlabs) -> u32 {
+        let back =
+            |(free, returned): (&u64, &AtomicU64)| (free | returned.load(Ordering::Relaxed)).count_zeros();
+        self.free.iter().zip(&returned.0).map(back).sum()
     }
 
     /// Whether a slab that this rank has taken was given back.

@@ -13,6 +13,7 @@ use crate::microphase::Microphase;
 use crate::pool::NONE;
 use crate::status::Activity;
 use crate::strobe_receiver::{SliceCounts, SliceError, StrobeReceiver};
+use crate::unexpected::Usage;
 use bcs_core::SliceIndex;
 use mds::{EmdsRing, GlobalRecord, LocalRecord};
 
@@ -164,6 +165,7 @@ impl StrobeSender {
             .filter_map(|rank| memory.rank(rank).ok())
             .filter(|rank| rank.status.activity() != Activity::Computing)
             .count() as u64;
+        let kept = Usage::of_all(memory);
         local.record(&LocalRecord {
             slice: index,
             letts_ns: elapsed,
@@ -178,6 +180,8 @@ impl StrobeSender {
             ncolldem: slice.counts.collective_descriptors,
             ncollmsm: slice.counts.collectives,
             bpts: blocked,
+            umts: kept.messages,
+            ubts: kept.bytes,
         });
         if let Ok(global) = EmdsRing::<GlobalRecord>::open(memory.emds_global()) {
             // One node: nobody has to be asked twice whether it is done.

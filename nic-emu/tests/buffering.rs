@@ -23,6 +23,7 @@ fn ports(slice: SliceLength) -> (Arc<NicMemory>, Port, Port) {
         arithmetic: Arithmetic::Native,
         cross_memory: false,
         context_slots: nic_emu::contexts::SLOTS,
+        unexpected_bytes: nic_emu::unexpected::DEFAULT_LIMIT_BYTES,
         emds: None,
         nic_core: None,
     };

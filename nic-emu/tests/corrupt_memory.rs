@@ -266,6 +266,7 @@ fn config(nodes: u32) -> NicConfig {
         slice: SliceLength::Elastic,
         arithmetic: Arithmetic::Native,
         cross_memory: true,
+        unexpected_bytes: nic_emu::unexpected::DEFAULT_LIMIT_BYTES,
         context_slots: nic_emu::contexts::SLOTS,
         emds: None,
         nic_core: None,

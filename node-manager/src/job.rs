@@ -9,6 +9,7 @@ use bcs_core::wire::{OsStringDef, PathBufDef, PlacementDef, Variable, VariableDe
 use bcs_core::{JobId, NodeId, Placement, Rank, SliceLength, TypeCheck};
 use mds::EmdsConfig;
 use nic_emu::arith::Arithmetic;
+use nic_emu::unexpected::DEFAULT_LIMIT_BYTES;
 use rkyv::with::Map;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -90,11 +91,19 @@ pub struct NicSettings {
     pub cross_memory: bool,
     /// The core that is given to the NIC for good.
     pub core: Option<usize>,
+    /// Bytes of messages that each rank can leave unreceived.
+    pub unexpected_bytes: u64,
 }
 
 impl Default for NicSettings {
     fn default() -> Self {
-        Self { slice: SliceLength::Elastic, arithmetic: Arithmetic::Native, cross_memory: true, core: None }
+        Self {
+            slice: SliceLength::Elastic,
+            arithmetic: Arithmetic::Native,
+            cross_memory: true,
+            core: None,
+            unexpected_bytes: DEFAULT_LIMIT_BYTES,
+        }
     }
 }
 

@@ -51,6 +51,7 @@ impl JobNic {
             arithmetic: job.nic.arithmetic,
             cross_memory: job.nic.cross_memory && cross_memory_refusal.is_none(),
             context_slots: nic_emu::contexts::SLOTS,
+            unexpected_bytes: job.nic.unexpected_bytes,
             emds: job.recording.slices.clone().filter(|emds| emds.nodes.contains(node.0)),
             nic_core: job.nic.core,
         };

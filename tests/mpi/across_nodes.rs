@@ -27,6 +27,16 @@ fn what_a_rank_executes_inherits_nothing_of_the_nic() {
 }
 
 #[test]
+fn messages_from_other_nodes_may_come_before_their_receives() {
+    for nodes in [2, 3] {
+        holds_as_told("early", &Job { nodes, ..Job::of(3) }, &["1000", "3000"]);
+        holds_as_told("early", &Job { nodes, ..Job::of(3) }, &["500", "65536", "50"]);
+    }
+    let slice = SliceLength::Fixed(Duration::from_micros(500));
+    holds_as_told("early", &Job { nodes: 2, slice, ..Job::of(2) }, &["500", "65536", "50"]);
+}
+
+#[test]
 fn collectives_span_nodes() {
     holds_on("collectives", 5, 2);
     holds_on("operations", 4, 3);

@@ -239,6 +239,11 @@ int main(int argc, char **argv)
             MPI_Recv(many, 10, MPI_INT, 0, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
         MPI_Barrier(dup);
     }
+    if (!strcmp(how, "never_received")) { /* more messages than anybody keeps */
+        static unsigned char bytes[8000];
+        while (rank == 0)
+            MPI_Send(bytes, sizeof bytes, MPI_BYTE, 1, 5, MPI_COMM_WORLD);
+    }
     if (!strcmp(how, "groups")) { /* the two groups of an intercommunicator call different collectives */
         MPI_Comm local, inter;
         MPI_Comm_split(MPI_COMM_WORLD, rank > 0, 0, &local);

@@ -44,6 +44,16 @@ fn one_fatal_error_is_one_message_whatever_the_other_ranks_are_in() {
 }
 
 #[test]
+fn a_rank_that_does_not_receive_is_named_when_its_messages_are_at_the_limit() {
+    let job = Job { unexpected_bytes: 1 << 20, ..Job::of(2) };
+    let ended = launch(&job, &compiled("endings"), &["never_received"]);
+    let finding = ended.finding.as_deref().unwrap_or_else(|| panic!("no deadlock: {ended:#?}"));
+    let expected = "no room: rank 1 has not received 1MiB of messages, of at most 1MiB (--unexpected-limit); \
+                    rank 0 waits until it receives some";
+    assert!(finding.contains(expected), "{finding}");
+}
+
+#[test]
 fn errors_that_are_returned_to_one_rank_do_not_hold_up_the_others() {
     let ended = end(3, "returned");
     assert!(ended.is_well(), "{ended:#?}");

@@ -10,6 +10,7 @@ use nic_emu::contexts::SLOTS;
 use nic_emu::global::GlobalLayout;
 use nic_emu::global::layout::EVENTS;
 use nic_emu::host::{NicConfig, NicHost, RankPhase};
+use nic_emu::unexpected::DEFAULT_LIMIT_BYTES;
 use std::ffi::OsStr;
 use std::io::Read;
 use std::os::fd::AsRawFd;
@@ -27,6 +28,8 @@ pub struct Job {
     pub cross_memory: bool,
     /// Communicators that may span nodes at the same time.
     pub context_slots: u32,
+    /// Bytes of messages that each rank can leave unreceived.
+    pub unexpected_bytes: u64,
     pub environment: Vec<(String, String)>,
     pub limit: Duration,
     /// Standard output and standard error go to the launcher's instead of being kept.
@@ -41,6 +44,7 @@ impl Job {
             slice: SliceLength::Elastic,
             cross_memory: true,
             context_slots: SLOTS,
+            unexpected_bytes: DEFAULT_LIMIT_BYTES,
             environment: Vec::new(),
             limit: Duration::from_secs(60),
             inherit: false,
@@ -158,6 +162,7 @@ fn host(job: &Job, placement: &Placement, node: NodeId) -> NicHost {
         arithmetic: Arithmetic::Native,
         cross_memory: job.cross_memory,
         context_slots: job.context_slots,
+        unexpected_bytes: job.unexpected_bytes,
         emds: None,
         nic_core: None,
     };

@@ -194,6 +194,38 @@ fn topologies_name_the_neighbours_that_the_standard_names() {
 }
 
 #[test]
+fn a_thousand_small_messages_may_come_before_their_receives() {
+    for ranks in [2, 4] {
+        holds_as_told("early", &Job::of(ranks), &["1000", "3000"]);
+    }
+    let slice = SliceLength::Fixed(Duration::from_micros(200));
+    holds_as_told("early", &Job { slice, ..Job::of(2) }, &["1000", "3000"]);
+}
+
+#[test]
+fn messages_of_mixed_sizes_may_come_before_their_receives() {
+    for ranks in [2, 4] {
+        holds_as_told("early", &Job::of(ranks), &["3000", "65536", "100"]);
+    }
+    holds_as_told("early", &Job { cross_memory: false, ..Job::of(3) }, &["1000", "65536", "0", "2"]);
+}
+
+#[test]
+fn a_hundred_thousand_messages_may_come_before_their_receives_from_one_and_from_many() {
+    holds_as_told("early", &Job::of(2), &["100000", "65536", "100"]);
+    holds_as_told("early", &Job { nodes: 4, ..Job::of(5) }, &["25000", "65536", "100"]);
+}
+
+#[test]
+fn room_that_a_slow_receiver_makes_is_used_by_who_waits_for_it() {
+    let fixed = SliceLength::Fixed(Duration::from_micros(200));
+    for (nodes, slice) in [(1, SliceLength::Elastic), (2, SliceLength::Elastic), (1, fixed), (2, fixed)] {
+        let job = Job { nodes, slice, unexpected_bytes: 1 << 20, ..Job::of(2) };
+        holds_as_told("slow_receiver", &job, &["600"]);
+    }
+}
+
+#[test]
 fn the_environment_is_as_the_standard_says() {
     holds_with("environment", &[1, 2]);
 }

@@ -5,8 +5,11 @@
 //! of its own, attached at its first call and detached when it ends.
 
 use super::launch::Place;
+use mds::mmds::UnexpectedReport;
 use mds::{Clock, Entry, MdsConfig, Primitive, ProcessRecorder, Recorder};
+use nic_emu::memory::NicMemory;
 use nic_emu::port::now_ns;
+use nic_emu::unexpected::UnexpectedPool;
 use std::cell::RefCell;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -24,7 +27,8 @@ struct Monitor {
     directory: PathBuf,
     run: mds::trace::Run,
     rank: u32,
-    node: u32,
+    memory: Arc<NicMemory>,
+    local_index: u32,
 }
 
 thread_local! {
@@ -87,7 +91,7 @@ pub fn start(
     config: &MdsConfig,
     place: &Place,
     concurrent: bool,
-    node: (u32, u32),
+    (memory, local_index): (&Arc<NicMemory>, u32),
     init: Primitive,
     entered_ns: u64,
 ) {
@@ -99,9 +103,10 @@ pub fn start(
         recorder,
         main_thread: concurrent.then(|| std::thread::current().id()),
         directory: config.trace_dir.clone(),
-        run: mds::trace::Run { id: place.job.clone(), ranks: place.size, nodes: node.1 },
+        run: mds::trace::Run { id: place.job.clone(), ranks: place.size, nodes: memory.node().1 },
         rank: place.rank,
-        node: node.0,
+        memory: memory.clone(),
+        local_index,
     };
     if MONITOR.set(monitor).is_ok() {
         ON.store(true, Ordering::Release);
@@ -119,14 +124,16 @@ pub fn finish() {
         std::env::current_exe().map_or_else(|_| String::new(), |path| path.to_string_lossy().into_owned());
     let process = mds::trace::Process {
         rank: monitor.rank,
-        node: monitor.node,
+        node: monitor.memory.node().0,
         host: super::super::environment::host_name(),
         program,
         pid: std::process::id(),
     };
-    if let Err(error) =
-        mds::trace::write_mmds(&monitor.directory, &monitor.run, &process, &monitor.recorder.report())
-    {
+    let mut report = monitor.recorder.report();
+    if let Ok(pool) = UnexpectedPool::of(&monitor.memory, monitor.local_index) {
+        report.unexpected = UnexpectedReport { messages: pool.messages(), most_bytes: pool.most_bytes() };
+    }
+    if let Err(error) = mds::trace::write_mmds(&monitor.directory, &monitor.run, &process, &report) {
         eprintln!("rank {}: MMDS: {error}", monitor.rank);
     }
 }

@@ -98,7 +98,7 @@ fn start(call: Primitive, level: c_int, entered_ns: u64) -> MpiResult {
         rank: place.rank,
         launched: place.launched,
     });
-    monitor::start(&mds, &place, concurrent, port.memory().node(), call, entered_ns);
+    monitor::start(&mds, &place, concurrent, (port.memory(), port.local_index()), call, entered_ns);
     let communicators = Communicators::of_job(place.rank, place.size, port.memory())
         .map_err(|error| failed(error.to_string()))?;
     let process = Process {

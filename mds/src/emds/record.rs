@@ -43,6 +43,10 @@ pub struct LocalRecord {
     pub ncollmsm: u64,
     /// BPTS: processes of the node blocked during the slice.
     pub bpts: u64,
+    /// UMTS: messages without a receive in the pools of the node's processes. Not in the table.
+    pub umts: u64,
+    /// UBTS: bytes that these take up. Not in the table.
+    pub ubts: u64,
 }
 
 /// What the Strobe Sender saw of one slice (paper, table 5.1).
@@ -99,14 +103,16 @@ impl EmdsRecord for LocalRecord {
         Metric::Ncolldem,
         Metric::Ncollmsm,
         Metric::Bpts,
+        Metric::Umts,
+        Metric::Ubts,
     ];
-    type Values = [u64; 12];
+    type Values = [u64; 14];
 
     fn slice(&self) -> SliceIndex {
         self.slice
     }
 
-    fn values(&self) -> [u64; 12] {
+    fn values(&self) -> [u64; 14] {
         [
             self.letts_ns,
             self.ltdem_ns,
@@ -120,6 +126,8 @@ impl EmdsRecord for LocalRecord {
             self.ncolldem,
             self.ncollmsm,
             self.bpts,
+            self.umts,
+            self.ubts,
         ]
     }
 }

@@ -25,4 +25,4 @@ pub use distribution::{Bucket, Distribution, Resolution};
 pub use primitive::Primitive;
 pub use process::ProcessRecorder;
 pub use recorder::{Entry, Recorder};
-pub use report::{CallReport, DistributionReport, IntervalReport, ProcessReport};
+pub use report::{CallReport, DistributionReport, IntervalReport, ProcessReport, UnexpectedReport};

@@ -8,7 +8,7 @@
 
 use super::clock::Clock;
 use super::recorder::Recorder;
-use super::report::{CallReport, DistributionReport, IntervalReport, ProcessReport};
+use super::report::{CallReport, DistributionReport, IntervalReport, ProcessReport, UnexpectedReport};
 use crate::config::MmdsConfig;
 use crate::mmds::Primitive;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -75,7 +75,7 @@ impl ProcessRecorder {
         }
     }
 
-    /// The figures so far in nanoseconds, over all threads. Complete after [`stop`](Self::stop).
+    /// The figures so far in nanoseconds, over all threads; `unexpected` is for the caller to fill in, who knows the NIC. Complete after [`stop`](Self::stop).
     pub fn report(&self) -> ProcessReport {
         let others = self.lock();
         let sum = Recorder::new(&self.config, 0);
@@ -93,6 +93,7 @@ impl ProcessRecorder {
             threads: 1 + others.count,
             run_time: clock.to_nanoseconds(self.main.elapsed()),
             thread_time: clock.to_nanoseconds(sum.elapsed()),
+            unexpected: UnexpectedReport::default(),
             unfinished: self.main.unfinished().map(|p| p.name().to_owned()),
             computation: IntervalReport::new(&sum.computation, &sum.computation_distribution, clock),
             communication: IntervalReport::new(&sum.communication, &sum.communication_distribution, clock),

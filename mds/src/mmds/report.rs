@@ -22,12 +22,31 @@ pub struct ProcessReport {
     /// The call that was under way when recording stopped, of a job that was ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unfinished: Option<String>,
+    /// Messages that came before their receives and waited in the process's pool.
+    #[serde(default, skip_serializing_if = "UnexpectedReport::is_empty")]
+    pub unexpected: UnexpectedReport,
     /// Computation granularity: the intervals between blocking calls.
     pub computation: IntervalReport,
     /// Communication overhead: the intervals inside blocking calls.
     pub communication: IntervalReport,
     /// The primitives that were called at least once, in the order of [`Primitive::ALL`].
     pub calls: Vec<CallReport>,
+}
+
+/// What a process had of messages that came before their receives.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UnexpectedReport {
+    /// How many waited in the process's pool, in the whole run.
+    pub messages: u64,
+    /// The most bytes that they took up at once.
+    pub most_bytes: u64,
+}
+
+impl UnexpectedReport {
+    /// Whether there were none.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 /// Computation granularity or communication overhead (paper, §5.1.1).

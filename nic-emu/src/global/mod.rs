@@ -67,6 +67,7 @@ use crate::microphase::Microphase;
 use crate::status::Activity;
 use crate::strobe_receiver::SliceCounts;
 use crate::token::Holder;
+use crate::unexpected::Usage;
 use bcs_core::{Fabric, NodeId, SliceIndex};
 use collectives::Collectives;
 use layout::{ARRIVED, RUNG};
@@ -193,7 +194,8 @@ impl<F: Fabric> GlobalNic<F> {
         let beat = self.sender.as_ref().and_then(StrobeSender::next_ns);
         let tally = self.tally_ns().filter(|due| *due > self.polled_ns);
         let room = self.messages.lacks_room().then_some(self.polled_ns + NO_ROOM_NS);
-        [beat, self.links.next_ns(), tally, room].into_iter().flatten().min()
+        let late = if self.fixed { None } else { self.messages.next_ns() };
+        [beat, self.links.next_ns(), tally, room, late].into_iter().flatten().min()
     }
 
     /// When a slice is to begin that tells of the messages since the last one, if there were any.
@@ -301,6 +303,7 @@ impl<F: Fabric> GlobalNic<F> {
             remote.rest.set(0);
         }
         remote.published.set(self.collectives.published());
+        memory.header().room.driver_saw.set(self.messages.news());
         remote.moves.set(self.moves());
         remote.sent.set(self.links.sent);
         remote.taken.set(self.links.taken);
@@ -526,12 +529,15 @@ impl<F: Fabric> GlobalNic<F> {
             .filter_map(|rank| memory.rank(rank).ok())
             .filter(|rank| rank.status.activity() != Activity::Computing)
             .count() as u64;
+        let kept = Usage::of_all(memory);
         ring.record(&LocalRecord {
             np2pdem: descriptors,
             np2pmsm: matched,
             ncolldem: scheduled,
             ncollmsm: scheduled,
             bpts: blocked,
+            umts: kept.messages,
+            ubts: kept.bytes,
             ..self.record
         });
     }

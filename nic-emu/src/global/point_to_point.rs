@@ -9,6 +9,10 @@
 //!   budget for all that goes out; what exceeds it is first in the next slice. The receiver's node writes them where they go, from the ring
 //!   to which they came.
 //!
+//! A message that comes before its receive waits in its receiver's pool ([`crate::unexpected`]): at once where its bytes came with its descriptor, and
+//! else, up to [`BUFFERED_BYTES`], when it has waited for [`LATE_NS`] (with fixed slices: since the slice before). Then they are granted as those of a matched
+//! message are, and its sender is done with it. At the receiver's limit it stays with its sender, until there is room or a receive.
+//!
 //! With elastic slices a message concerns its two nodes, and no other: none of the three is strobed. Descriptors leave as soon as they are posted, the BR takes them into
 //! the receiver's local slices as soon as they come, and a grant is credit, which the DH uses at once.
 //!
@@ -29,12 +33,13 @@ use super::record::{HEADER_BYTES, Kind, PAYLOAD_LIMIT, Posted, Record};
 use super::staged::{self, AHEAD_BYTES, Staged};
 use crate::buffer_receiver::{BufferReceiver, Taken, message_of_words};
 use crate::completer::Completer;
-use crate::descriptor::{NO_REQUEST, Payload, PointToPoint, SendDescriptor};
+use crate::descriptor::{self, NO_REQUEST, Payload, PointToPoint, SendDescriptor};
 use crate::dma_helper::DmaHelper;
 use crate::memory::{Corrupt, ENTRIES, NicMemory};
 use crate::request::Delivery;
 use crate::ring::CELL_WORDS;
-use crate::slab::SLAB_BYTES;
+use crate::slab::{BUFFERED_BYTES, SLAB_BYTES};
+use crate::unexpected::{ForWhom, UnexpectedPool};
 use bcs_core::{Fabric, GlobalAddress};
 use bytes::BytesMut;
 use std::collections::{BTreeMap, HashMap, VecDeque};
@@ -56,11 +61,17 @@ const STEP_BYTES: u64 = 2 * CHUNK_BYTES;
 /// back without another record.
 const MEDIUM_SHARE: u64 = 4;
 
+/// How long a message waits for its receive before its bytes are taken into the receiver's pool, with elastic slices: a receive that is about to
+/// be posted has them without a copy between.
+const LATE_NS: u64 = 100_000;
+
 const LAST: u64 = 1 << 63;
 
-/// A matched message on its way here.
+/// A message on its way here: matched, or on its way to the pool of the rank that is to receive it.
 #[derive(Debug)]
 struct Incoming {
+    /// The block that it goes to, and the entry of the unexpected queue that stands for it until it is matched.
+    pooled: Option<(u64, u32)>,
     origin: u32,
     node: u32,
     request: u32,
@@ -68,6 +79,7 @@ struct Incoming {
     place: u64,
     source_address: u64,
     destination: u32,
+    /// The receive's request; none of an unmatched one.
     destination_request: u32,
     destination_address: u64,
     /// Source, tag, and the word of the length.
@@ -108,6 +120,17 @@ impl Ahead {
     }
 }
 
+/// A message without a receive whose bytes are on its sender's node.
+#[derive(Debug)]
+struct Late {
+    /// When it has waited so long that its bytes are taken here.
+    due_ns: u64,
+    receiver: u32,
+    /// Its entry in the receiver's unexpected queue, if that still has its number.
+    entry: u32,
+    number: u64,
+}
+
 /// A descriptor of another node.
 #[derive(Debug)]
 struct Posting {
@@ -134,10 +157,13 @@ pub struct PointToPointEngine {
     /// The slice in which descriptors were sent last, and how many of it to each node.
     exchanged: (u64, BTreeMap<u32, u32>),
     ahead: Ahead,
-    /// Bytes that came with descriptors that are not matched: by rank and its slab plus one, which is that message's until it is given back.
-    eager: HashMap<(u32, u64), Vec<u8>>,
     /// Messages whose bytes this thread may not read or write.
     staged: Staged,
+    /// Messages whose bytes are taken into their receivers' pools when they have waited for a while, oldest first.
+    late: VecDeque<Late>,
+    /// Those of them that found their receivers at the limit, and the news of room before the last attempt.
+    refused: VecDeque<Late>,
+    news: u32,
     /// Descriptors sent, and messages matched, since the last look: for EMDS.
     pub counts: (u64, u64),
 }
@@ -164,6 +190,8 @@ impl PointToPointEngine {
     pub fn wants_scheduling(&self, memory: &NicMemory, slice: u64) -> bool {
         let may_grant = !self.to_grant.is_empty() && self.outstanding <= BUDGET_BYTES;
         may_grant
+            || !self.late.is_empty()
+            || self.has_room_again(memory)
             || Self::has_posted(memory)
             || self.exchanged.0 == slice && !self.exchanged.1.is_empty()
             || self.inbox.iter().any(|posting| posting.posted < slice)
@@ -187,7 +215,21 @@ impl PointToPointEngine {
 
     /// True when nothing is under way.
     pub fn is_idle(&self) -> bool {
-        self.inbox.is_empty() && self.incoming.is_empty() && self.grants.is_empty() && self.staged.is_empty()
+        self.inbox.is_empty()
+            && self.incoming.is_empty()
+            && self.grants.is_empty()
+            && self.staged.is_empty()
+            && self.late.is_empty()
+    }
+
+    /// When messages are to be looked at that wait for a receive, of elastic slices.
+    pub fn next_ns(&self) -> Option<u64> {
+        self.late.front().map(|late| late.due_ns)
+    }
+
+    /// The news of room up to which it is known that there is none for what waits for some.
+    pub fn news(&self) -> u32 {
+        self.news
     }
 
     /// A record has arrived, in this slice.
@@ -296,22 +338,50 @@ impl PointToPointEngine {
             let payload = std::mem::take(&mut record.payload);
             let mut words = [0; CELL_WORDS];
             words[..7].copy_from_slice(&record.words);
-            let mut receiver = BufferReceiver::new(env.memory, env.completer, &mut dma);
             match PointToPoint::decode(&words) {
                 Some(PointToPoint::Send(send)) => {
+                    let index = local(env.memory, send.destination)?;
+                    let pool = UnexpectedPool::of(env.memory, index)?;
+                    let block = match payload.is_empty() {
+                        true => None,
+                        // SAFETY: a vector of that length.
+                        false => unsafe {
+                            pool.put(payload.as_ptr(), payload.len() as u64, ForWhom::Driver)?
+                        },
+                    };
+                    if let Some(block) = block {
+                        if payload.len() as u64 != send.bytes {
+                            return Err(strange(from, "bytes of a message", payload.len() as u64));
+                        }
+                        words = SendDescriptor { payload: Payload::Pooled(block), ..send }.encode();
+                    } else if !matches!(send.payload, Payload::Inline(_)) {
+                        // Without what another process may have written where this node's numbers stand.
+                        words = send.encode();
+                    }
+                    let mut receiver = BufferReceiver::new(env.memory, env.completer, &mut dma);
                     if receiver.handle_message(record.rank, &words)? == Taken::NoRoom {
+                        block.map_or(Ok(()), |block| pool.free(block))?;
                         record.payload = payload;
                         self.inbox.push_front(posting);
                         break;
                     }
-                    if !payload.is_empty() {
-                        self.eager.insert((record.rank, place(send.payload).0), payload);
-                    }
+                    let is_matched = receiver.matched != 0;
                     self.counts.1 += receiver.matched;
+                    if block.is_some() {
+                        if !is_matched {
+                            pool.count_message();
+                        }
+                        Self::tell_matched(env, from, (record.rank, NO_REQUEST), place(send.payload).0);
+                    } else if !is_matched {
+                        self.note_late(env, index, &send)?;
+                    }
                 }
                 Some(PointToPoint::Cancel { request, destination }) => {
+                    let mut receiver = BufferReceiver::new(env.memory, env.completer, &mut dma);
                     if let Some(payload) = receiver.take_back(record.rank, request, destination)? {
-                        self.eager.remove(&(record.rank, place(payload).0));
+                        if let Payload::Pooled(block) = payload {
+                            UnexpectedPool::of(env.memory, local(env.memory, destination)?)?.free(block)?;
+                        }
                         let words = [request as u64, place(payload).0];
                         env.links.send(from, &Record::new(Kind::Cancelled, record.rank, &words));
                     }
@@ -321,7 +391,98 @@ impl PointToPointEngine {
         }
         self.inbox.extend(early);
         self.take_matches(env)?;
+        // After the matches: a message that waits is in no other queue.
+        self.pull_late(env)?;
         self.grant(env)
+    }
+
+    /// Tells a message's sender that nothing of it has to move any more: it is matched, or its bytes are in the receiver's pool.
+    fn tell_matched(env: &mut Env<'_, '_>, node: u32, (rank, request): (u32, u32), place: u64) {
+        let matched = Record::new(Kind::Matched, rank, &[request as u64, place]);
+        if request != NO_REQUEST || place != 0 && env.fixed {
+            // With fixed slices it travels with all else of its microphase.
+            env.links.send(node, &matched);
+        } else if place != 0 {
+            // Nobody waits; there is a slab to be given back.
+            env.links.send_patiently(node, &matched, env.now_ns);
+        }
+    }
+
+    /// A message waits for its receive, and its bytes are on its sender's node: if they wait for long, they are taken here. Those of a synchronous
+    /// send wait for their match anyway.
+    fn note_late(&mut self, env: &Env<'_, '_>, receiver: u32, send: &SendDescriptor) -> Result<(), Corrupt> {
+        let is_elsewhere = matches!(send.payload, Payload::Slab(_) | Payload::Memory(_));
+        if !is_elsewhere || send.synchronous || send.bytes > BUFFERED_BYTES as u64 {
+            return Ok(());
+        }
+        let Some(entry) = env.memory.rank(receiver)?.queues.unexpected.last_entry() else { return Ok(()) };
+        self.last_transfer += 1;
+        let number = self.last_transfer;
+        descriptor::number(env.memory.entry(entry)?, number);
+        let due_ns = env.now_ns + if env.fixed { 0 } else { LATE_NS };
+        self.late.push_back(Late { due_ns, receiver, entry, number });
+        Ok(())
+    }
+
+    /// Whether a message that found its receiver at the limit may find room.
+    fn has_room_again(&self, memory: &NicMemory) -> bool {
+        !self.refused.is_empty() && memory.header().room.came() != self.news
+    }
+
+    /// Begins to take messages here that have waited for a receive for long.
+    fn pull_late(&mut self, env: &mut Env<'_, '_>) -> Result<(), GlobalError> {
+        let mut due = VecDeque::new();
+        // Read before the attempts: room that comes meanwhile is news afterwards.
+        let news = env.memory.header().room.came();
+        if std::mem::replace(&mut self.news, news) != news {
+            due.append(&mut self.refused);
+        }
+        while let Some(late) = self.late.pop_front_if(|late| late.due_ns <= env.now_ns) {
+            due.push_back(late);
+        }
+        for late in due {
+            if !self.pull(env, &late)? {
+                self.refused.push_back(late);
+            }
+        }
+        Ok(())
+    }
+
+    /// Begins to take a message here, if it still waits; false when its receiver is at the limit.
+    fn pull(&mut self, env: &Env<'_, '_>, late: &Late) -> Result<bool, GlobalError> {
+        let cell = env.memory.entry(late.entry)?;
+        let words = cell.read();
+        let unexpected = &env.memory.rank(late.receiver)?.queues.unexpected;
+        if descriptor::number_of(&words) != late.number || !unexpected.holds(env.memory, late.entry)? {
+            return Ok(true);
+        }
+        let message = message_of_words(&words)?;
+        let send = &message.send;
+        let (place, source_address) = place(send.payload);
+        let pool = UnexpectedPool::of(env.memory, late.receiver)?;
+        let Some(block) = pool.take(send.bytes, ForWhom::Driver)? else { return Ok(false) };
+        pool.count_message();
+        let (node, _) = env.memory.place(message.origin)?;
+        // The sender's request is complete when its bytes have been read: it cannot be taken back any more.
+        descriptor::forget_request(cell);
+        let transfer = Incoming {
+            pooled: Some((block, late.entry)),
+            origin: message.origin,
+            node,
+            request: send.request,
+            place,
+            source_address,
+            destination: late.receiver,
+            destination_request: NO_REQUEST,
+            destination_address: 0,
+            status: (send.source, send.tag, send.length().word()),
+            bytes: send.bytes,
+            granted: 0,
+            moved: 0,
+        };
+        self.incoming.insert(late.number, transfer);
+        self.to_grant.push_back(late.number);
+        Ok(true)
     }
 
     /// Takes what the BR has matched, here or in a rank's local slice: messages whose bytes are here are delivered, others wait to be granted.
@@ -329,13 +490,13 @@ impl PointToPointEngine {
         let matches = &env.memory.header().remote.matches;
         // A queue that does not become empty is corrupt.
         for _ in 0..=ENTRIES {
-            let Some((entry, send)) = matches.find(env.memory, |_| true)? else { return Ok(()) };
+            let Some((entry, words)) = matches.find(env.memory, |_| true)? else { return Ok(()) };
             matches.remove(env.memory, entry)?;
             let Some((entry, receive)) = matches.find(env.memory, |_| true)? else {
-                return Err(Corrupt { what: "half a matched pair", value: send[0], limit: 0 }.into());
+                return Err(Corrupt { what: "half a matched pair", value: words[0], limit: 0 }.into());
             };
             matches.remove(env.memory, entry)?;
-            let message = message_of_words(&send)?;
+            let message = message_of_words(&words)?;
             let Some(PointToPoint::Receive(posted)) = PointToPoint::decode(&receive) else {
                 return Err(Corrupt { what: "matched receive", value: receive[0], limit: 0 }.into());
             };
@@ -345,35 +506,19 @@ impl PointToPointEngine {
             let (place, source_address) = place(send.payload);
             let bytes = send.bytes.min(posted.capacity);
             let destination = receive[3] as u32;
-            let is_inline = matches!(send.payload, Payload::Inline(_));
-            let eager = self.eager.remove(&(message.origin, place));
-            let mut is_there = !is_inline;
-            if let Some(payload) = &eager {
-                let payload = payload.get(..bytes as usize);
-                let payload = payload.ok_or_else(|| strange(node, "bytes of a message", bytes))?;
-                let is_written = !staged::applies(env.memory) && {
-                    let written = rank_memory::write(env.memory, destination, posted.address, payload);
-                    staged::is_done(env.memory, written)?
-                };
-                if !is_written {
-                    is_there = false;
-                    self.last_transfer += 1;
-                    let id = self.last_transfer;
-                    self.stage(env, id, (destination, posted.request), status, (bytes, 0))?;
-                    self.staged.note_granted(id, bytes);
-                    self.staged.bring(id, payload.to_vec());
+            let id = descriptor::number_of(&words);
+            if let Some(transfer) = self.incoming.get_mut(&id) {
+                // On its way to the receiver's pool: the receive is complete when it is there.
+                transfer.destination_request = posted.request;
+                if transfer.moved == transfer.bytes {
+                    self.finish_pooled(env, id)?;
                 }
+                continue;
             }
-            if is_inline || eager.is_some() || bytes == 0 {
-                let matched = Record::new(Kind::Matched, message.origin, &[send.request as u64, place]);
-                if send.request != NO_REQUEST || place != 0 && env.fixed {
-                    // With fixed slices it travels with all else of its microphase.
-                    env.links.send(node, &matched);
-                } else if place != 0 {
-                    // Nobody waits; there is a slab to be given back.
-                    env.links.send_patiently(node, &matched, env.now_ns);
-                }
-                if is_there {
+            let is_here = matches!(send.payload, Payload::Inline(_) | Payload::Pooled(_));
+            if is_here || bytes == 0 {
+                Self::tell_matched(env, node, (message.origin, send.request), place);
+                if !is_here {
                     env.completer.complete(destination, posted.request, status, &Delivery::InPlace)?;
                 }
                 continue;
@@ -387,6 +532,7 @@ impl PointToPointEngine {
             self.incoming.insert(
                 self.last_transfer,
                 Incoming {
+                    pooled: None,
                     origin: message.origin,
                     node,
                     request: send.request,
@@ -609,6 +755,19 @@ impl PointToPointEngine {
         }
         let (destination, address) =
             (transfer.destination, transfer.destination_address.wrapping_add(offset));
+        if let Some((block, _)) = transfer.pooled {
+            let to = UnexpectedPool::of(env.memory, destination)?.bytes(block, transfer.bytes)?;
+            // SAFETY: the block holds the whole message, of which this is a part, and nobody reads it before all of it is there.
+            let to =
+                unsafe { std::slice::from_raw_parts_mut(to.as_ptr().add(offset as usize), bytes as usize) };
+            fabric.read(at, to)?;
+            transfer.moved += bytes;
+            self.outstanding = self.outstanding.saturating_sub(bytes);
+            if transfer.moved == transfer.bytes {
+                self.finish_pooled(env, id)?;
+            }
+            return Ok(());
+        }
         let (request, status) = (transfer.destination_request, transfer.status);
         let (total, before, granted) = (transfer.bytes, transfer.moved, transfer.granted);
         transfer.moved += bytes;
@@ -641,6 +800,28 @@ impl PointToPointEngine {
         payload.resize(bytes as usize, 0);
         fabric.read(at, &mut payload)?;
         self.staged.bring(id, payload);
+        Ok(())
+    }
+
+    /// All bytes of a message are in its receiver's pool: completes its receive, or leaves it there until it is matched.
+    fn finish_pooled(&mut self, env: &mut Env<'_, '_>, id: u64) -> Result<(), Corrupt> {
+        let Some(transfer) = self.incoming.get(&id) else { return Ok(()) };
+        let Some((block, entry)) = transfer.pooled else { return Ok(()) };
+        let (destination, request) = (transfer.destination, transfer.destination_request);
+        if request != NO_REQUEST {
+            let delivery = Delivery::InPool(block);
+            env.completer.complete(destination, request, transfer.status, &delivery)?;
+        } else {
+            // One that a local slice has matched has left its entry: its receive comes with the pair.
+            let matches = &env.memory.header().remote.matches;
+            let is_it =
+                |words: &[u64; CELL_WORDS]| descriptor::is_send(words) && descriptor::number_of(words) == id;
+            if matches.find(env.memory, is_it)?.is_some() {
+                return Ok(());
+            }
+            descriptor::keep_in_pool(env.memory.entry(entry)?, block, true);
+        }
+        self.incoming.remove(&id);
         Ok(())
     }
 }
@@ -678,7 +859,7 @@ fn append_slab(
 /// Where a payload is: slab plus one or 0, and its address in the sender's memory.
 fn place(payload: Payload) -> (u64, u64) {
     match payload {
-        Payload::Inline(_) => (0, 0),
+        Payload::Inline(_) | Payload::Pooled(_) => (0, 0),
         Payload::Slab(slab) => (slab as u64 + 1, 0),
         Payload::Memory(address) => (0, address),
     }

@@ -17,7 +17,7 @@ mod state;
 pub use detector::{HangDetector, LOOK_PERIOD, is_deadlock};
 pub use report::HangReport;
 pub(crate) use report::{communicator, counted, ranks_text};
-pub use state::{Full, GlobalState, JobState, RankState, merge};
+pub use state::{Full, GlobalState, JobState, RankState, Unreceived, merge};
 
 /// Context of `MPI_COMM_WORLD` (its point-to-point half; the collective half is the next number, and so for all).
 pub const WORLD_CONTEXT: u32 = 2;

@@ -1,16 +1,17 @@
 //! What people read of a job that hangs: who waits for what, in which circle, and who is the odd one out.
 
-use super::state::{Full, JobState, RankState};
+use super::state::{Full, JobState, RankState, Unreceived};
 use super::{SELF_CONTEXTS, WORLD_CONTEXT};
 use crate::collective_list::COMMON_INSTANCES;
 use crate::descriptor::{ANY_SOURCE, ANY_TAG};
 use crate::memory::FIRST_MATCHED_CONTEXT;
 use crate::memory::{COLLECTIVE_RING, MESSAGE_ENTRIES, RECEIVE_RING, SEND_RING, TRANSFERS};
-use crate::slab::SLABS;
+use crate::slab::{BUFFERED_BYTES, SLABS};
 use crate::status::{NOBODY, Phase, Room, WaitingFor};
+use bcs_core::ByteCount;
 use mds::Primitive;
 use std::collections::hash_map::Entry;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt;
 
 /// Who waits for what, as people read it.
@@ -28,6 +29,35 @@ impl HangReport {
     /// What it is about.
     pub fn state(&self) -> &JobState {
         &self.state
+    }
+
+    /// Tells of ranks whose pools have no room for what others send them.
+    fn tell_full_receivers(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut senders = BTreeMap::<u32, Vec<&RankState>>::new();
+        for rank in self.state.ranks.iter().filter(|rank| rank.waits_in_mpi() && rank.waits_for.sends) {
+            senders.entry(rank.waits_for.peer_in_job).or_default().push(rank);
+        }
+        for receiver in self.state.ranks.iter() {
+            let Some(senders) = senders.get(&receiver.rank) else { continue };
+            let Unreceived { bytes, room_bytes, limit_bytes } = receiver.unreceived;
+            let too_long = room_bytes.saturating_add(1)..=BUFFERED_BYTES as u64;
+            let waits = |sender: &&&RankState| too_long.contains(&sender.waits_for.bytes);
+            let waiting: Vec<u32> = senders.iter().filter(waits).map(|sender| sender.rank).collect();
+            if waiting.is_empty() {
+                continue;
+            }
+            let (noun, ending) = if waiting.len() == 1 { ("rank", "s") } else { ("ranks", "") };
+            writeln!(
+                f,
+                "  no room: rank {} has not received {} of messages, of at most {} (--unexpected-limit); {noun} {} \
+                 wait{ending} until it receives some",
+                receiver.rank,
+                ByteCount(bytes),
+                ByteCount(limit_bytes),
+                ranks_text(&waiting),
+            )?;
+        }
+        Ok(())
     }
 
     /// Ranks that wait for each other in a circle, each for the next: of several circles the one with the lowest rank, from that on. Looks at
@@ -233,6 +263,7 @@ impl fmt::Display for HangReport {
         for pool in full_pools(self.state.full) {
             writeln!(f, "  no room: a node holds no more than {pool}")?;
         }
+        self.tell_full_receivers(f)?;
         write!(f, "  at slice {}", self.state.slice)
     }
 }
@@ -255,7 +286,18 @@ mod tests {
             ..WaitingFor::default()
         };
         let (phase, activity) = (Phase::Attached, Activity::Polling);
-        RankState { rank, phase, activity, waits_for, waits: 1, polls: 1, asleep: false, concurrent: false }
+        let unreceived = Unreceived { bytes: 0, room_bytes: 65_536, limit_bytes: 1 << 20 };
+        RankState {
+            rank,
+            phase,
+            activity,
+            waits_for,
+            waits: 1,
+            polls: 1,
+            asleep: false,
+            concurrent: false,
+            unreceived,
+        }
     }
 
     fn report(ranks: Vec<RankState>) -> HangReport {
@@ -269,6 +311,7 @@ mod tests {
             unscheduled: None,
             in_vain: 0,
             full: Full::default(),
+            room_news: 0,
             global,
         })
     }
@@ -280,6 +323,20 @@ mod tests {
         let text = report.to_string();
         assert!(text.contains("rank 0: waits in MPI_Recv from 1, tag 7, 8 bytes, MPI_COMM_WORLD"), "{text}");
         assert!(text.contains("cycle: 0 -> 1 -> 2 -> 0"), "{text}");
+    }
+
+    #[test]
+    fn a_rank_whose_messages_are_at_the_limit_is_named_with_the_limit_and_who_waits() {
+        let mut sender = rank(0, Primitive::Send, 1, 7);
+        sender.waits_for.sends = true;
+        let mut receiver = rank(1, Primitive::Barrier, NOBODY, 0);
+        assert!(!report(vec![sender, receiver]).to_string().contains("no room"), "there is room");
+        receiver.unreceived = Unreceived { bytes: 1 << 20, room_bytes: 0, limit_bytes: 1 << 20 };
+        let text = report(vec![sender, receiver]).to_string();
+        let expected = "no room: rank 1 has not received 1MiB of messages, of at most 1MiB (--unexpected-limit); rank 0 waits until";
+        assert!(text.contains(expected), "{text}");
+        sender.waits_for.bytes = BUFFERED_BYTES as u64 + 1;
+        assert!(!report(vec![sender, receiver]).to_string().contains("no room"), "it would wait anyway");
     }
 
     #[test]

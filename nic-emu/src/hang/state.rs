@@ -9,6 +9,7 @@ use crate::queue::MatchQueues;
 use crate::status::{Activity, Phase, WaitingFor};
 use crate::sync::{Ordering, fence};
 use crate::transfer::MOVING;
+use crate::unexpected::UnexpectedPool;
 
 /// What one rank does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, rkyv::Archive, rkyv::Serialize, rkyv::Deserialize)]
@@ -25,6 +26,19 @@ pub struct RankState {
     pub(super) polls: u32,
     pub(super) asleep: bool,
     pub(super) concurrent: bool,
+    /// What others have sent it and it has not received.
+    pub unreceived: Unreceived,
+}
+
+/// What of the messages that a rank has not received is in its pool ([`crate::unexpected`]).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, rkyv::Archive, rkyv::Serialize, rkyv::Deserialize)]
+pub struct Unreceived {
+    /// Bytes of it.
+    pub bytes: u64,
+    /// Bytes of the longest message for which there is room.
+    pub room_bytes: u64,
+    /// Bytes that the pool may have.
+    pub limit_bytes: u64,
 }
 
 impl RankState {
@@ -56,6 +70,8 @@ pub struct JobState {
     pub in_vain: u32,
     /// Pools of this node of which all is in use.
     pub full: Full,
+    /// Changes when room comes back for messages of which a rank had too many.
+    pub room_news: u32,
     /// How far the node is in the global slices of a job on several nodes; all 0 on one node.
     pub global: GlobalState,
 }
@@ -101,10 +117,12 @@ impl JobState {
     /// Reads it. Without the token: while ranks run, it is a picture of moments close to each other.
     pub fn read(memory: &NicMemory) -> Self {
         let header = memory.header();
+        // First: a rank that has looked since the state before has looked after these, if they are the same in both.
+        let room_news = header.room.came();
         let (global, global_under_way) = read_global(memory);
         let ranks = (0..memory.layout().local_ranks)
-            .filter_map(|i| memory.rank(i).ok())
-            .map(|block| RankState {
+            .filter_map(|i| Some((memory.rank(i).ok()?, UnexpectedPool::of(memory, i).ok()?)))
+            .map(|(block, pool)| RankState {
                 rank: block.status.job_rank(),
                 phase: block.status.phase(),
                 activity: block.status.activity(),
@@ -114,6 +132,11 @@ impl JobState {
                 // One that has only announced it has still to look.
                 asleep: block.status.activity() == Activity::Sleeping && block.status.sleep.peek() != 0,
                 concurrent: block.status.is_concurrent(),
+                unreceived: Unreceived {
+                    bytes: pool.usage().bytes,
+                    room_bytes: pool.room_bytes(),
+                    limit_bytes: memory.layout().unexpected_bytes(),
+                },
             })
             .collect();
         Self {
@@ -124,6 +147,7 @@ impl JobState {
             unscheduled: unscheduled(memory),
             in_vain: header.slice.in_vain.get(),
             full: Full::read(memory),
+            room_news,
             under_way: global_under_way || transfers_move(memory) || header.slice.held_first.get() != NONE,
             global,
         }
@@ -152,6 +176,7 @@ impl JobState {
             && (self.unscheduled.is_none() || in_vain)
             && before.posted == self.posted
             && before.unexpected == self.unexpected
+            && before.room_news == self.room_news
             && before.global.moves == self.global.moves
             && before.ranks.len() == self.ranks.len()
             && before.ranks.iter().zip(&self.ranks).all(|(then, now)| {
@@ -177,7 +202,8 @@ fn read_global(memory: &NicMemory) -> (GlobalState, bool) {
     let left = remote.outbound.get() != 0
         || !remote.matches.is_empty()
         || remote.arrived.get() != remote.published.get()
-        || remote.handed_back.load(Ordering::Relaxed) != remote.freed.get();
+        || remote.handed_back.load(Ordering::Relaxed) != remote.freed.get()
+        || memory.header().room.came() != memory.header().room.driver_saw.get();
     fence(Ordering::Acquire);
     let under_way = left || rest == 0 || remote.rest.get() != rest;
     let fixed = memory.header().slice_period_ns.get() != 0;
@@ -244,6 +270,7 @@ pub fn merge(states: &[JobState]) -> JobState {
             transfers: states.iter().any(|state| state.full.transfers),
             entries: states.iter().any(|state| state.full.entries),
         },
+        room_news: states.iter().fold(0, |sum, state| sum.wrapping_add(state.room_news)),
         global,
     }
 }

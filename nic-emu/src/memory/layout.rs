@@ -17,6 +17,7 @@ use crate::status::RankStatus;
 use crate::sync::{AtomicU32, AtomicU64};
 use crate::token::RunToken;
 use crate::transfer::{Transfer, WINDOW_BYTES};
+use crate::unexpected::{CHUNK_BYTES, Chunk, DEFAULT_LIMIT_BYTES, MOST_LIMIT_BYTES, PoolState, RoomNews};
 use crate::wait_word::WaitWord;
 use std::mem::offset_of;
 
@@ -71,6 +72,8 @@ pub(super) const MAGIC: u64 = {
         offset_of!(Header, abort),
         offset_of!(RankBlock, status),
         offset_of!(RankBlock, queues),
+        offset_of!(RankBlock, unexpected),
+        size_of::<Chunk>(),
         ENTRIES,
         REQUESTS,
         TRANSFERS,
@@ -138,6 +141,10 @@ pub struct Header {
     pub contexts: ContextCounters,
     /// Slots of contexts that the job has, on all its nodes: `crate::contexts::SLOTS`, or fewer.
     pub context_slots: Word,
+    /// Bytes of a rank's pool for messages that come before their receives, at most.
+    pub(super) unexpected_bytes: Word64,
+    /// Room that came back in the pools of messages that came before their receives.
+    pub room: RoomNews,
     /// Who ended the job, and why.
     pub abort: AbortRecord,
 }
@@ -252,10 +259,17 @@ pub struct RankBlock {
     pub queues: MatchQueues,
     /// Slabs of this rank that were read by others.
     pub returned: ReturnedSlabs,
+    /// The pool of messages that this rank has not received.
+    pub unexpected: PoolState,
     /// Collectives under way that this rank's arrival began; processor only.
     pub begun: Word,
     _pad0: Word,
-    _pad: [u64; (PAGE - size_of::<RankStatus>() - size_of::<MatchQueues>() - size_of::<ReturnedSlabs>()) / 8
+    _pad: [u64; (PAGE
+        - size_of::<RankStatus>()
+        - size_of::<MatchQueues>()
+        - size_of::<ReturnedSlabs>()
+        - size_of::<PoolState>())
+        / 8
         - 1],
     /// Send ring.
     pub send: [Cell; SEND_RING],
@@ -318,6 +332,9 @@ pub struct Layout {
     pub(super) context_slots: usize,
     pub(super) board: usize,
     pub(super) emds: [usize; 2],
+    pub(super) unexpected_chunks_at: usize,
+    pub(super) unexpected_bytes_at: usize,
+    unexpected_chunks: u32,
     /// Bytes of the whole mapping.
     pub bytes: usize,
 }
@@ -368,7 +385,7 @@ impl Layout {
             region(if other_nodes == 0 { 0 } else { SLOTS as usize * size_of::<AtomicU32>() });
         let board = region(if other_nodes == 0 { 0 } else { BOARD_BYTES });
         let emds = [region(emds_words[0] * 8), region(emds_words[1] * 8)];
-        Ok(Self {
+        let layout = Self {
             local_ranks,
             job_ranks,
             emds_words,
@@ -392,8 +409,33 @@ impl Layout {
             context_slots,
             board,
             emds,
+            unexpected_chunks_at: end,
+            unexpected_bytes_at: end,
+            unexpected_chunks: 0,
             bytes: end,
-        })
+        };
+        Ok(layout.with_unexpected_bytes(DEFAULT_LIMIT_BYTES))
+    }
+
+    /// The same with another limit for what each rank can leave unreceived: whole chunks, [`MOST_LIMIT_BYTES`] at most.
+    pub fn with_unexpected_bytes(self, limit: u64) -> Self {
+        let chunks = (limit.min(MOST_LIMIT_BYTES) / CHUNK_BYTES as u64) as u32;
+        let all = self.local_ranks as usize * chunks as usize;
+        let unexpected_bytes_at =
+            (self.unexpected_chunks_at + all * size_of::<Chunk>()).next_multiple_of(PAGE);
+        let bytes = unexpected_bytes_at + all * CHUNK_BYTES;
+        Self { unexpected_bytes_at, unexpected_chunks: chunks, bytes, ..self }
+    }
+
+    /// Chunks of a rank's pool of unexpected messages.
+    #[inline]
+    pub fn unexpected_chunks(&self) -> u32 {
+        self.unexpected_chunks
+    }
+
+    /// Bytes of a rank's pool of unexpected messages at most.
+    pub fn unexpected_bytes(&self) -> u64 {
+        self.unexpected_chunks as u64 * CHUNK_BYTES as u64
     }
 }
 
@@ -416,11 +458,14 @@ mod tests {
         #[test]
         fn regions_are_page_aligned_disjoint_and_inside(local in 1u32..600, remote in 0u32..5000, emds in 0usize..100_000) {
             let layout = Layout::new(local, local + remote, [emds, emds / 2]).unwrap();
-            let starts = [layout.control, layout.breaches, layout.doorbells, layout.places, layout.ranks, layout.entries, layout.transfers, layout.instances, layout.instance_chains, layout.windows, layout.lanes, layout.edges, layout.groups, layout.context_slots, layout.board, layout.emds[0], layout.emds[1], layout.bytes];
+            let starts = [layout.control, layout.breaches, layout.doorbells, layout.places, layout.ranks, layout.entries, layout.transfers, layout.instances, layout.instance_chains, layout.windows, layout.lanes, layout.edges, layout.groups, layout.context_slots, layout.board, layout.emds[0], layout.emds[1], layout.unexpected_chunks_at, layout.unexpected_bytes_at, layout.bytes];
             for pair in starts.windows(2) {
                 prop_assert!(pair[0] <= pair[1] && pair[0] % PAGE == 0);
             }
-            prop_assert!(layout.emds[1] + emds / 2 * 8 <= layout.bytes);
+            prop_assert!(layout.emds[1] + emds / 2 * 8 <= layout.unexpected_chunks_at);
+            let smaller = layout.with_unexpected_bytes(emds as u64);
+            prop_assert_eq!(smaller.unexpected_bytes(), emds as u64 / CHUNK_BYTES as u64 * CHUNK_BYTES as u64);
+            prop_assert_eq!(smaller.with_unexpected_bytes(DEFAULT_LIMIT_BYTES), layout);
             prop_assert!(layout.instances + INSTANCES * layout.instance_stride <= layout.instance_chains);
         }
     }

@@ -13,6 +13,7 @@ use crate::slab::{BUFFERED_BYTES, Filled, SLAB_BYTES, SLABS};
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 use crate::token::RunToken;
 use crate::transfer::{Transfer, WINDOW_BYTES};
+use crate::unexpected::{CHUNK_BYTES, Chunk};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{MemfdFlags, SealFlags};
 use rustix::mm::{Advice, MapFlags, MprotectFlags, ProtFlags};
@@ -113,12 +114,13 @@ impl NicMemory {
         .map_err(|_| foreign("it cannot be mapped"))?;
         // SAFETY: the page is mapped and `Header` is made of atomics, for which every bit pattern is valid.
         let header = unsafe { &*first.cast::<Header>() };
-        let (magic, bytes, local, job, emds) = (
+        let (magic, bytes, local, job, emds, unexpected) = (
             header.magic.get(),
             header.bytes.get(),
             header.local_ranks.get(),
             header.job_ranks.get(),
             [header.emds_words[0].get() as usize, header.emds_words[1].get() as usize],
+            header.unexpected_bytes.get(),
         );
         // SAFETY: mapped above with this length; `header` is not used after this.
         let _ = unsafe { munmap(first, size_of::<Header>()) };
@@ -127,7 +129,7 @@ impl NicMemory {
                 "its mark is another; the launcher and the library are of different builds, install both together",
             ));
         }
-        let layout = Layout::new(local, job, emds)?;
+        let layout = Layout::new(local, job, emds)?.with_unexpected_bytes(unexpected);
         if layout.bytes as u64 != bytes || layout.bytes > size {
             return Err(foreign("its size does not fit its ranks"));
         }
@@ -184,6 +186,7 @@ impl NicMemory {
         header.job_ranks.set(self.layout.job_ranks);
         header.emds_words[0].set(self.layout.emds_words[0] as u64);
         header.emds_words[1].set(self.layout.emds_words[1] as u64);
+        header.unexpected_bytes.set(self.layout.unexpected_bytes());
         header.node.set(node);
         header.nodes.set(nodes);
         header.magic.set(MAGIC);
@@ -468,6 +471,43 @@ impl NicMemory {
     /// This node's number in the job, and the number of nodes.
     pub fn node(&self) -> (u32, u32) {
         (self.header().node.get(), self.header().nodes.get())
+    }
+
+    /// A chunk of a local rank's pool of unexpected messages.
+    pub(crate) fn unexpected_chunk(&self, local_index: u32, chunk: u32) -> Result<&Chunk, Corrupt> {
+        let rank = checked("local rank", local_index, self.layout.local_ranks as usize)?;
+        let chunks = self.layout.unexpected_chunks() as usize;
+        let i = rank * chunks + checked("chunk of a pool", chunk, chunks)?;
+        // SAFETY: the region holds `chunks` of them for each local rank and both indices were checked.
+        Ok(unsafe { self.at(self.layout.unexpected_chunks_at + i * size_of::<Chunk>()) })
+    }
+
+    /// The first of so many bytes at an offset in a local rank's pool of unexpected messages.
+    pub(crate) fn unexpected_bytes(
+        &self,
+        local_index: u32,
+        offset: u64,
+        bytes: u64,
+    ) -> Result<NonNull<u8>, Corrupt> {
+        let rank = checked("local rank", local_index, self.layout.local_ranks as usize)?;
+        let size = self.layout.unexpected_chunks() as usize * CHUNK_BYTES;
+        match offset.checked_add(bytes) {
+            Some(end) if end <= size as u64 => {
+                let at = self.layout.unexpected_bytes_at + rank * size + offset as usize;
+                // SAFETY: the region holds `size` bytes for each local rank, and rank and range were checked.
+                Ok(unsafe { self.base.add(at) })
+            }
+            _ => Err(Corrupt { what: "end of a message in a pool", value: offset, limit: size as u64 }),
+        }
+    }
+
+    /// Gives the pages of a range of a local rank's pool of unexpected messages back to the system, in which nothing is any more. Where the system does not do so, they
+    /// stay.
+    pub(crate) fn forget_unexpected(&self, local_index: u32, offset: u64, bytes: u64) -> Result<(), Corrupt> {
+        let first = self.unexpected_bytes(local_index, offset, bytes)?;
+        // SAFETY: pages of the mapping, checked, whose bytes nobody reads before somebody has written them again: they read as zeros then.
+        let _ = unsafe { madvise(first.as_ptr().cast(), bytes as usize, Advice::LinuxRemove) };
+        Ok(())
     }
 
     /// The words of the local EMDS ring; none when EMDS is off.

@@ -16,6 +16,7 @@
 //!               groups            nodes of each communicator                       jobs of several nodes only
 //!               board             what collectives brought from other nodes        jobs of several nodes only
 //!               emds              ring of slice records (mds::emds)
+//!               chunks, pools     messages that wait for their receives             192 bytes for each 64 KB of the limit
 //! ```
 //!
 //! Every region starts on a page. All of it is `repr(C)`, holds indices and never pointers, and is zeros at first: a

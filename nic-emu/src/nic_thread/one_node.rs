@@ -15,6 +15,7 @@ use crate::status::Activity;
 use crate::strobe_receiver::SliceError;
 use crate::strobe_sender::StrobeSender;
 use crate::token::Holder;
+use crate::unexpected;
 use crate::waiting;
 use std::time::Duration;
 
@@ -56,6 +57,11 @@ impl<'a> Ticker<'a> {
             let now = now_ns();
             if now.saturating_sub(last_check) >= IDLE_SLEEP.as_nanos() as u64 {
                 last_check = now;
+                if let Err(error) =
+                    unexpected::trim(self.memory, &Processor::new(self.memory, Holder::NIC_THREAD))
+                {
+                    return self.shared.report(Finding::Slice(error.into()));
+                }
                 if let Some(report) = self.hang.look(self.memory) {
                     return self.shared.report(Finding::Deadlock(report));
                 }

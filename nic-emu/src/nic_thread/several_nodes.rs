@@ -13,6 +13,7 @@ use crate::port::now_ns;
 use crate::priority::{self, Level};
 use crate::processor::Processor;
 use crate::token::Holder;
+use crate::unexpected;
 use crate::waiting;
 use crate::wake_pipe::WakePipe;
 use bcs_core::Driven;
@@ -79,8 +80,15 @@ impl<'a> NodeDriver<'a> {
     /// Drives this node's part, until the launcher ends it.
     fn drive(&mut self) -> Result<(), Finding> {
         let mut moved_at = now_ns();
+        let mut trimmed_at = moved_at;
         while !self.shared.is_over() {
             let now = now_ns();
+            if now.saturating_sub(trimmed_at) >= IDLE_SLEEP.as_nanos() as u64 {
+                trimmed_at = now;
+                let processor = Processor::new(self.memory, Holder::NIC_THREAD);
+                unexpected::trim(self.memory, &processor)
+                    .map_err(|error| Finding::Told(error.to_string()))?;
+            }
             let is_quiet = now.saturating_sub(moved_at) >= QUIET_NS;
             let stays_awake = self.polls || !self.is_urgent && !is_quiet && !self.crowd.is_crowded(now);
             match if stays_awake { self.look()? } else { self.sleep()? } {

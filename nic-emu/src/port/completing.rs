@@ -139,6 +139,7 @@ impl Port {
             Delivery::InSlab { owner, slab } => {
                 return self.drain(request, owner, slab, completion.length.bytes());
             }
+            Delivery::InPool(block) => self.take_from_pool(request, block, completion.length.bytes())?,
         }
         Ok(true)
     }

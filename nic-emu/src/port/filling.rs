@@ -68,8 +68,15 @@ impl Port {
         if bytes > SLAB_BYTES {
             return Ok(false);
         }
+        let free = self.slabs.take(bytes, &self.memory.rank(self.local_index)?.returned);
+        let slab = match free {
+            Some(slab) => slab,
+            None => match self.take_slabs_again(bytes)? {
+                Some(slab) => slab,
+                None => return Ok(false),
+            },
+        };
         let block = self.memory.rank(self.local_index)?;
-        let Some(slab) = self.slabs.take(bytes, &block.returned) else { return Ok(false) };
         fill(self.memory.slab(self.local_index, slab)?.as_ptr(), bytes);
         if bytes >= PIPELINED_BYTES {
             block.filled[slab as usize].publish(bytes as u32);

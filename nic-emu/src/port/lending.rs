@@ -33,6 +33,7 @@ impl Port {
     #[inline]
     pub fn progress(&mut self) -> Result<bool, PortError> {
         let moved = self.move_bytes()?;
+        self.keep_when_waiting()?;
         Ok(self.lend()? || moved)
     }
 
@@ -248,8 +249,9 @@ impl Port {
             self.status().set_waiting_for(&what(self));
             waiting.told = Some(self.status().waits());
         }
+        self.keep_when_waiting()?;
         self.give_back_transfers()?;
-        self.status().count_poll();
+        self.count_look();
         if self.memory.header().abort.is_said() {
             return Err(PortError::Aborted);
         }
@@ -331,6 +333,7 @@ impl Port {
     pub fn may_stay_asleep(&self) -> bool {
         self.moving.is_empty()
             && self.draining.is_empty()
+            && self.keeping.is_settled(&self.memory)
             && !if self.fixed {
                 StrobeSender::is_wanted(&self.memory, self.clock)
             } else {

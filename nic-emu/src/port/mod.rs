@@ -8,6 +8,7 @@ mod breaking;
 mod buffering;
 mod completing;
 mod filling;
+mod keeping;
 mod laning;
 mod lending;
 mod meeting;
@@ -39,6 +40,7 @@ use crate::sync::Ordering;
 use crate::token::Holder;
 use crate::waiting::{self, WaitPolicy};
 use buffering::Draining;
+use keeping::Keeping;
 use laning::LanePace;
 use moving::Moving;
 use rustix::fd::OwnedFd;
@@ -107,6 +109,7 @@ pub struct Port {
     slabs: SlabAllocator,
     /// The first slab of the message that was buffered last.
     last_run: u32,
+    keeping: Keeping,
     edges: EdgeAllocator,
     /// Long messages along edges so far.
     long_blocks: u32,
@@ -172,6 +175,7 @@ impl Port {
             taken: memory.taken()[local_index as usize].read(),
             slabs: SlabAllocator::new(),
             last_run: 0,
+            keeping: Keeping::default(),
             edges: EdgeAllocator::default(),
             long_blocks: 0,
             lane: LaneWriter::default(),

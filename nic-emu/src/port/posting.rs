@@ -12,7 +12,7 @@ use crate::matching::Envelope;
 use crate::memory::REQUESTS;
 use crate::outstanding::{About, Purpose};
 use crate::ring::{CELL_WORDS, Ring};
-use crate::slab::{PIPELINED_BYTES, ReturnedSlabs, SLAB_BYTES, SlabAllocator};
+use crate::slab::{BUFFERED_BYTES, PIPELINED_BYTES, ReturnedSlabs, SLAB_BYTES, SlabAllocator};
 use crate::status::{NOBODY, WaitingFor};
 use crate::strobe_sender::StrobeSender;
 
@@ -141,13 +141,18 @@ impl Port {
         let payload = match run {
             Some(first) => Payload::Slab(first),
             // SAFETY: the caller's promise.
-            None => unsafe { self.payload(data, bytes, |slabs, returned| slabs.take(bytes, returned)) },
+            None => unsafe { self.buffered(data, bytes)? },
         };
-        let buffered = !matches!(payload, Payload::Memory(_)) && !send.synchronous;
+        let in_memory = matches!(payload, Payload::Memory(_));
+        let buffered = !in_memory && !send.synchronous;
         let request = if buffered {
             NO_REQUEST
         } else {
             let (context, tag) = (send.context, send.tag);
+            let may_be_kept = in_memory && !send.synchronous && bytes <= BUFFERED_BYTES;
+            if may_be_kept && self.memory.local_index(send.destination)?.is_some() {
+                self.keeping.add();
+            }
             let (peer_in_job, bytes, address) = (send.destination, bytes as u64, data as u64);
             let about = About { context, tag, peer_in_job, bytes, address, ..About::NOTHING };
             self.arm(Purpose::Send, about)?
@@ -359,6 +364,24 @@ impl Port {
             let since = slices - *taken_at.get_or_insert(slices);
             Ok((!port.fixed || since >= 2 || StrobeSender::rests(&port.memory)).then_some(()))
         })
+    }
+
+    /// [`Self::payload`] of a message: without a free slab, those of messages without a receive are freed first.
+    ///
+    /// # Safety
+    /// As [`Self::payload`].
+    #[inline]
+    pub(super) unsafe fn buffered(&mut self, data: *const u8, bytes: usize) -> Result<Payload, PortError> {
+        // SAFETY: the caller's promise.
+        let payload = unsafe { self.payload(data, bytes, |slabs, returned| slabs.take(bytes, returned)) };
+        if matches!(payload, Payload::Memory(_))
+            && bytes <= SLAB_BYTES
+            && let Some(slab) = self.take_slabs_again(bytes)?
+        {
+            // SAFETY: the caller's promise.
+            return Ok(unsafe { self.payload(data, bytes, |_, _| Some(slab)) });
+        }
+        Ok(payload)
     }
 
     /// Where a send's or a contribution's bytes go: the descriptor, a slab, or they stay where they are.

@@ -8,8 +8,10 @@
 //! | a queue entry | the processor | the message has met its receive; entries for posted receives are kept free ([`crate::queue`]) |
 //! | a transfer | its two ends, then the processor | both have seen that their requests are complete: a rank that waits sees to that, whatever it waits for |
 //! | a cell of an edge, bytes of a lane | their readers | they have read them |
+//! | bytes of a receiver's pool for what comes early | the receiver | it has received some of that ([`crate::unexpected`]) |
 //!
-//! Slabs for messages and request slots are not waited for: a message without a slab stays where it is, and too many requests are an error.
+//! Slabs for messages, bytes of a pool and request slots are not waited for before a call posts: a message without a slab stays where it is, goes into its
+//! receiver's pool while its sender waits for its request (`super::keeping`), and too many requests are an error.
 //!
 //! Invariant: there is one loop that waits, [`Port::wait_step`]. So a rank that waits for room runs slices, moves bytes, sees the end of the job, and is
 //! known as one that waits, in a call, for this room.

@@ -100,9 +100,9 @@ impl Port {
         let place = match run {
             Some(first) => Place::Slab(first),
             // SAFETY: the caller's promise.
-            None => match unsafe { self.payload(data, bytes, |slabs, back| slabs.take(bytes, back)) } {
+            None => match unsafe { self.buffered(data, bytes)? } {
                 Payload::Slab(slab) => Place::Slab(slab),
-                Payload::Inline(_) | Payload::Memory(_) => Place::Message,
+                Payload::Inline(_) | Payload::Memory(_) | Payload::Pooled(_) => Place::Message,
             },
         };
         // SAFETY: nothing lies in the cell.

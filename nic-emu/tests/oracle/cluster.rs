@@ -16,7 +16,8 @@ use nic_emu::global::{GlobalError, GlobalLayout, GlobalNic, Polled, groups};
 use nic_emu::matching::Envelope;
 use nic_emu::memory::{Layout, NicMemory};
 use nic_emu::port::{Collective, Port, PortError, Posted, Send};
-use nic_emu::status::Phase;
+use nic_emu::status::{Activity, Phase, WaitingFor};
+use nic_emu::unexpected::CHUNK_BYTES;
 use proptest::prelude::*;
 use std::sync::Arc;
 use std::time::Duration;
@@ -219,6 +220,7 @@ fn nic_memory(shape: &ClusterShape, node: u32, nodes: u32, emds: Option<&mds::Em
         ]
     });
     let layout = Layout::new(here.len() as u32, shape.places.len() as u32, words).unwrap();
+    let layout = layout.with_unexpected_bytes(shape.program.unexpected_bytes());
     let memory = NicMemory::create_private(layout, node, nodes).unwrap();
     let header = memory.header();
     header.slice_period_ns.set(shape.program.period_ns);
@@ -486,6 +488,57 @@ fn a_message_that_has_come_is_delivered_to_a_later_receive_without_another_slice
     assert!(run.ranks[to].port().test(request).unwrap().is_some(), "it waits for a slice");
     assert_eq!((run.machine.nics[0].now_in(), run.machine.events), (slice, events));
     assert!(into == data);
+}
+
+#[test]
+fn a_send_that_waits_for_room_on_another_node_is_reported_with_the_limit_and_who_does_not_receive() {
+    let mut shape = example(1, 2);
+    shape.places = vec![0, 1];
+    shape.program.ranks = 2;
+    let limit = shape.program.unexpected_bytes();
+    assert_eq!(limit, CHUNK_BYTES as u64, "of this seed");
+    for period_ns in [0, 500_000] {
+        shape.program.period_ns = period_ns;
+        set_clock(1);
+        let mut cluster = Cluster::new(&shape, None);
+        let mut ports: Vec<Port> = cluster
+            .memories()
+            .iter()
+            .map(|nic| Port::open(nic.clone(), 0).unwrap().with_clock(clock))
+            .collect();
+        let data = vec![7u8; CHUNK_BYTES];
+        let send = Send { context: 2, source: 0, tag: 5, destination: 1, synchronous: false, signature: 0 };
+        for _ in 0..2 {
+            // SAFETY: the data outlives the cluster.
+            unsafe { ports[0].post_send(&send, data.as_ptr(), data.len()) }.unwrap();
+        }
+        let waits = |peer_in_job, sends| WaitingFor {
+            peer_in_job,
+            sends,
+            bytes: data.len() as u64,
+            ..WaitingFor::SOMETHING
+        };
+        for (nic, what) in cluster.memories().iter().zip([waits(1, true), waits(0, false)]) {
+            let status = &nic.rank(0).unwrap().status;
+            status.set_activity(Activity::Polling);
+            status.set_waiting_for(&what);
+        }
+        let (mut random, mut watch) = (Random::new(1), Watch::default());
+        let mut looks = 0..20_000;
+        let report = loop {
+            assert!(looks.next().is_some(), "no deadlock is stated:\n{}", cluster.describe());
+            cluster.step(&mut random);
+            ports.iter_mut().for_each(|port| {
+                port.progress().unwrap();
+                port.count_look();
+            });
+            if let Some(report) = watch.look(&cluster.memories(), &mut random) {
+                break report.to_string();
+            }
+        };
+        let expected = "no room: rank 1 has not received 64KiB of messages, of at most 64KiB (--unexpected-limit); rank 0 waits";
+        assert!(report.contains(expected), "{report}");
+    }
 }
 
 #[test]

@@ -36,7 +36,8 @@ impl Machine for OneNic {
 
 fn nic_memory(shape: &Shape) -> Arc<NicMemory> {
     let ranks = shape.ranks as u32;
-    let memory = NicMemory::create_private(Layout::new(ranks, ranks, [0; 2]).unwrap(), 0, 1).unwrap();
+    let layout = Layout::new(ranks, ranks, [0; 2]).unwrap().with_unexpected_bytes(shape.unexpected_bytes());
+    let memory = NicMemory::create_private(layout, 0, 1).unwrap();
     let header = memory.header();
     header.slice_period_ns.set(shape.period_ns);
     header.cross_memory.set(shape.attach as u32);

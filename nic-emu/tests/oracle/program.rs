@@ -6,6 +6,7 @@ use crate::random::Random;
 use nic_emu::arith::{ElementType, ReduceOp};
 use nic_emu::descriptor::CollectiveKind;
 use nic_emu::slab::SLABS;
+use nic_emu::unexpected::{CHUNK_BYTES, DEFAULT_LIMIT_BYTES};
 
 /// What a random program is made from; printed when a case fails.
 #[derive(Clone, Debug)]
@@ -20,6 +21,14 @@ pub struct Shape {
     pub attach: bool,
     /// The largest message.
     pub largest: usize,
+}
+
+impl Shape {
+    /// Bytes that a rank may leave unreceived: often so few that senders come to wait.
+    pub fn unexpected_bytes(&self) -> u64 {
+        let few = [0, CHUNK_BYTES as u64, 3 * CHUNK_BYTES as u64];
+        few.get(self.seed as usize % 8).copied().unwrap_or(DEFAULT_LIMIT_BYTES)
+    }
 }
 
 /// A communicator.

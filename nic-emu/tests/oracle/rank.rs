@@ -104,7 +104,7 @@ impl RankRun {
             self.blocked = Blocked::No;
         }
         if self.blocked != Blocked::No {
-            self.status().count_poll();
+            self.port.count_look();
             return changed;
         }
         if self.next == self.calls.len() {
@@ -117,7 +117,7 @@ impl RankRun {
                 self.status().set_waiting_for(&WaitingFor { room, ..WaitingFor::default() });
             }
             self.port.progress().expect("the NIC is healthy");
-            self.status().count_poll();
+            self.port.count_look();
             return changed;
         }
         self.lacks_room = false;

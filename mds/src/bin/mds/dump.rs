@@ -1,7 +1,7 @@
 //! `mds dump`: every record of a trace in one table of comma-separated values (`docs/trace-format.md`).
 
 use mds::emds::Scope;
-use mds::mmds::{DistributionReport, IntervalReport};
+use mds::mmds::{DistributionReport, IntervalReport, UnexpectedReport};
 use mds::trace::{EmdsFile, MmdsFile};
 use mds::{Metric, Trace};
 use std::io::{self, Write};
@@ -52,6 +52,10 @@ impl<W: Write> Lines<W> {
         self.mmds(file, "time", &total("run_time".to_owned(), text(1), text(report.run_time)))?;
         let threads = total("thread_time".to_owned(), text(report.threads), text(report.thread_time));
         self.mmds(file, "time", &threads)?;
+        if !report.unexpected.is_empty() {
+            let UnexpectedReport { messages, most_bytes } = report.unexpected;
+            self.mmds(file, "unexpected", &[("count", text(messages)), ("bytes", text(most_bytes))])?;
+        }
         if let Some(call) = &report.unfinished {
             self.mmds(file, "unfinished", &[("name", call.clone())])?;
         }

@@ -1,6 +1,7 @@
 //! `mds summary`: the paper's table 5.3 over the selected ranks, and the EMDS metrics (tables 5.1 and 5.2).
 
 use crate::table::{Table, ranges};
+use bcs_core::ByteCount;
 use hdrhistogram::Histogram;
 use mds::emds::{EmdsTable, Scope};
 use mds::mmds::{CallReport, DistributionReport, IntervalReport, ProcessReport};
@@ -123,8 +124,22 @@ fn write_mmds(out: &mut dyn Write, run: &Run, files: &[MmdsFile]) -> io::Result<
         let s = if in_call.len() == 1 { "" } else { "s" };
         writeln!(out, "Rank{s} {} ended inside {call}", ranges(in_call.into_iter()))?;
     }
+    write_unexpected(out, files)?;
     writeln!(out)?;
     write_distributions(out, files)
+}
+
+/// Messages that came before their receives, if there were any.
+fn write_unexpected(out: &mut dyn Write, files: &[MmdsFile]) -> io::Result<()> {
+    let messages: u128 = files.iter().map(|f| u128::from(f.report.unexpected.messages)).sum();
+    let most = files.iter().max_by_key(|f| f.report.unexpected.most_bytes);
+    let Some(most) = most.filter(|_| messages > 0) else { return Ok(()) };
+    let (noun, rank) = (if messages == 1 { "message" } else { "messages" }, most.process.rank);
+    let bytes = ByteCount(most.report.unexpected.most_bytes);
+    writeln!(
+        out,
+        "{messages} {noun} came before their receives and waited in pools; the fullest was rank {rank}'s, with {bytes}"
+    )
 }
 
 /// The calls of all processes by name, in the order of the recorder's table; calls it does not know come last.

@@ -4,7 +4,7 @@ use crate::{dump, summary};
 use bcs_core::SliceIndex;
 use mds::config::SliceRange;
 use mds::emds::{EmdsTable, Scope};
-use mds::mmds::{CallReport, DistributionReport, IntervalReport, ProcessReport};
+use mds::mmds::{CallReport, DistributionReport, IntervalReport, ProcessReport, UnexpectedReport};
 use mds::trace::{EmdsFile, MmdsFile, Node, Process, Run};
 use mds::{Metric, Trace};
 use proptest::prelude::*;
@@ -41,6 +41,7 @@ prop_compose! {
     fn process()(
         [threads, run_time, thread_time] in [number(), number(), number()],
         unfinished in prop::option::of(".*"),
+        [messages, most_bytes] in [number(), number()],
         computation in interval(),
         communication in interval(),
         calls in prop::collection::vec(call(), 0..3),
@@ -48,7 +49,8 @@ prop_compose! {
         program in ".*",
         rank in any::<u32>(),
     ) -> MmdsFile {
-        let report = ProcessReport { threads, run_time, thread_time, unfinished, computation, communication, calls };
+        let unexpected = UnexpectedReport { messages, most_bytes };
+        let report = ProcessReport { threads, run_time, thread_time, unexpected, unfinished, computation, communication, calls };
         MmdsFile { run: run(), process: Process { rank, node: rank, host, program, pid: 1 }, report }
     }
 }

@@ -1,0 +1,165 @@
+//! Messages that come before their receives, as their sender and their receiver see them ([`crate::unexpected`]).
+//!
+//! A sender without a free slab takes what waits for a receive out of its slabs and goes on. A send that went by rendezvous all the same, as
+//! nothing could be taken, or as it is one of several slabs, is kept when its sender has waited for it for a while: so no standard send of
+//! at most [`crate::slab::BUFFERED_BYTES`] waits for its receive while the receiver's pool has room.
+
+use super::{Port, PortError};
+use crate::channel;
+use crate::completer::Completer;
+use crate::descriptor::Payload;
+use crate::memory::NicMemory;
+use crate::outstanding::Purpose;
+use crate::unexpected::{ForWhom, Keeper, Kept, UnexpectedPool, Wanted};
+use crate::waiting;
+
+/// Looks of a rank that waits from one attempt to keep its messages to the next: the first comes when other ranks have had the core a while.
+const LOOKS: u32 = 32;
+
+/// Sends for which a rank does not look again what could be taken out of its slabs, after it has looked in vain.
+const SENDS: u32 = 16;
+
+/// Times that a rank without a slab tries to become the processor before the message goes without one.
+const TRIES: u32 = 100;
+
+/// What a rank knows of its messages that may have to be kept.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Keeping {
+    /// Sends that went by rendezvous and may be kept, as far as is known.
+    in_memory: u32,
+    /// Looks since the last attempt.
+    looks: u32,
+    /// The news of room before the last attempt, which found none for any of them.
+    refused: Option<u32>,
+    /// Sends to come for which nothing is tried.
+    pausing: u32,
+}
+
+impl Keeping {
+    /// A send has gone by rendezvous that may be kept.
+    pub fn add(&mut self) {
+        self.in_memory += 1;
+        self.refused = None;
+    }
+
+    /// Whether there is nothing to be tried that could let this rank go on: then its waiting is evidence of a deadlock, and it may sleep.
+    #[inline]
+    pub fn is_settled(&self, memory: &NicMemory) -> bool {
+        self.in_memory == 0 || self.refused == Some(memory.header().room.came())
+    }
+}
+
+impl Port {
+    /// A free run for a message, after messages without a receive were taken out of theirs; none when that helps nothing.
+    #[cold]
+    pub(super) fn take_slabs_again(&mut self, bytes: usize) -> Result<Option<u32>, PortError> {
+        if self.keeping.pausing > 0 {
+            self.keeping.pausing -= 1;
+            return Ok(None);
+        }
+        // What waits in the ring for a receive that is posted is matched by a slice, and not kept.
+        self.lend()?;
+        let wanted = Wanted::Slabs(self.slabs.out(&self.block().returned));
+        for _ in 0..TRIES {
+            if self.keep(wanted)?.is_some() {
+                break;
+            }
+            rustix::thread::sched_yield();
+        }
+        let slabs = self.slabs.take(bytes, &self.memory.rank(self.local_index)?.returned);
+        if slabs.is_none() {
+            self.keeping.pausing = SENDS;
+        }
+        Ok(slabs)
+    }
+
+    /// A rank that waits looks whether sends of its have waited long, and keeps them.
+    #[inline]
+    pub(super) fn keep_when_waiting(&mut self) -> Result<(), PortError> {
+        if self.keeping.in_memory == 0 {
+            return Ok(());
+        }
+        self.keep_now_and_then()
+    }
+
+    #[cold]
+    fn keep_now_and_then(&mut self) -> Result<(), PortError> {
+        if self.keeping.is_settled(&self.memory) {
+            return Ok(());
+        }
+        self.keeping.looks += 1;
+        if self.keeping.looks >= LOOKS || self.keeping.refused.is_some() {
+            self.keeping.looks = 0;
+            // Read first: room that comes during the attempt is news after it.
+            let news = self.memory.header().room.came();
+            if let Some(kept) = self.keep(Wanted::Memory(self.keeping.in_memory))? {
+                self.keeping.in_memory = kept.left;
+                self.keeping.refused = (kept.moved == 0 && kept.left > 0).then_some(news);
+            }
+        }
+        Ok(())
+    }
+
+    /// Moves messages of this rank into the pools of their receivers, as the processor; none when somebody else is the processor.
+    fn keep(&mut self, wanted: Wanted) -> Result<Option<Kept>, PortError> {
+        let memory = self.memory.clone();
+        let Some(processor) = self.processor().try_hold() else { return Ok(None) };
+        let mut completer = Completer::new(&memory, self.fixed);
+        let outstanding = &self.outstanding;
+        let kept = Keeper {
+            memory: &memory,
+            completer: &mut completer,
+            sender: self.local_index,
+            wanted,
+            is_ours: &|send| match send.payload {
+                Payload::Memory(address) => {
+                    outstanding.purpose(send.request) == Some(Purpose::Send)
+                        && outstanding
+                            .about(send.request)
+                            .is_some_and(|about| (about.address, about.bytes) == (address, send.bytes))
+                }
+                _ => true,
+            },
+        }
+        .run();
+        drop(processor);
+        self.wake(&completer.touched);
+        Ok(Some(kept?))
+    }
+
+    /// Copies a message out of this rank's pool, and gives its block back.
+    pub(super) fn take_from_pool(&mut self, request: u32, block: u64, bytes: u64) -> Result<(), PortError> {
+        let pool = UnexpectedPool::of(&self.memory, self.local_index)?;
+        let from = pool.bytes(block, bytes)?;
+        if let Some((address, room)) = self.outstanding.place(request) {
+            // SAFETY: `post_receive`'s caller vouches for the buffer until now; the block holds the message, which nobody changes before it is
+            // given back.
+            unsafe { channel::copy_out(from.as_ptr(), address as *mut u8, bytes.min(room) as usize) };
+        }
+        if let Some(whose) = pool.give_back(block)? {
+            self.tell_of_room(whose);
+        }
+        Ok(())
+    }
+
+    /// Wakes who found no room in this rank's pool.
+    #[cold]
+    fn tell_of_room(&self, whose: ForWhom) {
+        match whose {
+            ForWhom::Rank(local_index) => waiting::wake(&self.memory, local_index),
+            ForWhom::Driver => self.wake_nic_thread(),
+            ForWhom::Several => {
+                (0..self.memory.layout().local_ranks).for_each(|rank| waiting::wake(&self.memory, rank));
+                self.wake_nic_thread();
+            }
+        }
+    }
+
+    /// Counts a look of a rank that waits, for who looks for a deadlock: unless there is something left that it has not tried.
+    #[inline]
+    pub fn count_look(&self) {
+        if self.keeping.is_settled(&self.memory) {
+            self.status().count_poll();
+        }
+    }
+}
