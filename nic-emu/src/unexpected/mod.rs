@@ -2,7 +2,7 @@
 //!
 //! A message without a receive is an entry of its receiver's unexpected queue, and its bytes lie in slabs of its sender, or in the sender's memory.
 //! When a sender runs out of slabs, or waits long for a message of at most [`crate::slab::BUFFERED_BYTES`] to be matched, it takes the run token and moves
-//! such bytes into the *pool* of the receiving rank ([`keep`]); bytes from other nodes are put there by the receiver's NIC (`crate::global`). The pool grows as it
+//! such bytes into the *pool* of the receiving rank (`keep`); bytes from other nodes are put there by the receiver's NIC (`crate::global`). The pool grows as it
 //! is needed, to a limit for each receiving rank. Above it a message stays where it is, and its sender waits for the receive.
 //!
 //! | file | holds |
