@@ -214,6 +214,11 @@ impl<T> Table<T> {
         self.slots.len() - self.free.len()
     }
 
+    /// All of them.
+    pub fn iter(&self) -> impl Iterator<Item = &T> {
+        self.slots.iter().filter_map(|slot| slot.value.as_ref())
+    }
+
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.len() == 0

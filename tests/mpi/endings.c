@@ -221,6 +221,12 @@ int main(int argc, char **argv)
         returned();
     if (!strcmp(how, "talks"))
         talk();
+    if (!strcmp(how, "all_give")) {
+        /* Each rank is the root, and waits for nobody. */
+        MPI_Comm comm;
+        MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+        MPI_Bcast(many, 2, MPI_INT, rank, comm);
+    }
     alone(how);
     if (!strcmp(how, "truncated")) {
         if (rank == 0)

@@ -213,6 +213,16 @@ fn collectives_that_do_not_fit_are_told_with_both_sides() {
     }
 }
 
+#[test]
+fn a_mismatch_that_no_rank_waits_in_is_told_at_the_latest_when_mpi_is_finalized() {
+    for nodes in [1, 2] {
+        let ended = launch(&Job { nodes, ..Job::of(2) }, &compiled("endings"), &["all_give"]);
+        let finding = ended.finding.as_deref().unwrap_or_else(|| panic!("{nodes}: {ended:#?}"));
+        assert!(finding.contains("MPI_Bcast, root 0, 8 bytes of 4-byte integers"), "{finding}");
+        assert!(finding.contains("MPI_Bcast, root 1, 8 bytes of 4-byte integers"), "{finding}");
+    }
+}
+
 /// What differs between rank 1 and its neighbours on a ring, and what both ends of an edge between them have to be told of.
 const EDGE_MISMATCHES: &[(&str, &str, &str)] = &[
     (

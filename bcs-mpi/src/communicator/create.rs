@@ -14,6 +14,7 @@ use crate::error::{MpiError, MpiResult, Problem};
 use crate::group::{self, Group};
 use crate::handle::{Kind, Stale};
 use crate::point_to_point::attached_buffer::{self, Level};
+use crate::process::end::end_if_unheard;
 use crate::process::{self, Guard, Process};
 use crate::topology::Topology;
 use crate::topology::neighbours::Neighbours;
@@ -299,6 +300,7 @@ fn leave(process: &mut Guard, comm: MPI_Comm) -> MpiResult {
     let communicator = process.communicator(comm)?;
     let (context, members) = (communicator.context, communicator.local.1);
     // Members of a broken communicator do not meet any more.
+    end_if_unheard(&process.port, communicator);
     if process.port.check_whole(context + 1).is_err() {
         process.port.leave_broken(context + 1, members);
         return Ok(());

@@ -6,7 +6,7 @@
 use super::life::{self, Life, World, life};
 use super::{LIBRARY, LifePhase, monitor, phase};
 use crate::attributes;
-use crate::communicator::{self, Arrival};
+use crate::communicator::{self, Arrival, Communicator};
 use crate::constants::{MPI_COMM_SELF, MPI_COMM_WORLD, MPI_ERRORS_ABORT, MPI_ERRORS_ARE_FATAL};
 use crate::error::{MpiError, MpiResult, Problem};
 use mds::Primitive;
@@ -15,6 +15,7 @@ use nic_emu::descriptor::CollectiveKind;
 use nic_emu::hang::HangReport;
 use nic_emu::memory::NicMemory;
 use nic_emu::nic_thread::{FINDING_STATUS, Finding};
+use nic_emu::port::{Port, PortError};
 use std::ffi::c_int;
 use std::io::Write;
 use std::sync::atomic::Ordering;
@@ -50,6 +51,13 @@ pub fn finalize() -> MpiResult {
     {
         return Err(error.of(MPI_COMM_WORLD));
     }
+    // All that members have called is with the NIC by now.
+    process
+        .communicators
+        .get(MPI_COMM_WORLD)
+        .into_iter()
+        .for_each(|world| end_if_unheard(&process.port, world));
+    process.communicators.table().iter().for_each(|comm| end_if_unheard(&process.port, comm));
     process.communicators.set_world(false);
     drop(process);
     monitor::leave(timed, || 0);
@@ -60,8 +68,20 @@ pub fn finalize() -> MpiResult {
 
 /// Whether a program may go on after an error of MPI_COMM_WORLD: then it is finalised without its ranks having met.
 fn goes_on_after_errors(process: &super::Process) -> bool {
-    let handler = process.communicators.get(MPI_COMM_WORLD).map(|world| world.error_handler);
-    handler.is_ok_and(|handler| ![MPI_ERRORS_ARE_FATAL, MPI_ERRORS_ABORT].contains(&handler))
+    process.communicators.get(MPI_COMM_WORLD).is_ok_and(|world| !is_fatal(world))
+}
+
+fn is_fatal(communicator: &Communicator) -> bool {
+    [MPI_ERRORS_ARE_FATAL, MPI_ERRORS_ABORT].contains(&communicator.error_handler)
+}
+
+/// A process that leaves a broken communicator whose errors are fatal has not been told yet, as it has only given and waited for nobody: it ends the job.
+pub(crate) fn end_if_unheard(port: &Port, communicator: &Communicator) {
+    if is_fatal(communicator)
+        && let Err(PortError::Broken(report)) = port.check_whole(communicator.context + 1)
+    {
+        end_told(&report);
+    }
 }
 
 /// A session ends.
