@@ -270,29 +270,7 @@ pub(crate) enum Contribution {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
-    use crate::descriptor::{INLINE_BYTES, NO_REQUEST};
     use crate::memory::Layout;
-
-    /// The arrival of the first of two members.
-    fn first_of_two(context: u32, sequence: u32) -> CollectiveDescriptor {
-        CollectiveDescriptor {
-            kind: CollectiveKind::Barrier,
-            op: 0,
-            element: 0,
-            context,
-            comm_rank: 0,
-            comm_size: 2,
-            bytes: 0,
-            agreed_bytes: 0,
-            call: 0,
-            root: 0,
-            request: NO_REQUEST,
-            payload: Payload::Inline([0; INLINE_BYTES]),
-            sequence,
-            local_index: 0,
-            local_size: 2,
-        }
-    }
 
     #[test]
     fn a_collective_is_found_among_few_others_however_far_a_member_is_ahead() {
@@ -301,7 +279,10 @@ mod tests {
         let under_way = COMMON_INSTANCES as u32 / 4;
         let contexts = [3, 17, 19, 4000];
         for (context, sequence) in contexts.iter().flat_map(|c| (0..under_way).map(move |s| (*c, s))) {
-            assert!(matches!(list.arrive(0, &first_of_two(context, sequence)).unwrap(), Arrival::At(_)));
+            assert!(matches!(
+                list.arrive(0, &CollectiveDescriptor::of_two(context, 0, 2, sequence)).unwrap(),
+                Arrival::At(_)
+            ));
         }
         for (context, sequence) in contexts.iter().flat_map(|c| (0..under_way).map(move |s| (*c, s))) {
             let mut walk = Walk::new(memory.instance_chain(context, sequence).get(), INSTANCES);

@@ -527,6 +527,28 @@ impl PointToPoint {
 }
 
 impl CollectiveDescriptor {
+    /// What one of two members posts in a barrier: for tests.
+    #[cfg(test)]
+    pub fn of_two(context: u32, comm_rank: u32, local_size: u16, sequence: u32) -> Self {
+        Self {
+            kind: CollectiveKind::Barrier,
+            op: 0,
+            element: 0,
+            context,
+            comm_rank,
+            comm_size: 2,
+            bytes: 0,
+            agreed_bytes: 0,
+            call: 0,
+            root: 0,
+            request: NO_REQUEST,
+            payload: Payload::Inline([0; INLINE_BYTES]),
+            sequence,
+            local_index: 0,
+            local_size,
+        }
+    }
+
     /// The descriptor as a ring cell's words.
     #[inline]
     pub fn encode(&self) -> [u64; CELL_WORDS] {

@@ -527,7 +527,7 @@ mod tests {
     use super::super::link::Links;
     use super::*;
     use crate::completer::Completer;
-    use crate::descriptor::{CollectiveDescriptor, NO_REQUEST, Payload};
+    use crate::descriptor::CollectiveDescriptor;
     use crate::memory::Layout;
 
     const CONTEXT: u32 = 3;
@@ -539,26 +539,6 @@ mod tests {
         memory.rank(0).unwrap().status.set_job_rank(1);
         groups::register(&memory, CONTEXT, [0, 1]).unwrap();
         memory
-    }
-
-    fn barrier(sequence: u32) -> CollectiveDescriptor {
-        CollectiveDescriptor {
-            kind: CollectiveKind::Barrier,
-            op: 0,
-            element: 0,
-            context: CONTEXT,
-            comm_rank: 1,
-            comm_size: 2,
-            bytes: 0,
-            agreed_bytes: 0,
-            call: 0,
-            root: 0,
-            request: NO_REQUEST,
-            payload: Payload::Inline([0; INLINE_BYTES]),
-            sequence,
-            local_index: 0,
-            local_size: 1,
-        }
     }
 
     #[test]
@@ -578,7 +558,9 @@ mod tests {
         let mut collectives = Collectives::new(layout, 1);
         for collective in 0..2u64 {
             let down = Record::new(Kind::Down, 0, &[CONTEXT.into(), collective, 0, 0]);
-            CollectiveList::new(&memory).arrive(0, &barrier(collective as u32)).unwrap();
+            CollectiveList::new(&memory)
+                .arrive(0, &CollectiveDescriptor::of_two(CONTEXT, 1, 1, collective as u32))
+                .unwrap();
             collectives.publish(&mut env, 1).unwrap();
             collectives.climb(&mut env, CONTEXT, 1).unwrap();
             collectives.handle_down(&mut env, 0, down.clone(), 2).unwrap();

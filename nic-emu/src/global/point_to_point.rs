@@ -10,8 +10,7 @@
 //!   to which they came.
 //!
 //! A message that comes before its receive waits in its receiver's pool ([`crate::unexpected`]): at once where its bytes came with its descriptor, and
-//! else, up to [`BUFFERED_BYTES`], when it has waited for [`LATE_NS`] (with fixed slices: since the slice before). Then they are granted as those of a matched
-//! message are, and its sender is done with it. At the receiver's limit it stays with its sender, until there is room or a receive.
+//! else when it has waited for a while (`late`).
 //!
 //! With elastic slices a message concerns its two nodes, and no other: none of the three is strobed. Descriptors leave as soon as they are posted, the BR takes them into
 //! the receiver's local slices as soon as they come, and a grant is credit, which the DH uses at once.
@@ -26,6 +25,11 @@
 //!
 //! Where the system refuses cross-memory attach, ranks put the bytes of granted chunks into NIC memory themselves, and take from there what has come (`staged`).
 
+mod ahead;
+mod late;
+
+use self::ahead::Ahead;
+use self::late::Late;
 use super::error::GlobalError;
 use super::link::Links;
 use super::rank_memory;
@@ -38,11 +42,11 @@ use crate::dma_helper::DmaHelper;
 use crate::memory::{Corrupt, ENTRIES, NicMemory};
 use crate::request::Delivery;
 use crate::ring::CELL_WORDS;
-use crate::slab::{BUFFERED_BYTES, SLAB_BYTES};
+use crate::slab::SLAB_BYTES;
 use crate::unexpected::{ForWhom, UnexpectedPool};
 use bcs_core::{Fabric, GlobalAddress};
 use bytes::BytesMut;
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 
 /// Descriptors that one node sends to another in a slice at most.
 pub const DESCRIPTORS_A_SLICE: u32 = 256;
@@ -60,10 +64,6 @@ const STEP_BYTES: u64 = 2 * CHUNK_BYTES;
 /// What part of what may be ahead of its match messages of more than a slab may use: of those that come one after the other most wait for a grant, which gives their slabs
 /// back without another record.
 const MEDIUM_SHARE: u64 = 4;
-
-/// How long a message waits for its receive before its bytes are taken into the receiver's pool, with elastic slices: a receive that is about to
-/// be posted has them without a copy between.
-const LATE_NS: u64 = 100_000;
 
 const LAST: u64 = 1 << 63;
 
@@ -87,48 +87,6 @@ struct Incoming {
     bytes: u64,
     granted: u64,
     moved: u64,
-}
-
-/// Bytes of slabs that travelled with their descriptors, of messages that are not matched.
-#[derive(Debug, Default)]
-struct Ahead {
-    /// To each node.
-    to: BTreeMap<u32, u64>,
-    /// By rank and its slab plus one: which node, and how many.
-    of: HashMap<(u32, u64), (u32, u64)>,
-}
-
-impl Ahead {
-    /// Takes the bytes into account, if no more than `most` are ahead to that node then.
-    fn try_add(&mut self, node: u32, message: (u32, u64), bytes: u64, most: u64) -> bool {
-        let to = self.to.entry(node).or_default();
-        if bytes > most.saturating_sub(*to) {
-            return false;
-        }
-        *to += bytes;
-        self.of.insert(message, (node, bytes));
-        true
-    }
-
-    /// The message is matched, or was taken back.
-    fn remove(&mut self, message: (u32, u64)) {
-        if let Some((node, bytes)) = self.of.remove(&message)
-            && let Some(to) = self.to.get_mut(&node)
-        {
-            *to = to.saturating_sub(bytes);
-        }
-    }
-}
-
-/// A message without a receive whose bytes are on its sender's node.
-#[derive(Debug)]
-struct Late {
-    /// When it has waited so long that its bytes are taken here.
-    due_ns: u64,
-    receiver: u32,
-    /// Its entry in the receiver's unexpected queue, if that still has its number.
-    entry: u32,
-    number: u64,
 }
 
 /// A descriptor of another node.
@@ -406,83 +364,6 @@ impl PointToPointEngine {
             // Nobody waits; there is a slab to be given back.
             env.links.send_patiently(node, &matched, env.now_ns);
         }
-    }
-
-    /// A message waits for its receive, and its bytes are on its sender's node: if they wait for long, they are taken here. Those of a synchronous
-    /// send wait for their match anyway.
-    fn note_late(&mut self, env: &Env<'_, '_>, receiver: u32, send: &SendDescriptor) -> Result<(), Corrupt> {
-        let is_elsewhere = matches!(send.payload, Payload::Slab(_) | Payload::Memory(_));
-        if !is_elsewhere || send.synchronous || send.bytes > BUFFERED_BYTES as u64 {
-            return Ok(());
-        }
-        let Some(entry) = env.memory.rank(receiver)?.queues.unexpected.last_entry() else { return Ok(()) };
-        self.last_transfer += 1;
-        let number = self.last_transfer;
-        descriptor::number(env.memory.entry(entry)?, number);
-        let due_ns = env.now_ns + if env.fixed { 0 } else { LATE_NS };
-        self.late.push_back(Late { due_ns, receiver, entry, number });
-        Ok(())
-    }
-
-    /// Whether a message that found its receiver at the limit may find room.
-    fn has_room_again(&self, memory: &NicMemory) -> bool {
-        !self.refused.is_empty() && memory.header().room.came() != self.news
-    }
-
-    /// Begins to take messages here that have waited for a receive for long.
-    fn pull_late(&mut self, env: &mut Env<'_, '_>) -> Result<(), GlobalError> {
-        let mut due = VecDeque::new();
-        // Read before the attempts: room that comes meanwhile is news afterwards.
-        let news = env.memory.header().room.came();
-        if std::mem::replace(&mut self.news, news) != news {
-            due.append(&mut self.refused);
-        }
-        while let Some(late) = self.late.pop_front_if(|late| late.due_ns <= env.now_ns) {
-            due.push_back(late);
-        }
-        for late in due {
-            if !self.pull(env, &late)? {
-                self.refused.push_back(late);
-            }
-        }
-        Ok(())
-    }
-
-    /// Begins to take a message here, if it still waits; false when its receiver is at the limit.
-    fn pull(&mut self, env: &Env<'_, '_>, late: &Late) -> Result<bool, GlobalError> {
-        let cell = env.memory.entry(late.entry)?;
-        let words = cell.read();
-        let unexpected = &env.memory.rank(late.receiver)?.queues.unexpected;
-        if descriptor::number_of(&words) != late.number || !unexpected.holds(env.memory, late.entry)? {
-            return Ok(true);
-        }
-        let message = message_of_words(&words)?;
-        let send = &message.send;
-        let (place, source_address) = place(send.payload);
-        let pool = UnexpectedPool::of(env.memory, late.receiver)?;
-        let Some(block) = pool.take(send.bytes, ForWhom::Driver)? else { return Ok(false) };
-        pool.count_message();
-        let (node, _) = env.memory.place(message.origin)?;
-        // The sender's request is complete when its bytes have been read: it cannot be taken back any more.
-        descriptor::forget_request(cell);
-        let transfer = Incoming {
-            pooled: Some((block, late.entry)),
-            origin: message.origin,
-            node,
-            request: send.request,
-            place,
-            source_address,
-            destination: late.receiver,
-            destination_request: NO_REQUEST,
-            destination_address: 0,
-            status: (send.source, send.tag, send.length().word()),
-            bytes: send.bytes,
-            granted: 0,
-            moved: 0,
-        };
-        self.incoming.insert(late.number, transfer);
-        self.to_grant.push_back(late.number);
-        Ok(true)
     }
 
     /// Takes what the BR has matched, here or in a rank's local slice: messages whose bytes are here are delivered, others wait to be granted.
@@ -800,28 +681,6 @@ impl PointToPointEngine {
         payload.resize(bytes as usize, 0);
         fabric.read(at, &mut payload)?;
         self.staged.bring(id, payload);
-        Ok(())
-    }
-
-    /// All bytes of a message are in its receiver's pool: completes its receive, or leaves it there until it is matched.
-    fn finish_pooled(&mut self, env: &mut Env<'_, '_>, id: u64) -> Result<(), Corrupt> {
-        let Some(transfer) = self.incoming.get(&id) else { return Ok(()) };
-        let Some((block, entry)) = transfer.pooled else { return Ok(()) };
-        let (destination, request) = (transfer.destination, transfer.destination_request);
-        if request != NO_REQUEST {
-            let delivery = Delivery::InPool(block);
-            env.completer.complete(destination, request, transfer.status, &delivery)?;
-        } else {
-            // One that a local slice has matched has left its entry: its receive comes with the pair.
-            let matches = &env.memory.header().remote.matches;
-            let is_it =
-                |words: &[u64; CELL_WORDS]| descriptor::is_send(words) && descriptor::number_of(words) == id;
-            if matches.find(env.memory, is_it)?.is_some() {
-                return Ok(());
-            }
-            descriptor::keep_in_pool(env.memory.entry(entry)?, block, true);
-        }
-        self.incoming.remove(&id);
         Ok(())
     }
 }
