@@ -64,11 +64,27 @@ fn a_deadlock_across_hosts_ends_with_the_report() {
 #[test]
 fn vectors_of_256_mb_go_between_four_hosts() {
     let cluster = Cluster::take();
-    let check = include_str!("../mpi/check.h");
-    let source = include_str!("../mpi/large_vectors.c").replace("#include \"check.h\"", check);
-    let program = Compiled::new(&source);
+    let program = Compiled::checking("large_vectors");
     let program = program.program();
     let words = ["-n", "4", "--ppn", "1", program.to_str().unwrap(), "268435456", "allreduce", "alltoall"];
     let ended = run(&mut cluster.storm_run(&words)).succeeds();
     assert_eq!(ended.stdout, "4 members, vectors of 268435456 bytes\n", "{ended:?}");
+}
+
+#[test]
+fn a_hundred_thousand_messages_between_hosts_may_come_before_their_receives() {
+    let cluster = Cluster::take();
+    let compiled = Compiled::checking("early");
+    let program = compiled.program();
+    let words = ["-n", "5", "--ppn", "2", program.to_str().unwrap(), "25000", "65536", "100"];
+    run(&mut cluster.storm_run(&words)).succeeds();
+}
+
+#[test]
+fn a_slow_receiver_on_another_host_keeps_no_more_than_its_limit() {
+    let cluster = Cluster::take();
+    let compiled = Compiled::checking("slow_receiver");
+    let program = compiled.program();
+    let words = ["-n", "2", "--ppn", "1", "--unexpected-limit", "1MiB", program.to_str().unwrap(), "600"];
+    run(&mut cluster.storm_run(&words)).succeeds();
 }

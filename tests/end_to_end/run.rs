@@ -237,6 +237,16 @@ impl Compiled {
         Self::with(installed("mpicc"), source)
     }
 
+    /// Compiles one of the programs that check themselves (`tests/mpi/NAME.c`).
+    pub fn checking(name: &str) -> Self {
+        let sources = repository().join("tests/mpi");
+        let source =
+            std::fs::read_to_string(sources.join(name).with_extension("c")).expect("a program of tests/mpi");
+        let mut compiler = installed("mpicc");
+        compiler.arg("-I").arg(sources);
+        Self::with(compiler, &source)
+    }
+
     /// The program's file.
     pub fn program(&self) -> PathBuf {
         self.directory.path().join("program")

@@ -30,6 +30,31 @@ int main(int argc, char **argv) {
 }
 
 #[test]
+fn the_limit_of_messages_that_nobody_has_received_is_an_option() {
+    let program = Compiled::checking("slow_receiver");
+    for slice in ["elastic", "200us"] {
+        let mut limited = mpiexec(&format!("-n 2 --unexpected-limit 1MiB --slice {slice}"));
+        run(limited.arg(program.program()).arg("600")).succeeds();
+    }
+    let source = r#"
+#include <mpi.h>
+int main(int argc, char **argv) {
+    static char bytes[8000];
+    int rank;
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    while (rank == 0) MPI_Send(bytes, sizeof bytes, MPI_CHAR, 1, 5, MPI_COMM_WORLD);
+    return MPI_Finalize();
+}"#;
+    let ended = run(mpiexec("-n 2 --unexpected-limit 3MiB").arg(Compiled::new(source).program()));
+    assert_eq!(ended.code(), 125, "{ended:?}");
+    ended.says("rank 1 has not received 3MiB of messages, of at most 3MiB (--unexpected-limit)");
+    let wrong = run(mpiexec("-n 2 --unexpected-limit much").arg(program.program()));
+    assert_eq!(wrong.code(), 1, "{wrong:?}");
+    wrong.says("--unexpected-limit").says("much");
+}
+
+#[test]
 fn a_message_of_3_gigabytes_arrives_whole() {
     let memory = std::fs::read_to_string("/proc/meminfo").unwrap();
     let available = memory

@@ -47,6 +47,16 @@ def basic_of(tree: Tree) -> str:
     return basic_of(tree[-1])
 
 
+def features_of(tree: Tree) -> dict[str, object]:
+    """What the list of exceptions may ask of a datatype."""
+    basic = basic_of(tree)
+    return {"derived": not is_basic(tree), "mixed": not basic, "basic": basic, "distributed": _has(tree, "darray")}
+
+
+def _has(tree: Tree, constructor: str) -> bool:
+    return not is_basic(tree) and (tree[0] == constructor or any(_has(child, constructor) for child in children(tree)))
+
+
 def elements_of(tree: Tree) -> int:
     """How many elements of predefined datatypes."""
     if is_basic(tree):

@@ -416,12 +416,16 @@ def _write_neighbourly(operation: Operation, place: Place) -> Code:
     return code
 
 
+def _moving_features(operation: Operation) -> dict[str, object]:
+    return types.features_of(operation["type"])
+
+
 LEAST = {
     "times": 1, "form": "blocking", "large": False, "completion": "waitall", "root": 0, "side": 0, "count": 0,
     "plain": "none", "in_place": False, "gap": 0, "backwards": False, "amounts": [1, 0, 0, 7],
 }  # fmt: skip
 KINDS = [
-    Kind("moving", _generate_moving, _write_moving, least=LEAST, weight=7.0, startable=True),
+    Kind("moving", _generate_moving, _write_moving, least=LEAST, weight=7.0, startable=True, features=_moving_features),
     Kind("combining", _generate_combining, _write_combining, least=LEAST, weight=5.0, startable=True),
     Kind("barrier", _generate_barrier, _write_barrier, least=LEAST, weight=0.7, startable=True),
     Kind("local", _generate_local, _write_local, least=LEAST, on="none"),

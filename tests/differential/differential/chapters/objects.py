@@ -81,8 +81,7 @@ def _write_bounds(operation: Operation, place: Place) -> Code:
 
 
 def _bounds_features(operation: Operation) -> dict[str, object]:
-    basic = types.basic_of(operation["type"])
-    return {"mixed": not basic, "basic": basic}
+    return types.features_of(operation["type"])
 
 
 KINDS = [

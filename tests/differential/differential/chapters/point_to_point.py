@@ -244,11 +244,7 @@ def _message_features(operation: Operation) -> dict[str, Any]:
 
 
 def _type_features(operation: Operation) -> dict[str, Any]:
-    return {
-        "derived": not types.is_basic(operation["type"]),
-        "mixed": not types.basic_of(operation["type"]),
-        "empty": operation.values.get("count") == 0,
-    }
+    return {**types.features_of(operation["type"]), "empty": operation.values.get("count") == 0}
 
 
 # --- Sendrecv ---
