@@ -9,7 +9,10 @@ use nic_emu::arith::Arithmetic;
 use nic_emu::contexts::SLOTS;
 use nic_emu::global::GlobalLayout;
 use nic_emu::global::layout::EVENTS;
+use nic_emu::hang::{HangDetector, JobState, LOOK_PERIOD, is_deadlock};
 use nic_emu::host::{NicConfig, NicHost, RankPhase};
+use nic_emu::nic_thread::Finding;
+use nic_emu::status::Phase;
 use nic_emu::unexpected::DEFAULT_LIMIT_BYTES;
 use std::ffi::OsStr;
 use std::io::Read;
@@ -134,7 +137,7 @@ pub fn launch<S: AsRef<OsStr>>(job: &Job, program: &Path, arguments: &[S]) -> En
             (std::thread::spawn(move || read_all(out)), std::thread::spawn(move || read_all(err)))
         })
         .collect();
-    let (codes, timed_out) = wait(&hosts, &mut children, job.limit);
+    let (codes, timed_out, deadlock) = wait(&hosts, &mut children, job.limit);
     let (mut stdout, mut stderr) = (String::new(), String::new());
     for (out, err) in readers {
         stdout += &out.join().expect("a reader of output");
@@ -145,7 +148,7 @@ pub fn launch<S: AsRef<OsStr>>(job: &Job, program: &Path, arguments: &[S]) -> En
         RankPhase::Aborted { code, message } => Some((code, message)),
         _ => None,
     });
-    let finding = hosts.iter().find_map(NicHost::finding).map(|finding| finding.to_string());
+    let finding = hosts.iter().find_map(NicHost::finding).or(deadlock).map(|finding| finding.to_string());
     // Each leaves the network when the others still answer.
     std::thread::scope(|scope| hosts.iter_mut().for_each(|host| drop(scope.spawn(|| host.stop()))));
     let slices = hosts.iter().map(|host| host.slices().0).max().unwrap_or(0);
@@ -191,8 +194,10 @@ fn networks(nodes: u32) -> Vec<Box<dyn Driven>> {
 }
 
 /// Waits for all; ends the job when one fails, when the NIC has found something, or when time is up.
-fn wait(hosts: &[NicHost], children: &mut [Child], limit: Duration) -> (Vec<i32>, bool) {
+fn wait(hosts: &[NicHost], children: &mut [Child], limit: Duration) -> (Vec<i32>, bool, Option<Finding>) {
     let begin = now();
+    let mut watch = (hosts.len() > 1).then(|| Watch::new(hosts));
+    let mut deadlock = None;
     let mut codes = vec![None; children.len()];
     let mut ending: Option<Instant> = None;
     let mut timed_out = false;
@@ -209,7 +214,12 @@ fn wait(hosts: &[NicHost], children: &mut [Child], limit: Duration) -> (Vec<i32>
             }
         }
         timed_out |= begin.elapsed() > limit;
-        if hosts.iter().any(|host| host.finding().is_some()) || timed_out {
+        if ending.is_none()
+            && let Some(watch) = &mut watch
+        {
+            deadlock = watch.look(hosts);
+        }
+        if hosts.iter().any(|host| host.finding().is_some()) || deadlock.is_some() || timed_out {
             ending.get_or_insert_with(now);
         }
         if let Some(since) = ending {
@@ -220,7 +230,43 @@ fn wait(hosts: &[NicHost], children: &mut [Child], limit: Duration) -> (Vec<i32>
         }
         std::thread::sleep(Duration::from_micros(500));
     }
-    (codes.into_iter().flatten().collect(), timed_out)
+    (codes.into_iter().flatten().collect(), timed_out, deadlock)
+}
+
+/// Looks for a deadlock of a job on several nodes, as its launchers and its manager do together: when each node has said once that all its ranks are
+/// blocked, the states of all are read again and again.
+struct Watch {
+    detectors: Vec<HangDetector>,
+    blocked: Vec<bool>,
+    before: Vec<JobState>,
+    due: Instant,
+}
+
+impl Watch {
+    fn new(hosts: &[NicHost]) -> Self {
+        let detectors = hosts.iter().map(|_| HangDetector::new()).collect();
+        Self { detectors, blocked: vec![false; hosts.len()], before: Vec::new(), due: now() }
+    }
+
+    fn look(&mut self, hosts: &[NicHost]) -> Option<Finding> {
+        if now() < self.due {
+            return None;
+        }
+        self.due = now() + LOOK_PERIOD;
+        let states: Vec<JobState> = hosts.iter().map(|host| JobState::read(host.memory())).collect();
+        let is_over = |state: &JobState| state.ranks.iter().all(|rank| rank.phase == Phase::Exited);
+        for (((host, state), detector), blocked) in
+            hosts.iter().zip(&states).zip(&mut self.detectors).zip(&mut self.blocked)
+        {
+            *blocked |= detector.look(host.memory()).is_some() || is_over(state);
+        }
+        if !self.blocked.iter().all(|blocked| *blocked) {
+            return None;
+        }
+        let report = is_deadlock(&self.before, &states);
+        self.before = states;
+        report.map(Finding::Deadlock)
+    }
 }
 
 /// The clock of a launcher, which is a driver.

@@ -10,6 +10,7 @@ mod program;
 mod random;
 mod rank;
 mod reference;
+mod room;
 mod rules;
 mod run;
 mod watch;

@@ -5,6 +5,7 @@
 use crate::random::Random;
 use nic_emu::arith::{ElementType, ReduceOp};
 use nic_emu::descriptor::CollectiveKind;
+use nic_emu::descriptor::INLINE_BYTES;
 use nic_emu::slab::SLABS;
 use nic_emu::unexpected::{CHUNK_BYTES, DEFAULT_LIMIT_BYTES};
 
@@ -133,10 +134,55 @@ impl Program {
         }
         held_back.drain(..).for_each(|(rank, call)| program.calls[rank].push(call));
         program.calls.iter_mut().for_each(|calls| calls.push(Call::WaitAll));
-        let data = vec![Vec::new(); shape.ranks];
-        let (kind, op, element) = (CollectiveKind::Barrier, ReduceOp::Sum, ElementType::U8);
-        program.comms[0].collectives.push(CollectiveCall { kind, op, element, root: 0, data, waits: true });
+        program.add_barrier(0);
         program
+    }
+
+    /// A loop in which some members only give. The others come to it late: they meet each other first, some times, or, where `all_meet`, those who give: these
+    /// come to the meeting after the loop.
+    pub fn apart(shape: &Shape, all_meet: bool) -> Self {
+        let mut random = Random::new(shape.seed);
+        let comm = |i: u32| Comm {
+            context: WORLD + i * FIRST_CONTEXT,
+            members: (0..shape.ranks).collect(),
+            collectives: vec![],
+        };
+        let mut program =
+            Self { comms: vec![comm(0), comm(1), comm(2)], calls: vec![Vec::new(); shape.ranks] };
+        program.add_loop(0, &mut random);
+        let call = &program.comms[0].collectives[0];
+        let gives = |rank: &usize| (*rank == call.root) == (call.kind == CollectiveKind::Broadcast);
+        let (ahead, behind): (Vec<usize>, Vec<usize>) = (0..shape.ranks).partition(gives);
+        program.comms[2].members = behind.clone();
+        let of_all = program.add_barrier(1);
+        let among_behind: Vec<Call> = (0..random.below(20)).map(|_| program.add_barrier(2)).collect();
+        for rank in ahead {
+            program.calls[rank].push(of_all.clone());
+        }
+        for rank in behind {
+            let first = if all_meet { vec![of_all.clone()] } else { among_behind.clone() };
+            let last = if all_meet { among_behind.clone() } else { vec![of_all.clone()] };
+            program.calls[rank].splice(0..0, first);
+            program.calls[rank].extend(last);
+        }
+        program.calls.iter_mut().for_each(|calls| calls.push(Call::WaitAll));
+        program.add_barrier(0);
+        program
+    }
+
+    /// Whether members of the loop of [`Program::apart`] that are ahead find no room before its end.
+    pub fn loop_lacks_room(&self) -> bool {
+        let collectives = &self.comms[0].collectives;
+        collectives[0].data[0].len() > INLINE_BYTES && collectives.len() - 1 > SLABS
+    }
+
+    /// A barrier of a communicator, which no rank calls yet: the call.
+    fn add_barrier(&mut self, comm: usize) -> Call {
+        let Comm { collectives, members, .. } = &mut self.comms[comm];
+        let data = vec![Vec::new(); members.len()];
+        let (kind, op, element) = (CollectiveKind::Barrier, ReduceOp::Sum, ElementType::U8);
+        collectives.push(CollectiveCall { kind, op, element, root: 0, data, waits: true });
+        Call::Collective { comm, index: collectives.len() - 1, blocking: true }
     }
 
     /// The call of the last barrier, which no rank's calls contain.

@@ -7,6 +7,7 @@ use crate::rank::{Outstanding, RankRun};
 use crate::rules::Log;
 use crate::watch::Watch;
 use nic_emu::descriptor::CollectiveKind;
+use nic_emu::hang::HangReport;
 use nic_emu::matching::Envelope;
 use nic_emu::memory::NicMemory;
 use nic_emu::port::{Posted, Send};
@@ -47,6 +48,9 @@ pub trait Machine {
 const QUIET_ROUNDS: usize = 40;
 /// The same with fixed slices, of which a round is a small part: a large broadcast goes chunk by chunk, and a lossy network repeats.
 const QUIET_ROUNDS_FIXED: usize = 320;
+
+/// Rounds after which a program that has neither finished nor is stated to be in a deadlock does neither.
+const MOST_ROUNDS: usize = 100_000;
 
 pub struct Run<'a, M> {
     pub program: &'a Program,
@@ -109,18 +113,34 @@ impl<M: Machine> Run<'_, M> {
         ranks + &self.machine.describe()
     }
 
-    /// What is stated to be a deadlock is one: no rank gets anything any more.
-    fn check_watch(&mut self) {
+    /// What is stated to be a deadlock is one: no rank gets anything any more. Answers what was stated.
+    fn check_watch(&mut self) -> Option<HangReport> {
         let memories = self.machine.memories();
         if is_alone_in_fixed_slices(&memories) {
-            return;
+            return None;
         }
-        let Some(report) = self.watch.look(&memories, &mut self.random) else { return };
+        let report = self.watch.look(&memories, &mut self.random)?;
         for _ in 0..QUIET_ROUNDS {
             let changed = self.ranks_step();
             assert!(!changed, "a rank goes on after a deadlock was stated:\n{report}\n{}", self.describe());
             self.machine.step(&mut self.random);
         }
+        Some(report)
+    }
+
+    /// Runs until all ranks have finished, or until they are stated to be in a deadlock: answers what was stated.
+    pub fn until_finished_or_stated(&mut self) -> Option<HangReport> {
+        for _ in 0..MOST_ROUNDS {
+            if self.ranks.iter().all(RankRun::is_finished) {
+                return None;
+            }
+            self.round();
+            let report = self.check_watch();
+            if report.is_some() {
+                return report;
+            }
+        }
+        panic!("neither finished nor stated to be in a deadlock:\n{}", self.describe());
     }
 
     /// Stuck: that is stated to be a deadlock.
