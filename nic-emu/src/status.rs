@@ -27,9 +27,9 @@ pub enum Phase {
 pub enum Activity {
     /// Computes, or is in a call that does not block.
     Computing = 0,
-    /// Blocked in a call, polling or yielding: its core is lent.
+    /// Blocked in a call, polling, yielding, or asleep for a moment after which it looks again: its core is lent.
     Polling = 1,
-    /// Blocked in a call, asleep on its wait word.
+    /// Blocked in a call, asleep until whoever completes what it waits for wakes it.
     Sleeping = 2,
 }
 

@@ -117,13 +117,13 @@ impl Wait {
 }
 
 /// A rank says that it sleeps from now on. It looks once more at all that it waits for, and then sleeps or drops what this answers. One thread of a rank at
-/// a time.
-pub fn announce_sleep(memory: &Arc<NicMemory>, local_index: u32) -> Asleep {
+/// a time. `is_woken` says that whoever completes what the rank waits for wakes it: of room that comes back nobody tells it.
+pub fn announce_sleep(memory: &Arc<NicMemory>, local_index: u32, is_woken: bool) -> Asleep {
     if let Ok(block) = memory.rank(local_index) {
         memory.header().attention.sleepers.fetch_add(1, Ordering::SeqCst);
         block.status.sleep.announce(ON_WAIT_WORD);
     }
-    Asleep { memory: memory.clone(), local_index }
+    Asleep { memory: memory.clone(), local_index, is_woken }
 }
 
 /// A rank that has said that it sleeps.
@@ -131,14 +131,15 @@ pub fn announce_sleep(memory: &Arc<NicMemory>, local_index: u32) -> Asleep {
 pub struct Asleep {
     memory: Arc<NicMemory>,
     local_index: u32,
+    is_woken: bool,
 }
 
 impl Asleep {
     /// Sleeps on the wait word until somebody wakes it or `longest` has passed; not at all if somebody has woken it since the announcement.
     pub fn sleep(&self, longest: Duration) {
         let Ok(block) = self.memory.rank(self.local_index) else { return };
-        // Only who has looked after its announcement is taken for asleep by who looks for a deadlock.
-        block.status.set_activity(Activity::Sleeping);
+        // Only who has looked after its announcement, and is woken, is taken for asleep by who looks for a deadlock: others have to look again.
+        block.status.set_activity(if self.is_woken { Activity::Sleeping } else { Activity::Polling });
         futex_wait(&block.status.sleep, longest);
         block.status.set_activity(Activity::Polling);
     }

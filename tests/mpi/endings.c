@@ -269,6 +269,16 @@ int main(int argc, char **argv)
         }
         MPI_Recv(many, 10, MPI_INT, rank % (size - 1) + 1, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     }
+    if (!strcmp(how, "apart")) { /* the root is ahead of members that it keeps waiting in another communicator */
+        MPI_Comm other;
+        MPI_Comm_dup(MPI_COMM_WORLD, &other);
+        if (rank != 0)
+            MPI_Barrier(other);
+        for (int i = 0; i < 3000; i++)
+            MPI_Bcast(many, 2, MPI_INT, 0, MPI_COMM_WORLD);
+        if (rank == 0)
+            MPI_Barrier(other);
+    }
     mismatch(how);
     if (!strcmp(how, "unwaited")) { /* a freed send of a large message is finished by MPI_Finalize */
         static unsigned char bytes[1000000];

@@ -2,9 +2,15 @@
 
 use crate::launcher::{Ended, Job, launch};
 use crate::programs::compiled;
+use bcs_core::SliceLength;
+use std::time::Duration;
 
 fn end(ranks: u32, how: &str) -> Ended {
-    let ended = launch(&Job::of(ranks), &compiled("endings"), &[how]);
+    end_as(&Job::of(ranks), how)
+}
+
+fn end_as(job: &Job, how: &str) -> Ended {
+    let ended = launch(job, &compiled("endings"), &[how]);
     assert!(!ended.timed_out, "{how}: {ended:#?}");
     ended
 }
@@ -45,12 +51,13 @@ fn one_fatal_error_is_one_message_whatever_the_other_ranks_are_in() {
 
 #[test]
 fn a_rank_that_does_not_receive_is_named_when_its_messages_are_at_the_limit() {
-    let job = Job { unexpected_bytes: 1 << 20, ..Job::of(2) };
-    let ended = launch(&job, &compiled("endings"), &["never_received"]);
-    let finding = ended.finding.as_deref().unwrap_or_else(|| panic!("no deadlock: {ended:#?}"));
-    let expected = "no room: rank 1 has not received 1MiB of messages, of at most 1MiB (--unexpected-limit); \
-                    rank 0 waits until it receives some";
-    assert!(finding.contains(expected), "{finding}");
+    for nodes in [1, 2] {
+        let ended = end_as(&Job { nodes, unexpected_bytes: 1 << 20, ..Job::of(2) }, "never_received");
+        let finding = ended.finding.as_deref().unwrap_or_else(|| panic!("no deadlock: {ended:#?}"));
+        let expected = "no room: rank 1 has not received 1MiB of messages, of at most 1MiB (--unexpected-limit); \
+                        rank 0 waits until it receives some";
+        assert!(finding.contains(expected), "{finding}");
+    }
 }
 
 #[test]
@@ -108,15 +115,39 @@ fn groups_that_call_different_collectives_are_reported() {
 fn a_rank_that_waits_for_room_is_known_to_wait_and_for_what() {
     let slabs = "its 256 slabs hold what others have not taken";
     let ring = "all 64 cells of its collective ring wait for a slice that has room for them";
-    for (how, room) in [("ahead_slabs", slabs), ("ahead_ring", ring)] {
-        let report = end(3, how).finding.expect("a deadlock");
-        let line = format!("rank 0: waits in MPI_Bcast, MPI_COMM_WORLD, for room: {room}");
-        assert!(report.contains(&line), "{how}: {report}");
-        assert!(report.contains("cycle: 1 -> 2 -> 1"), "{how}: {report}");
-    }
     let full = "no room: a node holds no more than 2048 collectives that members have still to come to";
-    let report = end(3, "ahead_ring").finding.expect("a deadlock");
-    assert!(report.contains(full), "{report}");
+    let slice = SliceLength::Fixed(Duration::from_micros(200));
+    for job in [
+        Job::of(3),
+        Job { nodes: 2, ..Job::of(3) },
+        Job { nodes: 3, ..Job::of(3) },
+        Job { nodes: 3, slice, ..Job::of(3) },
+    ] {
+        for (how, room) in [("ahead_slabs", slabs), ("ahead_ring", ring)] {
+            let report = end_as(&job, how).finding.expect("a deadlock");
+            let line = format!("rank 0: waits in MPI_Bcast, MPI_COMM_WORLD, for room: {room}");
+            assert!(report.contains(&line), "{how}: {report}");
+            assert!(report.contains("cycle: 1 -> 2 -> 1"), "{how}: {report}");
+            assert_eq!(report.contains(full), how == "ahead_ring", "{how}: {report}");
+        }
+    }
+}
+
+#[test]
+fn members_that_meet_elsewhere_first_leave_one_that_is_ahead_without_room_and_all_are_told() {
+    for nodes in [1, 3] {
+        let report = end_as(&Job { nodes, ..Job::of(3) }, "apart").finding.expect("a deadlock");
+        assert!(report.contains("rank 0: waits in MPI_Bcast, MPI_COMM_WORLD, for room: "), "{report}");
+        assert!(report.contains("ranks 1, 2: wait in MPI_Barrier, communicator "), "{report}");
+    }
+}
+
+#[test]
+fn a_rank_that_has_not_seen_yet_that_there_is_room_again_is_in_no_deadlock() {
+    for nodes in [1, 2, 3] {
+        let ended = launch(&Job { nodes, ..Job::of(3) }, &compiled("stopped"), &[""; 0]);
+        assert!(ended.is_well(), "{ended:#?}");
+    }
 }
 
 #[test]

@@ -96,17 +96,29 @@ impl Guard {
     ) -> MpiResult {
         match lacks(&mut self.port) {
             None => Ok(()),
-            Some(room) => self.wait_for_room(&WaitingFor { room, ..what() }, lacks),
+            Some(room) => self.wait_for_room(room, &what(), lacks),
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn wait_for_room(&mut self, what: &WaitingFor, lacks: impl Fn(&mut Port) -> Option<Room>) -> MpiResult {
+    fn wait_for_room(
+        &mut self,
+        room: Room,
+        what: &WaitingFor,
+        lacks: impl Fn(&mut Port) -> Option<Room>,
+    ) -> MpiResult {
         self.progress.makers_of_room += 1;
-        let result = self.wait(what, |process| Ok(lacks(&mut process.port).is_none().then_some(())));
+        let mut lacking = Ok(Some(room));
+        // Room of one kind may be there and of another still be lacking: that is another wait.
+        while let Ok(Some(room)) = lacking {
+            lacking = self.wait(&WaitingFor { room, ..*what }, |process| {
+                let lacking = lacks(&mut process.port);
+                Ok((lacking != Some(room)).then_some(lacking))
+            });
+        }
         self.progress.makers_of_room -= 1;
-        result
+        lacking.map(drop)
     }
 
     /// Calls a function of the program, with the lock let go.
@@ -267,7 +279,7 @@ impl Guard {
         } else {
             None
         };
-        let asleep = self.port.announce_sleep();
+        let asleep = self.port.announce_sleep(waiting);
         let stepped = self.port.wait_step(waiting, what).map_err(waiting_failed)?;
         let done = self.advance().and_then(|()| ready(self))?;
         if done.is_none() && stepped == Stepped::Nothing && self.port.may_stay_asleep() {

@@ -188,7 +188,7 @@ impl Port {
             rustix::thread::sched_yield();
             return Ok(None);
         }
-        let asleep = self.announce_sleep();
+        let asleep = self.announce_sleep(waiting);
         let stepped = self.wait_step(waiting, |_| *what)?;
         let done = ready(self)?;
         if done.is_none() && stepped == Stepped::Nothing && self.may_stay_asleep() {
@@ -343,8 +343,8 @@ impl Port {
 
     /// Says that this rank sleeps from now on. Part of a wait that the caller drives; by one thread of the rank at a time.
     #[cold]
-    pub fn announce_sleep(&self) -> Asleep {
-        waiting::announce_sleep(&self.memory, self.local_index)
+    pub fn announce_sleep(&self, waiting: &Waiting) -> Asleep {
+        waiting::announce_sleep(&self.memory, self.local_index, waiting.request != NO_REQUEST)
     }
 
     /// Called after posting when the rank goes on computing: sees to it that somebody runs the NIC. `overlap` says that there

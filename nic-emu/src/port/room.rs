@@ -74,17 +74,26 @@ impl Port {
     ) -> Result<(), PortError> {
         match lacks(self) {
             None => Ok(()),
-            Some(room) => self.wait_for_room(&WaitingFor { room, ..what() }, lacks),
+            Some(room) => self.wait_for_room(room, &what(), lacks),
         }
     }
 
+    /// Room of one kind may be there and of another still be lacking: that is another wait.
     #[cold]
     fn wait_for_room(
         &mut self,
+        room: Room,
         what: &WaitingFor,
         lacks: impl Fn(&mut Self) -> Option<Room>,
     ) -> Result<(), PortError> {
-        self.wait(what, |port| Ok(lacks(port).is_none().then_some(())))
+        let mut lacking = Some(room);
+        while let Some(room) = lacking {
+            lacking = self.wait(&WaitingFor { room, ..*what }, |port| {
+                let lacking = lacks(port);
+                Ok((lacking != Some(room)).then_some(lacking))
+            })?;
+        }
+        Ok(())
     }
 
     /// Waits until a ring has a free cell.
