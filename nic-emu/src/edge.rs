@@ -7,7 +7,8 @@
 //! them by cross-memory attach, and the sender waits until it has. What goes neither way comes as a message.
 //!
 //! Invariant: a cell's label is published after all that it says, and the cell is written again only when the receiver has said that it was taken.
-//! Labels count messages, so what a cell held before is never taken for new.
+//! Labels count messages, so what a cell held before is never taken for new. The count goes on when an edge is opened again, for whichever sender: who sent
+//! along it before may still look whether the last message was read.
 //!
 //! ```text
 //!  line 0     messages taken | the last one that could not be read      the receiver writes it
@@ -91,9 +92,9 @@ pub struct EdgeWriter {
 }
 
 impl EdgeWriter {
-    /// The sending end of an edge that this rank of the node has opened.
-    pub fn new(receiver: u32, edge: u32) -> Self {
-        Self { receiver, edge, put: 0, taken: 0 }
+    /// The sending end of an edge that this rank of the node has opened, after so many messages ([`EdgeReader::taken`]).
+    pub fn new(receiver: u32, edge: u32, taken: u32) -> Self {
+        Self { receiver, edge, put: taken, taken }
     }
 
     /// Whether another message can be put.
@@ -106,10 +107,12 @@ impl EdgeWriter {
         Ok(self.put.wrapping_sub(self.taken) < full)
     }
 
-    /// What became of the message that was put last: whether it was read, or is wanted as a message; none while neither.
+    /// What became of the message that was put last: whether it was read, or is wanted as a message; none while neither. The edge may have been opened
+    /// again since the message was read.
     pub fn was_read(&self, memory: &NicMemory) -> Result<Option<bool>, Corrupt> {
         let edge = memory.edge(self.receiver, self.edge)?;
-        if edge.taken.load(Ordering::Acquire) != self.put {
+        let missing = self.put.wrapping_sub(edge.taken.load(Ordering::Acquire));
+        if (1..=EDGE_CELLS as u32).contains(&missing) {
             return Ok(None);
         }
         Ok(Some(edge.refused.load(Ordering::Relaxed) != self.put as u64 + 1))
@@ -174,8 +177,8 @@ pub struct EdgeReader {
     receiver: u32,
     /// Its number among this rank's edges.
     pub edge: u32,
-    /// Messages taken so far.
-    taken: u32,
+    /// Messages taken so far, by whoever has opened the edge.
+    pub taken: u32,
     /// Bytes of the next one that were copied out of slabs that its sender still fills.
     pub(crate) copied: u64,
 }
@@ -184,10 +187,10 @@ impl EdgeReader {
     /// The receiving end of an edge that this rank (`receiver`) opens for another one, with nothing in it.
     pub fn open(memory: &NicMemory, receiver: u32, edge: u32, sender: u32) -> Result<Self, Corrupt> {
         let of = memory.edge(receiver, edge)?;
-        of.taken.store(0, Ordering::Relaxed);
-        of.refused.store(0, Ordering::Relaxed);
-        of.cells.iter().for_each(|cell| cell.label.store(0, Ordering::Relaxed));
-        Ok(Self { sender, receiver, edge, taken: 0, copied: 0 })
+        let taken = of.taken.load(Ordering::Relaxed);
+        // No message to come has this number.
+        of.cells.iter().for_each(|cell| cell.label.store(taken as u64, Ordering::Relaxed));
+        Ok(Self { sender, receiver, edge, taken, copied: 0 })
     }
 
     /// The next message, if there is one. Answers the same until [`Self::done`].
@@ -294,7 +297,7 @@ mod tests {
         ) {
             let memory = NicMemory::create_private(Layout::new(2, 2, [0; 2]).unwrap(), 0, 1).unwrap();
             let mut reader = EdgeReader::open(&memory, 1, 5, 0).unwrap();
-            let mut writer = EdgeWriter::new(1, 5);
+            let mut writer = EdgeWriter::new(1, 5, reader.taken);
             // As after so many messages.
             (reader.taken, writer.put, writer.taken) = (first, first, first);
             reader.taken = first.wrapping_sub(1);
@@ -338,9 +341,9 @@ mod tests {
         let reader = EdgeReader::open(&memory, 1, edge, 0).unwrap();
         let message = Arrived { check: Check::NONE, bytes: 70_000, place: Place::Message };
         // SAFETY: nothing lies in the cell.
-        unsafe { EdgeWriter::new(1, edge).put(&memory, &message, std::ptr::null()) }.unwrap();
+        unsafe { EdgeWriter::new(1, edge, 0).put(&memory, &message, std::ptr::null()) }.unwrap();
         assert_eq!(reader.next(&memory).unwrap(), Some(message));
-        let (mut reader, mut writer) = (reader, EdgeWriter::new(1, edge));
+        let (mut reader, mut writer) = (reader, EdgeWriter::new(1, edge, 0));
         writer.put = 1;
         assert_eq!(writer.was_read(&memory).unwrap(), None);
         reader.done(&memory).unwrap();
@@ -355,5 +358,30 @@ mod tests {
         assert_eq!(edges.take(), Some(edge));
         assert_eq!(EdgeReader::open(&memory, 1, edge, 0).unwrap().next(&memory).unwrap(), None);
         assert_eq!(std::iter::from_fn(|| edges.take()).count(), EDGES - 1);
+    }
+    #[test]
+    fn who_lent_a_message_learns_that_it_was_read_however_often_the_edge_was_opened_since() {
+        let memory = NicMemory::create_private(Layout::new(2, 2, [0; 2]).unwrap(), 0, 1).unwrap();
+        let lent = Arrived { check: Check::NONE, bytes: 70_000, place: Place::Memory(0x1234_5678) };
+        let mut before: Vec<EdgeWriter> = Vec::new();
+        for again in 0..20 {
+            let mut reader = EdgeReader::open(&memory, 1, 5, 0).unwrap();
+            let mut writer = EdgeWriter::new(1, 5, reader.taken);
+            assert_eq!(reader.next(&memory).unwrap(), None);
+            // SAFETY: nothing lies in the cell.
+            unsafe { writer.put(&memory, &lent, std::ptr::null()) }.unwrap();
+            assert_eq!(
+                (reader.next(&memory).unwrap(), writer.was_read(&memory).unwrap()),
+                (Some(lent), None)
+            );
+            if again % 3 == 0 {
+                reader.refuse(&memory).unwrap();
+                assert_eq!(writer.was_read(&memory).unwrap(), Some(false));
+            } else {
+                reader.done(&memory).unwrap();
+                before.push(writer);
+            }
+            assert!(before.iter().all(|writer| writer.was_read(&memory).unwrap() == Some(true)));
+        }
     }
 }

@@ -49,6 +49,15 @@ fn communicators_are_made_and_freed_as_often_as_a_program_likes() {
 }
 
 #[test]
+fn topologies_are_made_used_and_freed_as_often_as_a_program_likes() {
+    for (ranks, bytes) in [(3, "65537"), (5, "65536"), (5, "65537"), (8, "65537"), (5, "48"), (5, "49")] {
+        holds_as_told("neighbours_again", &Job::of(ranks), &["100", bytes]);
+    }
+    holds_as_told("neighbours_again", &Job { cross_memory: false, ..Job::of(5) }, &["50", "65537"]);
+    holds_as_told("neighbours_again", &Job { nodes: 2, ..Job::of(5) }, &["50", "65537"]);
+}
+
+#[test]
 fn collectives_bring_every_block_where_it_belongs() {
     holds_with("collectives", &[1, 2, 3, 8]);
     holds("collectives", &Job { cross_memory: false, ..Job::of(3) });

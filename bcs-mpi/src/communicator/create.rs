@@ -274,10 +274,11 @@ pub fn free(comm: &mut MPI_Comm) -> MpiResult {
 /// # Errors
 /// No such communicator, or the NIC fails.
 pub(crate) fn remove(process: &mut Guard, comm: MPI_Comm) -> MpiResult {
-    let local_comm = match process.communicators.get(comm) {
-        Ok(communicator) => communicator.local_comm,
+    let (local_comm, context) = match process.communicators.get(comm) {
+        Ok(communicator) => (communicator.local_comm, communicator.context),
         Err(why) => return Err(wrong(comm, why)),
     };
+    let is_whole = process.port.check_whole(context + 1).is_ok();
     if local_comm != MPI_COMM_NULL {
         leave(process, local_comm)?;
     }
@@ -286,7 +287,10 @@ pub(crate) fn remove(process: &mut Guard, comm: MPI_Comm) -> MpiResult {
         Ok(freed) => freed,
         Err(why) => return Err(wrong(comm, why)),
     };
-    if let Wiring::Made(wires) = &freed.wiring {
+    // Along the edges of a broken one something may still come.
+    if let Wiring::Made(wires) = &freed.wiring
+        && is_whole
+    {
         wires.close(&mut process.port);
     }
     if let Ok(local) = process.communicators.remove(freed.local_comm) {

@@ -57,10 +57,9 @@ pub async fn wire(party: Party, neighbours: Arc<Neighbours>) -> MpiResult<Box<Wi
             None => Ok(None),
         })?);
     }
-    // 1 + the number of the edge, or 0.
-    let told: Vec<[u8; 4]> =
-        incoming.iter().map(|edge| edge.as_ref().map_or(0, |edge| edge.edge + 1).to_ne_bytes()).collect();
-    let mut heard = vec![[0u8; 4]; neighbours.outgoing.len()];
+    // 1 + the number of the edge, or 0; and how many messages have gone along it before.
+    let told: Vec<[u8; 8]> = incoming.iter().map(|edge| told(edge.as_ref()).to_ne_bytes()).collect();
+    let mut heard = vec![[0u8; 8]; neighbours.outgoing.len()];
     let mut join = Join::new();
     for (edge, number) in neighbours.outgoing.iter().zip(&mut heard) {
         // SAFETY: the numbers live until the join is complete.
@@ -74,8 +73,14 @@ pub async fn wire(party: Party, neighbours: Arc<Neighbours>) -> MpiResult<Box<Wi
     let mut outgoing = Vec::with_capacity(heard.len());
     for (edge, number) in neighbours.outgoing.iter().zip(heard) {
         let receiver = with(|process| local(process, edge.peer))?;
-        let number = u32::from_ne_bytes(number).checked_sub(1);
-        outgoing.push(receiver.zip(number).map(|(receiver, number)| EdgeWriter::new(receiver, number)));
+        let heard = u64::from_ne_bytes(number);
+        let number = (heard as u32).checked_sub(1);
+        let writer = |(receiver, number)| EdgeWriter::new(receiver, number, (heard >> 32) as u32);
+        outgoing.push(receiver.zip(number).map(writer));
     }
     Ok(Box::new(Wires { incoming: incoming.into(), outgoing: outgoing.into() }))
+}
+
+fn told(edge: Option<&EdgeReader>) -> u64 {
+    edge.map_or(0, |edge| (edge.edge as u64 + 1) | (edge.taken as u64) << 32)
 }
