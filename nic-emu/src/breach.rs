@@ -7,13 +7,18 @@
 //!
 //! Where members are on several nodes, the driver of global slices tells the others ([`crate::global`]).
 //!
+//! A member may leave the communicator before the mismatch is found, having waited for nobody. Its leave ([`crate::contexts`]) then fails, or is refused, like
+//! any other collective, and where the errors of the communicator are fatal the NIC itself ends the job.
+//!
 //! Invariant: only the holder of the run token adds a breach.
 
 use crate::abort;
+use crate::breaches::BREACHES;
 use crate::collective::{Instance, InstanceState};
 use crate::collective_helper::members;
-use crate::collective_list::CollectiveList;
+use crate::collective_list::{ANY_SIGNATURE, CollectiveList, operation};
 use crate::completer::Completer;
+use crate::contexts;
 use crate::departure;
 use crate::descriptor::{CollectiveDescriptor, NO_REQUEST, Payload};
 use crate::global::groups;
@@ -40,7 +45,10 @@ pub(crate) fn break_context(
     }
     let spans_nodes = groups::nodes(memory, context).is_some();
     let Some(breach) = breaches.add(context, report, !spans_nodes) else {
-        abort::say_of_nic(memory, report);
+        let text = format!(
+            "{report}\n  the job ends, as {BREACHES} communicators are broken already: free those whose errors are returned"
+        );
+        abort::say_of_nic(memory, &text);
         return Ok(());
     };
     forget_reached(memory, context)?;
@@ -91,6 +99,8 @@ fn fail(
         let gathering = &memory.control().gathering;
         gathering.set(gathering.get().wrapping_sub(1));
     }
+    let is_leave = contexts::is_leave(instance.call.get());
+    let is_fatal = instance.operation.get() != ANY_SIGNATURE;
     let mut unserved = 0;
     for member in members(memory, index, instance)? {
         // 2: a broadcast has served it.
@@ -98,6 +108,9 @@ fn fail(
             continue;
         }
         unserved += 1;
+        if is_leave && member.arrived.get() == 1 {
+            tell_of_one_left(memory, instance.context.get(), instance.expected.get(), is_fatal, breach)?;
+        }
         if member.arrived.get() == 1 && member.request.get() != NO_REQUEST {
             refuse_request(completer, member.local_index.get(), member.request.get(), breach)?;
         }
@@ -130,10 +143,30 @@ pub(crate) fn refuse(
     if let Payload::Slab(slab) = descriptor.payload {
         memory.rank(local_index)?.returned.give_back(slab, SLAB_BYTES as u64);
     }
+    if contexts::is_leave(descriptor.call.into()) {
+        let (members, is_fatal) = (descriptor.local_size.into(), operation(descriptor) != ANY_SIGNATURE);
+        tell_of_one_left(memory, descriptor.context, members, is_fatal, breach)?;
+    }
     match descriptor.request {
         NO_REQUEST => Ok(()),
         request => refuse_request(completer, local_index, request, breach),
     }
+}
+
+/// A member has left a broken communicator and does not know: it can be told no more.
+#[cold]
+fn tell_of_one_left(
+    memory: &NicMemory,
+    context: u32,
+    members: u32,
+    is_fatal: bool,
+    breach: u32,
+) -> Result<(), Corrupt> {
+    if is_fatal {
+        abort::say_of_nic(memory, &memory.breaches().report(breach)?);
+    }
+    memory.breaches().leave(context, members);
+    Ok(())
 }
 
 fn refuse_request(

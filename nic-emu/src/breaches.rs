@@ -7,7 +7,8 @@ use crate::memory::Corrupt;
 use crate::sync::{AtomicU32, Ordering};
 use crate::text::Text;
 
-/// Broken communicators at the same time. One more ends the job, whatever its error handler.
+/// Broken communicators at the same time that members have not freed. With so many no communicator is made any more ([`crate::contexts::take`]); one more ends
+/// the job, whatever its error handler.
 pub const BREACHES: usize = 64;
 
 /// A broken communicator.
@@ -45,6 +46,11 @@ impl Breaches {
     #[inline]
     pub fn find(&self, context: u32) -> Option<u32> {
         if self.is_empty() { None } else { self.search(context) }
+    }
+
+    /// True when there is no room for one more.
+    pub(crate) fn is_full(&self) -> bool {
+        self.count.load(Ordering::Acquire) as usize >= BREACHES
     }
 
     #[cold]

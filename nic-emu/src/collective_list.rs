@@ -6,6 +6,7 @@
 //! others have begun (another call, root, operation or size) is found here, where all descriptors meet; `crate::mismatch` says what differs.
 
 use crate::collective::{Instance, InstanceState, Member};
+use crate::contexts::is_leave;
 use crate::departure::give_back_slabs;
 use crate::descriptor::{CollectiveDescriptor, CollectiveKind, Payload};
 use crate::memory::{Corrupt, INSTANCES, NicMemory};
@@ -24,6 +25,8 @@ pub enum Arrival {
     Mismatch(u32),
     /// Its communicator is broken: the breach.
     Refused(u32),
+    /// It leaves a communicator whose context does not come back: nobody waits for the others to leave.
+    Left,
 }
 
 /// The collectives under way on a node. Processor only.
@@ -47,6 +50,9 @@ impl<'m> CollectiveList<'m> {
     pub fn arrive(&self, local_index: u32, descriptor: &CollectiveDescriptor) -> Result<Arrival, Corrupt> {
         if let Some(breach) = self.memory.breaches().find(descriptor.context) {
             return Ok(Arrival::Refused(breach));
+        }
+        if is_leave(descriptor.call.into()) && descriptor.comm_size == u32::from(descriptor.local_size) {
+            return Ok(Arrival::Left);
         }
         let Some(index) = self.find_or_make(local_index, descriptor)? else { return Ok(Arrival::NoRoom) };
         let instance = self.memory.instance(index)?;

@@ -50,8 +50,11 @@ pub struct ContextCounters {
     slot: AtomicU32,
 }
 
-/// Takes a context; none when all numbers, or all slots of this node, are in use.
+/// Takes a context; none when all numbers, or all slots of this node, are in use, or so many communicators are broken that one more could not be told of.
 pub fn take(memory: &NicMemory, reach: Reach) -> Option<u32> {
+    if memory.breaches().is_full() {
+        return None;
+    }
     let (node, nodes) = memory.node();
     let counters = &memory.header().contexts;
     match reach {
@@ -135,6 +138,10 @@ pub fn comes_back(memory: &NicMemory, context: u32) -> bool {
 pub fn owner(context: u32, nodes: u32) -> u32 {
     slot(context) % nodes
 }
+
+/// In place of an operation a leave says whether an error of the communicator ends the job: then it is to be told that the communicator was broken, though
+/// its members have left it. To [`crate::collective_list`] it fits one that does not say so, which is `(0, 0)`.
+pub const ERRORS_ARE_FATAL: (u8, u8) = (1, 0);
 
 /// Whether a barrier that members reach in this call is the last collective of their communicator.
 pub fn is_leave(call: u32) -> bool {

@@ -204,6 +204,7 @@ impl<'m> StrobeReceiver<'m> {
                         self.arrivals.push(instance);
                     }
                 }
+                Arrival::Left => {}
                 Arrival::NoRoom => return Ok(i),
                 Arrival::Mismatch(instance) => {
                     let report = mismatch::report(self.memory, local_index, &descriptor, instance)?;

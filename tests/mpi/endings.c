@@ -227,6 +227,28 @@ int main(int argc, char **argv)
         MPI_Comm_dup(MPI_COMM_WORLD, &comm);
         MPI_Bcast(many, 2, MPI_INT, rank, comm);
     }
+    if (!strncmp(how, "all_give_and_free", 17)) { /* the same, of a communicator that is gone when it is found */
+        MPI_Comm comm;
+        MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+        if (!strcmp(how, "all_give_and_free_returned"))
+            MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+        MPI_Bcast(many, 2, MPI_INT, rank, comm);
+        MPI_Comm_free(&comm);
+    }
+    if (!strcmp(how, "broken_and_kept")) { /* until there are too many of them */
+        char text[MPI_MAX_ERROR_STRING];
+        int error, length, made = 0;
+        MPI_Comm comm;
+        MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+        while ((error = MPI_Comm_dup(MPI_COMM_WORLD, &comm)) == MPI_SUCCESS && made++ < 1000) {
+            MPI_Bcast(many, 2, MPI_INT, rank, comm);
+            CHECK_INT(class_of(MPI_Barrier(comm)), MPI_ERR_OTHER);
+        }
+        CHECK_INT(class_of(error), MPI_ERR_OTHER);
+        CHECK(comm == MPI_COMM_NULL);
+        MPI_Error_string(error, text, &length);
+        printf("%d: %s\n", made, text);
+    }
     alone(how);
     if (!strcmp(how, "truncated")) {
         if (rank == 0)

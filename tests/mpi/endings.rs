@@ -246,11 +246,32 @@ fn collectives_that_do_not_fit_are_told_with_both_sides() {
 
 #[test]
 fn a_mismatch_that_no_rank_waits_in_is_told_at_the_latest_when_mpi_is_finalized() {
+    let slice = SliceLength::Fixed(Duration::from_millis(2));
+    for job in [
+        Job::of(2),
+        Job { nodes: 2, ..Job::of(2) },
+        Job { slice, ..Job::of(2) },
+        Job { nodes: 2, slice, ..Job::of(2) },
+    ] {
+        for how in ["all_give", "all_give_and_free"] {
+            let ended = end_as(&job, how);
+            let finding = ended.finding.as_deref().unwrap_or_else(|| panic!("{how}: {ended:#?}"));
+            assert!(finding.contains("MPI_Bcast, root 0, 8 bytes of 4-byte integers"), "{finding}");
+            assert!(finding.contains("MPI_Bcast, root 1, 8 bytes of 4-byte integers"), "{finding}");
+        }
+        let ended = end_as(&job, "all_give_and_free_returned");
+        assert!(ended.is_well(), "{ended:#?}");
+    }
+}
+
+#[test]
+fn with_too_many_broken_communicators_the_call_that_makes_another_says_so() {
     for nodes in [1, 2] {
-        let ended = launch(&Job { nodes, ..Job::of(2) }, &compiled("endings"), &["all_give"]);
-        let finding = ended.finding.as_deref().unwrap_or_else(|| panic!("{nodes}: {ended:#?}"));
-        assert!(finding.contains("MPI_Bcast, root 0, 8 bytes of 4-byte integers"), "{finding}");
-        assert!(finding.contains("MPI_Bcast, root 1, 8 bytes of 4-byte integers"), "{finding}");
+        let ended = end_as(&Job { nodes, ..Job::of(2) }, "broken_and_kept");
+        assert!(ended.is_well(), "{nodes}: {ended:#?}");
+        let lines: Vec<&str> = ended.stdout.lines().collect();
+        let says_so = |line: &&str| line.starts_with("64: ") && line.contains("communicators are broken");
+        assert!(lines.len() == 2 && lines.iter().all(says_so), "{nodes}: {lines:?}");
     }
 }
 

@@ -14,13 +14,13 @@ use crate::error::{MpiError, MpiResult, Problem};
 use crate::group::{self, Group};
 use crate::handle::{Kind, Stale};
 use crate::point_to_point::attached_buffer::{self, Level};
-use crate::process::end::end_if_unheard;
+use crate::process::end::{end_if_unheard, is_fatal};
 use crate::process::{self, Guard, Process};
 use crate::topology::Topology;
 use crate::topology::neighbours::Neighbours;
 use crate::topology::wiring::Wiring;
 use mds::Primitive;
-use nic_emu::contexts::{self, Reach};
+use nic_emu::contexts::{self, ERRORS_ARE_FATAL, Reach};
 use nic_emu::descriptor::CollectiveKind;
 use nic_emu::global::groups;
 use nic_emu::memory::NicMemory;
@@ -299,7 +299,8 @@ pub(crate) fn remove(process: &mut Guard, comm: MPI_Comm) -> MpiResult {
     error_handlers::release(freed.error_handler)
 }
 
-/// The last collective of a communicator, for which no member waits: when the NIC sees that all have left, the context comes back.
+/// The last collective of a communicator, for which no member waits: when the NIC sees that all have left, the context comes back. Where it does not come
+/// back, the leave is for a mismatch that is not found yet, if there were collectives in which others could call something else.
 fn leave(process: &mut Guard, comm: MPI_Comm) -> MpiResult {
     let communicator = process.communicator(comm)?;
     let (context, members) = (communicator.context, communicator.local.1);
@@ -309,10 +310,13 @@ fn leave(process: &mut Guard, comm: MPI_Comm) -> MpiResult {
         process.port.leave_broken(context + 1, members);
         return Ok(());
     }
-    if !contexts::comes_back(process.port.memory(), context) {
+    // Collectives of an intercommunicator go by messages alone.
+    let may_not_fit = communicator.size > 1 && communicator.sequence != 0 && !communicator.is_inter();
+    if !may_not_fit && !contexts::comes_back(process.port.memory(), context) {
         return Ok(());
     }
-    let arrival = Arrival { kind: CollectiveKind::Barrier, ..Arrival::default() };
+    let operation = if is_fatal(communicator) { ERRORS_ARE_FATAL } else { (0, 0) };
+    let arrival = Arrival { kind: CollectiveKind::Barrier, operation, ..Arrival::default() };
     // SAFETY: nothing is contributed.
     let waiter = unsafe { arrive(process, Primitive::CommFree, comm, &arrival, std::ptr::null(), 0, false)? };
     debug_assert!(waiter.is_none(), "a barrier contributes nothing, so its request is not wanted");

@@ -208,9 +208,9 @@ pub enum Problem {
     /// The NIC has no room.
     #[error("{0}")]
     Exhausted(String),
-    /// There are as many communicators as the job can tell apart.
+    /// There are as many communicators as the job can tell apart, or so many broken ones that of no other one it could be told that it is.
     #[error(
-        "no context is left for another communicator: the job has as many at the same time as it can tell apart; free those that it needs no more"
+        "no context is left for another communicator: the job has as many at the same time as it can tell apart, or 64 communicators are broken, by collective calls that do not fit; free those that it needs no more"
     )]
     NoContext,
     /// An error that the program raises itself (MPI_Comm_call_errhandler).

@@ -71,7 +71,7 @@ fn goes_on_after_errors(process: &super::Process) -> bool {
     process.communicators.get(MPI_COMM_WORLD).is_ok_and(|world| !is_fatal(world))
 }
 
-fn is_fatal(communicator: &Communicator) -> bool {
+pub(crate) fn is_fatal(communicator: &Communicator) -> bool {
     [MPI_ERRORS_ARE_FATAL, MPI_ERRORS_ABORT].contains(&communicator.error_handler)
 }
 

@@ -89,7 +89,10 @@ impl Collectives {
     /// NIC memory is corrupt.
     pub fn handle_broken(&mut self, env: &mut Env<'_, '_>, record: &Record) -> Result<(), GlobalError> {
         let context = record.words[0] as u32;
-        self.broken.insert(context);
+        // It may be forgotten by now.
+        if !self.broken.insert(context) {
+            return Ok(());
+        }
         break_context(env.memory, env.completer, context, &String::from_utf8_lossy(&record.payload))?;
         env.memory.breaches().set_known(context);
         self.forget_collectives(context);
