@@ -6,7 +6,7 @@
 
 use arrayvec::ArrayVec;
 
-use crate::doorbell::{Heads, RingKind};
+use crate::doorbell::{Heads, HeadsWord, RingKind};
 use crate::memory::NicMemory;
 use crate::policy::RANKS_A_SLICE;
 use crate::prefetch;
@@ -41,6 +41,30 @@ impl BufferSender {
     #[inline]
     pub fn has_work(memory: &NicMemory) -> bool {
         memory.doorbells().zip(memory.taken()).any(|(doorbell, taken)| doorbell.peek() != taken.peek())
+    }
+
+    /// On several nodes, with elastic slices: true when the last slice took nothing, because there was no room for what it found, and nobody has posted since.
+    /// Room comes from other nodes then, as a rule: the NIC thread looks again when it has seen to something, and now and then ([`crate::global`]). Ranks do
+    /// not, which would keep the token from it.
+    #[inline]
+    pub fn is_stalled(memory: &NicMemory) -> bool {
+        let stalled = memory.header().slice.stalled.get();
+        stalled != 0 && stalled == Self::posted(memory.doorbells().map(HeadsWord::peek))
+    }
+
+    /// A slice has taken nothing of what it found.
+    pub fn stall(memory: &NicMemory, exchange: &Exchange) {
+        // What was posted since it began is news.
+        let mut heads: Vec<Heads> = memory.taken().iter().map(HeadsWord::peek).collect();
+        for rank in exchange {
+            heads[rank.local_index as usize] = rank.heads;
+        }
+        memory.header().slice.stalled.set(Self::posted(heads.into_iter()));
+    }
+
+    /// A number, not 0, that changes with every post.
+    fn posted(heads: impl Iterator<Item = Heads>) -> u64 {
+        heads.fold(0u64, |sum, heads| sum.wrapping_add(heads.0)).max(1)
     }
 
     /// Descriptor exchange microphase: which descriptors this slice schedules. `first` is the rank to begin with,

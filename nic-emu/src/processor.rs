@@ -54,7 +54,7 @@ impl<'m> Processor<'m> {
         let wanted = if fixed {
             StrobeSender::is_wanted(self.memory, &now_ns)
         } else {
-            BufferSender::has_work(self.memory)
+            BufferSender::has_work(self.memory) && !BufferSender::is_stalled(self.memory)
         };
         let token = self.memory.token();
         if !wanted || !token.looks_free() || !token.try_take(self.holder) {

@@ -163,6 +163,11 @@ impl<'m> StrobeReceiver<'m> {
         if self.counts == SliceCounts::default() {
             let in_vain = &self.memory.header().slice.in_vain;
             in_vain.set(in_vain.get().wrapping_add(1));
+            if !self.fixed && self.memory.node().1 > 1 {
+                BufferSender::stall(self.memory, &self.exchange);
+            }
+        } else if self.memory.header().slice.stalled.get() != 0 {
+            self.memory.header().slice.stalled.set(0);
         }
         Ok(())
     }

@@ -311,6 +311,25 @@ static void apart(void)
         MPI_Comm_free(&pair);
 }
 
+/* The root of collectives for which only it waits comes late, so that the others have no room long before. */
+static void late(int bytes)
+{
+    MPI_Request unused;
+    for (size_t i = 0; i < sizeof collectives / sizeof *collectives; i++) {
+        const struct collective *collective = &collectives[i];
+        if (collective->start != reduce && collective->start != gather)
+            continue;
+        struct timespec nap = {0, 300000000};
+        if (rank == 0)
+            nanosleep(&nap, NULL);
+        for (int round = 0; round < 5000; round++) {
+            give(bytes, round);
+            collective->start(BLOCKING, bytes, 0, &unused);
+            collective->check(bytes, 0, round);
+        }
+    }
+}
+
 /* Messages one way along the chain of ranks: nobody answers. */
 static void one_way(int bytes, int slow)
 {
@@ -384,6 +403,10 @@ int main(int argc, char **argv)
     }
     if (runs("apart"))
         apart();
+    if (runs("late")) {
+        late(4);
+        late(25);
+    }
     MPI_Finalize();
     return 0;
 }

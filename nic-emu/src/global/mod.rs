@@ -132,6 +132,8 @@ pub struct GlobalNic<F> {
     progressed_ns: u64,
     /// Local slices that did something, and polls that completed something.
     local_moves: u64,
+    /// What this node had done when a local slice had no room for anything, and the time.
+    stalled: (u64, u64),
     /// The time of the last poll.
     polled_ns: u64,
     started_ns: u64,
@@ -158,6 +160,7 @@ impl<F: Fabric> GlobalNic<F> {
             unread: false,
             progressed_ns: 0,
             local_moves: 0,
+            stalled: (0, 0),
             polled_ns: 0,
             started_ns: 0,
             phase_ns: 0,
@@ -193,7 +196,9 @@ impl<F: Fabric> GlobalNic<F> {
     pub fn next_ns(&self) -> Option<u64> {
         let beat = self.sender.as_ref().and_then(StrobeSender::next_ns);
         let tally = self.tally_ns().filter(|due| *due > self.polled_ns);
-        let room = self.messages.lacks_room().then_some(self.polled_ns + NO_ROOM_NS);
+        let waits_for_room =
+            self.messages.lacks_room() || !self.fixed && BufferSender::has_work(&self.memory);
+        let room = waits_for_room.then_some(self.polled_ns + NO_ROOM_NS);
         let late = if self.fixed { None } else { self.messages.next_ns() };
         [beat, self.links.next_ns(), tally, room, late].into_iter().flatten().min()
     }
@@ -324,19 +329,32 @@ impl<F: Fabric> GlobalNic<F> {
                 crate::strobe_sender::StrobeSender::end_rest(memory, clock);
                 crate::strobe_sender::StrobeSender::is_due(memory, clock)
             }
-            false => BufferSender::has_work(memory),
+            false => BufferSender::has_work(memory) && self.may_have_room(memory, now_ns),
         };
         if !wanted {
             return Ok(false);
         }
         let slice = crate::strobe_sender::StrobeSender::run(memory, clock)?;
-        if !slice.touched.is_empty() || slice.counts != SliceCounts::default() {
+        let is_vain = slice.touched.is_empty() && slice.counts == SliceCounts::default();
+        if !is_vain {
             self.local_moves += 1;
         }
         if !slice.touched.is_empty() {
             touched.push(slice.touched);
         }
-        Ok(true)
+        if is_vain {
+            self.stalled = (self.moves(), now_ns);
+        }
+        // What it had no room for has to wait, and who makes room may want this processor.
+        Ok(self.fixed || !is_vain)
+    }
+
+    /// Whether there may be room for what the last local slice had none for.
+    fn may_have_room(&self, memory: &NicMemory, now_ns: u64) -> bool {
+        let (moves, since_ns) = self.stalled;
+        !BufferSender::is_stalled(memory)
+            || moves != self.moves()
+            || now_ns.saturating_sub(since_ns) >= NO_ROOM_NS
     }
 
     /// The NIC threads of this node. True if something was done.

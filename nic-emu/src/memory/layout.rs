@@ -187,7 +187,9 @@ pub struct Attention {
 /// The state of slices; processor only.
 #[repr(C, align(64))]
 pub struct SliceState {
-    _pad2: Word64,
+    /// Elastic slices on several nodes: what had been posted when a slice took nothing for want of room ([`crate::buffer_sender::BufferSender::is_stalled`]);
+    /// 0 where the last one took something.
+    pub stalled: Word64,
     /// When the slice that ran last started, in nanoseconds of the driver's clock.
     pub started_ns: Word64,
     /// Fixed slices: when the next one starts; 0 while the NIC rests, which is until somebody posts.

@@ -10,6 +10,7 @@ use crate::status::Activity;
 use crate::strobe_receiver::SliceError;
 use crate::transfer::MOVING;
 use crate::waiting;
+use std::cell::Cell;
 use std::time::Duration;
 
 /// Bytes moved from outside in one piece.
@@ -41,7 +42,8 @@ impl<'a> Mover<'a> {
         let mut moved = 0;
         let mut active = Vec::new();
         let (shared, token_held) = (self.shared, self.token_held);
-        let pause = || give_way(shared, token_held);
+        let patience = Cell::new(Patience::new(token_held));
+        let pause = || give_way(shared, &patience);
         let listed = processor.with_token(pause, |memory| list_active(memory, &mut active));
         if let Some(listed) = listed {
             listed?;
@@ -98,12 +100,35 @@ impl<'a> Mover<'a> {
     }
 }
 
+/// How long a thread of a high priority waits for somebody who has the run token: longer each time, because that may be a rank that gets no processor while
+/// such threads look again and again.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Patience(Duration);
+
+/// The longest of these waits.
+const LONGEST_PATIENCE: Duration = Duration::from_millis(1);
+
+impl Patience {
+    pub(super) fn new(first: Duration) -> Self {
+        Self(first)
+    }
+
+    /// How long to wait this time.
+    pub(super) fn next(&mut self) -> Duration {
+        let now = self.0;
+        self.0 = (now * 2).min(LONGEST_PATIENCE);
+        now
+    }
+}
+
 /// Lets somebody else have the processor who has the run token. False when the job is over.
-fn give_way(shared: &Shared, token_held: Duration) -> bool {
-    match token_held {
+fn give_way(shared: &Shared, patience: &Cell<Patience>) -> bool {
+    let mut next = patience.get();
+    match next.next() {
         Duration::ZERO => std::thread::yield_now(),
         held => std::thread::sleep(held),
     }
+    patience.set(next);
     !shared.is_over()
 }
 

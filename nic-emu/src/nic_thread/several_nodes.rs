@@ -4,7 +4,7 @@
 //! want to run than the machine has processors ([`crate::crowd`]). When all has been quiet for a while, or somebody else wants the core, it sleeps
 //! until a packet arrives, a rank wakes it ([`crate::wake_pipe`]), or something is due.
 
-use super::mover::Mover;
+use super::mover::{Mover, Patience};
 use super::{Finding, IDLE_SLEEP, Shared, caught};
 use crate::crowd::Crowd;
 use crate::global::{GlobalError, GlobalLayout, GlobalNic, Polled};
@@ -52,7 +52,7 @@ pub(super) struct NodeDriver<'a> {
     crowd: Crowd,
 }
 
-/// How long an urgent thread waits for a rank that has the run token, which may have to run on the same processor.
+/// How long an urgent thread waits at first for a rank that has the run token, which may have to run on the same processor.
 const TOKEN_HELD: Duration = Duration::from_micros(10);
 
 impl<'a> NodeDriver<'a> {
@@ -81,6 +81,7 @@ impl<'a> NodeDriver<'a> {
     fn drive(&mut self) -> Result<(), Finding> {
         let mut moved_at = now_ns();
         let mut trimmed_at = moved_at;
+        let mut busy = Patience::new(TOKEN_HELD);
         while !self.shared.is_over() {
             let now = now_ns();
             if now.saturating_sub(trimmed_at) >= IDLE_SLEEP.as_nanos() as u64 {
@@ -91,10 +92,14 @@ impl<'a> NodeDriver<'a> {
             }
             let is_quiet = now.saturating_sub(moved_at) >= QUIET_NS;
             let stays_awake = self.polls || !self.is_urgent && !is_quiet && !self.crowd.is_crowded(now);
-            match if stays_awake { self.look()? } else { self.sleep()? } {
+            let looked = if stays_awake { self.look()? } else { self.sleep()? };
+            if !matches!(looked, Looked::Busy) {
+                busy = Patience::new(TOKEN_HELD);
+            }
+            match looked {
                 Looked::Moved => moved_at = now,
                 Looked::Nothing if !stays_awake => {}
-                Looked::Busy if self.is_urgent => std::thread::sleep(TOKEN_HELD),
+                Looked::Busy if self.is_urgent => std::thread::sleep(busy.next()),
                 // Whoever has the token may be waiting for this core.
                 Looked::Nothing | Looked::Busy => rustix::thread::sched_yield(),
             }
