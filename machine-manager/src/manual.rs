@@ -56,7 +56,8 @@ const EXAMPLES: &[(&str, &str)] = &[
 /// What writing fails with.
 pub fn manual_page(out: &mut dyn Write) -> io::Result<()> {
     let storm = Storm::command();
-    let run = Run::command();
+    // The page leaves nothing to a longer help.
+    let run = Run::command().mut_args(|arg| arg.hide_short_help(false));
     Man::new(storm.clone()).title("storm").render_title(out)?;
     let mut head = Roff::new();
     head.control("SH", ["NAME"]);

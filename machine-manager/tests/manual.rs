@@ -36,6 +36,11 @@ fn manual_page_tells_every_option_and_exit_status() {
     ] {
         assert!(page.contains(word), "{word}");
     }
+    // The line after an option's is what it means.
+    let lines: Vec<&str> = page.lines().collect();
+    let undescribed: Vec<&str> =
+        lines.windows(3).filter(|of| of[0] == ".TP" && of[2].trim().is_empty()).map(|of| of[1]).collect();
+    assert!(undescribed.is_empty(), "{undescribed:?}");
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use crate::run::{Compiled, deck, example, installed, mpiexec, run};
 
-/// Calls that can be counted: every rank 30 barriers and 10 allreduces, and 20 messages of 4000 bytes to the right.
+/// Calls that can be counted: every rank 30 barriers, 10 allreduces and 15 that do not block, a persistent broadcast, and 20 messages of 4000 bytes to the right.
 const COUNTED: &str = r#"
 #include <mpi.h>
 int main(int argc, char **argv) {
@@ -22,6 +22,16 @@ int main(int argc, char **argv) {
         MPI_Isend(values, 1000, MPI_INT, (rank + 1) % ranks, 3, MPI_COMM_WORLD, &requests[1]);
         MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
     }
+    for (int i = 0; i < 15; i++) {
+        MPI_Request request;
+        MPI_Iallreduce(&one, &sum, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD, &request);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+    }
+    MPI_Request begun;
+    MPI_Bcast_init(values, 10, MPI_INT, 0, MPI_COMM_WORLD, MPI_INFO_NULL, &begun);
+    MPI_Start(&begun);
+    MPI_Wait(&begun, MPI_STATUS_IGNORE);
+    MPI_Request_free(&begun);
     return MPI_Finalize();
 }"#;
 
@@ -67,6 +77,8 @@ fn mmds_counts_every_call_of_every_rank() {
             ("MPI_Isend", 20),
             ("MPI_Irecv", 20),
             ("MPI_Waitall", 20),
+            ("MPI_Iallreduce", 15),
+            ("MPI_Bcast_init", 1),
         ] {
             assert_eq!(counts.get(name), Some(&count), "rank {rank}: {counts:?}");
         }

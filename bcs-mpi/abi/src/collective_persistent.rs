@@ -12,7 +12,7 @@ use mds::Primitive;
 use std::ffi::{c_int, c_void};
 
 calls! {
-    call MPI_Barrier_init(comm: MPI_Comm, info: MPI_Info, request: *mut MPI_Request) [on comm] {
+    call MPI_Barrier_init(comm: MPI_Comm, info: MPI_Info, request: *mut MPI_Request) [time BarrierInit(0) on comm] {
         let (request, call) = (handle(request, "request")?, Call::persistent(Primitive::BarrierInit, comm));
         info::check(info)?;
         request.set(forms::barrier(call)?)
@@ -20,7 +20,7 @@ calls! {
     twin MPI_Bcast_init(
         buffer: *mut c_void, count: COUNT, datatype: MPI_Datatype, root: c_int, comm: MPI_Comm, info: MPI_Info,
         request: *mut MPI_Request,
-    ) [on comm] {
+    ) [time BcastInit(0) on comm] {
         let (request, call) = (handle(request, "request")?, Call::persistent(Primitive::BcastInit, comm));
         info::check(info)?;
         request.set(forms::bcast(call, buffer, wide(count), datatype, root)?)
@@ -28,7 +28,7 @@ calls! {
     twin MPI_Reduce_init(
         sendbuf: *const c_void, recvbuf: *mut c_void, count: COUNT, datatype: MPI_Datatype, op: MPI_Op, root: c_int, comm: MPI_Comm, info: MPI_Info,
         request: *mut MPI_Request,
-    ) [on comm] {
+    ) [time ReduceInit(0) on comm] {
         let (request, call) = (handle(request, "request")?, Call::persistent(Primitive::ReduceInit, comm));
         info::check(info)?;
         let vectors = Vectors { send: sendbuf, receive: recvbuf, count: wide(count), datatype, op };
@@ -37,7 +37,7 @@ calls! {
     twin MPI_Allreduce_init(
         sendbuf: *const c_void, recvbuf: *mut c_void, count: COUNT, datatype: MPI_Datatype, op: MPI_Op, comm: MPI_Comm, info: MPI_Info,
         request: *mut MPI_Request,
-    ) [on comm] {
+    ) [time AllreduceInit(0) on comm] {
         let (request, call) = (handle(request, "request")?, Call::persistent(Primitive::AllreduceInit, comm));
         info::check(info)?;
         let vectors = Vectors { send: sendbuf, receive: recvbuf, count: wide(count), datatype, op };
@@ -46,7 +46,7 @@ calls! {
     twin MPI_Scan_init(
         sendbuf: *const c_void, recvbuf: *mut c_void, count: COUNT, datatype: MPI_Datatype, op: MPI_Op, comm: MPI_Comm, info: MPI_Info,
         request: *mut MPI_Request,
-    ) [on comm] {
+    ) [time ScanInit(0) on comm] {
         let (request, call) = (handle(request, "request")?, Call::persistent(Primitive::ScanInit, comm));
         info::check(info)?;
         let vectors = Vectors { send: sendbuf, receive: recvbuf, count: wide(count), datatype, op };
@@ -55,7 +55,7 @@ calls! {
     twin MPI_Exscan_init(
         sendbuf: *const c_void, recvbuf: *mut c_void, count: COUNT, datatype: MPI_Datatype, op: MPI_Op, comm: MPI_Comm, info: MPI_Info,
         request: *mut MPI_Request,
-    ) [on comm] {
+    ) [time ExscanInit(0) on comm] {
         let (request, call) = (handle(request, "request")?, Call::persistent(Primitive::ExscanInit, comm));
         info::check(info)?;
         let vectors = Vectors { send: sendbuf, receive: recvbuf, count: wide(count), datatype, op };
@@ -64,7 +64,7 @@ calls! {
     twin MPI_Reduce_scatter_block_init(
         sendbuf: *const c_void, recvbuf: *mut c_void, recvcount: COUNT, datatype: MPI_Datatype, op: MPI_Op, comm: MPI_Comm, info: MPI_Info,
         request: *mut MPI_Request,
-    ) [on comm] {
+    ) [time ReduceScatterBlockInit(0) on comm] {
         let (request, call) = (handle(request, "request")?, Call::persistent(Primitive::ReduceScatterBlockInit, comm));
         info::check(info)?;
         let vectors = Vectors { send: sendbuf, receive: recvbuf, count: 0, datatype, op };
@@ -73,7 +73,7 @@ calls! {
     twin MPI_Reduce_scatter_init(
         sendbuf: *const c_void, recvbuf: *mut c_void, recvcounts: *const COUNT, datatype: MPI_Datatype, op: MPI_Op, comm: MPI_Comm, info: MPI_Info,
         request: *mut MPI_Request,
-    ) [on comm] {
+    ) [time ReduceScatterInit(0) on comm] {
         let (request, call) = (handle(request, "request")?, Call::persistent(Primitive::ReduceScatterInit, comm));
         info::check(info)?;
         let vectors = Vectors { send: sendbuf, receive: recvbuf, count: 0, datatype, op };
@@ -82,7 +82,7 @@ calls! {
     twin MPI_Gather_init(
         sendbuf: *const c_void, sendcount: COUNT, sendtype: MPI_Datatype, recvbuf: *mut c_void, recvcount: COUNT, recvtype: MPI_Datatype, root: c_int, comm: MPI_Comm, info: MPI_Info,
         request: *mut MPI_Request,
-    ) [on comm] {
+    ) [time GatherInit(0) on comm] {
         let (request, call) = (handle(request, "request")?, Call::persistent(Primitive::GatherInit, comm));
         info::check(info)?;
         let (own, all) = (own(sendbuf, sendcount, sendtype), everyone(recvbuf, recvcount, recvtype));
@@ -91,7 +91,7 @@ calls! {
     twin MPI_Gatherv_init(
         sendbuf: *const c_void, sendcount: COUNT, sendtype: MPI_Datatype, recvbuf: *mut c_void, recvcounts: *const COUNT, displs: *const DISPL, recvtype: MPI_Datatype, root: c_int, comm: MPI_Comm, info: MPI_Info,
         request: *mut MPI_Request,
-    ) [on comm] {
+    ) [time GathervInit(0) on comm] {
         let (request, call) = (handle(request, "request")?, Call::persistent(Primitive::GathervInit, comm));
         info::check(info)?;
         let (own, all) = (own(sendbuf, sendcount, sendtype), everyone_v(recvbuf, recvcounts, displs, recvtype));
@@ -100,7 +100,7 @@ calls! {
     twin MPI_Scatter_init(
         sendbuf: *const c_void, sendcount: COUNT, sendtype: MPI_Datatype, recvbuf: *mut c_void, recvcount: COUNT, recvtype: MPI_Datatype, root: c_int, comm: MPI_Comm, info: MPI_Info,
         request: *mut MPI_Request,
-    ) [on comm] {
+    ) [time ScatterInit(0) on comm] {
         let (request, call) = (handle(request, "request")?, Call::persistent(Primitive::ScatterInit, comm));
         info::check(info)?;
         let (all, own) = (everyone(sendbuf, sendcount, sendtype), own(recvbuf, recvcount, recvtype));
@@ -109,7 +109,7 @@ calls! {
     twin MPI_Scatterv_init(
         sendbuf: *const c_void, sendcounts: *const COUNT, displs: *const DISPL, sendtype: MPI_Datatype, recvbuf: *mut c_void, recvcount: COUNT, recvtype: MPI_Datatype, root: c_int, comm: MPI_Comm, info: MPI_Info,
         request: *mut MPI_Request,
-    ) [on comm] {
+    ) [time ScattervInit(0) on comm] {
         let (request, call) = (handle(request, "request")?, Call::persistent(Primitive::ScattervInit, comm));
         info::check(info)?;
         let (all, own) = (everyone_v(sendbuf, sendcounts, displs, sendtype), own(recvbuf, recvcount, recvtype));
@@ -118,7 +118,7 @@ calls! {
     twin MPI_Allgather_init(
         sendbuf: *const c_void, sendcount: COUNT, sendtype: MPI_Datatype, recvbuf: *mut c_void, recvcount: COUNT, recvtype: MPI_Datatype, comm: MPI_Comm, info: MPI_Info,
         request: *mut MPI_Request,
-    ) [on comm] {
+    ) [time AllgatherInit(0) on comm] {
         let (request, call) = (handle(request, "request")?, Call::persistent(Primitive::AllgatherInit, comm));
         info::check(info)?;
         let (own, all) = (own(sendbuf, sendcount, sendtype), everyone(recvbuf, recvcount, recvtype));
@@ -127,7 +127,7 @@ calls! {
     twin MPI_Allgatherv_init(
         sendbuf: *const c_void, sendcount: COUNT, sendtype: MPI_Datatype, recvbuf: *mut c_void, recvcounts: *const COUNT, displs: *const DISPL, recvtype: MPI_Datatype, comm: MPI_Comm, info: MPI_Info,
         request: *mut MPI_Request,
-    ) [on comm] {
+    ) [time AllgathervInit(0) on comm] {
         let (request, call) = (handle(request, "request")?, Call::persistent(Primitive::AllgathervInit, comm));
         info::check(info)?;
         let (own, all) = (own(sendbuf, sendcount, sendtype), everyone_v(recvbuf, recvcounts, displs, recvtype));
@@ -136,7 +136,7 @@ calls! {
     twin MPI_Alltoall_init(
         sendbuf: *const c_void, sendcount: COUNT, sendtype: MPI_Datatype, recvbuf: *mut c_void, recvcount: COUNT, recvtype: MPI_Datatype, comm: MPI_Comm, info: MPI_Info,
         request: *mut MPI_Request,
-    ) [on comm] {
+    ) [time AlltoallInit(0) on comm] {
         let (request, call) = (handle(request, "request")?, Call::persistent(Primitive::AlltoallInit, comm));
         info::check(info)?;
         let (send, receive) = (everyone(sendbuf, sendcount, sendtype), everyone(recvbuf, recvcount, recvtype));
@@ -145,7 +145,7 @@ calls! {
     twin MPI_Alltoallv_init(
         sendbuf: *const c_void, sendcounts: *const COUNT, sdispls: *const DISPL, sendtype: MPI_Datatype, recvbuf: *mut c_void, recvcounts: *const COUNT, rdispls: *const DISPL, recvtype: MPI_Datatype, comm: MPI_Comm, info: MPI_Info,
         request: *mut MPI_Request,
-    ) [on comm] {
+    ) [time AlltoallvInit(0) on comm] {
         let (request, call) = (handle(request, "request")?, Call::persistent(Primitive::AlltoallvInit, comm));
         info::check(info)?;
         let send = everyone_v(sendbuf, sendcounts, sdispls, sendtype);
@@ -156,7 +156,7 @@ calls! {
         sendbuf: *const c_void, sendcounts: *const COUNT, sdispls: *const DISPL, sendtypes: *const MPI_Datatype,
         recvbuf: *mut c_void, recvcounts: *const COUNT, rdispls: *const DISPL, recvtypes: *const MPI_Datatype, comm: MPI_Comm, info: MPI_Info,
         request: *mut MPI_Request,
-    ) [on comm] {
+    ) [time AlltoallwInit(0) on comm] {
         let (request, call) = (handle(request, "request")?, Call::persistent(Primitive::AlltoallwInit, comm));
         info::check(info)?;
         let send = everyone_w(sendbuf, sendcounts, sdispls, sendtypes);

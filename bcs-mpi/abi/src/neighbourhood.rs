@@ -22,7 +22,7 @@ calls! {
         sendbuf: *const c_void, sendcount: COUNT, sendtype: MPI_Datatype,
         recvbuf: *mut c_void, recvcount: COUNT, recvtype: MPI_Datatype, comm: MPI_Comm,
         request: *mut MPI_Request,
-    ) [on comm] {
+    ) [time IneighborAllgather(0) on comm] {
         let (request, call) = (handle(request, "request")?, Call::immediate(Primitive::IneighborAllgather, comm));
         let (own, all) = (own(sendbuf, sendcount, sendtype), everyone(recvbuf, recvcount, recvtype));
         request.set(forms::neighbour_allgather(call, &own, &all)?)
@@ -31,7 +31,7 @@ calls! {
         sendbuf: *const c_void, sendcount: COUNT, sendtype: MPI_Datatype,
         recvbuf: *mut c_void, recvcount: COUNT, recvtype: MPI_Datatype, comm: MPI_Comm,
         info: MPI_Info, request: *mut MPI_Request,
-    ) [on comm] {
+    ) [time NeighborAllgatherInit(0) on comm] {
         let request = handle(request, "request")?;
         info::check(info)?;
         let call = Call::persistent(Primitive::NeighborAllgatherInit, comm);
@@ -53,7 +53,7 @@ calls! {
         recvbuf: *mut c_void, recvcounts: *const COUNT, displs: *const DISPL,
         recvtype: MPI_Datatype, comm: MPI_Comm,
         request: *mut MPI_Request,
-    ) [on comm] {
+    ) [time IneighborAllgatherv(0) on comm] {
         let (request, call) = (handle(request, "request")?, Call::immediate(Primitive::IneighborAllgatherv, comm));
         let own = own(sendbuf, sendcount, sendtype);
         let all = everyone_v(recvbuf, recvcounts, displs, recvtype);
@@ -64,7 +64,7 @@ calls! {
         recvbuf: *mut c_void, recvcounts: *const COUNT, displs: *const DISPL,
         recvtype: MPI_Datatype, comm: MPI_Comm,
         info: MPI_Info, request: *mut MPI_Request,
-    ) [on comm] {
+    ) [time NeighborAllgathervInit(0) on comm] {
         let request = handle(request, "request")?;
         info::check(info)?;
         let call = Call::persistent(Primitive::NeighborAllgathervInit, comm);
@@ -85,7 +85,7 @@ calls! {
         sendbuf: *const c_void, sendcount: COUNT, sendtype: MPI_Datatype,
         recvbuf: *mut c_void, recvcount: COUNT, recvtype: MPI_Datatype, comm: MPI_Comm,
         request: *mut MPI_Request,
-    ) [on comm] {
+    ) [time IneighborAlltoall(0) on comm] {
         let (request, call) = (handle(request, "request")?, Call::immediate(Primitive::IneighborAlltoall, comm));
         let send = everyone(sendbuf, sendcount, sendtype);
         let receive = everyone(recvbuf, recvcount, recvtype);
@@ -95,7 +95,7 @@ calls! {
         sendbuf: *const c_void, sendcount: COUNT, sendtype: MPI_Datatype,
         recvbuf: *mut c_void, recvcount: COUNT, recvtype: MPI_Datatype, comm: MPI_Comm,
         info: MPI_Info, request: *mut MPI_Request,
-    ) [on comm] {
+    ) [time NeighborAlltoallInit(0) on comm] {
         let request = handle(request, "request")?;
         info::check(info)?;
         let call = Call::persistent(Primitive::NeighborAlltoallInit, comm);
@@ -118,7 +118,7 @@ calls! {
         sendtype: MPI_Datatype, recvbuf: *mut c_void, recvcounts: *const COUNT, rdispls: *const DISPL,
         recvtype: MPI_Datatype, comm: MPI_Comm,
         request: *mut MPI_Request,
-    ) [on comm] {
+    ) [time IneighborAlltoallv(0) on comm] {
         let (request, call) = (handle(request, "request")?, Call::immediate(Primitive::IneighborAlltoallv, comm));
         let send = everyone_v(sendbuf, sendcounts, sdispls, sendtype);
         let receive = everyone_v(recvbuf, recvcounts, rdispls, recvtype);
@@ -129,7 +129,7 @@ calls! {
         sendtype: MPI_Datatype, recvbuf: *mut c_void, recvcounts: *const COUNT, rdispls: *const DISPL,
         recvtype: MPI_Datatype, comm: MPI_Comm,
         info: MPI_Info, request: *mut MPI_Request,
-    ) [on comm] {
+    ) [time NeighborAlltoallvInit(0) on comm] {
         let request = handle(request, "request")?;
         info::check(info)?;
         let call = Call::persistent(Primitive::NeighborAlltoallvInit, comm);
@@ -152,7 +152,7 @@ calls! {
         sendtypes: *const MPI_Datatype, recvbuf: *mut c_void, recvcounts: *const COUNT, rdispls: *const MPI_Aint,
         recvtypes: *const MPI_Datatype, comm: MPI_Comm,
         request: *mut MPI_Request,
-    ) [on comm] {
+    ) [time IneighborAlltoallw(0) on comm] {
         let (request, call) = (handle(request, "request")?, Call::immediate(Primitive::IneighborAlltoallw, comm));
         let send = everyone_w(sendbuf, sendcounts, sdispls, sendtypes);
         let receive = everyone_w(recvbuf, recvcounts, rdispls, recvtypes);
@@ -163,7 +163,7 @@ calls! {
         sendtypes: *const MPI_Datatype, recvbuf: *mut c_void, recvcounts: *const COUNT, rdispls: *const MPI_Aint,
         recvtypes: *const MPI_Datatype, comm: MPI_Comm,
         info: MPI_Info, request: *mut MPI_Request,
-    ) [on comm] {
+    ) [time NeighborAlltoallwInit(0) on comm] {
         let request = handle(request, "request")?;
         info::check(info)?;
         let call = Call::persistent(Primitive::NeighborAlltoallwInit, comm);
