@@ -41,6 +41,7 @@ pub enum Verb {
     /// Show what a running job does: each rank, and what it waits for.
     Status {
         /// The number of the job, as "storm nodes" shows it.
+        #[arg(value_parser = value::job)]
         job: u64,
     },
     /// Make the keys of a cluster, and show its hosts.
@@ -301,7 +302,8 @@ fn exit_statuses() -> String {
 /// The command line of the first section, under the name that the user called.
 pub fn run_command(called: &str) -> clap::Command {
     let usage = format!("{called} [OPTIONS] PROGRAM [ARGUMENTS]... [: [OPTIONS] PROGRAM [ARGUMENTS]...]...");
-    Run::command().bin_name(called.to_owned()).version(env!("CARGO_PKG_VERSION")).override_usage(usage)
+    let run = Run::command().bin_name(called.to_owned()).display_name(called.to_owned());
+    run.version(env!("CARGO_PKG_VERSION")).override_usage(usage)
 }
 
 /// The command line of a section after ":".

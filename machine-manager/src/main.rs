@@ -161,6 +161,11 @@ fn other_verbs(arguments: &[OsString]) -> u8 {
         }
         Err(error) => match error.kind() {
             ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => print_help(&error),
+            ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand if arguments.get(1).is_some() => {
+                let verb = arguments[1].to_string_lossy();
+                say("storm", &format!("say what is meant; see storm {verb} --help"));
+                STATUS_USAGE
+            }
             ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
                 say("storm", "say what to do, as in: storm run -n 4 ./program; see storm --help");
                 STATUS_USAGE

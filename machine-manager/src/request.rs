@@ -6,7 +6,7 @@ use crate::protocol::{Description, HostSlots, Mapping, Submission, Wish};
 use crate::spelling;
 use crate::value::{CrossMemory, MOST_RANKS};
 use bcs_core::{Config, JobId, Placement, SliceLength, TypeCheck};
-use clap::error::ErrorKind;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, FromArgMatches};
 use mds::MdsConfig;
 use node_manager::binding::Binding;
@@ -341,7 +341,12 @@ fn parse<T: FromArgMatches + CommandFactory>(
 /// `clap` explains in paragraphs; its first one says what is wrong, and the tips what may be meant.
 pub fn one_line(error: &clap::Error) -> String {
     if error.kind() == ErrorKind::MissingRequiredArgument {
-        return "name the program to run".into();
+        return match error.get(ContextKind::InvalidArg) {
+            Some(ContextValue::Strings(missing)) if !missing.iter().any(|name| name.contains("PROGRAM")) => {
+                format!("{} is missing", missing.join(" "))
+            }
+            _ => "name the program to run".into(),
+        };
     }
     let text = error.to_string();
     let said = text.split("\nUsage:").next().unwrap_or_default();
@@ -611,6 +616,8 @@ mod tests {
             ("-n 4096 a : -n 1 b", "4097 ranks together"),
             ("--slice 5x a", "500us"),
             ("--unheard-of a", "--unheard-of"),
+            ("-launcher ssh a", "'--launcher'"),
+            ("--timeout 1e12 a", "of at most"),
             ("-host n8 a", "unknown host \"n8\""),
             ("--hostfile /no/such/file a", "/no/such/file"),
             ("--host a:none a", "\"none\" for a"),

@@ -137,6 +137,8 @@ fn option(command: &Command, argument: &OsStr) -> Spelled {
     let mut letters = name.chars();
     while let Some(letter) = letters.next() {
         match by_short(command, letter) {
+            // A word after one dash is meant as one.
+            None if long.chars().count() > 1 => return Spelled::Complete(format!("--{long}").into()),
             None => return Spelled::Unknown,
             Some(Declared { values: 0, .. }) => {}
             Some(_) if !letters.as_str().is_empty() => return Spelled::Complete(argument.to_owned()),
@@ -182,7 +184,8 @@ mod tests {
             ("--emds ./a", "--emds -- ./a"),
             ("--mmds ./a", "--mmds -- ./a"),
             ("-timeout=3 ./a", "--timeout=3 -- ./a"),
-            ("-unheard-of 4 ./a", "-unheard-of -- 4 ./a"),
+            ("-unheard-of 4 ./a", "--unheard-of -- 4 ./a"),
+            ("-launcher ssh ./a", "--launcher -- ssh ./a"),
         ] {
             assert_eq!(normal(theirs), ours, "{theirs}");
         }

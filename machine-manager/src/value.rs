@@ -90,13 +90,21 @@ pub fn stdin(text: &str) -> Result<StdinTo, String> {
     }
 }
 
+/// The number of a job.
+pub fn job(text: &str) -> Result<u64, String> {
+    text.parse().map_err(|_| "give the number of a job, as \"storm nodes\" shows it".into())
+}
+
 /// A time limit in seconds.
 pub fn seconds(text: &str) -> Result<Duration, String> {
     match text.parse::<f64>() {
         Ok(seconds) if seconds > 0.0 && seconds <= LONGEST_TIMEOUT.as_secs_f64() => {
             Ok(Duration::from_secs_f64(seconds))
         }
-        _ => Err("give a number of seconds above 0, such as 90 or 0.5".into()),
+        _ => Err(format!(
+            "give a number of seconds above 0, such as 90 or 0.5, and of at most {}",
+            LONGEST_TIMEOUT.as_secs()
+        )),
     }
 }
 

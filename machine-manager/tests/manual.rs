@@ -60,7 +60,8 @@ fn help_and_version_are_no_failure_and_go_to_the_output() {
     let mpiexec = tempfile::tempdir().unwrap();
     let path = mpiexec.path().join("mpiexec");
     std::os::unix::fs::symlink(storm_path(), &path).unwrap();
-    assert!(run(Command::new(path).arg("--help")).succeeds().stdout.contains("Usage: mpiexec"));
+    assert!(run(Command::new(&path).arg("--help")).succeeds().stdout.contains("Usage: mpiexec"));
+    assert!(run(Command::new(path).arg("--version")).succeeds().stdout.starts_with("mpiexec "));
 }
 
 #[test]
@@ -77,4 +78,7 @@ fn short_help_fits_on_a_screen_and_points_to_the_long_one() {
 fn unknown_verb_is_one_line() {
     output(&["frobnicate"]).fails_with(1, &["frobnicate", "storm --help"]);
     output(&[]).fails_with(1, &["storm run"]);
+    output(&["cluster"]).fails_with(1, &["storm cluster --help"]);
+    output(&["status"]).fails_with(1, &["<JOB> is missing"]);
+    output(&["status", "abc"]).fails_with(1, &["storm nodes"]);
 }

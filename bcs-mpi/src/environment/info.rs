@@ -202,7 +202,7 @@ pub fn nth_key(info: MPI_Info, n: c_int) -> MpiResult<String> {
     match usize::try_from(n).ok().and_then(|n| pairs.get(n)) {
         Some((key, _)) => Ok(key.clone()),
         None => {
-            let allowed = format!("the info object has keys 0..{}", pairs.len() as i64 - 1);
+            let allowed = format!("the info object has {} keys, numbered from 0", pairs.len());
             Err(MpiError::argument(MPI_ERR_ARG, "n", n, allowed))
         }
     }
