@@ -117,3 +117,38 @@ impl BufferSender {
         }
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::memory::Layout;
+
+    #[test]
+    fn whatever_is_posted_ends_a_stall() {
+        let memory = NicMemory::create_private(Layout::new(2, 2, [0; 2]).unwrap(), 0, 2).unwrap();
+        let post = |rank: u32| {
+            let doorbell = memory.doorbell(rank).unwrap();
+            doorbell.publish(doorbell.read().advanced(RingKind::Collective));
+        };
+        let exchanged = || {
+            let mut exchange = Exchange::new();
+            BufferSender::exchange(&memory, 0, &mut exchange);
+            exchange
+        };
+        assert!(!BufferSender::is_stalled(&memory));
+        post(0);
+        BufferSender::stall(&memory, &exchanged());
+        assert!(BufferSender::is_stalled(&memory) && BufferSender::has_work(&memory));
+        post(1);
+        assert!(!BufferSender::is_stalled(&memory));
+        // Posted while the slice ran that found no room for what was there before.
+        for late in [0, 1] {
+            let exchange = exchanged();
+            post(late);
+            BufferSender::stall(&memory, &exchange);
+            assert!(!BufferSender::is_stalled(&memory));
+        }
+        BufferSender::stall(&memory, &exchanged());
+        assert!(BufferSender::is_stalled(&memory));
+    }
+}
