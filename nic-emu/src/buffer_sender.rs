@@ -43,9 +43,9 @@ impl BufferSender {
         memory.doorbells().zip(memory.taken()).any(|(doorbell, taken)| doorbell.peek() != taken.peek())
     }
 
-    /// On several nodes, with elastic slices: true when the last slice took nothing, because there was no room for what it found, and nobody has posted since.
-    /// Room comes from other nodes then, as a rule: the NIC thread looks again when it has seen to something, and now and then ([`crate::global`]). Ranks do
-    /// not, which would keep the token from it.
+    /// On several nodes, with elastic slices: true when the last slice took nothing, because there was no room for what that slice found, and nobody has
+    /// posted since. Room mostly comes from other nodes then: the NIC thread runs another slice when it has done something else, and now and then
+    /// ([`crate::global`]). Ranks run none, because they would keep the token from the NIC thread.
     #[inline]
     pub fn is_stalled(memory: &NicMemory) -> bool {
         let stalled = memory.header().slice.stalled.get();
@@ -54,12 +54,12 @@ impl BufferSender {
 
     /// A slice has taken nothing of what it found.
     pub fn stall(memory: &NicMemory, exchange: &Exchange) {
-        // What was posted since it began is news.
-        let mut heads: Vec<Heads> = memory.taken().iter().map(HeadsWord::peek).collect();
-        for rank in exchange {
-            heads[rank.local_index as usize] = rank.heads;
-        }
-        memory.header().slice.stalled.set(Self::posted(heads.into_iter()));
+        // As the doorbells were when the slice began: what was posted since is news.
+        let heads = memory.taken().iter().enumerate().map(|(rank, taken)| {
+            let found = exchange.iter().find(|eligible| eligible.local_index as usize == rank);
+            found.map_or_else(|| taken.peek(), |eligible| eligible.heads)
+        });
+        memory.header().slice.stalled.set(Self::posted(heads));
     }
 
     /// A number, not 0, that changes with every post.

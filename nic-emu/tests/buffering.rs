@@ -1,36 +1,18 @@
 //! Buffered messages: a send of up to 64 KB is complete when it is posted, and its bytes arrive whole, also while they are
 //! still being filled in by another core.
 
-use bcs_core::{NodeId, Placement, SliceLength};
-use nic_emu::arith::Arithmetic;
-use nic_emu::host::{NicConfig, NicHost};
+mod ports;
+
+use bcs_core::SliceLength;
 use nic_emu::matching::Envelope;
-use nic_emu::memory::NicMemory;
 use nic_emu::port::{Outcome, Port, PortError, Posted, Send};
 use nic_emu::slab::{BUFFERED_BYTES, OF_COLLECTIVES, SLAB_BYTES, SLABS};
 use nic_emu::status::WaitingFor;
-use std::sync::Arc;
+use nic_emu::unexpected::DEFAULT_LIMIT_BYTES;
+use ports::ports;
 
 const WAIT: WaitingFor = WaitingFor { call: 0, context: 2, peer: 0, peer_in_job: 0, ..WaitingFor::SOMETHING };
 const ENVELOPE: Envelope = Envelope { context: 2, source: 0, tag: 1 };
-
-fn ports(slice: SliceLength) -> (Arc<NicMemory>, Port, Port) {
-    let config = NicConfig {
-        job: bcs_core::JobId(1),
-        placement: Placement::one_node(2),
-        node: NodeId(0),
-        slice,
-        arithmetic: Arithmetic::Native,
-        cross_memory: false,
-        context_slots: nic_emu::contexts::SLOTS,
-        unexpected_bytes: nic_emu::unexpected::DEFAULT_LIMIT_BYTES,
-        emds: None,
-        nic_core: None,
-    };
-    let host = NicHost::create(&config).unwrap();
-    let memory = host.memory().clone();
-    (memory.clone(), Port::open(memory.clone(), 0).unwrap(), Port::open(memory, 1).unwrap())
-}
 
 fn send(port: &mut Port, data: &[u8], synchronous: bool) -> Posted {
     let send = Send { context: 2, source: 0, tag: 1, destination: 1, synchronous, signature: 0 };
@@ -55,7 +37,7 @@ fn look(port: &mut Port, request: u32) -> Result<Option<Outcome>, PortError> {
 
 #[test]
 fn messages_of_all_lengths_arrive_whole_while_both_ends_work() {
-    let (_memory, mut sender, mut receiver) = ports(SliceLength::Elastic);
+    let (_memory, mut sender, mut receiver) = ports(SliceLength::Elastic, DEFAULT_LIMIT_BYTES);
     let lengths: Vec<usize> =
         (0..3_000usize).map(|i| (i * 7_919 + i * i * 13) % (BUFFERED_BYTES + 5_000)).collect();
     std::thread::scope(|scope| {
@@ -82,7 +64,7 @@ fn messages_of_all_lengths_arrive_whole_while_both_ends_work() {
 
 #[test]
 fn a_send_is_complete_though_nobody_receives_it_until_the_slabs_are_used_up() {
-    let (_memory, mut sender, mut receiver) = ports(SliceLength::Elastic);
+    let (_memory, mut sender, mut receiver) = ports(SliceLength::Elastic, DEFAULT_LIMIT_BYTES);
     let data = message(BUFFERED_BYTES, 1);
     let room = (SLABS - OF_COLLECTIVES as usize) * SLAB_BYTES / BUFFERED_BYTES;
     for _ in 0..room {
@@ -100,7 +82,7 @@ fn a_send_is_complete_though_nobody_receives_it_until_the_slabs_are_used_up() {
 
 #[test]
 fn a_receiver_that_is_ahead_of_its_sender_takes_what_is_there_and_waits_for_the_rest() {
-    let (memory, mut sender, mut receiver) = ports(SliceLength::Elastic);
+    let (memory, mut sender, mut receiver) = ports(SliceLength::Elastic, DEFAULT_LIMIT_BYTES);
     let data = message(16_384, 5);
     send(&mut sender, &data, false);
     // As if the sender's core had been taken away in the middle.
@@ -119,7 +101,7 @@ fn a_receiver_that_is_ahead_of_its_sender_takes_what_is_there_and_waits_for_the_
 
 #[test]
 fn a_length_that_no_healthy_sender_publishes_is_an_error() {
-    let (memory, mut sender, mut receiver) = ports(SliceLength::Elastic);
+    let (memory, mut sender, mut receiver) = ports(SliceLength::Elastic, DEFAULT_LIMIT_BYTES);
     send(&mut sender, &message(16_384, 5), false);
     memory.filled(0, OF_COLLECTIVES).unwrap().publish(16_385);
     let mut buffer = vec![0; 16_384];
@@ -130,14 +112,14 @@ fn a_length_that_no_healthy_sender_publishes_is_an_error() {
 
 #[test]
 fn with_fixed_slices_what_is_longer_than_a_slab_stays_in_the_budget() {
-    let (_memory, mut sender, _receiver) = ports("500us".parse().unwrap());
+    let (_memory, mut sender, _receiver) = ports("500us".parse().unwrap(), DEFAULT_LIMIT_BYTES);
     assert_eq!(send(&mut sender, &message(SLAB_BYTES, 1), false), Posted::Complete);
     assert!(matches!(send(&mut sender, &message(SLAB_BYTES + 1, 1), false), Posted::Request(_)));
 }
 
 #[test]
 fn a_buffered_send_that_waits_for_its_match_can_be_taken_back() {
-    let (_memory, mut sender, _receiver) = ports(SliceLength::Elastic);
+    let (_memory, mut sender, _receiver) = ports(SliceLength::Elastic, DEFAULT_LIMIT_BYTES);
     let data = message(BUFFERED_BYTES, 1);
     for _ in 0..2 * SLABS * SLAB_BYTES / BUFFERED_BYTES {
         let Posted::Request(request) = send(&mut sender, &data, true) else {

@@ -1,16 +1,15 @@
 //! Messages that come before their receives: their sends are complete all the same, up to the limit of the rank that does not receive.
 
-use bcs_core::{NodeId, Placement, SliceLength};
-use nic_emu::arith::Arithmetic;
+mod ports;
+
+use bcs_core::SliceLength;
 use nic_emu::hang::{HangReport, JobState};
-use nic_emu::host::{NicConfig, NicHost};
 use nic_emu::matching::Envelope;
-use nic_emu::memory::NicMemory;
 use nic_emu::port::{Port, Posted, Send};
 use nic_emu::slab::{BUFFERED_BYTES, SLAB_BYTES};
 use nic_emu::status::{Activity, Room, WaitingFor};
 use nic_emu::unexpected::{DEFAULT_LIMIT_BYTES, UnexpectedPool};
-use std::sync::Arc;
+use ports::ports;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 const WAIT: WaitingFor = WaitingFor {
@@ -24,24 +23,6 @@ const WAIT: WaitingFor = WaitingFor {
     sends: true,
     room: Room::Enough,
 };
-
-fn ports(slice: SliceLength, unexpected_bytes: u64) -> (Arc<NicMemory>, Port, Port) {
-    let config = NicConfig {
-        job: bcs_core::JobId(1),
-        placement: Placement::one_node(2),
-        node: NodeId(0),
-        slice,
-        arithmetic: Arithmetic::Native,
-        cross_memory: false,
-        context_slots: nic_emu::contexts::SLOTS,
-        unexpected_bytes,
-        emds: None,
-        nic_core: None,
-    };
-    let host = NicHost::create(&config).unwrap();
-    let memory = host.memory().clone();
-    (memory.clone(), Port::open(memory.clone(), 0).unwrap(), Port::open(memory, 1).unwrap())
-}
 
 fn post(port: &mut Port, tag: i32, data: &[u8], synchronous: bool) -> Posted {
     let send = Send { context: 2, source: 0, tag, destination: 1, synchronous, signature: 0 };

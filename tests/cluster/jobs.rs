@@ -1,7 +1,7 @@
 //! Jobs on several hosts: answers and endings.
 
 use crate::hosts::Cluster;
-use crate::run::{Compiled, deck, example, run, start};
+use crate::run::{Compiled, Ended, deck, example, run, start};
 
 #[test]
 fn codes_give_their_verified_answers_with_8_ranks_on_4_hosts() {
@@ -61,30 +61,29 @@ fn a_deadlock_across_hosts_ends_with_the_report() {
     }
 }
 
+/// Runs one of the programs that check themselves on the hosts: with these options, and these arguments of its own.
+fn holds(name: &str, options: &str, arguments: &[&str]) -> Ended {
+    let cluster = Cluster::take();
+    let compiled = Compiled::checking(name);
+    let program = compiled.program();
+    let mut words: Vec<&str> = options.split(' ').collect();
+    words.push(program.to_str().expect("a path of letters"));
+    words.extend(arguments);
+    run(&mut cluster.storm_run(&words)).succeeds()
+}
+
 #[test]
 fn vectors_of_256_mb_go_between_four_hosts() {
-    let cluster = Cluster::take();
-    let program = Compiled::checking("large_vectors");
-    let program = program.program();
-    let words = ["-n", "4", "--ppn", "1", program.to_str().unwrap(), "268435456", "allreduce", "alltoall"];
-    let ended = run(&mut cluster.storm_run(&words)).succeeds();
+    let ended = holds("large_vectors", "-n 4 --ppn 1", &["268435456", "allreduce", "alltoall"]);
     assert_eq!(ended.stdout, "4 members, vectors of 268435456 bytes\n", "{ended:?}");
 }
 
 #[test]
 fn a_hundred_thousand_messages_between_hosts_may_come_before_their_receives() {
-    let cluster = Cluster::take();
-    let compiled = Compiled::checking("early");
-    let program = compiled.program();
-    let words = ["-n", "5", "--ppn", "2", program.to_str().unwrap(), "25000", "65536", "100"];
-    run(&mut cluster.storm_run(&words)).succeeds();
+    holds("early", "-n 5 --ppn 2", &["25000", "65536", "100"]);
 }
 
 #[test]
 fn a_slow_receiver_on_another_host_keeps_no_more_than_its_limit() {
-    let cluster = Cluster::take();
-    let compiled = Compiled::checking("slow_receiver");
-    let program = compiled.program();
-    let words = ["-n", "2", "--ppn", "1", "--unexpected-limit", "1MiB", program.to_str().unwrap(), "600"];
-    run(&mut cluster.storm_run(&words)).succeeds();
+    holds("slow_receiver", "-n 2 --ppn 1 --unexpected-limit 1MiB", &["600"]);
 }

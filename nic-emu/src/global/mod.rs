@@ -132,8 +132,8 @@ pub struct GlobalNic<F> {
     progressed_ns: u64,
     /// Local slices that did something, and polls that completed something.
     local_moves: u64,
-    /// What this node had done when a local slice had no room for anything, and the time.
-    stalled: (u64, u64),
+    /// When a local slice last found no room for anything: how much this node had done by then, and the time.
+    found_no_room: (u64, u64),
     /// The time of the last poll.
     polled_ns: u64,
     started_ns: u64,
@@ -160,7 +160,7 @@ impl<F: Fabric> GlobalNic<F> {
             unread: false,
             progressed_ns: 0,
             local_moves: 0,
-            stalled: (0, 0),
+            found_no_room: (0, 0),
             polled_ns: 0,
             started_ns: 0,
             phase_ns: 0,
@@ -335,23 +335,23 @@ impl<F: Fabric> GlobalNic<F> {
             return Ok(false);
         }
         let slice = crate::strobe_sender::StrobeSender::run(memory, clock)?;
-        let is_vain = slice.touched.is_empty() && slice.counts == SliceCounts::default();
-        if !is_vain {
+        let in_vain = slice.touched.is_empty() && slice.counts == SliceCounts::default();
+        if !in_vain {
             self.local_moves += 1;
         }
         if !slice.touched.is_empty() {
             touched.push(slice.touched);
         }
-        if is_vain {
-            self.stalled = (self.moves(), now_ns);
+        if in_vain {
+            self.found_no_room = (self.moves(), now_ns);
         }
-        // What it had no room for has to wait, and who makes room may want this processor.
-        Ok(self.fixed || !is_vain)
+        // Descriptors without room have to wait, and whoever makes room may want this processor.
+        Ok(self.fixed || !in_vain)
     }
 
     /// Whether there may be room for what the last local slice had none for.
     fn may_have_room(&self, memory: &NicMemory, now_ns: u64) -> bool {
-        let (moves, since_ns) = self.stalled;
+        let (moves, since_ns) = self.found_no_room;
         !BufferSender::is_stalled(memory)
             || moves != self.moves()
             || now_ns.saturating_sub(since_ns) >= NO_ROOM_NS

@@ -9,7 +9,9 @@
 //! | `one_node` | the thread of a job on one node |
 //! | `several_nodes` | the thread of a job on several nodes |
 //! | `mover` | bytes whose both ends compute |
+//! | `backoff` | how long a NIC thread waits for whoever has the run token |
 
+mod backoff;
 mod mover;
 mod one_node;
 mod several_nodes;

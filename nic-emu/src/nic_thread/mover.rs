@@ -1,6 +1,7 @@
 //! Bytes whose both ends compute: the NIC thread moves them from outside, by cross-memory attach (design §4, "Channels").
 
 use super::Shared;
+use super::backoff::Backoff;
 use crate::channel::{self, Policy, Step};
 use crate::dma_helper::{self, DmaHelper};
 use crate::memory::{NicMemory, TRANSFERS};
@@ -42,8 +43,8 @@ impl<'a> Mover<'a> {
         let mut moved = 0;
         let mut active = Vec::new();
         let (shared, token_held) = (self.shared, self.token_held);
-        let patience = Cell::new(Patience::new(token_held));
-        let pause = || give_way(shared, &patience);
+        let backoff = Cell::new(Backoff::new(token_held));
+        let pause = || give_way(shared, &backoff);
         let listed = processor.with_token(pause, |memory| list_active(memory, &mut active));
         if let Some(listed) = listed {
             listed?;
@@ -100,35 +101,14 @@ impl<'a> Mover<'a> {
     }
 }
 
-/// How long a thread of a high priority waits for somebody who has the run token: longer each time, because that may be a rank that gets no processor while
-/// such threads look again and again.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Patience(Duration);
-
-/// The longest of these waits.
-const LONGEST_PATIENCE: Duration = Duration::from_millis(1);
-
-impl Patience {
-    pub(super) fn new(first: Duration) -> Self {
-        Self(first)
-    }
-
-    /// How long to wait this time.
-    pub(super) fn next(&mut self) -> Duration {
-        let now = self.0;
-        self.0 = (now * 2).min(LONGEST_PATIENCE);
-        now
-    }
-}
-
 /// Lets somebody else have the processor who has the run token. False when the job is over.
-fn give_way(shared: &Shared, patience: &Cell<Patience>) -> bool {
-    let mut next = patience.get();
+fn give_way(shared: &Shared, backoff: &Cell<Backoff>) -> bool {
+    let mut next = backoff.get();
     match next.next() {
         Duration::ZERO => std::thread::yield_now(),
         held => std::thread::sleep(held),
     }
-    patience.set(next);
+    backoff.set(next);
     !shared.is_over()
 }
 

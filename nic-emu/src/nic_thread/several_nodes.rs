@@ -4,7 +4,8 @@
 //! want to run than the machine has processors ([`crate::crowd`]). When all has been quiet for a while, or somebody else wants the core, it sleeps
 //! until a packet arrives, a rank wakes it ([`crate::wake_pipe`]), or something is due.
 
-use super::mover::{Mover, Patience};
+use super::backoff::Backoff;
+use super::mover::Mover;
 use super::{Finding, IDLE_SLEEP, Shared, caught};
 use crate::crowd::Crowd;
 use crate::global::{GlobalError, GlobalLayout, GlobalNic, Polled};
@@ -81,7 +82,7 @@ impl<'a> NodeDriver<'a> {
     fn drive(&mut self) -> Result<(), Finding> {
         let mut moved_at = now_ns();
         let mut trimmed_at = moved_at;
-        let mut busy = Patience::new(TOKEN_HELD);
+        let mut busy = Backoff::new(TOKEN_HELD);
         while !self.shared.is_over() {
             let now = now_ns();
             if now.saturating_sub(trimmed_at) >= IDLE_SLEEP.as_nanos() as u64 {
@@ -94,7 +95,7 @@ impl<'a> NodeDriver<'a> {
             let stays_awake = self.polls || !self.is_urgent && !is_quiet && !self.crowd.is_crowded(now);
             let looked = if stays_awake { self.look()? } else { self.sleep()? };
             if !matches!(looked, Looked::Busy) {
-                busy = Patience::new(TOKEN_HELD);
+                busy = Backoff::new(TOKEN_HELD);
             }
             match looked {
                 Looked::Moved => moved_at = now,
