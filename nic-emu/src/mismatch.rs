@@ -229,7 +229,7 @@ impl fmt::Display for Elements {
 }
 
 /// Whether a call of this name has a root: of all forms, `MPI_Ireduce` and `MPI_Reduce_init` too.
-fn is_rooted(call: &str) -> bool {
+pub(crate) fn is_rooted(call: &str) -> bool {
     let call = call.to_lowercase();
     let without = ["allreduce", "reduce_scatter", "allgather", "neighbor"];
     ["bcast", "reduce", "gather", "scatter"].iter().any(|name| call.contains(name))

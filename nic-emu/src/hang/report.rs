@@ -6,6 +6,7 @@ use crate::collective_list::COMMON_INSTANCES;
 use crate::descriptor::{ANY_SOURCE, ANY_TAG};
 use crate::memory::FIRST_MATCHED_CONTEXT;
 use crate::memory::{COLLECTIVE_RING, MESSAGE_ENTRIES, RECEIVE_RING, SEND_RING, TRANSFERS};
+use crate::mismatch::is_rooted;
 use crate::slab::{BUFFERED_BYTES, SLABS};
 use crate::status::{NOBODY, Phase, Room, WaitingFor};
 use bcs_core::ByteCount;
@@ -65,8 +66,10 @@ impl HangReport {
     pub fn cycle(&self) -> Option<Vec<u32>> {
         let waiting = self.state.ranks.iter().filter(|rank| rank.waits_in_mpi());
         let next: HashMap<u32, u32> = waiting
-            .map(|rank| (rank.rank, rank.waits_for.peer_in_job))
-            .filter(|(_, peer)| *peer < NOBODY)
+            .map(|rank| (rank, rank.waits_for.peer_in_job))
+            // A root waits for the others, and not for itself.
+            .filter(|(rank, peer)| *peer < NOBODY && (*peer != rank.rank || !has_root(&rank.waits_for)))
+            .map(|(rank, peer)| (rank.rank, peer))
             .collect();
         let (mut seen, mut found) = (HashSet::new(), None::<Vec<u32>>);
         for &start in next.keys() {
@@ -113,10 +116,19 @@ enum Doing {
     Computes,
 }
 
+/// The call's name.
+fn call(waits_for: &WaitingFor) -> &'static str {
+    Primitive::ALL.get(waits_for.call as usize).map_or("MPI", |call| call.name())
+}
+
+/// Whether the peer is the root of a collective call, which all its ranks name.
+fn has_root(waits_for: &WaitingFor) -> bool {
+    waits_for.peer < NOBODY && is_rooted(call(waits_for))
+}
+
 /// "in MPI_Recv from 0, tag 7, 8 bytes, MPI_COMM_WORLD"; of several ranks together, without the peer that each has of its own.
 fn describe(waits_for: &WaitingFor, together: bool) -> String {
-    let call = Primitive::ALL.get(waits_for.call as usize).map_or("MPI", |p| p.name());
-    let mut text = format!("in {call}");
+    let mut text = format!("in {}", call(waits_for));
     if waits_for.requests > 1 {
         text += &format!(" for {} requests, first", waits_for.requests);
     }
@@ -124,6 +136,7 @@ fn describe(waits_for: &WaitingFor, together: bool) -> String {
     match waits_for.peer {
         NOBODY => {}
         ANY_SOURCE => text += " from any source",
+        root if has_root(waits_for) => text += &format!(", root {root}"),
         _ if together => text += &format!(" {direction} one rank each"),
         peer => text += &format!(" {direction} {peer}"),
     }
@@ -133,8 +146,11 @@ fn describe(waits_for: &WaitingFor, together: bool) -> String {
         text += &format!(" (rank {} of the job)", waits_for.peer_in_job);
     }
     if waits_for.peer != NOBODY {
-        text +=
-            &if waits_for.tag == ANY_TAG { ", any tag".into() } else { format!(", tag {}", waits_for.tag) };
+        match waits_for.tag {
+            _ if has_root(waits_for) => {}
+            ANY_TAG => text += ", any tag",
+            tag => text += &format!(", tag {tag}"),
+        }
         text += &format!(", {}", counted(waits_for.bytes, "byte"));
     }
     if waits_for.context != u32::MAX {
@@ -250,7 +266,10 @@ impl fmt::Display for HangReport {
             let (last, path) =
                 path.split_last().map_or(("", &path[..]), |(last, path)| (last.as_str(), path));
             let gap = if cycle.len() > MOST_LINES { "... -> " } else { "" };
-            writeln!(f, "  cycle: {} -> {gap}{last} (each waits for the next)", path.join(" -> "))?;
+            match cycle[..] {
+                [alone] => writeln!(f, "  rank {alone} waits for itself")?,
+                _ => writeln!(f, "  cycle: {} -> {gap}{last} (each waits for the next)", path.join(" -> "))?,
+            }
         }
         if self.state.unexpected > 0 || self.state.posted > 0 {
             writeln!(
@@ -323,6 +342,17 @@ mod tests {
         let text = report.to_string();
         assert!(text.contains("rank 0: waits in MPI_Recv from 1, tag 7, 8 bytes, MPI_COMM_WORLD"), "{text}");
         assert!(text.contains("cycle: 0 -> 1 -> 2 -> 0"), "{text}");
+    }
+
+    #[test]
+    fn who_waits_for_itself_is_told_so_and_a_root_does_not() {
+        let text = report(vec![rank(0, Primitive::Recv, 0, 7), rank(1, Primitive::Barrier, NOBODY, 0)]);
+        assert!(text.to_string().contains("\n  rank 0 waits for itself\n"), "{text}");
+        for call in [Primitive::Reduce, Primitive::Ibcast, Primitive::GatherInit] {
+            let text = report((0..2).map(|i| rank(i, call, 0, 0)).collect()).to_string();
+            let line = format!("  ranks 0, 1: wait in {}, root 0, 8 bytes, MPI_COMM_WORLD\n", call.name());
+            assert!(text.contains(&line) && !text.contains("itself") && !text.contains("cycle"), "{text}");
+        }
     }
 
     #[test]
