@@ -174,7 +174,8 @@ pub fn set<H: Attributed>(object: H, key: c_int, value: *mut c_void) -> MpiResul
     Ok(())
 }
 
-/// MPI_Comm_get_attr and its kin: the value, or none. Predefined values are addresses of integers.
+/// MPI_Comm_get_attr and its kin: the value, or none. Predefined values are addresses of integers. A key that was freed is one as long as the object
+/// has an attribute with it.
 ///
 /// # Errors
 /// No such object or key.
@@ -184,8 +185,11 @@ pub fn get<H: Attributed>(object: H, key: c_int) -> MpiResult<Option<*mut c_void
     if let Some(value) = H::predefined(&process, key) {
         return Ok(value);
     }
-    live_key::<H>(&process, key)?;
-    Ok(attributes.get(key).map(std::ptr::with_exposed_provenance_mut))
+    let value = attributes.get(key);
+    if value.is_none() {
+        live_key::<H>(&process, key)?;
+    }
+    Ok(value.map(std::ptr::with_exposed_provenance_mut))
 }
 
 /// MPI_Comm_delete_attr and its kin.

@@ -470,10 +470,13 @@ fn output_that_nobody_reads_ends_the_job_as_a_broken_pipe_does() {
     let manager = cluster.manager(async |mut peer| {
         peer.accept().await;
         peer.output(0, false, "first\n").await;
-        // One more after the reader has gone: it asks for that by a signal.
+        // More after the reader has gone, which asks for that by a signal; and not once only: a process that another test is about to execute has
+        // the pipe's other end until it does.
         while !matches!(peer.request().await, Some(Request::Forward(_))) {}
-        peer.output(0, false, "second\n").await;
-        peer.rest().await
+        let more = Reply::Output { node: 0, is_error: false, bytes: b"more\n".into() };
+        while stream::send(&mut peer.writer, &more).await.is_ok() {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
     });
     let mut running = start(&mut cluster.storm("run a"));
     let mut stdout = running.child.stdout.take().unwrap();

@@ -3,7 +3,7 @@
 //! Small contributions are in NIC memory; large ones are in their members' memory and are read by cross-memory attach. Who has read all
 //! it needs departs ([`crate::departure`]).
 
-use crate::channel::{self, ChannelError};
+use crate::channel::{self, ChannelError, Peer};
 use crate::collective::{Instance, Member};
 use crate::collective_helper::members;
 use crate::collective_list::{Contribution, contribution};
@@ -105,9 +105,9 @@ impl<'m> Board<'m> {
             }
             Contribution::Memory(address) => {
                 within(offset, bytes, from.bytes.get())?;
-                let pid = self.memory.rank(from.local_index.get())?.status.pid();
+                let peer = Peer::of(self.memory, from.local_index.get())?;
                 // SAFETY: `to` is the caller's promise; what is read the kernel checks.
-                unsafe { channel::read_peer(pid, address.wrapping_add(offset as u64), to, bytes)? };
+                unsafe { channel::read_peer(peer, address.wrapping_add(offset as u64), to, bytes)? };
             }
         }
         Ok(())

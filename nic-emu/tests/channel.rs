@@ -7,7 +7,9 @@
 #[path = "../../tests/refuse_attach.rs"]
 mod refuse_attach;
 
-use nic_emu::channel::{self, Buffer, ChannelError, End, Mine, Policy, Step, Stores, advance_from_outside};
+use nic_emu::channel::{
+    self, Buffer, ChannelError, End, Mine, Peer, Policy, Step, Stores, advance_from_outside,
+};
 use nic_emu::dma_helper::finish;
 use nic_emu::memory::{Layout, NicMemory};
 use nic_emu::status::{Activity, Phase};
@@ -382,7 +384,7 @@ fn a_peer_that_dies_in_the_middle_is_an_error_that_names_it() {
                 assert_eq!(libc::waitid(libc::P_PID, child as u32, &mut info, options), 0);
             }
             match drive(&memory, end, &Policy::measured(2, 2)) {
-                Err(ChannelError::Gone { pid }) => assert_eq!(pid, child as u32),
+                Err(ChannelError::Gone { peer }) => assert_eq!(peer.pid, child as u32),
                 other => panic!("{other:?}"),
             }
             assert_eq!(wait_for(child), OK);
@@ -392,7 +394,7 @@ fn a_peer_that_dies_in_the_middle_is_an_error_that_names_it() {
 }
 
 #[test]
-fn a_buffer_that_is_no_memory_is_an_error_that_names_process_and_address() {
+fn a_buffer_that_is_no_memory_is_an_error_that_names_rank_process_and_address() {
     let memory = nic_memory(true);
     let transfer = memory.transfer(0).unwrap();
     let mut destination = vec![0u8; 100_000];
@@ -414,8 +416,8 @@ fn a_buffer_that_is_no_memory_is_an_error_that_names_process_and_address() {
     transfer.begin();
     grant(transfer, u64::MAX);
     match advance(&memory, 0, End::Destination, &Policy::measured(2, 2)) {
-        Err(ChannelError::PeerBuffer { pid, address, .. }) => {
-            assert_eq!((pid, address), (std::process::id(), 0x10));
+        Err(ChannelError::PeerBuffer { peer, address, .. }) => {
+            assert_eq!((peer, address), (Peer { rank: SOURCE, pid: std::process::id() }, 0x10));
         }
         other => panic!("{other:?}"),
     }

@@ -73,6 +73,11 @@ fn holds(name: &str, options: &str, arguments: &[&str]) -> Ended {
 }
 
 #[test]
+fn ranks_that_share_memory_are_those_of_a_host() {
+    holds("node_mates", "-n 7 --ppn 2", &[]);
+}
+
+#[test]
 fn vectors_of_256_mb_go_between_four_hosts() {
     let ended = holds("large_vectors", "-n 4 --ppn 1", &["268435456", "allreduce", "alltoall"]);
     assert_eq!(ended.stdout, "4 members, vectors of 268435456 bytes\n", "{ended:?}");

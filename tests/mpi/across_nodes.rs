@@ -46,6 +46,13 @@ fn collectives_span_nodes() {
 }
 
 #[test]
+fn ranks_that_share_memory_are_those_of_a_node() {
+    for (ranks, nodes) in [(1, 1), (4, 1), (2, 2), (5, 2), (7, 3)] {
+        holds_as_told("node_mates", &Job { nodes, ..Job::of(ranks) }, &[&nodes.to_string()]);
+    }
+}
+
+#[test]
 fn vectors_of_any_size_go_between_nodes() {
     let job = |ranks, nodes| Job { nodes, limit: Duration::from_secs(120), ..Job::of(ranks) };
     // None, one element, a slab and one more, the most that a board takes and one more, and what is combined in several parts.

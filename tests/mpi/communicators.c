@@ -75,10 +75,6 @@ static void splits(void)
     CHECK_INT(compared, size == 1 ? MPI_CONGRUENT : MPI_UNEQUAL);
     MPI_Comm_free(&self);
     MPI_Comm_free(&part);
-    MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &part);
-    MPI_Comm_size(part, &part_size);
-    CHECK_INT(part_size, size);
-    MPI_Comm_free(&part);
 }
 
 static void groups(void)

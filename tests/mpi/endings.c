@@ -272,6 +272,16 @@ int main(int argc, char **argv)
         while (rank == 0)
             MPI_Send(bytes, sizeof bytes, MPI_BYTE, 1, 5, MPI_COMM_WORLD);
     }
+    if (!strcmp(how, "no_memory")) { /* the last rank receives where there is none */
+        enum { MANY = 8 << 20 };
+        char *given = calloc(MANY, 1);
+        if (rank == 0)
+            MPI_Send(given, MANY, MPI_BYTE, size - 1, 5, MPI_COMM_WORLD);
+        if (rank == size - 1)
+            MPI_Recv((void *)0x10000, MANY, MPI_BYTE, 0, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        MPI_Barrier(MPI_COMM_WORLD);
+        free(given);
+    }
     if (!strcmp(how, "groups")) { /* the two groups of an intercommunicator call different collectives */
         MPI_Comm local, inter;
         MPI_Comm_split(MPI_COMM_WORLD, rank > 0, 0, &local);

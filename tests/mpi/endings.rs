@@ -61,6 +61,15 @@ fn a_rank_that_does_not_receive_is_named_when_its_messages_are_at_the_limit() {
 }
 
 #[test]
+fn a_rank_whose_buffer_is_no_memory_is_named_whoever_finds_it() {
+    let ended = end(3, "no_memory");
+    // The rank itself, where it copies; else whoever reads or writes its memory.
+    let killed = ended.codes.get(2) == Some(&(128 + libc::SIGSEGV));
+    let named = ended.abort.as_ref().is_some_and(|(_, message)| message.contains("rank 2"));
+    assert!(killed || named, "{ended:#?}");
+}
+
+#[test]
 fn errors_that_are_returned_to_one_rank_do_not_hold_up_the_others() {
     let ended = end(3, "returned");
     assert!(ended.is_well(), "{ended:#?}");

@@ -56,13 +56,14 @@ static int of_another(MPI_Comm comm, int key, void *value, void *extra)
 /* A key in use is freed by each name that the program has of it. */
 static void free_while_in_use(void)
 {
-    int key, again, once_more;
+    int key, again, once_more, flag = 0;
+    void *value = NULL;
     MPI_Comm copy;
     MPI_Datatype type;
     CHECK_INT(MPI_Comm_create_keyval(MPI_COMM_DUP_FN, MPI_COMM_NULL_DELETE_FN, &key, NULL), MPI_SUCCESS);
     again = once_more = key;
     MPI_Comm_dup(MPI_COMM_SELF, &copy);
-    MPI_Comm_set_attr(MPI_COMM_SELF, key, NULL);
+    MPI_Comm_set_attr(MPI_COMM_SELF, key, &key);
     MPI_Comm_set_attr(copy, key, NULL);
     CHECK_INT(MPI_Comm_free_keyval(&key), MPI_SUCCESS);
     CHECK_INT(key, MPI_KEYVAL_INVALID);
@@ -72,7 +73,10 @@ static void free_while_in_use(void)
     MPI_Comm_free(&copy);
     CHECK_INT(MPI_Keyval_free(&again), MPI_SUCCESS);
     again = once_more;
+    CHECK_INT(MPI_Comm_get_attr(MPI_COMM_SELF, once_more, &value, &flag), MPI_SUCCESS);
+    CHECK(flag && value == &key);
     CHECK_INT(MPI_Comm_delete_attr(MPI_COMM_SELF, once_more), MPI_SUCCESS);
+    CHECK_INT(class_of(MPI_Comm_get_attr(MPI_COMM_SELF, once_more, &value, &flag)), MPI_ERR_KEYVAL);
     CHECK_INT(class_of(MPI_Comm_free_keyval(&again)), MPI_ERR_KEYVAL);
     MPI_Type_contiguous(2, MPI_INT, &type);
     MPI_Type_create_keyval(MPI_TYPE_NULL_COPY_FN, MPI_TYPE_NULL_DELETE_FN, &key, NULL);

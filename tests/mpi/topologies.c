@@ -199,9 +199,11 @@ static void background(void)
     /* what processes share */
     MPI_Info_set(info, "mpi_hw_resource_type", "mpi_shared_memory");
     MPI_Comm_split_type(world, MPI_COMM_TYPE_HW_GUIDED, 0, info, &first);
-    MPI_Comm_compare(first, world, &flag);
+    MPI_Comm_split_type(world, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &second);
+    MPI_Comm_compare(first, second, &flag);
     CHECK_INT(flag, MPI_CONGRUENT);
     MPI_Comm_free(&first);
+    MPI_Comm_free(&second);
     MPI_Info_set(info, "mpi_hw_resource_type", "hyperdrive");
     MPI_Info_set(info, "mpi_pset_name", "mpi://SELF");
     MPI_Comm_split_type(world, MPI_COMM_TYPE_HW_GUIDED, 0, info, &first);

@@ -6,7 +6,7 @@ use super::hints::Hints;
 use super::inter;
 use super::meeting::gather_all;
 use crate::constants::*;
-use crate::environment::SHARED_MEMORY;
+use crate::environment::{RESOURCE_TYPE, SHARED_MEMORY, info};
 use crate::error::{MpiError, MpiResult};
 use crate::group::Group;
 use crate::process::{self, Guard, Process};
@@ -125,11 +125,16 @@ fn split_inter(process: &mut Guard, call: Primitive, comm: MPI_Comm, own: Choice
     inter::build(process, comm, (group, peers), contexts, Kin::default())
 }
 
+/// The number of the node whose memory this process shares with others.
+fn node(process: &Process) -> c_int {
+    process.port.memory().node().0 as c_int
+}
+
 /// What the members of a new communicator share, by the hints of a split that is guided; none where they name nothing that this library tells apart.
 fn guided(process: &Process, split_type: c_int, hints: &[(String, String)]) -> c_int {
     let value = |key: &str| hints.iter().find(|(of, _)| of == key).map(|(_, value)| value.as_str());
-    if value("mpi_hw_resource_type") == Some(SHARED_MEMORY) {
-        return 0;
+    if value(RESOURCE_TYPE) == Some(SHARED_MEMORY) {
+        return node(process);
     }
     match value("mpi_pset_name").filter(|_| split_type == MPI_COMM_TYPE_RESOURCE_GUIDED) {
         Some("mpi://WORLD") => 0,
@@ -139,18 +144,20 @@ fn guided(process: &Process, split_type: c_int, hints: &[(String, String)]) -> c
 }
 
 /// MPI_Comm_split_type: by what the processes share. MPI_COMM_TYPE_SHARED is the ranks of a node; MPI_COMM_TYPE_HW_GUIDED knows the resource `mpi_shared_memory`,
-/// MPI_COMM_TYPE_RESOURCE_GUIDED also the process sets `mpi://WORLD` and `mpi://SELF`. Hardware below the node is not told apart, so MPI_COMM_TYPE_HW_UNGUIDED,
-/// which wants less than all, gives MPI_COMM_NULL.
+/// MPI_COMM_TYPE_RESOURCE_GUIDED also the process sets `mpi://WORLD` and `mpi://SELF`. Hardware below the node is not told apart: MPI_COMM_TYPE_HW_UNGUIDED,
+/// which wants less than all, is the ranks of a node where there are several, with the resource's name in `info`, and else MPI_COMM_NULL.
 ///
 /// # Errors
 /// No such communicator or info object, or no such type.
 pub fn split_type(comm: MPI_Comm, split_type: c_int, key: c_int, info: MPI_Info) -> MpiResult<MPI_Comm> {
     let call = Primitive::CommSplitType;
     let mut process = process::enter()?;
-    process.communicator(comm)?;
-    let pairs = crate::environment::info::pairs(info)?;
+    let communicator = process.communicator(comm)?;
+    let has_several_nodes = !communicator.is_inter() && communicator.spans_nodes();
+    let pairs = info::pairs(info)?;
     let colour = match split_type {
-        MPI_COMM_TYPE_SHARED => 0,
+        MPI_COMM_TYPE_SHARED => node(&process),
+        MPI_COMM_TYPE_HW_UNGUIDED if has_several_nodes => node(&process),
         MPI_COMM_TYPE_HW_GUIDED | MPI_COMM_TYPE_RESOURCE_GUIDED => guided(&process, split_type, &pairs),
         MPI_UNDEFINED | MPI_COMM_TYPE_HW_UNGUIDED => MPI_UNDEFINED,
         _ => {
@@ -161,6 +168,9 @@ pub fn split_type(comm: MPI_Comm, split_type: c_int, key: c_int, info: MPI_Info)
     let new = split_by(&mut process, call, comm, Choice { colour, key })?;
     if new != MPI_COMM_NULL {
         process.communicator_mut(new)?.hints = Hints::of(info)?;
+        if split_type == MPI_COMM_TYPE_HW_UNGUIDED && info != MPI_INFO_NULL {
+            info::set(info, RESOURCE_TYPE.into(), SHARED_MEMORY.into())?;
+        }
     }
     Ok(new)
 }

@@ -65,6 +65,9 @@ pub fn hardware() -> MpiResult<MPI_Info> {
     Ok(info::of_pairs(vec![(SHARED_MEMORY.to_owned(), "true".to_owned())]))
 }
 
+/// The key of a hint that names a hardware resource (§7.4.2).
+pub const RESOURCE_TYPE: &str = "mpi_hw_resource_type";
+
 /// The hardware resource whose processes share memory: a node (§7.4.2).
 pub const SHARED_MEMORY: &str = "mpi_shared_memory";
 

@@ -3,7 +3,7 @@
 //! The only channel that needs no help of the other end, and so the one for an end that computes. Refusal
 //! (containers, Yama) is an answer of its own: the caller falls back to the window.
 
-use super::ChannelError;
+use super::{ChannelError, Peer};
 use libc::{c_void, iovec};
 use std::io::Error;
 
@@ -25,33 +25,33 @@ pub(super) enum Attempt {
     Refused,
 }
 
-/// Moves up to `bytes` bytes between `here` in this process and `there` in process `pid`.
+/// Moves up to `bytes` bytes between `here` in this process and `there` in that of another rank.
 ///
 /// The addresses need not be valid: the kernel checks both.
 pub(super) fn attach(
     direction: Direction,
-    pid: u32,
+    peer: Peer,
     here: u64,
     there: u64,
     bytes: u64,
 ) -> Result<Attempt, ChannelError> {
     loop {
-        let moved = call(direction, pid, here, there, bytes);
+        let moved = call(direction, peer.pid, here, there, bytes);
         if moved > 0 {
             return Ok(Attempt::Moved(moved as u64));
         }
         let source = Error::last_os_error();
         match source.raw_os_error() {
-            _ if moved == 0 => return Err(ChannelError::Gone { pid }),
+            _ if moved == 0 => return Err(ChannelError::Gone { peer }),
             Some(libc::EINTR | libc::EAGAIN) => {}
             Some(libc::EPERM | libc::ENOSYS | libc::EACCES) => return Ok(Attempt::Refused),
-            Some(libc::ESRCH) => return Err(ChannelError::Gone { pid }),
-            Some(libc::EFAULT) if readable(pid, there) => {
+            Some(libc::ESRCH) => return Err(ChannelError::Gone { peer }),
+            Some(libc::EFAULT) if readable(peer.pid, there) => {
                 return Err(ChannelError::OwnBuffer { direction: verb(direction), address: here, bytes });
             }
             Some(libc::EFAULT) => {
                 return Err(ChannelError::PeerBuffer {
-                    pid,
+                    peer,
                     direction: verb(direction),
                     address: there,
                     bytes,
@@ -59,7 +59,7 @@ pub(super) fn attach(
             }
             _ => {
                 return Err(ChannelError::System {
-                    pid,
+                    peer,
                     direction: verb(direction),
                     address: there,
                     bytes,

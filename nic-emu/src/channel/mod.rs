@@ -30,6 +30,7 @@ use crate::sync::{AtomicU32, Ordering};
 use crate::transfer::{ELSEWHERE, Pinned, Range, Transfer, Worker};
 use cross_memory::{Attempt, Direction, attach, is_alive};
 use pace::{Way, ticks};
+use std::fmt;
 use window::{Filling, drain_slot, has_filled, pace};
 
 /// Which end of a message a rank is.
@@ -99,6 +100,29 @@ pub enum Step {
     Over,
 }
 
+/// The process of another rank of the node, whose memory is read or written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Peer {
+    /// Its rank in the job.
+    pub rank: u32,
+    /// Its number.
+    pub pid: u32,
+}
+
+impl Peer {
+    /// That of the rank in this place of the node.
+    pub fn of(memory: &NicMemory, local_index: u32) -> Result<Self, Corrupt> {
+        let pid = memory.rank(local_index)?.status.pid();
+        Ok(Self { rank: memory.job_rank(local_index), pid })
+    }
+}
+
+impl fmt::Display for Peer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "rank {} (process {})", self.rank, self.pid)
+    }
+}
+
 /// Why a message cannot be moved. All of them end the job.
 #[derive(Debug, thiserror::Error)]
 pub enum ChannelError {
@@ -106,18 +130,18 @@ pub enum ChannelError {
     #[error(transparent)]
     Corrupt(#[from] Corrupt),
     /// The other process is dead.
-    #[error("process {pid}, the other end of a message under way, has died; see its exit code or signal")]
+    #[error("{peer}, the other end of a message under way, has died; see its exit code or signal")]
     Gone {
-        /// Its number.
-        pid: u32,
+        /// Which.
+        peer: Peer,
     },
     /// The other process has no memory where it said that its buffer is.
     #[error(
-        "cannot {direction} {bytes} bytes at {address:#x} in process {pid}: it has no such memory; the buffer of a message under way was freed or never was as long as its count says"
+        "cannot {direction} {bytes} bytes at {address:#x} of {peer}: it has no such memory; the buffer of a message under way was freed or never was as long as its count says"
     )]
     PeerBuffer {
         /// The other process.
-        pid: u32,
+        peer: Peer,
         /// "read" or "write".
         direction: &'static str,
         /// Where in its memory.
@@ -138,10 +162,10 @@ pub enum ChannelError {
         bytes: u64,
     },
     /// The system refused for another reason.
-    #[error("cannot {direction} {bytes} bytes at {address:#x} in process {pid}: {source}")]
+    #[error("cannot {direction} {bytes} bytes at {address:#x} of {peer}: {source}")]
     System {
         /// The other process.
-        pid: u32,
+        peer: Peer,
         /// "read" or "write".
         direction: &'static str,
         /// Where in its memory.
@@ -232,7 +256,7 @@ pub fn advance_from_outside(
         Ok(Step::PeerNeeded)
     };
     let here = bounce.as_mut_ptr() as u64;
-    let (from, to) = (job.pid(transfer.source.get())?, job.pid(transfer.destination.get())?);
+    let (from, to) = (job.peer(transfer.source.get())?, job.peer(transfer.destination.get())?);
     let source = transfer.source_address.get().wrapping_add(range.offset);
     let destination = transfer.destination_address.get().wrapping_add(range.offset);
     let mut read = 0;
@@ -256,14 +280,14 @@ pub fn advance_from_outside(
 ///
 /// # Safety
 /// `to` must be writable for `bytes` bytes.
-pub unsafe fn read_peer(pid: u32, address: u64, to: *mut u8, bytes: usize) -> Result<(), ChannelError> {
+pub unsafe fn read_peer(peer: Peer, address: u64, to: *mut u8, bytes: usize) -> Result<(), ChannelError> {
     let mut read = 0;
     while read < bytes as u64 {
-        match attach(Direction::Read, pid, to as u64 + read, address + read, bytes as u64 - read)? {
+        match attach(Direction::Read, peer, to as u64 + read, address + read, bytes as u64 - read)? {
             Attempt::Moved(some) => read += some,
             Attempt::Refused => {
                 return Err(ChannelError::System {
-                    pid,
+                    peer,
                     direction: "read",
                     address,
                     bytes: bytes as u64,
@@ -279,15 +303,20 @@ pub unsafe fn read_peer(pid: u32, address: u64, to: *mut u8, bytes: usize) -> Re
 ///
 /// # Safety
 /// `bytes` bytes from `from` on must be readable.
-pub unsafe fn write_peer(pid: u32, address: u64, from: *const u8, bytes: usize) -> Result<(), ChannelError> {
+pub unsafe fn write_peer(
+    peer: Peer,
+    address: u64,
+    from: *const u8,
+    bytes: usize,
+) -> Result<(), ChannelError> {
     let (here, bytes) = (from as u64, bytes as u64);
     let mut written = 0;
     while written < bytes {
-        match attach(Direction::Write, pid, here + written, address + written, bytes - written)? {
+        match attach(Direction::Write, peer, here + written, address + written, bytes - written)? {
             Attempt::Moved(some) => written += some,
             Attempt::Refused => {
                 let source = std::io::Error::from_raw_os_error(libc::EPERM);
-                return Err(ChannelError::System { pid, direction: "write", address, bytes, source });
+                return Err(ChannelError::System { peer, direction: "write", address, bytes, source });
             }
         }
     }
@@ -417,7 +446,7 @@ impl Job<'_> {
             self.pinned.release_held();
             return Ok(if self.pinned.awaits_grant() { Step::Granted } else { waiting });
         }
-        let pid = self.pid(peer)?;
+        let peer = self.peer(peer)?;
         let chunk = self.policy.attach_chunk_bytes(self.transfer.bytes.get(), activity == Activity::Polling);
         let mut done = 0;
         while done < self.policy.step_bytes {
@@ -431,7 +460,7 @@ impl Job<'_> {
             };
             let there = there.get().wrapping_add(range.offset);
             let started = ticks();
-            match attach(direction, pid, buffer.at(range)?, there, range.bytes)? {
+            match attach(direction, peer, buffer.at(range)?, there, range.bytes)? {
                 Attempt::Moved(bytes) => {
                     if self.policy.learn && direction == Direction::Write && activity == Activity::Polling {
                         self.note_attach(ticks().saturating_sub(started), bytes)?;
@@ -510,12 +539,12 @@ impl Job<'_> {
         Ok(self.memory.rank(rank)?.status.activity())
     }
 
-    fn pid(&self, rank: u32) -> Result<u32, ChannelError> {
-        let status = &self.memory.rank(rank)?.status;
-        match status.pid() {
-            pid if pid == 0 || status.phase() == Phase::Exited => Err(ChannelError::Gone { pid }),
-            pid => Ok(pid),
+    fn peer(&self, rank: u32) -> Result<Peer, ChannelError> {
+        let peer = Peer::of(self.memory, rank)?;
+        if peer.pid == 0 || self.memory.rank(rank)?.status.phase() == Phase::Exited {
+            return Err(ChannelError::Gone { peer });
         }
+        Ok(peer)
     }
 
     fn look_after_peer(&self, end: End) -> Result<(), ChannelError> {
@@ -526,9 +555,9 @@ impl Job<'_> {
         if peer == ELSEWHERE {
             return Ok(());
         }
-        match self.pid(peer)? {
-            pid if is_alive(pid) => Ok(()),
-            pid => Err(ChannelError::Gone { pid }),
+        match self.peer(peer)? {
+            peer if is_alive(peer.pid) => Ok(()),
+            peer => Err(ChannelError::Gone { peer }),
         }
     }
 }

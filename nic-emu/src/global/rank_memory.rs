@@ -3,7 +3,7 @@
 //! Addresses are what ranks wrote, so the kernel checks them (cross-memory attach), also where a rank says that it is this process. Only the ranks
 //! of a simulation, which are threads of the process that made the memory, are copied from and to directly.
 
-use crate::channel::{self, ChannelError};
+use crate::channel::{self, ChannelError, Peer};
 use crate::memory::NicMemory;
 use bcs_core::MemoryView;
 use bytes::BytesMut;
@@ -13,7 +13,7 @@ use bytes::BytesMut;
 /// # Errors
 /// The rank's process is dead, has no such memory, or the system refuses.
 pub fn read(memory: &NicMemory, local_index: u32, address: u64, to: &mut [u8]) -> Result<(), ChannelError> {
-    let pid = memory.rank(local_index)?.status.pid();
+    let peer = Peer::of(memory, local_index)?;
     if memory.has_ranks_here() {
         // SAFETY: the rank is a thread of this process, and nobody else writes this memory: it vouched for the buffer when it posted, until
         // its request is complete.
@@ -21,7 +21,7 @@ pub fn read(memory: &NicMemory, local_index: u32, address: u64, to: &mut [u8]) -
         return Ok(());
     }
     // SAFETY: `to` is writable for its length.
-    unsafe { channel::read_peer(pid, address, to.as_mut_ptr(), to.len()) }
+    unsafe { channel::read_peer(peer, address, to.as_mut_ptr(), to.len()) }
 }
 
 /// Appends bytes of a rank's memory, for which there is room.
@@ -36,14 +36,14 @@ pub fn append(
     to: &mut BytesMut,
 ) -> Result<(), ChannelError> {
     to.reserve(bytes);
-    let pid = memory.rank(local_index)?.status.pid();
+    let peer = Peer::of(memory, local_index)?;
     let free = to.spare_capacity_mut().as_mut_ptr().cast::<u8>();
     if memory.has_ranks_here() {
         // SAFETY: as in `read`; there is room for so many bytes behind the length.
         unsafe { std::ptr::copy(address as *const u8, free, bytes) };
     } else {
         // SAFETY: there is room for so many bytes behind the length.
-        unsafe { channel::read_peer(pid, address, free, bytes)? };
+        unsafe { channel::read_peer(peer, address, free, bytes)? };
     }
     // SAFETY: so many bytes behind the old length have just been written.
     unsafe { to.set_len(to.len() + bytes) };
@@ -82,12 +82,12 @@ unsafe fn write_raw(
     from: *const u8,
     bytes: usize,
 ) -> Result<(), ChannelError> {
-    let pid = memory.rank(local_index)?.status.pid();
+    let peer = Peer::of(memory, local_index)?;
     if memory.has_ranks_here() {
         // SAFETY: as in `read`; nobody else uses a receive buffer until its request is complete.
         unsafe { std::ptr::copy(from, address as *mut u8, bytes) };
         return Ok(());
     }
     // SAFETY: by this function's contract.
-    unsafe { channel::write_peer(pid, address, from, bytes) }
+    unsafe { channel::write_peer(peer, address, from, bytes) }
 }

@@ -1,7 +1,7 @@
 //! Edges of topologies, by which neighbours give to each other without a slice ([`crate::edge`]).
 
 use super::{Port, PortError};
-use crate::channel::{self, ChannelError};
+use crate::channel::{self, ChannelError, Peer};
 use crate::descriptor::{Check, Payload};
 use crate::edge::{Arrived, EDGE_INLINE_BYTES, EdgeReader, EdgeWriter, Place};
 use crate::memory::{Corrupt, NicMemory};
@@ -220,9 +220,9 @@ impl Port {
         address: u64,
         to: *mut u8,
     ) -> Result<Take, PortError> {
-        let pid = self.memory.rank(edge.sender)?.status.pid();
+        let peer = Peer::of(&self.memory, edge.sender)?;
         // SAFETY: the caller's promise.
-        let take = match unsafe { channel::read_peer(pid, address, to, message.bytes as usize) } {
+        let take = match unsafe { channel::read_peer(peer, address, to, message.bytes as usize) } {
             Ok(()) => {
                 edge.done(&self.memory)?;
                 Take::Whole
