@@ -3,9 +3,28 @@
 import sys
 import time
 import unittest
+from pathlib import Path
 
-from mpibench import goals, implementations, measure, plan
+from mpibench import goals, implementations, measure, picture, plan, report
+from mpibench.__main__ import sizes
+from mpibench.implementations import PEERS, Implementation
 from mpibench.measure import Results, Row
+
+
+def implementation(name: str, label: str, program: str = "") -> Implementation:
+    """One whose launcher is Python with this program."""
+    return Implementation(
+        name, label, Path("mpicc"), [sys.executable, "-c", program], programs={"microbench": Path("x")}
+    )
+
+
+def collectives_plan(**options: list) -> plan.Plan:
+    wanted = {"only": None, "ranks": None, "sizes": None, **options}
+    return plan.make_collectives_plan(False, rounds=None, cache_bytes=32 << 20, **wanted)
+
+
+def argument_after(case: plan.Case, option: str) -> str:
+    return case.arguments[case.arguments.index(option) + 1]
 
 
 class Driver(unittest.TestCase):
@@ -43,6 +62,16 @@ class Driver(unittest.TestCase):
         for case in plan.make_host_plan(False, None, None).cases:
             self.assertEqual(case.ranks % case.hosts, 0, case.title)
 
+    def test_every_peer_spreads_over_hosts_and_has_a_colour_in_the_picture(self):
+        for name in PEERS:
+            self.assertNotEqual(implementations.hosts_of(name, 2, 4), implementations.hosts_of("ours", 2, 4))
+            self.assertIn(name, picture.COLOURS)
+            self.assertIn(name, picture.MARKERS)
+        intel = implementations.hosts_of("intelmpi", 2, 8)
+        self.assertEqual(intel[:3], ["-bootstrap", "ssh", "-bootstrap-exec"])
+        self.assertEqual(intel[-4:], ["-hosts", "c0,c1", "-ppn", "4"])
+        self.assertIn("FI_PROVIDER", intel)
+
     def test_only_selects_kernels(self):
         cases = plan.make_plan(True, ["latency", "barrier"], None).cases
         self.assertEqual({c.kernel for c in cases}, {"latency", "barrier"})
@@ -72,6 +101,78 @@ class Driver(unittest.TestCase):
         for _ in range(measure.GIVE_UP_AFTER):
             results.heard("ours", True)
         self.assertTrue(results.given_up("ours"))
+
+
+class Collectives(unittest.TestCase):
+    def test_every_collective_is_measured_at_every_size_with_all_numbers_of_ranks(self):
+        for ranks in plan.COLLECTIVE_RANKS:
+            cases = [case for case in collectives_plan().cases if case.ranks == ranks]
+            kernels = [kernel for case in cases for kernel in case.kernel.split(",")]
+            self.assertEqual(kernels, [name for name in plan.COLLECTIVES if name != "reduce"])
+            for case in cases:
+                self.assertEqual(sizes(argument_after(case, "--sizes")), list(plan.COLLECTIVE_SIZES))
+                self.assertEqual(argument_after(case, "--buffers"), "both")
+
+    def test_options_select_collectives_ranks_and_sizes(self):
+        cases = collectives_plan(only=["reduce", "barrier"], ranks=[3], sizes=[8, 4096]).cases
+        self.assertEqual([(c.kernel, c.ranks) for c in cases], [("barrier,reduce", 3)])
+        self.assertEqual(argument_after(cases[0], "--sizes"), "8,4096")
+        self.assertNotIn("--sizes", collectives_plan(only=["barrier"]).cases[0].arguments)
+        self.assertEqual(sizes("0,8,1K,2M"), [0, 8, 1024, 2 << 20])
+
+    def test_the_program_has_a_kernel_for_every_collective(self):
+        source = (Path(__file__).parent / "microbench/collectives.c").read_text()
+        for name in plan.COLLECTIVES:
+            self.assertIn(f'"{name}", "MPI_', source)
+
+    def test_the_rings_of_all_ranks_are_larger_than_the_largest_cache(self):
+        for ranks in (2, 8, 16):
+            self.assertGreater(plan.ring_bytes(ranks, 480 << 20) * ranks, 480 << 20)
+            self.assertGreaterEqual(plan.ring_bytes(ranks, 0) * ranks, 64 << 20)
+
+    def test_a_command_gives_rows_by_the_kernels_and_buffers_that_it_prints(self):
+        def prints(*values: float) -> str:
+            lines = [
+                {"kernel": "bcast0", "buffers": buffers, "bytes": 8, "unit": "us", "value": value}
+                for buffers, value in zip(("same", "ring"), values, strict=True)
+            ]
+            return f"import json\nfor line in {lines}: print(json.dumps(line))"
+
+        found = [implementation("ours", "A", prints(2, 6)), implementation("mpich", "B 5", prints(4, 3))]
+        case, results = plan.Case("bcast0,scan", 2, "microbench", (), timeout=10), Results()
+        measure.measure(plan.Plan(2, [case], 0), found, Path(), time.monotonic() + 60, results)
+        self.assertEqual(results.failures, [])
+        self.assertEqual(results.rounds, 2)
+        self.assertEqual(
+            {key: row.samples for key, row in results.rows.items()},
+            {
+                ("bcast0", 2, 8): {"ours": [2, 2], "mpich": [4, 4]},
+                ("bcast0, ring", 2, 8): {"ours": [6, 6], "mpich": [3, 3]},
+            },
+        )
+
+    def test_the_table_names_the_best_peer_and_says_how_fast_ours_is_beside_it(self):
+        found = [implementation(*names) for names in (("ours", "BCS-MPI"), ("mpich", "MPICH 5"))]
+        found.append(implementation("openmpi", "Open MPI 5"))
+        results = Results()
+        for kernel, size, *values in (
+            ("barrier", 0, 1, 2, 3),
+            ("alltoall", 8192, 4, 3, 2),
+            ("alltoall, ring", 8192, 4, 8, 9),
+        ):
+            for name, value in zip(("ours", "mpich", "openmpi"), values, strict=True):
+                results.add(kernel, 2, size, "us", name, value)
+        self.assertEqual(
+            report.collectives_table(results, found)[1:],
+            [
+                ["barrier", "2", "0 B", "1", "2", "MPICH", "2.00x", "", "", "", ""],
+                ["alltoall", "2", "8 KB", "4", "2", "Open MPI", "0.50x", "4", "8", "MPICH", "2.00x"],
+            ],
+        )
+        same = report.standing(results, ["mpich", "openmpi"], 2, ring=False)
+        self.assertIn("in 1 of 2, geometric mean of the speeds 1.00x, least 0.50x", same)
+        self.assertIn("in 1 of 1", report.standing(results, ["mpich", "openmpi"], 2, ring=True))
+        self.assertIsNone(report.standing(results, ["mpich"], 8, ring=False))
 
 
 if __name__ == "__main__":

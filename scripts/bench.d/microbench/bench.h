@@ -2,7 +2,10 @@
  *
  * A kernel measures one kind of communication. Its `check` proves, before anything is timed, that the
  * library moves the right bytes at this size; its `run` performs a number of iterations and returns the
- * seconds that they took on the calling rank. The harness (microbench.c) decides how many iterations. */
+ * seconds that they took on the calling rank. The harness (microbench.c) decides how many iterations.
+ *
+ * A collective takes the next pair of buffers of a ring with every call, by next_buffers(). The ring has one
+ * pair, or as many as `--ring` bytes hold (`--buffers`). */
 #ifndef BENCH_H
 #define BENCH_H
 
@@ -22,9 +25,15 @@ struct context {
     int ranks;
     size_t bytes;
     int window;             /* messages in flight: WINDOW, or fewer where the messages are large */
-    unsigned char *send;    /* kernel->send_bytes(context) bytes */
-    unsigned char *receive; /* kernel->receive_bytes(context) bytes */
-    double phase_seconds;   /* `blocking`: computation before a call is uniform in [0, phase_seconds) */
+    unsigned char *send;    /* kernel->send_bytes(context) bytes, of the present pair */
+    unsigned char *receive; /* kernel->receive_bytes(context) bytes, of the present pair */
+    unsigned char *first_send;
+    unsigned char *first_receive;
+    size_t send_stride; /* from pair to pair; 0 where there is one pair */
+    size_t receive_stride;
+    long pairs;
+    long pair;            /* the present one */
+    double phase_seconds; /* `blocking`: computation before a call is uniform in [0, phase_seconds) */
 };
 
 struct kernel {
@@ -41,6 +50,18 @@ struct kernel {
     double (*run)(struct context *, long iterations);
     double (*value)(const struct context *, long iterations, double seconds);
 };
+
+/* Goes on to the next pair of buffers of the ring. */
+static inline void next_buffers(struct context *c)
+{
+    c->send += c->send_stride;
+    c->receive += c->receive_stride;
+    if (++c->pair == c->pairs) {
+        c->pair = 0;
+        c->send = c->first_send;
+        c->receive = c->first_receive;
+    }
+}
 
 extern const struct kernel point_to_point_kernels[];
 extern const int point_to_point_kernel_count;

@@ -1,15 +1,17 @@
-/* MPI microbenchmarks: one program, one subcommand a kernel, one line of JSON a (kernel, size).
+/* MPI microbenchmarks: one program, a list of kernels, one line of JSON a (kernel, size, buffers).
  *
  *     mpiexec -n 2 microbench latency --sizes 0,8,1048576
+ *     mpiexec -n 8 microbench allreduce,alltoall --sizes 8,64K --buffers both
  *
  * Uses MPI_COMM_WORLD, predefined types and contiguous buffers only, so that it builds with any MPI.
  *
  * How a figure comes about: a check of the data; then the number of iterations is doubled (or more) until
  * one repetition lasts --repetition seconds, which is the warm-up; then repetitions run until there are
- * --repetitions of them or --limit seconds have passed, at least 3. Time is the slowest rank's. All ranks
- * see the same times (an allreduce after each repetition), so all take the same decisions. The printed
+ * --repetitions of them or --limit seconds have passed, at least 3. Time is the slowest rank's. All
+ * ranks see the same times (an allreduce after each repetition), so all take the same decisions. The printed
  * value is the median; `least` and `most` are the extremes. A collective that costs 40 ms therefore ends
- * as surely as one that costs 100 ns. */
+ * as surely as one that costs 100 ns. With --least 1 one iteration that by itself takes longer than --limit
+ * is the figure. */
 #include "bench.h"
 
 #include <errno.h>
@@ -17,13 +19,25 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_REPETITIONS = 101, LEAST_REPETITIONS = 3, MOST_SIZES = 64 };
+enum { MOST_REPETITIONS = 101, LEAST_REPETITIONS = 3, MOST_SIZES = 64, MOST_KERNELS = 32 };
+
+/* From one buffer of a ring to the next: whole pages, so that no two share one, and a cache line, so that
+ * they do not all fall on the same sets of a cache. */
+enum { PAGE = 4096, CACHE_LINE = 64 };
+
+/* What --buffers says: the same ones for every call, those of a ring in turn, or first the one, then the
+ * other. */
+enum { SAME = 1, RING = 2, BOTH = SAME | RING };
 
 struct options {
-    const struct kernel *kernel;
+    const struct kernel *kernels[MOST_KERNELS];
+    int kernel_count;
     size_t sizes[MOST_SIZES];
-    int size_count;
+    int size_count; /* 0: each kernel has its own */
+    int buffers;
+    size_t ring_bytes;
     int repetitions;
+    int least_repetitions;
     double repetition_seconds;
     double limit_seconds;
     double phase_seconds;
@@ -58,32 +72,48 @@ static const struct {
 };
 enum { GROUPS = sizeof(groups) / sizeof(groups[0]) };
 
-static const struct kernel *kernel_named(const char *name)
+/* The kernel whose name these characters are, or NULL. */
+static const struct kernel *kernel_named(const char *name, size_t length)
 {
     for (int g = 0; g < GROUPS; g++)
-        for (int i = 0; i < *groups[g].count; i++)
-            if (strcmp(groups[g].kernels[i].name, name) == 0)
-                return &groups[g].kernels[i];
+        for (int i = 0; i < *groups[g].count; i++) {
+            const struct kernel *k = &groups[g].kernels[i];
+            if (strlen(k->name) == length && strncmp(k->name, name, length) == 0)
+                return k;
+        }
     return NULL;
+}
+
+/* Whether it takes other buffers with every call: the collectives do, except the barrier, which has none. */
+static int changes_buffers(const struct kernel *k)
+{
+    for (int i = 0; i < collective_kernel_count; i++)
+        if (k == &collective_kernels[i])
+            return k->sizes != NULL;
+    return 0;
 }
 
 static void print_kernels(FILE *to)
 {
     for (int g = 0; g < GROUPS; g++)
         for (int i = 0; i < *groups[g].count; i++)
-            fprintf(to, "  %-10s %s\n", groups[g].kernels[i].name, groups[g].kernels[i].what);
-    fputs("  empty      nothing but MPI_Init and MPI_Finalize, to be timed from outside\n", to);
+            fprintf(to, "  %-20s %s\n", groups[g].kernels[i].name, groups[g].kernels[i].what);
+    fputs("  empty                nothing but MPI_Init and MPI_Finalize, to be timed from outside\n", to);
 }
 
 static void usage(FILE *to)
 {
-    fprintf(to, "usage: mpiexec -n RANKS microbench KERNEL [options]\n\nkernels:\n");
+    fprintf(to, "usage: mpiexec -n RANKS microbench KERNEL,... [options]\n\nkernels:\n");
     print_kernels(to);
     fprintf(
         to,
         "\noptions:\n"
         "  --sizes B,B,...      message sizes in bytes (K and M suffixes; each kernel has its own default)\n"
-        "  --repetitions N      repetitions of which the median is printed (default 9, 3 to 101)\n"
+        "  --buffers WHICH      same (default), ring (others with every call) or both; ring: collectives "
+        "only\n"
+        "  --ring BYTES         size of a rank's ring of buffers, at least two pairs (default 64M)\n"
+        "  --repetitions N      repetitions of which the median is printed (default 9, 1 to 101)\n"
+        "  --least N            repetitions at least where one is a single call (default 3)\n"
         "  --repetition SECONDS length of a repetition (default 0.02)\n"
         "  --limit SECONDS      for all repetitions of one size (default 1)\n"
         "  --phase SECONDS      blocking: computation before a call is random below this (default 0.001)\n"
@@ -105,43 +135,98 @@ static double positive_seconds(const char *option, const char *text)
     return v;
 }
 
+static void parse_kernels(struct options *o, const char *list)
+{
+    for (const char *p = list;; p++) {
+        size_t length = strcspn(p, ",");
+        const struct kernel *k = kernel_named(p, length);
+        if (!k)
+            refuse("unknown kernel", p);
+        if (o->kernel_count == MOST_KERNELS)
+            refuse("at most 32 kernels", list);
+        o->kernels[o->kernel_count++] = k;
+        p += length;
+        if (*p == '\0')
+            return;
+    }
+}
+
+/* A number of bytes, at most 1024M, and where it ends. */
+static size_t parse_bytes(const char *option, const char *text, const char **after)
+{
+    char *end = NULL;
+    errno = 0;
+    unsigned long long v = strtoull(text, &end, 10);
+    if (end == text || *text == '-' || errno || v > (1u << 30))
+        refuse(option, text);
+    if (*end == 'K' || *end == 'M')
+        v <<= *end++ == 'K' ? 10 : 20;
+    if (v > (1u << 30))
+        refuse(option, text);
+    *after = end;
+    return (size_t)v;
+}
+
 static void parse_sizes(struct options *o, const char *list)
 {
+    const char *wanted = "--sizes wants a comma-separated list of at most 64 sizes of at most 1024M";
     const char *p = list;
+    int sized = 0;
+    for (int k = 0; k < o->kernel_count; k++)
+        sized |= o->kernels[k]->sizes != NULL;
+    if (!sized)
+        refuse("--sizes has no meaning for this kernel", o->kernels[0]->name);
     o->size_count = 0;
     while (*p) {
-        char *end = NULL;
-        errno = 0;
-        unsigned long long v = strtoull(p, &end, 10);
-        if (end == p || *p == '-' || errno)
-            refuse("--sizes wants a comma-separated list of bytes", list);
-        if (*end == 'K' || *end == 'M')
-            v <<= *end++ == 'K' ? 10 : 20;
-        if ((*end != ',' && *end != '\0') || v > (1u << 30) || o->size_count == MOST_SIZES)
-            refuse("--sizes wants at most 64 sizes of at most 1024M", list);
-        if (v % o->kernel->multiple_of)
-            refuse("--sizes: this kernel wants multiples of 8", list);
-        o->sizes[o->size_count++] = (size_t)v;
-        p = *end == ',' ? end + 1 : end;
+        size_t v = parse_bytes(wanted, p, &p);
+        if ((*p != ',' && *p != '\0') || o->size_count == MOST_SIZES)
+            refuse(wanted, list);
+        for (int k = 0; k < o->kernel_count; k++)
+            if (v % o->kernels[k]->multiple_of)
+                refuse("--sizes: wants multiples of 8 for this kernel", o->kernels[k]->name);
+        o->sizes[o->size_count++] = v;
+        p += *p == ',';
     }
     if (o->size_count == 0)
-        refuse("--sizes wants a comma-separated list of bytes", list);
+        refuse(wanted, list);
+}
+
+static void parse_buffers(struct options *o, const char *value)
+{
+    if (strcmp(value, "same") != 0 && strcmp(value, "ring") != 0 && strcmp(value, "both") != 0)
+        refuse("--buffers wants 'same', 'ring' or 'both'", value);
+    o->buffers = value[0] == 's' ? SAME : value[0] == 'r' ? RING : BOTH;
+    for (int k = 0; k < o->kernel_count; k++)
+        if (o->buffers != SAME && o->kernels[k]->sizes && !changes_buffers(o->kernels[k]))
+            refuse("--buffers: this kernel has no ring of buffers", o->kernels[k]->name);
+}
+
+static int parse_repetitions(const char *wanted, const char *value, int least)
+{
+    char *end = NULL;
+    long n = strtol(value, &end, 10);
+    if (*end != '\0' || n < least || n > MOST_REPETITIONS)
+        refuse(wanted, value);
+    return (int)n;
 }
 
 static void parse_option(struct options *o, const char *option, const char *value)
 {
     if (!value)
         refuse("this option wants a value", option);
-    if (strcmp(option, "--sizes") == 0 && o->kernel->sizes) {
+    if (strcmp(option, "--sizes") == 0) {
         parse_sizes(o, value);
-    } else if (strcmp(option, "--sizes") == 0) {
-        refuse("--sizes has no meaning for this kernel", o->kernel->name);
+    } else if (strcmp(option, "--buffers") == 0) {
+        parse_buffers(o, value);
+    } else if (strcmp(option, "--ring") == 0) {
+        const char *end = NULL;
+        o->ring_bytes = parse_bytes("--ring wants bytes, at most 1024M", value, &end);
+        if (*end != '\0')
+            refuse("--ring wants bytes, at most 1024M", value);
     } else if (strcmp(option, "--repetitions") == 0) {
-        char *end = NULL;
-        long n = strtol(value, &end, 10);
-        if (*end != '\0' || n < LEAST_REPETITIONS || n > MOST_REPETITIONS)
-            refuse("--repetitions wants a number from 3 to 101", value);
-        o->repetitions = (int)n;
+        o->repetitions = parse_repetitions("--repetitions wants a number from 1 to 101", value, 1);
+    } else if (strcmp(option, "--least") == 0) {
+        o->least_repetitions = parse_repetitions("--least wants a number from 1 to 101", value, 1);
     } else if (strcmp(option, "--repetition") == 0) {
         o->repetition_seconds = positive_seconds("--repetition wants seconds", value);
     } else if (strcmp(option, "--limit") == 0) {
@@ -159,18 +244,19 @@ static void parse_option(struct options *o, const char *option, const char *valu
 
 static struct options parse(int argc, char **argv)
 {
-    struct options o = {
-        .repetitions = 9, .repetition_seconds = 0.02, .limit_seconds = 1, .phase_seconds = 1e-3, .thread_level = MPI_THREAD_SINGLE};
+    struct options o = {.buffers = SAME,
+                        .ring_bytes = (size_t)64 << 20,
+                        .repetitions = 9,
+                        .least_repetitions = LEAST_REPETITIONS,
+                        .repetition_seconds = 0.02,
+                        .limit_seconds = 1,
+                        .phase_seconds = 1e-3,
+                        .thread_level = MPI_THREAD_SINGLE};
     if (argc < 2) {
         usage(stderr);
         exit(2);
     }
-    o.kernel = kernel_named(argv[1]);
-    if (!o.kernel)
-        refuse("unknown kernel", argv[1]);
-    o.size_count = o.kernel->sizes ? o.kernel->size_count : 1;
-    for (int i = 0; o.kernel->sizes && i < o.size_count; i++)
-        o.sizes[i] = o.kernel->sizes[i];
+    parse_kernels(&o, argv[1]);
     for (int i = 2; i < argc; i += 2)
         parse_option(&o, argv[i], argv[i + 1]);
     return o;
@@ -189,18 +275,29 @@ static double repetition(const struct kernel *k, struct context *c, long iterati
 }
 
 /* Iterations that fill one repetition: found by running ever more of them, never more than tenfold at once.
+ * `seconds` is what so many took here. A run that is much too long is tried again with fewer: either the
+ * shorter ones were lucky, as where calls overlap until there is no room left, or the system stopped a rank.
  */
-static long calibrate(const struct options *o, struct context *c)
+static long calibrate(const struct options *o, const struct kernel *k, struct context *c, double *seconds)
 {
     long n = 1;
+    int tried_again = 0;
     double total = 0;
     for (;;) {
-        double s = repetition(o->kernel, c, n);
-        total += s;
-        if (n > 1 && s > 3 * o->repetition_seconds) { /* the shorter runs were lucky */
-            n = (long)((double)n * o->repetition_seconds / s);
-            return n < 1 ? 1 : n;
+        double s = repetition(k, c, n);
+        *seconds = s;
+        if (s > 3 * o->repetition_seconds) {
+            long fewer = (long)((double)n * o->repetition_seconds / s);
+            fewer = fewer < 1 ? 1 : fewer;
+            if (tried_again) {
+                *seconds = s / (double)n * (double)fewer;
+                return fewer;
+            }
+            tried_again = 1;
+            n = fewer;
+            continue;
         }
+        total += s;
         if (s >= o->repetition_seconds || total > o->limit_seconds || n > 1000000000L)
             return n;
         double growth = s > 0 ? 1.2 * o->repetition_seconds / s : 10;
@@ -215,34 +312,39 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static void measure(const struct options *o, struct context *c)
+static void measure(const struct options *o, const struct kernel *k, struct context *c, const char *buffers)
 {
     double values[MOST_REPETITIONS];
-    double spent = 0;
+    double spent = 0, calibration = 0;
     int done = 0;
-    o->kernel->check(c);
-    long iterations = calibrate(o, c);
-    while (done < o->repetitions && (done < LEAST_REPETITIONS || spent < o->limit_seconds)) {
-        double s = repetition(o->kernel, c, iterations);
+    long iterations = calibrate(o, k, c, &calibration);
+    if (o->least_repetitions == 1 && iterations == 1 && calibration > o->limit_seconds) {
+        spent = calibration;
+        values[done++] = k->value(c, iterations, calibration);
+    }
+    int least = iterations > 1 ? LEAST_REPETITIONS : o->least_repetitions;
+    /* More of them than asked for where the calibration was misled and they are short. */
+    while (done < MOST_REPETITIONS && (done < o->repetitions || spent < o->repetition_seconds) &&
+           (done < least || spent < o->limit_seconds)) {
+        double s = repetition(k, c, iterations);
         spent += s;
-        values[done++] = o->kernel->value(c, iterations, s);
+        values[done++] = k->value(c, iterations, s);
     }
     if (c->rank != 0)
         return;
     qsort(values, (size_t)done, sizeof(values[0]), by_value);
     double median = done % 2 ? values[done / 2] : (values[done / 2 - 1] + values[done / 2]) / 2;
-    printf("{\"kernel\":\"%s\",\"ranks\":%d,\"bytes\":%zu,\"unit\":\"%s\",\"value\":%.6g,\"least\":%.6g,"
-           "\"most\":%.6g,"
-           "\"repetitions\":%d,\"iterations\":%ld}\n",
-           o->kernel->name, c->ranks, c->bytes, o->kernel->unit, median, values[0], values[done - 1], done,
+    printf("{\"kernel\":\"%s\",\"buffers\":\"%s\",\"ranks\":%d,\"bytes\":%zu,\"unit\":\"%s\","
+           "\"value\":%.6g,\"least\":%.6g,\"most\":%.6g,\"repetitions\":%d,\"iterations\":%ld}\n",
+           k->name, buffers, c->ranks, c->bytes, k->unit, median, values[0], values[done - 1], done,
            iterations);
     fflush(stdout);
 }
 
 static void *pages(size_t bytes)
 {
-    size_t rounded = (bytes + 4096) / 4096 * 4096;
-    void *p = aligned_alloc(4096, rounded);
+    size_t rounded = (bytes + PAGE) / PAGE * PAGE;
+    void *p = aligned_alloc(PAGE, rounded);
     if (!p) {
         fprintf(stderr, "microbench: no memory for a buffer of %zu bytes\n", bytes);
         MPI_Abort(MPI_COMM_WORLD, 1);
@@ -251,17 +353,95 @@ static void *pages(size_t bytes)
     return p;
 }
 
-static void measure_size(const struct options *o, struct context *c)
+/* One pair of buffers, for this size alone. */
+static void measure_same(const struct options *o, const struct kernel *k, struct context *c)
+{
+    c->first_send = c->send = pages(k->send_bytes(c));
+    c->first_receive = c->receive = pages(k->receive_bytes(c));
+    c->send_stride = c->receive_stride = 0;
+    c->pairs = 1;
+    c->pair = 0;
+    k->check(c);
+    measure(o, k, c, "same");
+    free(c->first_send);
+    free(c->first_receive);
+}
+
+/* What is sent from a ring is the same number everywhere, so that sums of it are ordinary numbers. */
+static void fill_ordinary(unsigned char *at, size_t bytes)
+{
+    const double ordinary = 1.5;
+    for (size_t i = 0; i + sizeof(ordinary) <= bytes; i += sizeof(ordinary))
+        memcpy(at + i, &ordinary, sizeof(ordinary));
+}
+
+/* Memory that is kept from size to size, because new memory costs more than the measurement. */
+struct arena {
+    unsigned char *at;
+    size_t bytes;
+};
+
+/* At least so much memory, filled with ordinary numbers when it was made. */
+static unsigned char *reserve(struct arena *arena, size_t bytes)
+{
+    if (arena->at && arena->bytes >= bytes)
+        return arena->at;
+    free(arena->at);
+    arena->at = pages(bytes);
+    arena->bytes = bytes;
+    fill_ordinary(arena->at, bytes);
+    return arena->at;
+}
+
+static size_t stride(size_t bytes)
+{
+    return bytes ? (bytes + PAGE - 1) / PAGE * PAGE + CACHE_LINE : 0;
+}
+
+/* As many pairs of buffers as fill the ring, at least two; the first two are checked. */
+static void measure_ring(const struct options *o, const struct kernel *k, struct context *c)
+{
+    static struct arena sends, receives;
+    c->send_stride = stride(k->send_bytes(c));
+    c->receive_stride = stride(k->receive_bytes(c));
+    size_t pair_bytes = c->send_stride + c->receive_stride;
+    size_t fit = pair_bytes ? o->ring_bytes / pair_bytes : 1;
+    c->pairs = fit < 2 && pair_bytes ? 2 : (long)fit;
+    c->first_send = c->send = reserve(&sends, (size_t)c->pairs * c->send_stride);
+    c->first_receive = c->receive = reserve(&receives, (size_t)c->pairs * c->receive_stride);
+    c->pair = 0;
+    /* As many on all ranks, also where one of them has no buffers. */
+    for (int checked = 0; checked < 2; checked++) {
+        k->check(c);
+        fill_ordinary(c->send, k->send_bytes(c));
+        next_buffers(c);
+    }
+    measure(o, k, c, "ring");
+}
+
+static void measure_size(const struct options *o, const struct kernel *k, struct context *c)
 {
     const size_t in_flight = (size_t)4 << 20;
     size_t fits = c->bytes ? in_flight / c->bytes : WINDOW;
     c->window = fits > WINDOW ? WINDOW : fits < 2 ? 2 : (int)fits;
     c->phase_seconds = o->phase_seconds;
-    c->send = pages(o->kernel->send_bytes(c));
-    c->receive = pages(o->kernel->receive_bytes(c));
-    measure(o, c);
-    free(c->send);
-    free(c->receive);
+    if (o->buffers & SAME || !changes_buffers(k))
+        measure_same(o, k, c);
+    if (o->buffers & RING && changes_buffers(k))
+        measure_ring(o, k, c);
+}
+
+static void measure_kernel(const struct options *o, const struct kernel *k, struct context *c)
+{
+    const size_t *sizes = o->size_count ? o->sizes : k->sizes;
+    int count = o->size_count ? o->size_count : k->size_count;
+    c->bytes = 0;
+    if (!k->sizes)
+        measure_size(o, k, c);
+    for (int i = 0; k->sizes && i < count; i++) {
+        c->bytes = sizes[i];
+        measure_size(o, k, c);
+    }
 }
 
 int main(int argc, char **argv)
@@ -285,13 +465,17 @@ int main(int argc, char **argv)
     }
     MPI_Comm_rank(MPI_COMM_WORLD, &c.rank);
     MPI_Comm_size(MPI_COMM_WORLD, &c.ranks);
-    int too_few = c.ranks < o.kernel->least_ranks;
-    if (too_few && c.rank == 0)
-        fprintf(stderr, "microbench: %s needs %d ranks, started with %d\n", o.kernel->name,
-                o.kernel->least_ranks, c.ranks);
-    for (int i = 0; !too_few && i < o.size_count; i++) {
-        c.bytes = o.sizes[i];
-        measure_size(&o, &c);
+    int too_few = 0;
+    for (int i = 0; i < o.kernel_count; i++) {
+        const struct kernel *k = o.kernels[i];
+        if (c.ranks >= k->least_ranks) {
+            measure_kernel(&o, k, &c);
+            continue;
+        }
+        too_few = 1;
+        if (c.rank == 0)
+            fprintf(stderr, "microbench: %s needs %d ranks, started with %d\n", k->name, k->least_ranks,
+                    c.ranks);
     }
     MPI_Finalize();
     return too_few ? 2 : 0;

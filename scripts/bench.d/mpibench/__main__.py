@@ -15,8 +15,16 @@ from .hosts import cluster
 from .implementations import PEERS, Implementation, SetupError, build, ours, peer, virtual_environment
 from .measure import Results, measure
 from .modes import measure_modes
-from .plan import HOST_KERNELS, KERNELS, make_host_plan, make_plan
-from .report import as_json, commit, machine, print_table
+from .plan import (
+    COLLECTIVES,
+    HOST_KERNELS,
+    KERNELS,
+    Plan,
+    make_collectives_plan,
+    make_host_plan,
+    make_plan,
+)
+from .report import as_json, commit, largest_cache_bytes, machine, print_collectives, print_table
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 
@@ -40,24 +48,67 @@ def count(text: str) -> int:
     return int(text)
 
 
+def counts(text: str) -> list[int]:
+    return [count(word) for word in text.split(",")]
+
+
+def sizes(text: str) -> list[int]:
+    found = []
+    for word in text.split(","):
+        number, power = (word[:-1], {"K": 10, "M": 20}[word[-1]]) if word[-1:] in ("K", "M") else (word, 0)
+        size = int(number) << power if number.isdigit() else -1
+        if not 0 <= size <= 1 << 30 or size % 8:
+            raise argparse.ArgumentTypeError(f"'{word}' is no multiple of 8 bytes up to 1024M")
+        found.append(size)
+    return found
+
+
+COLLECTIVES_HELP = """
+kernels: {kernels}
+
+--collectives: {collectives}
+  gather0 and such have rank 0 as their root, bcast and reduce another one with every call. "bytes" is the
+  call's count times the size of its datatype:
+    barrier                       0: it has none
+    bcast                         the message, which the root sends and every other rank receives
+    reduce, allreduce, scan       the vector of each rank, which is as long as the result
+    gather, allgather             what each rank contributes; a receive buffer has ranks times as much
+    scatter                       what each rank receives; the root's send buffer has ranks times as much
+    alltoall                      what each rank sends to each; both buffers have ranks times as much
+    reduce_scatter_block          what each rank receives; a send buffer has ranks times as much
+  speed: the best peer's time divided by ours. ring: each call has other buffers than the one before,
+  from a ring that is larger than the caches.
+"""
+
+
 def read_options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="scripts/bench",
-        description="Measures our MPI, MPICH and Open MPI side by side, alternating in one run.",
-        epilog=f"kernels: {', '.join(KERNELS)}",
+        description="Measures our MPI, MPICH, Open MPI and Intel MPI side by side, alternating in one run.",
+        epilog=COLLECTIVES_HELP.format(kernels=", ".join(KERNELS), collectives=", ".join(COLLECTIVES)),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument(
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument(
         "--hosts",
         action="store_true",
-        help="measure between hosts instead: 16 of them, which scripts/cluster makes as network namespaces and removes (root)",
+        help="measure between hosts instead: 16 of them, which scripts/cluster makes as network namespaces "
+        "and removes (root)",
+    )
+    what.add_argument(
+        "--collectives",
+        action="store_true",
+        help="measure a table of collectives instead: all of them by bytes, ranks and kind of buffers",
     )
     parser.add_argument("--quick", action="store_true", help="fewer sizes, ranks and rounds")
     parser.add_argument(
         "--only",
         metavar="KERNEL,...",
-        type=names_from((*KERNELS, *(kernel for kernel in HOST_KERNELS if kernel not in KERNELS))),
-        help="measure these kernels only"
+        type=names_from(tuple(dict.fromkeys((*KERNELS, *HOST_KERNELS, *COLLECTIVES)))),
+        help="measure these kernels only",
     )
+    parser.add_argument("--ranks", metavar="N,...", type=counts, help="--collectives: numbers of ranks")
+    parser.add_argument("--sizes", metavar="B,...", type=sizes, help="--collectives: bytes (K, M)")
     parser.add_argument(
         "--ours",
         metavar="PREFIX",
@@ -69,7 +120,7 @@ def read_options() -> argparse.Namespace:
         "--peers",
         metavar="NAME,...",
         type=names_from(tuple(PEERS)),
-        help="peers to measure (default: mpich,openmpi); given by hand, ours may be absent",
+        help="peers to measure (default: mpich,openmpi,intelmpi); given by hand, ours may be absent",
     )
     parser.add_argument("--rounds", metavar="N", type=count, help="rounds (default 3; --quick: 1)")
     parser.add_argument(
@@ -79,12 +130,36 @@ def read_options() -> argparse.Namespace:
         default=720,
         help="start no further round after this (default 720)",
     )
-    parser.add_argument("--json", metavar="FILE", type=Path, default=REPOSITORY / "target/bench/bench.json")
-    parser.add_argument("--svg", metavar="FILE", type=Path, default=REPOSITORY / "target/bench/bench.svg")
-    return parser.parse_args()
+    parser.add_argument("--json", metavar="FILE", type=Path, help="(default target/bench/bench.json)")
+    parser.add_argument(
+        "--svg", metavar="FILE", type=Path, help="(default target/bench/bench.svg; none with --collectives)"
+    )
+    options = parser.parse_args()
+    known = COLLECTIVES if options.collectives else HOST_KERNELS if options.hosts else KERNELS
+    for name in options.only or []:
+        if name not in known:
+            parser.error(f"argument --only: '{name}' is none of {', '.join(known)}")
+    if options.collectives and options.svg:
+        parser.error("argument --svg: there is no picture of --collectives")
+    if not options.collectives and (options.ranks or options.sizes):
+        parser.error("--ranks and --sizes go with --collectives")
+    name = "collectives" if options.collectives else "bench"
+    options.json = options.json or REPOSITORY / f"target/bench/{name}.json"
+    if not options.collectives:
+        options.svg = options.svg or REPOSITORY / f"target/bench/{name}.svg"
+    return options
 
 
-def participants(options: argparse.Namespace) -> list[Implementation]:
+def plan_of(options: argparse.Namespace, cache_bytes: int) -> Plan:
+    if options.collectives:
+        return make_collectives_plan(
+            options.quick, options.only, options.rounds, options.ranks, options.sizes, cache_bytes
+        )
+    make = make_host_plan if options.hosts else make_plan
+    return make(options.quick, options.only, options.rounds)
+
+
+def participants(options: argparse.Namespace, programs: set[str]) -> list[Implementation]:
     """Who takes part, built and ready."""
     cache = REPOSITORY / "target/peers"
     mine = ours(options.ours)
@@ -93,13 +168,13 @@ def participants(options: argparse.Namespace) -> list[Implementation]:
         if not options.peers:
             raise SetupError(
                 f"{where}: install ours with scripts/install --prefix {options.ours}, name another "
-                "place with --ours PREFIX, or measure the peers alone with --peers mpich,openmpi"
+                f"place with --ours PREFIX, or measure the peers alone with --peers {','.join(PEERS)}"
             )
         print(f"bench: {where}: measuring the peers alone", file=sys.stderr)
     found = [mine] if mine else []
     found += [peer(name, cache) for name in options.peers or list(PEERS)]
     for implementation in found:
-        build(implementation, REPOSITORY, REPOSITORY / "target/bench" / implementation.name)
+        build(implementation, REPOSITORY, REPOSITORY / "target/bench" / implementation.name, programs)
     return found
 
 
@@ -126,12 +201,13 @@ def main() -> int:
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _interrupt)
     options = read_options()
-    make = make_host_plan if options.hosts else make_plan
-    plan = make(options.quick, options.only, options.rounds)
-    about = {**machine(), "commit": commit(REPOSITORY)}
+    cache = largest_cache_bytes()
+    plan = plan_of(options, cache)
+    about = {**machine(), "largest_cache_bytes": cache, "commit": commit(REPOSITORY)}
     for file in (options.json, options.svg):
-        file.parent.mkdir(parents=True, exist_ok=True)
-    found = participants(options)
+        if file:
+            file.parent.mkdir(parents=True, exist_ok=True)
+    found = participants(options, plan.programs)
     if about["load_at_start"] > 0.5:
         print(
             f"bench: the machine is busy (load {about['load_at_start']}), and the figures suffer from it",
@@ -140,7 +216,8 @@ def main() -> int:
     results, modes, interrupted = Results(), [], 0
     decks = REPOSITORY / "examples"
     try:
-        with cluster(found, options.ours, max(case.hosts for case in plan.cases)) if options.hosts else nullcontext():
+        hosts = max(case.hosts for case in plan.cases)
+        with cluster(found, options.ours, hosts) if options.hosts else nullcontext():
             measure(plan, found, decks, time.monotonic() + options.time_limit, results)
         if plan.mode_rounds and found[0].name == "ours" and not results.given_up("ours"):
             modes = measure_modes(found[0], decks, plan.mode_rounds, results)
@@ -156,12 +233,17 @@ def main() -> int:
         f"{about['cpu']}, {about['cores']} cores, {about['kernel']}, load {about['load_at_start']}; "
         f"commit {about['commit']}; medians of {results.rounds} round{'' if results.rounds == 1 else 's'}\n"
     )
-    print_table(results, found, modes)
+    if options.collectives:
+        print_collectives(results, found)
+    else:
+        print_table(results, found, modes)
     options.json.write_text(json.dumps(as_json(results, found, modes, about), indent=1) + "\n")
     if interrupted:
         return 128 + interrupted
-    draw(options.json, options.svg)
-    print(f"\n{options.json}\n{options.svg}")
+    print(f"\n{options.json}")
+    if options.svg:
+        draw(options.json, options.svg)
+        print(options.svg)
     return 1 if any(f.implementation == "ours" for f in results.failures) else 0
 
 

@@ -1,4 +1,4 @@
-"""The project's goals, as the least ratio to the better peer (or the most, in the figure's own unit)."""
+"""The project's goals, as the least ratio to the best peer (or the most, in the figure's own unit)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .plan import LOWER_IS_BETTER
 @dataclass(frozen=True)
 class Goal:
     ratio: float | None = None
-    """Our figure must be this many times better than the better peer's."""
+    """Our figure must be this many times better than the best peer's."""
     most: float | None = None
     """Our figure must not exceed this."""
 
@@ -69,7 +69,7 @@ GOALS = {
 
 
 def better_peer(row: Row, peers: list[str]) -> tuple[str, float] | None:
-    """Name and figure of the better peer."""
+    """Name and figure of the best peer."""
     figures = [(name, value) for name in peers if (value := row.median(name)) is not None]
     if not figures:
         return None
@@ -78,7 +78,7 @@ def better_peer(row: Row, peers: list[str]) -> tuple[str, float] | None:
 
 
 def ratio_to_better_peer(row: Row, peers: list[str]) -> float | None:
-    """How many times better our figure is than the better peer's; below 1 where it is worse."""
+    """How many times better our figure is than the best peer's; below 1 where it is worse."""
     mine, best = row.median("ours"), better_peer(row, peers)
     if mine is None or best is None:
         return None

