@@ -1,4 +1,4 @@
-/* What MPI_Comm_split_type tells apart: the ranks of a node share memory, those of different ones do not.
+/* What MPI_Comm_split_type tells apart: the ranks of a node share memory, those of different ones do not, and no clock either.
 
        node_mates [NODES]
 
@@ -56,7 +56,7 @@ static void check_part(MPI_Comm world)
 
 int main(int argc, char **argv)
 {
-    int length, flag, are_all_mates = 1;
+    int length, flag, *is_global, are_all_mates = 1;
     char value[MPI_MAX_INFO_VAL];
     MPI_Comm mates;
     MPI_Info info;
@@ -104,6 +104,9 @@ int main(int argc, char **argv)
     }
     MPI_Info_free(&info);
     check_part(MPI_COMM_WORLD);
+    MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_WTIME_IS_GLOBAL, &is_global, &flag);
+    CHECK(flag);
+    CHECK_INT(*is_global, are_all_mates);
     free(names);
     MPI_Finalize();
     return 0;

@@ -32,6 +32,7 @@ impl Attributed for MPI_Comm {
         static TAG_UB: c_int = c_int::MAX;
         static ANYBODY: c_int = MPI_ANY_SOURCE;
         static NOBODY: c_int = MPI_PROC_NULL;
+        static NO: c_int = 0;
         static YES: c_int = 1;
         let of = |int: &c_int| Some(std::ptr::from_ref(int).cast_mut().cast());
         Some(match key {
@@ -39,6 +40,7 @@ impl Attributed for MPI_Comm {
             MPI_IO => of(&ANYBODY),
             MPI_HOST => of(&NOBODY),
             // One node, one clock.
+            MPI_WTIME_IS_GLOBAL if process.port.memory().node().1 > 1 => of(&NO),
             MPI_WTIME_IS_GLOBAL => of(&YES),
             MPI_APPNUM => process.place.appnum.as_ref().and_then(of),
             MPI_UNIVERSE_SIZE => process.place.universe_size.as_ref().and_then(of),
