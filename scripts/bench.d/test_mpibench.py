@@ -33,21 +33,21 @@ class Driver(unittest.TestCase):
         self.assertIsNone(measure.reported_time("time: 1.25 s\n"))
         self.assertIsNone(measure.reported_time("verified: all\nserial time: 1.25 s\n"))
 
-    def test_the_better_peer_of_a_latency_is_the_lower_and_of_a_rate_the_higher(self):
+    def test_the_best_peer_of_a_latency_is_the_lower_and_of_a_rate_the_higher(self):
         samples = {"ours": [2.0], "mpich": [4.0, 5.0, 100.0], "openmpi": [8.0]}
         latency, rate = Row("latency", 2, 8, "us", samples), Row("rate", 2, 8, "Mmsg/s", samples)
-        self.assertEqual(goals.better_peer(latency, ["mpich", "openmpi"]), ("mpich", 5.0))
-        self.assertEqual(goals.better_peer(rate, ["mpich", "openmpi"]), ("openmpi", 8.0))
-        self.assertEqual(goals.ratio_to_better_peer(latency, ["mpich", "openmpi"]), 2.5)
-        self.assertEqual(goals.ratio_to_better_peer(rate, ["mpich", "openmpi"]), 0.25)
+        self.assertEqual(goals.best_peer(latency, ["mpich", "openmpi"]), ("mpich", 5.0))
+        self.assertEqual(goals.best_peer(rate, ["mpich", "openmpi"]), ("openmpi", 8.0))
+        self.assertEqual(goals.ratio_to_best_peer(latency, ["mpich", "openmpi"]), 2.5)
+        self.assertEqual(goals.ratio_to_best_peer(rate, ["mpich", "openmpi"]), 0.25)
 
     def test_there_is_no_ratio_without_a_peer_or_without_ours(self):
-        self.assertIsNone(goals.ratio_to_better_peer(Row("latency", 2, 8, "us", {"ours": [1.0]}), ["mpich"]))
-        self.assertIsNone(goals.ratio_to_better_peer(Row("latency", 2, 8, "us", {"mpich": [1.0]}), ["mpich"]))
+        self.assertIsNone(goals.ratio_to_best_peer(Row("latency", 2, 8, "us", {"ours": [1.0]}), ["mpich"]))
+        self.assertIsNone(goals.ratio_to_best_peer(Row("latency", 2, 8, "us", {"mpich": [1.0]}), ["mpich"]))
 
     def test_there_is_no_ratio_to_a_peer_that_hides_nothing_and_the_goal_is_met(self):
         row = Row("overlap", 2, 65536, "%", {"ours": [0.0], "mpich": [0.0]})
-        self.assertIsNone(goals.ratio_to_better_peer(row, ["mpich"]))
+        self.assertIsNone(goals.ratio_to_best_peer(row, ["mpich"]))
         self.assertTrue(goals.GOALS["overlap", 2, 65536].met(0.0, None))
 
     def test_every_goal_is_measured_by_the_default_run(self):

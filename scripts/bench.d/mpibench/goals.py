@@ -68,7 +68,7 @@ GOALS = {
 """By kernel, ranks and bytes."""
 
 
-def better_peer(row: Row, peers: list[str]) -> tuple[str, float] | None:
+def best_peer(row: Row, peers: list[str]) -> tuple[str, float] | None:
     """Name and figure of the best peer."""
     figures = [(name, value) for name in peers if (value := row.median(name)) is not None]
     if not figures:
@@ -77,9 +77,9 @@ def better_peer(row: Row, peers: list[str]) -> tuple[str, float] | None:
     return choose(figures, key=lambda pair: pair[1])
 
 
-def ratio_to_better_peer(row: Row, peers: list[str]) -> float | None:
+def ratio_to_best_peer(row: Row, peers: list[str]) -> float | None:
     """How many times better our figure is than the best peer's; below 1 where it is worse."""
-    mine, best = row.median("ours"), better_peer(row, peers)
+    mine, best = row.median("ours"), best_peer(row, peers)
     if mine is None or best is None:
         return None
     if row.unit == "%" and best[1] == 0:

@@ -9,7 +9,7 @@ import subprocess
 import time
 from pathlib import Path
 
-from .goals import GOALS, better_peer, ratio_to_better_peer
+from .goals import GOALS, best_peer, ratio_to_best_peer
 from .implementations import Implementation
 from .measure import Results, Row
 from .modes import Mode
@@ -111,7 +111,7 @@ def print_table(results: Results, implementations: list[Implementation], modes: 
     for key, row in results.rows.items():
         line = [row_name(row), str(row.ranks), row.unit, *(figure(row.median(n)) for n in names)]
         if with_ours and peers:
-            ratio, mine, goal = ratio_to_better_peer(row, peers), row.median("ours"), GOALS.get(key)
+            ratio, mine, goal = ratio_to_best_peer(row, peers), row.median("ours"), GOALS.get(key)
             line.append(f"{ratio:.2f}x" if ratio is not None else "-")
             line.append(str(goal) if goal else "")
             line.append("" if goal is None or mine is None else "met" if goal.met(mine, ratio) else "MISSED")
@@ -157,7 +157,7 @@ def _collective_cells(row: Row | None, labels: dict[str, str], peers: list[str])
     """Our time, the best peer's, its name, and how much faster ours is."""
     if row is None:
         return ["", "", "", ""]
-    best, ratio = better_peer(row, peers), ratio_to_better_peer(row, peers)
+    best, ratio = best_peer(row, peers), ratio_to_best_peer(row, peers)
     return [
         figure(row.median("ours")),
         figure(best[1] if best else None),
@@ -191,7 +191,7 @@ def standing(results: Results, peers: list[str], ranks: int, ring: bool) -> str 
         for row in results.rows.values()
         if row.ranks == ranks and row.kernel.endswith(f", {RING}") == ring
     ]
-    ratios = [ratio for row in rows if (ratio := ratio_to_better_peer(row, peers)) is not None]
+    ratios = [ratio for row in rows if (ratio := ratio_to_best_peer(row, peers)) is not None]
     if not ratios:
         return None
     return (
@@ -218,7 +218,7 @@ def as_json(
     peers = [i.name for i in implementations if i.name != "ours"]
     rows = []
     for key, row in results.rows.items():
-        best, ratio = better_peer(row, peers), ratio_to_better_peer(row, peers)
+        best, ratio = best_peer(row, peers), ratio_to_best_peer(row, peers)
         mine, goal = row.median("ours"), GOALS.get(key)
         rows.append(
             {
