@@ -394,6 +394,29 @@ fn a_peer_that_dies_in_the_middle_is_an_error_that_names_it() {
 }
 
 #[test]
+fn a_rank_that_was_waited_for_is_gone_although_its_number_is_another_process_s_by_now() {
+    for (end, other) in [(End::Destination, SOURCE), (End::Source, DESTINATION)] {
+        let memory = nic_memory(true);
+        let source = pattern(9, 100_000);
+        let mut destination = vec![0; source.len()];
+        announce(&memory, SOURCE, std::process::id(), Computing);
+        announce(&memory, DESTINATION, std::process::id(), Computing);
+        start(&memory, &source, &mut destination, None);
+        grant(memory.transfer(0).unwrap(), u64::MAX);
+        memory.rank(other).unwrap().status.set_phase(Phase::Exited);
+        let of_other = |result| match result {
+            Err(ChannelError::Gone { peer }) => assert_eq!(peer.rank, other),
+            result => panic!("{result:?}"),
+        };
+        of_other(advance(&memory, 0, end, &Policy::measured(2, 2)));
+        let mut bounce = vec![0; 1 << 18];
+        of_other(advance_from_outside(&memory, 0, &mut bounce, &Policy::measured(2, 2)));
+        of_other(Peer::of(&memory, other).map(|_| Step::Progress));
+        assert!(destination.iter().all(|byte| *byte == 0), "nothing was written");
+    }
+}
+
+#[test]
 fn a_buffer_that_is_no_memory_is_an_error_that_names_rank_process_and_address() {
     let memory = nic_memory(true);
     let transfer = memory.transfer(0).unwrap();

@@ -111,9 +111,16 @@ pub struct Peer {
 
 impl Peer {
     /// That of the rank in this place of the node.
-    pub fn of(memory: &NicMemory, local_index: u32) -> Result<Self, Corrupt> {
-        let pid = memory.rank(local_index)?.status.pid();
-        Ok(Self { rank: memory.job_rank(local_index), pid })
+    ///
+    /// # Errors
+    /// [`ChannelError::Gone`] where none was ever, or none is any more: its number may be another process's.
+    pub fn of(memory: &NicMemory, local_index: u32) -> Result<Self, ChannelError> {
+        let status = &memory.rank(local_index)?.status;
+        let peer = Self { rank: memory.job_rank(local_index), pid: status.pid() };
+        if peer.pid == 0 || status.phase() == Phase::Exited {
+            return Err(ChannelError::Gone { peer });
+        }
+        Ok(peer)
     }
 }
 
@@ -256,7 +263,8 @@ pub fn advance_from_outside(
         Ok(Step::PeerNeeded)
     };
     let here = bounce.as_mut_ptr() as u64;
-    let (from, to) = (job.peer(transfer.source.get())?, job.peer(transfer.destination.get())?);
+    let (from, to) =
+        (Peer::of(memory, transfer.source.get())?, Peer::of(memory, transfer.destination.get())?);
     let source = transfer.source_address.get().wrapping_add(range.offset);
     let destination = transfer.destination_address.get().wrapping_add(range.offset);
     let mut read = 0;
@@ -446,7 +454,7 @@ impl Job<'_> {
             self.pinned.release_held();
             return Ok(if self.pinned.awaits_grant() { Step::Granted } else { waiting });
         }
-        let peer = self.peer(peer)?;
+        let peer = Peer::of(self.memory, peer)?;
         let chunk = self.policy.attach_chunk_bytes(self.transfer.bytes.get(), activity == Activity::Polling);
         let mut done = 0;
         while done < self.policy.step_bytes {
@@ -539,14 +547,6 @@ impl Job<'_> {
         Ok(self.memory.rank(rank)?.status.activity())
     }
 
-    fn peer(&self, rank: u32) -> Result<Peer, ChannelError> {
-        let peer = Peer::of(self.memory, rank)?;
-        if peer.pid == 0 || self.memory.rank(rank)?.status.phase() == Phase::Exited {
-            return Err(ChannelError::Gone { peer });
-        }
-        Ok(peer)
-    }
-
     fn look_after_peer(&self, end: End) -> Result<(), ChannelError> {
         let peer = match end {
             End::Source => self.transfer.destination.get(),
@@ -555,7 +555,7 @@ impl Job<'_> {
         if peer == ELSEWHERE {
             return Ok(());
         }
-        match self.peer(peer)? {
+        match Peer::of(self.memory, peer)? {
             peer if is_alive(peer.pid) => Ok(()),
             peer => Err(ChannelError::Gone { peer }),
         }

@@ -13,13 +13,13 @@ use bytes::BytesMut;
 /// # Errors
 /// The rank's process is dead, has no such memory, or the system refuses.
 pub fn read(memory: &NicMemory, local_index: u32, address: u64, to: &mut [u8]) -> Result<(), ChannelError> {
-    let peer = Peer::of(memory, local_index)?;
     if memory.has_ranks_here() {
         // SAFETY: the rank is a thread of this process, and nobody else writes this memory: it vouched for the buffer when it posted, until
         // its request is complete.
         unsafe { std::ptr::copy(address as *const u8, to.as_mut_ptr(), to.len()) };
         return Ok(());
     }
+    let peer = Peer::of(memory, local_index)?;
     // SAFETY: `to` is writable for its length.
     unsafe { channel::read_peer(peer, address, to.as_mut_ptr(), to.len()) }
 }
@@ -36,12 +36,12 @@ pub fn append(
     to: &mut BytesMut,
 ) -> Result<(), ChannelError> {
     to.reserve(bytes);
-    let peer = Peer::of(memory, local_index)?;
     let free = to.spare_capacity_mut().as_mut_ptr().cast::<u8>();
     if memory.has_ranks_here() {
         // SAFETY: as in `read`; there is room for so many bytes behind the length.
         unsafe { std::ptr::copy(address as *const u8, free, bytes) };
     } else {
+        let peer = Peer::of(memory, local_index)?;
         // SAFETY: there is room for so many bytes behind the length.
         unsafe { channel::read_peer(peer, address, free, bytes)? };
     }
@@ -82,12 +82,12 @@ unsafe fn write_raw(
     from: *const u8,
     bytes: usize,
 ) -> Result<(), ChannelError> {
-    let peer = Peer::of(memory, local_index)?;
     if memory.has_ranks_here() {
         // SAFETY: as in `read`; nobody else uses a receive buffer until its request is complete.
         unsafe { std::ptr::copy(from, address as *mut u8, bytes) };
         return Ok(());
     }
+    let peer = Peer::of(memory, local_index)?;
     // SAFETY: by this function's contract.
     unsafe { channel::write_peer(peer, address, from, bytes) }
 }

@@ -13,6 +13,7 @@
     reason = "the launcher is a driver: it reads the clock for the state machine"
 )]
 
+mod ended;
 mod executed;
 mod prepared;
 mod ranks;

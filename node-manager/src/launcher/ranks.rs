@@ -1,5 +1,6 @@
 //! The processes of the ranks: what their ends mean, and signals to them.
 
+use super::ended::Ended;
 use super::{Launcher, standard};
 use crate::lifecycle::Event;
 use crate::nic::Abort;
@@ -33,17 +34,14 @@ impl Launcher<'_> {
         let Some(entry) = self.ranks.get_mut(local_index as usize).filter(|entry| entry.is_live) else {
             return;
         };
-        let mut status = 0;
-        // SAFETY: waits for our own child; `status` lives through the call.
-        let reaped = unsafe { libc::waitpid(entry.pid.as_raw_pid(), &mut status, libc::WNOHANG) };
-        if reaped != entry.pid.as_raw_pid() {
-            return;
-        }
+        let Some(ended) = Ended::look(entry.pid) else { return };
         entry.is_live = false;
         let rank = entry.rank;
         self.watch.remove(&entry.pidfd);
-        let verdict = self.judge(rank, Exit::from_wait_status(status));
+        let verdict = self.judge(rank, ended.exit());
+        // First nobody reads or writes memory by its number any more, then the number is free for another process.
         self.nic.rank_exited(rank);
+        ended.reap();
         self.act(Event::Departed(verdict));
     }
 
