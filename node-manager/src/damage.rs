@@ -5,7 +5,7 @@ use crate::control::{Channel, Command, Notice, Received};
 use crate::job::{Application, Job, Recording, StdinTo};
 use crate::launch::{JobNetwork, Launch, Member, Surroundings};
 use crate::nic::JobNic;
-use crate::protocol::{FromNode, LaunchOrder, ToNode, User, VERSION};
+use crate::protocol::{CommonPart, FromNode, LaunchOrder, ToNode, User, VERSION};
 use crate::verdict::{Exit, RankName, Verdict};
 use bcs_core::config::port_range::PortRange;
 use bcs_core::damage::{DamagedStream, Rng, allocated, run};
@@ -79,6 +79,11 @@ fn launch() -> Launch {
             ports: PortRange::ANY,
         }),
     }
+}
+
+fn common() -> CommonPart {
+    let Launch { job, hosts, surroundings, .. } = launch();
+    CommonPart { job, hosts, surroundings }
 }
 
 fn members() -> Vec<Member> {
@@ -183,7 +188,10 @@ fn to_nodes() -> Vec<ToNode> {
         ToNode::Launch(Box::new(LaunchOrder {
             slot: 3,
             user: User { uid: 1000, gid: 100 },
-            launch: launch(),
+            job: launch().job.id,
+            node: launch().node,
+            network: launch().network,
+            common: LaunchOrder::encode(&common()).unwrap(),
         })),
         ToNode::Input { job, bytes: b"line\n".repeat(20) },
         ToNode::OutputTaken { job, bytes: 4096 },
@@ -309,4 +317,25 @@ fn damaged_messages_to_a_node_end_its_stream() {
 fn damaged_messages_of_a_node_end_its_stream() {
     let examples = from_nodes();
     run(|random| DamagedStream::of(&examples, random).check_receiver(random));
+}
+
+#[test]
+fn damaged_orders_to_launch_a_job_are_refused_and_give_no_other_job() {
+    let examples = [common()];
+    run(|random| DamagedStream::of(&examples, random).check_receiver(random));
+    let encoded = LaunchOrder::encode(&common()).unwrap();
+    let order = |job, common| LaunchOrder {
+        slot: 3,
+        user: User { uid: 1000, gid: 100 },
+        job,
+        node: launch().node,
+        network: launch().network,
+        common,
+    };
+    let id = launch().job.id;
+    assert_eq!(order(id, encoded.clone()).into_launch(), Ok(launch()));
+    let other = order(JobId(id.0 + 1), encoded.clone()).into_launch().unwrap_err();
+    assert_eq!(other, format!("job {} is ordered with what is told of job {}", id.0 + 1, id.0));
+    let short = order(id, encoded[..encoded.len() - 1].into()).into_launch().unwrap_err();
+    assert!(short.contains("malformed launch of a job"), "{short}");
 }

@@ -7,10 +7,12 @@
 #![allow(missing_docs, reason = "the resolvers that rkyv derives for enums have none; everything here has")]
 
 use crate::control::{Command, Notice};
-use crate::launch::{Launch, Member};
-use bcs_core::JobId;
-use bcs_core::wire::WireMessage;
+use crate::job::Job;
+use crate::launch::{JobNetwork, Launch, Member, Surroundings};
+use bcs_core::wire::{self, WireError, WireMessage};
+use bcs_core::{JobId, NodeId};
 use rkyv::{Archive, Deserialize, Serialize};
+use std::sync::Arc;
 
 /// The name and version of all that is said to the machine manager, in the TLS handshake: by node managers, and by `storm`.
 pub const ALPN: &str = "bcs-manager/1";
@@ -135,8 +137,51 @@ pub struct LaunchOrder {
     pub slot: u32,
     /// As whom it runs.
     pub user: User,
-    /// What it is told. The node manager fills in where it listens.
-    pub launch: Launch,
+    /// The job.
+    pub job: JobId,
+    /// The node that is told, as the job numbers its nodes.
+    pub node: NodeId,
+    /// The job's network; none for a job on one node. The node manager fills in where it listens.
+    pub network: Option<JobNetwork>,
+    /// What all nodes of the job are told alike, as [`LaunchOrder::encode`] has encoded it once for all.
+    pub common: Arc<[u8]>,
+}
+
+impl LaunchOrder {
+    /// Encodes what all nodes of a job are told alike.
+    ///
+    /// # Errors
+    /// It is longer than a node manager takes.
+    pub fn encode(common: &CommonPart) -> Result<Arc<[u8]>, WireError> {
+        Ok(wire::encode(common)?.as_slice().into())
+    }
+
+    /// What the launcher is told.
+    ///
+    /// # Errors
+    /// The common part is malformed, or another job's.
+    pub fn into_launch(self) -> Result<Launch, String> {
+        let common: CommonPart = wire::decode(&self.common).map_err(|error| error.to_string())?;
+        if common.job.id != self.job {
+            return Err(format!(
+                "job {} is ordered with what is told of job {}",
+                self.job.0, common.job.id.0
+            ));
+        }
+        let CommonPart { job, hosts, surroundings } = common;
+        Ok(Launch { job, node: self.node, hosts, surroundings, network: self.network })
+    }
+}
+
+/// What all nodes of a job are told alike: nearly all of a launch, so that it is encoded once for the job, not once for a node.
+#[derive(Clone, Debug, PartialEq, Eq, Archive, Serialize, Deserialize)]
+pub struct CommonPart {
+    /// The job.
+    pub job: Job,
+    /// The names of all its nodes, by number.
+    pub hosts: Vec<String>,
+    /// What was around the user where the job was submitted.
+    pub surroundings: Surroundings,
 }
 
 /// A user, as the machine manager has proved who it is.
@@ -150,6 +195,11 @@ pub struct User {
 
 /// Launches, reports of thousands of ranks and chunks of output have to fit.
 const MAX_BYTES: usize = 48 << 20;
+
+impl WireMessage for CommonPart {
+    const NAME: &'static str = "launch of a job";
+    const MAX_BYTES: usize = MAX_BYTES;
+}
 
 impl WireMessage for ToNode {
     const NAME: &'static str = "message to a node manager";

@@ -445,11 +445,11 @@ impl Manager {
         match action {
             Action::Node(host, message) => self.tell_node(host, &message, now),
             Action::Client(client, reply) => self.tell_client(client, &reply, now),
-            Action::Launch { job, host, at } => {
-                if let Some(order) = self.jobs.launch_order(job, at) {
-                    self.tell_node(host, &ToNode::Launch(Box::new(order)), now);
-                }
-            }
+            Action::Launch { job, host, at } => match self.jobs.launch_order(job, at) {
+                Some(Ok(order)) => self.tell_node(host, &ToNode::Launch(Box::new(order)), now),
+                Some(Err(error)) => self.jobs.handle_unsent(job, host, true, &error.to_string(), now),
+                None => {}
+            },
             Action::Mint { job, run, members } => self.mint(job, run, members),
             Action::Commit { job, slot, hosts } => self.control.order(Order::Start(job, slot, hosts)),
             Action::Withdraw { job } => self.control.order(Order::Withdraw(job)),
@@ -463,7 +463,7 @@ impl Manager {
         let Some(link) = self.nodes.link(host) else { return };
         // What users make as long as they like is the fault of their jobs, and never of the node.
         let (job, limit_bytes) = match message {
-            ToNode::Launch(order) => (Some(order.launch.job.id), NODE_BYTES),
+            ToNode::Launch(order) => (Some(order.job), NODE_BYTES),
             ToNode::Input { job, .. } => (Some(*job), INPUTS_UP_TO_BYTES),
             _ => (None, NODE_BYTES),
         };

@@ -227,8 +227,8 @@ impl Life {
                 vec![]
             }
             ToNode::Launch(order) if self.script.prepares => {
-                let job = order.launch.job.id;
-                let notice = match order.launch.network {
+                let job = order.job;
+                let notice = match order.network {
                     Some(_) => Notice::Listening("127.0.0.1:9".into()),
                     None => {
                         self.jobs.insert(job, order.slot);

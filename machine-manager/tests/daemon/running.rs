@@ -26,7 +26,7 @@ fn a_job_on_one_node_and_one_on_two_start_print_and_end() {
     let (job, hosts) = client.accepted();
     assert_eq!((job, hosts.len()), (JobId(1), 1));
     let order = nodes[0].launch();
-    assert_eq!(order.launch.network, None);
+    assert_eq!(order.network, None);
     assert_eq!(order.user.uid, rustix::process::getuid().as_raw());
     assert_eq!(client.finish(), ("hello\n".into(), vec![], Verdict::Success));
 
@@ -34,8 +34,8 @@ fn a_job_on_one_node_and_one_on_two_start_print_and_end() {
     let (job, hosts) = client.accepted();
     assert_eq!((job, hosts.len()), (JobId(2), 2));
     let orders = nodes.iter().map(Node::launch).collect::<Vec<_>>();
-    assert_eq!(orders[0].launch.job.run, orders[1].launch.job.run);
-    let networks: Vec<_> = orders.iter().map(|order| order.launch.network.clone().unwrap()).collect();
+    assert_eq!(orders[0].common, orders[1].common);
+    let networks: Vec<_> = orders.iter().map(|order| order.network.clone().unwrap()).collect();
     assert_eq!(networks[0].id, networks[1].id);
     assert_ne!(networks[0].credential, networks[1].credential);
     assert_eq!(client.finish(), ("hello\nhello\n".into(), vec![], Verdict::Success));

@@ -70,7 +70,7 @@ pub struct Ends {
 
 /// Executes the launcher of a job and stays with it to its end.
 pub async fn run(node: Rc<Node>, order: LaunchOrder, listen: IpAddr, ends: Ends) {
-    let job = order.launch.job.id;
+    let job = order.job;
     let (manager, events) = (ends.manager.clone(), ends.events.clone());
     let verdict = match begin(&node, order, listen, ends).await {
         Ok(mut launched) => launched.run().await,
@@ -90,8 +90,8 @@ pub async fn run(node: Rc<Node>, order: LaunchOrder, listen: IpAddr, ends: Ends)
 }
 
 async fn begin(node: &Rc<Node>, order: LaunchOrder, listen: IpAddr, ends: Ends) -> Result<Launched, String> {
-    let LaunchOrder { user, mut launch, slot } = order;
-    let job = launch.job.id;
+    let (user, slot, job) = (order.user.clone(), order.slot, order.job);
+    let mut launch = order.into_launch()?;
     let listen = launch.network.as_mut().map(|network| {
         network.listen = listen.to_string();
         network.ports = node.ports;

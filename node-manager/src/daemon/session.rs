@@ -398,7 +398,7 @@ impl Session {
     }
 
     fn launch(&mut self, order: LaunchOrder) {
-        let job = order.launch.job.id;
+        let job = order.job;
         let host = &self.node.host;
         let admitted = match self.ends_at {
             Some(_) => Err(Refusal::Ending),

@@ -11,7 +11,7 @@ use node_manager::launch::{JobNetwork, Member};
 use node_manager::protocol::{FromNode, INPUT_CREDIT, OUTPUT_CREDIT, ToNode, User};
 use node_manager::verdict::Exit;
 use node_manager::{StdinTo, Verdict, commit};
-use played::{Cluster, NOBODY, below, is_in_range, is_root, order, play, runs, until};
+use played::{Cluster, NOBODY, below, changed, is_in_range, is_root, order, play, runs, until};
 use std::fs;
 use std::path::Path;
 
@@ -25,7 +25,7 @@ fn job_runs_as_its_user_and_its_exit_code_comes_back() {
         if is_root() {
             order.user = User { uid: NOBODY, gid: NOBODY };
         }
-        order.launch.surroundings.umask = 0o27;
+        let order = changed(order, |common| common.surroundings.umask = 0o27);
         let User { uid, gid } = order.user;
         manager.run(order).await;
         let expected = format!("{uid}\n{gid}\n0027\n/\n");
@@ -279,15 +279,17 @@ fn launchers_of_a_job_on_two_nodes_join_its_network_and_start_when_both_are_comm
         let credentials = bcs_core::credentials::mint("job 1", names).unwrap();
         let mut members = Vec::new();
         for (number, manager) in (0..).zip(&mut nodes) {
-            let mut order = order(1, "echo $BCS_RANK; read line; echo $line");
-            let launch = &mut order.launch;
-            launch.job.placement = Placement::by_rank(&[0, 1]).unwrap();
-            launch.job.applications[0].ranks = 2;
-            launch.job.stdin = StdinTo::All;
-            (launch.node, launch.hosts) = (NodeId(number), names.map(str::to_owned).to_vec());
+            let order = order(1, "echo $BCS_RANK; read line; echo $line");
+            let mut order = changed(order, |common| {
+                common.job.placement = Placement::by_rank(&[0, 1]).unwrap();
+                common.job.applications[0].ranks = 2;
+                common.job.stdin = StdinTo::All;
+                common.hosts = names.map(str::to_owned).to_vec();
+            });
+            order.node = NodeId(number);
             let credential = credentials[number as usize].to_pem();
             let listen = "to be filled in".into();
-            launch.network = Some(JobNetwork { id: 77, credential, listen, ports: PortRange::ANY });
+            order.network = Some(JobNetwork { id: 77, credential, listen, ports: PortRange::ANY });
             manager.send(ToNode::Launch(Box::new(order))).await;
             let address = manager
                 .notice(1, |notice| match notice {

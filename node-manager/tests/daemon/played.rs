@@ -9,8 +9,8 @@ use bcs_core::{
     SparseMemory,
 };
 use node_manager::control::{Command, Notice};
-use node_manager::launch::{Launch, Member, Surroundings};
-use node_manager::protocol::{ALPN, FromNode, LaunchOrder, ToNode, User, VERSION};
+use node_manager::launch::{Member, Surroundings};
+use node_manager::protocol::{ALPN, CommonPart, FromNode, LaunchOrder, ToNode, User, VERSION};
 use node_manager::{Application, Job, Verdict, commit};
 use std::fs;
 use std::future::Future;
@@ -473,7 +473,7 @@ impl Manager {
 
     /// Launches a job of one rank that runs a shell script, up to its start.
     pub async fn run(&mut self, order: LaunchOrder) -> Vec<u32> {
-        let (job, slot) = (order.launch.job.id.0, order.slot);
+        let (job, slot) = (order.job.0, order.slot);
         self.send(ToNode::Launch(Box::new(order))).await;
         self.prepared(job).await;
         self.commit(slot, job).await;
@@ -495,8 +495,18 @@ pub fn order(job: u64, script: &str) -> LaunchOrder {
         directory: "/".into(),
         umask: 0o22,
     };
-    let launch = Launch { job, node: NodeId(0), hosts: vec!["n1".into()], surroundings, network: None };
-    LaunchOrder { slot: (launch.job.id.0 % u64::from(commit::SLOTS)) as u32, user, launch }
+    let slot = (job.id.0 % u64::from(commit::SLOTS)) as u32;
+    let id = job.id;
+    let common = CommonPart { job, hosts: vec!["n1".into()], surroundings };
+    let common = LaunchOrder::encode(&common).unwrap();
+    LaunchOrder { slot, user, job: id, node: NodeId(0), network: None, common }
+}
+
+/// The same order with something changed of what all nodes are told.
+pub fn changed(order: LaunchOrder, change: impl FnOnce(&mut CommonPart)) -> LaunchOrder {
+    let mut common = wire::decode(&order.common).unwrap();
+    change(&mut common);
+    LaunchOrder { common: LaunchOrder::encode(&common).unwrap(), ..order }
 }
 
 /// Whether a process is there and has not ended.

@@ -21,16 +21,18 @@ use crate::daemon::HostId;
 use crate::daemon::ledger::Held;
 use crate::daemon::limits::{REMARKS, TEXT_BYTES, clip};
 use crate::protocol::Reply;
+use bcs_core::wire::WireError;
 use bcs_core::{JobId, NodeId};
 use node_manager::control::{Command, Notice};
-use node_manager::launch::{JobNetwork, Launch, Member, Surroundings};
+use node_manager::launch::{JobNetwork, Member, Surroundings};
 use node_manager::lifecycle::GRACE;
-use node_manager::protocol::{LaunchOrder, ToNode, User};
+use node_manager::protocol::{CommonPart, LaunchOrder, ToNode, User};
 use node_manager::signals::{self, Signal};
 use node_manager::verdict::{STATUS_RUNTIME, STATUS_SIGNAL};
 use node_manager::{StdinTo, Verdict};
 use std::collections::{BTreeSet, VecDeque};
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// How long a job may take from its submission until its ranks start.
@@ -89,6 +91,8 @@ pub struct Job {
     client: Option<ClientId>,
     /// By node, the keys of the job's network until the node is told.
     networks: Vec<Option<JobNetwork>>,
+    /// What all its nodes are told alike, encoded, from the first to the last that is told.
+    common: Option<Arc<[u8]>>,
     /// How many of its nodes are told to launch it: those with the lowest numbers.
     ordered: usize,
     phase: Phase,
@@ -140,6 +144,7 @@ impl Job {
             _held: held,
             client: Some(client),
             networks: Vec::new(),
+            common: None,
             ordered: 0,
             phase: Phase::Queued,
             verdict: None,
@@ -257,22 +262,36 @@ impl Job {
         }
     }
 
-    /// What one of its nodes is ordered. It is made when it is sent, because the descriptions for all nodes together may be large.
-    pub fn launch_order(&mut self, at: usize) -> LaunchOrder {
+    /// What one of its nodes is ordered. It is made when it is sent, and the common part once for all nodes.
+    ///
+    /// # Errors
+    /// The job is longer than a node manager takes.
+    pub fn launch_order(&mut self, at: usize) -> Result<LaunchOrder, WireError> {
+        let common = match self.common.take() {
+            Some(common) => common,
+            None => self.encode_common()?,
+        };
+        if at + 1 < self.parts.len() {
+            self.common = Some(common.clone());
+        }
+        Ok(LaunchOrder {
+            slot: self.slot.unwrap_or_default(),
+            user: User { uid: self.owner.uid, gid: self.owner.gid },
+            job: self.description.id,
+            node: NodeId(at as u32),
+            network: self.networks.get_mut(at).and_then(Option::take),
+            common,
+        })
+    }
+
+    fn encode_common(&self) -> Result<Arc<[u8]>, WireError> {
         let mut job = self.description.clone();
         if self.parts.len() > 1 {
             // The report of a time limit is that of all nodes, so the limit is kept here.
             job.timeout = None;
         }
-        let launch = Launch {
-            job,
-            node: NodeId(at as u32),
-            hosts: self.parts.iter().map(|part| part.name.clone()).collect(),
-            surroundings: self.surroundings.clone(),
-            network: self.networks.get_mut(at).and_then(Option::take),
-        };
-        let user = User { uid: self.owner.uid, gid: self.owner.gid };
-        LaunchOrder { slot: self.slot.unwrap_or_default(), user, launch }
+        let hosts = self.parts.iter().map(|part| part.name.clone()).collect();
+        LaunchOrder::encode(&CommonPart { job, hosts, surroundings: self.surroundings.clone() })
     }
 
     /// Something of this job could not be sent to one of its nodes, which is the job's fault, not the node's.

@@ -32,6 +32,7 @@ use super::ledger::Held;
 use super::limits::{LONGEST_TIMEOUT, QUESTIONS, RANK_BYTES};
 use crate::mapping::{self, Slots};
 use crate::protocol::{Reply, Request, Submission};
+use bcs_core::wire::WireError;
 use bcs_core::{JobId, Rank};
 use node_manager::StdinTo;
 use node_manager::launch::JobNetwork;
@@ -266,8 +267,11 @@ impl Jobs {
         !self.ready.is_empty()
     }
 
-    /// What one of the nodes of a job is ordered.
-    pub fn launch_order(&mut self, job: JobId, at: usize) -> Option<LaunchOrder> {
+    /// What one of the nodes of a job is ordered; none when the job is over.
+    ///
+    /// # Errors
+    /// The job is longer than a node manager takes.
+    pub fn launch_order(&mut self, job: JobId, at: usize) -> Option<Result<LaunchOrder, WireError>> {
         Some(self.jobs.get_mut(&job)?.launch_order(at))
     }
 

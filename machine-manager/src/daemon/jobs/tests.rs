@@ -4,6 +4,7 @@ use super::*;
 use crate::daemon::ledger::Ledger;
 use crate::daemon::limits::{REMARKS, REPORT_BYTES, TEXT_BYTES};
 use crate::protocol::{Description, Mapping, Wish};
+use bcs_core::NodeId;
 use bcs_core::config::UserConfig;
 use bcs_core::config::port_range::PortRange;
 use node_manager::control::{Command, Notice};
@@ -11,6 +12,7 @@ use node_manager::launch::Surroundings;
 use node_manager::protocol::LaunchOrder;
 use node_manager::{Application, Verdict};
 use proptest::prelude::*;
+use std::sync::Arc;
 
 const CLIENT: ClientId = ClientId(7);
 const MS: Duration = Duration::from_millis(1);
@@ -95,8 +97,8 @@ impl World {
                 Action::Node(host, _) if self.lost.contains(&host) => {}
                 Action::Launch { host, .. } if self.lost.contains(&host) => {}
                 Action::Launch { job, host, at } => {
-                    let order = self.jobs.launch_order(job, at).unwrap();
-                    let first = match order.launch.network {
+                    let order = self.jobs.launch_order(job, at).unwrap().unwrap();
+                    let first = match order.network {
                         Some(_) => Notice::Listening("10.0.0.1:4000".into()),
                         None => Notice::Prepared,
                     };
@@ -324,6 +326,23 @@ fn a_node_that_cannot_be_reached_is_the_verdict_only_if_nobody_knows_the_cause_i
             Verdict::NodeLost { host: "c01".into(), seen_from: "c00".into(), reason: "timed out".into() };
         assert_eq!(world.verdict(), Some(&if cause { failure() } else { expected }));
     }
+}
+
+#[test]
+fn a_launch_is_encoded_once_however_many_nodes_are_told_it() {
+    let mut world = World::new(5);
+    world.submit(5, 5);
+    while world.step(0) {}
+    assert_eq!(world.verdict(), Some(&Verdict::Success));
+    let orders: Vec<&LaunchOrder> = world.orders.iter().map(|(_, order)| order).collect();
+    assert_eq!(orders.len(), 5);
+    for (at, order) in orders.iter().enumerate() {
+        assert!(Arc::ptr_eq(&order.common, &orders[0].common), "all share the bytes");
+        let launch = LaunchOrder::clone(order).into_launch().unwrap();
+        assert_eq!((launch.node, launch.hosts.len()), (NodeId(at as u32), 5));
+    }
+    // Only the orders hold them: the job has let go of what it told.
+    assert_eq!(Arc::strong_count(&orders[0].common), 5);
 }
 
 #[test]
