@@ -43,9 +43,9 @@ impl BufferSender {
         memory.doorbells().zip(memory.taken()).any(|(doorbell, taken)| doorbell.peek() != taken.peek())
     }
 
-    /// On several nodes, with elastic slices: true when the last slice took nothing, because there was no room for
-    /// what that slice found, and nobody has posted since. Room mostly comes from other nodes then: the NIC thread
-    /// runs another slice when it has done something else, and now and then ([`crate::global`]).
+    /// On several nodes, with elastic slices: true when the last slice took nothing, because there was no room
+    /// for what that slice found, and nobody has posted since. Room mostly comes from other nodes then: the NIC
+    /// thread runs another slice when it has done something else, and now and then ([`crate::global`]).
     /// Ranks run none, because they would keep the token from the NIC thread.
     #[inline]
     pub fn is_stalled(memory: &NicMemory) -> bool {

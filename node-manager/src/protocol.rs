@@ -173,7 +173,8 @@ impl LaunchOrder {
     }
 }
 
-/// What all nodes of a job are told alike: nearly all of a launch, so that it is encoded once for the job, not once for a node.
+/// What all nodes of a job are told alike: nearly all of a launch, so it is encoded once for the job and not once
+/// for each node.
 #[derive(Clone, Debug, PartialEq, Eq, Archive, Serialize, Deserialize)]
 pub struct CommonPart {
     /// The job.

@@ -8,6 +8,7 @@
 
 use crate::signals::{self, Signal};
 use rkyv::{Archive, Deserialize, Serialize};
+use rustix::process::WaitIdStatus;
 use std::fmt;
 use std::iter;
 use std::time::Duration;
@@ -68,6 +69,14 @@ impl Exit {
             Exit::Signal { signal: libc::WTERMSIG(status), core_dumped: libc::WCOREDUMP(status) }
         } else {
             Exit::Code(libc::WEXITSTATUS(status) as u8)
+        }
+    }
+
+    /// Reads a status as `waitid` gives it, of a process that has ended.
+    pub fn from_wait_id(status: &WaitIdStatus) -> Self {
+        match (status.terminating_signal(), status.exit_status()) {
+            (Some(signal), _) => Exit::Signal { signal, core_dumped: status.dumped() },
+            (None, code) => Exit::Code(code.unwrap_or_default() as u8),
         }
     }
 

@@ -1,7 +1,7 @@
 //! A child that has ended and has not been waited for: its number is its own until then.
 
 use crate::verdict::Exit;
-use rustix::process::{Pid, WaitId, WaitIdOptions, WaitIdStatus};
+use rustix::process::{Pid, WaitId, WaitIdOptions};
 
 /// A child of this process that has ended. Until [`Ended::reap`] the kernel gives its number to no other process.
 pub(super) struct Ended {
@@ -14,7 +14,28 @@ impl Ended {
     pub(super) fn look(pid: Pid) -> Option<Self> {
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
         let status = rustix::process::waitid(WaitId::Pid(pid), options).ok()??;
-        Some(Self { pid, exit: exit(&status) })
+        Some(Self { pid, exit: Exit::from_wait_id(&status) })
+    }
+
+    /// Some child that has ended, if one has.
+    pub(super) fn any() -> Option<Self> {
+        // rustix does not tell which child it found.
+        let mut info = std::mem::MaybeUninit::<libc::siginfo_t>::zeroed();
+        let options = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
+        // SAFETY: the kernel fills `info` or leaves it zeroed, both of which are valid; si_pid may be
+        // read after waitid succeeded, and is 0 if no child has ended.
+        let pid = unsafe {
+            if libc::waitid(libc::P_ALL, 0, info.as_mut_ptr(), options) != 0 {
+                return None;
+            }
+            info.assume_init().si_pid()
+        };
+        Self::look(Pid::from_raw(pid)?)
+    }
+
+    /// Its number.
+    pub(super) fn pid(&self) -> Pid {
+        self.pid
     }
 
     /// How it came to its end.
@@ -26,13 +47,6 @@ impl Ended {
     pub(super) fn reap(self) {
         // Nobody else waits for it, and it has ended.
         let _ = rustix::process::waitid(WaitId::Pid(self.pid), WaitIdOptions::EXITED | WaitIdOptions::NOHANG);
-    }
-}
-
-fn exit(status: &WaitIdStatus) -> Exit {
-    match (status.terminating_signal(), status.exit_status()) {
-        (Some(signal), _) => Exit::Signal { signal, core_dumped: status.dumped() },
-        (None, code) => Exit::Code(code.unwrap_or_default() as u8),
     }
 }
 

@@ -9,7 +9,7 @@ use crate::signals::Signal;
 use crate::verdict::{Exit, RankName, Verdict};
 use bcs_core::Rank;
 use nic_emu::nic_thread::Finding;
-use rustix::process::{Pid, WaitId, WaitIdOptions};
+use rustix::process::Pid;
 use std::os::fd::OwnedFd;
 
 /// A rank that was started.
@@ -39,7 +39,7 @@ impl Launcher<'_> {
         let rank = entry.rank;
         self.watch.remove(&entry.pidfd);
         let verdict = self.judge(rank, ended.exit());
-        // First nobody reads or writes memory by its number any more, then the number is free for another process.
+        // First nobody reads or writes memory by its number any more, then another process may have the number.
         self.nic.rank_exited(rank);
         ended.reap();
         self.act(Event::Departed(verdict));
@@ -76,12 +76,11 @@ impl Launcher<'_> {
     /// Reaps what was left to us by ranks' children. A rank's own end stays for its pidfd to tell,
     /// so that ranks are judged in the order in which they ended.
     pub(super) fn reap_orphans(&mut self) {
-        let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
-        while let Some(pid) = ended_child(look) {
-            if self.ranks.iter().any(|entry| entry.is_live && entry.pid == pid) {
+        while let Some(ended) = Ended::any() {
+            if self.ranks.iter().any(|entry| entry.is_live && entry.pid == ended.pid()) {
                 return;
             }
-            let _ = rustix::process::waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOHANG);
+            ended.reap();
         }
     }
 
@@ -98,19 +97,4 @@ impl Launcher<'_> {
             }
         }
     }
-}
-
-/// A child that has ended, whichever.
-fn ended_child(look: WaitIdOptions) -> Option<Pid> {
-    // rustix does not tell which child it found.
-    let mut info = std::mem::MaybeUninit::<libc::siginfo_t>::zeroed();
-    // SAFETY: the kernel fills `info` or leaves it zeroed, both of which are valid; si_pid may be
-    // read after waitid succeeded, and is 0 if no child has ended.
-    let pid = unsafe {
-        if libc::waitid(libc::P_ALL, 0, info.as_mut_ptr(), look.bits() as i32) != 0 {
-            return None;
-        }
-        info.assume_init().si_pid()
-    };
-    Pid::from_raw(pid)
 }
