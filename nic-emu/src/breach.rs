@@ -53,14 +53,19 @@ pub(crate) fn break_context(
     };
     forget_reached(memory, context)?;
     let list = CollectiveList::new(memory);
+    let (mut left, mut members) = (0, 0);
     for index in 0..INSTANCES as u32 {
         let instance = memory.instance(index)?;
         // From one that is released members read what is theirs.
         let is_over =
             [InstanceState::Free as u32, InstanceState::Released as u32].contains(&instance.state.get());
         if instance.context.get() == context && !is_over {
+            (left, members) = (instance.left.get().max(left), instance.expected.get());
             fail(memory, &list, completer, index, instance, breach)?;
         }
+    }
+    for _ in 0..left {
+        breaches.leave(context, members);
     }
     if spans_nodes {
         // So that whoever drives global slices is woken, and looks.

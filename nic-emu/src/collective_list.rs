@@ -3,14 +3,17 @@
 //!
 //! A flag per node says "all local members are here"; it is set by the arrival that makes it so. Members are told apart
 //! by their position among the communicator's local members, and an arrival that does not fit the collective that
-//! others have begun (another call, root, operation or size) is found here, where all descriptors meet; `crate::mismatch` says what differs.
+//! others have begun (another call, root, operation or size; or the last one, when nobody is the root) is found here, where all descriptors meet;
+//! `crate::mismatch` says what differs.
 
 use crate::collective::{Instance, InstanceState, Member};
 use crate::contexts::is_leave;
 use crate::departure::give_back_slabs;
-use crate::descriptor::{CollectiveDescriptor, CollectiveKind, Payload};
+use crate::descriptor::{CollectiveDescriptor, Payload};
 use crate::memory::{Corrupt, INSTANCES, NicMemory};
+use crate::mismatch::Called;
 use crate::pool::{NONE, Walk};
+use crate::root;
 use crate::slab::SLAB_BYTES;
 use crate::sync::Ordering;
 
@@ -52,17 +55,16 @@ impl<'m> CollectiveList<'m> {
             return Ok(Arrival::Refused(breach));
         }
         if is_leave(descriptor.call.into()) && descriptor.comm_size == u32::from(descriptor.local_size) {
+            self.note_left(descriptor.context)?;
             return Ok(Arrival::Left);
         }
         let Some(index) = self.find_or_make(local_index, descriptor)? else { return Ok(Arrival::NoRoom) };
         let instance = self.memory.instance(index)?;
         let members = self.memory.members(index)?;
-        let fits = instance.kind.get() == descriptor.kind as u32
-            && agrees(instance, descriptor)
-            && instance.root.get() == descriptor.root
-            && instance.expected.get() == descriptor.local_size as u32
-            && instance.call.get() == descriptor.call as u32
-            && instance.bytes.get() == descriptor.agreed_bytes;
+        let begun = Called::of(instance);
+        let called = begun
+            .joined(Called::by(descriptor))
+            .filter(|_| instance.expected.get() == descriptor.local_size as u32);
         let Some(member) = members.get(descriptor.local_index as usize) else {
             return Err(Corrupt {
                 what: "member of a collective",
@@ -70,11 +72,20 @@ impl<'m> CollectiveList<'m> {
                 limit: members.len() as u64,
             });
         };
-        if !fits || member.arrived.get() != 0 {
+        let Some(called) = called.filter(|_| member.arrived.get() == 0) else {
+            return Ok(Arrival::Mismatch(index));
+        };
+        let arrived = instance.arrived.get().wrapping_add(1);
+        let has_all = arrived == instance.expected.get();
+        let is_root = descriptor.comm_rank == descriptor.root;
+        let has_root = is_root || instance.root_member.get() != 0;
+        if has_all && !has_root && !instance.spans_nodes() && root::is_said_by_itself(called.root) {
             return Ok(Arrival::Mismatch(index));
         }
-        if instance.operation.get() == ANY_SIGNATURE {
-            instance.operation.set(operation(descriptor));
+        if called != begun {
+            instance.operation.set(called.operation);
+            instance.root.set(called.root);
+            instance.bytes.set(called.bytes);
         }
         member.local_index.set(local_index);
         member.comm_rank.set(descriptor.comm_rank);
@@ -100,16 +111,15 @@ impl<'m> CollectiveList<'m> {
             }
         }
         member.arrived.set(1);
-        if descriptor.comm_rank == descriptor.root {
+        if is_root {
             instance.root_member.set(descriptor.local_index as u32 + 1);
         }
-        let arrived = instance.arrived.get().wrapping_add(1);
         instance.arrived.set(arrived);
-        if arrived == instance.expected.get() {
+        if has_all {
             let gathering = &self.memory.control().gathering;
             gathering.set(gathering.get().wrapping_sub(1));
         }
-        if instance.spans_nodes() && arrived == instance.expected.get() {
+        if instance.spans_nodes() && has_all {
             let header = self.memory.header();
             instance.next_stacked.store(header.pools.reached_instances.get(), Ordering::Relaxed);
             header.pools.reached_instances.set(index + 1);
@@ -162,6 +172,7 @@ impl<'m> CollectiveList<'m> {
         instance.result_member.set(0);
         instance.readers.set(0);
         instance.begun_by.set(local_index);
+        instance.left.set(0);
         instance.handed_back.store(0, Ordering::Relaxed);
         // Release: `Departure::is_over` reads this word first, and the ones above after it.
         instance.departed.store(0, Ordering::Release);
@@ -179,6 +190,21 @@ impl<'m> CollectiveList<'m> {
         let gathering = &self.memory.control().gathering;
         gathering.set(gathering.get().wrapping_add(1));
         Ok(Some(index))
+    }
+
+    /// A member leaves a communicator before the others: should one of its collectives that others have still to reach break it, the breach is to know.
+    fn note_left(&self, context: u32) -> Result<(), Corrupt> {
+        if self.memory.control().gathering.get() == 0 {
+            return Ok(());
+        }
+        for index in 0..INSTANCES as u32 {
+            let instance = self.memory.instance(index)?;
+            let is_under_way = instance.state.get() == InstanceState::Gathering as u32;
+            if is_under_way && instance.context.get() == context {
+                instance.left.set(instance.left.get().wrapping_add(1));
+            }
+        }
+        Ok(())
     }
 
     /// Collectives that a rank may begin whatever others have begun.
@@ -217,14 +243,6 @@ impl<'m> CollectiveList<'m> {
 
 /// What the words of operation and element type say where nothing is combined and any datatype may match.
 pub(crate) const ANY_SIGNATURE: u32 = 0;
-
-/// Whether the arrival's operation is that of the others; where nothing is combined these words are a signature of its datatype.
-#[inline]
-fn agrees(instance: &Instance, descriptor: &CollectiveDescriptor) -> bool {
-    let (begun, came) = (instance.operation.get(), operation(descriptor));
-    let combines = matches!(descriptor.kind, CollectiveKind::Reduce | CollectiveKind::Allreduce);
-    begun == came || !combines && (begun == ANY_SIGNATURE || came == ANY_SIGNATURE)
-}
 
 /// Operation and element type of a descriptor, as [`Instance::operation`] has them.
 pub(crate) fn operation(descriptor: &CollectiveDescriptor) -> u32 {

@@ -5,8 +5,7 @@
 //! ```text
 //!  job on one node     16 ..                     all of them, in turn
 //!  job on several      generation:14 slot:16 0   whose collectives span nodes: a slot, and how often that was used before
-//!                      0x8000_0000 ..            for messages between nodes alone: nodes take turns
-//!                      0xc000_0000 ..            for members on one node: every node has them all
+//!                      0x8000_0000 ..            for members on one node: every node has them all
 //! ```
 //!
 //! A slot is a row of the table of groups and a pair of cells in global memory. Slots belong to nodes in turn, and come back: the last collective of a communicator
@@ -25,27 +24,23 @@ pub const SLOTS: u32 = 1 << 16;
 const PREDEFINED: u32 = FIRST_FREE_CONTEXT / 2;
 const GENERATIONS: u32 = 1 << 14;
 
-const MESSAGES: u32 = 0x8000_0000;
-const HERE: u32 = 0xc000_0000;
+const HERE: u32 = 0x8000_0000;
 const END: u32 = 0xf000_0000;
-const _: () = assert!(GENERATIONS as u64 * SLOTS as u64 * 2 == MESSAGES as u64);
+const _: () = assert!(GENERATIONS as u64 * SLOTS as u64 * 2 == HERE as u64);
 
 /// Who uses a context.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reach {
     /// Members on this node alone.
     Here,
-    /// Members on several nodes, for messages and collectives.
+    /// Members on several nodes.
     Nodes,
-    /// The groups of an intercommunicator, for messages alone.
-    Messages,
 }
 
 /// How far a node is in its share of the numbers; all zeros at the beginning.
 #[repr(C, align(64))]
 pub struct ContextCounters {
     here: AtomicU32,
-    messages: AtomicU32,
     /// Where to look for a free slot next: the one that has been free for longest is mostly there.
     slot: AtomicU32,
 }
@@ -55,20 +50,18 @@ pub fn take(memory: &NicMemory, reach: Reach) -> Option<u32> {
     if memory.breaches().is_full() {
         return None;
     }
-    let (node, nodes) = memory.node();
     let counters = &memory.header().contexts;
     match reach {
-        _ if nodes <= 1 => next(&counters.here, FIRST_FREE_CONTEXT, 2, END),
-        Reach::Here => next(&counters.here, HERE, 2, END),
-        Reach::Messages => next(&counters.messages, MESSAGES + 2 * node, 2 * nodes, HERE),
+        _ if memory.node().1 <= 1 => next(&counters.here, FIRST_FREE_CONTEXT),
+        Reach::Here => next(&counters.here, HERE),
         Reach::Nodes => take_slot(memory, &counters.slot),
     }
 }
 
-/// The next of the numbers `first`, `first + step` and so on below `end`.
-fn next(count: &AtomicU32, first: u32, step: u32, end: u32) -> Option<u32> {
-    let number = |count: u32| u64::from(first) + u64::from(step) * u64::from(count);
-    let more = |count| (number(count) < u64::from(end)).then_some(count + 1);
+/// The next of the even numbers from `first` on, below the end.
+fn next(count: &AtomicU32, first: u32) -> Option<u32> {
+    let number = |count: u32| u64::from(first) + 2 * u64::from(count);
+    let more = |count| (number(count) < u64::from(END)).then_some(count + 1);
     let count = count.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).ok()?;
     Some(number(count) as u32)
 }
@@ -103,7 +96,7 @@ fn take_slot(memory: &NicMemory, look: &AtomicU32) -> Option<u32> {
 /// Takes back the slot of a context that nobody uses any more, if it has one. False when it is not of this node, or not in use.
 pub fn give_back(memory: &NicMemory, context: u32) -> bool {
     if !has_slot(memory, context) {
-        return memory.node().1 <= 1 || context >= MESSAGES;
+        return memory.node().1 <= 1 || context >= HERE;
     }
     let (node, nodes) = memory.node();
     let (slot, generation) = (slot(context), generation(context));
@@ -116,7 +109,7 @@ pub fn give_back(memory: &NicMemory, context: u32) -> bool {
 
 /// Whether a context has a slot: a row of the table of groups, and cells.
 pub fn has_slot(memory: &NicMemory, context: u32) -> bool {
-    memory.node().1 > 1 && context < MESSAGES
+    memory.node().1 > 1 && context < HERE
 }
 
 /// The slot of a context.
@@ -168,11 +161,9 @@ mod tests {
         for memory in &memories {
             for _ in 0..SLOTS / 3 - PREDEFINED {
                 let context = take(memory, Reach::Nodes).unwrap();
-                assert!((FIRST_FREE_CONTEXT..MESSAGES).contains(&context) && context.is_multiple_of(2));
+                assert!((FIRST_FREE_CONTEXT..HERE).contains(&context) && context.is_multiple_of(2));
                 assert!(seen.insert(slot(context)) && comes_back(memory, context));
                 assert_eq!(owner(context, 3), memory.node().0);
-                let messages = take(memory, Reach::Messages).unwrap();
-                assert!(messages.is_multiple_of(2) && !has_slot(memory, messages) && seen.insert(messages));
             }
             let here = [take(memory, Reach::Here).unwrap(), take(memory, Reach::Here).unwrap()];
             assert_eq!(here, [HERE, HERE + 2]);
@@ -200,7 +191,7 @@ mod tests {
     fn what_was_not_given_is_not_taken_back() {
         let memory = node(0, 2, SLOTS);
         let context = take(&memory, Reach::Nodes).unwrap();
-        for strange in [2, 2 * (SLOTS - 2), context + 2, context + 2 * SLOTS, MESSAGES - 2] {
+        for strange in [2, 2 * (SLOTS - 2), context + 2, context + 2 * SLOTS, HERE - 2] {
             assert!(!give_back(&memory, strange), "{strange}");
         }
         assert!(give_back(&memory, context));
@@ -220,17 +211,12 @@ mod tests {
     #[test]
     fn a_job_on_one_node_gives_all_numbers_once() {
         let memory = NicMemory::create_private(Layout::new(1, 1, [0; 2]).unwrap(), 0, 1).unwrap();
-        let taken: Vec<u32> = [Reach::Here, Reach::Nodes, Reach::Messages]
-            .into_iter()
-            .filter_map(|reach| take(&memory, reach))
-            .collect();
-        assert_eq!(taken, [16, 18, 20]);
+        let taken: Vec<u32> =
+            [Reach::Here, Reach::Nodes].into_iter().filter_map(|reach| take(&memory, reach)).collect();
+        assert_eq!(taken, [16, 18]);
         assert!(taken.iter().all(|context| !comes_back(&memory, *context)));
         let last = AtomicU32::new((END - FIRST_FREE_CONTEXT) / 2 - 1);
-        assert_eq!(next(&last, FIRST_FREE_CONTEXT, 2, END), Some(END - 2));
-        assert_eq!(
-            (next(&last, FIRST_FREE_CONTEXT, 2, END), next(&last, FIRST_FREE_CONTEXT, 2, END)),
-            (None, None)
-        );
+        assert_eq!(next(&last, FIRST_FREE_CONTEXT), Some(END - 2));
+        assert_eq!([next(&last, FIRST_FREE_CONTEXT), next(&last, FIRST_FREE_CONTEXT)], [None; 2]);
     }
 }

@@ -296,9 +296,9 @@ pub struct CollectiveDescriptor {
     pub element: u8,
     /// Context of the communicator.
     pub context: u32,
-    /// The poster's rank in the communicator.
+    /// The poster's rank in the communicator; in an intercommunicator with its group ([`crate::root`]).
     pub comm_rank: u32,
-    /// Ranks in the communicator.
+    /// Ranks in the communicator: of both groups, where there are two.
     pub comm_size: u32,
     /// Bytes of this member's contribution (of the message, for a broadcast).
     pub bytes: u64,
@@ -306,7 +306,7 @@ pub struct CollectiveDescriptor {
     pub agreed_bytes: u64,
     /// The call that the program made, as `mds::Primitive` numbers it: all members have to make the same.
     pub call: u8,
-    /// The root's rank in the communicator; 0 where there is none.
+    /// The root ([`crate::root`]); 0 where there is none.
     pub root: u32,
     /// The poster's request slot.
     pub request: u32,

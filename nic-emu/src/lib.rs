@@ -92,6 +92,8 @@ pub mod reduce_helper;
 #[cfg(not(loom))]
 pub mod request;
 #[cfg(not(loom))]
+pub mod root;
+#[cfg(not(loom))]
 pub mod slab;
 #[cfg(not(loom))]
 pub mod status;

@@ -2,7 +2,8 @@
 //!
 //! All members have to make the same call, with the same root, operation, size and type signature (MPI-5.0, §6.1). The arrival that differs from what
 //! others have begun is found where descriptors meet (`crate::collective_list`); whose fault it is nobody can know, so
-//! both sides are named, with all ranks that are known to stand there.
+//! both sides are named, with all ranks that are known to stand there. In an intercommunicator, members of the root's group that are not the root know nothing but its
+//! group; and somebody has to be the root.
 //!
 //! Of a neighbourhood all members have to make the same call, but only the two ends of an edge have to agree on size and type signature (§8.6). They
 //! are found where the receiver's end meets the sender's: at the match of a message, or in the edge itself ([`crate::edge`]).
@@ -18,6 +19,7 @@ use crate::descriptor::{
 };
 use crate::hang::{communicator, counted, ranks_text};
 use crate::memory::{Corrupt, NicMemory};
+use crate::root::{self, Root};
 use bcs_core::NodeId;
 use mds::Primitive;
 use std::fmt;
@@ -34,7 +36,7 @@ pub(crate) struct Called {
     pub(crate) kind: u32,
     /// Operation and element type, or a signature.
     pub(crate) operation: u32,
-    /// The root's rank in the communicator.
+    /// The root ([`crate::root`]).
     pub(crate) root: u32,
     /// The bytes about which all say the same.
     pub(crate) bytes: u64,
@@ -52,8 +54,36 @@ impl Called {
         }
     }
 
-    /// What both sides together have called, if they fit: where nothing is combined, a datatype of which nothing is known fits every other.
+    /// What a member has called.
+    #[inline]
+    pub(crate) fn by(descriptor: &CollectiveDescriptor) -> Self {
+        Self {
+            call: descriptor.call as u32,
+            kind: descriptor.kind as u32,
+            operation: operation(descriptor),
+            root: descriptor.root,
+            bytes: descriptor.agreed_bytes,
+        }
+    }
+
+    /// What both sides together have called, if they fit: where nothing is combined, a datatype of which nothing is known fits every other; and who does not know
+    /// the root knows neither operation nor bytes.
+    #[inline]
     pub(crate) fn joined(self, other: Self) -> Option<Self> {
+        if self == other { Some(self) } else { self.joined_to_another(other) }
+    }
+
+    fn joined_to_another(self, other: Self) -> Option<Self> {
+        let knows_less = |one: Self, other: Self| {
+            let is_same_call = (one.call, one.kind) == (other.call, other.kind);
+            root::is_unknown(one.root) && is_same_call && root::are_of_one_group(one.root, other.root)
+        };
+        if knows_less(self, other) {
+            return Some(other);
+        }
+        if knows_less(other, self) {
+            return Some(self);
+        }
         let known = |side: Self| combines_on_nic(side.kind) || side.operation != ANY_SIGNATURE;
         let operation = if known(self) { self.operation } else { other.operation };
         let one = Self { operation, ..self };
@@ -76,6 +106,14 @@ pub(crate) fn report_of_nodes(context: u32, sides: [(NodeId, Called); 2]) -> Str
     }
     text
 }
+
+/// The report of a communicator of this context in which all have called the same, and nobody is the root.
+#[cold]
+pub(crate) fn report_of_no_root(context: u32, called: Called) -> String {
+    format!("{}\n  all ranks: {called}\n  {NOBODY_IS_ROOT}", headline(context))
+}
+
+const NOBODY_IS_ROOT: &str = "no rank of that group says MPI_ROOT with that rank";
 
 /// What all members of a communicator have to do.
 fn headline(context: u32) -> String {
@@ -161,14 +199,8 @@ pub(crate) fn report(
         .map(|member| memory.job_rank(member.local_index.get()))
         .collect();
     earlier.sort_unstable();
-    let came = Called {
-        call: late.call as u32,
-        kind: late.kind as u32,
-        operation: operation(late),
-        root: late.root,
-        bytes: late.agreed_bytes,
-    };
-    let mut sides = [(earlier, Called::of(instance)), (vec![memory.job_rank(local_index)], came)];
+    let (begun, came) = (Called::of(instance), Called::by(late));
+    let mut sides = [(earlier, begun), (vec![memory.job_rank(local_index)], came)];
     // The fewer come first: the odd one out is the first to look at.
     sides.sort_by_key(|(ranks, _)| ranks.len());
     let mut text = headline(late.context);
@@ -180,6 +212,9 @@ pub(crate) fn report(
         };
         text += &format!("\n  {noun} {listed}: {called}");
     }
+    if begun.joined(came).is_some_and(|called| root::is_said_by_itself(called.root)) {
+        text += &format!("\n  {NOBODY_IS_ROOT}");
+    }
     Ok(text)
 }
 
@@ -189,8 +224,8 @@ impl fmt::Display for Called {
         let call = Primitive::ALL.get(self.call as usize);
         f.write_str(call.map_or("MPI", |call| call.name()))?;
         let name = call.map_or("", |call| call.name());
-        if is_rooted(name) {
-            write!(f, ", root {}", self.root)?;
+        if is_rooted(name) && self.root != root::NO_ROOT {
+            write!(f, ", {}", Root(self.root))?;
         }
         let (op, element) = (self.operation as u8, (self.operation >> 8) as u8);
         let reduces = combines_on_nic(self.kind);

@@ -110,3 +110,51 @@ fn where_errors_are_fatal_a_mismatch_ends_the_job_with_its_report_on_all_nodes()
         }
     }
 }
+
+#[test]
+fn a_mismatch_in_an_intercommunicator_is_an_error_of_every_rank_of_both_groups() {
+    let program = compiled("inter_mismatches");
+    let of = |ranks, nodes| Job { nodes, ..Job::of(ranks) };
+    let slice = SliceLength::Fixed(Duration::from_micros(200));
+    for job in [of(2, 1), of(3, 1), of(5, 1), of(8, 1), Job { slice, ..Job::of(3) }, of(3, 2), of(5, 3)] {
+        for form in ["b", "i", "p"] {
+            let ended = launch(&job, &program, &[form, "return"]);
+            let place = format!("{form} with {} ranks on {}", job.ranks, job.nodes);
+            assert!(ended.is_well() && ended.stdout.is_empty(), "{place}: {ended:#?}");
+        }
+    }
+}
+
+#[test]
+fn a_mismatch_in_an_intercommunicator_ends_a_job_whose_errors_are_fatal_with_both_sides() {
+    let program = compiled("inter_mismatches");
+    // What each side is said to have called, on one node.
+    let cases = [
+        ("barrier", "call", ["MPI_Barrier", "MPI_Bcast"]),
+        ("bcast", "side", [" of the first group, 8 bytes", " of the second group, 8 bytes"]),
+        ("gather", "root", ["root 0 of the first group", "root 1 of the first group"]),
+        ("reduce", "operation", ["MPI_SUM of i32", "MPI_MAX of i32"]),
+        (
+            "scatter",
+            "no_root",
+            ["root 0 of the first group", "no rank of that group says MPI_ROOT with that rank"],
+        ),
+        ("dup", "call", ["MPI_Comm_dup", "MPI_Barrier"]),
+    ];
+    for (call, what, said) in cases {
+        for (form, nodes) in [("b", 1), ("i", 1), ("p", 1), ("b", 3)] {
+            if call == "dup" && form != "b" {
+                continue;
+            }
+            let ended = launch(&Job { nodes, ..Job::of(4) }, &program, &[form, "fatal", call, what]);
+            let finding =
+                ended.finding.as_deref().unwrap_or_else(|| panic!("{call} {form}, {nodes}: {ended:#?}"));
+            assert!(finding.starts_with("collective calls of communicator "), "{finding}");
+            let plain = |text: &str| text.to_lowercase().replace("_init", "").replace("_i", "_");
+            for side in said {
+                assert!(plain(finding).contains(&plain(side)), "{call} {what} {form}, {nodes}: {finding}");
+            }
+            assert_eq!((ended.abort.as_ref(), ended.timed_out), (None, false), "{call} {form}: {ended:#?}");
+        }
+    }
+}

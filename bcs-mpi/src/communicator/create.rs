@@ -32,16 +32,19 @@ pub(super) const NO_CONTEXT: u32 = 0;
 
 /// Takes a context for a communicator of this group, none if there is no more: who has taken one tells the other members, also that.
 pub(super) fn take_context(process: &Process, group: &Group) -> MpiResult<u32> {
+    Ok(contexts::take(process.port.memory(), reach_of(process, group)?).unwrap_or(NO_CONTEXT))
+}
+
+/// Who uses the context of a communicator of this group.
+pub(super) fn reach_of(process: &Process, group: &Group) -> MpiResult<Reach> {
     let memory = process.port.memory();
     let here = memory.node().0;
-    let mut reach = Reach::Here;
     for rank in group.ranks() {
         if memory.place(rank).map_err(PortError::from)?.0 != here {
-            reach = Reach::Nodes;
-            break;
+            return Ok(Reach::Nodes);
         }
     }
-    Ok(contexts::take(memory, reach).unwrap_or(NO_CONTEXT))
+    Ok(Reach::Here)
 }
 
 /// A context that was taken and told.
@@ -122,7 +125,7 @@ impl Process {
         let memory = self.port.memory().clone();
         let communicator = self.communicator_mut(comm)?;
         communicator.context = context;
-        Ok(register_nodes(&memory, &communicator.group, communicator.local.1, context)?)
+        Ok(register_nodes(&memory, &communicator.everybody(), communicator.local.1, context)?)
     }
 }
 
@@ -159,10 +162,10 @@ pub(super) fn make(
         peers: group.clone(),
         peer_count: group.size(),
         local_comm: MPI_COMM_NULL,
-        group,
         name: String::new(),
         error_handler: parent.error_handler,
         error_handler_was_set: parent.error_handler_was_set,
+        on_nic: (rank, group.size()),
         local,
         sequence: 0,
         made_in: None,
@@ -172,6 +175,7 @@ pub(super) fn make(
         wiring: Wiring::Unmade,
         hints: Hints::default(),
         session: parent.session,
+        group,
     }))
 }
 
@@ -304,23 +308,32 @@ pub(crate) fn remove(process: &mut Guard, comm: MPI_Comm) -> MpiResult {
 fn leave(process: &mut Guard, comm: MPI_Comm) -> MpiResult {
     let communicator = process.communicator(comm)?;
     let (context, members) = (communicator.context, communicator.local.1);
+    let may_not_fit = communicator.on_nic.1 > 1 && communicator.sequence != 0;
+    let operation = if is_fatal(communicator) { ERRORS_ARE_FATAL } else { (0, 0) };
     // Members of a broken communicator do not meet any more.
     end_if_unheard(&process.port, communicator);
-    if process.port.check_whole(context + 1).is_err() {
+    let contexts = communicator.contexts();
+    if contexts.check_whole(process).is_err() {
         process.port.leave_broken(context + 1, members);
         return Ok(());
     }
-    // Collectives of an intercommunicator go by messages alone.
-    let may_not_fit = communicator.size > 1 && communicator.sequence != 0 && !communicator.is_inter();
     if !may_not_fit && !contexts::comes_back(process.port.memory(), context) {
         return Ok(());
     }
-    let operation = if is_fatal(communicator) { ERRORS_ARE_FATAL } else { (0, 0) };
     let arrival = Arrival { kind: CollectiveKind::Barrier, operation, ..Arrival::default() };
     // SAFETY: nothing is contributed.
-    let waiter = unsafe { arrive(process, Primitive::CommFree, comm, &arrival, std::ptr::null(), 0, false)? };
-    debug_assert!(waiter.is_none(), "a barrier contributes nothing, so its request is not wanted");
-    Ok(())
+    match unsafe { arrive(process, Primitive::CommFree, comm, &arrival, std::ptr::null(), 0, false) } {
+        Ok(waiter) => {
+            debug_assert!(waiter.is_none(), "a barrier contributes nothing, so its request is not wanted");
+            Ok(())
+        }
+        // Others have found that it is broken since the look above.
+        Err(error) if matches!(error.problem(), Problem::Mismatch(_)) => {
+            process.port.leave_broken(context + 1, members);
+            Ok(())
+        }
+        Err(error) => Err(error),
+    }
 }
 
 /// MPI_Comm_disconnect: as MPI_Comm_free, when all members are there. What they have sent is with the NIC by then, which delivers it.

@@ -1,15 +1,16 @@
 //! Intercommunicators: two disjoint groups, each of which talks to the other (MPI-5.0, §7.6).
 //!
-//! Both groups share one context, so that a rank is found by its number in its own group; each has a hidden intracommunicator for what it does together. Each
-//! leader takes the contexts of its own group's, and the one whose rank in the job is lower those that both share; they go with their words (file `leaders.rs`). On an intercommunicator rank 0 leads.
+//! Both groups share one context, so that a rank is found by its number in its own group, and so that the NIC finds calls of theirs that do not fit; each has a
+//! hidden intracommunicator for what it does together. Once both groups are known to both, each leader takes the contexts of its own group's, and the one whose rank in
+//! the job is lower those that both share; they go with their words (file `leaders.rs`). On an intercommunicator rank 0 leads.
 
 use super::by_group::{BETWEEN_GROUPS, NO_PARENT, check_tag, not_in_group, tag_of};
-use super::create::{Kin, NO_CONTEXT, make, remove, store, subgroup, take_context};
+use super::create::{Kin, NO_CONTEXT, local_members, make, reach_of, remove, store, subgroup, take_context};
 use super::hints::Hints;
 use super::idup::Duplication;
 use super::leaders::{Assembly, Leading, Words, across};
 use super::meeting::gather_all;
-use super::{Communicator, wrong_communicator};
+use super::{Communicator, both, side_of, wrong_communicator};
 use crate::constants::*;
 use crate::environment::error_handlers;
 use crate::error::{MpiError, MpiResult, Problem};
@@ -19,12 +20,37 @@ use crate::progress::party::Party;
 use crate::progress::task::{drive, with};
 use mds::Primitive;
 use nic_emu::contexts::{self, Reach};
+use nic_emu::root::{NO_ROOT, Side};
 use nic_emu::status::WaitingFor;
 use std::ffi::c_int;
 
+/// The groups of an intercommunicator, as a member of one of them sees them.
+#[derive(Clone, Debug)]
+pub(super) struct Groups {
+    /// Its own.
+    pub own: Group,
+    /// The other one.
+    pub peers: Group,
+}
+
+impl Groups {
+    fn of(process: &Process, comm: MPI_Comm) -> MpiResult<Self> {
+        let communicator = process.intercommunicator("comm", comm)?;
+        Ok(Self { own: communicator.group.clone(), peers: communicator.peers.clone() })
+    }
+
+    fn side(&self) -> Side {
+        side_of(&self.own, &self.peers)
+    }
+
+    fn everybody(&self) -> Group {
+        both(self.side(), &self.own, &self.peers)
+    }
+}
+
 /// The contexts that a leader has taken for the communicators that are being made.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Taken {
+struct Taken {
     /// What both groups share, of each communicator; nothing where the other leader takes these.
     shared: Vec<u32>,
     /// Of the hidden ones of the leader's own group.
@@ -32,12 +58,12 @@ pub(super) struct Taken {
 }
 
 impl Taken {
-    /// For intercommunicators with these local groups; their shared ones, too, if this leader takes them.
-    pub fn of(process: &Process, takes: bool, groups: &[Group]) -> MpiResult<Self> {
-        let memory = process.port.memory();
-        let shared = |_| contexts::take(memory, Reach::Messages).unwrap_or(NO_CONTEXT);
-        let hidden: MpiResult<_> = groups.iter().map(|group| take_context(process, group)).collect();
-        Ok(Self { shared: groups.iter().filter(|_| takes).map(shared).collect(), hidden: hidden? })
+    /// For intercommunicators of these groups; their shared ones, too, if this leader takes them.
+    fn of(process: &Process, takes: bool, made: &[Groups]) -> MpiResult<Self> {
+        let of_all = |groups: &Groups| take_context(process, &groups.everybody());
+        let shared: MpiResult<_> = made.iter().filter(|_| takes).map(of_all).collect();
+        let hidden: MpiResult<_> = made.iter().map(|groups| take_context(process, &groups.own)).collect();
+        Ok(Self { shared: shared?, hidden: hidden? })
     }
 
     /// A leader's word: these, and what it says.
@@ -63,15 +89,8 @@ impl Taken {
         Some((Self { shared: numbers(shared)?, hidden: numbers(hidden)? }, rest.to_vec()))
     }
 
-    /// Gives back the hidden one with this number, which nobody uses. For the leader.
-    pub fn give_back(&self, process: &Process, number: usize) {
-        if let Some(context) = self.hidden.get(number) {
-            contexts::give_back(process.port.memory(), *context);
-        }
-    }
-
     /// Gives back all of them: no member of either group uses one. For the leader.
-    fn give_all_back(&self, process: &Process) {
+    fn give_back(&self, process: &Process) {
         for context in self.shared.iter().chain(&self.hidden) {
             contexts::give_back(process.port.memory(), *context);
         }
@@ -82,15 +101,13 @@ fn number(bytes: &[u8]) -> Option<(u32, &[u8])> {
     bytes.split_first_chunk().map(|(number, rest)| (u32::from_ne_bytes(*number), rest))
 }
 
-/// What both groups have agreed on: contexts, and what the leaders said beside them.
+/// What both groups have agreed on.
 pub(super) struct Agreed {
-    /// What the own group's leader has taken.
-    pub mine: Taken,
+    /// The contexts that the own group's leader has taken.
+    mine: Taken,
     theirs: Taken,
-    /// What the own group's leader said.
-    own: Vec<u8>,
-    /// What the other one said.
-    pub other: Vec<u8>,
+    /// What the other leader said beside its contexts.
+    other: Vec<u8>,
 }
 
 impl Agreed {
@@ -98,30 +115,24 @@ impl Agreed {
     /// A leader had no context left; both groups are told.
     fn new(words: &Words) -> MpiResult<Self> {
         let strange = || MpiError::new(Problem::Nic("a group was told no contexts".into()));
-        let (mine, own) = Taken::read(&words.own).ok_or_else(strange)?;
+        let (mine, _) = Taken::read(&words.own).ok_or_else(strange)?;
         let (theirs, other) = Taken::read(&words.other).ok_or_else(strange)?;
         let all = [&mine.shared, &mine.hidden, &theirs.shared, &theirs.hidden];
         if all.into_iter().flatten().any(|context| *context == NO_CONTEXT) {
             return Err(MpiError::new(Problem::NoContext));
         }
-        Ok(Self { mine, theirs, own, other })
+        Ok(Self { mine, theirs, other })
     }
 
-    /// Whether this process's own leader has taken what both groups share.
-    pub fn taken_here(&self) -> bool {
-        !self.mine.shared.is_empty()
-    }
-
-    /// The context that both groups share of the communicator with this number among those of the group whose leader has taken it.
+    /// The context that both groups share of the communicator with this number.
     fn shared(&self, number: usize) -> u32 {
-        let by = if self.taken_here() { &self.mine } else { &self.theirs };
+        let by = if self.mine.shared.is_empty() { &self.theirs } else { &self.mine };
         by.shared.get(number).copied().unwrap_or(NO_CONTEXT)
     }
 
-    /// The contexts of the intercommunicator with this number among those of the group whose leader has taken it, and of the hidden one with this number
-    /// of this group.
-    pub fn contexts(&self, number: usize, hidden: usize) -> (u32, u32) {
-        (self.shared(number), self.mine.hidden.get(hidden).copied().unwrap_or(NO_CONTEXT))
+    /// The contexts of the intercommunicator with this number, and of this group's hidden intracommunicator.
+    pub fn contexts(&self, number: usize) -> (u32, u32) {
+        (self.shared(number), self.mine.hidden.get(number).copied().unwrap_or(NO_CONTEXT))
     }
 }
 
@@ -138,19 +149,40 @@ fn group_of(bytes: &[u8]) -> Group {
 pub(super) fn build(
     process: &mut Process,
     parent: MPI_Comm,
-    (group, peers): (Group, Group),
+    groups: Groups,
     (shared, hidden): (u32, u32),
     kin: Kin,
 ) -> MpiResult<MPI_Comm> {
-    let (Some(local), Some(new)) =
-        (make(process, parent, group.clone(), hidden)?, make(process, parent, group, shared)?)
-    else {
+    let (Some(local), Some(new)) = (
+        make(process, parent, groups.own.clone(), hidden)?,
+        make(process, parent, groups.own.clone(), NO_CONTEXT)?,
+    ) else {
         return Ok(MPI_COMM_NULL);
     };
-    let local_comm = store(process, Some(local))?;
+    // What happens there is an error of the intercommunicator.
+    let local_comm = store(process, Some(Communicator { error_handler: MPI_ERRORS_RETURN, ..local }))?;
+    let (all, side) = (groups.everybody(), groups.side());
+    let position = all.member(process.place.rank).unwrap_or_default();
+    let local = local_members(process.port.memory(), &all, position)?;
+    let on_nic = (side.member(new.rank), all.size());
+    let Groups { peers, .. } = groups;
     let Kin { attributes, topology, hints } = kin;
     let peer_count = peers.size();
-    store(process, Some(Communicator { peers, peer_count, local_comm, attributes, topology, hints, ..new }))
+    let new =
+        Communicator { peers, peer_count, local_comm, on_nic, local, attributes, topology, hints, ..new };
+    let comm = store(process, Some(new))?;
+    if shared != NO_CONTEXT {
+        set_shared_context(process, comm, shared)?;
+    }
+    Ok(comm)
+}
+
+/// Gives an intercommunicator the context that both groups share.
+fn set_shared_context(process: &mut Process, comm: MPI_Comm, shared: u32) -> MpiResult {
+    process.set_context(comm, shared)?;
+    let local_comm = process.communicator(comm)?.local_comm;
+    process.communicator_mut(local_comm)?.made_in = Some(shared + 1);
+    Ok(())
 }
 
 #[cold]
@@ -164,13 +196,60 @@ fn check_disjoint(one: &Group, other: &Group, argument: &'static str, class: c_i
     if overlaps { Err(overlap(argument, class)) } else { Ok(()) }
 }
 
-/// What the leader of a group brings to MPI_Intercomm_create.
-fn lead(
-    process: &mut Process,
-    group: &Group,
-    (peer_comm, remote_leader): (MPI_Comm, c_int),
-    tag: c_int,
-) -> MpiResult<Leading> {
+/// A leader's way to the other one.
+#[derive(Clone)]
+struct Way {
+    bridge: Party,
+    /// What the other leader is called there.
+    peer: u32,
+    /// This leader takes what both groups share.
+    takes: bool,
+}
+
+/// Two groups that have no communicator of both yet are told what the other one is, and the contexts of theirs: what both share, and that of the own group's hidden one.
+/// Nobody knows before whether both are on one node, so a context is taken for either case, and one of them is given back. `way` is none at all but the leader; what
+/// is wrong there is told too.
+async fn introduce(
+    assembly: Assembly,
+    own: Group,
+    way: Option<MpiResult<Way>>,
+) -> MpiResult<(Groups, (u32, u32))> {
+    let leads = way.is_some();
+    let lead = |Way { bridge, peer, takes }| {
+        let taken = with(|process| {
+            let memory = process.port.memory();
+            let take = |reach| contexts::take(memory, reach).unwrap_or(NO_CONTEXT);
+            let shared = if takes { EITHER.map(take).to_vec() } else { Vec::new() };
+            Ok(Taken { shared, hidden: vec![take_context(process, &own)?] })
+        })?;
+        Ok(Leading { bridge, peer, word: taken.word(&bytes_of(&own)) })
+    };
+    let leading = way.map(|way| way.and_then(lead));
+    let agreed = Agreed::new(&across(assembly, leading).await?)?;
+    let peers = group_of(&agreed.other);
+    let disjoint = check_disjoint(&own, &peers, "local_comm", MPI_ERR_COMM);
+    with(|process| {
+        if disjoint.is_err() && leads {
+            // All members of both groups find that.
+            agreed.mine.give_back(process);
+        }
+        disjoint?;
+        let groups = Groups { own, peers };
+        let reach = reach_of(process, &groups.everybody())?;
+        let number = usize::from(reach != EITHER[0]);
+        if let Some(unused) = agreed.mine.shared.get(1 - number).filter(|_| leads) {
+            contexts::give_back(process.port.memory(), *unused);
+        }
+        let hidden = agreed.mine.hidden.first().copied().unwrap_or(NO_CONTEXT);
+        Ok((groups, (agreed.shared(number), hidden)))
+    })
+}
+
+/// What may become of groups that do not know each other.
+const EITHER: [Reach; 2] = [Reach::Here, Reach::Nodes];
+
+/// The way of the leader of a group in MPI_Intercomm_create.
+fn way_to(process: &Process, (peer_comm, remote_leader): (MPI_Comm, c_int), tag: c_int) -> MpiResult<Way> {
     let found = process.communicators.get(peer_comm);
     let communicator = found.map_err(|why| wrong_communicator("peer_comm", peer_comm, why))?;
     let peer = communicator.member("remote_leader", remote_leader)?;
@@ -180,10 +259,10 @@ fn lead(
         let allowed = "it has to be the leader of the other group";
         return Err(MpiError::argument(MPI_ERR_RANK, "remote_leader", value, allowed));
     }
-    let way = (communicator.context + 1, tag);
-    let bridge = Party::loose(Primitive::IntercommCreate, way, communicator.rank, communicator.peers.clone());
-    let word = Taken::of(process, own < theirs, std::slice::from_ref(group))?.word(&bytes_of(group));
-    Ok(Leading { bridge, peer, word })
+    let place = (communicator.context + 1, tag);
+    let bridge =
+        Party::loose(Primitive::IntercommCreate, place, communicator.rank, communicator.peers.clone());
+    Ok(Way { bridge, peer, takes: own < theirs })
 }
 
 /// MPI_Intercomm_create.
@@ -205,21 +284,12 @@ pub fn create(
     if tag < 0 {
         return Err(MpiError::new(Problem::Tag { argument: "tag", value: tag, also: "" }));
     }
-    let leading = leads.then(|| lead(&mut process, &group, (peer_comm, remote_leader), tag));
+    let way = leads.then(|| way_to(&process, (peer_comm, remote_leader), tag));
     let party = Party::join(&mut process, local_comm, call)?;
     let what = party.waiting();
-    let words = drive(&mut process, &what, across(Assembly::of(party, leader), leading))?;
-    let agreed = Agreed::new(&words)?;
-    let peers = group_of(&agreed.other);
-    if let Err(error) = check_disjoint(&group, &peers, "local_comm", MPI_ERR_COMM) {
-        // All members of both groups find that.
-        if leads {
-            agreed.mine.give_all_back(&process);
-        }
-        return Err(error);
-    }
-    let contexts = agreed.contexts(0, 0);
-    build(&mut process, local_comm, (group, peers), contexts, Kin::default())
+    let introduced = introduce(Assembly::of(party, leader), group, way);
+    let (groups, contexts) = drive(&mut process, &what, introduced)?;
+    build(&mut process, local_comm, groups, contexts, Kin::default())
 }
 
 /// MPI_Intercomm_create_from_groups: only the groups' members call it.
@@ -250,32 +320,29 @@ pub fn create_from_groups(
     // The new communicator's reference, taken before the others are told anything.
     error_handlers::retain_for(MPI_COMM_SELF.into(), errhandler)?;
     let all = Group::Range { first: 0, size: process.place.size };
-    let lead = |process: &mut Process| {
+    let way_to = || {
         let peer = remote.job_rank(group::member("remote_leader", remote_leader, &remote)?);
         let groups = if own < peer { [&group, &remote] } else { [&remote, &group] };
-        let way = (BETWEEN_GROUPS, tag_of(call, stringtag, &groups));
-        let bridge = Party::loose(call, way, own, all.clone());
-        let taken = Taken::of(process, own < peer, std::slice::from_ref(&group))?;
-        let word = taken.word(&bytes_of(&group));
-        Ok(Leading { bridge, peer, word })
+        let place = (BETWEEN_GROUPS, tag_of(call, stringtag, &groups));
+        let bridge = Party::loose(call, place, own, all.clone());
+        Ok(Way { bridge, peer, takes: own < peer })
     };
-    let leading = (rank == leader).then(|| lead(&mut process));
-    let way = (NO_PARENT, tag_of(call, stringtag, &[&group]));
-    let party = Party::loose(call, way, own, all.clone());
+    let way = (rank == leader).then(way_to);
+    let place = (NO_PARENT, tag_of(call, stringtag, &[&group]));
+    let party = Party::loose(call, place, own, all.clone());
     let what = party.waiting();
     let assembly = Assembly { party, names: group.clone(), leader };
-    let made = drive(&mut process, &what, across(assembly, leading)).and_then(|words| {
-        let agreed = Agreed::new(&words)?;
+    let introduced = introduce(assembly, group.clone(), way);
+    let made = drive(&mut process, &what, introduced).and_then(|(told, contexts)| {
+        let is_as_told = bytes_of(&told.peers) == bytes_of(&remote);
         let kin = Kin { hints, ..Kin::default() };
-        let (contexts, peers) = (agreed.contexts(0, 0), remote.size());
-        let is_as_told = agreed.other == bytes_of(&remote);
-        let new = build(&mut process, MPI_COMM_SELF, (group, remote), contexts, kin)?;
+        let new = build(&mut process, MPI_COMM_SELF, told, contexts, kin)?;
         if is_as_told {
             return Ok(new);
         }
         // Others of the group may have been told the right one, and have the communicator: it is over when they have left it too.
         remove(&mut process, new)?;
-        let value = format!("a group of {peers}");
+        let value = format!("a group of {}", remote.size());
         let allowed = "it has to be what the other group calls its local group";
         Err(MpiError::argument(MPI_ERR_GROUP, "remote_group", value, allowed))
     });
@@ -293,68 +360,73 @@ pub fn create_from_groups(
     Ok(new)
 }
 
-/// Has rank 0s of both groups exchange words, and all members told; `take` takes contexts there, and is told whether that is the lower one, which takes what both
-/// groups share. Answers what a hang report says of the wait, too.
-fn conversation<TAKE: FnOnce(&Process, bool) -> MpiResult<Taken>>(
+/// Tells the NIC that this process makes something of an intercommunicator, so that members who call what does not fit are found. Comes first in the call.
+pub(super) fn announce(process: &mut Guard, call: Primitive, comm: MPI_Comm) -> MpiResult {
+    Party::join(process, comm, call)?.announce_in(process, NO_ROOT, (0, 0), 0)
+}
+
+/// Has rank 0s of both groups exchange words, and all members told. `word` makes that of rank 0, and is told whether it takes what both groups share. Answers what a hang
+/// report says of the wait, too.
+fn conversation<WORD: FnOnce(&Process, bool) -> MpiResult<Vec<u8>>>(
     process: &mut Guard,
     call: Primitive,
     comm: MPI_Comm,
-    take: TAKE,
-    says: &[u8],
-) -> MpiResult<(WaitingFor, impl Future<Output = MpiResult<Words>> + use<TAKE>)> {
+    word: WORD,
+) -> MpiResult<(WaitingFor, impl Future<Output = MpiResult<Words>> + use<WORD>)> {
     let communicator = process.intercommunicator("comm", comm)?;
-    let (local_comm, leads) = (communicator.local_comm, communicator.rank == 0);
-    let takes = communicator.group.job_rank(0) < communicator.peers.job_rank(0);
+    let (local_comm, leads, side) = (communicator.local_comm, communicator.rank == 0, communicator.side());
     let bridge = Party::join(process, comm, call)?;
     let local = Party::join(process, local_comm, call)?;
     let what = bridge.waiting();
-    let leading = leads.then(|| {
-        let word = take(process, takes)?.word(says);
-        Ok(Leading { bridge, peer: 0, word })
-    });
+    let leading = leads.then(|| Ok(Leading { bridge, peer: 0, word: word(process, side == Side::First)? }));
     Ok((what, across(Assembly::of(local, 0), leading)))
 }
 
-/// A conversation to its end.
-pub(super) fn agree(
+/// What rank 0s of both groups say.
+pub(super) fn exchange(
     process: &mut Guard,
     call: Primitive,
     comm: MPI_Comm,
-    take: impl FnOnce(&Process, bool) -> MpiResult<Taken>,
     says: &[u8],
-) -> MpiResult<Agreed> {
-    let (what, words) = conversation(process, call, comm, take, says)?;
-    Agreed::new(&drive(process, &what, words)?)
+) -> MpiResult<Words> {
+    let (what, words) = conversation(process, call, comm, |_, _| Ok(says.to_vec()))?;
+    drive(process, &what, words)
 }
 
-/// Both groups of an intercommunicator.
-fn groups(process: &Process, comm: MPI_Comm) -> MpiResult<(Group, Group)> {
-    let communicator = process.intercommunicator("comm", comm)?;
-    Ok((communicator.group.clone(), communicator.peers.clone()))
+/// Contexts for intercommunicators of these groups, which are members of one.
+pub(super) fn take_contexts(
+    process: &mut Guard,
+    call: Primitive,
+    comm: MPI_Comm,
+    made: &[Groups],
+) -> MpiResult<Agreed> {
+    let word = |process: &Process, takes| Ok(Taken::of(process, takes, made)?.word(&[]));
+    let (what, words) = conversation(process, call, comm, word)?;
+    Agreed::new(&drive(process, &what, words)?)
 }
 
 /// MPI_Comm_dup of an intercommunicator.
 pub(super) fn dup(process: &mut Guard, call: Primitive, comm: MPI_Comm, kin: Kin) -> MpiResult<MPI_Comm> {
-    let groups = groups(process, comm)?;
-    let take = |process: &Process, takes| Taken::of(process, takes, std::slice::from_ref(&groups.0));
-    let contexts = agree(process, call, comm, take, &[])?.contexts(0, 0);
-    build(process, comm, groups, contexts, kin)
+    announce(process, call, comm)?;
+    let groups = Groups::of(process, comm)?;
+    let agreed = take_contexts(process, call, comm, std::slice::from_ref(&groups))?;
+    build(process, comm, groups, agreed.contexts(0), kin)
 }
 
 /// MPI_Comm_idup of an intercommunicator: the duplicate gets its contexts when the words have been exchanged.
 pub(super) fn idup(process: &mut Guard, call: Primitive, comm: MPI_Comm, kin: Kin) -> MpiResult<Duplication> {
-    let groups = groups(process, comm)?;
-    let group = groups.0.clone();
-    let new = build(process, comm, groups, (NO_CONTEXT, NO_CONTEXT), kin)?;
-    let take = |process: &Process, takes| Taken::of(process, takes, &[group]);
-    let (what, words) = conversation(process, call, comm, take, &[])?;
+    announce(process, call, comm)?;
+    let groups = Groups::of(process, comm)?;
+    let new = build(process, comm, groups.clone(), (NO_CONTEXT, NO_CONTEXT), kin)?;
+    let word = move |process: &Process, takes| Ok(Taken::of(process, takes, &[groups])?.word(&[]));
+    let (what, words) = conversation(process, call, comm, word)?;
     let future = Box::pin(async move {
         let agreed = Agreed::new(&words.await?)?;
         with(|process| {
-            let (shared, hidden) = agreed.contexts(0, 0);
-            process.set_context(new, shared)?;
+            let (shared, hidden) = agreed.contexts(0);
             let local_comm = process.communicator(new)?.local_comm;
-            process.set_context(local_comm, hidden)
+            process.set_context(local_comm, hidden)?;
+            set_shared_context(process, new, shared)
         })
     });
     Ok(Duplication { new, what, future })
@@ -372,56 +444,54 @@ const SAY_BOTH: u8 = 2;
 pub fn merge(comm: MPI_Comm, high: bool) -> MpiResult<MPI_Comm> {
     let call = Primitive::IntercommMerge;
     let mut process = process::enter()?;
-    let communicator = process.intercommunicator("intercomm", comm)?;
-    let local_comm = communicator.local_comm;
-    let (group, peers) = groups(&process, comm)?;
+    let local_comm = process.intercommunicator("intercomm", comm)?.local_comm;
+    announce(&mut process, call, comm)?;
+    let groups = Groups::of(&process, comm)?;
     let said = gather_all(&mut process, call, local_comm, [u8::from(high)])?;
     let says = match said.iter().all(|of| *of == said[0]) {
         true => said[0][0],
         false => SAY_BOTH,
     };
-    let all = Group::of([group.ranks(), peers.ranks()].concat());
-    let take = |process: &Process, takes: bool| {
-        let context = takes.then(|| take_context(process, &all)).transpose()?;
-        Ok(Taken { shared: context.into_iter().collect(), ..Taken::default() })
+    let word = |process: &Process, takes: bool| {
+        let context = takes.then(|| take_context(process, &groups.everybody())).transpose()?;
+        Ok(Taken { shared: context.into_iter().collect(), ..Taken::default() }.word(&[says]))
     };
-    let agreed = agree(&mut process, call, comm, take, &[says])?;
+    let (what, words) = conversation(&mut process, call, comm, word)?;
+    let agreed = Agreed::new(&drive(&mut process, &what, words)?)?;
     let first = match (says, agreed.other.first()) {
-        (SAY_LOW, Some(&SAY_HIGH)) => true,
-        (SAY_HIGH, Some(&SAY_LOW)) => false,
-        (SAY_LOW, Some(&SAY_LOW)) | (SAY_HIGH, Some(&SAY_HIGH)) => agreed.taken_here(),
+        (SAY_LOW, Some(&SAY_HIGH)) => Side::First,
+        (SAY_HIGH, Some(&SAY_LOW)) => Side::Second,
+        (SAY_LOW, Some(&SAY_LOW)) | (SAY_HIGH, Some(&SAY_HIGH)) => groups.side(),
         _ => {
             // All members of both groups find that.
             if process.communicator(comm)?.rank == 0 {
-                agreed.mine.give_all_back(&process);
+                agreed.mine.give_back(&process);
             }
             let allowed = "all members of a group have to say the same";
             return Err(MpiError::argument(MPI_ERR_ARG, "high", i32::from(high), allowed));
         }
     };
-    let (low, high) = if first { (group, peers) } else { (peers, group) };
-    let all = Group::of([low.ranks(), high.ranks()].concat());
+    let all = both(first, &groups.own, &groups.peers);
     let new = make(&process, comm, all, agreed.shared(0))?;
     store(&mut process, new)
 }
 
 /// MPI_Comm_create on an intercommunicator.
 pub(super) fn create_of(process: &mut Guard, comm: MPI_Comm, group: MPI_Group) -> MpiResult<MPI_Comm> {
-    let group = subgroup(process, comm, group)?;
-    let take = |process: &Process, takes| Taken::of(process, takes, std::slice::from_ref(&group));
-    let agreed = agree(process, Primitive::CommCreate, comm, take, &bytes_of(&group))?;
-    if group.size() > 0 && agreed.own != bytes_of(&group) {
-        let value = format!("a group of {}, not the one that rank 0 gives", group.size());
+    let (call, own) = (Primitive::CommCreate, subgroup(process, comm, group)?);
+    announce(process, call, comm)?;
+    let words = exchange(process, call, comm, &bytes_of(&own))?;
+    let groups = Groups { own: group_of(&words.own), peers: group_of(&words.other) };
+    let made: Vec<Groups> =
+        if groups.own.size() > 0 && groups.peers.size() > 0 { vec![groups] } else { vec![] };
+    let agreed = take_contexts(process, call, comm, &made)?;
+    if own.size() > 0 && words.own != bytes_of(&own) {
+        let value = format!("a group of {}, not the one that rank 0 gives", own.size());
         let allowed = "all members of a group of an intercommunicator have to give the same";
         return Err(MpiError::argument(MPI_ERR_GROUP, "group", value, allowed));
     }
-    let peers = group_of(&agreed.other);
-    if peers.size() == 0 {
-        if process.communicator(comm)?.rank == 0 {
-            agreed.mine.give_back(process, 0);
-        }
-        return Ok(MPI_COMM_NULL);
+    match made.into_iter().next() {
+        Some(groups) if own.size() > 0 => build(process, comm, groups, agreed.contexts(0), Kin::default()),
+        _ => Ok(MPI_COMM_NULL),
     }
-    let contexts = agreed.contexts(0, 0);
-    build(process, comm, (group, peers), contexts, Kin::default())
 }

@@ -62,7 +62,7 @@ pub unsafe fn arrive(
         kind: arrival.kind,
         operation: arrival.operation,
         context: communicator.context + 1,
-        comm: (communicator.rank, communicator.size),
+        comm: communicator.on_nic,
         root: arrival.root,
         call: call.index() as u8,
         most_bytes: arrival.most_bytes as u64,
@@ -134,7 +134,8 @@ pub fn released(process: &mut Guard, what: &WaitingFor, waiter: Waiter) -> MpiRe
     process.wait_for_some(what, |process| Ok(process.port.test_collective(request)?))
 }
 
-/// Arrives with a small contribution and waits for the release.
+/// Arrives with a small contribution and waits for the release: members of an intercommunicator's hidden one also until that is broken, in which others may call what
+/// does not fit.
 ///
 /// # Errors
 /// No such communicator, or the NIC fails.
@@ -148,7 +149,22 @@ pub fn meet(
     let what = waiting_in(process.communicator(comm)?, call, None, data.len());
     // SAFETY: a slice is readable, and borrowed until the release.
     let waiter = unsafe { arrive(process, call, comm, arrival, data.as_ptr(), data.len(), true)? };
-    waiter.map(|waiter| released(process, &what, waiter)).transpose()
+    let Some(waiter) = waiter else { return Ok(None) };
+    let communicator = process.communicator(comm)?;
+    if communicator.made_in.is_none() {
+        return released(process, &what, waiter).map(Some);
+    }
+    let contexts = communicator.contexts();
+    process
+        .wait_for_some(&what, |process| {
+            let released = process.port.test_collective(waiter.request)?;
+            if released.is_none() {
+                // The NIC refuses what waits in it.
+                let _ = contexts.check_whole(process);
+            }
+            Ok(released)
+        })
+        .map(Some)
 }
 
 /// The small contributions of all members, by rank: what communicators are made by.

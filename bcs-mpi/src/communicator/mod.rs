@@ -25,6 +25,7 @@ use crate::error::{MpiError, MpiResult, Problem};
 use crate::group::Group;
 use crate::handle::{Kind, Stale, Table};
 use crate::process::{self, Process};
+use crate::progress::party::Contexts;
 use crate::topology::Topology;
 use crate::topology::neighbours::Neighbours;
 use crate::topology::wiring::Wiring;
@@ -32,6 +33,7 @@ use hints::Hints;
 use nic_emu::hang::{WORLD_CONTEXT, self_context};
 use nic_emu::memory::NicMemory;
 use nic_emu::port::PortError;
+use nic_emu::root::Side;
 use std::ffi::c_int;
 use std::sync::Arc;
 
@@ -58,11 +60,15 @@ pub struct Communicator {
     pub error_handler: MPI_Errhandler,
     /// Whether the program has chosen that.
     pub error_handler_was_set: bool,
-    /// Position among the members on this node, and their number.
+    /// What the NIC calls this process, and how many take part in what it does for all: of an intercommunicator, its rank with its group ([`nic_emu::root`]),
+    /// and the members of both groups.
+    pub on_nic: (u32, u32),
+    /// Position among those of these that are on this node, and their number.
     pub local: (u16, u16),
     /// Collectives so far.
     pub sequence: u32,
-    /// Of a duplicate that a persistent request has for itself: the context of the collectives of what it is a duplicate of. If that is broken, so is this.
+    /// The context of the collectives of what this is made in: of a duplicate that a persistent request has for itself, that of what it is a duplicate of; of a hidden
+    /// intracommunicator, that of the intercommunicator. If that is broken, so is this.
     pub made_in: Option<u32>,
     /// Attributes.
     pub attributes: Attributes,
@@ -105,7 +111,25 @@ impl Communicator {
     /// Whether members are on several nodes.
     #[inline]
     pub fn spans_nodes(&self) -> bool {
-        self.local.1 as u32 != self.size
+        self.local.1 as u32 != self.on_nic.1
+    }
+
+    /// The contexts of its collectives, and of those of what it was made in.
+    pub(crate) fn contexts(&self) -> Contexts {
+        Contexts { own: self.context + 1, above: [self.made_in, None] }
+    }
+
+    /// Which of an intercommunicator's groups is this process's.
+    pub fn side(&self) -> Side {
+        side_of(&self.group, &self.peers)
+    }
+
+    /// All members: of an intercommunicator, those of the first group, then those of the second one.
+    pub fn everybody(&self) -> Group {
+        if !self.is_inter() {
+            return self.group.clone();
+        }
+        both(self.side(), &self.group, &self.peers)
     }
 
     /// The peer that an argument names; none for MPI_PROC_NULL.
@@ -170,6 +194,20 @@ impl Communicator {
     }
 }
 
+/// Which of an intercommunicator's groups the own one is.
+pub(crate) fn side_of(own: &Group, peers: &Group) -> Side {
+    if own.job_rank(0) < peers.job_rank(0) { Side::First } else { Side::Second }
+}
+
+/// The members of two groups, of which the own one is on this side: the first ones first.
+pub(crate) fn both(side: Side, own: &Group, peers: &Group) -> Group {
+    let [first, second] = match side {
+        Side::First => [own, peers],
+        Side::Second => [peers, own],
+    };
+    Group::of([first.ranks(), second.ranks()].concat())
+}
+
 /// The communicators of this process.
 pub struct Communicators {
     world: Communicator,
@@ -191,6 +229,7 @@ impl Communicators {
             context,
             rank,
             size: group.size(),
+            on_nic: (rank, group.size()),
             peers: group.clone(),
             peer_count: group.size(),
             local_comm: MPI_COMM_NULL,

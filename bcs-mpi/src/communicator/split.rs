@@ -3,12 +3,11 @@
 
 use super::create::{Kin, context_of, make, store};
 use super::hints::Hints;
-use super::inter;
+use super::inter::{self, Groups};
 use super::meeting::gather_all;
 use crate::constants::*;
 use crate::environment::{RESOURCE_TYPE, SHARED_MEMORY, info};
 use crate::error::{MpiError, MpiResult};
-use crate::group::Group;
 use crate::process::{self, Guard, Process};
 use mds::Primitive;
 use std::ffi::c_int;
@@ -97,32 +96,21 @@ fn split_inter(process: &mut Guard, call: Primitive, comm: MPI_Comm, own: Choice
     let communicator = process.intercommunicator("comm", comm)?;
     let (group, peers) = (communicator.group.clone(), communicator.peers.clone());
     let local_comm = communicator.local_comm;
-    let all = gather_all(process, call, local_comm, own.bytes())?;
-    let says = all.as_flattened();
-    let here = Choice::all(says);
-    let here_numbered = colours_of(&here);
-    let groups: Vec<Group> =
-        here_numbered.iter().map(|&colour| group.choose(&members_of(&here, colour))).collect();
-    let take = |process: &Process, takes| inter::Taken::of(process, takes, &groups);
-    let agreed = inter::agree(process, call, comm, take, says)?;
-    let there = Choice::all(&agreed.other);
-    let there_numbered = colours_of(&there);
-    if process.communicator(comm)?.rank == 0 {
-        let without_peers = |colour: &c_int| there_numbered.binary_search(colour).is_err();
-        let unused = here_numbered.iter().enumerate().filter(|(_, colour)| without_peers(colour));
-        unused.for_each(|(number, _)| agreed.mine.give_back(process, number));
-    }
-    // Shared contexts are taken for all colours of the group of who takes them.
-    let numbered = if agreed.taken_here() { &here_numbered } else { &there_numbered };
-    let Ok(number) = numbered.binary_search(&own.colour) else { return Ok(MPI_COMM_NULL) };
-    let Ok(hidden) = here_numbered.binary_search(&own.colour) else { return Ok(MPI_COMM_NULL) };
-    let peers = peers.choose(&members_of(&there, own.colour));
-    if peers.size() == 0 {
-        return Ok(MPI_COMM_NULL);
-    }
-    let group = group.choose(&members_of(&here, own.colour));
-    let contexts = agreed.contexts(number, hidden);
-    inter::build(process, comm, (group, peers), contexts, Kin::default())
+    inter::announce(process, call, comm)?;
+    let here = gather_all(process, call, local_comm, own.bytes())?;
+    let there = inter::exchange(process, call, comm, here.as_flattened())?.other;
+    let (here, there) = (Choice::all(here.as_flattened()), Choice::all(&there));
+    let mut colours = colours_of(&here);
+    let of_both = colours_of(&there);
+    colours.retain(|colour| of_both.binary_search(colour).is_ok());
+    let groups_of = |colour: c_int| Groups {
+        own: group.choose(&members_of(&here, colour)),
+        peers: peers.choose(&members_of(&there, colour)),
+    };
+    let mut made: Vec<Groups> = colours.iter().map(|&colour| groups_of(colour)).collect();
+    let agreed = inter::take_contexts(process, call, comm, &made)?;
+    let Ok(number) = colours.binary_search(&own.colour) else { return Ok(MPI_COMM_NULL) };
+    inter::build(process, comm, made.swap_remove(number), agreed.contexts(number), Kin::default())
 }
 
 /// The number of the node whose memory this process shares with others.

@@ -5,7 +5,7 @@
 //! way never meet, and an operation that some members do not call waits for them rather than take another's messages. It is negative, so that it is no
 //! program's. Between two members messages keep their order (§3.5).
 //!
-//! On an intercommunicator messages go to and come from the members of the other group.
+//! On an intercommunicator messages go to and come from the members of the other group; what is told to the NIC is told for both groups.
 
 use super::task::with;
 use crate::api::{Mode, Received, bcs_recv, bcs_send};
@@ -45,13 +45,13 @@ pub struct Party {
     pub rank: u32,
     /// Members; of an intercommunicator, those of the other group.
     pub size: u32,
-    context: u32,
-    made_in: Option<u32>,
+    contexts: Contexts,
     sequence: u32,
     tag: i32,
     call: Primitive,
     /// Whom messages go to and come from.
     peers: Group,
+    on_nic: (u32, u32),
     local: (u16, u16),
     /// A call waits for the operation's end.
     blocks: bool,
@@ -72,12 +72,12 @@ impl Party {
             comm,
             rank: communicator.rank,
             size: communicator.peer_count,
-            context: communicator.context + 1,
-            made_in: communicator.made_in,
+            contexts: communicator.contexts(),
             sequence,
             tag: tag(sequence, call),
             call,
             peers: communicator.peers.clone(),
+            on_nic: communicator.on_nic,
             local: communicator.local,
             blocks: false,
             arrivals: Cell::new(0),
@@ -87,9 +87,15 @@ impl Party {
     /// Processes that have no communicator yet, or are two of one: they call each other by their ranks in `peers`, this one by `rank`, and
     /// their messages have this context and tag. The NIC does nothing for them as a whole.
     pub fn loose(call: Primitive, (context, tag): (u32, i32), rank: u32, peers: Group) -> Self {
-        let (comm, size, sequence, local) = (MPI_COMM_NULL, peers.size(), 0, (0, 0));
-        let (blocks, arrivals, made_in) = (false, Cell::new(0), None);
-        Self { comm, rank, size, context, made_in, sequence, tag, call, peers, local, blocks, arrivals }
+        let (comm, size, sequence, on_nic, local) = (MPI_COMM_NULL, peers.size(), 0, (0, 0), (0, 0));
+        let (blocks, arrivals, contexts) = (false, Cell::new(0), Contexts { own: context, above: [None; 2] });
+        Self { comm, rank, size, contexts, sequence, tag, call, peers, on_nic, local, blocks, arrivals }
+    }
+
+    /// Part of another party: if the communicator in which that was made is broken, so is this one's.
+    pub fn in_part_of(self, other: &Self) -> Self {
+        let [made_in, _] = self.contexts.above;
+        Self { contexts: Contexts { above: [made_in, other.contexts.above[0]], ..self.contexts }, ..self }
     }
 
     /// The same in a call that waits for the operation's end.
@@ -106,7 +112,7 @@ impl Party {
     pub fn waiting(&self) -> WaitingFor {
         WaitingFor {
             call: self.call.index() as u32,
-            context: self.context,
+            context: self.contexts.own,
             peer: NOBODY,
             peer_in_job: NOBODY,
             requests: 1,
@@ -116,7 +122,12 @@ impl Party {
 
     /// Whether all members are on this node.
     pub fn is_on_one_node(&self) -> bool {
-        self.local.1 as u32 == self.size
+        self.local.1 as u32 == self.on_nic.1
+    }
+
+    /// Whether there is no other member, in either group.
+    pub fn is_alone(&self) -> bool {
+        self.on_nic.1 == 1
     }
 
     /// The other members, from the next one on.
@@ -135,7 +146,7 @@ impl Party {
     pub unsafe fn post_send(&self, to: u32, data: *const u8, bytes: usize) -> MpiResult<Pending> {
         with(|process| {
             let send = Send {
-                context: self.context,
+                context: self.contexts.own,
                 source: self.rank,
                 tag: self.tag,
                 destination: self.peers.job_rank(to),
@@ -160,7 +171,7 @@ impl Party {
     /// The NIC fails.
     pub unsafe fn post_receive(&self, from: u32, data: *mut u8, bytes: usize) -> MpiResult<Pending> {
         with(|process| {
-            let envelope = Envelope { context: self.context, source: from, tag: self.tag };
+            let envelope = Envelope { context: self.contexts.own, source: from, tag: self.tag };
             let (peer, place) = ((self.peers.job_rank(from), self.comm), (data, bytes, 0));
             // SAFETY: the caller's promise.
             let received =
@@ -175,7 +186,7 @@ impl Party {
     }
 
     fn pending(&self, nic: Option<u32>, room: Option<u64>) -> Pending {
-        Pending { nic, room, contexts: (self.context, self.made_in), is_taken_back: false, is_exact: false }
+        Pending { nic, room, contexts: self.contexts, is_taken_back: false, is_exact: false }
     }
 
     /// The same for messages along the edges of a topology ([`Self::post_send_along`]): their tag is that of the operation whatever the call is, so that they
@@ -201,7 +212,7 @@ impl Party {
 
     /// The context of its messages.
     pub fn context(&self) -> u32 {
-        self.context
+        self.contexts.own
     }
 
     /// What both ends of an edge have to say alike of a block of this signature.
@@ -244,7 +255,7 @@ impl Party {
         data: *const u8,
         bytes: usize,
     ) -> MpiResult<Option<u32>> {
-        let (context, source, tag) = (self.context, self.rank, self.tag);
+        let (context, source, tag) = (self.contexts.own, self.rank, self.tag);
         let destination = self.peers.job_rank(to);
         let send = Send { context, source, tag, destination, synchronous: false, signature: 0 };
         let what = || WaitingFor { peer: to, peer_in_job: destination, sends: true, ..self.waiting() };
@@ -299,7 +310,7 @@ impl Party {
         data: *mut u8,
         bytes: usize,
     ) -> MpiResult<u32> {
-        let envelope = Envelope { context: self.context, source: from, tag: self.tag };
+        let envelope = Envelope { context: self.contexts.own, source: from, tag: self.tag };
         let (check, peer) = (self.check(signature), (self.peers.job_rank(from), self.comm.0 as u64));
         let what = || WaitingFor { peer: from, peer_in_job: peer.0, ..self.waiting() };
         process.make_room(what, |port| port.lacks_cell(RingKind::Receive))?;
@@ -363,7 +374,7 @@ impl Party {
                 let released = process.port.test_collective(request)?;
                 if released.is_none() {
                     // The NIC refuses what waits in it.
-                    let _ = check_whole(process, (self.context, self.made_in));
+                    let _ = self.contexts.check_whole(process);
                 }
                 process.progress.awaited = released.is_none().then_some(Waiter { request, awaits });
                 Ok(released)
@@ -378,28 +389,40 @@ impl Party {
     /// # Errors
     /// The NIC fails.
     pub fn announce(&self, root: u32, operation: (u8, u8), bytes: usize) -> MpiResult {
-        if self.size == 1 {
+        with(|process| self.announce_in(process, root, operation, bytes))
+    }
+
+    /// [`Self::announce`] in a call that has the process.
+    ///
+    /// # Errors
+    /// The NIC fails.
+    pub fn announce_in(
+        &self,
+        process: &mut Guard,
+        root: u32,
+        operation: (u8, u8),
+        bytes: usize,
+    ) -> MpiResult {
+        if self.is_alone() {
             return Ok(());
         }
-        with(|process| {
-            let arrival = Arrival { operation, root, most_bytes: bytes, ..Arrival::default() };
-            let collective = self.collective(process, &arrival)?;
-            let what = || collective.waiting(0);
-            process.make_room(what, |port| port.lacks_for_collective(&collective, 0))?;
-            // SAFETY: nothing is given.
-            unsafe { process.port.post_collective(&collective, std::ptr::null(), 0, false)? };
-            process.progress.has_posted = true;
-            Ok(())
-        })
+        let arrival = Arrival { operation, root, most_bytes: bytes, ..Arrival::default() };
+        let collective = self.collective(process, &arrival)?;
+        let what = || collective.waiting(0);
+        process.make_room(what, |port| port.lacks_for_collective(&collective, 0))?;
+        // SAFETY: nothing is given.
+        unsafe { process.port.post_collective(&collective, std::ptr::null(), 0, false)? };
+        process.progress.has_posted = true;
+        Ok(())
     }
 
     fn collective(&self, process: &mut Process, arrival: &Arrival) -> MpiResult<Collective> {
-        check_whole(process, (self.context, self.made_in))?;
+        self.contexts.check_whole(process)?;
         Ok(Collective {
             kind: arrival.kind,
             operation: arrival.operation,
-            context: self.context,
-            comm: (self.rank, self.size),
+            context: self.contexts.own,
+            comm: self.on_nic,
             root: arrival.root,
             call: self.call.index() as u8,
             most_bytes: arrival.most_bytes as u64,
@@ -507,16 +530,29 @@ pub(crate) unsafe fn take_result(
     Ok(())
 }
 
-/// That a party's communicator is not broken, nor that in which it was made.
-fn check_whole(process: &mut Process, (context, made_in): (u32, Option<u32>)) -> MpiResult {
-    process.port.check_whole(context)?;
-    if let Some(made_in) = made_in
-        && let Err(PortError::Broken(report)) = process.port.check_whole(made_in)
-    {
-        process.port.break_context(context, &report)?;
-        process.port.check_whole(context)?;
+/// The context of a communicator's collectives, and those of what it was made in: an intercommunicator's hidden intracommunicator in that, and this, if a persistent
+/// request has it for itself, in the program's.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Contexts {
+    pub(crate) own: u32,
+    pub(crate) above: [Option<u32>; 2],
+}
+
+impl Contexts {
+    /// That the communicator is not broken, nor what it was made in.
+    ///
+    /// # Errors
+    /// It is; it is broken itself then.
+    pub(crate) fn check_whole(&self, process: &mut Process) -> MpiResult {
+        process.port.check_whole(self.own)?;
+        for above in self.above.into_iter().flatten() {
+            if let Err(PortError::Broken(report)) = process.port.check_whole(above) {
+                process.port.break_context(self.own, &report)?;
+                process.port.check_whole(self.own)?;
+            }
+        }
+        Ok(())
     }
-    Ok(())
 }
 
 fn ready<T>(step: MpiResult<Option<T>>) -> Poll<MpiResult<T>> {
@@ -536,7 +572,7 @@ pub struct Pending {
     /// Room for it, if it is received.
     room: Option<u64>,
     /// Those of its party.
-    contexts: (u32, Option<u32>),
+    contexts: Contexts,
     is_taken_back: bool,
     /// It has to be as long as there is room.
     is_exact: bool,
@@ -556,7 +592,7 @@ impl Pending {
             Err(error) => return Poll::Ready(Err(error)),
         };
         self.nic = None;
-        if let Err(error) = with(|process| check_whole(process, self.contexts)) {
+        if let Err(error) = with(|process| self.contexts.check_whole(process)) {
             return Poll::Ready(Err(error));
         }
         match self.room {
@@ -574,7 +610,7 @@ impl Pending {
     /// Looks at the NIC's request, which is complete before the message's memory is let go of, whatever has happened.
     fn test(&mut self, process: &mut Process, request: u32) -> MpiResult<Option<Outcome>> {
         let outcome = process.port.test(request)?;
-        if outcome.is_none() && !self.is_taken_back && check_whole(process, self.contexts).is_err() {
+        if outcome.is_none() && !self.is_taken_back && self.contexts.check_whole(process).is_err() {
             self.is_taken_back = true;
             process.port.cancel(request)?;
         }

@@ -22,6 +22,7 @@ use super::groups::{self, Tree};
 use super::layout::GlobalLayout;
 use super::point_to_point::Env;
 use super::record::{Kind, Record};
+use crate::breach::break_context;
 use crate::collective::{Instance, InstanceState};
 use crate::collective_helper::CollectiveHelper;
 use crate::collective_list::CollectiveList;
@@ -29,8 +30,9 @@ use crate::contexts;
 use crate::descriptor::{CollectiveKind, INLINE_BYTES};
 use crate::memory::{BOARD_BYTES, INSTANCES, NicMemory};
 use crate::microphase::Microphase;
-use crate::mismatch::Called;
+use crate::mismatch::{Called, report_of_no_root};
 use crate::pool::{NONE, Walk};
+use crate::root;
 use crate::sync::Ordering;
 use bcs_core::{Fabric, NodeId};
 use std::collections::{BTreeMap, BTreeSet};
@@ -241,9 +243,14 @@ impl Collectives {
         for (context, collective, ready) in due {
             let Some(mut gather) = self.gathers.remove(&(context, collective)) else { continue };
             let instance = env.memory.instance(ready.instance)?;
+            let agreed = gather.called().unwrap_or(Called::of(instance));
+            if gather.root_node == 0 && root::is_said_by_itself(agreed.root) {
+                break_context(env.memory, env.completer, context, &report_of_no_root(context, agreed))?;
+                self.notice_breaches(env)?;
+                continue;
+            }
             let result = self.small_result(env, collective, &mut gather, instance)?;
-            let called = signature(&gather.called().unwrap_or(Called::of(instance)));
-            let words = [context as u64, collective, called, u64::from(result.is_some())];
+            let words = [context as u64, collective, signature(&agreed), u64::from(result.is_some())];
             let payload = result.clone().unwrap_or_default();
             self.go(env, context, Record::new(Kind::Down, 0, &words).with_payload(payload), slice)?;
         }

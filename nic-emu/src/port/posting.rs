@@ -55,9 +55,9 @@ pub struct Collective {
     pub operation: (u8, u8),
     /// Context of the communicator.
     pub context: u32,
-    /// Rank and size in the communicator.
+    /// Rank (with its group, where there are two: [`crate::root`]) and size in the communicator.
     pub comm: (u32, u32),
-    /// The root's rank.
+    /// The root ([`crate::root`]).
     pub root: u32,
     /// The call that the program made, as `mds::Primitive` numbers it.
     pub call: u8,

@@ -401,16 +401,19 @@ mod tests {
     use std::fs::{self, File};
     use std::io::{Read, Write};
     use std::os::unix::fs::PermissionsExt;
+    use std::process::Command;
 
     /// A process's session keyring (`KEY_SPEC_SESSION_KEYRING`).
     const SESSION_KEYRING: libc::c_int = -3;
 
-    /// A program launcher that is a shell script, where everybody may execute it.
+    /// A program launcher that is a shell script, where everybody may execute it. Another process writes it: a process that another test forks would hold
+    /// a descriptor of ours for a moment, and what is open for writing is not executed (ETXTBSY).
     fn script(directory: &Path, text: &str) -> PathBuf {
         fs::set_permissions(directory, fs::Permissions::from_mode(0o755)).unwrap();
         let path = directory.join("launcher");
-        fs::write(&path, format!("#!/bin/sh\n{text}\n")).unwrap();
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        let write = r#"printf '#!/bin/sh\n%s\n' "$1" > "$0" && chmod 755 "$0""#;
+        let status = Command::new("sh").args(["-c", write]).arg(&path).arg(text).status().unwrap();
+        assert!(status.success(), "{}: {status}", path.display());
         path
     }
 

@@ -103,11 +103,14 @@ impl Cluster {
         self.directory.path().join(name)
     }
 
-    /// A shell script that all may execute.
+    /// A shell script that all may execute. Another process writes it: a daemon that another test forks would hold a descriptor of ours for a moment, and
+    /// what is open for writing is not executed (ETXTBSY).
     pub fn script(&self, name: &str, text: &str) -> PathBuf {
         let path = self.path(name);
-        fs::write(&path, format!("#!/bin/sh\n{text}\n")).unwrap();
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        let write = r#"printf '#!/bin/sh\n%s\n' "$1" > "$0" && chmod 755 "$0""#;
+        let status =
+            std::process::Command::new("sh").args(["-c", write]).arg(&path).arg(text).status().unwrap();
+        assert!(status.success(), "{}: {status}", path.display());
         path
     }
 

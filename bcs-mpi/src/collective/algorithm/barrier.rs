@@ -5,12 +5,12 @@ use crate::error::MpiResult;
 use crate::progress::party::Party;
 use nic_emu::descriptor::CollectiveKind;
 
-/// Complete when all members have called it.
+/// Complete when all members have called it, of an intercommunicator those of both groups.
 ///
 /// # Errors
 /// The NIC fails.
 pub async fn barrier(party: Party) -> MpiResult {
-    if party.size == 1 {
+    if party.is_alone() {
         return Ok(());
     }
     let arrival = Arrival { kind: CollectiveKind::Barrier, ..Arrival::default() };

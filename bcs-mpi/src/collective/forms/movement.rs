@@ -36,7 +36,7 @@ impl<P: Copy> From<&All<P>> for Everyone<P> {
 }
 
 /// What members have to say alike of this block: nothing in a v or w form.
-fn agreed<P>(all: &Everyone<P>, block: Option<&Block>) -> Agreed {
+pub(in crate::collective) fn agreed<P>(all: &Everyone<P>, block: Option<&Block>) -> Agreed {
     match all.places {
         Places::Of(Blocks::Equal(_), _) => block.map_or(Agreed::default(), Block::agreed),
         _ => Agreed::EACH_ITS_OWN,

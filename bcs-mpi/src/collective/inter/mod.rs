@@ -18,12 +18,16 @@ use crate::error::{MpiError, MpiResult, Problem};
 use crate::process::Process;
 use crate::progress::party::Party;
 use mds::Primitive;
+use nic_emu::root::{NO_ROOT, Side};
 use nic_emu::status::WaitingFor;
 use std::ffi::{c_int, c_void};
 
-/// A member in one collective operation of an intercommunicator. A group's own members may do two things together: before messages have gone across, and after.
+/// A member in one collective operation of an intercommunicator. A group's own members may do two things together: before messages have gone across, and after. Each
+/// operation begins with its announcement, which all members of both groups make.
 #[derive(Clone, Debug)]
 pub struct Sides {
+    /// Which group is the own one.
+    side: Side,
     /// The other group; its members by their ranks.
     pub remote: Party,
     /// The own group, for what comes first.
@@ -34,21 +38,45 @@ pub struct Sides {
 
 impl Joins for Sides {
     fn join(process: &mut Process, comm: MPI_Comm, call: Primitive) -> MpiResult<Self> {
-        let local = process.communicator(comm)?.local_comm;
+        let communicator = process.communicator(comm)?;
+        let (local, side) = (communicator.local_comm, communicator.side());
         let remote = Party::join(process, comm, call)?;
-        Ok(Self {
-            remote,
-            before: Party::join(process, local, call)?,
-            after: Party::join(process, local, call)?,
-        })
+        let before = Party::join(process, local, call)?.in_part_of(&remote);
+        let after = Party::join(process, local, call)?.in_part_of(&remote);
+        Ok(Self { side, remote, before, after })
     }
 
     fn blocking(self) -> Self {
-        Self { before: self.before.blocking(), after: self.after.blocking(), ..self }
+        let Self { side, remote, before, after } = self;
+        Self { side, remote: remote.blocking(), before: before.blocking(), after: after.blocking() }
     }
 
     fn waiting(&self) -> WaitingFor {
         self.remote.waiting()
+    }
+}
+
+impl Sides {
+    /// Tells the NIC of the operation, so that members of both groups who call what does not fit are found: with the operation or the signature of the datatype, and the bytes
+    /// about which all have to say the same.
+    ///
+    /// # Errors
+    /// The NIC fails.
+    pub fn announce(&self, operation: (u8, u8), bytes: usize) -> MpiResult {
+        self.remote.announce(NO_ROOT, operation, bytes)
+    }
+
+    /// The same of a rooted operation, in which an idle member knows neither.
+    ///
+    /// # Errors
+    /// The NIC fails.
+    pub fn announce_rooted(&self, role: Role, operation: (u8, u8), bytes: usize) -> MpiResult {
+        let root = match role {
+            Role::Root => self.side.member(self.remote.rank),
+            Role::Idle => self.side.unknown(),
+            Role::Of(root) => self.side.other().member(root),
+        };
+        self.remote.announce(root, operation, bytes)
     }
 }
 

@@ -1,7 +1,7 @@
 //! Calls that move data between the groups of an intercommunicator: their arguments, checked and resolved into blocks (MPI-5.0, §6.3 to §6.8).
 
-use super::super::block::{Block, Places, blocks};
-use super::super::forms::{Call, Everyone};
+use super::super::block::{Agreed, Block, Places, blocks};
+use super::super::forms::{Call, Everyone, agreed};
 use super::super::gather::Own;
 use super::algorithm::{self, Ends};
 use super::{Role, refuse_in_place};
@@ -10,6 +10,9 @@ use crate::datatype::buffer::{NAMES, Names, RECEIVE_NAMES, SEND_NAMES};
 use crate::error::MpiResult;
 use crate::process::{Guard, Process};
 use std::ffi::{c_int, c_void};
+
+/// What both groups have to say alike where each gives to the other: nothing of what they give.
+const EACH_GROUP_ITS_OWN: (Option<Role>, Agreed) = (None, Agreed::EACH_ITS_OWN);
 
 /// A member's own block.
 ///
@@ -64,13 +67,13 @@ pub unsafe fn bcast(
     root: c_int,
 ) -> MpiResult<MPI_Request> {
     let role = Role::of(process.communicator(call.comm)?, root)?;
-    let block = match role {
-        Role::Idle => None,
-        // SAFETY: the caller's promise.
-        Role::Root => Some(unsafe { own_block(process, &NAMES, own, "sent")? }),
-        // SAFETY: as above.
-        Role::Of(_) => Some(unsafe { own_block(process, &NAMES, own, "received")? }),
+    let action = match role {
+        Role::Idle => return call.launch(process, algorithm::idle),
+        Role::Root => "sent",
+        Role::Of(_) => "received",
     };
+    // SAFETY: the caller's promise.
+    let block = unsafe { own_block(process, &NAMES, own, action)? };
     call.launch(process, move |sides| algorithm::broadcast(sides, block.clone(), role))
 }
 
@@ -90,21 +93,24 @@ pub unsafe fn gather(
 ) -> MpiResult<MPI_Request> {
     let communicator = process.communicator(call.comm)?;
     let (role, peers) = (Role::of(communicator, root)?, communicator.peer_count);
-    let (outgoing, incoming) = match role {
-        Role::Idle => (Ends::default(), Ends::default()),
+    match role {
+        Role::Idle => call.launch(process, algorithm::idle),
         Role::Root => {
-            let all = (all.buffer.cast_const(), &all.places);
+            let from = (all.buffer.cast_const(), &all.places);
             // SAFETY: the caller's promise.
-            let blocks = unsafe { all_blocks(process, &RECEIVE_NAMES, all, peers, "received")? };
-            (Ends::default(), Ends { blocks, peers: 0..peers })
+            let blocks = unsafe { all_blocks(process, &RECEIVE_NAMES, from, peers, "received")? };
+            let agreed = agreed(all, blocks.first());
+            let incoming = Ends { blocks, peers: 0..peers };
+            launch(process, call, (Some(role), agreed), Ends::default(), incoming)
         }
         Role::Of(root) => {
             // SAFETY: as above.
             let block = unsafe { own_block(process, &SEND_NAMES, own, "sent")? };
-            (Ends { blocks: vec![block], peers: root..root + 1 }, Ends::default())
+            let agreed = agreed(all, Some(&block));
+            let outgoing = Ends { blocks: vec![block], peers: root..root + 1 };
+            launch(process, call, (Some(role), agreed), outgoing, Ends::default())
         }
-    };
-    launch(process, call, outgoing, incoming)
+    }
 }
 
 /// MPI_Scatter, MPI_Scatterv and their kin.
@@ -123,21 +129,24 @@ pub unsafe fn scatter(
 ) -> MpiResult<MPI_Request> {
     let communicator = process.communicator(call.comm)?;
     let (role, peers) = (Role::of(communicator, root)?, communicator.peer_count);
-    let (outgoing, incoming) = match role {
-        Role::Idle => (Ends::default(), Ends::default()),
+    match role {
+        Role::Idle => call.launch(process, algorithm::idle),
         Role::Root => {
+            let to = (all.buffer, &all.places);
             // SAFETY: the caller's promise.
-            let blocks =
-                unsafe { all_blocks(process, &SEND_NAMES, (all.buffer, &all.places), peers, "sent")? };
-            (Ends { blocks, peers: 0..peers }, Ends::default())
+            let blocks = unsafe { all_blocks(process, &SEND_NAMES, to, peers, "sent")? };
+            let agreed = agreed(all, blocks.first());
+            let outgoing = Ends { blocks, peers: 0..peers };
+            launch(process, call, (Some(role), agreed), outgoing, Ends::default())
         }
         Role::Of(root) => {
             // SAFETY: as above.
             let block = unsafe { own_block(process, &RECEIVE_NAMES, &own.as_const(), "received")? };
-            (Ends::default(), Ends { blocks: vec![block], peers: root..root + 1 })
+            let agreed = agreed(all, Some(&block));
+            let incoming = Ends { blocks: vec![block], peers: root..root + 1 };
+            launch(process, call, (Some(role), agreed), Ends::default(), incoming)
         }
-    };
-    launch(process, call, outgoing, incoming)
+    }
 }
 
 /// MPI_Allgather, MPI_Allgatherv and their kin.
@@ -164,7 +173,7 @@ pub unsafe fn allgather(
     };
     let (outgoing, incoming) =
         (Ends { blocks: vec![own], peers: 0..peers }, Ends { blocks: all, peers: 0..peers });
-    launch(process, call, outgoing, incoming)
+    launch(process, call, EACH_GROUP_ITS_OWN, outgoing, incoming)
 }
 
 /// MPI_Alltoall, its v and w forms and their kin.
@@ -191,10 +200,16 @@ pub unsafe fn alltoall(
     };
     let (outgoing, incoming) =
         (Ends { blocks: send, peers: 0..peers }, Ends { blocks: receive, peers: 0..peers });
-    launch(process, call, outgoing, incoming)
+    launch(process, call, EACH_GROUP_ITS_OWN, outgoing, incoming)
 }
 
 /// Blocks that go across, and blocks that come.
-fn launch(process: &mut Guard, call: Call, outgoing: Ends, incoming: Ends) -> MpiResult<MPI_Request> {
-    call.launch(process, move |sides| algorithm::exchange(sides, outgoing.clone(), incoming.clone()))
+fn launch(
+    process: &mut Guard,
+    call: Call,
+    what: (Option<Role>, Agreed),
+    outgoing: Ends,
+    incoming: Ends,
+) -> MpiResult<MPI_Request> {
+    call.launch(process, move |sides| algorithm::exchange(sides, what, outgoing.clone(), incoming.clone()))
 }

@@ -4,13 +4,12 @@ use super::super::algorithm::Operands;
 use super::super::forms::{Call, Vectors};
 use super::super::reduce_scatter::{RECEIVE, SEND, Shares, shares_of};
 use super::super::reduction::Reduction;
-use super::{Role, Sides, algorithm, refuse_in_place};
+use super::{Role, algorithm, refuse_in_place};
 use crate::constants::*;
 use crate::datatype::buffer::{Names, RECEIVE_NAMES, SEND_NAMES};
 use crate::error::MpiResult;
 use crate::process::Guard;
 use std::ffi::{c_int, c_void};
-use std::future::ready;
 
 fn check(reduction: &Reduction, names: &Names, buffer: *const c_void, count: i64) -> MpiResult {
     refuse_in_place(names[0], buffer)?;
@@ -37,7 +36,7 @@ pub unsafe fn reduce(
     let role = Role::of(process.communicator(call.comm)?, root)?;
     if role == Role::Idle {
         // No other argument matters.
-        return call.launch(process, |_: Sides| ready(Ok(())));
+        return call.launch(process, algorithm::idle);
     }
     let reduction = Reduction::new(process, vectors.op, vectors.datatype)?;
     match role {

@@ -9,10 +9,11 @@ use crate::error::MpiResult;
 /// Combines the vectors of each group; all members of the other one get the result.
 ///
 /// # Errors
-/// A vector is longer than another member's; the NIC fails.
+/// The NIC fails.
 pub async fn allreduce(sides: Sides, reduction: Reduction, operands: Operands) -> MpiResult {
-    let Sides { remote, before, after } = sides;
     let Operands { from, to, count } = operands;
+    sides.announce(reduction.said(), count * reduction.element)?;
+    let Sides { remote, before, after, .. } = sides;
     // SAFETY: whoever made the operands has checked them, and the program keeps them.
     let mut value = unsafe { reduction.load(from, 0, count) };
     if value.is_empty() {
@@ -20,12 +21,11 @@ pub async fn allreduce(sides: Sides, reduction: Reduction, operands: Operands) -
     }
     to_last(&before, &reduction, &mut value).await?;
     let mut result = Vector::new(value.len());
-    let mut received = Ok(());
     if before.rank == before.size - 1 {
-        received = remote.swap(remote.size - 1, &value, &mut result).await;
+        remote.swap(remote.size - 1, &value, &mut result).await?;
     }
     from_last(&after, &mut result).await?;
     // SAFETY: as above.
     unsafe { reduction.store(&result, to) };
-    received
+    Ok(())
 }

@@ -1,19 +1,13 @@
-//! Barrier: each group meets, the rank 0s tell each other so, and each group meets again. Three steps.
+//! Barrier: the NIC's Collective Helper completes it for both groups, without the ranks. One arrival, one release.
 
 use super::super::Sides;
 use crate::collective::algorithm;
 use crate::error::MpiResult;
 
-/// Complete when all members of the other group have called it.
+/// Complete when all members of both groups have called it: the standard asks for those of the other group (MPI-5.0, §6.3).
 ///
 /// # Errors
 /// The NIC fails.
 pub async fn barrier(sides: Sides) -> MpiResult {
-    let Sides { remote, before, after } = sides;
-    let leads = before.rank == 0;
-    algorithm::barrier(before).await?;
-    if leads {
-        remote.swap(0, &[1], &mut [0]).await?;
-    }
-    algorithm::barrier(after).await
+    algorithm::barrier(sides.remote).await
 }

@@ -6,12 +6,15 @@ use crate::collective::block::{Block, post_landing, post_wire};
 use crate::error::MpiResult;
 use crate::progress::party::Join;
 
-/// Brings the root's block to all members of the other group. `block` is none where the member has nothing to do.
+/// Brings the root's block to all members of the other group.
 ///
 /// # Errors
-/// The root sent more than there is room for; the NIC fails.
-pub async fn broadcast(sides: Sides, block: Option<Block>, role: Role) -> MpiResult {
-    let Some(block) = block.filter(|block| block.bytes > 0) else { return Ok(()) };
+/// The NIC fails.
+pub async fn broadcast(sides: Sides, block: Block, role: Role) -> MpiResult {
+    sides.announce_rooted(role, block.agreed().signature, block.bytes)?;
+    if block.bytes == 0 {
+        return Ok(());
+    }
     let Sides { remote, after, .. } = sides;
     let mut join = Join::new();
     match role {
@@ -23,17 +26,14 @@ pub async fn broadcast(sides: Sides, block: Option<Block>, role: Role) -> MpiRes
             join.all().await
         }
         Role::Of(root) => {
-            let mut received = Ok(());
             if after.rank == 0 {
                 let landing = block.landing();
                 // SAFETY: the landing lives until the join is complete.
                 unsafe { post_landing(&remote, &mut join, root, &landing)? };
-                received = join.all().await;
+                join.all().await?;
                 block.land(&landing);
             }
-            // Even of a message that was too long there is something for the others, who wait.
-            algorithm::broadcast(after, block, 0).await?;
-            received
+            algorithm::broadcast(after, block, 0).await
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Gather, scatter, allgather and alltoall of all kinds: a message from every member that gives to every one of the other group that takes. One step.
 
-use super::super::Sides;
-use crate::collective::block::{Block, post_landing, post_wire};
+use super::super::{Role, Sides};
+use crate::collective::block::{Agreed, Block, post_landing, post_wire};
 use crate::error::MpiResult;
 use crate::progress::party::Join;
 use std::ops::Range;
@@ -16,29 +16,39 @@ pub struct Ends {
 }
 
 impl Ends {
-    /// The members that there is something for, from the one opposite on, so that no member is everybody's first; and the block of each.
-    fn each(&self, rank: u32) -> impl Iterator<Item = (u32, usize)> {
+    /// The members that there is a message for, from the one opposite on, so that no member is everybody's first; and the block of each.
+    fn each(&self, rank: u32, agreed: Agreed) -> impl Iterator<Item = (u32, usize)> {
         let (first, count) = (self.peers.start, self.peers.len() as u32);
         let block = |peer: u32| if self.blocks.len() == 1 { 0 } else { peer as usize };
         let peers = (0..count).map(move |step| first + (rank + step) % count);
-        peers.map(move |peer| (peer, block(peer))).filter(|(_, block)| self.blocks[*block].bytes > 0)
+        let has_message = move |block: usize| agreed.is_message(self.blocks[block].bytes);
+        peers.map(move |peer| (peer, block(peer))).filter(move |(_, block)| has_message(*block))
     }
 }
 
-/// Sends one group of blocks and receives another.
+/// Sends one group of blocks and receives another. In a rooted operation the member has this role.
 ///
 /// # Errors
-/// A block is longer than its place; the NIC fails.
-pub async fn exchange(sides: Sides, outgoing: Ends, incoming: Ends) -> MpiResult {
+/// A block is not as long as its place; the NIC fails.
+pub async fn exchange(
+    sides: Sides,
+    (role, agreed): (Option<Role>, Agreed),
+    outgoing: Ends,
+    incoming: Ends,
+) -> MpiResult {
+    match role {
+        Some(role) => sides.announce_rooted(role, agreed.signature, agreed.bytes)?,
+        None => sides.announce(agreed.signature, agreed.bytes)?,
+    }
     let remote = sides.remote;
     let mut join = Join::new();
     let landings: Vec<_> = incoming.blocks.iter().map(Block::landing).collect();
-    for (peer, block) in incoming.each(remote.rank) {
+    for (peer, block) in incoming.each(remote.rank, agreed) {
         // SAFETY: the landings live until the join is complete.
         unsafe { post_landing(&remote, &mut join, peer, &landings[block])? };
     }
     let wires: Vec<_> = outgoing.blocks.iter().map(Block::wire).collect();
-    for (peer, block) in outgoing.each(remote.rank) {
+    for (peer, block) in outgoing.each(remote.rank, agreed) {
         // SAFETY: the wires live until the join is complete.
         unsafe { post_wire(&remote, &mut join, peer, &wires[block])? };
     }

@@ -4,6 +4,7 @@ mod allreduce;
 mod barrier;
 mod broadcast;
 mod exchange;
+mod idle;
 mod reduce;
 mod reduce_scatter;
 
@@ -11,5 +12,6 @@ pub use allreduce::allreduce;
 pub use barrier::barrier;
 pub use broadcast::broadcast;
 pub use exchange::{Ends, exchange};
+pub use idle::idle;
 pub use reduce::reduce;
 pub use reduce_scatter::reduce_scatter;

@@ -8,17 +8,19 @@ use crate::error::MpiResult;
 /// Combines the vectors of the group that the root is not in; the root gets the result.
 ///
 /// # Errors
-/// A vector is longer than another member's; the NIC fails.
+/// The NIC fails.
 pub async fn reduce(sides: Sides, reduction: Reduction, operands: Operands, role: Role) -> MpiResult {
-    let Sides { remote, before, .. } = sides;
     let Operands { from, to, count } = operands;
-    if count * reduction.element == 0 {
+    let bytes = count * reduction.element;
+    sides.announce_rooted(role, reduction.said(), bytes)?;
+    if bytes == 0 {
         return Ok(());
     }
+    let Sides { remote, before, .. } = sides;
     match role {
         Role::Idle => Ok(()),
         Role::Root => {
-            let mut result = Vector::new(count * reduction.element);
+            let mut result = Vector::new(bytes);
             remote.receive(remote.size - 1, &mut result).await?;
             // SAFETY: whoever made the operands has checked them, and the program keeps them.
             unsafe { reduction.store(&result, to) };

@@ -10,15 +10,16 @@ use crate::progress::party::Join;
 /// Combines the vectors of each group, and gives each member of the other one its share of the result.
 ///
 /// # Errors
-/// A vector is longer than another member's; the NIC fails.
+/// The NIC fails.
 pub async fn reduce_scatter(
     sides: Sides,
     reduction: Reduction,
     operands: Operands,
     shares: Vec<usize>,
 ) -> MpiResult {
-    let Sides { remote, before, after } = sides;
     let Operands { from, to, count } = operands;
+    sides.announce(reduction.said(), count * reduction.element)?;
+    let Sides { remote, before, after, .. } = sides;
     // SAFETY: whoever made the operands has checked them, and the program keeps them.
     let mut value = unsafe { reduction.load(from, 0, count) };
     if value.is_empty() {
@@ -38,7 +39,7 @@ pub async fn reduce_scatter(
         return Ok(());
     }
     let mut result = Vector::new(value.len());
-    let received = remote.swap(remote.size - 1, &value, &mut result).await;
+    remote.swap(remote.size - 1, &value, &mut result).await?;
     let mut join = Join::new();
     let mut rest = &result[..];
     for (member, &bytes) in bytes.iter().enumerate() {
@@ -52,6 +53,5 @@ pub async fn reduce_scatter(
             join.add(unsafe { after.post_send(member as u32, share.as_ptr(), bytes)? });
         }
     }
-    join.all().await?;
-    received
+    join.all().await
 }
