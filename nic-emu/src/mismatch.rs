@@ -280,6 +280,7 @@ fn combines(call: &str) -> bool {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
+    use crate::root::Side;
 
     fn called(call: Primitive, kind: CollectiveKind, operation: (u8, u8), bytes: u64) -> String {
         let operation = operation.0 as u32 | (operation.1 as u32) << 8;
@@ -295,6 +296,30 @@ mod tests {
         assert!(!one.fits(&end(Primitive::NeighborAlltoall, 0x0204, 8)));
         assert!(!one.fits(&end(Primitive::NeighborAlltoall, 0x0104, 4)));
         assert_eq!(called_at(&one).to_string(), "MPI_Neighbor_alltoall, 8 bytes of 4-byte integers");
+    }
+
+    #[test]
+    fn who_does_not_know_the_root_fits_who_does_and_knows_no_sizes() {
+        let call = Primitive::Reduce.index() as u32;
+        let of = |root, operation, bytes| Called {
+            call,
+            kind: CollectiveKind::Board as u32,
+            operation,
+            root,
+            bytes,
+        };
+        let (first, second) = (Side::First, Side::Second);
+        let (idle, known) = (of(first.unknown(), 0, 0), of(first.member(2), 7, 80));
+        assert_eq!((idle.joined(known), known.joined(idle)), (Some(known), Some(known)));
+        assert_eq!(idle.joined(idle), Some(idle));
+        for other in [of(first.member(1), 7, 80), of(first.member(2), 7, 81), of(first.member(2), 8, 80)] {
+            assert_eq!((known.joined(other), other.joined(known)), (None, None));
+        }
+        for other in [of(second.member(2), 7, 80), of(second.unknown(), 0, 0), of(2, 7, 80)] {
+            assert_eq!((idle.joined(other), other.joined(idle)), (None, None));
+        }
+        let another_call = Called { call: call + 1, ..idle };
+        assert_eq!((known.joined(another_call), another_call.joined(known)), (None, None));
     }
 
     #[test]

@@ -88,6 +88,14 @@ fn communicators_can_be_broken_and_freed_as_often_as_a_program_likes() {
 }
 
 #[test]
+fn communicators_that_a_rank_had_left_before_they_were_broken_can_be_freed_as_often_too() {
+    for nodes in [1, 2] {
+        let ended = launch(&Job { nodes, ..Job::of(3) }, &compiled("left_before"), &[""; 0]);
+        assert!(ended.is_well(), "{nodes}: {ended:#?}");
+    }
+}
+
+#[test]
 fn after_a_mismatch_that_was_returned_an_abort_still_ends_the_job() {
     for nodes in [1, 2] {
         let ended = run(&Job { nodes, ..Job::of(3) }, &["root", "b", "return", "abort"]);

@@ -175,7 +175,7 @@ Collective calls of a communicator that do not fit each other are an error of cl
 in its next collective call; the string of the error is the report. The default error handler ends the job with it. Where the error is returned, the communicator is broken: collectives of it that are under way, persistent ones
 too, and all later ones fail with the same report, and what their buffers hold is undefined. Messages of the program go on in it, as does everything in other communicators; it can be freed (`MPI_Comm_free`, not `MPI_Comm_disconnect`, which
 is a collective), as often as a program likes; `MPI_Abort` ends the job. `MPI_Finalize` does not wait for the other ranks where it is MPI_COMM_WORLD that is broken. A mismatch in a persistent
-collective breaks that request alone. Calls that make a communicator may succeed on one rank and fail on another. What one rank alone can see (a block that is not as long as its place) is an error there; others may wait for that rank.
+collective breaks that request alone. On an intercommunicator all this holds for the ranks of both groups. Calls that make a communicator may succeed on one rank and fail on another. What one rank alone can see (a block that is not as long as its place) is an error there; others may wait for that rank.
 
 | chapter | | functions | done | missing | tests |
 |---:|---|---:|---:|---:|---:|
