@@ -98,6 +98,11 @@ impl Shared {
     }
 
     fn report(&self, finding: Finding) {
+        // When the job is being ended ranks leave, with messages of theirs under way: that is no reason for its end. Memory that is corrupt may say anything.
+        let is_being_ended = self.memory.header().abort.is_said();
+        if is_being_ended && !matches!(finding, Finding::Slice(_)) {
+            return;
+        }
         // The first is why the job ends.
         self.finding.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).get_or_insert(finding);
         // The launcher has the alarm in its poll set; a counter at its limit is as good as one more.
@@ -171,5 +176,34 @@ impl NicThread {
         waiting::wake_nic_thread(&self.shared.memory, pipe);
         let ended = self.thread.join();
         debug_assert!(ended.is_ok(), "a panic of the thread is caught in it");
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::abort;
+    use crate::memory::Layout;
+    use rustix::event::{EventfdFlags, eventfd};
+
+    #[test]
+    fn what_is_found_when_the_job_is_being_ended_is_not_why_it_ends() {
+        let memory = Arc::new(NicMemory::create_private(Layout::new(1, 1, [0; 2]).unwrap(), 0, 1).unwrap());
+        let alarm = Arc::new(eventfd(0, EventfdFlags::NONBLOCK).unwrap());
+        let of_job = || Shared {
+            memory: memory.clone(),
+            alarm: alarm.clone(),
+            pipe: None,
+            stop: AtomicBool::new(false),
+            finding: Mutex::new(None),
+        };
+        let died = || Finding::Told("rank 1 has died".into());
+        let before = of_job();
+        before.report(died());
+        assert!(before.finding.lock().unwrap().is_some());
+        abort::say(&memory, 1, 3, "MPI_Abort");
+        let after = of_job();
+        after.report(died());
+        assert!(after.finding.lock().unwrap().is_none());
     }
 }
