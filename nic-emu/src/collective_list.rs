@@ -1,10 +1,11 @@
 //! The Collective List (paper, §4.4 and figure 4.6): which members of a collective have reached it. It is kept in chains, by a hash of context and number, so that
 //! finding a collective costs the same however many others members have gone on to.
 //!
-//! A flag per node says "all local members are here"; it is set by the arrival that makes it so. Members are told apart
-//! by their position among the communicator's local members, and an arrival that does not fit the collective that
-//! others have begun (another call, root, operation or size; or the last one, when nobody is the root) is found here, where all descriptors meet;
-//! `crate::mismatch` says what differs.
+//! A flag per node says "all local members are here"; it is set by the arrival that makes it so. Members
+//! are told apart by their position among the communicator's local members, and an arrival that does not
+//! fit the collective that others have begun (another call, root, operation or size; or the last one,
+//! when nobody is the root) is found here, where all descriptors meet; `crate::mismatch` says what
+//! differs.
 
 use crate::collective::{Instance, InstanceState, Member};
 use crate::contexts::is_leave;
@@ -192,7 +193,8 @@ impl<'m> CollectiveList<'m> {
         Ok(Some(index))
     }
 
-    /// A member leaves a communicator before the others: should one of its collectives that others have still to reach break it, the breach is to know.
+    /// A member leaves a communicator before the others: should one of its collectives that others have
+    /// still to reach break it, the breach is to know.
     fn note_left(&self, context: u32) -> Result<(), Corrupt> {
         if self.memory.control().gathering.get() == 0 {
             return Ok(());

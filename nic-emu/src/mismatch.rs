@@ -1,9 +1,10 @@
 //! Mismatched collectives: what a user is told when members of a communicator call what does not fit together.
 //!
-//! All members have to make the same call, with the same root, operation, size and type signature (MPI-5.0, §6.1). The arrival that differs from what
-//! others have begun is found where descriptors meet (`crate::collective_list`); whose fault it is nobody can know, so
-//! both sides are named, with all ranks that are known to stand there. In an intercommunicator, members of the root's group that are not the root know nothing but its
-//! group; and somebody has to be the root.
+//! All members have to make the same call, with the same root, operation, size and type signature
+//! (MPI-5.0, §6.1). The arrival that differs from what others have begun is found where descriptors meet
+//! (`crate::collective_list`); whose fault it is nobody can know, so both sides are named, with all ranks
+//! that are known to stand there. In an intercommunicator, members of the root's group that are not the
+//! root know nothing but its group; and somebody has to be the root.
 //!
 //! Of a neighbourhood all members have to make the same call, but only the two ends of an edge have to agree on size and type signature (§8.6). They
 //! are found where the receiver's end meets the sender's: at the match of a message, or in the edge itself ([`crate::edge`]).
@@ -66,8 +67,9 @@ impl Called {
         }
     }
 
-    /// What both sides together have called, if they fit: where nothing is combined, a datatype of which nothing is known fits every other; and who does not know
-    /// the root knows neither operation nor bytes.
+    /// What both sides together have called, if they fit: where nothing is combined, a datatype of which
+    /// nothing is known fits every other; and who does not know the root knows neither operation nor
+    /// bytes.
     #[inline]
     pub(crate) fn joined(self, other: Self) -> Option<Self> {
         if self == other { Some(self) } else { self.joined_to_another(other) }

@@ -1,7 +1,8 @@
 //! The root of a collective, in a word, as members tell it to the NIC.
 //!
-//! In an intracommunicator it is the root's rank. In an intercommunicator it says in which of the two groups the root is, and its rank there:
-//! members of the root's group that are not the root (MPI_PROC_NULL) know the group alone (MPI-5.0, §6.2.3).
+//! In an intracommunicator it is the root's rank. In an intercommunicator it says in which of the two
+//! groups the root is, and its rank there: members of the root's group that are not the root
+//! (MPI_PROC_NULL) know the group alone (MPI-5.0, §6.2.3).
 //!
 //! ```text
 //!  bits 30, 31   0 in an intracommunicator, 1 in the first group, 2 in the second one, 3 where there is no root: the first is that whose rank 0 is lower in the job
@@ -54,7 +55,8 @@ impl Side {
 /// In a collective of an intercommunicator that has no root.
 pub const NO_ROOT: u32 = 3 << GROUP_SHIFT;
 
-/// Whether whoever says that knows of the operation only that it takes part: it is not the root, but in its group.
+/// Whether whoever says that knows of the operation only that it takes part: it is not the root, but in
+/// its group.
 pub(crate) const fn is_unknown(root: u32) -> bool {
     Side::of(root).is_some() && root & UNKNOWN == UNKNOWN
 }

@@ -1,8 +1,10 @@
 //! Intercommunicators: two disjoint groups, each of which talks to the other (MPI-5.0, §7.6).
 //!
-//! Both groups share one context, so that a rank is found by its number in its own group, and so that the NIC finds calls of theirs that do not fit; each has a
-//! hidden intracommunicator for what it does together. Once both groups are known to both, each leader takes the contexts of its own group's, and the one whose rank in
-//! the job is lower those that both share; they go with their words (file `leaders.rs`). On an intercommunicator rank 0 leads.
+//! Both groups share one context, so that a rank is found by its number in its own group, and so that the
+//! NIC finds calls of theirs that do not fit; each has a hidden intracommunicator for what it does
+//! together. Each leader takes the contexts of its own group's, and the one whose rank in the job is
+//! lower those that both share; they go with their words (file `leaders.rs`). On an intercommunicator
+//! rank 0 leads.
 
 use super::by_group::{BETWEEN_GROUPS, NO_PARENT, check_tag, not_in_group, tag_of};
 use super::create::{Kin, NO_CONTEXT, local_members, make, reach_of, remove, store, subgroup, take_context};
@@ -197,7 +199,6 @@ fn check_disjoint(one: &Group, other: &Group, argument: &'static str, class: c_i
 }
 
 /// A leader's way to the other one.
-#[derive(Clone)]
 struct Way {
     bridge: Party,
     /// What the other leader is called there.
@@ -206,9 +207,10 @@ struct Way {
     takes: bool,
 }
 
-/// Two groups that have no communicator of both yet are told what the other one is, and the contexts of theirs: what both share, and that of the own group's hidden one.
-/// Nobody knows before whether both are on one node, so a context is taken for either case, and one of them is given back. `way` is none at all but the leader; what
-/// is wrong there is told too.
+/// Tells two groups that have no communicator of both yet what the other one is, and the contexts that
+/// both share and that of the own group's hidden intracommunicator. Nobody knows before whether all are
+/// on one node, so a context is taken for either case, and one of them is given back. `way` is none at
+/// all but the leader; what is wrong there is told too.
 async fn introduce(
     assembly: Assembly,
     own: Group,
@@ -360,13 +362,14 @@ pub fn create_from_groups(
     Ok(new)
 }
 
-/// Tells the NIC that this process makes something of an intercommunicator, so that members who call what does not fit are found. Comes first in the call.
+/// Tells the NIC that this process makes something of an intercommunicator, so that members who call what
+/// does not fit are found. Comes first in the call.
 pub(super) fn announce(process: &mut Guard, call: Primitive, comm: MPI_Comm) -> MpiResult {
     Party::join(process, comm, call)?.announce_in(process, NO_ROOT, (0, 0), 0)
 }
 
-/// Has rank 0s of both groups exchange words, and all members told. `word` makes that of rank 0, and is told whether it takes what both groups share. Answers what a hang
-/// report says of the wait, too.
+/// Has rank 0s of both groups exchange words, and all members told. `word` makes that of rank 0, and is
+/// told whether it takes what both groups share. Answers what a hang report says of the wait, too.
 fn conversation<WORD: FnOnce(&Process, bool) -> MpiResult<Vec<u8>>>(
     process: &mut Guard,
     call: Primitive,

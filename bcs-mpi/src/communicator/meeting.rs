@@ -134,8 +134,8 @@ pub fn released(process: &mut Guard, what: &WaitingFor, waiter: Waiter) -> MpiRe
     process.wait_for_some(what, |process| Ok(process.port.test_collective(request)?))
 }
 
-/// Arrives with a small contribution and waits for the release: members of an intercommunicator's hidden one also until that is broken, in which others may call what
-/// does not fit.
+/// Arrives with a small contribution and waits for the release: members of an intercommunicator's hidden
+/// one also until that is broken, in which others may call what does not fit.
 ///
 /// # Errors
 /// No such communicator, or the NIC fails.

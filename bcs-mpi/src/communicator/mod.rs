@@ -60,15 +60,16 @@ pub struct Communicator {
     pub error_handler: MPI_Errhandler,
     /// Whether the program has chosen that.
     pub error_handler_was_set: bool,
-    /// What the NIC calls this process, and how many take part in what it does for all: of an intercommunicator, its rank with its group ([`nic_emu::root`]),
-    /// and the members of both groups.
+    /// What the NIC calls this process, and how many take part in what it does for all: of an
+    /// intercommunicator, its rank with its group ([`nic_emu::root`]), and the members of both groups.
     pub on_nic: (u32, u32),
     /// Position among those of these that are on this node, and their number.
     pub local: (u16, u16),
     /// Collectives so far.
     pub sequence: u32,
-    /// The context of the collectives of what this is made in: of a duplicate that a persistent request has for itself, that of what it is a duplicate of; of a hidden
-    /// intracommunicator, that of the intercommunicator. If that is broken, so is this.
+    /// The context of the collectives of what this is made in: of a duplicate that a persistent request
+    /// has for itself, that of what it is a duplicate of; of a hidden intracommunicator, that of the
+    /// intercommunicator. If that is broken, so is this.
     pub made_in: Option<u32>,
     /// Attributes.
     pub attributes: Attributes,

@@ -5,7 +5,8 @@
 //! way never meet, and an operation that some members do not call waits for them rather than take another's messages. It is negative, so that it is no
 //! program's. Between two members messages keep their order (§3.5).
 //!
-//! On an intercommunicator messages go to and come from the members of the other group; what is told to the NIC is told for both groups.
+//! On an intercommunicator messages go to and come from the members of the other group; what is told to
+//! the NIC is told for both groups.
 
 use super::task::with;
 use crate::api::{Mode, Received, bcs_recv, bcs_send};
@@ -530,8 +531,9 @@ pub(crate) unsafe fn take_result(
     Ok(())
 }
 
-/// The context of a communicator's collectives, and those of what it was made in: an intercommunicator's hidden intracommunicator in that, and this, if a persistent
-/// request has it for itself, in the program's.
+/// The context of a communicator's collectives, and those of what it was made in: an intercommunicator's
+/// hidden intracommunicator in that, and this, if a persistent request has it for itself, in the
+/// program's.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Contexts {
     pub(crate) own: u32,

@@ -98,7 +98,8 @@ impl Shared {
     }
 
     fn report(&self, finding: Finding) {
-        // When the job is being ended ranks leave, with messages of theirs under way: that is no reason for its end. Memory that is corrupt may say anything.
+        // When the job is being ended ranks leave, with messages of theirs under way: that is no reason
+        // for its end. Memory that is corrupt may say anything.
         let is_being_ended = self.memory.header().abort.is_said();
         if is_being_ended && !matches!(finding, Finding::Slice(_)) {
             return;

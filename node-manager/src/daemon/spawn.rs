@@ -406,8 +406,9 @@ mod tests {
     /// A process's session keyring (`KEY_SPEC_SESSION_KEYRING`).
     const SESSION_KEYRING: libc::c_int = -3;
 
-    /// A program launcher that is a shell script, where everybody may execute it. Another process writes it: a process that another test forks would hold
-    /// a descriptor of ours for a moment, and what is open for writing is not executed (ETXTBSY).
+    /// A program launcher that is a shell script, where everybody may execute it. Another process writes
+    /// it: a process that another test forks would hold a descriptor of ours for a moment, and what is
+    /// open for writing is not executed (ETXTBSY).
     fn script(directory: &Path, text: &str) -> PathBuf {
         fs::set_permissions(directory, fs::Permissions::from_mode(0o755)).unwrap();
         let path = directory.join("launcher");

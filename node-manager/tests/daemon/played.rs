@@ -103,8 +103,9 @@ impl Cluster {
         self.directory.path().join(name)
     }
 
-    /// A shell script that all may execute. Another process writes it: a daemon that another test forks would hold a descriptor of ours for a moment, and
-    /// what is open for writing is not executed (ETXTBSY).
+    /// A shell script that all may execute. Another process writes it: a daemon that another test forks
+    /// would hold a descriptor of ours for a moment, and what is open for writing is not executed
+    /// (ETXTBSY).
     pub fn script(&self, name: &str, text: &str) -> PathBuf {
         let path = self.path(name);
         let write = r#"printf '#!/bin/sh\n%s\n' "$1" > "$0" && chmod 755 "$0""#;

@@ -22,8 +22,9 @@ use nic_emu::root::{NO_ROOT, Side};
 use nic_emu::status::WaitingFor;
 use std::ffi::{c_int, c_void};
 
-/// A member in one collective operation of an intercommunicator. A group's own members may do two things together: before messages have gone across, and after. Each
-/// operation begins with its announcement, which all members of both groups make.
+/// A member in one collective operation of an intercommunicator. A group's own members may do two things
+/// together: before messages have gone across, and after. Each operation begins with its announcement,
+/// which all members of both groups make.
 #[derive(Clone, Debug)]
 pub struct Sides {
     /// Which group is the own one.
@@ -57,8 +58,9 @@ impl Joins for Sides {
 }
 
 impl Sides {
-    /// Tells the NIC of the operation, so that members of both groups who call what does not fit are found: with the operation or the signature of the datatype, and the bytes
-    /// about which all have to say the same.
+    /// Tells the NIC of the operation, so that members of both groups who call what does not fit are
+    /// found: with the operation or the signature of the datatype, and the bytes about which all have to
+    /// say the same.
     ///
     /// # Errors
     /// The NIC fails.

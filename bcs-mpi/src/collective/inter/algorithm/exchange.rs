@@ -16,7 +16,8 @@ pub struct Ends {
 }
 
 impl Ends {
-    /// The members that there is a message for, from the one opposite on, so that no member is everybody's first; and the block of each.
+    /// The members that there is a message for, from the one opposite on, so that no member is
+    /// everybody's first; and the block of each.
     fn each(&self, rank: u32, agreed: Agreed) -> impl Iterator<Item = (u32, usize)> {
         let (first, count) = (self.peers.start, self.peers.len() as u32);
         let block = |peer: u32| if self.blocks.len() == 1 { 0 } else { peer as usize };
