@@ -362,6 +362,40 @@ static void neighbours(int bytes, int slow)
     MPI_Comm_free(&ring);
 }
 
+/* Between two groups: one gives and goes ahead, the other one takes; then each gives to the other. */
+static void between(int bytes, int slow)
+{
+    if (size < 2)
+        return;
+    MPI_Comm group, inter;
+    int low = (size + 1) / 2, in_low = rank < low;
+    int root = !in_low ? 0 : rank ? MPI_PROC_NULL : MPI_ROOT;
+    MPI_Comm_split(WORLD, in_low, rank, &group);
+    MPI_Intercomm_create(group, 0, WORLD, in_low ? low : 0, 6, &inter);
+    for (int round = 0; round < rounds(bytes); round++) {
+        give(bytes, round);
+        MPI_Bcast(in_low ? given : got, bytes, MPI_BYTE, root, inter);
+        if (!in_low)
+            check_block(got, 0, bytes, round);
+        dawdle(slow, round);
+    }
+    for (int round = 0; round < rounds(bytes); round++) {
+        give(bytes, round);
+        MPI_Reduce(given, got, bytes, MPI_UINT8_T, MPI_MAX, root, inter);
+        if (rank == 0)
+            CHECK(got[0] <= greatest(size, bytes, round) && got[0] >= member(low, bytes, round, 0));
+        dawdle(slow, round);
+    }
+    for (int round = 0; round < rounds(bytes); round++) {
+        give(bytes, round);
+        MPI_Allgather(BYTES, got, bytes, MPI_BYTE, inter);
+        check_block(got, in_low ? low : 0, bytes, round);
+        dawdle(slow, round);
+    }
+    MPI_Comm_free(&inter);
+    MPI_Comm_free(&group);
+}
+
 static int runs(const char *name) { return !only || strcmp(only, name) == 0; }
 
 int main(int argc, char **argv)
@@ -395,6 +429,8 @@ int main(int argc, char **argv)
                 one_way(sizes[j], slow);
             if (runs("neighbours"))
                 neighbours(sizes[j], slow);
+            if (runs("between"))
+                between(sizes[j], slow);
         }
     }
     if (runs("beside")) {

@@ -69,7 +69,7 @@ fn collectives_bring_every_block_where_it_belongs() {
 fn loops_without_other_synchronisation_go_on_however_far_one_is_ahead() {
     let of = |ranks| Job { limit: Duration::from_secs(300), ..Job::of(ranks) };
     holds_as_told("drift", &of(3), &["600", "bcast"]);
-    for loops in ["reduce", "scatter", "exscan", "one_way", "beside", "apart"] {
+    for loops in ["reduce", "scatter", "exscan", "one_way", "beside", "apart", "between"] {
         holds_as_told("drift", &of(3), &["600", loops]);
     }
     holds_as_told("drift", &of(5), &["20"]);
