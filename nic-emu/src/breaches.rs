@@ -7,9 +7,10 @@ use crate::memory::Corrupt;
 use crate::sync::{AtomicU32, Ordering};
 use crate::text::Text;
 
-/// Broken communicators at the same time that members have not freed. With so many no communicator is made any more ([`crate::contexts::take`]); one more ends
-/// the job, whatever its error handler.
-pub const BREACHES: usize = 64;
+/// Broken communicators at the same time that members have not freed; an intercommunicator may be three,
+/// with what its groups have by themselves. With so many no communicator is made any more
+/// ([`crate::contexts::take`]); one more ends the job, whatever its error handler.
+pub const BREACHES: usize = 256;
 
 /// A broken communicator.
 #[repr(C, align(64))]

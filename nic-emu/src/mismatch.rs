@@ -20,7 +20,7 @@ use crate::descriptor::{
 };
 use crate::hang::{communicator, counted, ranks_text};
 use crate::memory::{Corrupt, NicMemory};
-use crate::root::{self, Root};
+use crate::root::{self, BothLengths, Root};
 use bcs_core::NodeId;
 use mds::Primitive;
 use std::fmt;
@@ -226,6 +226,14 @@ impl fmt::Display for Called {
         let call = Primitive::ALL.get(self.call as usize);
         f.write_str(call.map_or("MPI", |call| call.name()))?;
         let name = call.map_or("", |call| call.name());
+        if self.root == root::BOTH_WAYS {
+            write!(f, ", {}", BothLengths(self.bytes))?;
+            let tags = [self.operation as u8, (self.operation >> 8) as u8];
+            return match tags {
+                [0, _] => Ok(()),
+                [first, second] => write!(f, ", of types with signatures {first:02x} and {second:02x}"),
+            };
+        }
         if is_rooted(name) && self.root != root::NO_ROOT {
             write!(f, ", {}", Root(self.root))?;
         }

@@ -279,7 +279,7 @@ fn with_too_many_broken_communicators_the_call_that_makes_another_says_so() {
         let ended = end_as(&Job { nodes, ..Job::of(2) }, "broken_and_kept");
         assert!(ended.is_well(), "{nodes}: {ended:#?}");
         let lines: Vec<&str> = ended.stdout.lines().collect();
-        let says_so = |line: &&str| line.starts_with("64: ") && line.contains("communicators are broken");
+        let says_so = |line: &&str| line.starts_with("256: ") && line.contains("communicators are broken");
         assert!(lines.len() == 2 && lines.iter().all(says_so), "{nodes}: {lines:?}");
     }
 }

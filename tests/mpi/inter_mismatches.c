@@ -30,7 +30,7 @@ static const struct {
     int is;
 } calls[] = {{"barrier", 0}, {"bcast", ROOTED | SIZED}, {"gather", ROOTED | SIZED}, {"scatter", ROOTED | SIZED},
              {"gatherv", ROOTED}, {"scatterv", ROOTED}, {"reduce", ROOTED | SIZED | COMBINES}, {"allreduce", SIZED | COMBINES},
-             {"reduce_scatter_block", SIZED | COMBINES}, {"allgather", 0}, {"alltoall", 0}, {"alltoallv", 0}, {"alltoallw", 0},
+             {"reduce_scatter_block", SIZED | COMBINES}, {"allgather", SIZED}, {"alltoall", SIZED}, {"alltoallv", 0}, {"alltoallw", 0},
              {"dup", MAKES}, {"split", MAKES}, {"create", MAKES}, {"merge", MAKES}, {"idup", MAKES}};
 
 static const struct {

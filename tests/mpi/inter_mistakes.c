@@ -91,8 +91,13 @@ static void of_collectives(void)
         FAILS(MPI_Reduce(MPI_IN_PLACE, NULL, 1, MPI_INT, MPI_SUM, at, inter), MPI_ERR_BUFFER);
     }
     /* What is longer or shorter than its place is said by who sees it; nobody waits for it. */
-    FAILS(MPI_Allgather(a, in_low ? 2 : 1, MPI_INT, b, 1, MPI_INT, inter), in_low ? MPI_SUCCESS : MPI_ERR_TRUNCATE);
-    FAILS(MPI_Allgather(a, in_low ? 0 : 1, MPI_INT, b, 1, MPI_INT, inter), in_low ? MPI_SUCCESS : MPI_ERR_COUNT);
+    int ones[16], places[16];
+    for (int i = 0; i < 16; i++) {
+        ones[i] = 1;
+        places[i] = i;
+    }
+    FAILS(MPI_Allgatherv(a, in_low ? 2 : 1, MPI_INT, b, ones, places, MPI_INT, inter), in_low ? MPI_SUCCESS : MPI_ERR_TRUNCATE);
+    FAILS(MPI_Allgatherv(a, in_low ? 0 : 1, MPI_INT, b, ones, places, MPI_INT, inter), in_low ? MPI_SUCCESS : MPI_ERR_COUNT);
     FAILS(MPI_Barrier(inter), MPI_SUCCESS);
     MPI_Comm_set_errhandler(inter, MPI_ERRORS_ARE_FATAL);
 }

@@ -195,6 +195,16 @@ fn what_one_group_gives_in_a_collective_the_other_one_gets() {
 }
 
 #[test]
+fn communicators_may_be_freed_while_collectives_of_theirs_are_under_way() {
+    holds_with("freed_in_use", &[2, 3, 5]);
+    for (ranks, nodes) in [(4, 2), (3, 3), (8, 4)] {
+        holds("freed_in_use", &Job { nodes, ..Job::of(ranks) });
+    }
+    let slice = SliceLength::Fixed(Duration::from_micros(200));
+    holds("freed_in_use", &Job { slice, ..Job::of(3) });
+}
+
+#[test]
 fn mistakes_with_intercommunicators_are_told() {
     holds_with("inter_mistakes", &[2, 3, 5]);
 }

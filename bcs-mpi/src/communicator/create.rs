@@ -4,7 +4,7 @@
 //! do so in turn. When members free a communicator that spans nodes they leave it on the NIC, and once all have, its context comes back.
 
 use super::hints::Hints;
-use super::meeting::{Arrival, agree, arrive, gather_all};
+use super::meeting::{Arrival, agree, awaits_all, collective_of, gather_all, post, waiting_in};
 use super::{Communicator, inter};
 use crate::attributes::{self, Attributes};
 use crate::collective::forms::Call;
@@ -16,6 +16,7 @@ use crate::handle::{Kind, Stale};
 use crate::point_to_point::attached_buffer::{self, Level};
 use crate::process::end::{end_if_unheard, is_fatal};
 use crate::process::{self, Guard, Process};
+use crate::progress::task::with;
 use crate::topology::Topology;
 use crate::topology::neighbours::Neighbours;
 use crate::topology::wiring::Wiring;
@@ -25,7 +26,9 @@ use nic_emu::descriptor::CollectiveKind;
 use nic_emu::global::groups;
 use nic_emu::memory::NicMemory;
 use nic_emu::port::PortError;
+use std::future::poll_fn;
 use std::sync::Arc;
+use std::task::Poll;
 
 /// In place of a context that is not known yet, or that nobody could take.
 pub(super) const NO_CONTEXT: u32 = 0;
@@ -175,6 +178,7 @@ pub(super) fn make(
         wiring: Wiring::Unmade,
         hints: Hints::default(),
         session: parent.session,
+        in_use: Arc::default(),
         group,
     }))
 }
@@ -273,56 +277,71 @@ pub fn free(comm: &mut MPI_Comm) -> MpiResult {
     remove(&mut process, std::mem::replace(comm, MPI_COMM_NULL))
 }
 
-/// Forgets a communicator. Its context comes back when all members have done so, but for that of a broken one.
+/// Forgets a communicator. When no operation of it is under way any more, this process leaves it; its
+/// context comes back when all members have done so, but for that of a broken one.
 ///
 /// # Errors
 /// No such communicator, or the NIC fails.
 pub(crate) fn remove(process: &mut Guard, comm: MPI_Comm) -> MpiResult {
-    let (local_comm, context) = match process.communicators.get(comm) {
-        Ok(communicator) => (communicator.local_comm, communicator.context),
-        Err(why) => return Err(wrong(comm, why)),
+    let freed = process.communicators.remove(comm).map_err(|why| wrong(comm, why))?;
+    let local = process.communicators.remove(freed.local_comm).ok();
+    let Process { communicators, requests, .. } = &mut **process;
+    communicators.keep_handler(comm, freed.error_handler, |comm| requests.are_of(comm))?;
+    let is_in_use = |local: &Option<Communicator>, freed: &Communicator| {
+        freed.is_in_use() || local.as_ref().is_some_and(Communicator::is_in_use)
     };
-    let is_whole = process.port.check_whole(context + 1).is_ok();
-    if local_comm != MPI_COMM_NULL {
-        leave(process, local_comm)?;
+    if !is_in_use(&local, &freed) {
+        return give_up(process, local, freed);
     }
-    leave(process, comm)?;
-    let freed = match process.communicators.remove(comm) {
-        Ok(freed) => freed,
-        Err(why) => return Err(wrong(comm, why)),
-    };
+    let what = waiting_in(&freed, Primitive::CommFree, None, 0);
+    let mut left = Some((local, freed));
+    let state = process.start(
+        what,
+        poll_fn(move |_| match left.take_if(|(local, freed)| !is_in_use(local, freed)) {
+            Some((local, freed)) => Poll::Ready(with(|process| give_up(process, local, freed))),
+            None => Poll::Pending,
+        }),
+    )?;
+    process.abandon(state, MPI_COMM_SELF);
+    Ok(())
+}
+
+/// Leaves a communicator, and the hidden one that it has, in which nothing is under way here.
+fn give_up(process: &mut Guard, local: Option<Communicator>, mut freed: Communicator) -> MpiResult {
+    let is_whole = process.port.check_whole(freed.context + 1).is_ok();
+    if let Some(mut local) = local {
+        leave(process, &mut local)?;
+        error_handlers::release(local.error_handler)?;
+    }
+    leave(process, &mut freed)?;
     // Along the edges of a broken one something may still come.
     if let Wiring::Made(wires) = &freed.wiring
         && is_whole
     {
         wires.close(&mut process.port);
     }
-    if let Ok(local) = process.communicators.remove(freed.local_comm) {
-        error_handlers::release(local.error_handler)?;
-    }
     error_handlers::release(freed.error_handler)
 }
 
 /// The last collective of a communicator, for which no member waits: when the NIC sees that all have left, the context comes back. Where it does not come
 /// back, the leave is for a mismatch that is not found yet, if there were collectives in which others could call something else.
-fn leave(process: &mut Guard, comm: MPI_Comm) -> MpiResult {
-    let communicator = process.communicator(comm)?;
+fn leave(process: &mut Guard, communicator: &mut Communicator) -> MpiResult {
     let (context, members) = (communicator.context, communicator.local.1);
-    let may_not_fit = communicator.on_nic.1 > 1 && communicator.sequence != 0;
-    let operation = if is_fatal(communicator) { ERRORS_ARE_FATAL } else { (0, 0) };
     // Members of a broken communicator do not meet any more.
     end_if_unheard(&process.port, communicator);
-    let contexts = communicator.contexts();
-    if contexts.check_whole(process).is_err() {
+    if communicator.contexts().check_whole(process).is_err() {
         process.port.leave_broken(context + 1, members);
         return Ok(());
     }
+    let may_not_fit = communicator.on_nic.1 > 1 && communicator.sequence != 0;
     if !may_not_fit && !contexts::comes_back(process.port.memory(), context) {
         return Ok(());
     }
+    let operation = if is_fatal(communicator) { ERRORS_ARE_FATAL } else { (0, 0) };
     let arrival = Arrival { kind: CollectiveKind::Barrier, operation, ..Arrival::default() };
+    let collective = collective_of(communicator, Primitive::CommFree, &arrival);
     // SAFETY: nothing is contributed.
-    match unsafe { arrive(process, Primitive::CommFree, comm, &arrival, std::ptr::null(), 0, false) } {
+    match unsafe { post(process, &collective, awaits_all(&collective), std::ptr::null(), 0, false) } {
         Ok(waiter) => {
             debug_assert!(waiter.is_none(), "a barrier contributes nothing, so its request is not wanted");
             Ok(())

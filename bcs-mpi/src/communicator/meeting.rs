@@ -58,18 +58,7 @@ pub unsafe fn arrive(
     wanted: bool,
 ) -> MpiResult<Option<Waiter>> {
     let communicator = process.communicator_mut(comm)?;
-    let collective = Collective {
-        kind: arrival.kind,
-        operation: arrival.operation,
-        context: communicator.context + 1,
-        comm: communicator.on_nic,
-        root: arrival.root,
-        call: call.index() as u8,
-        most_bytes: arrival.most_bytes as u64,
-        sequence: communicator.sequence,
-        local: communicator.local,
-    };
-    communicator.sequence = communicator.sequence.wrapping_add(1);
+    let collective = collective_of(communicator, call, arrival);
     let awaits = match arrival.kind {
         CollectiveKind::Broadcast if collective.comm.0 != arrival.root => {
             let root = communicator.job_rank(arrival.root);
@@ -78,11 +67,53 @@ pub unsafe fn arrive(
         }
         _ => awaits_all(&collective),
     };
+    // SAFETY: the caller's promise.
+    unsafe { post(process, &collective, awaits, data, bytes, wanted) }
+}
+
+/// The next collective of a communicator.
+#[inline]
+pub(super) fn collective_of(
+    communicator: &mut Communicator,
+    call: Primitive,
+    arrival: &Arrival,
+) -> Collective {
+    let sequence = communicator.sequence;
+    communicator.sequence = sequence.wrapping_add(1);
+    Collective {
+        kind: arrival.kind,
+        operation: arrival.operation,
+        context: communicator.context + 1,
+        comm: communicator.on_nic,
+        root: arrival.root,
+        call: call.index() as u8,
+        most_bytes: arrival.most_bytes as u64,
+        sequence,
+        local: communicator.local,
+    }
+}
+
+/// Posts this rank's arrival at a collective; see [`arrive`].
+///
+/// # Safety
+/// As there.
+///
+/// # Errors
+/// The communicator is broken, or the NIC fails.
+#[inline]
+pub(super) unsafe fn post(
+    process: &mut Guard,
+    collective: &Collective,
+    awaits: Awaits,
+    data: *const u8,
+    bytes: usize,
+    wanted: bool,
+) -> MpiResult<Option<Waiter>> {
     process.port.check_whole(collective.context)?;
     let what = || collective.waiting(bytes);
-    process.make_room(what, |port| port.lacks_for_collective(&collective, bytes))?;
+    process.make_room(what, |port| port.lacks_for_collective(collective, bytes))?;
     // SAFETY: the caller's promise.
-    let request = unsafe { process.port.post_collective(&collective, data, bytes, wanted)? };
+    let request = unsafe { process.port.post_collective(collective, data, bytes, wanted)? };
     match request {
         Some(request) => Ok(Some(Waiter { request, awaits })),
         None => {

@@ -21,6 +21,7 @@ pub use meeting::{Arrival, arrive, meet, released};
 
 use crate::attributes::{Attributes, Keys};
 use crate::constants::*;
+use crate::environment::error_handlers;
 use crate::error::{MpiError, MpiResult, Problem};
 use crate::group::Group;
 use crate::handle::{Kind, Stale, Table};
@@ -83,6 +84,8 @@ pub struct Communicator {
     pub hints: Hints,
     /// The session that it comes from, by its group or its parent; MPI_SESSION_NULL if none.
     pub session: MPI_Session,
+    /// Its operations that are under way have this, too.
+    pub in_use: Arc<()>,
 }
 
 impl Communicator {
@@ -113,6 +116,11 @@ impl Communicator {
     #[inline]
     pub fn spans_nodes(&self) -> bool {
         self.local.1 as u32 != self.on_nic.1
+    }
+
+    /// Whether collective operations of it are under way in this process.
+    pub(crate) fn is_in_use(&self) -> bool {
+        Arc::strong_count(&self.in_use) > 1
     }
 
     /// The contexts of its collectives, and of those of what it was made in.
@@ -214,6 +222,8 @@ pub struct Communicators {
     world: Communicator,
     own: Communicator,
     table: Table<Communicator>,
+    /// The error handlers of freed ones of which there are requests: they are asked still.
+    freed: Vec<(MPI_Comm, MPI_Errhandler)>,
     /// Whether there are MPI_COMM_WORLD and MPI_COMM_SELF: between MPI_Init and MPI_Finalize, and not for sessions alone.
     has_world: bool,
     /// Attribute keys.
@@ -247,6 +257,7 @@ impl Communicators {
             wiring: Wiring::Unmade,
             hints: Hints::default(),
             session: MPI_SESSION_NULL,
+            in_use: Arc::default(),
         };
         let all = Group::Range { first: 0, size };
         let alone = Group::Range { first: rank, size: 1 };
@@ -256,6 +267,7 @@ impl Communicators {
             world: make(WORLD_CONTEXT, all, "MPI_COMM_WORLD", rank, local),
             own: make(self_context(rank), alone, "MPI_COMM_SELF", 0, (0, 1)),
             table: Table::new(Kind::Communicator),
+            freed: Vec::new(),
             has_world: false,
             keys: Keys::of_kind(0),
         })
@@ -304,6 +316,32 @@ impl Communicators {
     /// The handles themselves, for conversions.
     pub fn table(&self) -> &Table<Communicator> {
         &self.table
+    }
+
+    /// Keeps the error handler of a communicator that is freed as long as there are requests of it.
+    ///
+    /// # Errors
+    /// There is no such error handler.
+    fn keep_handler(
+        &mut self,
+        comm: MPI_Comm,
+        handler: MPI_Errhandler,
+        has_requests: impl Fn(MPI_Comm) -> bool,
+    ) -> MpiResult {
+        for (_, handler) in self.freed.extract_if(.., |(comm, _)| !has_requests(*comm)) {
+            error_handlers::release(handler)?;
+        }
+        if has_requests(comm) {
+            error_handlers::retain(handler)?;
+            self.freed.push((comm, handler));
+        }
+        Ok(())
+    }
+
+    /// The error handler of a communicator, also of one that is freed and has requests.
+    pub(crate) fn error_handler(&self, comm: MPI_Comm) -> Option<MPI_Errhandler> {
+        let kept = || self.freed.iter().find(|(freed, _)| *freed == comm).map(|(_, handler)| *handler);
+        self.get(comm).map_or_else(|_| kept(), |communicator| Some(communicator.error_handler))
     }
 
     pub(crate) fn insert(&mut self, communicator: Communicator) -> MPI_Comm {

@@ -140,9 +140,9 @@ fn handler_of(owner: Option<Owner>) -> (Owner, MPI_Errhandler) {
     let none = Owner::Communicator(MPI_COMM_SELF);
     let Ok(process) = process::enter() else { return (none, MPI_ERRORS_ARE_FATAL) };
     if let Some(Owner::Communicator(comm)) = owner
-        && let Ok(communicator) = process.communicators.get(comm)
+        && let Some(handler) = process.communicators.error_handler(comm)
     {
-        return (Owner::Communicator(comm), communicator.error_handler);
+        return (Owner::Communicator(comm), handler);
     }
     let chosen = process.communicators.get(MPI_COMM_SELF).is_ok_and(|own| own.error_handler_was_set);
     let comm = if chosen { MPI_COMM_SELF } else { MPI_COMM_WORLD };

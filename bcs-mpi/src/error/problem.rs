@@ -2,6 +2,7 @@
 
 use crate::constants::*;
 use crate::handle::{Kind, Stale};
+use nic_emu::breaches::BREACHES;
 use std::ffi::c_int;
 
 /// What is wrong with a call. Its text completes "MPI_X: …".
@@ -210,7 +211,7 @@ pub enum Problem {
     Exhausted(String),
     /// There are as many communicators as the job can tell apart, or so many broken ones that of no other one it could be told that it is.
     #[error(
-        "no context is left for another communicator: the job has as many at the same time as it can tell apart, or 64 communicators are broken, by collective calls that do not fit; free those that it needs no more"
+        "no context is left for another communicator: the job has as many at the same time as it can tell apart, or {BREACHES} communicators are broken, by collective calls that do not fit; free those that it needs no more"
     )]
     NoContext,
     /// An error that the program raises itself (MPI_Comm_call_errhandler).

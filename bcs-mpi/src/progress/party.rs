@@ -25,6 +25,7 @@ use nic_emu::status::{NOBODY, WaitingFor};
 use std::cell::Cell;
 use std::future::poll_fn;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 /// Bits of a tag that name the call.
@@ -58,6 +59,8 @@ pub struct Party {
     blocks: bool,
     /// Times that this member has arrived on the NIC.
     arrivals: Cell<u32>,
+    /// The communicator's: it is in use.
+    _in_use: Option<Arc<()>>,
 }
 
 impl Party {
@@ -82,6 +85,7 @@ impl Party {
             local: communicator.local,
             blocks: false,
             arrivals: Cell::new(0),
+            _in_use: Some(communicator.in_use.clone()),
         })
     }
 
@@ -90,7 +94,22 @@ impl Party {
     pub fn loose(call: Primitive, (context, tag): (u32, i32), rank: u32, peers: Group) -> Self {
         let (comm, size, sequence, on_nic, local) = (MPI_COMM_NULL, peers.size(), 0, (0, 0), (0, 0));
         let (blocks, arrivals, contexts) = (false, Cell::new(0), Contexts { own: context, above: [None; 2] });
-        Self { comm, rank, size, contexts, sequence, tag, call, peers, on_nic, local, blocks, arrivals }
+        let _in_use = None;
+        Self {
+            comm,
+            rank,
+            size,
+            contexts,
+            sequence,
+            tag,
+            call,
+            peers,
+            on_nic,
+            local,
+            blocks,
+            arrivals,
+            _in_use,
+        }
     }
 
     /// Part of another party: if the communicator in which that was made is broken, so is this one's.

@@ -244,6 +244,11 @@ impl Requests {
         MPI_Request(self.table.insert(Request { state, comm }))
     }
 
+    /// Whether there are any of this communicator, beside those that are slots of the NIC.
+    pub(crate) fn are_of(&self, comm: MPI_Comm) -> bool {
+        self.table.iter().any(|request| request.comm == comm)
+    }
+
     /// Takes a request out, if there is one.
     fn remove(&mut self, handle: MPI_Request) -> Option<Request> {
         self.table.remove(handle.0).ok()

@@ -11,6 +11,7 @@ mod reduction;
 pub use movement::{allgather, alltoall, barrier, bcast, gather, scatter};
 pub use reduction::{allreduce, reduce, reduce_scatter};
 
+use super::block::Block;
 use super::forms::Joins;
 use crate::communicator::Communicator;
 use crate::constants::*;
@@ -18,7 +19,7 @@ use crate::error::{MpiError, MpiResult, Problem};
 use crate::process::Process;
 use crate::progress::party::Party;
 use mds::Primitive;
-use nic_emu::root::{NO_ROOT, Side};
+use nic_emu::root::{BOTH_WAYS, BothWays, NO_ROOT, Side};
 use nic_emu::status::WaitingFor;
 use std::ffi::{c_int, c_void};
 
@@ -66,6 +67,22 @@ impl Sides {
     /// The NIC fails.
     pub fn announce(&self, operation: (u8, u8), bytes: usize) -> MpiResult {
         self.remote.announce(NO_ROOT, operation, bytes)
+    }
+
+    /// The same of an operation in which each group gives to the other: of a block that this one gives to
+    /// each member there, and of one that each gives to it.
+    ///
+    /// # Errors
+    /// The NIC fails.
+    pub fn announce_both_ways(&self, given: &Block, taken: &Block) -> MpiResult {
+        let [first, second] = match self.side {
+            Side::First => [given, taken],
+            Side::Second => [taken, given],
+        };
+        let both =
+            BothWays { bytes: [first.bytes as u64, second.bytes as u64], tags: [first.tag, second.tag] };
+        let (signature, bytes) = both.said();
+        self.remote.announce(BOTH_WAYS, signature, bytes as usize)
     }
 
     /// The same of a rooted operation, in which an idle member knows neither.

@@ -1,9 +1,10 @@
 //! Calls that move data between the groups of an intercommunicator: their arguments, checked and resolved into blocks (MPI-5.0, §6.3 to §6.8).
 
-use super::super::block::{Agreed, Block, Places, blocks};
+use super::super::block::{Block, Places, blocks};
+use super::super::buffers::Blocks;
 use super::super::forms::{Call, Everyone, agreed};
 use super::super::gather::Own;
-use super::algorithm::{self, Ends};
+use super::algorithm::{self, Alike, Ends};
 use super::{Role, refuse_in_place};
 use crate::constants::*;
 use crate::datatype::buffer::{NAMES, Names, RECEIVE_NAMES, SEND_NAMES};
@@ -11,8 +12,13 @@ use crate::error::MpiResult;
 use crate::process::{Guard, Process};
 use std::ffi::{c_int, c_void};
 
-/// What both groups have to say alike where each gives to the other: nothing of what they give.
-const EACH_GROUP_ITS_OWN: (Option<Role>, Agreed) = (None, Agreed::EACH_ITS_OWN);
+/// What both groups have to say alike where each gives to the other, of blocks that lie like this.
+fn each_way(places: &Places) -> Alike {
+    match places {
+        Places::Of(Blocks::Equal(_), _) => Alike::EachWay,
+        _ => Alike::Nothing,
+    }
+}
 
 /// A member's own block.
 ///
@@ -101,14 +107,14 @@ pub unsafe fn gather(
             let blocks = unsafe { all_blocks(process, &RECEIVE_NAMES, from, peers, "received")? };
             let agreed = agreed(all, blocks.first());
             let incoming = Ends { blocks, peers: 0..peers };
-            launch(process, call, (Some(role), agreed), Ends::default(), incoming)
+            launch(process, call, Alike::Rooted(role, agreed), Ends::default(), incoming)
         }
         Role::Of(root) => {
             // SAFETY: as above.
             let block = unsafe { own_block(process, &SEND_NAMES, own, "sent")? };
             let agreed = agreed(all, Some(&block));
             let outgoing = Ends { blocks: vec![block], peers: root..root + 1 };
-            launch(process, call, (Some(role), agreed), outgoing, Ends::default())
+            launch(process, call, Alike::Rooted(role, agreed), outgoing, Ends::default())
         }
     }
 }
@@ -137,14 +143,14 @@ pub unsafe fn scatter(
             let blocks = unsafe { all_blocks(process, &SEND_NAMES, to, peers, "sent")? };
             let agreed = agreed(all, blocks.first());
             let outgoing = Ends { blocks, peers: 0..peers };
-            launch(process, call, (Some(role), agreed), outgoing, Ends::default())
+            launch(process, call, Alike::Rooted(role, agreed), outgoing, Ends::default())
         }
         Role::Of(root) => {
             // SAFETY: as above.
             let block = unsafe { own_block(process, &RECEIVE_NAMES, &own.as_const(), "received")? };
             let agreed = agreed(all, Some(&block));
             let incoming = Ends { blocks: vec![block], peers: root..root + 1 };
-            launch(process, call, (Some(role), agreed), Ends::default(), incoming)
+            launch(process, call, Alike::Rooted(role, agreed), Ends::default(), incoming)
         }
     }
 }
@@ -163,6 +169,7 @@ pub unsafe fn allgather(
     all: &Everyone<*mut c_void>,
 ) -> MpiResult<MPI_Request> {
     let peers = process.communicator(call.comm)?.peer_count;
+    let alike = each_way(&all.places);
     let all = (all.buffer.cast_const(), &all.places);
     // SAFETY: the caller's promise.
     let (own, all) = unsafe {
@@ -173,7 +180,7 @@ pub unsafe fn allgather(
     };
     let (outgoing, incoming) =
         (Ends { blocks: vec![own], peers: 0..peers }, Ends { blocks: all, peers: 0..peers });
-    launch(process, call, EACH_GROUP_ITS_OWN, outgoing, incoming)
+    launch(process, call, alike, outgoing, incoming)
 }
 
 /// MPI_Alltoall, its v and w forms and their kin.
@@ -190,6 +197,7 @@ pub unsafe fn alltoall(
     receive: &Everyone<*mut c_void>,
 ) -> MpiResult<MPI_Request> {
     let peers = process.communicator(call.comm)?.peer_count;
+    let alike = each_way(&receive.places);
     let receive = (receive.buffer.cast_const(), &receive.places);
     // SAFETY: the caller's promise.
     let (send, receive) = unsafe {
@@ -200,16 +208,16 @@ pub unsafe fn alltoall(
     };
     let (outgoing, incoming) =
         (Ends { blocks: send, peers: 0..peers }, Ends { blocks: receive, peers: 0..peers });
-    launch(process, call, EACH_GROUP_ITS_OWN, outgoing, incoming)
+    launch(process, call, alike, outgoing, incoming)
 }
 
 /// Blocks that go across, and blocks that come.
 fn launch(
     process: &mut Guard,
     call: Call,
-    what: (Option<Role>, Agreed),
+    alike: Alike,
     outgoing: Ends,
     incoming: Ends,
 ) -> MpiResult<MPI_Request> {
-    call.launch(process, move |sides| algorithm::exchange(sides, what, outgoing.clone(), incoming.clone()))
+    call.launch(process, move |sides| algorithm::exchange(sides, alike, outgoing.clone(), incoming.clone()))
 }

@@ -27,19 +27,30 @@ impl Ends {
     }
 }
 
-/// Sends one group of blocks and receives another. In a rooted operation the member has this role.
+/// What both groups have to say alike of blocks that go across.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Alike {
+    /// The root's group, and, unless each has its own, the length and the type of all blocks.
+    Rooted(Role, Agreed),
+    /// Length and type of the blocks that each group gives.
+    EachWay,
+    /// Nothing: each block is alike at its two ends alone.
+    Nothing,
+}
+
+/// Sends one group of blocks and receives another.
 ///
 /// # Errors
 /// A block is not as long as its place; the NIC fails.
-pub async fn exchange(
-    sides: Sides,
-    (role, agreed): (Option<Role>, Agreed),
-    outgoing: Ends,
-    incoming: Ends,
-) -> MpiResult {
-    match role {
-        Some(role) => sides.announce_rooted(role, agreed.signature, agreed.bytes)?,
-        None => sides.announce(agreed.signature, agreed.bytes)?,
+pub async fn exchange(sides: Sides, alike: Alike, outgoing: Ends, incoming: Ends) -> MpiResult {
+    let mut agreed = Agreed::EACH_ITS_OWN;
+    match (alike, outgoing.blocks.first(), incoming.blocks.first()) {
+        (Alike::Rooted(role, of_all), ..) => {
+            agreed = of_all;
+            sides.announce_rooted(role, agreed.signature, agreed.bytes)?;
+        }
+        (Alike::EachWay, Some(given), Some(taken)) => sides.announce_both_ways(given, taken)?,
+        _ => sides.announce((0, 0), 0)?,
     }
     let remote = sides.remote;
     let mut join = Join::new();

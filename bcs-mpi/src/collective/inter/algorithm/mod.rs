@@ -11,7 +11,7 @@ mod reduce_scatter;
 pub use allreduce::allreduce;
 pub use barrier::barrier;
 pub use broadcast::broadcast;
-pub use exchange::{Ends, exchange};
+pub use exchange::{Alike, Ends, exchange};
 pub use idle::idle;
 pub use reduce::reduce;
 pub use reduce_scatter::reduce_scatter;
