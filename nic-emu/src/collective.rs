@@ -68,8 +68,7 @@ pub struct Instance {
     pub handed_back: AtomicU32,
     /// The rank, by local index, whose arrival began it.
     pub begun_by: Word,
-    /// Members that have left the communicator since then, which is told of no leave
-    /// ([`crate::collective_list::Arrival::Left`]).
+    /// Members that have left the communicator since this began ([`crate::collective_list::Arrival::Left`]).
     pub left: Word,
     _pad1: [u32; 8],
 }

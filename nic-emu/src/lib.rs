@@ -23,6 +23,8 @@ pub mod abort;
 #[cfg(not(loom))]
 pub mod board;
 #[cfg(not(loom))]
+pub mod both_ways;
+#[cfg(not(loom))]
 pub mod breach;
 #[cfg(not(loom))]
 pub mod breaches;

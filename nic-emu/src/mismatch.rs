@@ -12,6 +12,7 @@
 //! Here is what is said; what becomes of the communicator is in [`crate::breach`].
 
 use crate::arith::{ElementType, ReduceOp};
+use crate::both_ways::BothLengths;
 use crate::buffer_receiver::Message;
 use crate::collective::Instance;
 use crate::collective_list::{ANY_SIGNATURE, operation};
@@ -20,7 +21,7 @@ use crate::descriptor::{
 };
 use crate::hang::{communicator, counted, ranks_text};
 use crate::memory::{Corrupt, NicMemory};
-use crate::root::{self, BothLengths, Root};
+use crate::root::{self, Root};
 use bcs_core::NodeId;
 use mds::Primitive;
 use std::fmt;
@@ -109,7 +110,7 @@ pub(crate) fn report_of_nodes(context: u32, sides: [(NodeId, Called); 2]) -> Str
     text
 }
 
-/// The report of a communicator of this context in which all have called the same, and nobody is the root.
+/// The report of a communicator of this context whose members have called the same, and nobody is the root.
 #[cold]
 pub(crate) fn report_of_no_root(context: u32, called: Called) -> String {
     format!("{}\n  all ranks: {called}\n  {NOBODY_IS_ROOT}", headline(context))

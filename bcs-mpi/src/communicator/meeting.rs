@@ -71,7 +71,7 @@ pub unsafe fn arrive(
     unsafe { post(process, &collective, awaits, data, bytes, wanted) }
 }
 
-/// The next collective of a communicator.
+/// The next collective of a communicator, which is counted with it.
 #[inline]
 pub(super) fn collective_of(
     communicator: &mut Communicator,

@@ -84,7 +84,7 @@ pub struct Communicator {
     pub hints: Hints,
     /// The session that it comes from, by its group or its parent; MPI_SESSION_NULL if none.
     pub session: MPI_Session,
-    /// Its operations that are under way have this, too.
+    /// Every collective operation that is under way here has a clone of this.
     pub in_use: Arc<()>,
 }
 
@@ -222,7 +222,7 @@ pub struct Communicators {
     world: Communicator,
     own: Communicator,
     table: Table<Communicator>,
-    /// The error handlers of freed ones of which there are requests: they are asked still.
+    /// The error handlers of freed communicators that requests are still of.
     freed: Vec<(MPI_Comm, MPI_Errhandler)>,
     /// Whether there are MPI_COMM_WORLD and MPI_COMM_SELF: between MPI_Init and MPI_Finalize, and not for sessions alone.
     has_world: bool,

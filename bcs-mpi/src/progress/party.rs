@@ -59,7 +59,7 @@ pub struct Party {
     blocks: bool,
     /// Times that this member has arrived on the NIC.
     arrivals: Cell<u32>,
-    /// The communicator's: it is in use.
+    /// Says that the communicator is in use, as long as the party lives.
     _in_use: Option<Arc<()>>,
 }
 

@@ -39,7 +39,7 @@ impl Launcher<'_> {
         let rank = entry.rank;
         self.watch.remove(&entry.pidfd);
         let verdict = self.judge(rank, ended.exit());
-        // First nobody reads or writes memory by its number any more, then another process may have the number.
+        // First nobody reads or writes memory by its number any more, then another process may have it.
         self.nic.rank_exited(rank);
         ended.reap();
         self.act(Event::Departed(verdict));

@@ -19,7 +19,8 @@ use crate::error::{MpiError, MpiResult, Problem};
 use crate::process::Process;
 use crate::progress::party::Party;
 use mds::Primitive;
-use nic_emu::root::{BOTH_WAYS, BothWays, NO_ROOT, Side};
+use nic_emu::both_ways::BothWays;
+use nic_emu::root::{BOTH_WAYS, NO_ROOT, Side};
 use nic_emu::status::WaitingFor;
 use std::ffi::{c_int, c_void};
 
