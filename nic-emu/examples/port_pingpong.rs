@@ -5,7 +5,7 @@
 use bcs_core::{NodeId, Placement, SliceLength};
 use nic_emu::arith::Arithmetic;
 use nic_emu::descriptor::CollectiveKind;
-use nic_emu::host::{NicConfig, NicHost};
+use nic_emu::host::{CrossMemory, NicConfig, NicHost};
 use nic_emu::matching::Envelope;
 use nic_emu::port::{Collective, Outcome, Port, Posted, Send, now_ns};
 use nic_emu::status::WaitingFor;
@@ -170,7 +170,7 @@ fn main() {
         node: NodeId(0),
         slice: SliceLength::Elastic,
         arithmetic: Arithmetic::Native,
-        cross_memory: true,
+        cross_memory: CrossMemory::WhereFaster,
         context_slots: nic_emu::contexts::SLOTS,
         unexpected_bytes: nic_emu::unexpected::DEFAULT_LIMIT_BYTES,
         emds: None,

@@ -1,9 +1,8 @@
 //! The board: what members of a released collective read of each other.
 //!
-//! Small contributions are in NIC memory; large ones are in their members' memory and are read by cross-memory attach. Who has read all
-//! it needs departs ([`crate::departure`]).
+//! Contributions, of at most a slab each, are in NIC memory. Who has read all it needs departs
+//! ([`crate::departure`]).
 
-use crate::channel::{self, ChannelError, Peer};
 use crate::collective::{Instance, Member};
 use crate::collective_helper::members;
 use crate::collective_list::{Contribution, contribution};
@@ -16,15 +15,6 @@ pub struct Board<'m> {
     memory: &'m NicMemory,
     instance: &'m Instance,
     members: &'m [Member],
-}
-
-/// A departed member's means to learn whether all others have departed too.
-#[derive(Clone, Copy, Debug)]
-pub struct Departure {
-    index: u32,
-    context: u32,
-    sequence: u32,
-    readers: u32,
 }
 
 impl<'m> Board<'m> {
@@ -76,7 +66,7 @@ impl<'m> Board<'m> {
         offset: usize,
         to: *mut u8,
         bytes: usize,
-    ) -> Result<(), ChannelError> {
+    ) -> Result<(), Corrupt> {
         if self.instance.board.get() != 0 {
             let (start, length) = self.entry(member)?;
             within(offset, bytes, length)?;
@@ -87,7 +77,7 @@ impl<'m> Board<'m> {
         }
         let Some(from) = self.members.get(member) else {
             let limit = self.members.len() as u64;
-            return Err(Corrupt { what: "member of a collective", value: member as u64, limit }.into());
+            return Err(Corrupt { what: "member of a collective", value: member as u64, limit });
         };
         if bytes == 0 {
             return Ok(());
@@ -102,12 +92,6 @@ impl<'m> Board<'m> {
                 within(offset, bytes, length as u64)?;
                 // SAFETY: as above; the slab is not written before all have departed.
                 unsafe { std::ptr::copy_nonoverlapping(slab.add(offset), to, bytes) };
-            }
-            Contribution::Memory(address) => {
-                within(offset, bytes, from.bytes.get())?;
-                let peer = Peer::of(self.memory, from.local_index.get())?;
-                // SAFETY: `to` is the caller's promise; what is read the kernel checks.
-                unsafe { channel::read_peer(peer, address.wrapping_add(offset as u64), to, bytes)? };
             }
         }
         Ok(())
@@ -134,15 +118,8 @@ impl<'m> Board<'m> {
     ///
     /// # Errors
     /// [`Corrupt`] when the instance names members that cannot be.
-    pub fn depart(self, index: u32) -> Result<Departure, Corrupt> {
-        let departure = Departure {
-            index,
-            context: self.instance.context.get(),
-            sequence: self.instance.sequence.get(),
-            readers: self.instance.readers.get(),
-        };
-        departure::depart(self.memory, index)?;
-        Ok(departure)
+    pub fn depart(self, index: u32) -> Result<(), Corrupt> {
+        departure::depart(self.memory, index)
     }
 }
 
@@ -151,18 +128,5 @@ fn within(offset: usize, bytes: usize, length: u64) -> Result<(), Corrupt> {
     match offset.checked_add(bytes) {
         Some(end) if end as u64 <= length => Ok(()),
         _ => Err(Corrupt { what: "end of a contribution", value: offset as u64, limit: length }),
-    }
-}
-
-impl Departure {
-    /// True when all readers have departed, so that nobody reads this member's memory any more.
-    pub fn is_over(&self, memory: &NicMemory) -> Result<bool, Corrupt> {
-        let instance = memory.instance(self.index)?;
-        // The instance may have been taken off the list and be another collective's by now. Its words are
-        // written in the order context, sequence, departed, and read here in the opposite one.
-        let departed = instance.departed.load(Ordering::Acquire);
-        Ok(departed >= self.readers
-            || instance.sequence.get() != self.sequence
-            || instance.context.get() != self.context)
     }
 }

@@ -97,13 +97,12 @@ pub struct Member {
     pub request: Word,
     /// Bytes of its contribution.
     pub bytes: Word64,
-    /// Where its contribution is: 0 in `payload`, 1 in the slab that `payload[0]` numbers, 2 in its memory at `payload[0]`.
+    /// Where its contribution is: 0 in `payload`, 1 in the slab that `payload[0]` numbers.
     pub place: Word,
-    /// Progress marks of algorithms in which members work in step.
-    pub mark: AtomicU32,
-    /// The contribution, or where it is.
+    _pad0: u32,
+    /// The contribution, or its slab.
     pub payload: [Word64; 3],
-    _pad: [u64; 1],
+    _pad1: u64,
 }
 
 /// Bytes of a member.

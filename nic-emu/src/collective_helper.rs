@@ -94,9 +94,9 @@ impl<'a, 'm> CollectiveHelper<'a, 'm> {
                 payload[..bytes.len()].copy_from_slice(&bytes);
                 Some(Delivery::InSlot(payload))
             }
-            _ => {
-                // Every member departs, whether it reads or not: a root that comes first must not leave, and use its memory
-                // again, before those have read it that are still to come.
+            Contribution::Slab(..) => {
+                // Every member departs, whether it reads or not: the root's slab is not given back before
+                // those have read it that are still to come.
                 instance.readers.set(instance.expected.get());
                 None
             }
@@ -108,7 +108,7 @@ impl<'a, 'm> CollectiveHelper<'a, 'm> {
                 continue;
             }
             member.arrived.set(2);
-            let has_to_read = i as u32 != root || member.place.get() == 2;
+            let has_to_read = i as u32 != root;
             match &inline {
                 None if member.request.get() == NO_REQUEST || !has_to_read => {
                     is_over = departure::is_last(instance);

@@ -103,12 +103,8 @@ impl<'m> CollectiveList<'m> {
                 member.place.set(1);
                 member.payload[0].set(slab as u64);
             }
-            Payload::Memory(address) => {
-                member.place.set(2);
-                member.payload[0].set(address);
-            }
-            Payload::Pooled(block) => {
-                return Err(Corrupt { what: "block of a contribution", value: block, limit: 0 });
+            Payload::Memory(at) | Payload::Pooled(at) => {
+                return Err(Corrupt { what: "place of a contribution", value: at, limit: 0 });
             }
         }
         member.arrived.set(1);
@@ -175,11 +171,9 @@ impl<'m> CollectiveList<'m> {
         instance.begun_by.set(local_index);
         instance.left.set(0);
         instance.handed_back.store(0, Ordering::Relaxed);
-        // Release: `Departure::is_over` reads this word first, and the ones above after it.
-        instance.departed.store(0, Ordering::Release);
+        instance.departed.store(0, Ordering::Relaxed);
         for member in self.memory.members(index)?.iter().take(descriptor.local_size as usize) {
             member.arrived.set(0);
-            member.mark.store(0, Ordering::Relaxed);
         }
         instance.next.set(first.get());
         instance.previous.set(NONE);
@@ -251,10 +245,10 @@ pub(crate) fn operation(descriptor: &CollectiveDescriptor) -> u32 {
     descriptor.op as u32 | (descriptor.element as u32) << 8
 }
 
-/// The bytes of a member's contribution that lie in NIC memory: in its line or in its slab.
+/// Where a member's contribution lies in NIC memory: in its line or in its slab.
 ///
 /// # Errors
-/// [`Corrupt`] when its slab number or length cannot be.
+/// [`Corrupt`] when its place, slab number or length cannot be.
 pub(crate) fn contribution(memory: &NicMemory, member: &Member) -> Result<Contribution, Corrupt> {
     let bytes = member.bytes.get();
     match member.place.get() {
@@ -279,7 +273,7 @@ pub(crate) fn contribution(memory: &NicMemory, member: &Member) -> Result<Contri
             let slab = memory.slab(member.local_index.get(), member.payload[0].get() as u32)?;
             Ok(Contribution::Slab(slab.as_ptr(), bytes as usize))
         }
-        _ => Ok(Contribution::Memory(member.payload[0].get())),
+        place => Err(Corrupt { what: "place of a contribution", value: place as u64, limit: 2 }),
     }
 }
 
@@ -287,16 +281,29 @@ pub(crate) fn contribution(memory: &NicMemory, member: &Member) -> Result<Contri
 pub(crate) enum Contribution {
     /// Here, with its length.
     Inline([u8; 24], usize),
-    /// In NIC memory, with its length.
+    /// In a slab, with its length.
     Slab(*mut u8, usize),
-    /// In the member's own memory, at this address.
-    Memory(u64),
 }
 
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
     use crate::memory::Layout;
+
+    #[test]
+    fn a_contribution_that_is_neither_in_its_descriptor_nor_in_a_slab_is_corrupt() {
+        let memory = NicMemory::create_private(Layout::new(2, 2, [0; 2]).unwrap(), 0, 1).unwrap();
+        let list = CollectiveList::new(&memory);
+        for (sequence, payload) in (0..).zip([Payload::Memory(0x1000), Payload::Pooled(0x1000)]) {
+            let descriptor =
+                CollectiveDescriptor { payload, ..CollectiveDescriptor::of_two(3, 0, 2, sequence) };
+            let told = list.arrive(0, &descriptor).expect_err("no such place").to_string();
+            assert!(told.contains("place of a contribution 4096"), "{told}");
+        }
+        let member = &memory.members(0).unwrap()[0];
+        member.place.set(2);
+        assert!(contribution(&memory, member).is_err());
+    }
 
     #[test]
     fn a_collective_is_found_among_few_others_however_far_a_member_is_ahead() {

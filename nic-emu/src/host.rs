@@ -17,6 +17,18 @@ use rustix::event::{EventfdFlags, eventfd};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
+/// Whether ranks of a node read and write each other's memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum CrossMemory {
+    /// They do not.
+    Off,
+    /// They do where it is faster.
+    WhereFaster,
+    /// They do wherever they can have large contributions to collectives read like that.
+    Always,
+}
+
 /// How a job's NIC is to be.
 #[derive(Clone, Debug)]
 pub struct NicConfig {
@@ -31,7 +43,7 @@ pub struct NicConfig {
     /// Arithmetic of the Reduce Helper.
     pub arithmetic: Arithmetic,
     /// Whether cross-memory attach may be used.
-    pub cross_memory: bool,
+    pub cross_memory: CrossMemory,
     /// Communicators that may span nodes at the same time, [`crate::contexts::SLOTS`] at most.
     pub context_slots: u32,
     /// Bytes of messages that each rank can leave unreceived on its node ([`crate::unexpected`]), beside what senders have room for.
@@ -237,7 +249,7 @@ impl NicHost {
 
     /// Whether a rank was refused another one's memory, although cross-memory attach may be used.
     pub fn cross_memory_refused(&self) -> bool {
-        self.config.cross_memory && self.memory.header().cross_memory.get() == 0
+        self.config.cross_memory != CrossMemory::Off && self.memory.header().cross_memory.get() == 0
     }
 
     /// Ends the NIC thread.

@@ -1,16 +1,23 @@
-//! Lanes: memory of a rank in NIC memory through which its contributions to large collectives flow to the other members, a chunk behind
-//! the other (design §4, "Channels").
+//! Lanes: memory of a rank in NIC memory through which it gives bytes to other ranks of its node (design §4,
+//! "Channels").
 //!
-//! Its rank fills a lane while all readers drain it, so that both sides' cores are at work; nothing is read from another process's own
-//! memory, and nobody has to wait for the others at the end. A chunk is free again when every one of its readers has said so. Chunks are
-//! laid round and round the whole lane, so that a line is written again only when it has left the readers' caches.
+//! What it gives is a *chunk*, which any number of readers take: all of them the same bytes, or each a
+//! portion of its own. The bytes lie in the chunk; or they stay in the memory of the rank, which *lends*
+//! them, and readers copy them from there by cross-memory attach; or they come as messages, and the chunk
+//! only says so. A chunk is free again when every reader has said so. A chunk that lends is held until its
+//! rank has taken it back: a reader to whom the system refuses the rank's memory leaves a mark in it, and
+//! gets a message.
 //!
-//! Invariant: a chunk's label (collective and round) is published after its bytes and withdrawn before they change. Whoever fills a lane is in a
-//! collective that all its members have reached, so chunks are always being drained, and lanes cannot wait for each other in a circle.
+//! Chunks are laid round and round the whole lane, so that a line is written again only when it has left the
+//! readers' caches.
+//!
+//! Invariant: a slot's label (collective and step) is published after the chunk's bytes and withdrawn before
+//! they change. Whoever fills a lane is in a collective that all its members have reached, so chunks are
+//! always being taken, and lanes cannot wait for each other in a circle.
 //!
 //! ```text
-//!  page 0            32 slots of a line: label, collective, place and length, readers that have still to read
-//!  LANE_DATA_BYTES   chunks
+//!  page 0            32 slots of a line: label, collective, chunk, what it says, readers that have still to read
+//!  LANE_DATA_BYTES   chunks: a bit for each member that was refused | address and length of each portion | bytes
 //! ```
 
 use crate::memory::{Corrupt, NicMemory, Word64};
@@ -25,34 +32,102 @@ pub const LANE_SLOTS: usize = 32;
 pub const LANE_DATA_BYTES: usize = 2 << 20;
 /// Bytes of a chunk at most.
 pub const LANE_CHUNK_BYTES: usize = 256 << 10;
+/// Members that a chunk has portions for, at most.
+pub const LANE_MEMBERS: u32 = 1024;
 const HEADER_BYTES: usize = 4096;
 /// Bytes of a lane.
 pub const LANE_BYTES: usize = HEADER_BYTES + LANE_DATA_BYTES;
+/// Bytes of a portion's address and length.
+const PORTION_BYTES: usize = 16;
+/// Members whose marks are in one word.
+const MARKS: u32 = u64::BITS;
 
 const _: () = {
     assert!(LANE_SLOTS * size_of::<LaneSlot>() <= HEADER_BYTES);
+    assert!(LANE_SLOTS == u32::BITS as usize, "a bit for each");
     assert!(LANE_CHUNK_BYTES * 4 <= LANE_DATA_BYTES, "a lane holds several of the largest chunks");
+    assert!(Shape { members: LANE_MEMBERS, ..Shape::SAME }.head_bytes() * 2 < LANE_CHUNK_BYTES);
 };
 
 /// A chunk, as its readers find it.
 #[repr(C, align(64))]
 pub struct LaneSlot {
-    /// 1 + the round; 0 while the slot's words change.
+    /// 1 + the step of the collective; 0 while the slot's words change.
     label: AtomicU64,
     collective: Word64,
+    /// Where the chunk is.
     start: Word64,
     bytes: Word64,
+    shape: Word64,
+    /// Address and length of what is the same for all.
+    same: [Word64; 2],
     unread: AtomicU32,
-    _pad: [u32; 7],
+    _pad: u32,
 }
 
-/// The collective that a chunk is of: context and sequence number.
+const _: () = assert!(size_of::<LaneSlot>() == 64);
+
+/// The step of a collective that a chunk is of: context, sequence number, and step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LaneKey(pub u32, pub u32);
+pub struct LaneKey(pub u32, pub u32, pub u32);
 
 impl LaneKey {
+    fn words(self) -> (u64, u64) {
+        ((self.0 as u64) << 32 | self.1 as u64, self.2 as u64 + 1)
+    }
+}
+
+/// How the bytes of a chunk come to its readers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum By {
+    /// They lie in the chunk.
+    Lane,
+    /// Readers copy them from the memory of the chunk's rank.
+    Attach,
+    /// They come as messages.
+    Message,
+}
+
+/// What a chunk is like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shape {
+    /// How its bytes come to readers.
+    pub by: By,
+    /// Every member has a portion of its own.
+    pub each: bool,
+    /// Members of the collective, who read by their rank.
+    pub members: u32,
+}
+
+impl Shape {
+    const SAME: Self = Self { by: By::Lane, each: false, members: 0 };
+
+    const fn marks(self) -> usize {
+        if matches!(self.by, By::Attach) { self.members.div_ceil(MARKS) as usize } else { 0 }
+    }
+
+    /// Bytes of a chunk before those that are given.
+    pub const fn head_bytes(self) -> usize {
+        let portions = if self.each { self.members as usize * PORTION_BYTES } else { 0 };
+        (self.marks() * size_of::<u64>() + portions).next_multiple_of(64)
+    }
+
     fn word(self) -> u64 {
-        (self.0 as u64) << 32 | self.1 as u64
+        (self.members as u64) << 32 | (self.each as u64) << 8 | self.by as u64
+    }
+
+    fn of(word: u64) -> Result<Self, Corrupt> {
+        let by = match word & 0xff {
+            0 => By::Lane,
+            1 => By::Attach,
+            2 => By::Message,
+            value => return Err(Corrupt { what: "kind of a chunk of a lane", value, limit: 3 }),
+        };
+        let (members, limit) = (word >> 32, LANE_MEMBERS as u64 + 1);
+        if members >= limit {
+            return Err(Corrupt { what: "members of a chunk of a lane", value: members, limit });
+        }
+        Ok(Self { by, each: word & 0x100 != 0, members: members as u32 })
     }
 }
 
@@ -62,97 +137,231 @@ fn slots(memory: &NicMemory, local_index: u32) -> Result<&[LaneSlot], Corrupt> {
     Ok(unsafe { std::slice::from_raw_parts(start.as_ptr().cast(), LANE_SLOTS) })
 }
 
+/// Words of a rank's lane from a place among its chunks on.
+fn words(memory: &NicMemory, local_index: u32, at: usize, count: usize) -> Result<&[AtomicU64], Corrupt> {
+    let (end, limit) = (at.saturating_add(count * size_of::<u64>()), LANE_DATA_BYTES as u64);
+    if end > LANE_DATA_BYTES || !at.is_multiple_of(size_of::<u64>()) {
+        return Err(Corrupt { what: "head of a chunk of a lane", value: at as u64, limit });
+    }
+    // SAFETY: the words lie within the lane's data, aligned, both checked.
+    Ok(unsafe {
+        let start = memory.lane(local_index)?.add(HEADER_BYTES + at);
+        std::slice::from_raw_parts(start.as_ptr().cast(), count)
+    })
+}
+
 /// The filling end of a rank's lane. Private to the rank.
 #[derive(Debug, Default)]
 pub struct LaneWriter {
     /// Chunks that may have readers left, oldest first: their slots and where they lie.
     laid: VecDeque<(usize, Range<usize>)>,
+    /// A bit for each slot of a chunk that lends and was not taken back.
+    held: u32,
     next: usize,
     position: usize,
 }
 
+/// Room for a chunk, to be filled and then published.
+#[derive(Debug)]
+pub struct Room {
+    /// Where the bytes go.
+    pub data: NonNull<u8>,
+    start: usize,
+    bytes: usize,
+    shape: Shape,
+}
+
+/// A chunk that lends.
+#[derive(Debug)]
+#[must_use = "its memory is read until it was taken back"]
+pub struct Lent {
+    slot: usize,
+    start: usize,
+    shape: Shape,
+}
+
 impl LaneWriter {
-    /// The place for the next chunk of `bytes` bytes, at most [`LANE_CHUNK_BYTES`]; none while readers have still to read what lies there.
+    /// Room for a chunk of this shape with `bytes` bytes, [`LANE_CHUNK_BYTES`] in all at most; none while
+    /// readers have still to read what lies there. No member is marked, and no portion set.
     pub fn room(
         &mut self,
         memory: &NicMemory,
         local_index: u32,
+        shape: Shape,
         bytes: usize,
-    ) -> Result<Option<NonNull<u8>>, Corrupt> {
-        let limit = LANE_CHUNK_BYTES as u64 + 1;
+    ) -> Result<Option<Room>, Corrupt> {
+        let head = shape.head_bytes();
+        let (bytes, limit) = (head.saturating_add(bytes), LANE_CHUNK_BYTES as u64 + 1);
         if bytes > LANE_CHUNK_BYTES {
             return Err(Corrupt { what: "bytes of a chunk of a lane", value: bytes as u64, limit });
         }
         if self.position + bytes > LANE_DATA_BYTES {
             self.position = 0;
         }
+        if self.held == u32::MAX {
+            return Ok(None);
+        }
+        while self.held & 1 << self.next != 0 {
+            self.next = (self.next + 1) % LANE_SLOTS;
+        }
         let slots = slots(memory, local_index)?;
         let wanted = self.position..self.position + bytes;
-        while let Some((slot, range)) = self.laid.front() {
-            let in_the_way = *slot == self.next || range.start < wanted.end && wanted.start < range.end;
-            let is_read = slots[*slot].unread.load(Ordering::Acquire) == 0;
-            if !is_read {
-                if in_the_way || self.is_blocked(&wanted) {
+        let next = self.next;
+        let is_in_the_way = |(slot, range): &(usize, Range<usize>)| {
+            *slot == next || range.start < wanted.end && wanted.start < range.end
+        };
+        while let Some((slot, _)) = self.laid.front() {
+            if self.held & 1 << slot != 0 || slots[*slot].unread.load(Ordering::Acquire) != 0 {
+                if self.laid.iter().any(is_in_the_way) {
                     return Ok(None);
                 }
                 break;
             }
             self.laid.pop_front();
         }
-        let start = memory.lane(local_index)?;
-        // SAFETY: `position + bytes` is at most LANE_DATA_BYTES.
-        Ok(Some(unsafe { start.add(HEADER_BYTES + self.position) }))
+        for mark in words(memory, local_index, self.position, shape.marks())? {
+            mark.store(0, Ordering::Relaxed);
+        }
+        // SAFETY: `position + bytes`, of which the head is a part, is at most LANE_DATA_BYTES.
+        let data = unsafe { memory.lane(local_index)?.add(HEADER_BYTES + self.position + head) };
+        Ok(Some(Room { data, start: self.position, bytes, shape }))
     }
 
-    /// Whether a chunk that is not the oldest is in the way.
-    fn is_blocked(&self, wanted: &Range<usize>) -> bool {
-        self.laid
-            .iter()
-            .any(|(slot, range)| *slot == self.next || range.start < wanted.end && wanted.start < range.end)
+    /// Says where a member's portion is: at an address of this rank's memory, or that far from where the
+    /// bytes of the chunk begin.
+    pub fn set_portion(
+        memory: &NicMemory,
+        local_index: u32,
+        room: &Room,
+        member: u32,
+        (at, bytes): (u64, u64),
+    ) -> Result<(), Corrupt> {
+        let words = portion(memory, local_index, room.start, room.shape, member)?;
+        words[0].store(at, Ordering::Relaxed);
+        words[1].store(bytes, Ordering::Relaxed);
+        Ok(())
     }
 
-    /// Publishes the chunk that was written where [`Self::room`] said, for so many readers.
+    /// Publishes a chunk for so many readers. `same` is the portion of all, unless each has its own. Answers
+    /// what is lent, if anything is.
     pub fn publish(
         &mut self,
         memory: &NicMemory,
         local_index: u32,
-        (key, round): (LaneKey, u64),
-        bytes: usize,
+        key: LaneKey,
+        room: Room,
+        same: (u64, u64),
         readers: u32,
-    ) -> Result<(), Corrupt> {
+    ) -> Result<Option<Lent>, Corrupt> {
+        let Room { start, bytes, shape, .. } = room;
         let slot = &slots(memory, local_index)?[self.next];
+        let (collective, label) = key.words();
         slot.label.store(0, Ordering::Relaxed);
         fence(Ordering::Release);
-        slot.collective.set(key.word());
-        slot.start.set(self.position as u64);
+        slot.collective.set(collective);
+        slot.start.set(start as u64);
         slot.bytes.set(bytes as u64);
+        slot.shape.set(shape.word());
+        slot.same[0].set(same.0);
+        slot.same[1].set(same.1);
         slot.unread.store(readers, Ordering::Relaxed);
-        slot.label.store(round + 1, Ordering::Release);
-        self.laid.push_back((self.next, self.position..self.position + bytes));
-        self.next = (self.next + 1) % LANE_SLOTS;
-        self.position += bytes.next_multiple_of(64);
-        Ok(())
+        slot.label.store(label, Ordering::Release);
+        let number = self.next;
+        self.laid.push_back((number, start..start + bytes));
+        self.next = (number + 1) % LANE_SLOTS;
+        self.position = start + bytes.next_multiple_of(64);
+        if shape.by != By::Attach {
+            return Ok(None);
+        }
+        self.held |= 1 << number;
+        Ok(Some(Lent { slot: number, start, shape }))
     }
+
+    /// Takes back what was lent, once no reader reads it any more: answers the members that were refused it.
+    /// None before.
+    pub fn take_back(
+        &mut self,
+        memory: &NicMemory,
+        local_index: u32,
+        lent: &Lent,
+    ) -> Result<Option<Vec<u32>>, Corrupt> {
+        if slots(memory, local_index)?[lent.slot].unread.load(Ordering::Acquire) != 0 {
+            return Ok(None);
+        }
+        let marks = words(memory, local_index, lent.start, lent.shape.marks())?;
+        let is_marked = |member: &u32| {
+            marks[(member / MARKS) as usize].load(Ordering::Relaxed) & 1 << (member % MARKS) != 0
+        };
+        self.held &= !(1 << lent.slot);
+        Ok(Some((0..lent.shape.members).filter(is_marked).collect()))
+    }
+}
+
+/// Address and length of a member's portion.
+fn portion(
+    memory: &NicMemory,
+    local_index: u32,
+    start: usize,
+    shape: Shape,
+    member: u32,
+) -> Result<&[AtomicU64], Corrupt> {
+    if !shape.each || member >= shape.members {
+        let limit = if shape.each { shape.members as u64 } else { 0 };
+        return Err(Corrupt { what: "member with a portion of a chunk", value: member as u64, limit });
+    }
+    let at = start + shape.marks() * size_of::<u64>() + member as usize * PORTION_BYTES;
+    words(memory, local_index, at, 2)
 }
 
 /// A chunk that a reader has found; [`Chunk::done`] gives it back.
 #[derive(Clone, Copy)]
 pub struct Chunk<'m> {
+    memory: &'m NicMemory,
+    local_index: u32,
     slot: &'m LaneSlot,
-    data: NonNull<u8>,
+    start: usize,
+    shape: Shape,
+    reader: u32,
+    place: Place,
     bytes: usize,
 }
 
-impl<'m> Chunk<'m> {
-    /// Its bytes: where they begin, and how many they are. They can be read, and stay as they are until [`Self::done`]; a rank that wrote over
-    /// them all the same has changed what is read, so nobody refers to them.
-    pub fn bytes(&self) -> (*const u8, usize) {
-        (self.data.as_ptr(), self.bytes)
+/// Where a reader's bytes of a chunk are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// In the lane. They can be read, and stay as they are until [`Chunk::done`]; a rank that wrote over them
+    /// all the same has changed what is read, so nobody refers to them.
+    Lane(NonNull<u8>),
+    /// At this address in the memory of the lane's rank, which says so: the kernel checks it.
+    Lent(u64),
+    /// They come as a message.
+    Message,
+}
+
+impl Chunk<'_> {
+    /// Where the reader's bytes are.
+    pub fn place(&self) -> Place {
+        self.place
+    }
+
+    /// How many there are.
+    pub fn bytes(&self) -> usize {
+        self.bytes
     }
 
     /// This reader reads it no more.
     pub fn done(self) {
         self.slot.unread.fetch_sub(1, Ordering::Release);
+    }
+
+    /// This reader is refused the memory that is lent: it is to get a message.
+    pub fn refuse(self) -> Result<(), Corrupt> {
+        let marks = words(self.memory, self.local_index, self.start, self.shape.marks())?;
+        if let Some(mark) = marks.get((self.reader / MARKS) as usize) {
+            mark.fetch_or(1 << (self.reader % MARKS), Ordering::Relaxed);
+        }
+        self.done();
+        Ok(())
     }
 }
 
@@ -163,48 +372,69 @@ pub struct LaneReader {
     misses: usize,
 }
 
-/// Looks at the expected slot alone between two looks at all of them, which find chunks of a rank whose threads are in several collectives.
+/// Looks at the expected slot alone between two looks at all of them: what others take from a lane lies
+/// between.
 const LOOKS_AT_ONE: usize = 16;
 
 impl LaneReader {
-    /// The chunk of this round of a collective, if the rank has published it. Answers the same until [`Self::advance`].
+    /// The chunk of this step of a collective, if the rank has published it, and what of it is `reader`'s, by
+    /// its rank. Answers the same until [`Self::advance`]. Of most looks it is one at the expected slot
+    /// alone, unless it has to be `thorough`.
     pub fn find<'m>(
         &mut self,
         memory: &'m NicMemory,
         local_index: u32,
         key: LaneKey,
-        round: u64,
+        reader: u32,
+        thorough: bool,
     ) -> Result<Option<Chunk<'m>>, Corrupt> {
         let slots = slots(memory, local_index)?;
+        let (collective, label) = key.words();
         let is_it = |slot: &LaneSlot| {
-            if slot.label.load(Ordering::Acquire) != round + 1 || slot.collective.get() != key.word() {
+            if slot.label.load(Ordering::Acquire) != label || slot.collective.get() != collective {
                 return false;
             }
             fence(Ordering::Acquire);
             // Unchanged: then the words between were of this label.
-            slot.label.load(Ordering::Acquire) == round + 1
+            slot.label.load(Ordering::Acquire) == label
         };
         let at = self.expected % LANE_SLOTS;
         let found = if is_it(&slots[at]) {
             Some(at)
         } else {
             self.misses += 1;
-            self.misses.is_multiple_of(LOOKS_AT_ONE).then(|| slots.iter().position(is_it)).flatten()
+            let all = thorough || self.misses.is_multiple_of(LOOKS_AT_ONE);
+            all.then(|| slots.iter().position(is_it)).flatten()
         };
         let Some(found) = found else { return Ok(None) };
         self.expected = found;
         let slot = &slots[found];
-        let (start, bytes) = (slot.start.get(), slot.bytes.get());
-        match start.checked_add(bytes) {
-            Some(end) if end <= LANE_DATA_BYTES as u64 => {}
-            _ => {
-                let limit = LANE_DATA_BYTES as u64;
-                return Err(Corrupt { what: "end of a chunk of a lane", value: start, limit });
-            }
+        let (start, bytes, limit) = (slot.start.get(), slot.bytes.get(), LANE_DATA_BYTES as u64);
+        if start.checked_add(bytes).is_none_or(|end| end > limit) {
+            return Err(Corrupt { what: "end of a chunk of a lane", value: start, limit });
         }
-        // SAFETY: the range lies within the lane's data, checked.
-        let data = unsafe { memory.lane(local_index)?.add(HEADER_BYTES + start as usize) };
-        Ok(Some(Chunk { slot, data, bytes: bytes as usize }))
+        let (start, shape) = (start as usize, Shape::of(slot.shape.get())?);
+        let (at, length) = if shape.each {
+            let words = portion(memory, local_index, start, shape, reader)?;
+            (words[0].load(Ordering::Relaxed), words[1].load(Ordering::Relaxed))
+        } else {
+            (slot.same[0].get(), slot.same[1].get())
+        };
+        let place = match shape.by {
+            By::Attach => Place::Lent(at),
+            By::Message => Place::Message,
+            By::Lane => {
+                let limit = (bytes as usize).saturating_sub(shape.head_bytes()) as u64;
+                if at.checked_add(length).is_none_or(|end| end > limit) {
+                    return Err(Corrupt { what: "end of a portion of a chunk", value: at, limit });
+                }
+                let at = HEADER_BYTES + start + shape.head_bytes() + at as usize;
+                // SAFETY: the portion lies within the chunk and this within the lane's data, checked.
+                Place::Lane(unsafe { memory.lane(local_index)?.add(at) })
+            }
+        };
+        let bytes = length as usize;
+        Ok(Some(Chunk { memory, local_index, slot, start, shape, reader, place, bytes }))
     }
 
     /// The chunk that was found is taken: the next one is expected behind it.
@@ -221,33 +451,48 @@ mod tests {
     use crate::memory::Layout;
     use proptest::prelude::*;
 
+    fn memory() -> NicMemory {
+        NicMemory::create_private(Layout::new(4, 4, [0; 2]).unwrap(), 0, 1).unwrap()
+    }
+
+    const SAME: Shape = Shape { members: 4, ..Shape::SAME };
+
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(40))]
         #[test]
         fn readers_get_every_chunk_as_it_was_written_however_far_apart_they_are(
-            chunks in proptest::collection::vec(0usize..=LANE_CHUNK_BYTES, 1..80),
+            chunks in proptest::collection::vec((0usize..=LANE_CHUNK_BYTES - 64, any::<bool>()), 1..80),
             steps in proptest::collection::vec(0usize..4, 0..400),
         ) {
-            let memory = NicMemory::create_private(Layout::new(4, 4, [0; 2]).unwrap(), 0, 1).unwrap();
-            let key = LaneKey(7, u32::MAX);
+            let memory = memory();
+            let key = |number: usize| LaneKey(7, u32::MAX, number as u32);
+            // A chunk's bytes, or in those of which each has a portion a third of them.
+            let share = |number: usize| if chunks[number].1 { chunks[number].0 / 3 } else { chunks[number].0 };
             let mut writer = LaneWriter::default();
             let mut readers = [(LaneReader::default(), 0usize); 3];
             let mut written = 0;
             let mut write = |written: &mut usize| {
-                let Some(&bytes) = chunks.get(*written) else { return false };
-                let Some(to) = writer.room(&memory, 0, bytes).unwrap() else { return false };
+                let Some(&(bytes, each)) = chunks.get(*written) else { return false };
+                let shape = Shape { each, ..SAME };
+                let Some(room) = writer.room(&memory, 0, shape, bytes).unwrap() else { return false };
                 // SAFETY: the writer answered a place for as many bytes.
-                unsafe { to.as_ptr().write_bytes(*written as u8, bytes) };
-                writer.publish(&memory, 0, (key, *written as u64), bytes, 3).unwrap();
+                unsafe { room.data.as_ptr().write_bytes(*written as u8, bytes) };
+                let portion = share(*written) as u64;
+                for reader in (0..4u32).filter(|_| each) {
+                    let at = (reader as u64).saturating_sub(1) * portion;
+                    LaneWriter::set_portion(&memory, 0, &room, reader, (at, portion)).unwrap();
+                }
+                writer.publish(&memory, 0, key(*written), room, (0, portion), 3).unwrap();
                 *written += 1;
                 true
             };
-            let read = |(reader, next): &mut (LaneReader, usize)| {
-                let Some(chunk) = reader.find(&memory, 0, key, *next as u64).unwrap() else { return false };
-                let (data, bytes) = chunk.bytes();
-                assert_eq!(bytes, chunks[*next]);
+            let read = |number: usize, (reader, next): &mut (LaneReader, usize)| {
+                let found = reader.find(&memory, 0, key(*next), 1 + number as u32, false).unwrap();
+                let Some(chunk) = found else { return false };
+                assert_eq!(chunk.bytes(), share(*next));
+                let Place::Lane(data) = chunk.place() else { panic!("nothing is lent") };
                 // SAFETY: the chunk's bytes can be read, and its rank is this thread.
-                let read = unsafe { std::slice::from_raw_parts(data, bytes) };
+                let read = unsafe { std::slice::from_raw_parts(data.as_ptr(), chunk.bytes()) };
                 assert!(read.iter().all(|byte| *byte == *next as u8));
                 chunk.done();
                 reader.advance();
@@ -255,13 +500,45 @@ mod tests {
                 true
             };
             for step in steps {
-                if step == 3 { write(&mut written); } else { read(&mut readers[step]); }
+                if step == 3 { write(&mut written); } else { read(step, &mut readers[step]); }
             }
             while written < chunks.len() || readers.iter().any(|(_, next)| *next < chunks.len()) {
                 let moved = write(&mut written);
-                let read = readers.iter_mut().map(&read).filter(|moved| *moved).count();
+                let readers = readers.iter_mut().enumerate();
+                let read = readers.map(|(number, reader)| read(number, reader)).filter(|moved| *moved).count();
                 prop_assert!(moved || read > 0, "nobody can go on");
             }
         }
+    }
+
+    #[test]
+    fn what_is_lent_is_held_until_it_was_taken_back_which_tells_who_was_refused() {
+        let memory = memory();
+        let mut writer = LaneWriter::default();
+        let mut readers = [LaneReader::default(); 2];
+        let shape = Shape { by: By::Attach, each: true, members: 130 };
+        let room = writer.room(&memory, 0, shape, 0).unwrap().unwrap();
+        for member in 0..130 {
+            LaneWriter::set_portion(&memory, 0, &room, member, (0xabc0 + member as u64, 1 << 30)).unwrap();
+        }
+        let lent = writer.publish(&memory, 0, LaneKey(7, 1, 0), room, (0, 0), 2).unwrap().unwrap();
+        // Other chunks go round the lane meanwhile, past the slot that is held, until its bytes are in the
+        // way.
+        let another = |writer: &mut LaneWriter, round| {
+            let room = writer.room(&memory, 0, SAME, LANE_CHUNK_BYTES).unwrap();
+            let publish = |room| writer.publish(&memory, 0, LaneKey(9, 1, round), room, (0, 0), 0).unwrap();
+            room.map(publish).is_some()
+        };
+        assert_eq!((0..3 * LANE_SLOTS as u32).filter(|round| another(&mut writer, *round)).count(), 7);
+        let [one, other] = &mut readers;
+        let key = LaneKey(7, 1, 0);
+        let chunk = one.find(&memory, 0, key, 3, true).unwrap().unwrap();
+        assert_eq!((chunk.place(), chunk.bytes()), (Place::Lent(0xabc3), 1 << 30));
+        chunk.done();
+        assert_eq!(writer.take_back(&memory, 0, &lent).unwrap(), None);
+        other.find(&memory, 0, key, 129, true).unwrap().unwrap().refuse().unwrap();
+        assert_eq!(writer.take_back(&memory, 0, &lent).unwrap(), Some(vec![129]));
+        assert!(another(&mut writer, 0));
+        assert!(one.find(&memory, 0, key, 130, true).is_err(), "there is no such member");
     }
 }

@@ -160,7 +160,7 @@ impl<'a, 'm> ReduceHelper<'a, 'm> {
                 payload[..INLINE_BYTES].copy_from_slice(&bytes);
                 Some(Delivery::InSlot(payload))
             }
-            _ => None,
+            Contribution::Slab(..) => None,
         })
     }
 

@@ -50,16 +50,14 @@ pub enum Room {
     CollectiveRing = 3,
     /// A slab for a contribution to a collective.
     Slab = 4,
-    /// Bytes of its lane.
-    Lane = 5,
     /// A cell of an edge to a neighbour.
-    Edge = 6,
+    Edge = 5,
 }
 
 impl Room {
     fn of_word(word: u32) -> Self {
-        use Room::{CollectiveRing, Edge, Enough, Lane, ReceiveRing, SendRing, Slab};
-        let rooms = [Enough, SendRing, ReceiveRing, CollectiveRing, Slab, Lane, Edge];
+        use Room::{CollectiveRing, Edge, Enough, ReceiveRing, SendRing, Slab};
+        let rooms = [Enough, SendRing, ReceiveRing, CollectiveRing, Slab, Edge];
         rooms.get(word as usize).copied().unwrap_or_default()
     }
 }
@@ -224,6 +222,12 @@ impl RankStatus {
         self.peer_in_job.set(what.peer_in_job);
         self.sends.set(what.sends as u32);
         self.room.set(what.room as u32);
+        self.waits.set(self.waits.get().wrapping_add(1));
+    }
+
+    /// Says that the wait goes on as another one, as something of what the rank waits for has come: it is in no deadlock.
+    #[inline]
+    pub fn begin_next_wait(&self) {
         self.waits.set(self.waits.get().wrapping_add(1));
     }
 

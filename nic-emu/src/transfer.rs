@@ -33,7 +33,7 @@ pub const WINDOW_BYTES: usize = (12 << 10) + WINDOW_DATA_BYTES;
 /// Bytes of a claim at most.
 pub const CLAIM_BYTES: u64 = 1 << 20;
 /// Bytes of a message at most (8 TB): what an offset in a packed range can say.
-pub const MESSAGE_BYTES: u64 = 1 << (64 - LENGTH_BITS);
+const MESSAGE_BYTES: u64 = 1 << (64 - LENGTH_BITS);
 
 const LENGTH_BITS: u32 = 21;
 const _: () = assert!(CLAIM_BYTES < 1 << LENGTH_BITS, "a claim's length fits in a packed range");

@@ -7,10 +7,11 @@ use bcs_core::global_memory::{GlobalAddress, GlobalVariable, MemoryView};
 use bcs_core::{JobId, NodeId, NodeSet, Placement, SliceLength};
 use nic_emu::arith::Arithmetic;
 use nic_emu::descriptor::CollectiveKind;
-use nic_emu::host::{NicConfig, NicHost};
+use nic_emu::host::{CrossMemory, NicConfig, NicHost};
 use nic_emu::matching::Envelope;
 use nic_emu::memory::{INSTANCES, Layout, NicMemory};
 use nic_emu::port::{Collective, Port, PortError, Posted, Send};
+use nic_emu::slab::SLAB_BYTES;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::time::Timespec;
@@ -223,9 +224,9 @@ fn ends<T: std::marker::Send + 'static>(body: impl FnOnce() -> T + std::marker::
     receiver.recv_timeout(LONGEST).ok()
 }
 
-fn reach_barrier(port: &mut Port, rank: u32, sequence: u32) {
-    let barrier = Collective {
-        kind: CollectiveKind::Barrier,
+fn collective(kind: CollectiveKind, rank: u32, sequence: u32) -> Collective {
+    Collective {
+        kind,
         operation: (0, 0),
         context: 3,
         comm: (rank, 2),
@@ -234,9 +235,27 @@ fn reach_barrier(port: &mut Port, rank: u32, sequence: u32) {
         most_bytes: 0,
         sequence,
         local: (rank as u16, 2),
-    };
+    }
+}
+
+fn reach_barrier(port: &mut Port, rank: u32, sequence: u32) {
+    let barrier = collective(CollectiveKind::Barrier, rank, sequence);
     // SAFETY: no data.
     unsafe { port.post_collective(&barrier, std::ptr::null(), 0, true) }.unwrap();
+}
+
+#[test]
+fn a_contribution_larger_than_a_slab_is_refused_and_one_of_a_slab_is_not() {
+    let memory = Arc::new(nic_memory(2));
+    let mut port = Port::open(memory, 0).unwrap();
+    let data = vec![7u8; SLAB_BYTES + 1];
+    let board = collective(CollectiveKind::Board, 0, 1);
+    // SAFETY: the data has as many bytes.
+    let told = unsafe { port.post_collective(&board, data.as_ptr(), SLAB_BYTES + 1, true) };
+    let told = told.expect_err("more than a slab").to_string();
+    assert!(told.contains("8193 bytes to a collective (Board)") && told.contains("8192 bytes"), "{told}");
+    // SAFETY: as above.
+    assert!(unsafe { port.post_collective(&board, data.as_ptr(), SLAB_BYTES, false) }.unwrap().is_none());
 }
 
 #[test]
@@ -265,7 +284,7 @@ fn config(nodes: u32) -> NicConfig {
         node: NodeId(0),
         slice: SliceLength::Elastic,
         arithmetic: Arithmetic::Native,
-        cross_memory: true,
+        cross_memory: CrossMemory::WhereFaster,
         unexpected_bytes: nic_emu::unexpected::DEFAULT_LIMIT_BYTES,
         context_slots: nic_emu::contexts::SLOTS,
         emds: None,

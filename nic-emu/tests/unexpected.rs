@@ -192,7 +192,7 @@ fn a_sender_that_sleeps_at_the_limit_is_woken_when_there_is_room_again() {
         sender.count_look();
         assert_eq!(polls(), before + 1);
         let waiting = sender.begin_wait(Some(request));
-        let asleep = sender.announce_sleep(&waiting);
+        let asleep = sender.announce_sleep(&waiting, true);
         assert_ne!(status.sleep.peek(), 0);
         // One of the pool: the first are in slabs, with elastic slices.
         assert_eq!(receive(&mut receiver, tag - 1, data.len()).0, data);

@@ -7,7 +7,7 @@ use crate::preflight;
 use bcs_core::{Driven, NodeId, Placement, Rank};
 use mds::trace::{self, Node, Run};
 use nic_emu::hang::{HangDetector, JobState};
-use nic_emu::host::{NicConfig, NicHost, RankPhase};
+use nic_emu::host::{CrossMemory, NicConfig, NicHost, RankPhase};
 use nic_emu::nic_thread::Finding;
 use rustix::process::{Resource, getrlimit};
 use std::os::fd::BorrowedFd;
@@ -49,7 +49,10 @@ impl JobNic {
             node,
             slice: job.nic.slice,
             arithmetic: job.nic.arithmetic,
-            cross_memory: job.nic.cross_memory && cross_memory_refusal.is_none(),
+            cross_memory: match job.nic.cross_memory && cross_memory_refusal.is_none() {
+                true => CrossMemory::WhereFaster,
+                false => CrossMemory::Off,
+            },
             context_slots: nic_emu::contexts::SLOTS,
             unexpected_bytes: job.nic.unexpected_bytes,
             emds: job.recording.slices.clone().filter(|emds| emds.nodes.contains(node.0)),

@@ -5,6 +5,7 @@ use crate::programs::compiled;
 use crate::refuse_attach::refuse_attach;
 use crate::{holds, holds_as_told};
 use bcs_core::SliceLength;
+use nic_emu::host::CrossMemory;
 use std::time::Duration;
 
 fn holds_on(name: &str, ranks: u32, nodes: u32) {
@@ -96,7 +97,7 @@ fn communicators_are_freed_and_made_again_as_often_as_a_program_likes() {
 }
 
 /// The same where the system refuses cross-memory attach, which shows when the first message goes.
-fn holds_refused(name: &str, job: &Job, arguments: &[&str]) {
+pub fn holds_refused(name: &str, job: &Job, arguments: &[&str]) {
     std::thread::scope(|scope| {
         let run = || {
             refuse_attach().expect("a filter of system calls");
@@ -118,7 +119,7 @@ fn messages_of_any_size_go_between_nodes_where_the_system_refuses_cross_memory_a
         holds_refused("large_vectors", &job(4, 2), &[bytes]);
     }
     // Known from the start.
-    holds("staged", &Job { cross_memory: false, ..job(4, 2) });
+    holds("staged", &Job { cross_memory: CrossMemory::Off, ..job(4, 2) });
     let slice = SliceLength::Fixed(Duration::from_millis(1));
     holds_refused("staged", &Job { slice, ..job(4, 2) }, &[]);
 }

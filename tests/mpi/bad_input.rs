@@ -3,6 +3,7 @@
 use crate::launcher::{Job, launch};
 use crate::programs::compiled;
 use bcs_core::{SliceLength, TypeCheck};
+use nic_emu::host::CrossMemory;
 use std::time::Duration;
 
 #[test]
@@ -15,7 +16,9 @@ fn a_message_of_another_type_than_its_receive_is_told_where_types_are_compared()
     let slice = SliceLength::Fixed(Duration::from_micros(200));
     for check in [TypeCheck::Off, TypeCheck::Kinds, TypeCheck::Strict] {
         let environment = vec![(TypeCheck::VARIABLE.to_owned(), check.to_string())];
-        for job in [Job::of(2), Job { slice, ..Job::of(2) }, Job { cross_memory: false, ..Job::of(2) }] {
+        for job in
+            [Job::of(2), Job { slice, ..Job::of(2) }, Job { cross_memory: CrossMemory::Off, ..Job::of(2) }]
+        {
             let job = Job { environment: environment.clone(), ..job };
             let ended = launch(&job, &compiled("type_check"), &[check.to_string()]);
             assert!(ended.is_well(), "{check}: {ended:#?}");

@@ -10,7 +10,7 @@ use nic_emu::contexts::SLOTS;
 use nic_emu::global::GlobalLayout;
 use nic_emu::global::layout::EVENTS;
 use nic_emu::hang::{HangDetector, JobState, LOOK_PERIOD, is_deadlock};
-use nic_emu::host::{NicConfig, NicHost, RankPhase};
+use nic_emu::host::{CrossMemory, NicConfig, NicHost, RankPhase};
 use nic_emu::nic_thread::Finding;
 use nic_emu::status::Phase;
 use nic_emu::unexpected::DEFAULT_LIMIT_BYTES;
@@ -28,7 +28,7 @@ pub struct Job {
     /// Nodes; ranks are dealt to them in turn.
     pub nodes: u32,
     pub slice: SliceLength,
-    pub cross_memory: bool,
+    pub cross_memory: CrossMemory,
     /// Communicators that may span nodes at the same time.
     pub context_slots: u32,
     /// Bytes of messages that each rank can leave unreceived.
@@ -45,7 +45,7 @@ impl Job {
             ranks,
             nodes: 1,
             slice: SliceLength::Elastic,
-            cross_memory: true,
+            cross_memory: CrossMemory::WhereFaster,
             context_slots: SLOTS,
             unexpected_bytes: DEFAULT_LIMIT_BYTES,
             environment: Vec::new(),
@@ -53,6 +53,17 @@ impl Job {
             inherit: false,
         }
     }
+}
+
+/// Ranks, nodes and slices: `RANKS[/NODES][@MICROSECONDS]`.
+pub fn size_of_job(text: &str) -> Option<(u32, u32, SliceLength)> {
+    let (text, slice) = match text.split_once('@') {
+        Some((text, period)) => (text, SliceLength::Fixed(Duration::from_micros(period.parse().ok()?))),
+        None => (text, SliceLength::Elastic),
+    };
+    let (ranks, nodes) = text.split_once('/').unwrap_or((text, "1"));
+    let (ranks, nodes) = (ranks.parse().ok()?, nodes.parse().ok()?);
+    (1..=ranks).contains(&nodes).then_some((ranks, nodes, slice))
 }
 
 /// How a job ended.

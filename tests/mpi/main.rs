@@ -10,6 +10,7 @@ mod launcher;
 mod mismatch_errors;
 mod mismatches;
 mod programs;
+mod random_collectives;
 #[path = "../refuse_attach.rs"]
 mod refuse_attach;
 mod start;
@@ -17,6 +18,7 @@ mod wrong_arguments;
 
 use bcs_core::SliceLength;
 use launcher::{Job, launch};
+use nic_emu::host::CrossMemory;
 use std::time::Duration;
 
 /// Runs a program that checks itself, and says what went wrong.
@@ -37,7 +39,7 @@ fn holds_with(name: &str, ranks: &[u32]) {
 #[test]
 fn every_send_mode_brings_every_size_byte_for_byte() {
     holds_with("send_modes", &[1, 2, 5]);
-    holds("send_modes", &Job { cross_memory: false, ..Job::of(2) });
+    holds("send_modes", &Job { cross_memory: CrossMemory::Off, ..Job::of(2) });
     let slice = SliceLength::Fixed(Duration::from_micros(200));
     holds("send_modes", &Job { slice, ..Job::of(2) });
 }
@@ -53,16 +55,43 @@ fn topologies_are_made_used_and_freed_as_often_as_a_program_likes() {
     for (ranks, bytes) in [(3, "65537"), (5, "65536"), (5, "65537"), (8, "65537"), (5, "48"), (5, "49")] {
         holds_as_told("neighbours_again", &Job::of(ranks), &["100", bytes]);
     }
-    holds_as_told("neighbours_again", &Job { cross_memory: false, ..Job::of(5) }, &["50", "65537"]);
+    holds_as_told(
+        "neighbours_again",
+        &Job { cross_memory: CrossMemory::Off, ..Job::of(5) },
+        &["50", "65537"],
+    );
     holds_as_told("neighbours_again", &Job { nodes: 2, ..Job::of(5) }, &["50", "65537"]);
 }
 
 #[test]
 fn collectives_bring_every_block_where_it_belongs() {
     holds_with("collectives", &[1, 2, 3, 8]);
-    holds("collectives", &Job { cross_memory: false, ..Job::of(3) });
+    holds("collectives", &Job { cross_memory: CrossMemory::Off, ..Job::of(3) });
     let slice = SliceLength::Fixed(Duration::from_micros(200));
     holds("collectives", &Job { slice, ..Job::of(2) });
+}
+
+#[test]
+fn a_block_that_is_not_as_long_as_others_expect_is_told_to_all_of_them() {
+    holds_with("uneven_blocks", &[2, 3, 5]);
+    for (ranks, nodes) in [(5, 2), (8, 3), (4, 4)] {
+        holds("uneven_blocks", &Job { nodes, ..Job::of(ranks) });
+    }
+}
+
+#[test]
+fn large_contributions_are_read_where_they_are_lent_and_go_through_lanes_where_that_is_refused() {
+    for ranks in [2, 3, 8] {
+        let job = Job { cross_memory: CrossMemory::Always, ..Job::of(ranks) };
+        holds("reductions_of_any_size", &job);
+        across_nodes::holds_refused("reductions_of_any_size", &job, &[]);
+    }
+    for ranks in [1, 5] {
+        holds("reductions_of_any_size", &Job::of(ranks));
+        holds("reductions_of_any_size", &Job { cross_memory: CrossMemory::Off, ..Job::of(ranks) });
+    }
+    let slice = SliceLength::Fixed(Duration::from_micros(200));
+    holds("reductions_of_any_size", &Job { slice, ..Job::of(3) });
 }
 
 #[test]
@@ -153,7 +182,7 @@ fn what_cancel_decided_is_seen_by_the_next_call() {
 #[test]
 fn persistent_and_generalized_requests_live_as_the_standard_says() {
     holds_with("persistent", &[1, 2, 5]);
-    holds("persistent", &Job { cross_memory: false, ..Job::of(2) });
+    holds("persistent", &Job { cross_memory: CrossMemory::Off, ..Job::of(2) });
 }
 
 #[test]
@@ -228,7 +257,11 @@ fn messages_of_mixed_sizes_may_come_before_their_receives() {
     for ranks in [2, 4] {
         holds_as_told("early", &Job::of(ranks), &["3000", "65536", "100"]);
     }
-    holds_as_told("early", &Job { cross_memory: false, ..Job::of(3) }, &["1000", "65536", "0", "2"]);
+    holds_as_told(
+        "early",
+        &Job { cross_memory: CrossMemory::Off, ..Job::of(3) },
+        &["1000", "65536", "0", "2"],
+    );
 }
 
 #[test]
@@ -310,11 +343,11 @@ fn bounds_of_types_are_those_that_another_implementation_gives() {
 #[test]
 fn messages_go_from_one_datatype_to_another_that_matches() {
     holds_with("derived_messages", &[1, 2, 3]);
-    holds("derived_messages", &Job { cross_memory: false, ..Job::of(2) });
+    holds("derived_messages", &Job { cross_memory: CrossMemory::Off, ..Job::of(2) });
 }
 
 #[test]
 fn collectives_take_derived_datatypes() {
     holds_with("derived_collectives", &[1, 2, 4]);
-    holds("derived_collectives", &Job { cross_memory: false, ..Job::of(3) });
+    holds("derived_collectives", &Job { cross_memory: CrossMemory::Off, ..Job::of(3) });
 }

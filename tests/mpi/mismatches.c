@@ -126,7 +126,7 @@ static int call_it(const char *call, int form, const char *what, int odd, int n,
               MPI_Ialltoallw(sent, lengths, bytes, types, received, shares, bytes, types, comm, &q),
               MPI_Alltoallw_init(sent, lengths, bytes, types, received, shares, bytes, types, comm, none, &q));
     /* Who only gives may be ahead of the others, and be told by a later start. */
-    for (int again = 0; form == 'p' && !error && again < 200; again++)
+    for (int again = 0; form == 'p' && !error && again < 20000; again++)
         if (!(error = MPI_Start(&q)))
             error = MPI_Wait(&q, MPI_STATUS_IGNORE);
     if (form == 'i' && !error)

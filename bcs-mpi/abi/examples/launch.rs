@@ -10,7 +10,7 @@ use std::time::Duration;
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let Some(((ranks, nodes, slice), [program, rest @ ..])) =
-        arguments.split_first().and_then(|(size, rest)| Some((size_of_job(size)?, rest)))
+        arguments.split_first().and_then(|(size, rest)| Some((launcher::size_of_job(size)?, rest)))
     else {
         eprintln!(
             "usage: launch RANKS[/NODES][@MICROSECONDS] PROGRAM [ARGUMENT]...; a node has at least one rank"
@@ -41,15 +41,4 @@ fn main() {
     } else {
         ended.codes.iter().copied().find(|c| *c != 0).unwrap_or(1)
     });
-}
-
-/// Ranks, nodes and slices.
-fn size_of_job(text: &str) -> Option<(u32, u32, SliceLength)> {
-    let (text, slice) = match text.split_once('@') {
-        Some((text, period)) => (text, SliceLength::Fixed(Duration::from_micros(period.parse().ok()?))),
-        None => (text, SliceLength::Elastic),
-    };
-    let (ranks, nodes) = text.split_once('/').unwrap_or((text, "1"));
-    let (ranks, nodes) = (ranks.parse().ok()?, nodes.parse().ok()?);
-    (1..=ranks).contains(&nodes).then_some((ranks, nodes, slice))
 }

@@ -2,8 +2,8 @@
 
 use crate::edge::{array, object, place};
 use bcs_mpi::collective;
-use bcs_mpi::collective::buffers::{Blocks, Numbers};
-use bcs_mpi::collective::gather::{All, Own};
+use bcs_mpi::collective::buffers::{Blocks, Everyone, Numbers, Own};
+use bcs_mpi::collective::forms::{self, Call};
 use bcs_mpi::constants::*;
 use bcs_mpi::point_to_point::{self as p2p, SendMode};
 use bcs_mpi::request::complete::{self, Statuses};
@@ -36,13 +36,13 @@ fn own<P>(buffer: P, bytes: i64) -> Own<P> {
 }
 
 /// The vectorial form where there are counts, else the other.
-fn all<P>(buffer: P, counts: *const i64, displacements: *const i64, bytes: i64) -> All<P> {
+fn all<P>(buffer: P, counts: *const i64, displacements: *const i64, bytes: i64) -> Everyone<P> {
     let blocks = if counts.is_null() {
         Blocks::Equal(bytes)
     } else {
         Blocks::Vector(Numbers::Large(counts), Numbers::Large(displacements))
     };
-    All { buffer, blocks, datatype: MPI_BYTE }
+    Everyone::of(buffer, blocks, MPI_BYTE)
 }
 
 bcs! {
@@ -107,7 +107,7 @@ bcs! {
     }
     bcs_barrier(comm: MPI_Comm) [comm] { collective::barrier(comm)? }
     bcs_bcast(data: *mut c_void, bytes: i64, root: c_int, comm: MPI_Comm) [comm] {
-        collective::bcast(data, bytes, MPI_BYTE, root, comm)?
+        forms::bcast(Call::blocking(Primitive::Bcast, comm), data, bytes, MPI_BYTE, root).map(drop)?
     }
     bcs_reduce(
         data: *const c_void, result: *mut c_void, count: i64, element: MPI_Datatype, operation: MPI_Op, root: c_int,
@@ -123,33 +123,29 @@ bcs! {
         data: *const c_void, counts: *const i64, displacements: *const i64, part: *mut c_void, bytes: i64, root: c_int,
         comm: MPI_Comm,
     ) [comm] {
-        collective::scatter(
-            Primitive::Scatter, &all(data, counts, displacements, bytes), &own(part, bytes), root, comm,
-        )?
+        let (all, own) = (all(data, counts, displacements, bytes), own(part, bytes));
+        forms::scatter(Call::blocking(Primitive::Scatter, comm), &all, &own, root).map(drop)?
     }
     bcs_gather(
         part: *const c_void, bytes: i64, data: *mut c_void, counts: *const i64, displacements: *const i64, root: c_int,
         comm: MPI_Comm,
     ) [comm] {
-        collective::gather(
-            Primitive::Gather, &own(part, bytes), &all(data, counts, displacements, bytes), root, comm,
-        )?
+        let (own, all) = (own(part, bytes), all(data, counts, displacements, bytes));
+        forms::gather(Call::blocking(Primitive::Gather, comm), &own, &all, root).map(drop)?
     }
     bcs_allgather(
         part: *const c_void, bytes: i64, data: *mut c_void, counts: *const i64, displacements: *const i64,
         comm: MPI_Comm,
     ) [comm] {
-        collective::allgather(Primitive::Allgather, &own(part, bytes), &all(data, counts, displacements, bytes), comm)?
+        let (own, all) = (own(part, bytes), all(data, counts, displacements, bytes));
+        forms::allgather(Call::blocking(Primitive::Allgather, comm), &own, &all).map(drop)?
     }
     bcs_alltoall(
         out: *const c_void, out_counts: *const i64, out_displacements: *const i64, in_: *mut c_void,
         in_counts: *const i64, in_displacements: *const i64, bytes: i64, comm: MPI_Comm,
     ) [comm] {
-        collective::alltoall(
-            Primitive::Alltoall,
-            &all(out, out_counts, out_displacements, bytes),
-            &all(in_, in_counts, in_displacements, bytes),
-            comm,
-        )?
+        let send = all(out, out_counts, out_displacements, bytes);
+        let receive = all(in_, in_counts, in_displacements, bytes);
+        forms::alltoall(Call::blocking(Primitive::Alltoall, comm), &send, &receive).map(drop)?
     }
 }

@@ -3,8 +3,8 @@
 use crate::collective::{Array, own};
 use crate::edge::{handle, moved, wide};
 use bcs_mpi::collective::block::{Places, Typed};
-use bcs_mpi::collective::buffers::Blocks;
-use bcs_mpi::collective::forms::{self, Call, Everyone, Vectors};
+use bcs_mpi::collective::buffers::{Blocks, Everyone};
+use bcs_mpi::collective::forms::{self, Call, Vectors};
 use bcs_mpi::collective::reduce_scatter::Shares;
 use bcs_mpi::collective::scan::ScanKind;
 use bcs_mpi::constants::*;

@@ -1,37 +1,43 @@
 //! Blocks: an address and the layout of what lies there, resolved when an operation is called.
 //!
-//! A non-blocking or persistent operation outlives its arguments' handles: a datatype may be freed while it is under way (MPI-5.0, §4.1.9), so it
-//! keeps layouts. What lies together is used where it is; other messages are packed when the operation starts, and unpacked as they arrive.
+//! A non-blocking or persistent operation outlives its arguments' handles: a datatype may be freed while it
+//! is under way (MPI-5.0, §4.1.9), so it keeps layouts. What lies together is used where it is; other
+//! messages are packed when the operation starts, and unpacked as they arrive.
 
 use super::buffers::{Blocks, Numbers, element_at, misfit, null_array};
 use crate::constants::*;
-use crate::datatype::buffer::{Names, check_not_in_place, layout_of};
+use crate::datatype::buffer::{Names, bytes_together, check_not_in_place, layout_of};
 use crate::datatype::cursor::copy;
 use crate::datatype::{Layout, tag_of};
 use crate::error::MpiResult;
 use crate::process::Process;
 use crate::progress::party::{Join, Party};
 use std::ffi::c_void;
+use std::sync::Arc;
 
 /// A block of the program's memory.
 #[derive(Clone, Debug)]
 pub struct Block {
+    /// Its first byte, or the address that its layout is relative to.
     at: *mut u8,
-    layout: Layout,
+    /// How its bytes lie, if they do not lie together.
+    layout: Option<Arc<Layout>>,
     /// Its bytes, packed.
     pub bytes: usize,
     /// The tag of its signature: [`tag_of`].
     pub tag: u16,
 }
 
-/// What members of a collective have to say alike of a block: its bytes and the tag of its signature; nothing where each has its own.
+/// What members of a collective have to say alike of a block: its bytes and the tag of its signature; nothing
+/// where each has its own.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Agreed {
     /// Its bytes.
     pub bytes: usize,
     /// As a descriptor's operation carries it.
     pub signature: (u8, u8),
-    /// Each has its own, as in the v and w forms: nobody knows whether what another one gives is nothing, so that is sent, too.
+    /// Each has its own, as in the v and w forms: nobody knows whether what another one gives is nothing, so
+    /// that is sent, too.
     pub differs: bool,
 }
 
@@ -65,6 +71,21 @@ pub struct Landing {
 }
 
 impl Wire {
+    /// Bytes as they lie.
+    pub(super) fn of(data: *const u8, bytes: usize) -> Self {
+        Self { data, bytes, _packed: Vec::new() }
+    }
+
+    /// Bytes that have been packed.
+    pub(super) fn packed(packed: Vec<u8>) -> Self {
+        Self { data: packed.as_ptr(), bytes: packed.len(), _packed: packed }
+    }
+
+    /// How many bytes it has.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
     /// Its first byte.
     pub fn data(&self) -> *const u8 {
         self.data
@@ -99,33 +120,65 @@ impl Block {
         datatype: MPI_Datatype,
         action: &'static str,
     ) -> MpiResult<Self> {
+        let (tag, at) = (tag_of(&process.datatypes, count, datatype), buffer.cast_mut().cast::<u8>());
+        if let Some(bytes) = bytes_together(names, buffer, count, datatype, action)? {
+            return Ok(Self { at, layout: None, bytes, tag });
+        }
         let (layout, bytes) = layout_of(&process.datatypes, names, buffer, count, datatype, action)?;
-        let tag = tag_of(&process.datatypes, count, datatype);
-        Ok(Self { at: buffer.cast_mut().cast(), layout, bytes, tag })
+        Ok(match layout.as_block() {
+            Some(offset) => Self { at: at.wrapping_offset(offset), layout: None, bytes, tag },
+            None => Self { at, layout: Some(Arc::new(layout)), bytes, tag },
+        })
+    }
+
+    /// One that lies a displacement from an address that has been checked: beside MPI_BOTTOM it may be where
+    /// MPI_IN_PLACE is.
+    ///
+    /// # Safety
+    /// As [`Self::new`].
+    ///
+    /// # Errors
+    /// As [`Self::new`].
+    unsafe fn displaced(
+        process: &Process,
+        names: &Names,
+        at: *const c_void,
+        count: i64,
+        datatype: MPI_Datatype,
+        action: &'static str,
+    ) -> MpiResult<Self> {
+        if at != MPI_IN_PLACE.cast_const() {
+            // SAFETY: the caller's promise.
+            return unsafe { Self::new(process, names, at, count, datatype, action) };
+        }
+        // SAFETY: as above: what lies one byte on.
+        let block = unsafe { Self::new(process, names, std::ptr::null(), count, datatype, action)? };
+        Ok(Self { at: block.at.wrapping_add(at.addr()), ..block })
     }
 
     /// As it is sent now.
     pub fn wire(&self) -> Wire {
-        if let Some(offset) = self.layout.as_block() {
-            let data = self.at.wrapping_offset(offset).cast_const();
-            return Wire { data, bytes: self.bytes, _packed: Vec::new() };
+        match &self.layout {
+            None => Wire::of(self.at.cast_const(), self.bytes),
+            Some(_) => self.snapshot(),
         }
-        // SAFETY: the promise of `new`.
-        let packed = unsafe { self.layout.pack(self.at) };
-        Wire { data: packed.as_ptr(), bytes: self.bytes, _packed: packed }
     }
 
     /// A copy of what is sent now: the block may change before it has gone.
     pub fn snapshot(&self) -> Wire {
-        // SAFETY: the promise of `new`.
-        let packed = unsafe { self.layout.pack(self.at) };
-        Wire { data: packed.as_ptr(), bytes: self.bytes, _packed: packed }
+        Wire::packed(match &self.layout {
+            // SAFETY: the promise of `new`.
+            Some(layout) => unsafe { layout.pack(self.at) },
+            None if self.bytes == 0 => Vec::new(),
+            // SAFETY: as above.
+            None => unsafe { std::slice::from_raw_parts(self.at, self.bytes) }.to_vec(),
+        })
     }
 
     /// Where it arrives.
     pub fn landing(&self) -> Landing {
-        if let Some(offset) = self.layout.as_block() {
-            return Landing { data: self.at.wrapping_offset(offset), bytes: self.bytes, packed: None };
+        if self.layout.is_none() {
+            return Landing { data: self.at, bytes: self.bytes, packed: None };
         }
         let mut packed = vec![0; self.bytes];
         Landing { data: packed.as_mut_ptr(), bytes: self.bytes, packed: Some(packed) }
@@ -134,21 +187,37 @@ impl Block {
     /// Puts what has arrived where the program wants it.
     pub fn land(&self, landing: &Landing) {
         if let Some(packed) = &landing.packed {
-            // SAFETY: the promise of `new`.
-            unsafe { self.layout.unpack(packed, self.at) };
+            self.write(packed);
         }
     }
 
-    /// Reads it, packed.
+    /// Reads it, packed: as much as there is room for.
     pub fn read(&self, to: &mut [u8]) {
-        // SAFETY: the promise of `new`; no more is packed than there is room for.
-        unsafe { self.layout.cursor().pack_raw(self.at, to.as_mut_ptr(), to.len()) };
+        // SAFETY: there is so much room.
+        unsafe { self.copy_out(to.as_mut_ptr(), to.len().min(self.bytes)) };
     }
 
-    /// Writes it, from packed bytes.
+    /// Writes it, from packed bytes: as much as there is.
     pub fn write(&self, from: &[u8]) {
-        // SAFETY: the promise of `new`.
-        unsafe { self.layout.unpack(from, self.at) };
+        match &self.layout {
+            // SAFETY: the promise of `new`.
+            Some(layout) => unsafe { layout.unpack(from, self.at) },
+            // SAFETY: as above.
+            None => unsafe { put(from.as_ptr(), self.at, from.len().min(self.bytes)) },
+        }
+    }
+
+    /// Copies its first bytes, packed, to another place.
+    ///
+    /// # Safety
+    /// That must be writable for so many.
+    pub(super) unsafe fn copy_out(&self, to: *mut u8, bytes: usize) {
+        match &self.layout {
+            // SAFETY: the promise of `new`, and the caller's.
+            Some(layout) => _ = unsafe { layout.cursor().pack_raw(self.at, to, bytes) },
+            // SAFETY: as above.
+            None => unsafe { put(self.at, to, bytes) },
+        }
     }
 
     /// Copies this block to where another one is.
@@ -159,19 +228,28 @@ impl Block {
         if self.bytes != to.bytes {
             return Err(misfit(self.bytes, to.bytes, rank));
         }
-        let part = to.landing();
-        match (self.layout.as_block(), &part.packed) {
-            (Some(offset), None) => {
-                let from = self.at.wrapping_offset(offset);
-                if self.bytes > 0 && from != part.data {
-                    // SAFETY: the promise of `new`; blocks that overlap do no harm to others.
-                    unsafe { std::ptr::copy(from.cast_const(), part.data, self.bytes) };
-                }
-            }
+        match (&self.layout, &to.layout) {
+            // SAFETY: the promise of `new` for both: they have as many bytes.
+            (_, None) => unsafe { self.copy_out(to.at, self.bytes) },
             // SAFETY: as above.
-            _ => _ = unsafe { copy(&self.layout, self.at, &to.layout, to.at) },
+            (None, Some(layout)) => unsafe {
+                layout.unpack(std::slice::from_raw_parts(self.at, self.bytes), to.at);
+            },
+            // SAFETY: as above.
+            (Some(from), Some(layout)) => _ = unsafe { copy(from, self.at, layout, to.at) },
         }
         Ok(())
+    }
+}
+
+/// Copies bytes of the program; places that overlap do no harm to others.
+///
+/// # Safety
+/// Both must be valid for so many.
+unsafe fn put(from: *const u8, to: *mut u8, bytes: usize) {
+    if bytes > 0 && from != to.cast_const() {
+        // SAFETY: the caller's promise.
+        unsafe { std::ptr::copy(from, to, bytes) };
     }
 }
 
@@ -259,12 +337,13 @@ pub unsafe fn blocks(
             let extent = process.datatypes.committed(names[2], *datatype)?.extent() as isize;
             // SAFETY: the caller's promise.
             let list = unsafe { blocks.read(members, names)? };
-            // With MPI_BOTTOM a type is made of addresses; without a displacement it stays null, and is found so if it is not.
+            // With MPI_BOTTOM a type is made of addresses; without a displacement it stays null, and is found
+            // so if it is not.
             let at = |index| element_at(buffer.cast(), index, extent);
             list.into_iter()
                 // SAFETY: as above.
                 .map(|(count, index)| unsafe {
-                    Block::new(process, names, at(index).cast(), count, *datatype, action)
+                    Block::displaced(process, names, at(index).cast(), count, *datatype, action)
                 })
                 .collect()
         }
@@ -291,7 +370,7 @@ pub unsafe fn blocks(
                         let (count, at, datatype) = typed.at(i);
                         let at = buffer.cast::<u8>().wrapping_offset(at as isize);
                         let at = if count == 0 { buffer } else { at.cast() };
-                        Block::new(process, &names, at, count, datatype, action)
+                        Block::displaced(process, &names, at, count, datatype, action)
                     }
                 })
                 .collect()

@@ -9,9 +9,7 @@
 //! Between groups, in place, where nothing is sent or received, or where the argument does not matter to this member, nobody asks.
 
 use super::block::Places;
-use super::buffers::{Blocks, element_at};
-use super::forms::Everyone;
-use super::gather::Own;
+use super::buffers::{Blocks, Everyone, Own, element_at};
 use crate::constants::*;
 use crate::datatype::buffer::{Names, RECEIVE_NAMES, SEND_NAMES, contiguous_bytes};
 use crate::datatype::{Datatypes, tag_of};

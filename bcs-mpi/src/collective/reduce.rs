@@ -1,17 +1,13 @@
 //! MPI_Reduce and MPI_Allreduce (MPI-5.0, §6.9.1, §6.9.6).
 //!
-//! Up to a slab, on the NIC: its Reduce Helper combines in the order of the reduction tree, and a member that gets no result goes on at once. Larger
-//! vectors by all members at once: member i combines block i of all contributions, in the order of the same tree, then the blocks are
-//! exchanged (two exchanges). So the bits of a result depend on ranks and operands alone.
+//! The short way of what is called most: blocking calls of predefined operations, up to a slab, on the NIC.
+//! Its Reduce Helper combines in the order of the reduction tree, and a member that gets no result goes on at
+//! once. Everything else goes the way of all forms ([`super::forms`]).
 
-use super::algorithm::shares::equal_share;
 use super::coherence::check_vectors;
-use super::exchange::{Call, Contribution, Flow, Piece, exchange};
 use super::forms::{self, Vectors};
 use super::operand::Operand;
 use super::operation::is_user;
-use super::policy;
-use super::tree::combine_members;
 use crate::communicator::meeting::{Arrival, arrive, released, waiting_in};
 use crate::constants::*;
 use crate::datatype::buffer::{RECEIVE_NAMES, SEND_NAMES, is_no_buffer, no_buffer};
@@ -97,12 +93,8 @@ pub unsafe fn allreduce(
         // SAFETY: the caller's promise.
         return unsafe { on_nic(&mut process, Primitive::Allreduce, comm, operation, None, data, to, bytes) };
     }
-    if policy::leaves_board(process.communicator(comm)?, Some(bytes)) {
-        drop(process);
-        return by_form();
-    }
-    // SAFETY: the caller's promise.
-    unsafe { by_blocks(&mut process, Primitive::Allreduce, comm, &operand, None, data, to, bytes) }
+    drop(process);
+    by_form()
 }
 
 /// Combines all members' vectors; the root gets the result.
@@ -159,12 +151,8 @@ pub unsafe fn reduce(
             on_nic(&mut process, Primitive::Reduce, comm, operation, Some(at), data, to, bytes)
         };
     }
-    if policy::leaves_board(process.communicator(comm)?, Some(bytes)) {
-        drop(process);
-        return by_form();
-    }
-    // SAFETY: the caller's promise.
-    unsafe { by_blocks(&mut process, Primitive::Reduce, comm, &operand, Some(at), data, to, bytes) }
+    drop(process);
+    by_form()
 }
 
 /// The NIC combines; the members with a place for the result wait for it.
@@ -199,61 +187,4 @@ unsafe fn on_nic(
         }
     }
     Ok(())
-}
-
-/// Every member combines a block; the blocks are put together at the root, or at all.
-#[allow(clippy::too_many_arguments)]
-unsafe fn by_blocks(
-    process: &mut Guard,
-    primitive: Primitive,
-    comm: MPI_Comm,
-    operand: &Operand,
-    root: Option<u32>,
-    data: *const u8,
-    to: *mut u8,
-    bytes: usize,
-) -> MpiResult<()> {
-    let communicator = process.communicator(comm)?;
-    let (rank, size) = (communicator.rank, communicator.size);
-    if let Some(at) = root.filter(|_| nic_emu::policy::root_combines(process.port.is_crowded(), size)) {
-        let call = Call { primitive, comm, root, flow: Flow::ToRoot, most_bytes: bytes, operation: (0, 0) };
-        let own = Contribution { data, bytes };
-        let (members, result) = if rank == at { (0..size, (to, bytes)) } else { (0..0, (to, 0)) };
-        // SAFETY: the caller's promise: the root's place for the result has so many bytes.
-        return unsafe { combine_members(process, &call, operand, own, 0, members, result) };
-    }
-    let elements = bytes / operand.extent;
-    let share = equal_share(rank, size, elements);
-    let (start, count) = (share.start, share.len());
-    let call = Call { primitive, comm, root, flow: Flow::Between, most_bytes: bytes, operation: (0, 0) };
-    let own = Contribution { data, bytes };
-    let mut elsewhere = Vec::new();
-    let (at, block_bytes) = (start * operand.extent, count * operand.extent);
-    let block = if to.is_null() {
-        elsewhere.resize(block_bytes, 0);
-        elsewhere.as_mut_ptr()
-    } else {
-        to.wrapping_add(at)
-    };
-    // SAFETY: the caller's promise; the block lies within the caller's vector, or is as long.
-    unsafe { combine_members(process, &call, operand, own, at, 0..size, (block, block_bytes))? };
-    let most = equal_share(0, size, elements).len() * operand.extent;
-    let flow = if root.is_some() { Flow::ToRoot } else { Flow::Between };
-    let call = Call { most_bytes: most, flow, ..call };
-    let own = Contribution { data: block, bytes: block_bytes };
-    let mut pieces: Vec<Piece> = if to.is_null() {
-        Vec::new()
-    } else {
-        (0..size)
-            .filter(|&member| member != rank)
-            .map(|member| {
-                let share = equal_share(member, size, elements);
-                let (at, bytes) = (share.start * operand.extent, share.len() * operand.extent);
-                // SAFETY: the share lies within the vector.
-                Piece::all_of(member, bytes, unsafe { to.add(at) })
-            })
-            .collect()
-    };
-    // SAFETY: the blocks are disjoint parts of the caller's vector.
-    unsafe { exchange(process, &call, own, &mut pieces) }
 }

@@ -227,7 +227,7 @@ impl Reduction {
     ///
     /// # Errors
     /// Lengths that differ: not for what [`Self::check`] has found well.
-    pub fn combine(&self, left: &mut [u8], inout: &mut [u8]) -> MpiResult {
+    pub fn combine(&self, left: &[u8], inout: &mut [u8]) -> MpiResult {
         match &self.kind {
             Kind::Predefined(operand, arithmetic) => operand.combine(left, inout, *arithmetic),
             Kind::User(user) => user.combine(left, inout),
@@ -243,7 +243,7 @@ impl Reduction {
         let Some(ranks) = NonZeroU32::new(vectors.len() as u32) else { return Ok(None) };
         for step in ReductionTree::new(ranks).steps(0..ranks.get()) {
             let (left, right) = vectors.split_at_mut(step.right as usize);
-            self.combine(&mut left[step.left as usize], &mut right[0])?;
+            self.combine(&left[step.left as usize], &mut right[0])?;
         }
         Ok(vectors.last())
     }
@@ -325,7 +325,7 @@ unsafe fn call(
 }
 
 impl User {
-    fn combine(&self, left: &mut [u8], inout: &mut [u8]) -> MpiResult {
+    fn combine(&self, left: &[u8], inout: &mut [u8]) -> MpiResult {
         let size = self.of.size() as usize;
         if size == 0 || inout.is_empty() {
             return Ok(());
@@ -340,7 +340,7 @@ impl User {
             Ok((handle, !known))
         })?;
         if self.together {
-            let (left, inout) = (left.as_mut_ptr(), inout.as_mut_ptr());
+            let (left, inout) = (left.as_ptr().cast_mut(), inout.as_mut_ptr());
             // SAFETY: both have `count` elements; the program vouches for its function.
             unguarded(|| unsafe { call(function, left, inout, count, extent, &mut datatype) })?;
         } else {

@@ -1,17 +1,18 @@
-//! The blocks of one side of a neighbourhood collective: all that a process sends along its edges, or all that it receives (MPI-5.0, §8.6).
+//! The blocks of one side of a call: all that a process sends to the members of a communicator or along its
+//! edges, or all that it receives (MPI-5.0, §6.5 to §6.8, §8.6).
 //!
-//! Blocks of one contiguous type, the commonest by far, are an address and a length. What does not lie together is packed when the operation
-//! starts, the same block once for all edges.
+//! Blocks of one contiguous type, the commonest by far, are an address and a length. What does not lie
+//! together is packed when the operation starts, the same block once for all.
 
-use super::block::{Block, Landing, Places, Wire, blocks};
-use super::buffers::Blocks;
-use crate::datatype::buffer::{Names, contiguous_bytes};
+use super::block::{Agreed, Block, Landing, Places, Wire, blocks};
+use super::buffers::{Blocks, misfit};
+use crate::datatype::buffer::{Names, check_not_in_place, contiguous_bytes};
 use crate::error::MpiResult;
 use crate::process::Process;
 use std::ffi::c_void;
 
-/// Blocks of a side, one for each edge.
-#[derive(Debug)]
+/// Blocks of a side, one for each member or edge.
+#[derive(Clone, Debug)]
 pub enum Side {
     /// One behind the other.
     Row {
@@ -22,14 +23,17 @@ pub enum Side {
         /// The tag of its signature.
         tag: u16,
     },
-    /// The same for all edges.
+    /// The same for all.
     Same(Block),
     /// Each somewhere.
     Each(Vec<Block>),
 }
 
 impl Side {
-    /// The blocks that a call's arguments describe, for so many edges.
+    /// None, where the argument does not matter.
+    pub const NOTHING: Self = Side::Each(Vec::new());
+
+    /// The blocks that a call's arguments describe, so many.
     ///
     /// # Safety
     /// As [`super::block::blocks`].
@@ -44,6 +48,7 @@ impl Side {
         edges: usize,
         action: &'static str,
     ) -> MpiResult<Self> {
+        check_not_in_place(names[0], buffer)?;
         if let Places::Of(Blocks::Equal(count), datatype) = *places
             && edges > 0
             && contiguous_bytes(datatype).is_some()
@@ -67,7 +72,8 @@ impl Side {
         }
     }
 
-    /// The tag of a block's signature: what both ends of an edge compare. Nothing matches nothing, whatever it is nothing of.
+    /// The tag of a block's signature: what both ends of an edge compare. Nothing matches nothing, whatever
+    /// it is nothing of.
     #[inline]
     pub fn signature(&self, block: u32) -> u16 {
         let (bytes, tag) = match self {
@@ -76,6 +82,101 @@ impl Side {
             Side::Each(each) => (each[block as usize].bytes, each[block as usize].tag),
         };
         if bytes == 0 { 0 } else { tag }
+    }
+
+    /// What members have to say alike of these blocks, if all are like this one.
+    pub fn agreed(&self, block: u32) -> Agreed {
+        Agreed::new(self.bytes(block), self.signature(block))
+    }
+
+    /// Copies a block of this process's own to where it receives one.
+    ///
+    /// # Errors
+    /// It is not as long as that; `rank` is whose both are.
+    pub fn take_own(&self, block: u32, own: &Block, rank: u32) -> MpiResult {
+        match self {
+            Side::Row { at, bytes, .. } if own.bytes == *bytes => {
+                // SAFETY: the promise of `new`: a block of as many bytes lies there.
+                unsafe { own.copy_out(at.wrapping_add(block as usize * bytes), *bytes) };
+                Ok(())
+            }
+            Side::Each(each) => own.copy_to(&each[block as usize], rank),
+            _ => Err(misfit(own.bytes, self.bytes(block), rank)),
+        }
+    }
+
+    /// Copies a block to where this process receives its own.
+    ///
+    /// # Errors
+    /// It is not as long as that; `rank` is whose both are.
+    pub fn give_own(&self, block: u32, own: &Block, rank: u32) -> MpiResult {
+        match self {
+            Side::Row { at, bytes, .. } if own.bytes == *bytes => {
+                let from = at.wrapping_add(block as usize * bytes).cast_const();
+                if *bytes > 0 {
+                    // SAFETY: as above; the program gives no buffer that overlaps it.
+                    own.write(unsafe { std::slice::from_raw_parts(from, *bytes) });
+                }
+                Ok(())
+            }
+            Side::Each(each) => each[block as usize].copy_to(own, rank),
+            _ => Err(misfit(self.bytes(block), own.bytes, rank)),
+        }
+    }
+
+    /// Copies a block to where this process receives it from itself.
+    ///
+    /// # Errors
+    /// It is not as long as that.
+    pub fn copy_own(&self, rank: u32, to: &Side) -> MpiResult {
+        let (sent, room) = (self.bytes(rank), to.bytes(rank));
+        if sent != room {
+            return Err(misfit(sent, room, rank));
+        }
+        // SAFETY: the promise of `new`.
+        unsafe { self.copy(rank, to, rank) };
+        Ok(())
+    }
+
+    /// One block alone, as it is sent now.
+    pub fn wire_of(&self, block: u32) -> Wire {
+        match self {
+            Side::Row { at, bytes, .. } => {
+                Wire::of(at.wrapping_add(block as usize * bytes).cast_const(), *bytes)
+            }
+            Side::Same(same) => same.wire(),
+            Side::Each(each) => each[block as usize].wire(),
+        }
+    }
+
+    /// All blocks, `count` of the same length, one behind the other.
+    pub fn in_a_row(&self, count: u32) -> Wire {
+        let bytes = self.bytes(0) * count as usize;
+        if let Side::Row { at, .. } = self {
+            return Wire::of(at.cast_const(), bytes);
+        }
+        let mut packed = vec![0; bytes];
+        for (block, place) in packed.chunks_exact_mut(self.bytes(0).max(1)).enumerate() {
+            match self {
+                Side::Each(each) => each[block].read(place),
+                Side::Same(same) => same.read(place),
+                Side::Row { .. } => {}
+            }
+        }
+        Wire::packed(packed)
+    }
+
+    /// Copies of what is sent now: the blocks may change before they have gone.
+    pub fn snapshots(&self, count: u32) -> Wires {
+        match self {
+            Side::Each(each) => Wires::Each(each.iter().map(Block::snapshot).collect()),
+            Side::Same(same) => Wires::Same(same.snapshot()),
+            Side::Row { at, bytes, .. } => {
+                // SAFETY: the promise of `new`: so many blocks lie one behind the other.
+                let row = unsafe { std::slice::from_raw_parts(at.cast_const(), count as usize * bytes) };
+                Wires::Copied(row.to_vec(), *bytes)
+            }
+        }
     }
 
     /// Copies a block to where another one, of as many bytes, is received.
@@ -94,7 +195,6 @@ impl Side {
         }
     }
 
-    /// One block alone, as it is sent now.
     fn wire(&self, block: u32) -> Wires {
         match self {
             Side::Row { at, bytes, .. } => Wires::Row(at.wrapping_add(block as usize * bytes), 0),
@@ -145,9 +245,11 @@ impl Side {
 pub enum Wires {
     /// As they lie.
     Row(*mut u8, usize),
-    /// One for all edges.
+    /// Copies, one behind the other.
+    Copied(Vec<u8>, usize),
+    /// One for all.
     Same(Wire),
-    /// One for each edge.
+    /// One for each.
     Each(Vec<Wire>),
 }
 
@@ -157,6 +259,7 @@ impl Wires {
     pub fn at(&self, block: u32) -> *const u8 {
         match self {
             Wires::Row(at, bytes) => at.wrapping_add(block as usize * bytes).cast_const(),
+            Wires::Copied(row, bytes) => row.as_ptr().wrapping_add(block as usize * bytes),
             Wires::Same(same) => same.data(),
             Wires::Each(each) => each[block as usize].data(),
         }

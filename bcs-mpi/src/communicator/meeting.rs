@@ -43,7 +43,7 @@ pub struct Waiter {
 /// for ([`nic_emu::port::Port::post_collective`]).
 ///
 /// # Safety
-/// `data` must be readable for `bytes` bytes, and stay so as [`nic_emu::port::Port::post_collective`] says.
+/// `data` must be readable for `bytes` bytes.
 ///
 /// # Errors
 /// No such communicator, or the NIC fails.

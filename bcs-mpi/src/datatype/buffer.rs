@@ -138,6 +138,27 @@ pub fn check_address(
     }
 }
 
+/// The bytes of a buffer whose elements lie one behind the other, if its type says so without a look at it; `action` is what is to
+/// be done with it.
+///
+/// # Errors
+/// A null buffer for something, a count that cannot be.
+#[inline]
+pub fn bytes_together(
+    names: &Names,
+    buffer: *const c_void,
+    count: i64,
+    datatype: MPI_Datatype,
+    action: &'static str,
+) -> MpiResult<Option<usize>> {
+    let Some(element) = contiguous_bytes(datatype) else { return Ok(None) };
+    let bytes = total::<MOST_ROOM>(names, count, element)?;
+    match is_no_buffer(buffer) && bytes != 0 {
+        true => Err(no_buffer(names[0], buffer, bytes, action)),
+        false => Ok(Some(bytes)),
+    }
+}
+
 /// The layout of a buffer of any type, and its bytes; `action` is what is to be done with it.
 ///
 /// # Errors

@@ -167,8 +167,12 @@ impl Guard {
         what: impl Fn(&Port) -> WaitingFor,
         mut ready: impl FnMut(&mut Guard) -> MpiResult<Option<T>>,
     ) -> MpiResult<T> {
-        if request.is_none_or(|request| request == SOME_REQUESTS)
+        let is_for_some = request.is_none_or(|request| request == SOME_REQUESTS);
+        // An operation may reach one collective after the other: its rank is patient once with each.
+        let mut last = None;
+        while is_for_some
             && let Some(Waiter { request, awaits }) = self.progress.take_awaited()
+            && last.replace(request) != Some(request)
         {
             let shared = self.is_shared();
             let passed = self.port.pass(awaits)?;
@@ -192,7 +196,7 @@ impl Guard {
             }
             match self.advance().and_then(|()| ready(self)) {
                 Ok(Some(done)) => break Ok(done),
-                Ok(None) => {}
+                Ok(None) => self.begin_anew(&mut waiting, is_for_some, &mut last)?,
                 Err(error) => break Err(error),
             }
         };
@@ -201,6 +205,24 @@ impl Guard {
             self.port.end_wait();
         }
         result
+    }
+
+    /// After a look: where something has come in a stream, what is waited for now is another thing; and where an
+    /// operation has reached another collective, the rank is patient with it.
+    #[inline]
+    fn begin_anew(&mut self, waiting: &mut Waiting, is_for_some: bool, last: &mut Option<u32>) -> MpiResult {
+        if std::mem::take(&mut self.progress.has_flowed) {
+            waiting.restart();
+        }
+        if is_for_some
+            && let Some(Waiter { request, awaits }) = self.progress.take_awaited()
+            && last.replace(request) != Some(request)
+        {
+            let shared = self.is_shared();
+            let passed = self.port.pass(awaits)?;
+            self.port.be_patient(request, awaits, passed, shared)?;
+        }
+        Ok(())
     }
 
     #[inline]
@@ -247,6 +269,9 @@ impl Guard {
             if let Some(done) = self.advance().and_then(|()| ready(self))? {
                 return Ok(done);
             }
+            if std::mem::take(&mut self.progress.has_flowed) {
+                waiting.restart();
+            }
             pause = match self.port.wait_step(&mut waiting, &what).map_err(waiting_failed)? {
                 Stepped::Something => Pause::LookAgain,
                 Stepped::Nothing => self.pause(&mut waiting),
@@ -279,7 +304,7 @@ impl Guard {
         } else {
             None
         };
-        let asleep = self.port.announce_sleep(waiting);
+        let asleep = self.port.announce_sleep(waiting, self.progress.exchanges == 0);
         let stepped = self.port.wait_step(waiting, what).map_err(waiting_failed)?;
         let done = self.advance().and_then(|()| ready(self))?;
         if done.is_none() && stepped == Stepped::Nothing && self.port.may_stay_asleep() {

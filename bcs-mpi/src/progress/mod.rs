@@ -1,14 +1,20 @@
-//! Progress: operations of several steps that go on while the rank is in any MPI call (MPI-5.0, §3.7.4, §6.12; design §4).
+//! Progress: operations of several steps that go on while the rank is in any MPI call (MPI-5.0, §3.7.4,
+//! §6.12; design §4).
 //!
-//! An operation is a future. It is polled by whoever is in MPI: every wait and every test advances all that are under way, so they
-//! complete in any order, whatever the program waits for. What the NIC does of an operation it does without the rank.
+//! An operation is a future. It is polled by whoever is in MPI: every wait and every test advances all that
+//! are under way, so they complete in any order, whatever the program waits for. What the NIC does of an
+//! operation it does without the rank.
 //!
 //! - [`task`]: how a future gets at the process while it is polled, and how a call drives one on its own stack;
-//! - [`party`]: the members of a communicator in one collective operation, and the futures of their messages.
+//! - [`party`]: the members of a communicator in one collective operation, and the futures of their messages;
+//! - [`exchange`]: what members of one node give each other through their lanes;
+//! - [`nodes`]: which members share a node.
 //!
-//! Invariant: a future that is being polled is in no list, so no other thread polls it, even while it runs a function of the program and the
-//! library's lock is free.
+//! Invariant: a future that is being polled is in no list, so no other thread polls it, even while it runs a
+//! function of the program and the library's lock is free.
 
+pub mod exchange;
+pub mod nodes;
 pub mod party;
 pub mod task;
 
@@ -45,6 +51,10 @@ pub struct Progress {
     pub(crate) makers_of_room: u32,
     /// What the operation that was polled last waits for, if that is the NIC.
     pub(crate) awaited: Option<Waiter>,
+    /// Exchanges that wait: nobody wakes a rank for what comes in them.
+    pub(crate) exchanges: u32,
+    /// Something has come in one since the last look.
+    pub(crate) has_flowed: bool,
 }
 
 /// The request of an operation that is under way.
@@ -54,7 +64,8 @@ struct Started {
 }
 
 impl Progress {
-    /// Adds an operation that does its first step when the process is next advanced; answers what its request waits for.
+    /// Adds an operation that does its first step when the process is next advanced; answers what its request
+    /// waits for.
     pub fn add(&mut self, what: WaitingFor, future: impl Future<Output = MpiResult> + 'static) -> State {
         self.push(what, Box::pin(future))
     }
@@ -102,7 +113,8 @@ impl Guard {
 
     #[inline(never)]
     fn advance_all(&mut self) -> MpiResult {
-        // Other threads may take, add and put back tasks meanwhile: turns are counted, and each takes the first.
+        // Other threads may take, add and put back tasks meanwhile: turns are counted, and each takes the
+        // first.
         for _ in 0..self.progress.tasks.len() {
             let Some(mut task) = self.progress.tasks.pop_front() else { break };
             match task::poll(self, task.future.as_mut()) {
@@ -118,8 +130,9 @@ impl Guard {
         Ok(())
     }
 
-    /// Starts an operation: it does at once what it can. `what` is what a hang report says of a rank that waits for it. Whatever comes of it, its
-    /// request tells: who starts it is told the same however fast the others are.
+    /// Starts an operation: it does at once what it can. `what` is what a hang report says of a rank that
+    /// waits for it. Whatever comes of it, its request tells: who starts it is told the same however fast the
+    /// others are.
     ///
     /// # Errors
     /// What ends the job.

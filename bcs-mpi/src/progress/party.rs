@@ -19,11 +19,13 @@ use mds::Primitive;
 use nic_emu::board::Board;
 use nic_emu::descriptor::{Check, CollectiveKind};
 use nic_emu::doorbell::RingKind;
+use nic_emu::lane::LaneKey;
 use nic_emu::matching::Envelope;
 use nic_emu::port::{Awaits, Collective, Outcome, PortError, Posted, Release, Send};
 use nic_emu::status::{NOBODY, WaitingFor};
 use std::cell::Cell;
 use std::future::poll_fn;
+use std::ops::Range;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -140,6 +142,11 @@ impl Party {
         }
     }
 
+    /// The operation, as lanes name it.
+    pub fn lane_key(&self) -> LaneKey {
+        LaneKey(self.contexts.own, self.sequence, 0)
+    }
+
     /// Whether all members are on this node.
     pub fn is_on_one_node(&self) -> bool {
         self.local.1 as u32 == self.on_nic.1
@@ -206,7 +213,8 @@ impl Party {
     }
 
     fn pending(&self, nic: Option<u32>, room: Option<u64>) -> Pending {
-        Pending { nic, room, contexts: self.contexts, is_taken_back: false, is_exact: false }
+        let (contexts, is_taken_back, is_exact, giver) = (self.contexts, false, false, None);
+        Pending { nic, room, contexts, is_taken_back, is_exact, giver }
     }
 
     /// The same for messages along the edges of a topology ([`Self::post_send_along`]): their tag is that of the operation whatever the call is, so that they
@@ -371,11 +379,13 @@ impl Party {
         join.all().await
     }
 
-    /// The NIC does something for all members: posts this one's arrival, with a contribution that rides in the descriptor (or, in a call that blocks, of any
-    /// length: others may be under way in a different order at each member, and slabs are few), and answers the release, or none at once where `wanted` is false. An operation that does not block arrives once.
+    /// The NIC does something for all members: posts this one's arrival, with a contribution that rides in
+    /// the descriptor (or, in a call that blocks, is at most a slab: of others any number may be under way,
+    /// in a different order at each member, and slabs are few), and answers the release, or none at once
+    /// where `wanted` is false. An operation that does not block arrives once.
     ///
     /// # Safety
-    /// `data` must be readable for `bytes` bytes until the answer is there, and stay so as [`nic_emu::port::Port::post_collective`] says.
+    /// `data` must be readable for `bytes` bytes until the answer is there.
     ///
     /// # Errors
     /// The NIC fails.
@@ -474,6 +484,7 @@ impl Party {
         let request = unsafe { process.port.post_collective(&collective, data, bytes, wanted)? };
         match request {
             Some(_) if self.blocks => {}
+            None if self.blocks => _ = process.port.pass(awaits)?,
             _ => process.port.leave_to_nic(request, awaits)?,
         }
         Ok(request.map(|request| Waiter { request, awaits }))
@@ -550,6 +561,44 @@ pub(crate) unsafe fn take_result(
     Ok(())
 }
 
+/// Takes pieces of what members, `each` bytes a member, have put up on a board: of the member, the bytes of its contribution, and where they go.
+///
+/// # Safety
+/// Every piece's place must be writable.
+///
+/// # Errors
+/// A piece is beyond its contribution; the NIC fails.
+pub(crate) unsafe fn take_board(
+    process: &mut Process,
+    release: Release,
+    each: usize,
+    pieces: impl Iterator<Item = (u32, Range<usize>, *mut u8)>,
+) -> MpiResult {
+    match release {
+        Release::Result(payload) => {
+            for (member, piece, to) in pieces {
+                let from = payload.get(member as usize * each..).and_then(|from| from.get(piece));
+                let from = from.ok_or_else(|| MpiError::new(Problem::Nic("a board is too short".into())))?;
+                // SAFETY: the caller's promise.
+                unsafe { std::ptr::copy_nonoverlapping(from.as_ptr(), to, from.len()) };
+            }
+        }
+        Release::Instance(instance) => {
+            let memory = process.port.memory().clone();
+            let board = Board::new(&memory, instance).map_err(PortError::from)?;
+            let mut taken = Ok(());
+            for (member, piece, to) in pieces {
+                // SAFETY: the caller's promise.
+                let read = unsafe { board.read(member as usize, piece.start, to, piece.len()) };
+                taken = taken.and(read);
+            }
+            board.depart(instance).map_err(PortError::from)?;
+            taken.map_err(PortError::from)?;
+        }
+    }
+    Ok(())
+}
+
 /// The context of a communicator's collectives, and those of what it was made in: an intercommunicator's
 /// hidden intracommunicator in that, and this, if a persistent request has it for itself, in the
 /// program's.
@@ -597,12 +646,19 @@ pub struct Pending {
     is_taken_back: bool,
     /// It has to be as long as there is room.
     is_exact: bool,
+    /// Whose bytes these are, if somebody else hands them on.
+    giver: Option<u32>,
 }
 
 impl Pending {
     /// The same message, which has to be as long as there is room.
     pub fn exactly(self) -> Self {
         Self { is_exact: true, ..self }
+    }
+
+    /// The same message, which hands on what this member has given.
+    pub fn given_by(self, member: u32) -> Self {
+        Self { giver: Some(member), ..self }
     }
 
     fn look(&mut self) -> Poll<MpiResult> {
@@ -621,7 +677,7 @@ impl Pending {
                 Poll::Ready(Err(MpiError::new(Problem::BlockMisfit {
                     sent: outcome.length.bytes(),
                     room,
-                    from: outcome.source,
+                    from: self.giver.unwrap_or(outcome.source),
                 })))
             }
             _ => Poll::Ready(Ok(())),

@@ -4,9 +4,8 @@
 //! gave them, and of each rank's in the order in which it gave them.
 
 use super::{Topology, wrong_topology};
-use crate::collective::alltoall;
-use crate::collective::buffers::{Blocks, Numbers};
-use crate::collective::gather::All;
+use crate::collective::buffers::{Blocks, Everyone, Numbers};
+use crate::collective::forms::{Call, alltoall};
 use crate::communicator::create::{self, Kin};
 use crate::constants::*;
 use crate::error::{MpiError, MpiResult};
@@ -140,10 +139,10 @@ fn bring(
     outgoing.iter().for_each(|(rank, _)| send_counts[*rank as usize] += NUMBERS as i64);
     let mut receive_counts = vec![0_i64; size];
     let each = Blocks::Equal(1);
-    let send = All { buffer: send_counts.as_ptr().cast(), blocks: each, datatype: MPI_INT64_T };
-    let receive = All { buffer: receive_counts.as_mut_ptr().cast(), blocks: each, datatype: MPI_INT64_T };
+    let send = Everyone::of(send_counts.as_ptr().cast(), each, MPI_INT64_T);
+    let receive = Everyone::of(receive_counts.as_mut_ptr().cast(), each, MPI_INT64_T);
     // SAFETY: both have a number for every member.
-    unsafe { alltoall(Primitive::DistGraphCreate, &send, &receive, comm)? };
+    unsafe { alltoall(Call::blocking(Primitive::DistGraphCreate, comm), &send, &receive)? };
     let (send_starts, _) = starts(&send_counts);
     let (receive_starts, total) = starts(&receive_counts);
     let numbers: Vec<c_int> = outgoing.iter().flat_map(|(_, edge)| *edge).collect();
@@ -152,11 +151,11 @@ fn bring(
         Blocks::Vector(Numbers::Large(counts.as_ptr()), Numbers::Large(starts.as_ptr()))
     };
     let blocks = vector(&send_counts, &send_starts);
-    let send = All { buffer: numbers.as_ptr().cast(), blocks, datatype: MPI_INT };
+    let send = Everyone::of(numbers.as_ptr().cast(), blocks, MPI_INT);
     let blocks = vector(&receive_counts, &receive_starts);
-    let receive = All { buffer: edges.as_mut_ptr().cast(), blocks, datatype: MPI_INT };
+    let receive = Everyone::of(edges.as_mut_ptr().cast(), blocks, MPI_INT);
     // SAFETY: the buffers have what counts and displacements say, which have a number for every member.
-    unsafe { alltoall(Primitive::DistGraphCreate, &send, &receive, comm)? };
+    unsafe { alltoall(Call::blocking(Primitive::DistGraphCreate, comm), &send, &receive)? };
     Ok(edges)
 }
 

@@ -284,7 +284,7 @@ pub fn advance_from_outside(
     Ok(if job.pinned.count_moved(range.bytes) { Step::Finished } else { Step::Progress })
 }
 
-/// Reads from another process of the node, as much as asked for: a collective's large contributions.
+/// Reads from another process of the node, as much as asked for: what a member of a collective lends.
 ///
 /// # Safety
 /// `to` must be writable for `bytes` bytes.

@@ -1,7 +1,6 @@
 //! What the members of a node give to a collective across nodes.
 
 use super::delivery::{bytes_of, is_broadcast};
-use super::error::GlobalError;
 use super::gather::{Gather, Reduction};
 use crate::arith::reduction_tree::ReductionTree;
 use crate::arith::{Arithmetic, ElementType, ReduceOp};
@@ -19,11 +18,7 @@ pub fn reduces(instance: &Instance) -> bool {
 }
 
 /// The bytes of a broadcast's root, if it is one of this node's members.
-pub fn root_bytes(
-    memory: &NicMemory,
-    index: u32,
-    instance: &Instance,
-) -> Result<Option<Vec<u8>>, GlobalError> {
+pub fn root_bytes(memory: &NicMemory, index: u32, instance: &Instance) -> Result<Option<Vec<u8>>, Corrupt> {
     let Some(root) = instance.root_member.get().checked_sub(1) else { return Ok(None) };
     let member = members(memory, index, instance)?.get(root as usize).ok_or(Corrupt {
         what: "root of a broadcast",
@@ -40,7 +35,7 @@ pub fn contribute(
     gather: &mut Gather,
     index: u32,
     instance: &Instance,
-) -> Result<(), GlobalError> {
+) -> Result<(), Corrupt> {
     if instance.root_member.get() != 0 {
         gather.root_node = node.0 + 1;
     }

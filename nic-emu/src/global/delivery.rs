@@ -4,7 +4,6 @@
 use super::board_region::{self, BoardRegion, Range};
 use super::error::GlobalError;
 use super::point_to_point::Env;
-use super::rank_memory;
 use crate::collective::{Instance, InstanceState};
 use crate::collective_helper::members;
 use crate::collective_list::{CollectiveList, Contribution, contribution};
@@ -13,7 +12,6 @@ use crate::memory::{BOARD_BYTES, Corrupt, NicMemory};
 use crate::reduce_helper::ReduceHelper;
 use crate::request::{Delivery, SLOT_PAYLOAD_BYTES, SlotState};
 use crate::sync::Ordering;
-use crate::transfer::MESSAGE_BYTES;
 
 /// Instances that members still read from, and the ranges of the board region in use.
 #[derive(Debug)]
@@ -163,24 +161,13 @@ pub fn is_broadcast(instance: &Instance) -> bool {
 ///
 /// # Errors
 /// It is not where its descriptor says.
-pub fn bytes_of(memory: &NicMemory, member: &crate::collective::Member) -> Result<Vec<u8>, GlobalError> {
+pub fn bytes_of(memory: &NicMemory, member: &crate::collective::Member) -> Result<Vec<u8>, Corrupt> {
     Ok(match contribution(memory, member)? {
         Contribution::Inline(bytes, length) => bytes[..length].to_vec(),
         Contribution::Slab(slab, length) => {
             let mut bytes = vec![0; length];
             // SAFETY: both have that length; the slab is the NIC's until the instance is freed.
             unsafe { std::ptr::copy_nonoverlapping(slab, bytes.as_mut_ptr(), length) };
-            bytes
-        }
-        Contribution::Memory(address) => {
-            let (length, limit) = (member.bytes.get(), MESSAGE_BYTES);
-            let mut bytes = Vec::new();
-            // No healthy rank gives more than memory can hold.
-            if length > limit || bytes.try_reserve_exact(length as usize).is_err() {
-                return Err(Corrupt { what: "bytes of a contribution", value: length, limit }.into());
-            }
-            bytes.resize(length as usize, 0);
-            rank_memory::read(memory, member.local_index.get(), address, &mut bytes)?;
             bytes
         }
     })

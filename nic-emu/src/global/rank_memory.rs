@@ -8,26 +8,10 @@ use crate::memory::NicMemory;
 use bcs_core::MemoryView;
 use bytes::BytesMut;
 
-/// Copies from a rank's memory.
-///
-/// # Errors
-/// The rank's process is dead, has no such memory, or the system refuses.
-pub fn read(memory: &NicMemory, local_index: u32, address: u64, to: &mut [u8]) -> Result<(), ChannelError> {
-    if memory.has_ranks_here() {
-        // SAFETY: the rank is a thread of this process, and nobody else writes this memory: it vouched for the buffer when it posted, until
-        // its request is complete.
-        unsafe { std::ptr::copy(address as *const u8, to.as_mut_ptr(), to.len()) };
-        return Ok(());
-    }
-    let peer = Peer::of(memory, local_index)?;
-    // SAFETY: `to` is writable for its length.
-    unsafe { channel::read_peer(peer, address, to.as_mut_ptr(), to.len()) }
-}
-
 /// Appends bytes of a rank's memory, for which there is room.
 ///
 /// # Errors
-/// As [`read`].
+/// The rank's process is dead, has no such memory, or the system refuses.
 pub fn append(
     memory: &NicMemory,
     local_index: u32,
@@ -38,7 +22,9 @@ pub fn append(
     to.reserve(bytes);
     let free = to.spare_capacity_mut().as_mut_ptr().cast::<u8>();
     if memory.has_ranks_here() {
-        // SAFETY: as in `read`; there is room for so many bytes behind the length.
+        // SAFETY: the rank is a thread of this process, and nobody else writes this memory: it vouched for
+        // the buffer when it posted, until its request is complete. There is room for so many bytes behind
+        // the length.
         unsafe { std::ptr::copy(address as *const u8, free, bytes) };
     } else {
         let peer = Peer::of(memory, local_index)?;
@@ -53,7 +39,7 @@ pub fn append(
 /// Copies into a rank's memory.
 ///
 /// # Errors
-/// As [`read`].
+/// As [`append`].
 pub fn write(memory: &NicMemory, local_index: u32, address: u64, from: &[u8]) -> Result<(), ChannelError> {
     // SAFETY: the bytes can be read.
     unsafe { write_raw(memory, local_index, address, from.as_ptr(), from.len()) }
@@ -62,7 +48,7 @@ pub fn write(memory: &NicMemory, local_index: u32, address: u64, from: &[u8]) ->
 /// Copies what a range of global memory holds into a rank's memory.
 ///
 /// # Errors
-/// As [`read`].
+/// As [`append`].
 pub fn write_view(
     memory: &NicMemory,
     local_index: u32,
@@ -83,7 +69,7 @@ unsafe fn write_raw(
     bytes: usize,
 ) -> Result<(), ChannelError> {
     if memory.has_ranks_here() {
-        // SAFETY: as in `read`; nobody else uses a receive buffer until its request is complete.
+        // SAFETY: as in `append`; nobody else uses a receive buffer until its request is complete.
         unsafe { std::ptr::copy(from, address as *mut u8, bytes) };
         return Ok(());
     }

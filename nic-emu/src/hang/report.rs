@@ -172,7 +172,6 @@ fn lacking(room: Room) -> Option<String> {
         Room::ReceiveRing => ring("receive", RECEIVE_RING),
         Room::CollectiveRing => ring("collective", COLLECTIVE_RING),
         Room::Slab => format!("its {SLABS} slabs hold what others have not taken"),
-        Room::Lane => "its lane holds what others have not taken".into(),
         Room::Edge => "the edge to a neighbour holds what it has not taken".into(),
     })
 }

@@ -32,32 +32,38 @@ pub const LENT_BYTES: usize = 32 << 10;
 pub const LENDING_TRIAL: u32 = 16;
 
 /// Looks at lanes that a member of a large collective takes, with a core of its own, before it waits as for anything else.
-pub const STREAM_POLLS: u32 = 200;
+pub const LANE_POLLS: u32 = 200;
 
-/// Members of a collective whose large contributions go through lanes, at most: each round looks at all of them.
-const STREAM_MEMBERS: u32 = 1024;
-
-/// Whether contributions of this many bytes may go through lanes.
-pub fn streams(members: u32) -> bool {
-    members <= STREAM_MEMBERS
-}
-
-/// A rank that takes longer to fill its lane has its contributions read by cross-memory attach: 8 GB/s. Between near cores a lane takes 30 ns a
-/// KB, between far ones 400, where attach takes 75 of what the reader's cache already has.
-pub const SLOW_LANE_NS_A_KB: u64 = 125;
+/// A rank that takes longer to fill its lane has what others copy from it read by cross-memory attach. Between near
+/// cores a lane takes 30 ns a KB, some 150 where ranks share cores, and between far cores 400, where attach takes 75 of
+/// what the reader's cache already has.
+pub const SLOW_LANE_NS_A_KB: u64 = 250;
 
 /// While lanes are slow, one of so many large collectives tries them again: cores change their places.
 pub const LANE_TRIAL_COLLECTIVES: u32 = 64;
 
+/// Bytes of a contribution from which on who combines them reads them where they lie, by cross-memory attach, and not from a lane: one copy instead
+/// of two. With 8 ranks on two cores a reduce-scatter of 64 KB, of which each combines 8, takes 60 µs through lanes and 80 by attach; of 256 KB, 204 and 138; of
+/// 1 MB, 705 and 475. With 2 ranks 10.2 and 8.7, 26 and 17, 99 and 56.
+pub const LENT_OPERAND_BYTES: usize = 32 << 10;
+
+/// Bytes that a rank gives through its lane at most where all readers copy the same: beyond, they read them where they lie.
+pub fn laid_bytes(crowded: bool) -> usize {
+    if crowded { LANE_CHUNK_BYTES } else { 32 << 10 }
+}
+
+/// Bytes of a part of what one rank gives to all others of the node: so many that filling and draining overlap, each long enough that
+/// telling of it costs little. Where ranks share cores that is all of it.
+pub fn part_bytes(crowded: bool, bytes: usize) -> usize {
+    if crowded { bytes } else { (bytes / 8).next_multiple_of(4096).clamp(8 << 10, 64 << 10) }
+}
+
+/// Bytes that a rank gives through its lane at most where each reader copies a block of its own: bytes of all blocks.
+pub const LAID_BLOCKS_BYTES: usize = 32 << 10;
+
 /// Whether the root of a large reduction combines everything itself: where more hands would not be quicker than the way of their results.
 pub fn root_combines(crowded: bool, members: u32) -> bool {
     members <= if crowded { 4 } else { 2 }
-}
-
-/// Bytes of a round of a large collective: so many rounds that filling and draining overlap, each long enough that telling of it costs little.
-pub fn stream_chunk_bytes(crowded: bool, most_bytes: usize) -> usize {
-    let (least, most) = if crowded { (64 << 10, LANE_CHUNK_BYTES) } else { (8 << 10, 64 << 10) };
-    (most_bytes / 8).next_multiple_of(4096).clamp(least, most)
 }
 
 /// Bytes a node moves in a nanosecond, for the budget of a fixed slice: 8 GB/s.

@@ -1,14 +1,60 @@
-//! Large contributions, through this rank's lane and those of others ([`crate::lane`]).
+//! What ranks of a node give each other in collectives, through this rank's lane and those of others
+//! ([`crate::lane`]).
 
 use super::{Port, PortError};
-use crate::channel::copy_in;
-use crate::lane::{LaneKey, LaneReader};
+use crate::channel::{Peer, copy_in, read_peer};
+use crate::host::CrossMemory;
+use crate::lane::{By, LANE_CHUNK_BYTES, LaneKey, LaneReader, LaneWriter, Lent, Shape};
 use crate::policy;
+use std::ops::Range;
 
 /// Bytes of a chunk from which on filling it says how fast the lane is.
 const PACED_BYTES: usize = 4 << 10;
 
-/// How fast this rank fills its lane: where cores are far from each other, slowly, as the lines have to come from the readers' caches.
+/// What readers do with what is the same for all of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Read {
+    /// They copy it.
+    Copy,
+    /// Each combines so many bytes at most.
+    Combine(usize),
+    /// They copy it, while its rank gives the next part.
+    Stream,
+}
+
+/// What a rank gives to others of its node in one step of a collective.
+#[derive(Clone, Debug)]
+pub enum Giving<'a> {
+    /// The same to all.
+    Same {
+        /// The first byte.
+        data: *const u8,
+        /// How many there are.
+        bytes: usize,
+        /// Of these, the ones that matter to nobody else.
+        skip: Range<usize>,
+        /// What readers do with them.
+        read: Read,
+    },
+    /// To every member, by its rank, a block of its own.
+    Each(&'a [(*const u8, usize)]),
+}
+
+impl Giving<'_> {
+    fn bytes(&self) -> usize {
+        match self {
+            Giving::Same { bytes, .. } => *bytes,
+            Giving::Each(blocks) => blocks.iter().fold(0, |sum, (_, bytes)| sum.saturating_add(*bytes)),
+        }
+    }
+
+    fn shape(&self, by: By, members: u32) -> Shape {
+        Shape { by, each: matches!(self, Giving::Each(_)), members }
+    }
+}
+
+/// How fast this rank fills its lane: where cores are far from each other, slowly, as the lines have to come
+/// from the readers' caches.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LanePace {
     /// Nanoseconds a KB, of the fastest chunk since the last look.
@@ -25,11 +71,27 @@ impl Default for LanePace {
 }
 
 impl Port {
-    /// Whether this rank would rather have large contributions read by cross-memory attach than through lanes. Asked once a collective.
-    pub fn prefers_attach(&mut self) -> bool {
-        if self.memory.header().cross_memory.get() == 0 {
-            return false;
-        }
+    /// How this rank gives that to so many members.
+    pub fn way_to_give(&mut self, giving: &Giving<'_>, members: u32) -> By {
+        let (bytes, head) = (giving.bytes(), giving.shape(By::Lane, members).head_bytes());
+        let fits = bytes <= LANE_CHUNK_BYTES - head;
+        let by_attach = match (self.memory.header().cross_memory.get(), giving) {
+            (0, _) => return if fits { By::Lane } else { By::Message },
+            (word, _) if word == CrossMemory::Always as u32 => true,
+            _ if !fits => true,
+            (_, Giving::Same { read: Read::Combine(bytes), .. }) => *bytes >= policy::LENT_OPERAND_BYTES,
+            (_, Giving::Same { read: Read::Stream, .. }) => self.is_slow_to_lay(),
+            (_, Giving::Same { .. }) => {
+                bytes > policy::laid_bytes(self.is_crowded()) || self.is_slow_to_lay()
+            }
+            (_, Giving::Each(_)) => bytes > policy::LAID_BLOCKS_BYTES,
+        };
+        if by_attach { By::Attach } else { By::Lane }
+    }
+
+    /// Whether filling the lane is slower than having others read this rank's memory. Asked once a
+    /// collective.
+    fn is_slow_to_lay(&mut self) -> bool {
         let pace = &mut self.lane_pace;
         let best = std::mem::replace(&mut pace.best, u64::MAX);
         if best != u64::MAX {
@@ -60,37 +122,103 @@ impl Port {
         }
     }
 
-    /// Whether the lane has room for a chunk.
-    pub fn lane_has_room(&mut self, bytes: usize) -> Result<bool, PortError> {
-        Ok(self.lane.room(&self.memory, self.local_index, bytes)?.is_some())
+    /// Says that something has come or gone through lanes: who looks for a deadlock does not see that
+    /// otherwise.
+    #[inline]
+    pub fn note_flow(&self) {
+        self.status().begin_next_wait();
     }
 
-    /// Puts a chunk of `bytes` bytes, of which those in `skip` matter to nobody, in the lane, for so many readers. False when there is no
-    /// room now.
+    /// Gives that, in the way that [`Self::way_to_give`] has said, to so many of the members. None when the
+    /// lane has no room now; else what has to be taken back, if anything is lent.
     ///
     /// # Safety
-    /// `data` must be readable for `bytes` bytes.
-    pub unsafe fn lay(
+    /// What is given must be readable, and stay so until it was taken back.
+    pub unsafe fn give(
         &mut self,
-        key: (LaneKey, u64),
-        data: *const u8,
-        bytes: usize,
-        skip: std::ops::Range<usize>,
-        readers: u32,
-    ) -> Result<bool, PortError> {
-        let Some(to) = self.lane.room(&self.memory, self.local_index, bytes)? else { return Ok(false) };
+        key: LaneKey,
+        by: By,
+        giving: &Giving<'_>,
+        (members, readers): (u32, u32),
+    ) -> Result<Option<Option<Lent>>, PortError> {
+        let shape = giving.shape(by, members);
+        let bytes = if by == By::Lane { giving.bytes() } else { 0 };
+        let Some(room) = self.lane.room(&self.memory, self.local_index, shape, bytes)? else {
+            return Ok(None);
+        };
+        let to = room.data.as_ptr();
+        let same = match giving {
+            &Giving::Same { data, bytes, ref skip, .. } => {
+                if by == By::Lane {
+                    // SAFETY: the caller's promise; there is room for `bytes`.
+                    unsafe { self.lay(data, to, bytes, skip.clone()) };
+                }
+                (if by == By::Attach { data as u64 } else { 0 }, bytes as u64)
+            }
+            Giving::Each(blocks) => {
+                let mut next = 0;
+                for (member, &(data, bytes)) in blocks.iter().enumerate() {
+                    let mut portion = (data as u64, bytes as u64);
+                    if by == By::Lane {
+                        // SAFETY: as above: there is room for all blocks.
+                        unsafe { copy_in(data, to.add(next), bytes) };
+                        portion.0 = next as u64;
+                        next += bytes;
+                    }
+                    LaneWriter::set_portion(&self.memory, self.local_index, &room, member as u32, portion)?;
+                }
+                (0, 0)
+            }
+        };
+        Ok(Some(self.lane.publish(&self.memory, self.local_index, key, room, same, readers)?))
+    }
+
+    /// Copies bytes into the lane, but those in `skip`, and notes how long that takes.
+    ///
+    /// # Safety
+    /// `data` must be readable for `bytes` bytes, and `to` writable.
+    unsafe fn lay(&mut self, data: *const u8, to: *mut u8, bytes: usize, skip: Range<usize>) {
         let started = if bytes >= PACED_BYTES { (self.clock)() } else { 0 };
         let (first, last) = (skip.start.min(bytes), skip.end.min(bytes).max(skip.start.min(bytes)));
-        // SAFETY: the caller's promise; the lane has room for `bytes`, of which both parts are.
+        // SAFETY: the caller's promise.
         unsafe {
-            copy_in(data, to.as_ptr(), first);
-            copy_in(data.wrapping_add(last), to.as_ptr().add(last), bytes - last);
+            copy_in(data, to, first);
+            copy_in(data.wrapping_add(last), to.add(last), bytes - last);
         }
         if bytes >= PACED_BYTES && first == last {
             let pace = (self.clock)().saturating_sub(started) * 1024 / bytes as u64;
             self.lane_pace.best = self.lane_pace.best.min(pace);
         }
-        self.lane.publish(&self.memory, self.local_index, key, bytes, readers)?;
-        Ok(true)
+    }
+
+    /// Takes back what was lent, once nobody reads it any more: answers who was refused it. None before.
+    pub fn take_back(&mut self, lent: &Lent) -> Result<Option<Vec<u32>>, PortError> {
+        Ok(self.lane.take_back(&self.memory, self.local_index, lent)?)
+    }
+
+    /// Reads what another rank of the node has lent. False when the system refuses that.
+    ///
+    /// # Safety
+    /// `to` must be writable for `bytes` bytes.
+    pub unsafe fn read_lent_memory(
+        &mut self,
+        local_index: u32,
+        address: u64,
+        to: *mut u8,
+        bytes: usize,
+    ) -> Result<bool, PortError> {
+        if bytes == 0 {
+            return Ok(true);
+        }
+        let peer = Peer::of(&self.memory, local_index)?;
+        // SAFETY: the caller's promise.
+        match unsafe { read_peer(peer, address, to, bytes) } {
+            Ok(()) => Ok(true),
+            Err(error) if error.is_refusal() => {
+                self.memory.header().cross_memory.set(0);
+                Ok(false)
+            }
+            Err(error) => Err(error.into()),
+        }
     }
 }

@@ -188,7 +188,7 @@ impl Port {
             rustix::thread::sched_yield();
             return Ok(None);
         }
-        let asleep = self.announce_sleep(waiting);
+        let asleep = self.announce_sleep(waiting, true);
         let stepped = self.wait_step(waiting, |_| *what)?;
         let done = ready(self)?;
         if done.is_none() && stepped == Stepped::Nothing && self.may_stay_asleep() {
@@ -341,10 +341,12 @@ impl Port {
             }
     }
 
-    /// Says that this rank sleeps from now on. Part of a wait that the caller drives; by one thread of the rank at a time.
+    /// Says that this rank sleeps from now on. Part of a wait that the caller drives; by one thread of the rank at a time. `is_woken` says that nothing is
+    /// waited for beside requests.
     #[cold]
-    pub fn announce_sleep(&self, waiting: &Waiting) -> Asleep {
-        waiting::announce_sleep(&self.memory, self.local_index, waiting.request != NO_REQUEST)
+    pub fn announce_sleep(&self, waiting: &Waiting, is_woken: bool) -> Asleep {
+        let is_woken = is_woken && waiting.request != NO_REQUEST;
+        waiting::announce_sleep(&self.memory, self.local_index, is_woken)
     }
 
     /// Called after posting when the rank goes on computing: sees to it that somebody runs the NIC. `overlap` says that there
@@ -384,6 +386,12 @@ impl Waiting {
     #[inline]
     pub fn may_sleep(&self) -> bool {
         self.wait.may_sleep()
+    }
+
+    /// Something of what is waited for has come: begins again with polling.
+    #[inline]
+    pub fn restart(&mut self) {
+        self.wait.restart();
     }
 
     /// Pauses between two looks, without the port.

@@ -18,6 +18,7 @@ mod room;
 mod wiring;
 
 pub use completing::{Outcome, Received, Release};
+pub use laning::{Giving, Read};
 pub use lending::{LONGEST_SLEEP, SOME_REQUESTS, Stepped, Waiting};
 pub use meeting::Awaits;
 pub use posting::{Collective, Posted, Send};
@@ -26,6 +27,7 @@ pub use wiring::{Put, Take};
 use crate::channel::{self, ChannelError, Stores};
 use crate::completer::Touched;
 use crate::crowd::Crowd;
+use crate::descriptor::CollectiveKind;
 use crate::doorbell::{Heads, HeadsWord};
 use crate::edge::EdgeAllocator;
 use crate::lane::{LaneReader, LaneWriter};
@@ -82,6 +84,19 @@ pub enum PortError {
     )]
     TooManyRequests {
         /// The number of slots.
+        limit: usize,
+    },
+    /// A contribution to a collective does not fit in a slab.
+    #[error(
+        "a contribution of {bytes} bytes to a collective ({operation:?}) is larger than a slab, \
+         {limit} bytes; give it through a lane or as messages"
+    )]
+    LongContribution {
+        /// What the collective does.
+        operation: CollectiveKind,
+        /// How long the contribution is.
+        bytes: usize,
+        /// Bytes of a slab.
         limit: usize,
     },
 }

@@ -263,12 +263,14 @@ impl Port {
         Ok(request)
     }
 
-    /// Posts this rank's arrival at a collective with its contribution; answers its request, or none when `wanted` is
-    /// false and the contribution is buffered: then the rank has nothing to wait for.
+    /// Posts this rank's arrival at a collective with its contribution of at most [`SLAB_BYTES`], which is
+    /// buffered; answers its request, or none when `wanted` is false: then the rank has nothing to wait for.
     ///
     /// # Safety
-    /// `data` must be readable for `bytes` bytes, until the request is complete if the contribution is larger than
-    /// [`SLAB_BYTES`] (then others read it, and the rank has to wait until all have departed).
+    /// `data` must be readable for `bytes` bytes.
+    ///
+    /// # Errors
+    /// The contribution is larger than a slab; the rank has no request left; or the NIC fails.
     #[inline]
     pub unsafe fn post_collective(
         &mut self,
@@ -277,6 +279,10 @@ impl Port {
         bytes: usize,
         wanted: bool,
     ) -> Result<Option<u32>, PortError> {
+        if collective.contributes() && bytes > SLAB_BYTES {
+            let (operation, limit) = (collective.kind, SLAB_BYTES);
+            return Err(PortError::LongContribution { operation, bytes, limit });
+        }
         self.approach();
         let what = || collective.waiting(bytes);
         self.make_room(what, |port| port.lacks_for_collective(collective, bytes))?;
@@ -286,11 +292,8 @@ impl Port {
         } else {
             Payload::Inline([0; INLINE_BYTES])
         };
-        let request = if wanted || matches!(payload, Payload::Memory(_)) {
-            self.arm(Purpose::Collective, About::NOTHING)?
-        } else {
-            NO_REQUEST
-        };
+        debug_assert!(!matches!(payload, Payload::Memory(_)), "there is a slab");
+        let request = if wanted { self.arm(Purpose::Collective, About::NOTHING)? } else { NO_REQUEST };
         let descriptor = CollectiveDescriptor {
             kind: collective.kind,
             call: collective.call,

@@ -7,7 +7,7 @@
 //! | an instance | who departs, then the processor | before it looks for one |
 //! | a queue entry | the processor | the message has met its receive; entries for posted receives are kept free ([`crate::queue`]) |
 //! | a transfer | its two ends, then the processor | both have seen that their requests are complete: a rank that waits sees to that, whatever it waits for |
-//! | a cell of an edge, bytes of a lane | their readers | they have read them |
+//! | a cell of an edge | its reader | it has read it |
 //! | bytes of a receiver's pool for what comes early | the receiver | it has received some of that ([`crate::unexpected`]) |
 //!
 //! Slabs for messages, bytes of a pool and request slots are not waited for before a call posts: a message without a slab stays where it is, goes into its
@@ -21,7 +21,6 @@ use crate::descriptor::INLINE_BYTES;
 use crate::doorbell::RingKind;
 use crate::memory::{COLLECTIVE_RING, RECEIVE_RING, SEND_RING, TRANSFERS};
 use crate::request::{Delivery, SlotState};
-use crate::slab::SLAB_BYTES;
 use crate::status::{Room, WaitingFor};
 
 /// Transfers in use from which on ranks that wait give theirs back before the program asks for the requests.
@@ -54,13 +53,14 @@ impl Port {
         })
     }
 
-    /// The room that this member's arrival at a collective lacks, with a contribution of so many bytes.
+    /// The room that this member's arrival at a collective lacks, with a contribution of so many bytes, at
+    /// most a slab.
     #[inline]
     pub fn lacks_for_collective(&mut self, collective: &Collective, bytes: usize) -> Option<Room> {
         if let Some(room) = self.lacks_cell(RingKind::Collective) {
             return Some(room);
         }
-        let needs_slab = collective.contributes() && bytes > INLINE_BYTES && bytes <= SLAB_BYTES;
+        let needs_slab = collective.contributes() && bytes > INLINE_BYTES;
         let lacks_slab = needs_slab && !self.slabs.has_first(&self.block().returned);
         lacks_slab.then_some(Room::Slab)
     }

@@ -116,7 +116,7 @@ impl Program {
             if random.once_in(400) {
                 program.add_loop(comm, &mut random);
             } else if random.once_in(4) {
-                program.add_collective(comm, shape.largest, &mut random);
+                program.add_collective(comm, &mut random);
             } else {
                 program.add_message(comm, shape.largest, &mut random, &mut held_back);
             }
@@ -230,7 +230,7 @@ impl Program {
         }
     }
 
-    fn add_collective(&mut self, comm: usize, largest: usize, random: &mut Random) {
+    fn add_collective(&mut self, comm: usize, random: &mut Random) {
         let size = self.comms[comm].members.len();
         let kind = *random.pick(&[
             CollectiveKind::Barrier,
@@ -252,8 +252,7 @@ impl Program {
         let data = match kind {
             CollectiveKind::Barrier => vec![Vec::new(); size],
             CollectiveKind::Broadcast => {
-                let bytes =
-                    if random.once_in(4) { 8193 + random.below(largest.min(200_000)) } else { small(random) };
+                let bytes = small(random);
                 (0..size).map(|i| if i == root { random.bytes(bytes) } else { vec![0; bytes] }).collect()
             }
             CollectiveKind::Board => (0..size)

@@ -4,7 +4,7 @@ use crate::program::{Call, CollectiveCall, Program};
 use crate::random::Random;
 use crate::reference::reduced;
 use crate::rules::{Log, Message, Receive, signature};
-use nic_emu::board::{Board, Departure};
+use nic_emu::board::Board;
 use nic_emu::descriptor::{ANY_SOURCE, ANY_TAG, CollectiveKind};
 use nic_emu::matching::Envelope;
 use nic_emu::port::{Collective, Port, Posted, Release, Send};
@@ -13,8 +13,7 @@ use nic_emu::status::{Activity, Phase, RankStatus, Room, WaitingFor};
 /// A posted operation that is not complete.
 struct Live {
     what: What,
-    /// None once a collective's request is taken and its departure is awaited.
-    request: Option<u32>,
+    request: u32,
     buffer: Vec<u8>,
     cancelled: bool,
 }
@@ -22,7 +21,7 @@ struct Live {
 enum What {
     Send(usize),
     Receive(usize),
-    Collective { comm: usize, index: usize, departure: Option<Departure> },
+    Collective { comm: usize, index: usize },
 }
 
 /// What a rank is blocked in.
@@ -71,12 +70,7 @@ impl RankRun {
             .map(|live| match &live.what {
                 What::Send(message) => format!("send {message}"),
                 What::Receive(receive) => format!("receive {receive}"),
-                What::Collective { comm, index, departure } => {
-                    format!(
-                        "collective {index} of comm {comm}{}",
-                        if departure.is_some() { " (departing)" } else { "" }
-                    )
-                }
+                What::Collective { comm, index } => format!("collective {index} of comm {comm}"),
             })
             .collect();
         format!("rank {} at call {} of {}: {}", self.rank, self.next, self.calls.len(), live.join(", "))
@@ -138,11 +132,9 @@ impl RankRun {
     pub fn cancel_all(&mut self) -> bool {
         let mut asked = false;
         for live in &mut self.live {
-            if let (What::Send(_) | What::Receive(_), Some(request), false) =
-                (&live.what, live.request, live.cancelled)
-            {
+            if let (What::Send(_) | What::Receive(_), false) = (&live.what, live.cancelled) {
                 live.cancelled = true;
-                self.port.cancel(request).unwrap();
+                self.port.cancel(live.request).unwrap();
                 asked = true;
             }
         }
@@ -154,7 +146,7 @@ impl RankRun {
         self.live.iter().map(|live| match live.what {
             What::Send(message) => Outstanding::Send(message),
             What::Receive(receive) => Outstanding::Receive(receive),
-            What::Collective { comm, index, .. } => Outstanding::Collective { comm, index },
+            What::Collective { comm, index } => Outstanding::Collective { comm, index },
         })
     }
 
@@ -176,39 +168,28 @@ impl RankRun {
 
     /// True when the operation is complete.
     fn look_at(&mut self, i: usize, program: &Program, log: &mut Log) -> bool {
-        let live = &mut self.live[i];
-        match &mut live.what {
+        let live = &self.live[i];
+        match live.what {
             What::Send(message) => {
-                let Some(outcome) = self.port.test(live.request.unwrap()).unwrap() else { return false };
-                log.send_completed(*message, outcome.cancelled);
+                let Some(outcome) = self.port.test(live.request).unwrap() else { return false };
+                log.send_completed(message, outcome.cancelled);
                 true
             }
             What::Receive(receive) => {
-                let Some(outcome) = self.port.test(live.request.unwrap()).unwrap() else { return false };
-                log.receive_completed(*receive, &outcome, &live.buffer);
+                let Some(outcome) = self.port.test(live.request).unwrap() else { return false };
+                log.receive_completed(receive, &outcome, &live.buffer);
                 true
             }
-            What::Collective { comm, index, departure } => {
-                let (comm, index) = (*comm, *index);
+            What::Collective { comm, index } => {
                 let members = &program.comms[comm].members;
                 let me = members.iter().position(|&m| m == self.rank).unwrap();
-                if let Some(departure) = departure {
-                    return departure.is_over(self.port.memory()).unwrap();
-                }
-                let Some(release) = self.port.test_collective(live.request.unwrap()).unwrap() else {
+                let Some(release) = self.port.test_collective(live.request).unwrap() else {
                     return false;
                 };
                 let call = &program.comms[comm].collectives[index];
                 log.left(comm, index, me);
-                let left = check_release(&self.port, release, call, me, &self.local[comm]);
-                match left {
-                    Some(left) if live.buffer.len() > nic_emu::slab::SLAB_BYTES => {
-                        *departure = Some(left);
-                        live.request = None;
-                        left.is_over(self.port.memory()).unwrap()
-                    }
-                    _ => true,
-                }
+                check_release(&self.port, release, call, me, &self.local[comm]);
+                true
             }
         }
     }
@@ -219,10 +200,10 @@ impl RankRun {
             Call::WaitOldest => self.blocked = Blocked::Oldest,
             Call::Cancel => {
                 if let Some(live) = self.live.last_mut()
-                    && let (What::Send(_) | What::Receive(_), Some(request)) = (&live.what, live.request)
+                    && matches!(live.what, What::Send(_) | What::Receive(_))
                 {
                     live.cancelled = true;
-                    self.port.cancel(request).unwrap();
+                    self.port.cancel(live.request).unwrap();
                 }
             }
             Call::Send { comm, to, tag, bytes, synchronous } => {
@@ -252,12 +233,7 @@ impl RankRun {
                 match unsafe { self.port.post_send(&send, buffer.as_ptr(), bytes) }.unwrap() {
                     Posted::Complete => log.send_buffered(message),
                     Posted::Request(request) => {
-                        self.live.push(Live {
-                            what: What::Send(message),
-                            request: Some(request),
-                            buffer,
-                            cancelled: false,
-                        });
+                        self.live.push(Live { what: What::Send(message), request, buffer, cancelled: false });
                     }
                 }
             }
@@ -299,12 +275,7 @@ impl RankRun {
         let envelope = envelope(context, from, tag);
         // SAFETY: the buffer stays where it is, and nobody else uses it, until the request is complete.
         let request = unsafe { self.port.post_receive(&envelope, buffer.as_mut_ptr(), capacity) }.unwrap();
-        self.live.push(Live {
-            what: What::Receive(receive),
-            request: Some(request),
-            buffer,
-            cancelled: false,
-        });
+        self.live.push(Live { what: What::Receive(receive), request, buffer, cancelled: false });
     }
 
     /// The room that a call lacks. (Other calls than collectives find room here: they are fewer than a ring has cells.)
@@ -348,11 +319,11 @@ impl RankRun {
             CollectiveKind::Reduce => me == call.root || call.waits && index.is_multiple_of(2),
             _ => true,
         };
-        // SAFETY: the buffer stays where it is until the request is complete and the member has departed.
+        // SAFETY: the buffer has as many bytes.
         let request =
             unsafe { self.port.post_collective(&collective, buffer.as_ptr(), buffer.len(), wanted) }.unwrap();
-        if request.is_some() {
-            let what = What::Collective { comm, index, departure: None };
+        if let Some(request) = request {
+            let what = What::Collective { comm, index };
             self.live.push(Live { what, request, buffer, cancelled: false });
         }
     }
@@ -369,13 +340,7 @@ fn envelope(context: u32, from: Option<usize>, tag: Option<i32>) -> Envelope {
 }
 
 /// Checks what a collective gave a member; departs if it has to.
-fn check_release(
-    port: &Port,
-    release: Release,
-    call: &CollectiveCall,
-    me: usize,
-    local: &[usize],
-) -> Option<Departure> {
+fn check_release(port: &Port, release: Release, call: &CollectiveCall, me: usize, local: &[usize]) {
     let expected = match call.kind {
         CollectiveKind::Barrier | CollectiveKind::Board => None,
         CollectiveKind::Broadcast => (me != call.root).then(|| call.data[call.root].clone()),
@@ -392,7 +357,6 @@ fn check_release(
             if let Some(expected) = expected {
                 assert!(bytes[..expected.len()] == expected, "{:?}: result of rank {me}", call.kind);
             }
-            None
         }
         Release::Instance(index) => {
             let board = Board::new(port.memory(), index).unwrap();
@@ -426,7 +390,7 @@ fn check_release(
                     }
                 }
             }
-            Some(board.depart(index).unwrap())
+            board.depart(index).unwrap();
         }
     }
 }

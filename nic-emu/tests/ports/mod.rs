@@ -2,7 +2,7 @@
 
 use bcs_core::{NodeId, Placement, SliceLength};
 use nic_emu::arith::Arithmetic;
-use nic_emu::host::{NicConfig, NicHost};
+use nic_emu::host::{CrossMemory, NicConfig, NicHost};
 use nic_emu::memory::NicMemory;
 use nic_emu::port::Port;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ pub fn ports(slice: SliceLength, unexpected_bytes: u64) -> (Arc<NicMemory>, Port
         node: NodeId(0),
         slice,
         arithmetic: Arithmetic::Native,
-        cross_memory: false,
+        cross_memory: CrossMemory::Off,
         context_slots: nic_emu::contexts::SLOTS,
         unexpected_bytes,
         emds: None,

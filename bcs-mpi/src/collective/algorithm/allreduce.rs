@@ -1,13 +1,18 @@
-//! Allreduce: by the NIC's Reduce Helper what [`policy`](super::super::policy) says. Larger vectors by shares (two steps: [`super::shares`], then every member sends its
-//! share's result to all others), and those that have to be packed for their way along the reduction tree to the last rank and from there to all along
-//! a binomial tree: 2 log2 n steps.
+//! Allreduce, as [`policy`](super::super::policy) says: by the NIC's Reduce Helper; from a board; or by
+//! shares in two steps: every member combines a share of all vectors, in a call that blocks on one node in
+//! an exchange ([`super::combining`]), else by messages ([`super::shares`]), and gives its share's
+//! result to all others. Vectors that have to be packed go along the reduction tree to the last rank and from
+//! there to all along a binomial tree: 2 log2 n steps.
 
 use super::super::policy::{self, Way};
 use super::super::reduction::{Reduction, Vector};
+use super::combining::{Combined, combine_given, combine_on_board, gather_shares};
 use super::reduce::{Operands, to_last};
 use super::shares::{combine_share, equal_share};
+use super::to_all::to_all;
 use crate::communicator::meeting::Arrival;
 use crate::error::MpiResult;
+use crate::progress::nodes::binomial;
 use crate::progress::party::{Join, Party};
 use nic_emu::descriptor::CollectiveKind;
 
@@ -32,6 +37,16 @@ pub async fn allreduce(party: Party, reduction: Reduction, operands: Operands) -
             // SAFETY: as above.
             unsafe { party.on_nic(&arrival, (from, bytes), 0, (to, bytes)).await }
         }
+        Way::Board => {
+            let readers = party.others().collect();
+            let combined = Combined { members: 0..party.size, wanted: &|_| 0..bytes, readers };
+            // SAFETY: as above.
+            unsafe { combine_on_board(&party, &reduction, (from, bytes, 0), &combined, to).await }
+        }
+        Way::Exchange => {
+            // SAFETY: as above.
+            unsafe { in_exchange(&party, &reduction, from, to, count).await }
+        }
         Way::Shares => {
             party.announce(0, reduction.said(), bytes)?;
             // SAFETY: as above.
@@ -43,6 +58,30 @@ pub async fn allreduce(party: Party, reduction: Reduction, operands: Operands) -
             unsafe { along_trees(&party, &reduction, from, to, count).await }
         }
     }
+}
+
+async unsafe fn in_exchange(
+    party: &Party,
+    reduction: &Reduction,
+    from: *const u8,
+    to: *mut u8,
+    count: usize,
+) -> MpiResult {
+    let (element, bytes) = (reduction.element, count * reduction.element);
+    let arrival = Arrival { operation: reduction.said(), most_bytes: bytes, ..Arrival::default() };
+    let exchange = party.exchange(&arrival).await?;
+    let share = |member: u32| {
+        let elements = equal_share(member, party.size, count);
+        elements.start * element..elements.end * element
+    };
+    let result = to.wrapping_add(share(party.rank).start);
+    let combined = Combined::share_of_all(party, &share);
+    // SAFETY: the caller's promise: both vectors have `count` elements. In place, others read the own share
+    // of this member nowhere.
+    unsafe { combine_given(&exchange, reduction, (from, bytes), &combined, result).await? };
+    let readers: Vec<u32> = party.others().collect();
+    // SAFETY: the shares of the result are disjoint; the own share stays as it is.
+    unsafe { gather_shares(&exchange, (result, &readers), true, &share, to).await }
 }
 
 async unsafe fn by_shares(
@@ -62,19 +101,9 @@ async unsafe fn by_shares(
     let result = unsafe { to.add(own.start) };
     // SAFETY: as above; in place, no other share is written before all have been sent.
     unsafe { combine_share(party, reduction, from, share, result).await? };
-    let mut join = Join::new();
-    for member in party.others() {
-        let theirs = share(member);
-        if !theirs.is_empty() {
-            // SAFETY: the shares of the result are disjoint.
-            join.add(unsafe { party.post_receive(member, to.add(theirs.start), theirs.len())? });
-        }
-    }
-    for member in party.others().filter(|_| !own.is_empty()) {
-        // SAFETY: as above; the own share stays as it is.
-        join.add(unsafe { party.post_send(member, result, own.len())? });
-    }
-    join.all().await
+    let place = |member: u32| (to.wrapping_add(share(member).start), share(member).len());
+    // SAFETY: the shares of the result are disjoint; the own share stays as it is.
+    unsafe { to_all(party, (result, own.len()), place, false).await }
 }
 
 async unsafe fn along_trees(
@@ -96,20 +125,15 @@ async unsafe fn along_trees(
 /// Brings the last member's vector to all.
 pub(in crate::collective) async fn from_last(party: &Party, value: &mut Vector) -> MpiResult {
     // Places count down from the last rank.
-    let size = party.size;
-    let place = size - 1 - party.rank;
-    let lowest = if place == 0 { size.next_power_of_two() } else { place & place.wrapping_neg() };
-    if place != 0 {
-        party.receive(size - 1 - (place - lowest), value).await?;
+    let member = |place: usize| party.size - 1 - place as u32;
+    let (parent, children) = binomial(member(party.rank as usize) as usize, party.size as usize);
+    if let Some(parent) = parent {
+        party.receive(member(parent), value).await?;
     }
     let mut join = Join::new();
-    let mut bit = lowest >> 1;
-    while bit != 0 {
-        if place + bit < size {
-            // SAFETY: the value lives, unchanged, until the join is complete.
-            join.add(unsafe { party.post_send(size - 1 - place - bit, value.as_ptr(), value.len())? });
-        }
-        bit >>= 1;
+    for child in children {
+        // SAFETY: the value lives, unchanged, until the join is complete.
+        join.add(unsafe { party.post_send(member(child), value.as_ptr(), value.len())? });
     }
     join.all().await
 }

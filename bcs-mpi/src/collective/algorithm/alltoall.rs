@@ -1,48 +1,69 @@
-//! Alltoall, of all kinds: every member sends every other its block, beginning with the next one. One step.
+//! Alltoall, of all kinds: every member takes its block of every other's, as [`policy`](super::super::policy)
+//! says: from a board, in an exchange, or as messages, beginning with the next member. One step, in which a
+//! member sends each of the n - 1 others its block.
 
-use super::super::block::{Agreed, Block, post_landing, post_wire};
+use super::super::block::Agreed;
+use super::super::policy::{self, BlocksWay};
+use super::super::side::Side;
+use crate::communicator::meeting::Arrival;
 use crate::error::MpiResult;
-use crate::progress::party::{Join, Party};
+use crate::progress::exchange::{Contribution, Landing};
+use crate::progress::party::{Join, Party, take_board};
+use crate::progress::task::with;
 
-/// Brings block j of member i to place i at member j. `send` is none where it is in place: then blocks of `receive` are exchanged.
+/// Brings block j of member i to place i at member j. `send` is none where it is in place: then blocks of
+/// `receive` are exchanged.
 ///
 /// # Errors
-/// A block is longer than its place; the NIC fails.
-pub async fn alltoall(
-    party: Party,
-    send: Option<Vec<Block>>,
-    receive: Vec<Block>,
-    agreed: Agreed,
-) -> MpiResult {
-    party.announce(0, agreed.signature, agreed.bytes)?;
-    let mut join = Join::new();
-    if let Some(send) = &send {
-        let own = party.rank as usize;
-        send[own].copy_to(&receive[own], party.rank)?;
-    }
-    // In place, what is sent goes before anything arrives where it was.
-    let members: Vec<u32> = party.others().collect();
-    let wires: Vec<_> = match &send {
-        Some(send) => members.iter().map(|member| send[*member as usize].wire()).collect(),
-        None => members.iter().map(|member| receive[*member as usize].snapshot()).collect(),
+/// A block is not as long as its place; the NIC fails.
+pub async fn alltoall(party: Party, send: Option<Side>, receive: Side, agreed: Agreed) -> MpiResult {
+    let (rank, size) = (party.rank, party.size);
+    let placed = match &send {
+        Some(send) => send.copy_own(rank, &receive),
+        None => Ok(()),
     };
-    let landings: Vec<_> = members.iter().map(|member| receive[*member as usize].landing()).collect();
-    for (member, landing) in members.iter().zip(&landings) {
-        if agreed.is_message(receive[*member as usize].bytes) {
-            // SAFETY: the landings live until the join is complete.
-            unsafe { post_landing(&party, &mut join, *member, landing)? };
-        }
-    }
     let outgoing = send.as_ref().unwrap_or(&receive);
-    for (member, wire) in members.iter().zip(&wires) {
-        if agreed.is_message(outgoing[*member as usize].bytes) {
-            // SAFETY: the wires live until the join is complete.
-            unsafe { post_wire(&party, &mut join, *member, wire)? };
+    let way = policy::way_of_blocks(&party, agreed, agreed.bytes.saturating_mul(size as usize));
+    let arrival = Arrival { operation: agreed.signature, most_bytes: agreed.bytes, ..Arrival::default() };
+    let landings = receive.landings();
+    if way == BlocksWay::Board {
+        let row = outgoing.in_a_row(size);
+        // SAFETY: the row lives until the message is buffered.
+        let release = unsafe { party.meet(&arrival, row.data(), row.bytes(), true) }.await?;
+        if let Some(release) = release {
+            let own = rank as usize * agreed.bytes..(rank as usize + 1) * agreed.bytes;
+            let pieces = party.others().map(|member| (member, own.clone(), landings.at(member)));
+            // SAFETY: the landings have as many bytes.
+            with(|process| unsafe { take_board(process, release, row.bytes(), pieces) })?;
+        }
+    } else {
+        // In place, what is sent goes before anything arrives where it was.
+        let wires = if send.is_some() { outgoing.wires() } else { outgoing.snapshots(size) };
+        if way == BlocksWay::Exchange {
+            let exchange = party.exchange(&arrival).await?;
+            let readers: Vec<u32> = party.others().collect();
+            let blocks: Vec<_> = (0..size).map(|member| (wires.at(member), outgoing.bytes(member))).collect();
+            let place = |member: &u32| (*member, landings.at(*member), receive.bytes(*member));
+            let landings: Vec<Landing> = readers.iter().map(place).collect();
+            // SAFETY: wires and landings live until the step is over.
+            unsafe { exchange.move_blocks(Contribution::blocks(&blocks, &readers), &landings).await? };
+        } else {
+            party.announce(0, agreed.signature, agreed.bytes)?;
+            let mut join = Join::new();
+            for member in party.others().filter(|member| agreed.is_message(receive.bytes(*member))) {
+                let (to, bytes) = (landings.at(member), receive.bytes(member));
+                // SAFETY: the landings live until the join is complete.
+                join.add(unsafe { party.post_receive(member, to, bytes)? }.exactly());
+            }
+            for member in party.others().filter(|member| agreed.is_message(outgoing.bytes(*member))) {
+                // SAFETY: the wires live until the join is complete.
+                join.add(unsafe { party.post_send(member, wires.at(member), outgoing.bytes(member))? });
+            }
+            join.all().await?;
         }
     }
-    join.all().await?;
-    for (member, landing) in members.iter().zip(&landings) {
-        receive[*member as usize].land(landing);
+    for member in party.others() {
+        receive.land(&landings, member);
     }
-    Ok(())
+    placed
 }

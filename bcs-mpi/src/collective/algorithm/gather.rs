@@ -1,42 +1,73 @@
-//! Gather: every member sends its block to the root, which has posted all receives. One step.
+//! Gather: the root takes every member's block, as [`policy`](super::super::policy) says: from a board, in an
+//! exchange, or as a message from each, for which it has posted all receives. One step; a member sends its
+//! block, the root nothing.
 
-use super::super::block::{Agreed, Block, post_landing, post_wire};
+use super::super::block::{Agreed, Block, post_wire};
+use super::super::policy::{self, BlocksWay};
+use super::super::side::Side;
+use crate::communicator::meeting::Arrival;
 use crate::error::MpiResult;
-use crate::progress::party::{Join, Party};
+use crate::progress::exchange::{Contribution, Landing};
+use crate::progress::party::{Join, Party, take_board};
+use crate::progress::task::with;
+use std::ptr::null;
 
-/// Brings every member's block to the root. `own` is none where it is in place; `all` is empty but at the root.
+/// Brings every member's block to the root. `own` is none where it is in place; `all` matters at the root.
 ///
 /// # Errors
-/// A block is longer than its place; the NIC fails.
-pub async fn gather(
-    party: Party,
-    own: Option<Block>,
-    all: Vec<Block>,
-    root: u32,
-    agreed: Agreed,
-) -> MpiResult {
-    party.announce(root, agreed.signature, agreed.bytes)?;
-    let mut join = Join::new();
-    if party.rank != root {
-        let Some(own) = own.filter(|own| agreed.is_message(own.bytes)) else { return Ok(()) };
-        let wire = own.wire();
-        // SAFETY: the wire lives until the join is complete.
-        unsafe { post_wire(&party, &mut join, root, &wire)? };
-        return join.all().await;
+/// A block is not as long as its place; the NIC fails.
+pub async fn gather(party: Party, own: Option<Block>, all: Side, root: u32, agreed: Agreed) -> MpiResult {
+    let is_root = party.rank == root;
+    let placed = match &own {
+        Some(own) if is_root => all.take_own(root, own, root),
+        _ => Ok(()),
+    };
+    let wire = own.as_ref().filter(|_| !is_root).map(Block::wire);
+    let landings = all.landings();
+    let others = party.others().filter(|_| is_root);
+    let way = policy::way_of_blocks(&party, agreed, agreed.bytes);
+    let arrival =
+        Arrival { operation: agreed.signature, root, most_bytes: agreed.bytes, ..Arrival::default() };
+    match way {
+        BlocksWay::Board => {
+            let given = wire.as_ref().map_or((null(), 0), |wire| (wire.data(), wire.bytes()));
+            // SAFETY: the wire lives until the message is buffered.
+            if let Some(release) = unsafe { party.meet(&arrival, given.0, given.1, is_root) }.await? {
+                let pieces = others.map(|member| (member, 0..agreed.bytes, landings.at(member)));
+                // SAFETY: the landings have as many bytes.
+                with(|process| unsafe { take_board(process, release, agreed.bytes, pieces) })?;
+            }
+        }
+        BlocksWay::Exchange => {
+            let exchange = party.exchange(&arrival).await?;
+            let landings: Vec<Landing> =
+                others.map(|member| (member, landings.at(member), all.bytes(member))).collect();
+            let (given, readers) = match &wire {
+                Some(wire) => ((wire.data(), wire.bytes()), vec![root]),
+                None => ((null(), 0), Vec::new()),
+            };
+            let contribution = Contribution::whole(given.0, given.1, &readers);
+            // SAFETY: wire and landings live until the step is over.
+            unsafe { exchange.move_blocks(contribution, &landings).await? };
+        }
+        BlocksWay::Messages => {
+            party.announce(root, agreed.signature, agreed.bytes)?;
+            let mut join = Join::new();
+            if let Some(wire) = wire.filter(|wire| agreed.is_message(wire.bytes())) {
+                // SAFETY: the wire lives until the join is complete.
+                unsafe { post_wire(&party, &mut join, root, &wire)? };
+                return join.all().await;
+            }
+            for member in others.filter(|member| agreed.is_message(all.bytes(*member))) {
+                let (to, bytes) = (landings.at(member), all.bytes(member));
+                // SAFETY: the landings live until the join is complete.
+                join.add(unsafe { party.post_receive(member, to, bytes)? }.exactly());
+            }
+            join.all().await?;
+        }
     }
-    if let Some(own) = own {
-        own.copy_to(&all[root as usize], root)?;
+    for member in party.others().filter(|_| is_root) {
+        all.land(&landings, member);
     }
-    let members: Vec<u32> =
-        party.others().filter(|member| agreed.is_message(all[*member as usize].bytes)).collect();
-    let landings: Vec<_> = members.iter().map(|member| all[*member as usize].landing()).collect();
-    for (member, landing) in members.iter().zip(&landings) {
-        // SAFETY: the landings live until the join is complete.
-        unsafe { post_landing(&party, &mut join, *member, landing)? };
-    }
-    join.all().await?;
-    for (member, landing) in members.iter().zip(&landings) {
-        all[*member as usize].land(landing);
-    }
-    Ok(())
+    placed
 }

@@ -1,15 +1,17 @@
-//! Collective algorithms as futures (MPI-5.0, chapter 6): one a file, each written once for the non-blocking, the persistent, and, where no
-//! faster way is there, the blocking form.
+//! Collective algorithms as futures (MPI-5.0, chapter 6): one a file, each written once for the blocking, the
+//! non-blocking and the persistent form.
 //!
-//! What rides in a descriptor is done by the NIC, without the rank. Everything else goes by messages between members
-//! ([`crate::progress::party`]). Reductions combine in the order of the reduction tree, so their bits are those of the blocking
-//! forms.
+//! What rides in a descriptor is done by the NIC, without the rank. Everything else goes by messages between
+//! members ([`crate::progress::party`]), or, in calls that block, from a board or in an exchange
+//! ([`crate::progress::exchange`]). Reductions combine in the order of the reduction tree, so their bits are
+//! the same in all forms.
 
 mod allgather;
 mod allreduce;
 mod alltoall;
 mod barrier;
 mod broadcast;
+mod combining;
 mod gather;
 mod neighbourhood;
 mod reduce;
@@ -17,6 +19,7 @@ mod reduce_scatter;
 mod scan;
 mod scatter;
 pub mod shares;
+mod to_all;
 
 pub use allgather::allgather;
 pub use allreduce::allreduce;

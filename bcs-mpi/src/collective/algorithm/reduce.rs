@@ -1,9 +1,13 @@
-//! Reduce: by the NIC's Reduce Helper what [`policy`](super::super::policy) says. Larger vectors by shares (two steps: [`super::shares`], then every member sends its share's
-//! result to the root), or, where there are few members, by the root alone. Those that have to be packed for their way go along the reduction tree: the holder of
-//! a left half sends it to the holder of the right one, which combines; log2 n steps, and one from the last rank to the root.
+//! Reduce, as [`policy`](super::super::policy) says: by the NIC's Reduce Helper; by the root from a board; or
+//! by shares in two steps: every member combines a share of all vectors, in a call that blocks on one node in
+//! an exchange ([`super::combining`]), else by messages ([`super::shares`]), and gives its share's
+//! result to the root; where there are few members, by the root alone. Vectors that have to be packed go
+//! along the reduction tree: the holder of a left half sends it to the holder of the right one, which
+//! combines; log2 n steps, and one from the last rank to the root.
 
 use super::super::policy::{self, Way};
 use super::super::reduction::{Reduction, Vector};
+use super::combining::{Combined, combine_given, combine_on_board, gather_shares};
 use super::shares::{combine_share, equal_share};
 use crate::communicator::meeting::Arrival;
 use crate::error::MpiResult;
@@ -12,6 +16,7 @@ use crate::progress::task::with;
 use nic_emu::arith::reduction_tree::ReductionTree;
 use nic_emu::descriptor::CollectiveKind;
 use std::num::NonZeroU32;
+use std::ops::Range;
 
 /// A vector of the program's that is combined with the other members'.
 #[derive(Clone, Debug)]
@@ -46,6 +51,16 @@ pub async fn reduce(party: Party, reduction: Reduction, operands: Operands, root
             // SAFETY: as above.
             unsafe { party.on_nic(&arrival, (from, bytes), 0, (to, room)).await }
         }
+        Way::Board => {
+            let members = if party.rank == root { 0..party.size } else { 0..0 };
+            let combined = Combined { members, wanted: &|_| 0..bytes, readers: vec![root] };
+            // SAFETY: as above.
+            unsafe { combine_on_board(&party, &reduction, (from, bytes, root), &combined, to).await }
+        }
+        Way::Exchange => {
+            // SAFETY: as above.
+            unsafe { in_exchange(&party, &reduction, (from, to, count), root).await }
+        }
         Way::Shares => {
             party.announce(root, reduction.said(), bytes)?;
             // SAFETY: as above.
@@ -59,6 +74,51 @@ pub async fn reduce(party: Party, reduction: Reduction, operands: Operands, root
     }
 }
 
+/// Which bytes of a vector a member combines: all at the root if that combines alone.
+fn share_of(
+    party: &Party,
+    element: usize,
+    count: usize,
+    alone: Option<u32>,
+) -> impl Fn(u32) -> Range<usize> + Copy {
+    let size = party.size;
+    move |member| match alone {
+        Some(root) if member == root => 0..count * element,
+        Some(_) => 0..0,
+        None => {
+            let elements = equal_share(member, size, count);
+            elements.start * element..elements.end * element
+        }
+    }
+}
+
+async unsafe fn in_exchange(
+    party: &Party,
+    reduction: &Reduction,
+    (from, to, count): (*const u8, *mut u8, usize),
+    root: u32,
+) -> MpiResult {
+    let (element, bytes) = (reduction.element, count * reduction.element);
+    let arrival = Arrival { operation: reduction.said(), root, most_bytes: bytes, ..Arrival::default() };
+    let exchange = party.exchange(&arrival).await?;
+    let alone = with(|process| Ok(nic_emu::policy::root_combines(process.port.is_crowded(), party.size)))?;
+    let share = share_of(party, element, count, alone.then_some(root));
+    let (own, is_root) = (share(party.rank), party.rank == root);
+    let mut elsewhere = Vector::new(if is_root { 0 } else { own.len() });
+    let result = if is_root { to.wrapping_add(own.start) } else { elsewhere.as_mut_ptr() };
+    let combined = Combined::share_of_all(party, &share);
+    // SAFETY: the caller's promise: both vectors of the root have `count` elements; the others' results are
+    // as long as their shares.
+    unsafe { combine_given(&exchange, reduction, (from, bytes), &combined, result).await? };
+    if alone {
+        return Ok(());
+    }
+    let readers: &[u32] = if is_root { &[] } else { &[root] };
+    // SAFETY: the shares of the root's vector are disjoint; the result lives, unchanged, until the answer is
+    // there.
+    unsafe { gather_shares(&exchange, (result, readers), is_root, &share, to).await }
+}
+
 async unsafe fn by_shares(
     party: &Party,
     reduction: &Reduction,
@@ -68,14 +128,7 @@ async unsafe fn by_shares(
     let element = reduction.element;
     let alone = party.is_on_one_node()
         && with(|process| Ok(nic_emu::policy::root_combines(process.port.is_crowded(), party.size)))?;
-    let share = |member: u32| match alone {
-        true if member == root => 0..count * element,
-        true => 0..0,
-        false => {
-            let elements = equal_share(member, party.size, count);
-            elements.start * element..elements.end * element
-        }
-    };
+    let share = share_of(party, element, count, alone.then_some(root));
     let own = share(party.rank);
     let is_root = party.rank == root;
     let mut elsewhere = Vector::new(if is_root { 0 } else { own.len() });
@@ -143,7 +196,7 @@ pub(in crate::collective) async fn to_last(
                 left = Vector::new(value.len());
             }
             party.receive(step.left, &mut left).await?;
-            reduction.combine(&mut left, value)?;
+            reduction.combine(&left, value)?;
         }
     }
     Ok(())

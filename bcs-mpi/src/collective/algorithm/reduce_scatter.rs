@@ -1,13 +1,20 @@
-//! Reduce-scatter: every member sends every other the share that this one gets, and combines those that it gets itself, in the order of the
-//! reduction tree: [`super::shares`]. One step, of whole shares where operands have to be packed for their way.
+//! Reduce-scatter: every member takes of every other's vector the share that it gets itself, and combines it
+//! in the order of the reduction tree. In a call that blocks from a board or in an exchange
+//! ([`super::combining`]), else by messages ([`super::shares`]): one step, of whole shares where operands
+//! have to be packed for their way.
 
+use super::super::policy::{self, Way};
 use super::super::reduction::{Reduction, Vector};
+use super::combining::{Combined, combine_given, combine_on_board};
 use super::reduce::Operands;
 use super::shares::combine_share;
+use crate::communicator::meeting::Arrival;
 use crate::error::MpiResult;
 use crate::progress::party::{Join, Party};
+use std::ops::Range;
 
-/// Combines all members' vectors and gives each its share of so many elements. In place, operands are where the result goes.
+/// Combines all members' vectors and gives each its share of so many elements. In place, operands are where
+/// the result goes.
 ///
 /// # Errors
 /// Another member's share is longer; the NIC fails.
@@ -17,14 +24,86 @@ pub async fn reduce_scatter(
     operands: Operands,
     shares: Vec<usize>,
 ) -> MpiResult {
-    party.announce(0, reduction.said(), operands.count * reduction.element)?;
-    if reduction.travels_as_it_lies() {
-        // SAFETY: whoever made the operands has checked them, and the program keeps them.
-        return unsafe { by_parts(&party, &reduction, &operands, &shares).await };
+    let bytes = operands.count * reduction.element;
+    let way = policy::way_of_shares(&party, &reduction, bytes);
+    if !matches!(way, Way::Board | Way::Exchange) || bytes == 0 {
+        party.announce(0, reduction.said(), bytes)?;
     }
     let mut first = 0;
+    let range = |share: &usize| {
+        let start = first;
+        first += share * reduction.element;
+        start..first
+    };
+    let ranges: Vec<_> = shares.iter().map(range).collect();
+    match way {
+        _ if bytes == 0 => Ok(()),
+        Way::Board | Way::Exchange => {
+            let share = |member: u32| ranges[member as usize].clone();
+            let combined = Combined::share_of_all(&party, &share);
+            // SAFETY: whoever made the operands has checked them, and the program keeps them.
+            unsafe { as_they_come(&party, &reduction, &operands, &combined, way).await }
+        }
+        // SAFETY: as above.
+        Way::Shares => unsafe { by_parts(&party, &reduction, &operands, &ranges).await },
+        Way::Nic(_) | Way::Tree => packed(&party, &reduction, &operands, &shares).await,
+    }
+}
+
+/// Where the result goes at first: in place it would overwrite what others, or this member, still have to
+/// read.
+fn apart(operands: &Operands, bytes: usize) -> Vector {
+    Vector::new(if operands.from == operands.to.cast_const() { bytes } else { 0 })
+}
+
+async unsafe fn as_they_come(
+    party: &Party,
+    reduction: &Reduction,
+    operands: &Operands,
+    combined: &Combined<'_>,
+    way: Way,
+) -> MpiResult {
+    let (from, bytes) = (operands.from, operands.count * reduction.element);
+    let mut elsewhere = apart(operands, (combined.wanted)(party.rank).len());
+    let result = if elsewhere.is_empty() { operands.to } else { elsewhere.as_mut_ptr() };
+    // SAFETY: the caller's promise.
+    unsafe {
+        if way == Way::Board {
+            combine_on_board(party, reduction, (from, bytes, 0), combined, result).await?;
+        } else {
+            let operation = reduction.said();
+            let arrival = Arrival { operation, most_bytes: bytes, ..Arrival::default() };
+            let exchange = party.exchange(&arrival).await?;
+            combine_given(&exchange, reduction, (from, bytes), combined, result).await?;
+        }
+        // All have read this member's operands, or copies of them.
+        std::ptr::copy_nonoverlapping(elsewhere.as_ptr(), operands.to, elsewhere.len());
+    }
+    Ok(())
+}
+
+async unsafe fn by_parts(
+    party: &Party,
+    reduction: &Reduction,
+    operands: &Operands,
+    ranges: &[Range<usize>],
+) -> MpiResult {
+    let share = |member: u32| ranges[member as usize].clone();
+    let mut elsewhere = apart(operands, share(party.rank).len());
+    let result = if elsewhere.is_empty() { operands.to } else { elsewhere.as_mut_ptr() };
+    // SAFETY: the caller's promise; all shares have gone when the answer is there.
+    unsafe {
+        combine_share(party, reduction, operands.from, share, result).await?;
+        std::ptr::copy_nonoverlapping(elsewhere.as_ptr(), operands.to, elsewhere.len());
+    }
+    Ok(())
+}
+
+/// By messages, operands packed.
+async fn packed(party: &Party, reduction: &Reduction, operands: &Operands, shares: &[usize]) -> MpiResult {
+    let mut first = 0;
     let mut own: Vec<Vector> = Vec::with_capacity(shares.len());
-    for &share in &shares {
+    for &share in shares {
         // SAFETY: whoever made the operands has checked them, and the program keeps them.
         own.push(unsafe { reduction.load(operands.from, first, share) });
         first += share;
@@ -53,37 +132,6 @@ pub async fn reduce_scatter(
     if let Some(result) = reduction.combine_all(&mut vectors)? {
         // SAFETY: as above.
         unsafe { reduction.store(result, operands.to) };
-    }
-    Ok(())
-}
-
-async unsafe fn by_parts(
-    party: &Party,
-    reduction: &Reduction,
-    operands: &Operands,
-    shares: &[usize],
-) -> MpiResult {
-    let mut first = 0;
-    let ranges: Vec<_> = shares
-        .iter()
-        .map(|share| {
-            let start = first;
-            first += share * reduction.element;
-            start..first
-        })
-        .collect();
-    let bytes = ranges[party.rank as usize].len();
-    let share = |member: u32| ranges[member as usize].clone();
-    if operands.from != operands.to.cast_const() {
-        // SAFETY: the caller's promise.
-        return unsafe { combine_share(party, reduction, operands.from, share, operands.to).await };
-    }
-    // In place the result lies where the first member's share does, which may still have to go.
-    let mut result = Vector::new(bytes);
-    // SAFETY: the caller's promise; all shares have gone when the answer is there.
-    unsafe {
-        combine_share(party, reduction, operands.from, share, result.as_mut_ptr()).await?;
-        std::ptr::copy_nonoverlapping(result.as_ptr(), operands.to, bytes);
     }
     Ok(())
 }

@@ -1,9 +1,14 @@
-//! Scan and exscan: every member sends its vector to all higher ranks, and combines those of the lower ones in the order of the reduction tree over
-//! as many. One step, or one for each part of a vector that is longer than a part.
+//! Scan and exscan: every member gives its vector to all higher ranks, and combines those of the lower ones
+//! in the order of the reduction tree over as many. In a call that blocks from a board or in an exchange
+//! ([`super::combining`]); else by messages: one step, or one for each part of a vector that is longer than a
+//! part.
 
+use super::super::policy::{self, Way};
 use super::super::reduction::{Reduction, Vector};
 use super::super::scan::ScanKind;
+use super::combining::{Combined, combine_given, combine_on_board};
 use super::reduce::Operands;
+use crate::communicator::meeting::Arrival;
 use crate::error::MpiResult;
 use crate::progress::party::{Join, Party};
 
@@ -15,12 +20,55 @@ const PART_BYTES: usize = 1 << 20;
 /// # Errors
 /// Another member's vector is longer; the NIC fails.
 pub async fn scan(party: Party, reduction: Reduction, operands: Operands, kind: ScanKind) -> MpiResult {
-    let Operands { from, to, count } = operands;
-    let bytes = count * reduction.element;
+    let bytes = operands.count * reduction.element;
     if bytes == 0 {
         return party.announce(0, (0, 0), 0);
     }
-    party.announce(0, reduction.said(), bytes)?;
+    match policy::way_of_shares(&party, &reduction, bytes) {
+        way @ (Way::Board | Way::Exchange) => {
+            // SAFETY: whoever made the operands has checked them, and the program keeps them.
+            unsafe { as_they_come(&party, &reduction, &operands, kind, way).await }
+        }
+        Way::Nic(_) | Way::Shares | Way::Tree => by_messages(&party, &reduction, &operands, kind).await,
+    }
+}
+
+async unsafe fn as_they_come(
+    party: &Party,
+    reduction: &Reduction,
+    operands: &Operands,
+    kind: ScanKind,
+    way: Way,
+) -> MpiResult {
+    let (from, bytes) = (operands.from, operands.count * reduction.element);
+    let members = match kind {
+        ScanKind::Inclusive => 0..party.rank + 1,
+        ScanKind::Exclusive => 0..party.rank,
+    };
+    // In place, the result would overwrite what others still have to read.
+    let in_place = from == operands.to.cast_const() && !members.is_empty();
+    let mut elsewhere = Vector::new(if in_place { bytes } else { 0 });
+    let result = if in_place { elsewhere.as_mut_ptr() } else { operands.to };
+    let readers = (party.rank + 1..party.size).collect();
+    let combined = Combined { members, wanted: &|_| 0..bytes, readers };
+    // SAFETY: the caller's promise.
+    unsafe {
+        if way == Way::Board {
+            combine_on_board(party, reduction, (from, bytes, 0), &combined, result).await?;
+        } else {
+            let operation = reduction.said();
+            let arrival = Arrival { operation, most_bytes: bytes, ..Arrival::default() };
+            let exchange = party.exchange(&arrival).await?;
+            combine_given(&exchange, reduction, (from, bytes), &combined, result).await?;
+        }
+        std::ptr::copy_nonoverlapping(elsewhere.as_ptr(), operands.to, elsewhere.len());
+    }
+    Ok(())
+}
+
+async fn by_messages(party: &Party, reduction: &Reduction, operands: &Operands, kind: ScanKind) -> MpiResult {
+    let &Operands { from, to, count } = operands;
+    party.announce(0, reduction.said(), count * reduction.element)?;
     let each = (PART_BYTES / reduction.element).max(1);
     let mut lower: Vec<Vector> = Vec::new();
     for first in (0..count).step_by(each) {

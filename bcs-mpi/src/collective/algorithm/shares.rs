@@ -1,6 +1,6 @@
-//! Combining by shares: every member sends every other the share that this one combines, and combines its own of all contributions, in the order of
-//! the reduction tree. One step, of n - 1 messages each way for n members; every byte is sent once. The first half of large reductions, and all
-//! of reduce-scatter.
+//! Combining by shares: every member sends every other the share that this one combines, and combines its own
+//! of all contributions, in the order of the reduction tree. One step, of n - 1 messages each way for n
+//! members; every byte is sent once. The first half of large reductions, and all of reduce-scatter.
 
 use super::super::reduction::Reduction;
 use crate::error::{MpiError, MpiResult, Problem};
@@ -24,7 +24,8 @@ pub fn equal_share(member: u32, members: u32, elements: usize) -> Range<usize> {
     start..start + each + (member < more) as usize
 }
 
-/// Working memory, kept from operation to operation: large fresh memory costs more in page faults than the combining.
+/// Working memory, kept from operation to operation: large fresh memory costs more in page faults than the
+/// combining.
 pub struct Scratch(Vec<u8>);
 
 impl Scratch {
@@ -64,7 +65,8 @@ impl Scratch {
     }
 }
 
-/// Combines `bytes` bytes at each of the places of consecutive ranks, in the order of the tree over as many; the result is at the last place.
+/// Combines `bytes` bytes at each of the places of consecutive ranks, in the order of the tree over as many;
+/// the result is at the last place.
 ///
 /// # Safety
 /// Places must be different ones of so many bytes; those that are no right operand of the tree are only read.
@@ -82,7 +84,7 @@ pub unsafe fn combine_places(
         // SAFETY: the caller's promise.
         let (left, right) = unsafe {
             (
-                std::slice::from_raw_parts_mut(place(step.left as usize), bytes),
+                std::slice::from_raw_parts(place(step.left as usize).cast_const(), bytes),
                 std::slice::from_raw_parts_mut(place(step.right as usize), bytes),
             )
         };
@@ -91,18 +93,20 @@ pub unsafe fn combine_places(
     Ok(())
 }
 
-/// Bytes of a share that are combined at once, a whole number of elements: as many as give all members' two parts room in what is kept, and enough for a
-/// message that is worth its way. The same for all members.
+/// Bytes of a share that are combined at once, a whole number of elements: as many as give all members' two
+/// parts room in what is kept, and enough for a message that is worth its way. The same for all members.
 fn part_bytes(members: u32, element: usize) -> usize {
     let bytes = (KEPT_BYTES / (2 * members as usize)).max(LEAST_PART_BYTES);
     (bytes - bytes % element.max(1)).max(element)
 }
 
-/// Combines this member's share of all contributions into `result`, which may lie where the share lies in this member's own. `share` says which bytes of a contribution
-/// are a member's. Long shares are combined part by part: while one is combined, the next is on its way.
+/// Combines this member's share of all contributions into `result`, which may lie where the share lies in
+/// this member's own. `share` says which bytes of a contribution are a member's. Long shares are combined
+/// part by part: while one is combined, the next is on its way.
 ///
 /// # Safety
-/// `data` must be readable for all shares, and `result` writable for this member's; nobody else uses them until the answer is there.
+/// `data` must be readable for all shares, and `result` writable for this member's; nobody else uses them
+/// until the answer is there.
 ///
 /// # Errors
 /// Another member's share is longer; no memory is left; the NIC fails.
@@ -130,7 +134,8 @@ pub async unsafe fn combine_share(
         let own = part(party.rank, number);
         for member in party.others().filter(|_| !own.is_empty()) {
             let to = place(number, member as usize);
-            // SAFETY: the scratch memory lives, and nobody else uses this part of it, until the join is complete.
+            // SAFETY: the scratch memory lives, and nobody else uses this part of it, until the join is
+            // complete.
             join.add(unsafe { party.post_receive(member, to, own.len())? });
         }
         for member in party.others() {

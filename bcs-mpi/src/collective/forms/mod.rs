@@ -1,9 +1,8 @@
 //! The forms of a collective call (MPI-5.0, §6.12, §6.13): blocking, non-blocking, persistent.
 //!
-//! A call's arguments are checked and resolved once; what comes of it makes a future each time that the operation starts. The blocking form
-//! drives it on its own stack, the non-blocking one has a request for it, the persistent one keeps what makes it. Calls that have a faster
-//! blocking way ([`super::exchange`] and the NIC's own collectives) do not come here for it, unless members on several nodes have too much to
-//! say for that ([`super::policy`]).
+//! A call's arguments are checked and resolved once; what comes of it makes a future each time that the operation
+//! starts. The blocking form drives it on its own stack, the non-blocking one has a request for it, the persistent
+//! one keeps what makes it.
 
 mod movement;
 mod neighbourhood;
@@ -11,7 +10,7 @@ mod persistent;
 mod reduction;
 
 pub(in crate::collective) use movement::agreed;
-pub use movement::{Everyone, allgather, alltoall, barrier, bcast, gather, scatter};
+pub use movement::{allgather, alltoall, barrier, bcast, gather, scatter};
 pub use neighbourhood::{neighbour_allgather, neighbour_alltoall};
 pub use reduction::{Vectors, allreduce, reduce, reduce_local, reduce_scatter, scan};
 

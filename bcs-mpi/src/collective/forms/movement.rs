@@ -1,11 +1,11 @@
 //! Calls that move data: their arguments, checked and resolved into blocks (MPI-5.0, §6.3 to §6.8).
 
 use super::super::algorithm;
-use super::super::block::{Agreed, Block, Places, blocks};
-use super::super::buffers::Blocks;
+use super::super::block::{Agreed, Block, Places};
+use super::super::buffers::{Blocks, Everyone, Own};
 use super::super::coherence::{check_all, check_own, check_own_of_root};
-use super::super::gather::{All, Own};
 use super::super::inter;
+use super::super::side::Side;
 use super::Call;
 use crate::constants::*;
 use crate::datatype::buffer::{NAMES, RECEIVE_NAMES, SEND_NAMES};
@@ -13,32 +13,10 @@ use crate::error::MpiResult;
 use crate::process;
 use std::ffi::{c_int, c_void};
 
-/// The blocks of all members in a buffer.
-#[derive(Clone, Copy, Debug)]
-pub struct Everyone<P> {
-    /// The address that blocks are placed from.
-    pub buffer: P,
-    /// Where they lie.
-    pub places: Places,
-}
-
-impl<P> Everyone<P> {
-    /// Blocks of one type.
-    pub fn of(buffer: P, blocks: Blocks, datatype: MPI_Datatype) -> Self {
-        Self { buffer, places: Places::Of(blocks, datatype) }
-    }
-}
-
-impl<P: Copy> From<&All<P>> for Everyone<P> {
-    fn from(all: &All<P>) -> Self {
-        Self::of(all.buffer, all.blocks, all.datatype)
-    }
-}
-
-/// What members have to say alike of this block: nothing in a v or w form.
-pub(in crate::collective) fn agreed<P>(all: &Everyone<P>, block: Option<&Block>) -> Agreed {
+/// What members have to say alike of these blocks, or of a member's own, if it gives or takes one: nothing in a v or w form.
+pub(in crate::collective) fn agreed<P>(all: &Everyone<P>, own: Option<Agreed>) -> Agreed {
     match all.places {
-        Places::Of(Blocks::Equal(_), _) => block.map_or(Agreed::default(), Block::agreed),
+        Places::Of(Blocks::Equal(_), _) => own.unwrap_or_default(),
         _ => Agreed::EACH_ITS_OWN,
     }
 }
@@ -111,9 +89,9 @@ pub unsafe fn gather(
     let receive = match rank == root {
         // SAFETY: the caller's promise.
         true => unsafe {
-            blocks(&process, &RECEIVE_NAMES, all.buffer, &all.places, size as usize, "received")?
+            Side::new(&process, &RECEIVE_NAMES, all.buffer, &all.places, size as usize, "received")?
         },
-        false => Vec::new(),
+        false => Side::NOTHING,
     };
     if rank == root && !in_place(own.buffer) {
         // SAFETY: as above.
@@ -126,7 +104,8 @@ pub unsafe fn gather(
             Some(unsafe { Block::new(&process, &SEND_NAMES, own.buffer, own.count, own.datatype, "sent")? })
         }
     };
-    let agreed = agreed(all, own.as_ref().or(receive.get(rank as usize)));
+    let own_agreed = own.as_ref().map_or_else(|| receive.agreed(rank), Block::agreed);
+    let agreed = agreed(all, Some(own_agreed));
     call.launch(&mut process, move |party| {
         algorithm::gather(party, own.clone(), receive.clone(), root, agreed)
     })
@@ -154,8 +133,8 @@ pub unsafe fn scatter(
     let (root, rank, size) = (communicator.root(root)?, communicator.rank, communicator.size);
     let send = match rank == root {
         // SAFETY: the caller's promise.
-        true => unsafe { blocks(&process, &SEND_NAMES, all.buffer, &all.places, size as usize, "sent")? },
-        false => Vec::new(),
+        true => unsafe { Side::new(&process, &SEND_NAMES, all.buffer, &all.places, size as usize, "sent")? },
+        false => Side::NOTHING,
     };
     if rank == root && own.buffer != MPI_IN_PLACE {
         // SAFETY: as above.
@@ -168,7 +147,8 @@ pub unsafe fn scatter(
             Block::new(&process, &RECEIVE_NAMES, own.buffer, own.count, own.datatype, "received")?
         }),
     };
-    let agreed = agreed(all, own.as_ref().or(send.get(rank as usize)));
+    let own_agreed = own.as_ref().map_or_else(|| send.agreed(rank), Block::agreed);
+    let agreed = agreed(all, Some(own_agreed));
     call.launch(&mut process, move |party| algorithm::scatter(party, send.clone(), own.clone(), root, agreed))
 }
 
@@ -192,7 +172,7 @@ pub unsafe fn allgather(
     }
     let size = communicator.size as usize;
     // SAFETY: the caller's promise.
-    let receive = unsafe { blocks(&process, &RECEIVE_NAMES, all.buffer, &all.places, size, "received")? };
+    let receive = unsafe { Side::new(&process, &RECEIVE_NAMES, all.buffer, &all.places, size, "received")? };
     if !in_place(own.buffer) {
         // SAFETY: as above.
         unsafe { check_own(&process.datatypes, own, all, size)? };
@@ -204,7 +184,7 @@ pub unsafe fn allgather(
             Some(unsafe { Block::new(&process, &SEND_NAMES, own.buffer, own.count, own.datatype, "sent")? })
         }
     };
-    let agreed = agreed(all, own.as_ref().or(receive.first()));
+    let agreed = agreed(all, Some(own.as_ref().map_or_else(|| receive.agreed(0), Block::agreed)));
     call.launch(&mut process, move |party| algorithm::allgather(party, own.clone(), receive.clone(), agreed))
 }
 
@@ -229,7 +209,7 @@ pub unsafe fn alltoall(
     let size = communicator.size as usize;
     // SAFETY: the caller's promise.
     let incoming =
-        unsafe { blocks(&process, &RECEIVE_NAMES, receive.buffer, &receive.places, size, "received")? };
+        unsafe { Side::new(&process, &RECEIVE_NAMES, receive.buffer, &receive.places, size, "received")? };
     if !in_place(send.buffer) {
         // SAFETY: as above.
         unsafe { check_all(&process.datatypes, send, receive, size)? };
@@ -237,9 +217,9 @@ pub unsafe fn alltoall(
     let outgoing = match in_place(send.buffer) {
         true => None,
         // SAFETY: as above.
-        false => Some(unsafe { blocks(&process, &SEND_NAMES, send.buffer, &send.places, size, "sent")? }),
+        false => Some(unsafe { Side::new(&process, &SEND_NAMES, send.buffer, &send.places, size, "sent")? }),
     };
-    let agreed = agreed(receive, incoming.first());
+    let agreed = agreed(receive, Some(incoming.agreed(0)));
     call.launch(&mut process, move |party| {
         algorithm::alltoall(party, outgoing.clone(), incoming.clone(), agreed)
     })

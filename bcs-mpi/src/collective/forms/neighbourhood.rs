@@ -2,10 +2,10 @@
 
 use super::super::algorithm::{Exchange, neighbour_exchange};
 use super::super::block::Block;
-use super::super::gather::Own;
+use super::super::buffers::{Everyone, Own};
 use super::super::neighbourhood;
 use super::super::side::Side;
-use super::{Call, Everyone, Form};
+use super::{Call, Form};
 use crate::constants::*;
 use crate::datatype::buffer::{RECEIVE_NAMES, SEND_NAMES};
 use crate::error::MpiResult;

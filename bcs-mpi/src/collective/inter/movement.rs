@@ -1,9 +1,8 @@
 //! Calls that move data between the groups of an intercommunicator: their arguments, checked and resolved into blocks (MPI-5.0, §6.3 to §6.8).
 
 use super::super::block::{Block, Places, blocks};
-use super::super::buffers::Blocks;
-use super::super::forms::{Call, Everyone, agreed};
-use super::super::gather::Own;
+use super::super::buffers::{Blocks, Everyone, Own};
+use super::super::forms::{Call, agreed};
 use super::algorithm::{self, Alike, Ends};
 use super::{Role, refuse_in_place};
 use crate::constants::*;
@@ -105,14 +104,14 @@ pub unsafe fn gather(
             let from = (all.buffer.cast_const(), &all.places);
             // SAFETY: the caller's promise.
             let blocks = unsafe { all_blocks(process, &RECEIVE_NAMES, from, peers, "received")? };
-            let agreed = agreed(all, blocks.first());
+            let agreed = agreed(all, blocks.first().map(Block::agreed));
             let incoming = Ends { blocks, peers: 0..peers };
             launch(process, call, Alike::Rooted(role, agreed), Ends::default(), incoming)
         }
         Role::Of(root) => {
             // SAFETY: as above.
             let block = unsafe { own_block(process, &SEND_NAMES, own, "sent")? };
-            let agreed = agreed(all, Some(&block));
+            let agreed = agreed(all, Some(block.agreed()));
             let outgoing = Ends { blocks: vec![block], peers: root..root + 1 };
             launch(process, call, Alike::Rooted(role, agreed), outgoing, Ends::default())
         }
@@ -141,14 +140,14 @@ pub unsafe fn scatter(
             let to = (all.buffer, &all.places);
             // SAFETY: the caller's promise.
             let blocks = unsafe { all_blocks(process, &SEND_NAMES, to, peers, "sent")? };
-            let agreed = agreed(all, blocks.first());
+            let agreed = agreed(all, blocks.first().map(Block::agreed));
             let outgoing = Ends { blocks, peers: 0..peers };
             launch(process, call, Alike::Rooted(role, agreed), outgoing, Ends::default())
         }
         Role::Of(root) => {
             // SAFETY: as above.
             let block = unsafe { own_block(process, &RECEIVE_NAMES, &own.as_const(), "received")? };
-            let agreed = agreed(all, Some(&block));
+            let agreed = agreed(all, Some(block.agreed()));
             let incoming = Ends { blocks: vec![block], peers: root..root + 1 };
             launch(process, call, Alike::Rooted(role, agreed), Ends::default(), incoming)
         }

@@ -1,0 +1,122 @@
+//! Where the members of a party are: which of them share a node, so that what all of a node want crosses the
+//! network once.
+
+use super::party::Party;
+use super::task::with;
+use crate::error::MpiResult;
+use nic_emu::port::PortError;
+use std::collections::BTreeMap;
+
+/// The members of a party, node by node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Nodes {
+    /// Those of each node, by rank; nodes in the order of their first members.
+    members: Vec<Vec<u32>>,
+    /// By rank: the node's number in that order, and the member's there.
+    places: Vec<(usize, usize)>,
+}
+
+impl Nodes {
+    /// Members of which each says which node it is on.
+    pub fn of(nodes: impl IntoIterator<Item = u32>) -> Self {
+        let mut numbers = BTreeMap::new();
+        let (mut members, mut places) = (Vec::<Vec<u32>>::new(), Vec::new());
+        for (member, node) in nodes.into_iter().enumerate() {
+            let number = *numbers.entry(node).or_insert(members.len());
+            if number == members.len() {
+                members.push(Vec::new());
+            }
+            places.push((number, members[number].len()));
+            members[number].push(member as u32);
+        }
+        Self { members, places }
+    }
+
+    /// How many nodes there are.
+    pub fn len(&self) -> usize {
+        self.members.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.members.is_empty()
+    }
+
+    /// The number of a member's node, and the member's number there.
+    pub fn place(&self, member: u32) -> (usize, usize) {
+        self.places[member as usize]
+    }
+
+    /// The members of a node.
+    pub fn members(&self, node: usize) -> &[u32] {
+        &self.members[node]
+    }
+
+    /// Who of a node takes what this member of another node has for all of them, and hands it on: members
+    /// take turns.
+    pub fn carrier(&self, of: u32, node: usize) -> u32 {
+        let members = &self.members[node];
+        members[self.places[of as usize].1 % members.len()]
+    }
+}
+
+impl Party {
+    /// Where the members are.
+    ///
+    /// # Errors
+    /// NIC memory was damaged.
+    pub fn nodes(&self) -> MpiResult<Nodes> {
+        with(|process| {
+            let memory = process.port.memory();
+            let node = |member| memory.place(self.job_rank(member)).map(|(node, _)| node);
+            let nodes: Result<Vec<u32>, _> = (0..self.size).map(node).collect();
+            Ok(Nodes::of(nodes.map_err(PortError::from)?))
+        })
+    }
+}
+
+/// A binomial tree over places 0 to `size`, of which 0 is the root: the parent of a place and its children,
+/// that with the most places below it first.
+pub fn binomial(place: usize, size: usize) -> (Option<usize>, Vec<usize>) {
+    // A parent is the place without its lowest bit; children are the places with one bit more below that.
+    let lowest = if place == 0 { size.next_power_of_two() } else { place & place.wrapping_neg() };
+    let bits = (0..lowest.trailing_zeros()).rev().map(|bit| place + (1 << bit));
+    ((place != 0).then(|| place - lowest), bits.filter(|child| *child < size).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn every_place_but_the_root_is_the_child_of_its_parent_alone(size in 1usize..300) {
+            let mut parents = vec![None; size];
+            for place in 0..size {
+                for child in binomial(place, size).1 {
+                    prop_assert_eq!(parents[child].replace(place), None);
+                }
+            }
+            for (place, parent) in parents.into_iter().enumerate() {
+                prop_assert_eq!(binomial(place, size).0, parent);
+                prop_assert_eq!(parent.is_none(), place == 0);
+            }
+        }
+
+        #[test]
+        fn each_node_has_one_carrier_of_a_members_bytes(nodes in proptest::collection::vec(0u32..6, 1..40)) {
+            let of = Nodes::of(nodes.iter().copied());
+            prop_assert_eq!((0..of.len()).map(|node| of.members(node).len()).sum::<usize>(), nodes.len());
+            for member in 0..nodes.len() as u32 {
+                let (node, number) = of.place(member);
+                prop_assert_eq!(of.members(node)[number], member);
+                for other in 0..of.len() {
+                    let carrier = of.carrier(member, other);
+                    prop_assert_eq!(of.place(carrier).0, other);
+                    prop_assert!(other != node || carrier == member);
+                }
+            }
+        }
+    }
+}

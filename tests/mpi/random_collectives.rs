@@ -1,0 +1,79 @@
+//! Random programs of collective calls: each rank computes what it has to get (`random_collectives.c`).
+
+use crate::launcher::{Job, launch, size_of_job};
+use crate::programs::compiled;
+use crate::refuse_attach::refuse_attach;
+use nic_emu::host::CrossMemory;
+use std::time::Duration;
+
+/// Runs random programs as a job of this size, and says how the one that fails is run again.
+fn programs_hold(size: &str, arguments: &[&str]) {
+    programs_hold_with(CrossMemory::WhereFaster, size, arguments);
+}
+
+fn programs_hold_with(cross_memory: CrossMemory, size: &str, arguments: &[&str]) {
+    let (ranks, nodes, slice) = size_of_job(size).expect("RANKS[/NODES][@MICROSECONDS]");
+    let job = Job { nodes, slice, cross_memory, limit: Duration::from_secs(1200), ..Job::of(ranks) };
+    let ended = launch(&job, &compiled("random_collectives"), arguments);
+    if ended.is_well() {
+        return;
+    }
+    // A line is printed for each seed that has held.
+    let held = ended.stdout.lines().filter(|line| line.starts_with("seed ")).count() as u64;
+    let first: u64 = arguments.first().and_then(|seed| seed.parse().ok()).expect("a seed");
+    let rest = arguments.get(2..).unwrap_or_default().join(" ");
+    panic!(
+        "seed {seed} on {size}: {ended:#?}\nAgain, alone: BCS_RANDOM='{size} {seed} 1 {rest}' \
+         cargo test --workspace --test mpi random_programs_as_asked -- --ignored",
+        seed = first + held,
+    );
+}
+
+/// As many as `count` says for each size of a job, all of them different ones.
+fn all_hold(jobs: &[(&str, u64)], mut seed: u64) {
+    for (size, count) in jobs {
+        programs_hold(size, &[&seed.to_string(), &count.to_string()]);
+        seed += count;
+    }
+}
+
+#[test]
+fn random_programs_of_collectives_get_what_the_standard_says() {
+    all_hold(&[("1", 50), ("2", 300), ("3", 300), ("5", 250), ("8", 200)], 1);
+}
+
+#[test]
+fn random_programs_get_it_on_several_nodes_too() {
+    all_hold(&[("2/2", 150), ("3/2", 100), ("3/3", 100), ("5/2", 150), ("5/3", 100), ("8/3", 100)], 10_001);
+}
+
+#[test]
+fn random_programs_get_it_in_fixed_slices_too() {
+    all_hold(&[("2@50", 60), ("3@200", 60), ("8@100", 40), ("3/2@500", 40)], 20_001);
+}
+
+#[test]
+fn random_programs_get_it_whether_their_memory_may_be_read_or_not() {
+    let (always, off) = (CrossMemory::Always, CrossMemory::Off);
+    for (cross_memory, size, seed) in [(always, "2", "30001"), (always, "5", "30101"), (off, "3", "30201")] {
+        programs_hold_with(cross_memory, size, &[seed, "80"]);
+    }
+    // Refused only when it is tried.
+    let refused = || {
+        refuse_attach().expect("a filter of system calls");
+        for (size, seed) in [("2", "30301"), ("3", "30401"), ("5", "30501")] {
+            programs_hold_with(always, size, &[seed, "40"]);
+        }
+    };
+    std::thread::scope(|scope| scope.spawn(refused).join().expect("as the programs"));
+}
+
+/// `BCS_RANDOM="RANKS[/NODES][@MICROSECONDS] SEED [COUNT] [OPTION]..."` (`random_collectives.c`).
+#[test]
+#[ignore = "what BCS_RANDOM says: by name alone"]
+fn random_programs_as_asked() {
+    let asked = std::env::var("BCS_RANDOM").expect("BCS_RANDOM says which");
+    let words: Vec<&str> = asked.split_whitespace().collect();
+    let (size, arguments) = words.split_first().expect("the size of a job");
+    programs_hold(size, arguments);
+}
