@@ -161,9 +161,9 @@ pub struct LaneWriter {
     position: usize,
 }
 
-/// Room for a chunk, to be filled and then published.
+/// Space for a chunk, to be filled and then published.
 #[derive(Debug)]
-pub struct Room {
+pub struct Space {
     /// Where the bytes go.
     pub data: NonNull<u8>,
     start: usize,
@@ -174,14 +174,14 @@ pub struct Room {
 /// A chunk that lends.
 #[derive(Debug)]
 #[must_use = "its memory is read until it was taken back"]
-pub struct Lent {
+pub struct Loan {
     slot: usize,
     start: usize,
     shape: Shape,
 }
 
 impl LaneWriter {
-    /// Room for a chunk of this shape with `bytes` bytes, [`LANE_CHUNK_BYTES`] in all at most; none while
+    /// Space for a chunk of this shape with `bytes` bytes, [`LANE_CHUNK_BYTES`] in all at most; none while
     /// readers have still to read what lies there. No member is marked, and no portion set.
     pub fn room(
         &mut self,
@@ -189,7 +189,7 @@ impl LaneWriter {
         local_index: u32,
         shape: Shape,
         bytes: usize,
-    ) -> Result<Option<Room>, Corrupt> {
+    ) -> Result<Option<Space>, Corrupt> {
         let head = shape.head_bytes();
         let (bytes, limit) = (head.saturating_add(bytes), LANE_CHUNK_BYTES as u64 + 1);
         if bytes > LANE_CHUNK_BYTES {
@@ -224,7 +224,7 @@ impl LaneWriter {
         }
         // SAFETY: `position + bytes`, of which the head is a part, is at most LANE_DATA_BYTES.
         let data = unsafe { memory.lane(local_index)?.add(HEADER_BYTES + self.position + head) };
-        Ok(Some(Room { data, start: self.position, bytes, shape }))
+        Ok(Some(Space { data, start: self.position, bytes, shape }))
     }
 
     /// Says where a member's portion is: at an address of this rank's memory, or that far from where the
@@ -232,11 +232,11 @@ impl LaneWriter {
     pub fn set_portion(
         memory: &NicMemory,
         local_index: u32,
-        room: &Room,
+        space: &Space,
         member: u32,
         (at, bytes): (u64, u64),
     ) -> Result<(), Corrupt> {
-        let words = portion(memory, local_index, room.start, room.shape, member)?;
+        let words = portion(memory, local_index, space.start, space.shape, member)?;
         words[0].store(at, Ordering::Relaxed);
         words[1].store(bytes, Ordering::Relaxed);
         Ok(())
@@ -249,11 +249,11 @@ impl LaneWriter {
         memory: &NicMemory,
         local_index: u32,
         key: LaneKey,
-        room: Room,
+        space: Space,
         same: (u64, u64),
         readers: u32,
-    ) -> Result<Option<Lent>, Corrupt> {
-        let Room { start, bytes, shape, .. } = room;
+    ) -> Result<Option<Loan>, Corrupt> {
+        let Space { start, bytes, shape, .. } = space;
         let slot = &slots(memory, local_index)?[self.next];
         let (collective, label) = key.words();
         slot.label.store(0, Ordering::Relaxed);
@@ -274,7 +274,7 @@ impl LaneWriter {
             return Ok(None);
         }
         self.held |= 1 << number;
-        Ok(Some(Lent { slot: number, start, shape }))
+        Ok(Some(Loan { slot: number, start, shape }))
     }
 
     /// Takes back what was lent, once no reader reads it any more: answers the members that were refused it.
@@ -283,7 +283,7 @@ impl LaneWriter {
         &mut self,
         memory: &NicMemory,
         local_index: u32,
-        lent: &Lent,
+        lent: &Loan,
     ) -> Result<Option<Vec<u32>>, Corrupt> {
         if slots(memory, local_index)?[lent.slot].unread.load(Ordering::Acquire) != 0 {
             return Ok(None);
@@ -322,13 +322,13 @@ pub struct Chunk<'m> {
     start: usize,
     shape: Shape,
     reader: u32,
-    place: Place,
+    portion: Portion,
     bytes: usize,
 }
 
 /// Where a reader's bytes of a chunk are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum Portion {
     /// In the lane. They can be read, and stay as they are until [`Chunk::done`]; a rank that wrote over them
     /// all the same has changed what is read, so nobody refers to them.
     Lane(NonNull<u8>),
@@ -340,8 +340,8 @@ pub enum Place {
 
 impl Chunk<'_> {
     /// Where the reader's bytes are.
-    pub fn place(&self) -> Place {
-        self.place
+    pub fn portion(&self) -> Portion {
+        self.portion
     }
 
     /// How many there are.
@@ -420,9 +420,9 @@ impl LaneReader {
         } else {
             (slot.same[0].get(), slot.same[1].get())
         };
-        let place = match shape.by {
-            By::Attach => Place::Lent(at),
-            By::Message => Place::Message,
+        let found = match shape.by {
+            By::Attach => Portion::Lent(at),
+            By::Message => Portion::Message,
             By::Lane => {
                 let limit = (bytes as usize).saturating_sub(shape.head_bytes()) as u64;
                 if at.checked_add(length).is_none_or(|end| end > limit) {
@@ -430,11 +430,11 @@ impl LaneReader {
                 }
                 let at = HEADER_BYTES + start + shape.head_bytes() + at as usize;
                 // SAFETY: the portion lies within the chunk and this within the lane's data, checked.
-                Place::Lane(unsafe { memory.lane(local_index)?.add(at) })
+                Portion::Lane(unsafe { memory.lane(local_index)?.add(at) })
             }
         };
         let bytes = length as usize;
-        Ok(Some(Chunk { memory, local_index, slot, start, shape, reader, place, bytes }))
+        Ok(Some(Chunk { memory, local_index, slot, start, shape, reader, portion: found, bytes }))
     }
 
     /// The chunk that was found is taken: the next one is expected behind it.
@@ -490,7 +490,7 @@ mod tests {
                 let found = reader.find(&memory, 0, key(*next), 1 + number as u32, false).unwrap();
                 let Some(chunk) = found else { return false };
                 assert_eq!(chunk.bytes(), share(*next));
-                let Place::Lane(data) = chunk.place() else { panic!("nothing is lent") };
+                let Portion::Lane(data) = chunk.portion() else { panic!("nothing is lent") };
                 // SAFETY: the chunk's bytes can be read, and its rank is this thread.
                 let read = unsafe { std::slice::from_raw_parts(data.as_ptr(), chunk.bytes()) };
                 assert!(read.iter().all(|byte| *byte == *next as u8));
@@ -533,7 +533,7 @@ mod tests {
         let [one, other] = &mut readers;
         let key = LaneKey(7, 1, 0);
         let chunk = one.find(&memory, 0, key, 3, true).unwrap().unwrap();
-        assert_eq!((chunk.place(), chunk.bytes()), (Place::Lent(0xabc3), 1 << 30));
+        assert_eq!((chunk.portion(), chunk.bytes()), (Portion::Lent(0xabc3), 1 << 30));
         chunk.done();
         assert_eq!(writer.take_back(&memory, 0, &lent).unwrap(), None);
         other.find(&memory, 0, key, 129, true).unwrap().unwrap().refuse().unwrap();

@@ -86,6 +86,12 @@ fn large_contributions_are_read_where_they_are_lent_and_go_through_lanes_where_t
         holds("reductions_of_any_size", &job);
         across_nodes::holds_refused("reductions_of_any_size", &job, &[]);
     }
+    for ranks in [2, 3] {
+        let job = Job { cross_memory: CrossMemory::Always, ..Job::of(ranks) };
+        holds_as_told("large_vectors", &job, &["6000000"]);
+        across_nodes::holds_refused("large_vectors", &job, &["6000000"]);
+        holds_as_told("large_vectors", &Job { cross_memory: CrossMemory::Off, ..job }, &["6000000"]);
+    }
     for ranks in [1, 5] {
         holds("reductions_of_any_size", &Job::of(ranks));
         holds("reductions_of_any_size", &Job { cross_memory: CrossMemory::Off, ..Job::of(ranks) });

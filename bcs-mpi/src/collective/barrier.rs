@@ -1,4 +1,5 @@
-//! MPI_Barrier (MPI-5.0, §6.3): the NIC's Collective Helper releases all when all are there. One arrival, one release.
+//! MPI_Barrier (MPI-5.0, §6.3): the NIC's Collective Helper releases all when all are there. One arrival,
+//! one release.
 
 use super::forms::{self, Call};
 use crate::communicator::meeting::{Arrival, meet};

@@ -11,7 +11,8 @@ use crate::datatype::cursor::copy;
 use crate::datatype::{Layout, tag_of};
 use crate::error::MpiResult;
 use crate::process::Process;
-use crate::progress::party::{Join, Party};
+use crate::progress::party::Party;
+use crate::progress::pending::Join;
 use std::ffi::c_void;
 use std::sync::Arc;
 

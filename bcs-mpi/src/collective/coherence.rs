@@ -1,12 +1,16 @@
-//! What the arguments of one member have to say of each other (MPI-5.0, §6.2, §2.3), whatever other members say.
+//! What the arguments of one member have to say of each other (MPI-5.0, §6.2, §2.3), whatever other
+//! members say.
 //!
-//! What a call sends, and where it receives, are two buffers. They are taken for one if their lowest bytes are the same byte, which two that have no byte in
-//! common never do. So no call that is right is refused, and the mistake that programs make is found: one address for both, where MPI_IN_PLACE is meant.
+//! What a call sends, and where it receives, are two buffers. They are taken for one if their lowest
+//! bytes are the same byte, which two that have no byte in common never do. So no call that is right is
+//! refused, and the mistake that programs make is found: one address for both, where MPI_IN_PLACE is
+//! meant.
 //!
-//! Where all blocks are alike, a member's own is as long as each of those of all, and of the same types. Other members see one of the two alone, so nobody else
-//! can tell.
+//! Where all blocks are alike, a member's own is as long as each of those of all, and of the same types.
+//! Other members see one of the two alone, so nobody else can tell.
 //!
-//! Between groups, in place, where nothing is sent or received, or where the argument does not matter to this member, nobody asks.
+//! Between groups, in place, where nothing is sent or received, or where the argument does not matter to
+//! this member, nobody asks.
 
 use super::block::Places;
 use super::buffers::{Blocks, Everyone, Own, element_at};
@@ -90,7 +94,8 @@ fn each<P>(all: &Everyone<P>) -> Option<Elements> {
     }
 }
 
-/// Checks that what is sent is as long as the room for it, and of the same types. What is longer is found where it is cut off.
+/// Checks that what is sent is as long as the room for it, and of the same types. What is longer is found
+/// where it is cut off.
 fn check_alike(datatypes: &Datatypes, sent: Option<Elements>, room: Option<Elements>) -> MpiResult {
     let (Some(sent), Some(room)) = (sent, room) else { return Ok(()) };
     if sent == room {
@@ -131,7 +136,8 @@ pub(super) unsafe fn check_own(
     check_apart(["sendbuf", "recvbuf"], lowest(datatypes, own.buffer, own.count, own.datatype), other)
 }
 
-/// Checks that the blocks of all, which the root sends, are not where it receives its own, and that this is like them.
+/// Checks that the blocks of all, which the root sends, are not where it receives its own, and that this
+/// is like them.
 ///
 /// # Safety
 /// Arrays, unless null, must have as many numbers as there are members.

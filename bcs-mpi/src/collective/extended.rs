@@ -1,7 +1,8 @@
-//! Reductions of `long double` and what contains it, which the NIC's arithmetic does not have: computed by the host, in the
-//! same order as on the NIC, so that results are the same in every run.
+//! Reductions of `long double` and what contains it, which the NIC's arithmetic does not have: computed
+//! by the host, in the same order as on the NIC, so that results are the same in every run.
 //!
-//! A `long double` is the 80-bit format of the x87 unit in 16 bytes; the last six are padding and stay as they are.
+//! A `long double` is the 80-bit format of the x87 unit in 16 bytes; the last six are padding and stay as
+//! they are.
 
 use nic_emu::arith::ReduceOp;
 
@@ -88,7 +89,8 @@ mod x87 {
     }
 }
 
-/// Elsewhere `long double` is `double` or binary128, and no predefined datatype is that long: see [`super::operand`].
+/// Elsewhere `long double` is `double` or binary128, and no predefined datatype is that long: see
+/// [`super::operand`].
 #[cfg(not(target_arch = "x86_64"))]
 mod x87 {
     compile_error!("reductions of long double are written for x86-64");

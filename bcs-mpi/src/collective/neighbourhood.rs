@@ -1,9 +1,11 @@
-//! Blocking neighbourhood collectives on one node (MPI-5.0, §8.6): blocks go straight to the neighbours, along the edges of the topology in NIC memory
-//! ([`nic_emu::edge`]), without a slice of the NIC. One step.
+//! Blocking neighbourhood collectives on one node (MPI-5.0, §8.6): blocks go straight to the neighbours,
+//! along the edges of the topology in NIC memory ([`nic_emu::edge`]), without a slice of the NIC. One
+//! step.
 //!
-//! Every block is put before any is taken, and what is lent is read without its owner, so members do not wait for each other in a circle.
+//! Every block is put before any is taken, and what is lent is read without its owner, so members do not
+//! wait for each other in a circle.
 
-use super::algorithm::{Exchange, neighbour_exchange};
+use super::algorithm::{AlongEdges, neighbour_exchange};
 use super::side::{self, Landings};
 use crate::error::{MpiError, MpiResult};
 use crate::process::{Guard, Process};
@@ -21,7 +23,7 @@ use std::rc::Rc;
 ///
 /// # Errors
 /// The two ends of an edge do not fit; the NIC fails.
-pub fn exchange(process: &mut Guard, party: Party, exchange: Exchange) -> MpiResult {
+pub fn exchange(process: &mut Guard, party: Party, exchange: AlongEdges) -> MpiResult {
     let party = party.in_neighbourhood();
     let what = party.waiting();
     if !party.is_on_one_node() || party.size == 1 || !process.port.uses_edges() {
@@ -48,10 +50,10 @@ fn along(
     process: &mut Guard,
     party: &Party,
     what: &WaitingFor,
-    exchange: &Exchange,
+    exchange: &AlongEdges,
     wires: &mut Wires,
 ) -> MpiResult {
-    let Exchange { neighbours, send, receive } = exchange;
+    let AlongEdges { neighbours, send, receive } = exchange;
     let (outgoing, landings) = (send.wires(), receive.landings());
     let mut requests = Requests::new();
     // SAFETY: both live until all requests are complete.
@@ -64,7 +66,8 @@ fn along(
     Ok(())
 }
 
-/// Completes the messages of a call; where its members turn out to have called what does not fit, they are taken back.
+/// Completes the messages of a call; where its members turn out to have called what does not fit, they
+/// are taken back.
 fn complete(process: &mut Guard, party: &Party, requests: Requests) -> MpiResult {
     let count = requests.len();
     for request in requests {
@@ -89,12 +92,12 @@ unsafe fn put_and_take(
     process: &mut Guard,
     party: &Party,
     what: &WaitingFor,
-    exchange: &Exchange,
+    exchange: &AlongEdges,
     wires: &mut Wires,
     (outgoing, landings): (&side::Wires, &Landings),
     requests: &mut Requests,
 ) -> MpiResult {
-    let Exchange { neighbours, send, receive } = exchange;
+    let AlongEdges { neighbours, send, receive } = exchange;
     let mut lent = Vec::new();
     for (edge, _) in neighbours.incoming.iter().zip(&wires.incoming).filter(|(_, wire)| wire.is_none()) {
         let (signature, bytes) = (receive.signature(edge.block), receive.bytes(edge.block));

@@ -1,4 +1,5 @@
-//! What a reduction combines: an operation on a datatype (MPI-5.0, §6.9.2), as the NIC's arithmetic numbers them.
+//! What a reduction combines: an operation on a datatype (MPI-5.0, §6.9.2), as the NIC's arithmetic
+//! numbers them.
 //!
 //! Operands are taken as they lie in memory, elements at their extent, padding included: nothing is packed.
 

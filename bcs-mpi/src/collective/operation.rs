@@ -1,7 +1,8 @@
 //! Operations of the program (MPI-5.0, §6.9.5): made, asked, freed.
 //!
-//! All operations, commutative or not, are applied in the order of the reduction tree, in which operands of lower ranks are on the left; so a
-//! result does not depend on whether an operation says that it commutes.
+//! All operations, commutative or not, are applied in the order of the reduction tree, in which operands
+//! of lower ranks are on the left; so a result does not depend on whether an operation says that it
+//! commutes.
 
 use crate::constants::*;
 use crate::environment::lasting::lasting;

@@ -1,8 +1,8 @@
 //! A reduction of any kind: what vectors of operands look like on their way, and how two are combined.
 //!
-//! Operands of predefined operations travel as they lie in memory, padding included, as in the blocking forms. Those of an operation of the program
-//! travel packed unless they lie together, and are spread out as their datatype has them when the function is called; it runs without the
-//! library's lock.
+//! Operands of predefined operations travel as they lie in memory, padding included, as in the blocking
+//! forms. Those of an operation of the program travel packed unless they lie together, and are spread out
+//! as their datatype has them when the function is called; it runs without the library's lock.
 
 use super::operand::Operand;
 use super::operation::{self, Function};
@@ -168,7 +168,8 @@ impl Reduction {
         }
     }
 
-    /// `count` elements of the program's, which travel from where they are if they can. They must stay as they are meanwhile.
+    /// `count` elements of the program's, which travel from where they are if they can. They must stay as
+    /// they are meanwhile.
     ///
     /// # Safety
     /// As [`Self::load`].
@@ -234,8 +235,8 @@ impl Reduction {
         }
     }
 
-    /// Combines the vectors of consecutive ranks from 0 on, in the order of the reduction tree over as many, into the last one; answers none for none. In a
-    /// task.
+    /// Combines the vectors of consecutive ranks from 0 on, in the order of the reduction tree over as
+    /// many, into the last one; answers none for none. In a task.
     ///
     /// # Errors
     /// As [`Self::combine`].

@@ -139,7 +139,7 @@ impl Side {
     }
 
     /// One block alone, as it is sent now.
-    pub fn wire_of(&self, block: u32) -> Wire {
+    pub fn wire(&self, block: u32) -> Wire {
         match self {
             Side::Row { at, bytes, .. } => {
                 Wire::of(at.wrapping_add(block as usize * bytes).cast_const(), *bytes)
@@ -184,22 +184,14 @@ impl Side {
     /// # Safety
     /// Both must be valid still, as [`Self::new`] says.
     pub unsafe fn copy(&self, block: u32, to: &Side, there: u32) {
-        let (wires, landings) = (self.wire(block), to.landing(there));
-        let (from, at, bytes) = (wires.at(0), landings.at(0), self.bytes(block));
+        let (wire, landings) = (self.wire(block), to.landing(there));
+        let (from, at, bytes) = (wire.data(), landings.at(0), wire.bytes());
         if bytes > 0 && from != at.cast_const() {
             // SAFETY: the caller's promise; blocks that overlap do no harm to others.
             unsafe { std::ptr::copy(from, at, bytes) };
         }
         if let (Side::Each(each), Landings::Each(landings)) = (to, &landings) {
             each[there as usize].land(&landings[0]);
-        }
-    }
-
-    fn wire(&self, block: u32) -> Wires {
-        match self {
-            Side::Row { at, bytes, .. } => Wires::Row(at.wrapping_add(block as usize * bytes), 0),
-            Side::Same(same) => Wires::Same(same.wire()),
-            Side::Each(each) => Wires::Same(each[block as usize].wire()),
         }
     }
 

@@ -1,5 +1,5 @@
-//! Attributes of communicators (MPI-5.0, §7.7.2), and the predefined ones (§9.1.2). The rules are those of all objects:
-//! [`crate::attributes`].
+//! Attributes of communicators (MPI-5.0, §7.7.2), and the predefined ones (§9.1.2). The rules are those
+//! of all objects: [`crate::attributes`].
 
 use crate::attributes::{Attributed, Attributes, Keys};
 use crate::constants::*;

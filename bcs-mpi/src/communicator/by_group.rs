@@ -1,8 +1,8 @@
-//! Communicators that the members of a group make among themselves: MPI_Comm_create_group, over a parent, and MPI_Comm_create_from_group, over none
-//! (MPI-5.0, §7.4.2).
+//! Communicators that the members of a group make among themselves: MPI_Comm_create_group, over a parent,
+//! and MPI_Comm_create_from_group, over none (MPI-5.0, §7.4.2).
 //!
-//! The group's first member takes a context and tells the others, in messages that no program can receive: in the parent's context for collectives, or in one that
-//! is no communicator's.
+//! The group's first member takes a context and tells the others, in messages that no program can
+//! receive: in the parent's context for collectives, or in one that is no communicator's.
 
 use super::create::{make, store, subgroup, take_context, taken};
 use super::hints::Hints;
@@ -24,7 +24,8 @@ pub(super) const NO_PARENT: u32 = u32::MAX - 3;
 /// The same between the leaders of two groups.
 pub(super) const BETWEEN_GROUPS: u32 = u32::MAX - 5;
 
-/// The context that the group's first member takes for it, in which members have these names. This process is a member.
+/// The context that the group's first member takes for it, in which members have these names. This
+/// process is a member.
 fn told(process: &mut Guard, party: Party, names: Group, group: &Group) -> MpiResult<u32> {
     let leads = names.job_rank(0) == party.rank;
     let word = if leads { take_context(process, group)?.to_ne_bytes().into() } else { Vec::new() };
@@ -59,8 +60,9 @@ pub fn create_group(comm: MPI_Comm, group: MPI_Group, tag: c_int) -> MpiResult<M
     store(&mut process, new)
 }
 
-/// The tag of messages that make a communicator of these groups in this call: 31 bits of a hash of them and of the program's tag, so that groups that overlap, and
-/// that are at it at the same time, do not meet.
+/// The tag of messages that make a communicator of these groups in this call: 31 bits of a hash of them
+/// and of the program's tag, so that groups that overlap, and that are at it at the same time, do not
+/// meet.
 pub(super) fn tag_of(call: Primitive, stringtag: &str, groups: &[&Group]) -> c_int {
     let mut hasher = DefaultHasher::new();
     call.index().hash(&mut hasher);
@@ -86,7 +88,8 @@ pub(super) fn not_in_group(argument: &'static str, group: &Group) -> MpiError {
     MpiError::argument(MPI_ERR_GROUP, argument, value, "every process that calls has to be in it")
 }
 
-/// MPI_Comm_create_from_group: only the group's members call it, and tell calls at the same time apart by `stringtag`.
+/// MPI_Comm_create_from_group: only the group's members call it, and tell calls at the same time apart by
+/// `stringtag`.
 ///
 /// # Errors
 /// No such group, info object or error handler, a group without this process, or a tag that is too long.

@@ -1,7 +1,8 @@
 //! Making and freeing communicators: dup, create (MPI-5.0, §7.4).
 //!
-//! Who is first among the members of a new communicator takes its context (`nic_emu::contexts`) and tells it in a meeting over the parent; of a duplicate the members
-//! do so in turn. When members free a communicator that spans nodes they leave it on the NIC, and once all have, its context comes back.
+//! Who is first among the members of a new communicator takes its context (`nic_emu::contexts`) and tells
+//! it in a meeting over the parent; of a duplicate the members do so in turn. When members free a
+//! communicator that spans nodes they leave it on the NIC, and once all have, its context comes back.
 
 use super::hints::Hints;
 use super::meeting::{Arrival, agree, awaits_all, collective_of, gather_all, post, waiting_in};
@@ -33,7 +34,8 @@ use std::task::Poll;
 /// In place of a context that is not known yet, or that nobody could take.
 pub(super) const NO_CONTEXT: u32 = 0;
 
-/// Takes a context for a communicator of this group, none if there is no more: who has taken one tells the other members, also that.
+/// Takes a context for a communicator of this group, none if there is no more: who has taken one tells
+/// the other members, also that.
 pub(super) fn take_context(process: &Process, group: &Group) -> MpiResult<u32> {
     Ok(contexts::take(process.port.memory(), reach_of(process, group)?).unwrap_or(NO_CONTEXT))
 }
@@ -61,8 +63,9 @@ pub(super) fn taken(context: u32) -> MpiResult<u32> {
     Err(MpiError::new(Problem::NoContext))
 }
 
-/// The context of a new communicator: where all members of the parent are in it one of them takes it, else the first of its own members. All members of the parent call it at once, for communicators
-/// that have no member in common.
+/// The context of a new communicator: where all members of the parent are in it one of them takes it,
+/// else the first of its own members. All members of the parent call it at once, for communicators that
+/// have no member in common.
 pub(super) fn context_of(
     process: &mut Guard,
     call: Primitive,
@@ -106,7 +109,8 @@ pub(super) fn local_members(memory: &NicMemory, group: &Group, rank: u32) -> Res
     Ok(local)
 }
 
-/// Tells the NIC on which nodes the members of a group are, of whom `here` are on this one, for the collectives of the communicator with this context.
+/// Tells the NIC on which nodes the members of a group are, of whom `here` are on this one, for the
+/// collectives of the communicator with this context.
 pub(super) fn register_nodes(
     memory: &NicMemory,
     group: &Group,
@@ -183,7 +187,8 @@ pub(super) fn make(
     }))
 }
 
-/// A communicator of part of another's members. All of them call it at once, for communicators that have no member in common.
+/// A communicator of part of another's members. All of them call it at once, for communicators that have
+/// no member in common.
 ///
 /// # Errors
 /// No such communicator, no context, or the NIC fails.
@@ -208,8 +213,9 @@ pub(super) fn store(process: &mut Process, communicator: Option<Communicator>) -
     Ok(process.communicators.insert(communicator))
 }
 
-/// What a duplicate of a communicator has: attributes as their keys say, in callbacks that may call MPI, and the topology. Hints are those of the argument
-/// `info`, none without one (since MPI-4.0 those of the old communicator do not go with it).
+/// What a duplicate of a communicator has: attributes as their keys say, in callbacks that may call MPI,
+/// and the topology. Hints are those of the argument `info`, none without one (since MPI-4.0 those of the
+/// old communicator do not go with it).
 pub(super) fn kin_of(comm: MPI_Comm, info: MPI_Info) -> MpiResult<Kin> {
     let hints = Hints::of(info)?;
     let attributes = attributes::copy_all(comm)?;
@@ -248,7 +254,8 @@ pub(super) fn subgroup(process: &Process, comm: MPI_Comm, handle: MPI_Group) -> 
     Ok(group)
 }
 
-/// MPI_Comm_create: every member calls it; on an intracommunicator disjoint groups give one communicator each.
+/// MPI_Comm_create: every member calls it; on an intracommunicator disjoint groups give one communicator
+/// each.
 ///
 /// # Errors
 /// No such communicator or group, or a group that is not part of the communicator.
@@ -323,8 +330,9 @@ fn give_up(process: &mut Guard, local: Option<Communicator>, mut freed: Communic
     error_handlers::release(freed.error_handler)
 }
 
-/// The last collective of a communicator, for which no member waits: when the NIC sees that all have left, the context comes back. Where it does not come
-/// back, the leave is for a mismatch that is not found yet, if there were collectives in which others could call something else.
+/// The last collective of a communicator, for which no member waits: when the NIC sees that all have
+/// left, the context comes back. Where it does not come back, the leave is for a mismatch that is not
+/// found yet, if there were collectives in which others could call something else.
 fn leave(process: &mut Guard, communicator: &mut Communicator) -> MpiResult {
     let (context, members) = (communicator.context, communicator.local.1);
     // Members of a broken communicator do not meet any more.
@@ -355,7 +363,8 @@ fn leave(process: &mut Guard, communicator: &mut Communicator) -> MpiResult {
     }
 }
 
-/// MPI_Comm_disconnect: as MPI_Comm_free, when all members are there. What they have sent is with the NIC by then, which delivers it.
+/// MPI_Comm_disconnect: as MPI_Comm_free, when all members are there. What they have sent is with the NIC
+/// by then, which delivers it.
 ///
 /// # Errors
 /// As [`free`].

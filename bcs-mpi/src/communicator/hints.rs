@@ -1,7 +1,8 @@
 //! Hints of communicators (MPI-5.0, §7.4.4): what the program promises, kept and reported back.
 //!
-//! The library needs none of the promises, and takes them all: messages match as they would without them. One spares work: where persistent collectives are
-//! started in the same order by all, they are numbered by their starts, and need no communicators of their own.
+//! The library needs none of the promises, and takes them all: messages match as they would without them.
+//! One spares work: where persistent collectives are started in the same order by all, they are numbered
+//! by their starts, and need no communicators of their own.
 
 use crate::constants::*;
 use crate::environment::info;
@@ -24,8 +25,8 @@ pub struct Hints {
 }
 
 impl Hints {
-    /// Takes over the hints of an info object; keys that are none, and values that are neither "true" nor "false", are ignored, as the
-    /// standard says.
+    /// Takes over the hints of an info object; keys that are none, and values that are neither "true" nor
+    /// "false", are ignored, as the standard says.
     fn update(&mut self, pairs: &[(String, String)]) {
         for (holds, name) in self.holds.iter_mut().zip(ASSERTIONS) {
             match pairs.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str()) {

@@ -1,8 +1,10 @@
-//! MPI_Comm_idup and MPI_Comm_idup_with_info: a duplicate whose context is agreed on in the background (MPI-5.0, §7.4.2).
+//! MPI_Comm_idup and MPI_Comm_idup_with_info: a duplicate whose context is agreed on in the background
+//! (MPI-5.0, §7.4.2).
 //!
-//! Attributes are copied when the call is made. The duplicate exists at once, without a context; the broadcast that brings one is a collective of the NIC, posted
-//! when the call is made, and so in its place among the collectives of the communicator. Persistent collectives have such duplicates, too, of which the program
-//! knows nothing ([`crate::collective::forms`]).
+//! Attributes are copied when the call is made. The duplicate exists at once, without a context; the
+//! broadcast that brings one is a collective of the NIC, posted when the call is made, and so in its
+//! place among the collectives of the communicator. Persistent collectives have such duplicates, too, of
+//! which the program knows nothing ([`crate::collective::forms`]).
 
 use super::create::{Kin, NO_CONTEXT, kin_of, make, store, take_context, taken};
 use super::inter;
@@ -28,7 +30,8 @@ pub(crate) struct Duplication {
     pub future: Pin<Box<dyn Future<Output = MpiResult>>>,
 }
 
-/// MPI_Comm_idup and, with hints, MPI_Comm_idup_with_info: the duplicate, to be used when the request is complete.
+/// MPI_Comm_idup and, with hints, MPI_Comm_idup_with_info: the duplicate, to be used when the request is
+/// complete.
 ///
 /// # Errors
 /// No such communicator or info object, or a copy callback refuses.

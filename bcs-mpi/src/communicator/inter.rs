@@ -147,7 +147,8 @@ fn group_of(bytes: &[u8]) -> Group {
     Group::of(ranks.iter().map(|rank| u32::from_ne_bytes(*rank)).collect())
 }
 
-/// An intercommunicator of these groups, and its hidden intracommunicator; MPI_COMM_NULL for who is not in the local group.
+/// An intercommunicator of these groups, and its hidden intracommunicator; MPI_COMM_NULL for who is not
+/// in the local group.
 pub(super) fn build(
     process: &mut Process,
     parent: MPI_Comm,
@@ -270,7 +271,8 @@ fn way_to(process: &Process, (peer_comm, remote_leader): (MPI_Comm, c_int), tag:
 /// MPI_Intercomm_create.
 ///
 /// # Errors
-/// No such intracommunicator, no such leaders, a wrong tag, or groups that overlap; `peer_comm` and `remote_leader` matter at the leader only.
+/// No such intracommunicator, no such leaders, a wrong tag, or groups that overlap; `peer_comm` and
+/// `remote_leader` matter at the leader only.
 pub fn create(
     local_comm: MPI_Comm,
     local_leader: c_int,
@@ -297,8 +299,8 @@ pub fn create(
 /// MPI_Intercomm_create_from_groups: only the groups' members call it.
 ///
 /// # Errors
-/// No such group, info object or error handler, a local group without this process, no such leaders, groups that overlap, or a tag that is too long; `remote_leader`
-/// matters at the leader only.
+/// No such group, info object or error handler, a local group without this process, no such leaders,
+/// groups that overlap, or a tag that is too long; `remote_leader` matters at the leader only.
 pub fn create_from_groups(
     (local_group, local_leader): (MPI_Group, c_int),
     (remote_group, remote_leader): (MPI_Group, c_int),
@@ -342,7 +344,8 @@ pub fn create_from_groups(
         if is_as_told {
             return Ok(new);
         }
-        // Others of the group may have been told the right one, and have the communicator: it is over when they have left it too.
+        // Others of the group may have been told the right one, and have the communicator: it is over
+        // when they have left it too.
         remove(&mut process, new)?;
         let value = format!("a group of {}", remote.size());
         let allowed = "it has to be what the other group calls its local group";

@@ -1,12 +1,16 @@
-//! What groups agree on by messages: before they have a communicator, and between the two groups of an intercommunicator (MPI-5.0, §7.4.2, §7.6).
+//! What groups agree on by messages: before they have a communicator, and between the two groups of an
+//! intercommunicator (MPI-5.0, §7.4.2, §7.6).
 //!
-//! A group's leader has a word and tells it to the group along a binomial tree. Two groups' leaders exchange their words first, and each tells its group both: so
-//! all members of both know the same, and derive the same from it. This makes intercommunicators, merges, splits and duplicates them. A word is one message, unless it
-//! is long: each message that follows another one takes two slices more, where these are fixed.
+//! A group's leader has a word and tells it to the group along a binomial tree. Two groups' leaders
+//! exchange their words first, and each tells its group both: so all members of both know the same, and
+//! derive the same from it. This makes intercommunicators, merges, splits and duplicates them. A word is
+//! one message, unless it is long: each message that follows another one takes two slices more, where
+//! these are fixed.
 
 use crate::error::{MpiError, MpiResult, Problem};
 use crate::group::Group;
-use crate::progress::party::{Join, Party};
+use crate::progress::party::Party;
+use crate::progress::pending::Join;
 use std::ffi::c_int;
 
 /// A group whose members reach each other by messages.
@@ -33,7 +37,8 @@ impl Assembly {
     /// The NIC fails.
     pub async fn tell(&self, mut word: Vec<u8>) -> MpiResult<Vec<u8>> {
         let size = self.names.size();
-        // Places are counted from the leader. A member's parent is the place without its lowest bit; its children are the places with one bit more below that.
+        // Places are counted from the leader. A member's parent is the place without its lowest bit; its
+        // children are the places with one bit more below that.
         let own = self.names.member(self.party.rank).unwrap_or(self.leader);
         let place = (own + size - self.leader) % size;
         let name = |place: u32| self.names.job_rank((place + self.leader) % size);
@@ -128,8 +133,8 @@ impl Leading {
     }
 }
 
-/// Exchanges words between the leaders and tells them to the group. `leading` is none at all but the leader; what is wrong there is told too, so that its group does
-/// not wait.
+/// Exchanges words between the leaders and tells them to the group. `leading` is none at all but the
+/// leader; what is wrong there is told too, so that its group does not wait.
 ///
 /// # Errors
 /// What is wrong at the leader, or the NIC fails.

@@ -1,7 +1,8 @@
-//! Meeting on the NIC: how members of a communicator reach a collective operation and are let go (paper, §4.4).
+//! Meeting on the NIC: how members of a communicator reach a collective operation and are let go (paper,
+//! §4.4).
 //!
-//! All collectives go through [`arrive`], which counts them: members that call the same collectives in the same order meet
-//! in the same ones.
+//! All collectives go through [`arrive`], which counts them: members that call the same collectives in
+//! the same order meet in the same ones.
 
 use super::Communicator;
 use crate::constants::MPI_Comm;
@@ -39,8 +40,9 @@ pub struct Waiter {
     pub(crate) awaits: Awaits,
 }
 
-/// Posts this rank's arrival at the next collective of the communicator, which it reaches in `call`; answers what it waits with, or none when it has nothing to wait
-/// for ([`nic_emu::port::Port::post_collective`]).
+/// Posts this rank's arrival at the next collective of the communicator, which it reaches in `call`;
+/// answers what it waits with, or none when it has nothing to wait for
+/// ([`nic_emu::port::Port::post_collective`]).
 ///
 /// # Safety
 /// `data` must be readable for `bytes` bytes.
@@ -232,7 +234,8 @@ pub fn gather_all<const BYTES: usize>(
     Ok(all)
 }
 
-/// A number that one member chooses and all get. Members choose in turn, so that nodes give as many contexts as each other.
+/// A number that one member chooses and all get. Members choose in turn, so that nodes give as many
+/// contexts as each other.
 ///
 /// # Errors
 /// No such communicator, or the NIC fails.

@@ -1,11 +1,12 @@
 //! Communicators: a group with a context of its own (MPI-5.0, chapter 7).
 //!
-//! A context is an even number for point-to-point traffic; the next odd one is for collectives, so the two never meet. Every
-//! collective of a communicator has a number that its members count alike. Where contexts come from, and when they come back, is in
-//! `nic_emu::contexts`.
+//! A context is an even number for point-to-point traffic; the next odd one is for collectives, so the
+//! two never meet. Every collective of a communicator has a number that its members count alike. Where
+//! contexts come from, and when they come back, is in `nic_emu::contexts`.
 //!
-//! An intercommunicator has a second group, of the peers that messages go to and come from; on an intracommunicator these are the members. Both
-//! groups share its context. For what the local group does together, it has a hidden intracommunicator.
+//! An intercommunicator has a second group, of the peers that messages go to and come from; on an
+//! intracommunicator these are the members. Both groups share its context. For what the local group does
+//! together, it has a hidden intracommunicator.
 
 mod attributes;
 pub mod by_group;
@@ -26,7 +27,7 @@ use crate::error::{MpiError, MpiResult, Problem};
 use crate::group::Group;
 use crate::handle::{Kind, Stale, Table};
 use crate::process::{self, Process};
-use crate::progress::party::Contexts;
+use crate::progress::contexts::Contexts;
 use crate::topology::Topology;
 use crate::topology::neighbours::Neighbours;
 use crate::topology::wiring::Wiring;
@@ -53,7 +54,8 @@ pub struct Communicator {
     pub peers: Group,
     /// How many these are.
     pub peer_count: u32,
-    /// The hidden intracommunicator of an intercommunicator's local group; MPI_COMM_NULL on an intracommunicator.
+    /// The hidden intracommunicator of an intercommunicator's local group; MPI_COMM_NULL on an
+    /// intracommunicator.
     pub local_comm: MPI_Comm,
     /// Its name; empty when it has none.
     pub name: String,
@@ -224,7 +226,8 @@ pub struct Communicators {
     table: Table<Communicator>,
     /// The error handlers of freed communicators that requests are still of.
     freed: Vec<(MPI_Comm, MPI_Errhandler)>,
-    /// Whether there are MPI_COMM_WORLD and MPI_COMM_SELF: between MPI_Init and MPI_Finalize, and not for sessions alone.
+    /// Whether there are MPI_COMM_WORLD and MPI_COMM_SELF: between MPI_Init and MPI_Finalize, and not for
+    /// sessions alone.
     has_world: bool,
     /// Attribute keys.
     pub keys: Keys,

@@ -1,5 +1,5 @@
-//! Splitting communicators by colours (MPI-5.0, §7.4.2). Two meetings: colours and keys to all, then the contexts; on an intercommunicator each group
-//! meets, and then the leaders exchange what was said.
+//! Splitting communicators by colours (MPI-5.0, §7.4.2). Two meetings: colours and keys to all, then the
+//! contexts; on an intercommunicator each group meets, and then the leaders exchange what was said.
 
 use super::create::{Kin, context_of, make, store};
 use super::hints::Hints;
@@ -118,7 +118,8 @@ fn node(process: &Process) -> c_int {
     process.port.memory().node().0 as c_int
 }
 
-/// What the members of a new communicator share, by the hints of a split that is guided; none where they name nothing that this library tells apart.
+/// What the members of a new communicator share, by the hints of a split that is guided; none where they
+/// name nothing that this library tells apart.
 fn guided(process: &Process, split_type: c_int, hints: &[(String, String)]) -> c_int {
     let value = |key: &str| hints.iter().find(|(of, _)| of == key).map(|(_, value)| value.as_str());
     if value(RESOURCE_TYPE) == Some(SHARED_MEMORY) {
@@ -131,9 +132,11 @@ fn guided(process: &Process, split_type: c_int, hints: &[(String, String)]) -> c
     }
 }
 
-/// MPI_Comm_split_type: by what the processes share. MPI_COMM_TYPE_SHARED is the ranks of a node; MPI_COMM_TYPE_HW_GUIDED knows the resource `mpi_shared_memory`,
-/// MPI_COMM_TYPE_RESOURCE_GUIDED also the process sets `mpi://WORLD` and `mpi://SELF`. Hardware below the node is not told apart: MPI_COMM_TYPE_HW_UNGUIDED,
-/// which wants less than all, is the ranks of a node where there are several, with the resource's name in `info`, and else MPI_COMM_NULL.
+/// MPI_Comm_split_type: by what the processes share. MPI_COMM_TYPE_SHARED is the ranks of a node;
+/// MPI_COMM_TYPE_HW_GUIDED knows the resource `mpi_shared_memory`, MPI_COMM_TYPE_RESOURCE_GUIDED also the
+/// process sets `mpi://WORLD` and `mpi://SELF`. Hardware below the node is not told apart:
+/// MPI_COMM_TYPE_HW_UNGUIDED, which wants less than all, is the ranks of a node where there are several,
+/// with the resource's name in `info`, and else MPI_COMM_NULL.
 ///
 /// # Errors
 /// No such communicator or info object, or no such type.

@@ -170,13 +170,7 @@ impl Guard {
         let is_for_some = request.is_none_or(|request| request == SOME_REQUESTS);
         // An operation may reach one collective after the other: its rank is patient once with each.
         let mut last = None;
-        while is_for_some
-            && let Some(Waiter { request, awaits }) = self.progress.take_awaited()
-            && last.replace(request) != Some(request)
-        {
-            let shared = self.is_shared();
-            let passed = self.port.pass(awaits)?;
-            self.port.be_patient(request, awaits, passed, shared)?;
+        while is_for_some && self.be_patient(&mut last)? {
             self.advance()?;
             if let Some(done) = ready(self)? {
                 return Ok(done);
@@ -207,22 +201,31 @@ impl Guard {
         result
     }
 
-    /// After a look: where something has come in a stream, what is waited for now is another thing; and where an
-    /// operation has reached another collective, the rank is patient with it.
+    /// After a look: where something has come in an exchange, what is waited for now is another thing; and
+    /// where an operation has reached another collective, the rank is patient with that.
     #[inline]
     fn begin_anew(&mut self, waiting: &mut Waiting, is_for_some: bool, last: &mut Option<u32>) -> MpiResult {
         if std::mem::take(&mut self.progress.has_flowed) {
             waiting.restart();
         }
-        if is_for_some
-            && let Some(Waiter { request, awaits }) = self.progress.take_awaited()
-            && last.replace(request) != Some(request)
-        {
-            let shared = self.is_shared();
-            let passed = self.port.pass(awaits)?;
-            self.port.be_patient(request, awaits, passed, shared)?;
+        if is_for_some {
+            self.be_patient(last)?;
         }
         Ok(())
+    }
+
+    /// Waits a little for the collective that the operation has reached; false if it has reached none since
+    /// `last`.
+    #[inline]
+    fn be_patient(&mut self, last: &mut Option<u32>) -> MpiResult<bool> {
+        let Some(Waiter { request, awaits }) = self.progress.take_awaited() else { return Ok(false) };
+        if last.replace(request) == Some(request) {
+            return Ok(false);
+        }
+        let shared = self.is_shared();
+        let passed = self.port.pass(awaits)?;
+        self.port.be_patient(request, awaits, passed, shared)?;
+        Ok(true)
     }
 
     #[inline]

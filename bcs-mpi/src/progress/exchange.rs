@@ -10,16 +10,18 @@
 //! refused gives all back that is lent to it, and serves its own readers, before it waits for messages; so
 //! nobody waits in a circle.
 
-use super::party::{Join, Party, take_result};
+use super::party::Party;
+use super::pending::Join;
+use super::released::take_result;
 use super::task::with;
 use crate::collective::buffers::misfit;
 use crate::communicator::meeting::Arrival;
 use crate::error::{MpiError, MpiResult, Problem};
 use crate::process::Guard;
-use nic_emu::lane::{By, Chunk, LaneKey, LaneReader, Lent, Place};
+use nic_emu::lane::{By, Chunk, LaneKey, LaneReader, Loan, Portion};
 use nic_emu::memory::NicMemory;
 use nic_emu::policy;
-use nic_emu::port::{Giving, PortError, Read};
+use nic_emu::port::{Giving, PortError, Taking};
 use std::cell::Cell;
 use std::future::poll_fn;
 use std::ops::Range;
@@ -40,7 +42,7 @@ pub struct Contribution<'a> {
 impl<'a> Contribution<'a> {
     /// Bytes that all these readers copy.
     pub fn whole(data: *const u8, bytes: usize, readers: &'a [u32]) -> Self {
-        Self { giving: Giving::Same { data, bytes, skip: 0..0, read: Read::Copy }, wanted: None, readers }
+        Self { giving: Giving::Same { data, bytes, skip: 0..0, taking: Taking::Copy }, wanted: None, readers }
     }
 
     /// A block for each member, by its rank.
@@ -74,12 +76,12 @@ pub struct Exchange {
 pub struct Given<'a> {
     exchange: &'a Exchange,
     contribution: Contribution<'a>,
-    lent: Option<Lent>,
+    lent: Option<Loan>,
     messages: Join,
 }
 
 /// Where a block goes: whose it is, and the place and the room for it.
-pub type Landing = (u32, *mut u8, usize);
+pub type Destination = (u32, *mut u8, usize);
 
 impl Party {
     /// Waits until all members have reached the operation, and have said the same of it; all are on this
@@ -124,16 +126,28 @@ impl Exchange {
     /// # Errors
     /// The NIC fails.
     pub async unsafe fn give<'a>(&'a self, contribution: Contribution<'a>) -> MpiResult<Given<'a>> {
+        let by = self.way_to_give(&contribution.giving)?;
+        // SAFETY: the caller's promise.
+        unsafe { self.give_by(by, contribution).await }
+    }
+
+    fn way_to_give(&self, giving: &Giving<'_>) -> MpiResult<By> {
+        with(|process| Ok(process.port.way_to_give(giving, self.party.size)))
+    }
+
+    /// # Safety
+    /// As [`Self::give`].
+    async unsafe fn give_by<'a>(&'a self, by: By, contribution: Contribution<'a>) -> MpiResult<Given<'a>> {
         let mut given = Given { exchange: self, contribution, lent: None, messages: Join::new() };
-        if given.contribution.readers.is_empty() {
+        let Contribution { giving, readers, .. } = &given.contribution;
+        if readers.is_empty() {
             return Ok(given);
         }
-        let counts = (self.party.size, given.contribution.readers.len() as u32);
-        let by = with(|process| Ok(process.port.way_to_give(&given.contribution.giving, self.party.size)))?;
+        let counts = (self.party.size, readers.len() as u32);
         given.lent = self
             .until(|process, _| {
                 // SAFETY: the caller's promise.
-                Ok(unsafe { process.port.give(self.key.get(), by, &given.contribution.giving, counts)? })
+                Ok(unsafe { process.port.give(self.key.get(), by, giving, counts)? })
             })
             .await?;
         if by == By::Message {
@@ -149,18 +163,20 @@ impl Exchange {
     ///
     /// # Errors
     /// One of them is on another node.
-    pub fn takings(&self, members: impl Iterator<Item = u32>) -> MpiResult<Takings<'_>> {
-        let sources = with(|process| members.map(|member| self.source(process, member)).collect())?;
-        Ok(Takings { exchange: self, sources })
+    pub fn offers(&self, members: impl Iterator<Item = u32>) -> MpiResult<Offers<'_>> {
+        let givers = with(|process| {
+            members.enumerate().map(|(number, member)| self.giver(process, number, member)).collect()
+        })?;
+        Ok(Offers { exchange: self, givers })
     }
 
-    fn source(&self, process: &mut Guard, member: u32) -> MpiResult<Source> {
+    fn giver(&self, process: &mut Guard, number: usize, member: u32) -> MpiResult<Giver> {
         let local = self.memory.local_index(self.party.job_rank(member)).map_err(PortError::from)?;
         let Some(local_index) = local else {
             let problem = format!("rank {member} is on another node, and cannot take part in an exchange");
             return Err(MpiError::new(Problem::Nic(problem)));
         };
-        Ok(Source { member, local_index, reader: process.port.lane_reader(local_index) })
+        Ok(Giver { number, member, local_index, reader: process.port.lane_reader(local_index) })
     }
 
     /// Takes a block from each of these members, as they come, and puts it in its place, or posts a receive.
@@ -170,59 +186,95 @@ impl Exchange {
     ///
     /// # Errors
     /// A block is not as long as its place; the NIC fails.
-    async unsafe fn take_blocks(&self, landings: &[Landing], messages: &mut Join) -> MpiResult {
-        let mut takings = self.takings(landings.iter().map(|(member, ..)| *member))?;
+    async unsafe fn take_blocks(&self, destinations: &[Destination], messages: &mut Join) -> MpiResult {
+        let mut offers = self.offers(destinations.iter().map(|(member, ..)| *member))?;
         let mut taken = Ok(());
-        while let Some(block) = takings.next().await? {
-            let landing = landings.iter().find(|(member, ..)| *member == block.member);
-            let Some(&(member, to, room)) = landing else { continue };
+        while let Some(block) = offers.next().await? {
+            let (member, to, room) = destinations[block.number];
             // SAFETY: the caller's promise; no more is copied than there is room for.
             let is_here = unsafe { block.copy(0, to, block.bytes().min(room))? };
             if is_here && block.bytes() != room && taken.is_ok() {
                 taken = Err(misfit(block.bytes(), room, member));
             }
-            if block.finish(is_here)? {
-                continue;
+            if !block.finish(is_here)? {
+                // SAFETY: the caller's promise.
+                messages.add(unsafe { self.party.post_receive(member, to, room)? }.exactly());
             }
-            // SAFETY: the caller's promise.
-            messages.add(unsafe { self.party.post_receive(member, to, room)? }.exactly());
         }
         taken
     }
 
-    /// Steps in which one member gives so many bytes to all others, part by part: the others take the first while it gives the next. `from` is
-    /// where the giver has them, `to` where another member wants them.
+    /// Steps in which one member gives so many bytes to all others, part by part through its lane: the others
+    /// take a part while the giver lays the next. What it cannot, or will not, lay any more it gives at once.
+    /// `from` is where the giver has the bytes, `to` where another member wants them.
     ///
     /// # Safety
     /// All must be readable, or writable, until the answer is there.
     ///
     /// # Errors
-    /// A part is not as long as its place; the NIC fails.
+    /// A part is as long as nobody expects; the NIC fails.
     pub async unsafe fn stream(&self, giver: u32, from: *const u8, to: *mut u8, bytes: usize) -> MpiResult {
         let is_giver = self.party.rank == giver;
         let readers: Vec<u32> = self.party.others().filter(|_| is_giver).collect();
         let part = policy::part_bytes(self.is_crowded, bytes);
-        let read = if part < bytes { Read::Stream } else { Read::Copy };
-        let (mut given, mut messages, mut taken) = (Vec::new(), Join::new(), Ok(()));
-        for start in (0..bytes).step_by(part.max(1)) {
-            let bytes = part.min(bytes - start);
+        let mut start = 0;
+        while start < bytes {
             self.next_step();
-            if is_giver {
-                let giving = Giving::Same { data: from.wrapping_add(start), bytes, skip: 0..0, read };
-                let contribution = Contribution { giving, wanted: None, readers: &readers };
+            let (rest, from, to) = (bytes - start, from.wrapping_add(start), to.wrapping_add(start));
+            let part = part.min(rest);
+            start += match is_giver {
                 // SAFETY: the caller's promise.
-                let part = unsafe { self.give(contribution).await? };
-                given.push(part);
-            } else {
-                let place = (giver, to.wrapping_add(start), bytes);
+                true => unsafe { self.give_part(from, (part, rest), &readers).await? },
                 // SAFETY: as above.
-                taken = taken.and(unsafe { self.take_blocks(&[place], &mut messages).await });
-            }
+                false => unsafe { self.take_part(giver, to, (part, rest)).await? },
+            };
         }
-        for part in given {
-            part.over().await?;
+        Ok(())
+    }
+
+    /// Gives the next part of what is left, or all that is left; answers how much.
+    ///
+    /// # Safety
+    /// What is left must be readable until the answer is there.
+    async unsafe fn give_part(
+        &self,
+        data: *const u8,
+        (part, rest): (usize, usize),
+        readers: &[u32],
+    ) -> MpiResult<usize> {
+        let taking = if part < rest { Taking::Stream } else { Taking::Copy };
+        let giving = |bytes| Giving::Same { data, bytes, skip: 0..0, taking };
+        let by = self.way_to_give(&giving(part))?;
+        let bytes = if by == By::Lane { part } else { rest };
+        let contribution = Contribution { giving: giving(bytes), wanted: None, readers };
+        // SAFETY: the caller's promise.
+        unsafe { self.give_by(by, contribution).await? }.over().await?;
+        Ok(bytes)
+    }
+
+    /// Takes what [`Self::give_part`] gives; answers how much that was.
+    ///
+    /// # Safety
+    /// The place must be writable for all that is left, and used by nobody else until the answer is there.
+    async unsafe fn take_part(
+        &self,
+        giver: u32,
+        to: *mut u8,
+        (part, rest): (usize, usize),
+    ) -> MpiResult<usize> {
+        let Some(offer) = self.offers(std::iter::once(giver))?.next().await? else { return Ok(rest) };
+        let bytes = offer.bytes();
+        if bytes != part && bytes != rest {
+            offer.finish(true)?;
+            return Err(misfit(bytes, rest, giver));
         }
-        messages.all().await.and(taken)
+        // SAFETY: the caller's promise: there is room for what is left.
+        let is_here = unsafe { offer.copy(0, to, bytes)? };
+        if !offer.finish(is_here)? {
+            // SAFETY: as above.
+            unsafe { self.party.post_receive(giver, to, bytes)? }.exactly().await?;
+        }
+        Ok(bytes)
     }
 
     /// A step in which blocks alone go from member to member.
@@ -235,14 +287,14 @@ impl Exchange {
     pub async unsafe fn move_blocks(
         &self,
         contribution: Contribution<'_>,
-        landings: &[Landing],
+        destinations: &[Destination],
     ) -> MpiResult {
         self.next_step();
         // SAFETY: the caller's promise.
         let mut given = unsafe { self.give(contribution).await? };
         let mut messages = Join::new();
         // SAFETY: as above.
-        let taken = unsafe { self.take_blocks(landings, &mut messages).await };
+        let taken = unsafe { self.take_blocks(destinations, &mut messages).await };
         given.serve().await?;
         messages.all().await.and(taken).and(given.over().await)
     }
@@ -328,50 +380,54 @@ impl Given<'_> {
 }
 
 /// A member that something is taken from.
-struct Source {
+struct Giver {
+    /// Its place among those asked for.
+    number: usize,
     member: u32,
     local_index: u32,
     reader: LaneReader,
 }
 
-/// What is still to come in a step.
-pub struct Takings<'a> {
+/// What members give this one in a step: each comes when it comes.
+pub struct Offers<'a> {
     exchange: &'a Exchange,
-    sources: Vec<Source>,
+    /// Those of whom nothing has come yet.
+    givers: Vec<Giver>,
 }
 
 /// What a member gives this one.
-pub struct Taken<'a> {
+pub struct Offer<'a> {
+    /// The member's place among those asked for.
+    pub number: usize,
     /// Which member.
     pub member: u32,
     local_index: u32,
     chunk: Chunk<'a>,
 }
 
-impl<'a> Takings<'a> {
+impl<'a> Offers<'a> {
     /// The next one that comes; none when all have.
     ///
     /// # Errors
     /// The NIC fails.
-    pub async fn next(&mut self) -> MpiResult<Option<Taken<'a>>> {
-        let Self { exchange, sources } = self;
-        if sources.is_empty() {
+    pub async fn next(&mut self) -> MpiResult<Option<Offer<'a>>> {
+        let Self { exchange, givers } = self;
+        if givers.is_empty() {
             return Ok(None);
         }
         let exchange: &'a Exchange = exchange;
-        let reader = exchange.party.rank;
+        let (key, rank) = (exchange.key.get(), exchange.party.rank);
         exchange
             .until(|process, may_rest| {
-                for (number, source) in sources.iter_mut().enumerate() {
-                    let (local, key) = (source.local_index, exchange.key.get());
-                    let found = source.reader.find(&exchange.memory, local, key, reader, may_rest);
+                for (place, giver) in givers.iter_mut().enumerate() {
+                    let local = giver.local_index;
+                    let found = giver.reader.find(&exchange.memory, local, key, rank, may_rest);
                     if let Some(chunk) = found.map_err(PortError::from)? {
-                        source.reader.advance();
-                        process.port.note_lane_reader(local, source.reader);
-                        let member = source.member;
+                        giver.reader.advance();
+                        process.port.note_lane_reader(local, giver.reader);
                         // What is left stays in order: the next members first.
-                        sources.remove(number);
-                        return Ok(Some(Some(Taken { member, local_index: local, chunk })));
+                        let Giver { number, member, local_index, .. } = givers.remove(place);
+                        return Ok(Some(Some(Offer { number, member, local_index, chunk })));
                     }
                 }
                 Ok(None)
@@ -380,20 +436,15 @@ impl<'a> Takings<'a> {
     }
 }
 
-impl Taken<'_> {
+impl Offer<'_> {
     /// Bytes that there are.
     pub fn bytes(&self) -> usize {
         self.chunk.bytes()
     }
 
-    /// Whether the member lends them.
-    pub fn is_lent(&self) -> bool {
-        matches!(self.chunk.place(), Place::Lent(_))
-    }
-
-    /// Whether they are here, or can be read if the system lets this process: they come as no message.
-    pub fn is_at_hand(&self) -> bool {
-        self.chunk.place() != Place::Message
+    /// Whether they lie in the member's lane.
+    pub fn is_laid(&self) -> bool {
+        matches!(self.chunk.portion(), Portion::Lane(_))
     }
 
     /// Copies some of them, from `from` on. False if they come as a message, or the system refuses to read
@@ -405,20 +456,20 @@ impl Taken<'_> {
     /// # Errors
     /// There are less; the other process died, or has no such memory.
     pub unsafe fn copy(&self, from: usize, to: *mut u8, bytes: usize) -> MpiResult<bool> {
-        if self.chunk.place() == Place::Message {
+        if self.chunk.portion() == Portion::Message {
             return Ok(false);
         }
         if from.checked_add(bytes).is_none_or(|end| end > self.bytes()) {
             return Err(misfit(self.bytes(), from.saturating_add(bytes), self.member));
         }
-        match self.chunk.place() {
-            Place::Message => Ok(false),
-            Place::Lane(data) => {
+        match self.chunk.portion() {
+            Portion::Message => Ok(false),
+            Portion::Lane(data) => {
                 // SAFETY: the bytes can be read, checked; the rest is the caller's promise.
                 unsafe { std::ptr::copy_nonoverlapping(data.as_ptr().add(from), to, bytes) };
                 Ok(true)
             }
-            Place::Lent(address) => with(|process| {
+            Portion::Lent(address) => with(|process| {
                 let address = address.wrapping_add(from as u64);
                 // SAFETY: the caller's promise.
                 Ok(unsafe { process.port.read_lent_memory(self.local_index, address, to, bytes)? })
@@ -432,10 +483,9 @@ impl Taken<'_> {
     /// # Errors
     /// NIC memory was damaged.
     pub fn finish(self, is_here: bool) -> MpiResult<bool> {
-        if is_here || !self.is_lent() {
-            self.chunk.done();
-        } else {
-            self.chunk.refuse().map_err(PortError::from)?;
+        match self.chunk.portion() {
+            Portion::Lent(_) if !is_here => self.chunk.refuse().map_err(PortError::from)?,
+            _ => self.chunk.done(),
         }
         Ok(is_here)
     }

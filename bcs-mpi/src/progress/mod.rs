@@ -5,17 +5,24 @@
 //! are under way, so they complete in any order, whatever the program waits for. What the NIC does of an
 //! operation it does without the rank.
 //!
-//! - [`task`]: how a future gets at the process while it is polled, and how a call drives one on its own stack;
-//! - [`party`]: the members of a communicator in one collective operation, and the futures of their messages;
+//! - [`task`]: how a future gets at the process while it is polled, and how a call drives one on its own
+//!   stack;
+//! - [`party`]: the members of a communicator in one collective operation;
+//! - [`contexts`]: whether that communicator is broken;
+//! - [`pending`]: messages that are under way;
+//! - [`released`]: what the NIC has for a member that it lets go;
 //! - [`exchange`]: what members of one node give each other through their lanes;
 //! - [`nodes`]: which members share a node.
 //!
 //! Invariant: a future that is being polled is in no list, so no other thread polls it, even while it runs a
 //! function of the program and the library's lock is free.
 
+pub(crate) mod contexts;
 pub mod exchange;
 pub mod nodes;
 pub mod party;
+pub mod pending;
+pub mod released;
 pub mod task;
 
 use crate::communicator::meeting::Waiter;

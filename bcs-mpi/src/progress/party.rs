@@ -1,41 +1,43 @@
 //! A party: the members of a communicator in one collective operation.
 //!
-//! It takes its number when the operation is called, which is the order in which operations of a communicator match. Messages of the operation
-//! are in the communicator's odd context; their tag is made of the operation's number and of the call, so that those of two operations under
-//! way never meet, and an operation that some members do not call waits for them rather than take another's messages. It is negative, so that it is no
-//! program's. Between two members messages keep their order (§3.5).
+//! It takes its number when the operation is called, which is the order in which operations of a
+//! communicator match. Messages of the operation are in the communicator's odd context; their tag is made
+//! of the operation's number and of the call, so that those of two operations under way never meet, and
+//! an operation that some members do not call waits for them rather than take another's messages. It is
+//! negative, so that it is no program's. Between two members messages keep their order (§3.5).
 //!
 //! On an intercommunicator messages go to and come from the members of the other group; what is told to
 //! the NIC is told for both groups.
 
+use super::contexts::Contexts;
+use super::pending::{Join, Pending};
+use super::released::take_result;
 use super::task::with;
 use crate::api::{Mode, Received, bcs_recv, bcs_send};
 use crate::communicator::meeting::{Arrival, Waiter, awaits_all};
 use crate::constants::{MPI_COMM_NULL, MPI_Comm};
-use crate::error::{MpiError, MpiResult, Problem};
+use crate::error::MpiResult;
 use crate::group::Group;
 use crate::process::{Guard, Process};
 use mds::Primitive;
-use nic_emu::board::Board;
 use nic_emu::descriptor::{Check, CollectiveKind};
 use nic_emu::doorbell::RingKind;
 use nic_emu::lane::LaneKey;
 use nic_emu::matching::Envelope;
-use nic_emu::port::{Awaits, Collective, Outcome, PortError, Posted, Release, Send};
+use nic_emu::port::{Awaits, Collective, PortError, Posted, Release, Send};
 use nic_emu::status::{NOBODY, WaitingFor};
 use std::cell::Cell;
 use std::future::poll_fn;
-use std::ops::Range;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::Poll;
 
 /// Bits of a tag that name the call.
 const CALL_BITS: u32 = 8;
 const _: () =
     assert!(Primitive::COUNT < 1 << CALL_BITS, "a tag has no room for more calls, and none for the wildcard");
 
-/// The tag of an operation's messages: a complement, so negative, and never ANY_TAG, as no call has the highest number.
+/// The tag of an operation's messages: a complement, so negative, and never ANY_TAG, as no call has the
+/// highest number.
 fn tag(sequence: u32, call: Primitive) -> i32 {
     !((sequence << CALL_BITS | call.index() as u32) & i32::MAX as u32).cast_signed()
 }
@@ -91,8 +93,9 @@ impl Party {
         })
     }
 
-    /// Processes that have no communicator yet, or are two of one: they call each other by their ranks in `peers`, this one by `rank`, and
-    /// their messages have this context and tag. The NIC does nothing for them as a whole.
+    /// Processes that have no communicator yet, or are two of one: they call each other by their ranks in
+    /// `peers`, this one by `rank`, and their messages have this context and tag. The NIC does nothing
+    /// for them as a whole.
     pub fn loose(call: Primitive, (context, tag): (u32, i32), rank: u32, peers: Group) -> Self {
         let (comm, size, sequence, on_nic, local) = (MPI_COMM_NULL, peers.size(), 0, (0, 0), (0, 0));
         let (blocks, arrivals, contexts) = (false, Cell::new(0), Contexts { own: context, above: [None; 2] });
@@ -213,12 +216,11 @@ impl Party {
     }
 
     fn pending(&self, nic: Option<u32>, room: Option<u64>) -> Pending {
-        let (contexts, is_taken_back, is_exact, giver) = (self.contexts, false, false, None);
-        Pending { nic, room, contexts, is_taken_back, is_exact, giver }
+        Pending::new(nic, room, self.contexts)
     }
 
-    /// The same for messages along the edges of a topology ([`Self::post_send_along`]): their tag is that of the operation whatever the call is, so that they
-    /// meet, and the calls are compared.
+    /// The same for messages along the edges of a topology ([`Self::post_send_along`]): their tag is that
+    /// of the operation whatever the call is, so that they meet, and the calls are compared.
     pub fn in_neighbourhood(self) -> Self {
         Self { tag: tag(self.sequence, Primitive::NeighborAlltoall), ..self }
     }
@@ -248,8 +250,8 @@ impl Party {
         Check::of(self.call, signature)
     }
 
-    /// Posts a send along an edge: of as many bytes as the member at its other end receives, of a type with the same signature, in the same
-    /// call. Otherwise the communicator is broken.
+    /// Posts a send along an edge: of as many bytes as the member at its other end receives, of a type
+    /// with the same signature, in the same call. Otherwise the communicator is broken.
     ///
     /// # Safety
     /// `data` must be readable for `bytes` bytes until the answer is ready.
@@ -268,7 +270,8 @@ impl Party {
         Ok(self.pending(nic, None))
     }
 
-    /// [`Self::post_send_along`] in a call that has the process; answers the NIC's request, if it is not complete.
+    /// [`Self::post_send_along`] in a call that has the process; answers the NIC's request, if it is not
+    /// complete.
     ///
     /// # Safety
     /// As there.
@@ -304,7 +307,8 @@ impl Party {
         }
     }
 
-    /// Posts a receive along an edge: of all that the member at its other end sends, as [`Self::post_send_along`].
+    /// Posts a receive along an edge: of all that the member at its other end sends, as
+    /// [`Self::post_send_along`].
     ///
     /// # Safety
     /// `data` must be writable for `bytes` bytes, and used by nobody else, until the answer is ready.
@@ -413,8 +417,9 @@ impl Party {
         released.await.map(Some)
     }
 
-    /// Tells the NIC of an operation that goes by messages, so that members who call what does not fit are found: with the root, the
-    /// operation or the signature of the datatype, and the bytes about which all have to say the same.
+    /// Tells the NIC of an operation that goes by messages, so that members who call what does not fit
+    /// are found: with the root, the operation or the signature of the datatype, and the bytes about
+    /// which all have to say the same.
     ///
     /// # Errors
     /// The NIC fails.
@@ -490,8 +495,8 @@ impl Party {
         Ok(request.map(|request| Waiter { request, awaits }))
     }
 
-    /// The operation's number for its first arrival. A call that blocks may arrive more often: nobody calls another collective of the
-    /// communicator meanwhile, so it takes the next numbers.
+    /// The operation's number for its first arrival. A call that blocks may arrive more often: nobody
+    /// calls another collective of the communicator meanwhile, so it takes the next numbers.
     fn next_number(&self, process: &mut Process) -> MpiResult<u32> {
         if self.arrivals.replace(self.arrivals.get() + 1) == 0 {
             return Ok(self.sequence);
@@ -502,8 +507,8 @@ impl Party {
         Ok(sequence)
     }
 
-    /// Has the NIC carry out a broadcast or a reduction of at most a slab; the result's bytes from `offset` on go to `to`, as far as there is
-    /// room for them.
+    /// Has the NIC carry out a broadcast or a reduction of at most a slab; the result's bytes from
+    /// `offset` on go to `to`, as far as there is room for them.
     ///
     /// # Safety
     /// `data` must be readable for `bytes` bytes and `to` writable for `room`, until the answer is there.
@@ -528,220 +533,10 @@ impl Party {
     }
 }
 
-/// Takes what a broadcast or a reduction on the NIC has brought: the bytes from `offset` on, as far as there is room for them.
-///
-/// # Safety
-/// `to` must be writable for `room` bytes.
-///
-/// # Errors
-/// The NIC fails.
-pub(crate) unsafe fn take_result(
-    process: &mut Process,
-    release: Release,
-    offset: usize,
-    to: *mut u8,
-    room: usize,
-) -> MpiResult {
-    match release {
-        Release::Result(payload) => {
-            let from = payload.get(offset..).unwrap_or(&[]);
-            // SAFETY: the caller's promise; no more is copied than there is.
-            unsafe { std::ptr::copy_nonoverlapping(from.as_ptr(), to, room.min(from.len())) };
-        }
-        Release::Instance(instance) => {
-            let memory = process.port.memory().clone();
-            let board = Board::new(&memory, instance).map_err(PortError::from)?;
-            let from = board.result().or(board.root()).unwrap_or(0);
-            let there = (board.bytes(from) as usize).saturating_sub(offset).min(room);
-            // SAFETY: as above.
-            unsafe { board.read(from, offset, to, there) }.map_err(PortError::from)?;
-            board.depart(instance).map_err(PortError::from)?;
-        }
-    }
-    Ok(())
-}
-
-/// Takes pieces of what members, `each` bytes a member, have put up on a board: of the member, the bytes of its contribution, and where they go.
-///
-/// # Safety
-/// Every piece's place must be writable.
-///
-/// # Errors
-/// A piece is beyond its contribution; the NIC fails.
-pub(crate) unsafe fn take_board(
-    process: &mut Process,
-    release: Release,
-    each: usize,
-    pieces: impl Iterator<Item = (u32, Range<usize>, *mut u8)>,
-) -> MpiResult {
-    match release {
-        Release::Result(payload) => {
-            for (member, piece, to) in pieces {
-                let from = payload.get(member as usize * each..).and_then(|from| from.get(piece));
-                let from = from.ok_or_else(|| MpiError::new(Problem::Nic("a board is too short".into())))?;
-                // SAFETY: the caller's promise.
-                unsafe { std::ptr::copy_nonoverlapping(from.as_ptr(), to, from.len()) };
-            }
-        }
-        Release::Instance(instance) => {
-            let memory = process.port.memory().clone();
-            let board = Board::new(&memory, instance).map_err(PortError::from)?;
-            let mut taken = Ok(());
-            for (member, piece, to) in pieces {
-                // SAFETY: the caller's promise.
-                let read = unsafe { board.read(member as usize, piece.start, to, piece.len()) };
-                taken = taken.and(read);
-            }
-            board.depart(instance).map_err(PortError::from)?;
-            taken.map_err(PortError::from)?;
-        }
-    }
-    Ok(())
-}
-
-/// The context of a communicator's collectives, and those of what it was made in: an intercommunicator's
-/// hidden intracommunicator in that, and this, if a persistent request has it for itself, in the
-/// program's.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Contexts {
-    pub(crate) own: u32,
-    pub(crate) above: [Option<u32>; 2],
-}
-
-impl Contexts {
-    /// That the communicator is not broken, nor what it was made in.
-    ///
-    /// # Errors
-    /// It is; it is broken itself then.
-    pub(crate) fn check_whole(&self, process: &mut Process) -> MpiResult {
-        process.port.check_whole(self.own)?;
-        for above in self.above.into_iter().flatten() {
-            if let Err(PortError::Broken(report)) = process.port.check_whole(above) {
-                process.port.break_context(self.own, &report)?;
-                process.port.check_whole(self.own)?;
-            }
-        }
-        Ok(())
-    }
-}
-
 fn ready<T>(step: MpiResult<Option<T>>) -> Poll<MpiResult<T>> {
     match step {
         Ok(None) => Poll::Pending,
         Ok(Some(done)) => Poll::Ready(Ok(done)),
         Err(error) => Poll::Ready(Err(error)),
-    }
-}
-
-/// A message that is under way. Where members turn out to have called what does not fit, it is taken back: the other one may never come.
-#[must_use = "its memory is in use until it is ready"]
-#[derive(Debug)]
-pub struct Pending {
-    /// The NIC's request; none once it is complete.
-    nic: Option<u32>,
-    /// Room for it, if it is received.
-    room: Option<u64>,
-    /// Those of its party.
-    contexts: Contexts,
-    is_taken_back: bool,
-    /// It has to be as long as there is room.
-    is_exact: bool,
-    /// Whose bytes these are, if somebody else hands them on.
-    giver: Option<u32>,
-}
-
-impl Pending {
-    /// The same message, which has to be as long as there is room.
-    pub fn exactly(self) -> Self {
-        Self { is_exact: true, ..self }
-    }
-
-    /// The same message, which hands on what this member has given.
-    pub fn given_by(self, member: u32) -> Self {
-        Self { giver: Some(member), ..self }
-    }
-
-    fn look(&mut self) -> Poll<MpiResult> {
-        let Some(request) = self.nic else { return Poll::Ready(Ok(())) };
-        let outcome = match with(|process| self.test(process, request)) {
-            Ok(None) => return Poll::Pending,
-            Ok(Some(outcome)) => outcome,
-            Err(error) => return Poll::Ready(Err(error)),
-        };
-        self.nic = None;
-        if let Err(error) = with(|process| self.contexts.check_whole(process)) {
-            return Poll::Ready(Err(error));
-        }
-        match self.room {
-            Some(room) if outcome.length.bytes() > room || self.is_exact && outcome.length.bytes() < room => {
-                Poll::Ready(Err(MpiError::new(Problem::BlockMisfit {
-                    sent: outcome.length.bytes(),
-                    room,
-                    from: self.giver.unwrap_or(outcome.source),
-                })))
-            }
-            _ => Poll::Ready(Ok(())),
-        }
-    }
-
-    /// Looks at the NIC's request, which is complete before the message's memory is let go of, whatever has happened.
-    fn test(&mut self, process: &mut Process, request: u32) -> MpiResult<Option<Outcome>> {
-        let outcome = process.port.test(request)?;
-        if outcome.is_none() && !self.is_taken_back && self.contexts.check_whole(process).is_err() {
-            self.is_taken_back = true;
-            process.port.cancel(request)?;
-        }
-        Ok(outcome)
-    }
-}
-
-impl Future for Pending {
-    type Output = MpiResult;
-
-    fn poll(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<MpiResult> {
-        self.look()
-    }
-}
-
-/// Messages that are under way together.
-#[derive(Debug, Default)]
-pub struct Join {
-    pending: Vec<Pending>,
-}
-
-impl Join {
-    /// None yet.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// One more.
-    pub fn add(&mut self, message: Pending) {
-        if message.nic.is_some() {
-            self.pending.push(message);
-        }
-    }
-
-    /// Waits for all; answers the first error once none is under way any more.
-    ///
-    /// # Errors
-    /// Any of theirs.
-    pub async fn all(mut self) -> MpiResult {
-        let mut result = Ok(());
-        std::future::poll_fn(|_| {
-            self.pending.retain_mut(|message| match message.look() {
-                Poll::Pending => true,
-                Poll::Ready(Ok(())) => false,
-                Poll::Ready(Err(error)) => {
-                    if result.is_ok() {
-                        result = Err(error);
-                    }
-                    false
-                }
-            });
-            if self.pending.is_empty() { Poll::Ready(()) } else { Poll::Pending }
-        })
-        .await;
-        result
     }
 }

@@ -1,8 +1,8 @@
 //! Tasks: futures that use the process.
 //!
-//! A future holds no guard, as it lives longer than a call. For the time of a poll the guard of whoever polls is noted for the thread;
-//! [`with`] lends it to the future step by step, and [`unguarded`] calls a function of the program with the library's lock let go. Wakers do nothing:
-//! whoever is in MPI polls.
+//! A future holds no guard, as it lives longer than a call. For the time of a poll the guard of whoever
+//! polls is noted for the thread; [`with`] lends it to the future step by step, and [`unguarded`] calls a
+//! function of the program with the library's lock let go. Wakers do nothing: whoever is in MPI polls.
 
 use crate::error::{MpiError, MpiResult, Problem};
 use crate::process::Guard;
@@ -34,16 +34,16 @@ pub fn poll<T>(guard: &mut Guard, future: Pin<&mut (impl Future<Output = T> + ?S
 
 /// Lends the process to a step of the future that is being polled.
 ///
-/// What the NIC has no room for ends the job: the operation cannot go on, and others may still read and write memory that it would give back
-/// if it were dropped.
+/// What the NIC has no room for ends the job: the operation cannot go on, and others may still read and
+/// write memory that it would give back if it were dropped.
 ///
 /// # Errors
 /// What the step fails with. Outside of a poll: a fault of the library.
 pub fn with<R>(step: impl FnOnce(&mut Guard) -> MpiResult<R>) -> MpiResult<R> {
     let guard = CURRENT.replace(null_mut());
     let _restore = Restore(guard);
-    // SAFETY: `poll` has noted the guard that it borrows for the time of the poll, and nobody else refers to it: the note is null until
-    // the step is over.
+    // SAFETY: `poll` has noted the guard that it borrows for the time of the poll, and nobody else refers
+    // to it: the note is null until the step is over.
     match unsafe { guard.as_mut() } {
         Some(guard) => step(guard).map_err(|error| match error.problem() {
             Problem::Exhausted(text) => MpiError::new(Problem::Nic(text.clone())),
@@ -53,8 +53,8 @@ pub fn with<R>(step: impl FnOnce(&mut Guard) -> MpiResult<R>) -> MpiResult<R> {
     }
 }
 
-/// Calls a function of the program from a future: the library's lock is not held meanwhile, as the function may call MPI, or want a lock
-/// that another thread has while it is in MPI.
+/// Calls a function of the program from a future: the library's lock is not held meanwhile, as the
+/// function may call MPI, or want a lock that another thread has while it is in MPI.
 ///
 /// # Errors
 /// As [`with`].

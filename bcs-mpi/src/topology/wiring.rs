@@ -6,7 +6,8 @@
 use super::neighbours::Neighbours;
 use crate::error::MpiResult;
 use crate::process::Process;
-use crate::progress::party::{Join, Party};
+use crate::progress::party::Party;
+use crate::progress::pending::Join;
 use crate::progress::task::with;
 use nic_emu::edge::{EdgeReader, EdgeWriter};
 use nic_emu::port::{Port, PortError};

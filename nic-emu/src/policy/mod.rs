@@ -1,4 +1,5 @@
-//! The NIC's policies, in one place: here how much a slice schedules and how ranks wait for collectives; in `channel` which channel moves which bytes.
+//! The NIC's policies, in one place: here how much a slice schedules and how ranks wait for collectives;
+//! in `channel` which channel moves which bytes.
 
 pub(crate) mod channel;
 
@@ -8,11 +9,13 @@ use crate::memory::NicMemory;
 /// Ranks whose doorbells a slice answers at most; the rest are first in the next.
 pub const RANKS_A_SLICE: usize = 256;
 
-/// Bytes that an elastic slice grants a transfer at once: large enough that scheduling costs nothing beside moving
-/// (80 µs and more of copying for 0.2 µs of scheduling), small enough that a grant is a known amount of work.
+/// Bytes that an elastic slice grants a transfer at once: large enough that scheduling costs nothing
+/// beside moving (80 µs and more of copying for 0.2 µs of scheduling), small enough that a grant is a
+/// known amount of work.
 pub const ELASTIC_GRANT_BYTES: u64 = 4 << 20;
 
-/// Looks at its own request alone that a rank takes after it has arrived at a collective, while every rank has a core: some 6 µs.
+/// Looks at its own request alone that a rank takes after it has arrived at a collective, while every
+/// rank has a core: some 6 µs.
 pub const MEETING_POLLS: u32 = 400;
 
 /// Looks at its own request between two looks at what others have posted.
@@ -21,47 +24,54 @@ pub const MEETING_POLLS_A_LOOK: u32 = 32;
 /// The same when a slice is wanted that somebody else kept it from running.
 pub const MEETING_POLLS_A_RETRY: u32 = 4;
 
-/// Times that a rank that has arrived at a collective gives its core away before it waits as for anything else, where ranks share cores.
+/// Times that a rank that has arrived at a collective gives its core away before it waits as for anything
+/// else, where ranks share cores.
 pub const MEETING_YIELDS: u32 = 16;
 
-/// Bytes above which what goes along an edge of a topology may be read by cross-memory attach instead of being buffered: one copy instead of two, by
-/// all cores at once. With two ranks and far cores 64 KB to each neighbour take 14 µs then, and 22 through slabs; with near ones 15, and 8.
+/// Bytes above which what goes along an edge of a topology may be read by cross-memory attach instead of
+/// being buffered: one copy instead of two, by all cores at once. With two ranks and far cores 64 KB to
+/// each neighbour take 14 µs then, and 22 through slabs; with near ones 15, and 8.
 pub const LENT_BYTES: usize = 32 << 10;
 
 /// One of so many of them is buffered while that is slow: cores change their places.
 pub const LENDING_TRIAL: u32 = 16;
 
-/// Looks at lanes that a member of a large collective takes, with a core of its own, before it waits as for anything else.
+/// Looks at lanes that a member of a large collective takes, with a core of its own, before it waits as
+/// for anything else.
 pub const LANE_POLLS: u32 = 200;
 
-/// A rank that takes longer to fill its lane has what others copy from it read by cross-memory attach. Between near
-/// cores a lane takes 30 ns a KB, some 150 where ranks share cores, and between far cores 400, where attach takes 75 of
-/// what the reader's cache already has.
+/// A rank that takes longer to fill its lane has what others copy from it read by cross-memory attach.
+/// Between near cores a lane takes 30 ns a KB, some 150 where ranks share cores, and between far cores
+/// 400, where attach takes 75 of what the reader's cache already has.
 pub const SLOW_LANE_NS_A_KB: u64 = 250;
 
 /// While lanes are slow, one of so many large collectives tries them again: cores change their places.
 pub const LANE_TRIAL_COLLECTIVES: u32 = 64;
 
-/// Bytes of a contribution from which on who combines them reads them where they lie, by cross-memory attach, and not from a lane: one copy instead
-/// of two. With 8 ranks on two cores a reduce-scatter of 64 KB, of which each combines 8, takes 60 µs through lanes and 80 by attach; of 256 KB, 204 and 138; of
-/// 1 MB, 705 and 475. With 2 ranks 10.2 and 8.7, 26 and 17, 99 and 56.
+/// Bytes of a contribution from which on who combines them reads them where they lie, by cross-memory
+/// attach, and not from a lane: one copy instead of two. With 8 ranks on two cores a reduce-scatter of 64
+/// KB, of which each combines 8, takes 60 µs through lanes and 80 by attach; of 256 KB, 204 and 138; of 1
+/// MB, 705 and 475. With 2 ranks 10.2 and 8.7, 26 and 17, 99 and 56.
 pub const LENT_OPERAND_BYTES: usize = 32 << 10;
 
-/// Bytes that a rank gives through its lane at most where all readers copy the same: beyond, they read them where they lie.
+/// Bytes that a rank gives through its lane at most where all readers copy the same: beyond, they read
+/// them where they lie.
 pub fn laid_bytes(crowded: bool) -> usize {
     if crowded { LANE_CHUNK_BYTES } else { 32 << 10 }
 }
 
-/// Bytes of a part of what one rank gives to all others of the node: so many that filling and draining overlap, each long enough that
-/// telling of it costs little. Where ranks share cores that is all of it.
+/// Bytes of a part of what one rank gives to all others of the node: so many that filling and draining
+/// overlap, each long enough that telling of it costs little. Where ranks share cores that is all of it.
 pub fn part_bytes(crowded: bool, bytes: usize) -> usize {
     if crowded { bytes } else { (bytes / 8).next_multiple_of(4096).clamp(8 << 10, 64 << 10) }
 }
 
-/// Bytes that a rank gives through its lane at most where each reader copies a block of its own: bytes of all blocks.
+/// Bytes that a rank gives through its lane at most where each reader copies a block of its own: bytes of
+/// all blocks.
 pub const LAID_BLOCKS_BYTES: usize = 32 << 10;
 
-/// Whether the root of a large reduction combines everything itself: where more hands would not be quicker than the way of their results.
+/// Whether the root of a large reduction combines everything itself: where more hands would not be
+/// quicker than the way of their results.
 pub fn root_combines(crowded: bool, members: u32) -> bool {
     members <= if crowded { 4 } else { 2 }
 }

@@ -4,7 +4,7 @@
 use super::{Port, PortError};
 use crate::channel::{Peer, copy_in, read_peer};
 use crate::host::CrossMemory;
-use crate::lane::{By, LANE_CHUNK_BYTES, LaneKey, LaneReader, LaneWriter, Lent, Shape};
+use crate::lane::{By, LANE_CHUNK_BYTES, LaneKey, LaneReader, LaneWriter, Loan, Shape};
 use crate::policy;
 use std::ops::Range;
 
@@ -13,7 +13,7 @@ const PACED_BYTES: usize = 4 << 10;
 
 /// What readers do with what is the same for all of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Read {
+pub enum Taking {
     /// They copy it.
     Copy,
     /// Each combines so many bytes at most.
@@ -34,7 +34,7 @@ pub enum Giving<'a> {
         /// Of these, the ones that matter to nobody else.
         skip: Range<usize>,
         /// What readers do with them.
-        read: Read,
+        taking: Taking,
     },
     /// To every member, by its rank, a block of its own.
     Each(&'a [(*const u8, usize)]),
@@ -79,8 +79,8 @@ impl Port {
             (0, _) => return if fits { By::Lane } else { By::Message },
             (word, _) if word == CrossMemory::Always as u32 => true,
             _ if !fits => true,
-            (_, Giving::Same { read: Read::Combine(bytes), .. }) => *bytes >= policy::LENT_OPERAND_BYTES,
-            (_, Giving::Same { read: Read::Stream, .. }) => self.is_slow_to_lay(),
+            (_, Giving::Same { taking: Taking::Combine(bytes), .. }) => *bytes >= policy::LENT_OPERAND_BYTES,
+            (_, Giving::Same { taking: Taking::Stream, .. }) => self.is_slow_to_lay(),
             (_, Giving::Same { .. }) => {
                 bytes > policy::laid_bytes(self.is_crowded()) || self.is_slow_to_lay()
             }
@@ -140,7 +140,7 @@ impl Port {
         by: By,
         giving: &Giving<'_>,
         (members, readers): (u32, u32),
-    ) -> Result<Option<Option<Lent>>, PortError> {
+    ) -> Result<Option<Option<Loan>>, PortError> {
         let shape = giving.shape(by, members);
         let bytes = if by == By::Lane { giving.bytes() } else { 0 };
         let Some(room) = self.lane.room(&self.memory, self.local_index, shape, bytes)? else {
@@ -192,7 +192,7 @@ impl Port {
     }
 
     /// Takes back what was lent, once nobody reads it any more: answers who was refused it. None before.
-    pub fn take_back(&mut self, lent: &Lent) -> Result<Option<Vec<u32>>, PortError> {
+    pub fn take_back(&mut self, lent: &Loan) -> Result<Option<Vec<u32>>, PortError> {
         Ok(self.lane.take_back(&self.memory, self.local_index, lent)?)
     }
 

@@ -1,8 +1,8 @@
 //! A rank's port to its NIC: post descriptors, look at requests, lend the core while waiting.
 //!
-//! A port belongs to one process, and its methods to one thread at a time (the MPI library holds its lock around them). Call `post_*`, then
-//! `test` the request until it is complete, with [`Port::progress`] or [`Port::wait`] in between; every request that was posted
-//! must be taken by `test` once.
+//! A port belongs to one process, and its methods to one thread at a time (the MPI library holds its lock
+//! around them). Call `post_*`, then `test` the request until it is complete, with [`Port::progress`] or
+//! [`Port::wait`] in between; every request that was posted must be taken by `test` once.
 
 mod breaking;
 mod buffering;
@@ -18,7 +18,7 @@ mod room;
 mod wiring;
 
 pub use completing::{Outcome, Received, Release};
-pub use laning::{Giving, Read};
+pub use laning::{Giving, Taking};
 pub use lending::{LONGEST_SLEEP, SOME_REQUESTS, Stepped, Waiting};
 pub use meeting::Awaits;
 pub use posting::{Collective, Posted, Send};
@@ -50,7 +50,8 @@ use std::cell::Cell;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-/// Why a port cannot go on. All of them end the job, but for [`PortError::Broken`]; none is the program's fault alone.
+/// Why a port cannot go on. All of them end the job, but for [`PortError::Broken`]; none is the program's
+/// fault alone.
 #[derive(Debug, thiserror::Error)]
 pub enum PortError {
     /// NIC memory cannot be mapped.
@@ -141,16 +142,19 @@ pub struct Port {
     waiting: WaitPolicy,
     /// This rank has run a slice in the wait that is under way, or the last one.
     has_run: bool,
-    /// Waits in a row in which it has not: the slices of others ended them. No more than [`WaitPolicy::trust`].
+    /// Waits in a row in which it has not: the slices of others ended them. No more than
+    /// [`WaitPolicy::trust`].
     served: u32,
     fixed: bool,
-    /// Others do not come to a collective within the microseconds of [`Port::be_patient`]: slices are fixed, or members on other nodes.
+    /// Others do not come to a collective within the microseconds of [`Port::be_patient`]: slices are
+    /// fixed, or members on other nodes.
     is_hasty: bool,
     /// What wakes the NIC thread of a job on several nodes.
     wake_pipe: Option<OwnedFd>,
     /// Of a job on several nodes: whether others want this rank's core.
     crowd: Option<Crowd>,
-    /// Of the collectives that span nodes: how many all local members had reached when the NIC thread was told last.
+    /// Of the collectives that span nodes: how many all local members had reached when the NIC thread was
+    /// told last.
     arrived: Cell<u32>,
     clock: fn() -> u64,
 }
@@ -220,7 +224,8 @@ impl Port {
         Self { clock, ..self }
     }
 
-    /// The same port of a job on several nodes, whose NIC thread this descriptor wakes ([`crate::wake_pipe`]).
+    /// The same port of a job on several nodes, whose NIC thread this descriptor wakes
+    /// ([`crate::wake_pipe`]).
     pub fn with_wake_pipe(self, writer: OwnedFd) -> Self {
         let header = self.memory.header();
         let crowd = Crowd::new(self.memory.layout().local_ranks, header.cores.get());
@@ -282,8 +287,8 @@ impl Port {
         &self.block().status
     }
 
-    /// Says who a request's peer is, in the communicator and in the job (or `NOBODY`), and whose request it is: what
-    /// [`Self::about`] answers, and hang reports say.
+    /// Says who a request's peer is, in the communicator and in the job (or `NOBODY`), and whose request
+    /// it is: what [`Self::about`] answers, and hang reports say.
     #[inline(always)]
     pub fn label(&mut self, request: u32, peer: (u32, u32), owner: u64) {
         self.outstanding.label(request, peer, owner);
@@ -295,8 +300,8 @@ impl Port {
         self.outstanding.about(request)
     }
 
-    /// Names an outstanding request: answers the generation (of [`crate::outstanding::GENERATION_BITS`] bits) that goes with its number.
-    /// The name is good until the request is taken.
+    /// Names an outstanding request: answers the generation (of [`crate::outstanding::GENERATION_BITS`]
+    /// bits) that goes with its number. The name is good until the request is taken.
     #[inline(always)]
     pub fn name(&mut self, request: u32) -> u32 {
         self.outstanding.name(request)
@@ -360,8 +365,8 @@ fn no_slot(request: u32) -> PortError {
     Corrupt { what: "request slot", value: request as u64, limit: REQUESTS as u64 }.into()
 }
 
-/// Lets the other ranks of the job read and write this process's buffers where the system allows that to ancestors only (Yama,
-/// ptrace_scope 1). The kernel still asks for the same user.
+/// Lets the other ranks of the job read and write this process's buffers where the system allows that to
+/// ancestors only (Yama, ptrace_scope 1). The kernel still asks for the same user.
 fn allow_attach() {
     // SAFETY: a system call without pointers. Where Yama is not there it is refused, and not needed.
     unsafe { libc::prctl(libc::PR_SET_PTRACER, libc::PR_SET_PTRACER_ANY, 0, 0, 0) };

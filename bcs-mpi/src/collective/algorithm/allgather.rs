@@ -7,8 +7,9 @@ use super::super::side::Side;
 use super::to_all::to_all;
 use crate::communicator::meeting::Arrival;
 use crate::error::MpiResult;
-use crate::progress::exchange::{Contribution, Landing};
-use crate::progress::party::{Party, take_board};
+use crate::progress::exchange::{Contribution, Destination};
+use crate::progress::party::Party;
+use crate::progress::released::take_board;
 use crate::progress::task::with;
 
 /// Brings every member's block to all. `own` is none where it is in place: then it is this member's of `all`.
@@ -18,7 +19,7 @@ use crate::progress::task::with;
 pub async fn allgather(party: Party, own: Option<Block>, all: Side, agreed: Agreed) -> MpiResult {
     let rank = party.rank;
     let placed = own.as_ref().map_or(Ok(()), |own| all.take_own(rank, own, rank));
-    let wire = own.as_ref().map_or_else(|| all.wire_of(rank), Block::wire);
+    let wire = own.as_ref().map_or_else(|| all.wire(rank), Block::wire);
     let landings = all.landings();
     let way = policy::way_of_blocks(&party, agreed, agreed.bytes);
     let arrival = Arrival { operation: agreed.signature, most_bytes: agreed.bytes, ..Arrival::default() };
@@ -36,10 +37,10 @@ pub async fn allgather(party: Party, own: Option<Block>, all: Side, agreed: Agre
             let exchange = party.exchange(&arrival).await?;
             let readers: Vec<u32> = party.others().collect();
             let place = |member: &u32| (*member, landings.at(*member), all.bytes(*member));
-            let landings: Vec<Landing> = readers.iter().map(place).collect();
+            let destinations: Vec<Destination> = readers.iter().map(place).collect();
             let contribution = Contribution::whole(wire.data(), wire.bytes(), &readers);
             // SAFETY: wire and landings live until the step is over.
-            unsafe { exchange.move_blocks(contribution, &landings).await? };
+            unsafe { exchange.move_blocks(contribution, &destinations).await? };
         }
         BlocksWay::Messages => {
             party.announce(0, agreed.signature, agreed.bytes)?;

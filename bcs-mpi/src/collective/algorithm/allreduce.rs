@@ -6,14 +6,16 @@
 
 use super::super::policy::{self, Way};
 use super::super::reduction::{Reduction, Vector};
-use super::combining::{Combined, combine_given, combine_on_board, gather_shares};
+use super::combining::{Combined, combine_given, combine_on_board};
+use super::gather_shares::gather_shares;
 use super::reduce::{Operands, to_last};
-use super::shares::{combine_share, equal_share};
+use super::shares::{combine_share, equal_share_bytes};
 use super::to_all::to_all;
 use crate::communicator::meeting::Arrival;
 use crate::error::MpiResult;
 use crate::progress::nodes::binomial;
-use crate::progress::party::{Join, Party};
+use crate::progress::party::Party;
+use crate::progress::pending::Join;
 use nic_emu::descriptor::CollectiveKind;
 
 /// Combines all members' vectors; everybody gets the result.
@@ -38,10 +40,9 @@ pub async fn allreduce(party: Party, reduction: Reduction, operands: Operands) -
             unsafe { party.on_nic(&arrival, (from, bytes), 0, (to, bytes)).await }
         }
         Way::Board => {
-            let readers = party.others().collect();
-            let combined = Combined { members: 0..party.size, wanted: &|_| 0..bytes, readers };
+            let wanted = (0..party.size, 0..bytes);
             // SAFETY: as above.
-            unsafe { combine_on_board(&party, &reduction, (from, bytes, 0), &combined, to).await }
+            unsafe { combine_on_board(&party, &reduction, (from, bytes, 0), wanted, to).await }
         }
         Way::Exchange => {
             // SAFETY: as above.
@@ -70,10 +71,7 @@ async unsafe fn in_exchange(
     let (element, bytes) = (reduction.element, count * reduction.element);
     let arrival = Arrival { operation: reduction.said(), most_bytes: bytes, ..Arrival::default() };
     let exchange = party.exchange(&arrival).await?;
-    let share = |member: u32| {
-        let elements = equal_share(member, party.size, count);
-        elements.start * element..elements.end * element
-    };
+    let share = |member| equal_share_bytes(member, party.size, count, element);
     let result = to.wrapping_add(share(party.rank).start);
     let combined = Combined::share_of_all(party, &share);
     // SAFETY: the caller's promise: both vectors have `count` elements. In place, others read the own share
@@ -92,10 +90,7 @@ async unsafe fn by_shares(
     count: usize,
 ) -> MpiResult {
     let element = reduction.element;
-    let share = |member: u32| {
-        let elements = equal_share(member, party.size, count);
-        elements.start * element..elements.end * element
-    };
+    let share = |member| equal_share_bytes(member, party.size, count, element);
     let own = share(party.rank);
     // SAFETY: the caller's promise: both vectors have `count` elements.
     let result = unsafe { to.add(own.start) };

@@ -7,8 +7,10 @@ use super::super::policy::{self, BlocksWay};
 use super::super::side::Side;
 use crate::communicator::meeting::Arrival;
 use crate::error::MpiResult;
-use crate::progress::exchange::{Contribution, Landing};
-use crate::progress::party::{Join, Party, take_board};
+use crate::progress::exchange::{Contribution, Destination};
+use crate::progress::party::Party;
+use crate::progress::pending::Join;
+use crate::progress::released::take_board;
 use crate::progress::task::with;
 
 /// Brings block j of member i to place i at member j. `send` is none where it is in place: then blocks of
@@ -44,9 +46,9 @@ pub async fn alltoall(party: Party, send: Option<Side>, receive: Side, agreed: A
             let readers: Vec<u32> = party.others().collect();
             let blocks: Vec<_> = (0..size).map(|member| (wires.at(member), outgoing.bytes(member))).collect();
             let place = |member: &u32| (*member, landings.at(*member), receive.bytes(*member));
-            let landings: Vec<Landing> = readers.iter().map(place).collect();
+            let destinations: Vec<Destination> = readers.iter().map(place).collect();
             // SAFETY: wires and landings live until the step is over.
-            unsafe { exchange.move_blocks(Contribution::blocks(&blocks, &readers), &landings).await? };
+            unsafe { exchange.move_blocks(Contribution::blocks(&blocks, &readers), &destinations).await? };
         } else {
             party.announce(0, agreed.signature, agreed.bytes)?;
             let mut join = Join::new();

@@ -7,7 +7,8 @@ use super::super::policy;
 use crate::communicator::meeting::Arrival;
 use crate::error::MpiResult;
 use crate::progress::nodes::binomial;
-use crate::progress::party::{Join, Party};
+use crate::progress::party::Party;
+use crate::progress::pending::Join;
 use nic_emu::descriptor::CollectiveKind;
 use std::ptr::{null, null_mut};
 

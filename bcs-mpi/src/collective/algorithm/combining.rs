@@ -1,15 +1,19 @@
-//! Combining other members' contributions in the order of the reduction tree: small ones from a board, large
-//! ones part by part from where members give them, while a part is in a cache.
+//! Combining other members' contributions in a call that blocks, in the order of the reduction tree:
+//! small ones from a board, large ones of members on one node part by part from where members give them,
+//! while a part is in a cache.
 
-use super::super::reduction::Reduction;
+use super::super::policy::Way;
+use super::super::reduction::{Reduction, Vector};
+use super::reduce::Operands;
 use super::shares::{Scratch, combine_places};
 use crate::communicator::meeting::Arrival;
 use crate::error::{MpiError, MpiResult, Problem};
-use crate::progress::exchange::{Contribution, Exchange, Given, Landing, Taken};
-use crate::progress::party::{Join, Party, take_board};
+use crate::progress::exchange::{Contribution, Exchange, Given, Offer};
+use crate::progress::party::Party;
+use crate::progress::pending::Join;
+use crate::progress::released::take_board;
 use crate::progress::task::with;
-use nic_emu::port::{Giving, Read};
-use nic_emu::slab::SLAB_BYTES;
+use nic_emu::port::{Giving, Taking};
 use std::ops::Range;
 
 /// Bytes of each contribution that are combined at once: what a cache holds of several members.
@@ -38,8 +42,45 @@ impl<'a> Combined<'a> {
     }
 }
 
-/// Puts up this member's contribution, of at most a slab, and combines what it wants of all members' into
-/// `result`, which may lie where that lies in its own.
+/// Combines what this member wants of all members' operands and puts it where its result goes, from a
+/// board or in an exchange.
+///
+/// # Safety
+/// The operands must be readable, and the result's place writable for what is wanted; nobody else uses
+/// them until the answer is there.
+///
+/// # Errors
+/// Another member gave less; no memory is left; the NIC fails.
+pub async unsafe fn combine(
+    party: &Party,
+    reduction: &Reduction,
+    operands: &Operands,
+    combined: &Combined<'_>,
+    way: Way,
+) -> MpiResult {
+    let (from, bytes) = (operands.from, operands.count * reduction.element);
+    // In place, the result would overwrite what others, or this member, still have to read.
+    let in_place = from == operands.to.cast_const();
+    let mut elsewhere = Vector::new(if in_place { combined.own(party).len() } else { 0 });
+    let result = if elsewhere.is_empty() { operands.to } else { elsewhere.as_mut_ptr() };
+    // SAFETY: the caller's promise.
+    unsafe {
+        if way == Way::Board {
+            let wanted = (combined.members.clone(), combined.own(party));
+            combine_on_board(party, reduction, (from, bytes, 0), wanted, result).await?;
+        } else {
+            let arrival = Arrival { operation: reduction.said(), most_bytes: bytes, ..Arrival::default() };
+            let exchange = party.exchange(&arrival).await?;
+            combine_given(&exchange, reduction, (from, bytes), combined, result).await?;
+        }
+        // All have read this member's operands, or copies of them.
+        std::ptr::copy_nonoverlapping(elsewhere.as_ptr(), operands.to, elsewhere.len());
+    }
+    Ok(())
+}
+
+/// Puts up this member's contribution, of at most a slab, and combines the bytes that are `wanted` of
+/// these members' into `result`, which may lie where that lies in its own.
 ///
 /// # Safety
 /// `own` must be readable for `bytes` bytes, as many as each contribution has, and `result` writable for what
@@ -51,20 +92,19 @@ pub async unsafe fn combine_on_board(
     party: &Party,
     reduction: &Reduction,
     (own, bytes, root): (*const u8, usize, u32),
-    combined: &Combined<'_>,
+    (members, wanted): (Range<u32>, Range<usize>),
     result: *mut u8,
 ) -> MpiResult {
-    let wanted = combined.own(party);
     let arrival = Arrival { operation: reduction.said(), root, most_bytes: bytes, ..Arrival::default() };
     // SAFETY: the caller's promise; at most a slab is buffered when it is posted.
     let release = unsafe { party.meet(&arrival, own, bytes, !wanted.is_empty()) }.await?;
     let Some(release) = release.filter(|_| !wanted.is_empty()) else { return Ok(()) };
-    let (count, room) = (combined.members.len(), wanted.len());
+    let (count, room) = (members.len(), wanted.len());
     let mut scratch = Scratch::take(count * room)?;
     let place = scratch.as_mut_ptr();
     let place_of = |place_number: usize| place.wrapping_add(place_number * room);
-    let pieces = combined.members.clone().enumerate();
-    let pieces = pieces.map(|(number, member)| (member, wanted.clone(), place_of(number)));
+    let piece = |(number, member)| (member, wanted.clone(), place_of(number));
+    let pieces = members.enumerate().map(piece);
     // SAFETY: each place has as many bytes as are wanted.
     let taken = with(|process| unsafe { take_board(process, release, bytes, pieces) });
     let done = taken.and_then(|()| {
@@ -78,13 +118,12 @@ pub async unsafe fn combine_on_board(
     done
 }
 
-/// Whose part of a contribution is where.
-struct Source<'a> {
-    member: u32,
+/// Where another member's contribution is.
+enum Location<'a> {
     /// Where the member gives it.
-    taken: Option<Taken<'a>>,
-    /// Where it has come as a message.
-    own: usize,
+    There(Offer<'a>),
+    /// It has come as a message, of which this is the first byte among all that have come so.
+    Here(usize),
 }
 
 /// What this member combines: some members' contributions, between two of their bytes.
@@ -98,8 +137,8 @@ struct Combiner<'a> {
     wanted: Range<usize>,
     /// Where the result of that goes.
     result: *mut u8,
-    /// The other members that combine with this one, by rank.
-    sources: Vec<Source<'a>>,
+    /// The other members, and where their contributions are.
+    sources: Vec<(u32, Location<'a>)>,
     /// What has come as messages.
     messages: Vec<u8>,
 }
@@ -115,9 +154,6 @@ impl Combiner<'_> {
         let room = (PART_BYTES - PART_BYTES % element).max(element).min(self.wanted.len());
         let mut scratch = Scratch::take(count * room)?;
         let mut next = self.wanted.start;
-        if self.sources.iter().any(|source| source.taken.as_ref().is_some_and(|taken| !taken.is_at_hand())) {
-            self.fetch_as_messages(given).await?;
-        }
         while next < self.wanted.end {
             let part = next..self.wanted.end.min(next + room);
             // SAFETY: the caller's promise; there is room for the part of each member.
@@ -126,14 +162,21 @@ impl Combiner<'_> {
                 false => self.fetch_as_messages(given).await?,
             }
         }
-        for taken in self.sources.drain(..).filter_map(|source| source.taken) {
-            taken.finish(true)?;
-        }
         scratch.give_back()
     }
 
-    /// Combines a part. False if the system refuses to read one of the contributions; then nothing is changed
-    /// that has still to be read.
+    /// Gives back what others still give.
+    fn finish(&mut self) -> MpiResult {
+        for (_, location) in self.sources.drain(..) {
+            if let Location::There(offer) = location {
+                offer.finish(true)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Combines a part. False if one of the contributions comes as a message, or the system refuses to
+    /// read it; then nothing is changed that has still to be read.
     ///
     /// # Safety
     /// As [`Self::run`]; `scratch` must be writable for `room` bytes of each member.
@@ -155,19 +198,17 @@ impl Combiner<'_> {
             place => scratch.wrapping_add(place * room),
         };
         // Others' parts first: who is refused one has changed nothing that is read then.
-        for source in &self.sources {
-            let place = place_of((source.member - self.members.start) as usize);
-            let Some(taken) = &source.taken else {
+        for (member, location) in &self.sources {
+            let place = place_of((member - self.members.start) as usize);
+            match location {
+                // SAFETY: the place has so many bytes, and nobody refers to it.
+                Location::There(offer) if unsafe { offer.copy(part.start, place, bytes)? } => {}
+                Location::There(_) => return Ok(false),
                 // SAFETY: so many bytes have come from that member.
-                unsafe {
-                    let message = self.messages.as_ptr().add(source.own + from);
+                Location::Here(first) => unsafe {
+                    let message = self.messages.as_ptr().add(first + from);
                     std::ptr::copy_nonoverlapping(message, place, bytes);
-                }
-                continue;
-            };
-            // SAFETY: the place has so many bytes, and nobody refers to it.
-            if unsafe { !taken.copy(part.start, place, bytes)? } {
-                return Ok(false);
+                },
             }
         }
         if let Some(place) = own_place
@@ -186,27 +227,26 @@ impl Combiner<'_> {
         Ok(true)
     }
 
-    /// Gives back at once what others lend and what they send as messages, and receives these.
+    /// Gives back at once what others lend, and what they send as messages, and receives all that.
     async fn fetch_as_messages(&mut self, given: &mut Given<'_>) -> MpiResult {
-        let each = self.wanted.len();
-        let comes = |source: &&mut Source<'_>| {
-            source.taken.as_ref().is_some_and(|taken| taken.is_lent() || !taken.is_at_hand())
-        };
-        let mut from = Vec::new();
-        for source in self.sources.iter_mut().filter(comes) {
-            source.own = self.messages.len() + from.len() * each;
-            from.push(source.member);
-            if let Some(taken) = source.taken.take() {
-                taken.finish(false)?;
+        let (each, mut from, first) = (self.wanted.len(), Vec::new(), self.messages.len());
+        for (member, location) in &mut self.sources {
+            if let Location::There(offer) = location
+                && !offer.is_laid()
+            {
+                let here = Location::Here(first + from.len() * each);
+                from.push(*member);
+                if let Location::There(offer) = std::mem::replace(location, here) {
+                    offer.finish(false)?;
+                }
             }
         }
-        let bytes = self.messages.len() + from.len() * each;
-        if self.messages.try_reserve_exact(bytes - self.messages.len()).is_err() {
+        if self.messages.try_reserve_exact(from.len() * each).is_err() {
+            let bytes = first + from.len() * each;
             let problem = format!("no memory for {bytes} bytes of contributions that are to be combined");
             return Err(MpiError::new(Problem::Exhausted(problem)));
         }
-        let first = self.messages.len();
-        self.messages.resize(bytes, 0);
+        self.messages.resize(first + from.len() * each, 0);
         let mut join = Join::new();
         for (number, member) in from.into_iter().enumerate() {
             let to = self.messages.as_mut_ptr().wrapping_add(first + number * each);
@@ -241,16 +281,17 @@ pub async unsafe fn combine_given(
     // What this member combines itself the others do not, unless all combine the same.
     let skip = if wanted.len() < bytes { wanted.clone() } else { 0..0 };
     let most = combined.readers.iter().map(|reader| (combined.wanted)(*reader).len()).max();
-    let read = Read::Combine(most.unwrap_or(0));
-    let giving = Giving::Same { data: own, bytes, skip, read };
+    let taking = Taking::Combine(most.unwrap_or(0));
+    let giving = Giving::Same { data: own, bytes, skip, taking };
     let contribution = Contribution { giving, wanted: Some(combined.wanted), readers: &combined.readers };
     // SAFETY: the caller's promise.
     let mut given = unsafe { exchange.give(contribution).await? };
+    let mut combined = Ok(());
     if !wanted.is_empty() {
         let mut sources = Vec::with_capacity(members.len());
-        let mut takings = exchange.takings(members.clone().filter(|member| *member != party.rank))?;
-        while let Some(taken) = takings.next().await? {
-            sources.push(Source { member: taken.member, taken: Some(taken), own: 0 });
+        let mut offers = exchange.offers(members.clone().filter(|member| *member != party.rank))?;
+        while let Some(offer) = offers.next().await? {
+            sources.push((offer.member, Location::There(offer)));
         }
         if members == (party.rank..party.rank + 1) {
             // SAFETY: the caller's promise.
@@ -259,42 +300,10 @@ pub async unsafe fn combine_given(
             let messages = Vec::new();
             let mut combiner = Combiner { reduction, party, own, members, wanted, result, sources, messages };
             // SAFETY: as above.
-            unsafe { combiner.run(&mut given).await? };
+            combined = unsafe { combiner.run(&mut given).await };
+            // Whatever has come of it, others count on what they have lent.
+            combiner.finish()?;
         }
     }
-    given.over().await
-}
-
-/// Gives this member's share of a result, and puts the others', which are `share` of it, in their places from
-/// `to` on, if it takes them. A step of the exchange.
-///
-/// # Safety
-/// The given share must be readable and, if this member takes, the others' places writable; nobody else uses
-/// them until the answer is there.
-///
-/// # Errors
-/// The NIC fails.
-pub async unsafe fn gather_shares(
-    exchange: &Exchange,
-    (data, readers): (*const u8, &[u32]),
-    takes: bool,
-    share: &dyn Fn(u32) -> Range<usize>,
-    to: *mut u8,
-) -> MpiResult {
-    let party = exchange.party().clone();
-    let (bytes, others) = (share(party.rank).len(), party.others().filter(|_| takes));
-    let longest = (0..party.size).map(|member| share(member).len()).max().unwrap_or(0);
-    let place = |member: u32| to.wrapping_add(share(member).start);
-    if longest <= SLAB_BYTES {
-        let arrival = Arrival { most_bytes: longest, ..Arrival::default() };
-        // SAFETY: the caller's promise; at most a slab is buffered when it is posted.
-        let release = unsafe { party.meet(&arrival, data, bytes, takes) }.await?;
-        let Some(release) = release.filter(|_| takes) else { return Ok(()) };
-        let pieces = others.map(|member| (member, 0..share(member).len(), place(member)));
-        // SAFETY: as above.
-        return with(|process| unsafe { take_board(process, release, bytes, pieces) });
-    }
-    let landings: Vec<Landing> = others.map(|member| (member, place(member), share(member).len())).collect();
-    // SAFETY: the caller's promise.
-    unsafe { exchange.move_blocks(Contribution::whole(data, bytes, readers), &landings).await }
+    given.over().await.and(combined)
 }

@@ -7,8 +7,10 @@ use super::super::policy::{self, BlocksWay};
 use super::super::side::Side;
 use crate::communicator::meeting::Arrival;
 use crate::error::MpiResult;
-use crate::progress::exchange::{Contribution, Landing};
-use crate::progress::party::{Join, Party, take_board};
+use crate::progress::exchange::{Contribution, Destination};
+use crate::progress::party::Party;
+use crate::progress::pending::Join;
+use crate::progress::released::take_board;
 use crate::progress::task::with;
 use std::ptr::null;
 
@@ -40,7 +42,7 @@ pub async fn gather(party: Party, own: Option<Block>, all: Side, root: u32, agre
         }
         BlocksWay::Exchange => {
             let exchange = party.exchange(&arrival).await?;
-            let landings: Vec<Landing> =
+            let destinations: Vec<Destination> =
                 others.map(|member| (member, landings.at(member), all.bytes(member))).collect();
             let (given, readers) = match &wire {
                 Some(wire) => ((wire.data(), wire.bytes()), vec![root]),
@@ -48,7 +50,7 @@ pub async fn gather(party: Party, own: Option<Block>, all: Side, root: u32, agre
             };
             let contribution = Contribution::whole(given.0, given.1, &readers);
             // SAFETY: wire and landings live until the step is over.
-            unsafe { exchange.move_blocks(contribution, &landings).await? };
+            unsafe { exchange.move_blocks(contribution, &destinations).await? };
         }
         BlocksWay::Messages => {
             party.announce(root, agreed.signature, agreed.bytes)?;

@@ -1,20 +1,23 @@
-//! Neighbourhood collectives of all kinds (MPI-5.0, §8.6): a message along every edge of the topology. One step.
+//! Neighbourhood collectives of all kinds (MPI-5.0, §8.6): a message along every edge of the topology.
+//! One step.
 //!
 //! The calls of both ends, their sizes and signatures are compared where the messages are matched.
 
 use super::super::side::Side;
 use crate::error::MpiResult;
 use crate::process::Process;
-use crate::progress::party::{Join, Party};
+use crate::progress::party::Party;
+use crate::progress::pending::Join;
 use crate::progress::task::with;
 use crate::topology::neighbours::Neighbours;
 use nic_emu::mismatch::{End, report_of_edge};
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// What a call exchanges: resolved once, and kept as long as the operation, and each later start of it, is under way.
+/// What a call exchanges: resolved once, and kept as long as the operation, and each later start of it,
+/// is under way.
 #[derive(Debug)]
-pub struct Exchange {
+pub struct AlongEdges {
     /// With whom.
     pub neighbours: Arc<Neighbours>,
     /// What is sent.
@@ -23,7 +26,7 @@ pub struct Exchange {
     pub receive: Side,
 }
 
-impl Exchange {
+impl AlongEdges {
     /// Copies what goes along edges of the process to itself.
     ///
     /// # Errors
@@ -53,9 +56,9 @@ impl Exchange {
 ///
 /// # Errors
 /// The two ends of an edge do not fit; the NIC fails.
-pub async fn neighbour_exchange(party: Party, exchange: Rc<Exchange>) -> MpiResult {
+pub async fn neighbour_exchange(party: Party, exchange: Rc<AlongEdges>) -> MpiResult {
     let party = party.in_neighbourhood();
-    let Exchange { neighbours, send, receive } = &*exchange;
+    let AlongEdges { neighbours, send, receive } = &*exchange;
     let mut join = Join::new();
     let (landings, wires) = (receive.landings(), send.wires());
     for edge in &neighbours.incoming {

@@ -7,11 +7,13 @@
 
 use super::super::policy::{self, Way};
 use super::super::reduction::{Reduction, Vector};
-use super::combining::{Combined, combine_given, combine_on_board, gather_shares};
-use super::shares::{combine_share, equal_share};
+use super::combining::{Combined, combine_given, combine_on_board};
+use super::gather_shares::gather_shares;
+use super::shares::{combine_share, equal_share_bytes};
 use crate::communicator::meeting::Arrival;
 use crate::error::MpiResult;
-use crate::progress::party::{Join, Party};
+use crate::progress::party::Party;
+use crate::progress::pending::Join;
 use crate::progress::task::with;
 use nic_emu::arith::reduction_tree::ReductionTree;
 use nic_emu::descriptor::CollectiveKind;
@@ -52,10 +54,9 @@ pub async fn reduce(party: Party, reduction: Reduction, operands: Operands, root
             unsafe { party.on_nic(&arrival, (from, bytes), 0, (to, room)).await }
         }
         Way::Board => {
-            let members = if party.rank == root { 0..party.size } else { 0..0 };
-            let combined = Combined { members, wanted: &|_| 0..bytes, readers: vec![root] };
+            let wanted = if party.rank == root { (0..party.size, 0..bytes) } else { (0..0, 0..0) };
             // SAFETY: as above.
-            unsafe { combine_on_board(&party, &reduction, (from, bytes, root), &combined, to).await }
+            unsafe { combine_on_board(&party, &reduction, (from, bytes, root), wanted, to).await }
         }
         Way::Exchange => {
             // SAFETY: as above.
@@ -85,10 +86,7 @@ fn share_of(
     move |member| match alone {
         Some(root) if member == root => 0..count * element,
         Some(_) => 0..0,
-        None => {
-            let elements = equal_share(member, size, count);
-            elements.start * element..elements.end * element
-        }
+        None => equal_share_bytes(member, size, count, element),
     }
 }
 

@@ -5,12 +5,12 @@
 
 use super::super::policy::{self, Way};
 use super::super::reduction::{Reduction, Vector};
-use super::combining::{Combined, combine_given, combine_on_board};
+use super::combining::{Combined, combine};
 use super::reduce::Operands;
 use super::shares::combine_share;
-use crate::communicator::meeting::Arrival;
 use crate::error::MpiResult;
-use crate::progress::party::{Join, Party};
+use crate::progress::party::Party;
+use crate::progress::pending::Join;
 use std::ops::Range;
 
 /// Combines all members' vectors and gives each its share of so many elements. In place, operands are where
@@ -42,44 +42,12 @@ pub async fn reduce_scatter(
             let share = |member: u32| ranges[member as usize].clone();
             let combined = Combined::share_of_all(&party, &share);
             // SAFETY: whoever made the operands has checked them, and the program keeps them.
-            unsafe { as_they_come(&party, &reduction, &operands, &combined, way).await }
+            unsafe { combine(&party, &reduction, &operands, &combined, way).await }
         }
         // SAFETY: as above.
         Way::Shares => unsafe { by_parts(&party, &reduction, &operands, &ranges).await },
         Way::Nic(_) | Way::Tree => packed(&party, &reduction, &operands, &shares).await,
     }
-}
-
-/// Where the result goes at first: in place it would overwrite what others, or this member, still have to
-/// read.
-fn apart(operands: &Operands, bytes: usize) -> Vector {
-    Vector::new(if operands.from == operands.to.cast_const() { bytes } else { 0 })
-}
-
-async unsafe fn as_they_come(
-    party: &Party,
-    reduction: &Reduction,
-    operands: &Operands,
-    combined: &Combined<'_>,
-    way: Way,
-) -> MpiResult {
-    let (from, bytes) = (operands.from, operands.count * reduction.element);
-    let mut elsewhere = apart(operands, (combined.wanted)(party.rank).len());
-    let result = if elsewhere.is_empty() { operands.to } else { elsewhere.as_mut_ptr() };
-    // SAFETY: the caller's promise.
-    unsafe {
-        if way == Way::Board {
-            combine_on_board(party, reduction, (from, bytes, 0), combined, result).await?;
-        } else {
-            let operation = reduction.said();
-            let arrival = Arrival { operation, most_bytes: bytes, ..Arrival::default() };
-            let exchange = party.exchange(&arrival).await?;
-            combine_given(&exchange, reduction, (from, bytes), combined, result).await?;
-        }
-        // All have read this member's operands, or copies of them.
-        std::ptr::copy_nonoverlapping(elsewhere.as_ptr(), operands.to, elsewhere.len());
-    }
-    Ok(())
 }
 
 async unsafe fn by_parts(
@@ -89,7 +57,9 @@ async unsafe fn by_parts(
     ranges: &[Range<usize>],
 ) -> MpiResult {
     let share = |member: u32| ranges[member as usize].clone();
-    let mut elsewhere = apart(operands, share(party.rank).len());
+    // In place, the result would overwrite what others, or this member, still have to read.
+    let in_place = operands.from == operands.to.cast_const();
+    let mut elsewhere = Vector::new(if in_place { share(party.rank).len() } else { 0 });
     let result = if elsewhere.is_empty() { operands.to } else { elsewhere.as_mut_ptr() };
     // SAFETY: the caller's promise; all shares have gone when the answer is there.
     unsafe {

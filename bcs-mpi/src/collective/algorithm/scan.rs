@@ -6,11 +6,11 @@
 use super::super::policy::{self, Way};
 use super::super::reduction::{Reduction, Vector};
 use super::super::scan::ScanKind;
-use super::combining::{Combined, combine_given, combine_on_board};
+use super::combining::{Combined, combine};
 use super::reduce::Operands;
-use crate::communicator::meeting::Arrival;
 use crate::error::MpiResult;
-use crate::progress::party::{Join, Party};
+use crate::progress::party::Party;
+use crate::progress::pending::Join;
 
 /// Bytes of a vector that are under way and combined at once: of each lower rank there are as many in memory.
 const PART_BYTES: usize = 1 << 20;
@@ -26,44 +26,17 @@ pub async fn scan(party: Party, reduction: Reduction, operands: Operands, kind: 
     }
     match policy::way_of_shares(&party, &reduction, bytes) {
         way @ (Way::Board | Way::Exchange) => {
+            let members = match kind {
+                ScanKind::Inclusive => 0..party.rank + 1,
+                ScanKind::Exclusive => 0..party.rank,
+            };
+            let readers = (party.rank + 1..party.size).collect();
+            let combined = Combined { members, wanted: &|_| 0..bytes, readers };
             // SAFETY: whoever made the operands has checked them, and the program keeps them.
-            unsafe { as_they_come(&party, &reduction, &operands, kind, way).await }
+            unsafe { combine(&party, &reduction, &operands, &combined, way).await }
         }
         Way::Nic(_) | Way::Shares | Way::Tree => by_messages(&party, &reduction, &operands, kind).await,
     }
-}
-
-async unsafe fn as_they_come(
-    party: &Party,
-    reduction: &Reduction,
-    operands: &Operands,
-    kind: ScanKind,
-    way: Way,
-) -> MpiResult {
-    let (from, bytes) = (operands.from, operands.count * reduction.element);
-    let members = match kind {
-        ScanKind::Inclusive => 0..party.rank + 1,
-        ScanKind::Exclusive => 0..party.rank,
-    };
-    // In place, the result would overwrite what others still have to read.
-    let in_place = from == operands.to.cast_const() && !members.is_empty();
-    let mut elsewhere = Vector::new(if in_place { bytes } else { 0 });
-    let result = if in_place { elsewhere.as_mut_ptr() } else { operands.to };
-    let readers = (party.rank + 1..party.size).collect();
-    let combined = Combined { members, wanted: &|_| 0..bytes, readers };
-    // SAFETY: the caller's promise.
-    unsafe {
-        if way == Way::Board {
-            combine_on_board(party, reduction, (from, bytes, 0), &combined, result).await?;
-        } else {
-            let operation = reduction.said();
-            let arrival = Arrival { operation, most_bytes: bytes, ..Arrival::default() };
-            let exchange = party.exchange(&arrival).await?;
-            combine_given(&exchange, reduction, (from, bytes), &combined, result).await?;
-        }
-        std::ptr::copy_nonoverlapping(elsewhere.as_ptr(), operands.to, elsewhere.len());
-    }
-    Ok(())
 }
 
 async fn by_messages(party: &Party, reduction: &Reduction, operands: &Operands, kind: ScanKind) -> MpiResult {

@@ -7,8 +7,9 @@ use super::super::policy::{self, BlocksWay};
 use super::super::side::Side;
 use crate::communicator::meeting::Arrival;
 use crate::error::MpiResult;
-use crate::progress::exchange::{Contribution, Landing};
-use crate::progress::party::{Join, Party};
+use crate::progress::exchange::{Contribution, Destination};
+use crate::progress::party::Party;
+use crate::progress::pending::Join;
 use nic_emu::descriptor::CollectiveKind;
 use std::ptr::{null, null_mut};
 
@@ -50,9 +51,10 @@ pub async fn scatter(party: Party, all: Side, own: Option<Block>, root: u32, agr
         let blocks: Vec<_> =
             (0..size).filter(|_| is_root).map(|member| (wires.at(member), all.bytes(member))).collect();
         let bytes = own.as_ref().map_or(0, |own| own.bytes);
-        let landings: Vec<Landing> = landing.iter().map(|landing| (root, landing.data(), bytes)).collect();
+        let destinations: Vec<Destination> =
+            landing.iter().map(|landing| (root, landing.data(), bytes)).collect();
         // SAFETY: wires and landing live until the step is over.
-        unsafe { exchange.move_blocks(Contribution::blocks(&blocks, &readers), &landings).await? };
+        unsafe { exchange.move_blocks(Contribution::blocks(&blocks, &readers), &destinations).await? };
     } else {
         party.announce(root, agreed.signature, agreed.bytes)?;
         let mut join = Join::new();

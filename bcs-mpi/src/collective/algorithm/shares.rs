@@ -4,7 +4,8 @@
 
 use super::super::reduction::Reduction;
 use crate::error::{MpiError, MpiResult, Problem};
-use crate::progress::party::{Join, Party};
+use crate::progress::party::Party;
+use crate::progress::pending::Join;
 use crate::progress::task::with;
 use nic_emu::arith::reduction_tree::ReductionTree;
 use std::num::NonZeroU32;
@@ -17,11 +18,17 @@ const KEPT_BYTES: usize = 64 << 20;
 const LEAST_PART_BYTES: usize = 64 << 10;
 
 /// The share of each member where a vector is cut into parts as equal as can be: elements.
-pub fn equal_share(member: u32, members: u32, elements: usize) -> Range<usize> {
+fn equal_share(member: u32, members: u32, elements: usize) -> Range<usize> {
     let (members, member) = (members as usize, member as usize);
     let (each, more) = (elements / members, elements % members);
     let start = member * each + member.min(more);
     start..start + each + (member < more) as usize
+}
+
+/// The same in bytes, of elements that have so many.
+pub fn equal_share_bytes(member: u32, members: u32, elements: usize, element: usize) -> Range<usize> {
+    let share = equal_share(member, members, elements);
+    share.start * element..share.end * element
 }
 
 /// Working memory, kept from operation to operation: large fresh memory costs more in page faults than the

@@ -1,14 +1,15 @@
 //! What every member has goes to all, by messages: to the others of its node, and to one member of every
-//! other node, which hands it on to those beside it. So it crosses the network once for a node, as in the
-//! hierarchical allgathers of Träff (EuroPVM/MPI 2006); members of a node take turns, so none is everybody's
-//! gate. Two steps; of b bytes a member sends b to each of the others of its node and of the other nodes, and
-//! hands on b times the members of other nodes.
+//! other node, which hands it on to those beside it. So it crosses the network once for a node (J. L. Träff,
+//! "Efficient Allgather for Regular SMP-Clusters", EuroPVM/MPI 2006); members of a node take turns, so none is
+//! everybody's gate. Two steps. Of b bytes a member sends b to each of the others of its node and once to each
+//! other node; what it receives from another node it sends to the others of its own.
 //!
 //! With a member a node, or all on one node, that is one step, from each to all others, beginning with the
 //! next one.
 
 use crate::error::{MpiError, MpiResult, Problem};
-use crate::progress::party::{Join, Party};
+use crate::progress::party::Party;
+use crate::progress::pending::Join;
 
 /// Brings this member's bytes to all, and theirs to their places: `place` says where a member's go, and how
 /// many they are. Of nothing there is no message, unless nobody can know that it is nothing: `differs`.

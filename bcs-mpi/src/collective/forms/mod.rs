@@ -1,8 +1,8 @@
 //! The forms of a collective call (MPI-5.0, §6.12, §6.13): blocking, non-blocking, persistent.
 //!
-//! A call's arguments are checked and resolved once; what comes of it makes a future each time that the operation
-//! starts. The blocking form drives it on its own stack, the non-blocking one has a request for it, the persistent
-//! one keeps what makes it.
+//! A call's arguments are checked and resolved once; what comes of it makes a future each time that the
+//! operation starts. The blocking form drives it on its own stack, the non-blocking one has a request for
+//! it, the persistent one keeps what makes it.
 
 mod movement;
 mod neighbourhood;
@@ -91,7 +91,8 @@ impl Call {
         Self { primitive, form: Form::Blocking, comm }
     }
 
-    /// Starts what `make` makes for the members of the communicator; answers the request, which is null in the blocking form.
+    /// Starts what `make` makes for the members of the communicator; answers the request, which is null
+    /// in the blocking form.
     pub(super) fn launch<J, F>(
         self,
         process: &mut Guard,

@@ -13,7 +13,8 @@ use crate::error::MpiResult;
 use crate::process;
 use std::ffi::{c_int, c_void};
 
-/// What members have to say alike of these blocks, or of a member's own, if it gives or takes one: nothing in a v or w form.
+/// What members have to say alike of these blocks, or of a member's own, if it gives or takes one:
+/// nothing in a v or w form.
 pub(in crate::collective) fn agreed<P>(all: &Everyone<P>, own: Option<Agreed>) -> Agreed {
     match all.places {
         Places::Of(Blocks::Equal(_), _) => own.unwrap_or_default(),
@@ -69,7 +70,8 @@ pub unsafe fn bcast(
 /// MPI_Igather, MPI_Igatherv and their kin.
 ///
 /// # Safety
-/// Buffers must be valid for what their counts say until the operation is complete; `all` matters at the root only.
+/// Buffers must be valid for what their counts say until the operation is complete; `all` matters at the
+/// root only.
 ///
 /// # Errors
 /// Wrong arguments, or the NIC fails.
@@ -114,7 +116,8 @@ pub unsafe fn gather(
 /// MPI_Iscatter, MPI_Iscatterv and their kin.
 ///
 /// # Safety
-/// Buffers must be valid for what their counts say until the operation is complete; `all` matters at the root only.
+/// Buffers must be valid for what their counts say until the operation is complete; `all` matters at the
+/// root only.
 ///
 /// # Errors
 /// Wrong arguments, or the NIC fails.

@@ -1,6 +1,6 @@
 //! Neighbourhood calls: their arguments, checked and resolved into a block an edge (MPI-5.0, §8.6).
 
-use super::super::algorithm::{Exchange, neighbour_exchange};
+use super::super::algorithm::{AlongEdges, neighbour_exchange};
 use super::super::block::Block;
 use super::super::buffers::{Everyone, Own};
 use super::super::neighbourhood;
@@ -37,7 +37,7 @@ pub unsafe fn neighbour_allgather(
             Block::new(&process, &SEND_NAMES, own.buffer, own.count, own.datatype, "sent")?,
         )
     };
-    launch(&mut process, call, Exchange { neighbours, send: Side::Same(own), receive })
+    launch(&mut process, call, AlongEdges { neighbours, send: Side::Same(own), receive })
 }
 
 /// MPI_Neighbor_alltoall, its v and w forms and their kin: a block of its own to every destination.
@@ -62,10 +62,10 @@ pub unsafe fn neighbour_alltoall(
             Side::new(&process, &SEND_NAMES, send.buffer, &send.places, to, "sent")?,
         )
     };
-    launch(&mut process, call, Exchange { neighbours, send, receive })
+    launch(&mut process, call, AlongEdges { neighbours, send, receive })
 }
 
-fn launch(process: &mut Guard, call: Call, exchange: Exchange) -> MpiResult<MPI_Request> {
+fn launch(process: &mut Guard, call: Call, exchange: AlongEdges) -> MpiResult<MPI_Request> {
     if call.form == Form::Blocking {
         let party = Party::join(process, call.comm, call.primitive)?.blocking();
         neighbourhood::exchange(process, party, exchange)?;

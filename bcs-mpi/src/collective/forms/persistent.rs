@@ -1,12 +1,14 @@
 //! Persistent collectives (MPI-5.0, §6.13): initialised in the same order by all members, started in any.
 //!
-//! Which starts belong together is decided by the call that makes the request: it makes a duplicate of the communicator, of which only the request
-//! knows, and the k-th start of the request is the k-th collective of that duplicate at every member. So nothing of two requests meets: neither numbers on the NIC,
-//! nor tags of messages. Contexts of duplicates are agreed on in the background, in the place that the call has among the collectives of the communicator: the call
-//! waits for nobody, the first start does. When the request is freed, so is the duplicate.
+//! Which starts belong together is decided by the call that makes the request: it makes a duplicate of
+//! the communicator, of which only the request knows, and the k-th start of the request is the k-th
+//! collective of that duplicate at every member. So nothing of two requests meets: neither numbers on the
+//! NIC, nor tags of messages. Contexts of duplicates are agreed on in the background, in the place that
+//! the call has among the collectives of the communicator: the call waits for nobody, the first start
+//! does. When the request is freed, so is the duplicate.
 //!
-//! Where the communicator asserts `mpi_assert_strict_persistent_collective_ordering`, or has one member, starts take their numbers in the communicator
-//! itself.
+//! Where the communicator asserts `mpi_assert_strict_persistent_collective_ordering`, or has one member,
+//! starts take their numbers in the communicator itself.
 
 use super::{Call, Joins};
 use crate::communicator::create::{Kin, remove};

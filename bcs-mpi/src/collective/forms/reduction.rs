@@ -41,7 +41,8 @@ impl Vectors {
 /// MPI_Ireduce and its kin.
 ///
 /// # Safety
-/// The vectors must be valid for their elements until the operation is complete; the result's matters at the root only.
+/// The vectors must be valid for their elements until the operation is complete; the result's matters at
+/// the root only.
 ///
 /// # Errors
 /// Wrong arguments, or the NIC fails.
@@ -113,8 +114,9 @@ pub unsafe fn scan(call: Call, kind: ScanKind, vectors: &Vectors) -> MpiResult<M
 /// MPI_Ireduce_scatter, MPI_Ireduce_scatter_block and their kin; `vectors.count` does not matter.
 ///
 /// # Safety
-/// The operands must be readable for all shares (in place, where the result goes), the result's place writable for this member's, until the operation is
-/// complete; an array of shares must have a number per member.
+/// The operands must be readable for all shares (in place, where the result goes), the result's place
+/// writable for this member's, until the operation is complete; an array of shares must have a number per
+/// member.
 ///
 /// # Errors
 /// Wrong arguments, or the NIC fails.

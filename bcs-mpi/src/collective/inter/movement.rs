@@ -1,4 +1,5 @@
-//! Calls that move data between the groups of an intercommunicator: their arguments, checked and resolved into blocks (MPI-5.0, §6.3 to §6.8).
+//! Calls that move data between the groups of an intercommunicator: their arguments, checked and resolved
+//! into blocks (MPI-5.0, §6.3 to §6.8).
 
 use super::super::block::{Block, Places, blocks};
 use super::super::buffers::{Blocks, Everyone, Own};
@@ -85,7 +86,8 @@ pub unsafe fn bcast(
 /// MPI_Gather, MPI_Gatherv and their kin.
 ///
 /// # Safety
-/// Buffers must be valid for what their counts say until the operation is complete; `all` matters at the root, `own` in the other group.
+/// Buffers must be valid for what their counts say until the operation is complete; `all` matters at the
+/// root, `own` in the other group.
 ///
 /// # Errors
 /// Wrong arguments, or the NIC fails.
@@ -121,7 +123,8 @@ pub unsafe fn gather(
 /// MPI_Scatter, MPI_Scatterv and their kin.
 ///
 /// # Safety
-/// Buffers must be valid for what their counts say until the operation is complete; `all` matters at the root, `own` in the other group.
+/// Buffers must be valid for what their counts say until the operation is complete; `all` matters at the
+/// root, `own` in the other group.
 ///
 /// # Errors
 /// Wrong arguments, or the NIC fails.

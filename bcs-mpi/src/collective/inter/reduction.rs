@@ -23,7 +23,8 @@ fn operands(vectors: &Vectors, count: i64) -> Operands {
 /// MPI_Reduce and its kin.
 ///
 /// # Safety
-/// Vectors must be valid for their elements until the operation is complete: the result's at the root, the operands in the other group.
+/// Vectors must be valid for their elements until the operation is complete: the result's at the root,
+/// the operands in the other group.
 ///
 /// # Errors
 /// Wrong arguments, or the NIC fails.
@@ -65,8 +66,8 @@ pub unsafe fn allreduce(process: &mut Guard, call: Call, vectors: &Vectors) -> M
 /// MPI_Reduce_scatter, MPI_Reduce_scatter_block and their kin; `vectors.count` does not matter.
 ///
 /// # Safety
-/// The operands must be readable for all shares, the result's place writable for this member's, until the operation is complete; an array of shares must have a
-/// number per member of the local group.
+/// The operands must be readable for all shares, the result's place writable for this member's, until the
+/// operation is complete; an array of shares must have a number per member of the local group.
 ///
 /// # Errors
 /// Wrong arguments, or the NIC fails.

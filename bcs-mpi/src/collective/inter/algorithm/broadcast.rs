@@ -4,7 +4,7 @@ use super::super::{Role, Sides};
 use crate::collective::algorithm;
 use crate::collective::block::{Block, post_landing, post_wire};
 use crate::error::MpiResult;
-use crate::progress::party::Join;
+use crate::progress::pending::Join;
 
 /// Brings the root's block to all members of the other group.
 ///

@@ -3,7 +3,7 @@
 use super::super::{Role, Sides};
 use crate::collective::block::{Agreed, Block, post_landing, post_wire};
 use crate::error::MpiResult;
-use crate::progress::party::Join;
+use crate::progress::pending::Join;
 use std::ops::Range;
 
 /// Blocks that go to members of the other group, or come from them.

@@ -5,7 +5,7 @@ use super::super::Sides;
 use crate::collective::algorithm::{Operands, to_last};
 use crate::collective::reduction::{Reduction, Vector};
 use crate::error::MpiResult;
-use crate::progress::party::Join;
+use crate::progress::pending::Join;
 
 /// Combines the vectors of each group, and gives each member of the other one its share of the result.
 ///

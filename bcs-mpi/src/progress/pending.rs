@@ -1,0 +1,130 @@
+//! Messages of a collective operation that are under way: futures that are ready when the NIC has moved
+//! the bytes.
+
+use super::contexts::Contexts;
+use super::task::with;
+use crate::error::{MpiError, MpiResult, Problem};
+use crate::process::Process;
+use nic_emu::port::Outcome;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+/// A message that is under way. Where members turn out to have called what does not fit, it is taken
+/// back: the other one may never come.
+#[must_use = "its memory is in use until it is ready"]
+#[derive(Debug)]
+pub struct Pending {
+    /// The NIC's request; none once it is complete.
+    nic: Option<u32>,
+    /// Room for it, if it is received.
+    room: Option<u64>,
+    /// Those of its party.
+    contexts: Contexts,
+    is_taken_back: bool,
+    /// It has to be as long as there is room.
+    is_exact: bool,
+    /// Whose bytes these are, if somebody else hands them on.
+    giver: Option<u32>,
+}
+
+impl Pending {
+    /// The message of a request of the NIC, if that is not complete; received messages have so much room.
+    pub(super) fn new(nic: Option<u32>, room: Option<u64>, contexts: Contexts) -> Self {
+        Self { nic, room, contexts, is_taken_back: false, is_exact: false, giver: None }
+    }
+
+    /// The same message, which has to be as long as there is room.
+    pub fn exactly(self) -> Self {
+        Self { is_exact: true, ..self }
+    }
+
+    /// The same message, which hands on what this member has given.
+    pub fn given_by(self, member: u32) -> Self {
+        Self { giver: Some(member), ..self }
+    }
+
+    fn look(&mut self) -> Poll<MpiResult> {
+        let Some(request) = self.nic else { return Poll::Ready(Ok(())) };
+        let outcome = match with(|process| self.test(process, request)) {
+            Ok(None) => return Poll::Pending,
+            Ok(Some(outcome)) => outcome,
+            Err(error) => return Poll::Ready(Err(error)),
+        };
+        self.nic = None;
+        if let Err(error) = with(|process| self.contexts.check_whole(process)) {
+            return Poll::Ready(Err(error));
+        }
+        match self.room {
+            Some(room) if outcome.length.bytes() > room || self.is_exact && outcome.length.bytes() < room => {
+                Poll::Ready(Err(MpiError::new(Problem::BlockMisfit {
+                    sent: outcome.length.bytes(),
+                    room,
+                    from: self.giver.unwrap_or(outcome.source),
+                })))
+            }
+            _ => Poll::Ready(Ok(())),
+        }
+    }
+
+    /// Looks at the NIC's request, which is complete before the message's memory is let go of, whatever
+    /// has happened.
+    fn test(&mut self, process: &mut Process, request: u32) -> MpiResult<Option<Outcome>> {
+        let outcome = process.port.test(request)?;
+        if outcome.is_none() && !self.is_taken_back && self.contexts.check_whole(process).is_err() {
+            self.is_taken_back = true;
+            process.port.cancel(request)?;
+        }
+        Ok(outcome)
+    }
+}
+
+impl Future for Pending {
+    type Output = MpiResult;
+
+    fn poll(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<MpiResult> {
+        self.look()
+    }
+}
+
+/// Messages that are under way together.
+#[derive(Debug, Default)]
+pub struct Join {
+    pending: Vec<Pending>,
+}
+
+impl Join {
+    /// None yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// One more.
+    pub fn add(&mut self, message: Pending) {
+        if message.nic.is_some() {
+            self.pending.push(message);
+        }
+    }
+
+    /// Waits for all; answers the first error once none is under way any more.
+    ///
+    /// # Errors
+    /// Any of theirs.
+    pub async fn all(mut self) -> MpiResult {
+        let mut result = Ok(());
+        std::future::poll_fn(|_| {
+            self.pending.retain_mut(|message| match message.look() {
+                Poll::Pending => true,
+                Poll::Ready(Ok(())) => false,
+                Poll::Ready(Err(error)) => {
+                    if result.is_ok() {
+                        result = Err(error);
+                    }
+                    false
+                }
+            });
+            if self.pending.is_empty() { Poll::Ready(()) } else { Poll::Pending }
+        })
+        .await;
+        result
+    }
+}
