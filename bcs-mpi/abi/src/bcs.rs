@@ -1,9 +1,8 @@
 //! The BCS API for C (`bcs.h`; paper, table 4.1): sizes in bytes, and a flag where MPI has two calls.
 
 use crate::edge::{array, object, place};
-use bcs_mpi::collective;
 use bcs_mpi::collective::buffers::{Blocks, Everyone, Numbers, Own};
-use bcs_mpi::collective::forms::{self, Call};
+use bcs_mpi::collective::forms::{self, Call, Vectors};
 use bcs_mpi::constants::*;
 use bcs_mpi::point_to_point::{self as p2p, SendMode};
 use bcs_mpi::request::complete::{self, Statuses};
@@ -105,7 +104,9 @@ bcs! {
         }
         result?
     }
-    bcs_barrier(comm: MPI_Comm) [comm] { collective::barrier(comm)? }
+    bcs_barrier(comm: MPI_Comm) [comm] {
+        forms::barrier(Call::blocking(Primitive::Barrier, comm)).map(drop)?
+    }
     bcs_bcast(data: *mut c_void, bytes: i64, root: c_int, comm: MPI_Comm) [comm] {
         forms::bcast(Call::blocking(Primitive::Bcast, comm), data, bytes, MPI_BYTE, root).map(drop)?
     }
@@ -113,10 +114,11 @@ bcs! {
         data: *const c_void, result: *mut c_void, count: i64, element: MPI_Datatype, operation: MPI_Op, root: c_int,
         comm: MPI_Comm,
     ) [comm] {
+        let vectors = Vectors { send: data, receive: result, count, datatype: element, op: operation };
         if root == ALL {
-            collective::allreduce(data, result, count, element, operation, comm)?
+            forms::allreduce(Call::blocking(Primitive::Allreduce, comm), &vectors).map(drop)?
         } else {
-            collective::reduce(data, result, count, element, operation, root, comm)?
+            forms::reduce(Call::blocking(Primitive::Reduce, comm), &vectors, root).map(drop)?
         }
     }
     bcs_scatter(

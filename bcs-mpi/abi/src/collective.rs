@@ -2,7 +2,6 @@
 
 use crate::collective_forms::{everyone, everyone_v};
 use crate::edge::{moved, wide};
-use bcs_mpi::collective;
 use bcs_mpi::collective::buffers::{Numbers, Own};
 use bcs_mpi::collective::forms::{self, Call, Vectors};
 use bcs_mpi::collective::reduce_scatter::Shares;
@@ -42,7 +41,9 @@ pub fn own<P>(buffer: P, count: impl Into<i64>, datatype: MPI_Datatype) -> Own<P
 }
 
 calls! {
-    call MPI_Barrier(comm: MPI_Comm) [time Barrier(0) on comm] { collective::barrier(comm)? }
+    call MPI_Barrier(comm: MPI_Comm) [time Barrier(0) on comm] {
+        forms::barrier(Call::blocking(Primitive::Barrier, comm)).map(drop)?
+    }
     twin MPI_Bcast(buffer: *mut c_void, count: COUNT, datatype: MPI_Datatype, root: c_int, comm: MPI_Comm)
     [time Bcast(moved(count, datatype)) on comm] {
         forms::bcast(Call::blocking(Primitive::Bcast, comm), buffer, wide(count), datatype, root).map(drop)?
@@ -51,13 +52,15 @@ calls! {
         sendbuf: *const c_void, recvbuf: *mut c_void, count: COUNT, datatype: MPI_Datatype, op: MPI_Op, root: c_int,
         comm: MPI_Comm,
     ) [time Reduce(moved(count, datatype)) on comm] {
-        collective::reduce(sendbuf, recvbuf, wide(count), datatype, op, root, comm)?
+        let vectors = Vectors { send: sendbuf, receive: recvbuf, count: wide(count), datatype, op };
+        forms::reduce(Call::blocking(Primitive::Reduce, comm), &vectors, root).map(drop)?
     }
     twin MPI_Allreduce(
         sendbuf: *const c_void, recvbuf: *mut c_void, count: COUNT, datatype: MPI_Datatype, op: MPI_Op,
         comm: MPI_Comm,
     ) [time Allreduce(moved(count, datatype)) on comm] {
-        collective::allreduce(sendbuf, recvbuf, wide(count), datatype, op, comm)?
+        let vectors = Vectors { send: sendbuf, receive: recvbuf, count: wide(count), datatype, op };
+        forms::allreduce(Call::blocking(Primitive::Allreduce, comm), &vectors).map(drop)?
     }
     twin MPI_Scan(
         sendbuf: *const c_void, recvbuf: *mut c_void, count: COUNT, datatype: MPI_Datatype, op: MPI_Op,

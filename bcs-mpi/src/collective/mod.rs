@@ -2,11 +2,10 @@
 //!
 //! A call's arguments are checked and resolved ([`forms`]), into blocks ([`block`], [`side`]) or operands
 //! ([`reduction`]); what comes of it is a future, one algorithm a file ([`algorithm`]), which goes as
-//! [`policy`] says, whatever the form of the call. Calls that wait for what the NIC does at once, as
-//! barriers, and reductions of up to a slab, need no future.
+//! [`policy`] says, whatever the form of the call. Blocking calls for what the NIC does at once, as barriers
+//! and reductions of up to a slab, need no future.
 
 pub mod algorithm;
-pub mod barrier;
 pub mod block;
 pub mod buffers;
 mod coherence;
@@ -17,11 +16,7 @@ pub mod neighbourhood;
 pub mod operand;
 pub mod operation;
 pub mod policy;
-pub mod reduce;
 pub mod reduce_scatter;
 pub mod reduction;
 pub mod scan;
 pub mod side;
-
-pub use barrier::barrier;
-pub use reduce::{allreduce, reduce};

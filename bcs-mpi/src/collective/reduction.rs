@@ -6,11 +6,10 @@
 
 use super::operand::Operand;
 use super::operation::{self, Function};
-use super::reduce::vector_bytes;
 use crate::constants::*;
 use crate::datatype::Type;
-use crate::datatype::buffer::{Names, check_address, check_count};
-use crate::error::MpiResult;
+use crate::datatype::buffer::{Names, check_address, check_count, is_no_buffer, no_buffer};
+use crate::error::{MpiError, MpiResult, Problem};
 use crate::process::{Guard, Process};
 use crate::progress::task::{unguarded, with};
 use nic_emu::arith::Arithmetic;
@@ -106,21 +105,20 @@ impl Reduction {
     ///
     /// # Errors
     /// No such operation or datatype, or one that does not go with the other.
+    #[inline(always)]
     pub fn new(process: &Process, op: MPI_Op, datatype: MPI_Datatype) -> MpiResult<Self> {
-        if !operation::is_user(op) {
-            let operand = Operand::new(&process.datatypes, op, datatype)?;
-            let software = process.port.memory().header().arithmetic.get() == 1;
-            let arithmetic = if software { Arithmetic::SoftFloat } else { Arithmetic::Native };
-            return Ok(Self { element: operand.extent, kind: Kind::Predefined(operand, arithmetic) });
+        if operation::is_user(op) {
+            let user = User::new(process, op, datatype)?;
+            return Ok(Self { element: user.of.size() as usize, kind: Kind::User(user) });
         }
-        let function = operation::find(op)?.function;
-        let of = process.datatypes.committed("datatype", datatype)?.clone();
-        let together = of.layout(1).as_block() == Some(0) && of.size() == of.extent();
-        let element = of.size() as usize;
-        Ok(Self { element, kind: Kind::User(User { function, datatype, of, together }) })
+        let operand = Operand::new(&process.datatypes, op, datatype)?;
+        let software = process.port.memory().header().arithmetic.get() == 1;
+        let arithmetic = if software { Arithmetic::SoftFloat } else { Arithmetic::Native };
+        Ok(Self { element: operand.extent, kind: Kind::Predefined(operand, arithmetic) })
     }
 
     /// The numbers of a predefined operation that the NIC can do.
+    #[inline(always)]
     pub fn on_nic(&self) -> Option<(u8, u8)> {
         match &self.kind {
             Kind::Predefined(operand, _) => operand.on_nic(),
@@ -140,15 +138,11 @@ impl Reduction {
     ///
     /// # Errors
     /// A count that cannot be, or a null buffer for something.
+    #[inline(always)]
     pub fn check(&self, names: &Names, buffer: *const c_void, count: i64) -> MpiResult<usize> {
         match &self.kind {
             Kind::Predefined(operand, _) => vector_bytes(names, buffer, count, operand.extent),
-            Kind::User(user) => {
-                let bytes = check_count(names[1], &user.of, count)?;
-                let action = if names[0] == "recvbuf" { "received" } else { "sent" };
-                check_address(names[0], buffer, &user.of, count, action)?;
-                Ok(bytes)
-            }
+            Kind::User(user) => user.check(names, buffer, count),
         }
     }
 
@@ -161,6 +155,7 @@ impl Reduction {
     }
 
     /// Operands travel as they lie in memory.
+    #[inline(always)]
     pub fn travels_as_it_lies(&self) -> bool {
         match &self.kind {
             Kind::Predefined(..) => true,
@@ -287,6 +282,33 @@ impl Reduction {
     }
 }
 
+/// Checks a vector of elements of this extent; answers its bytes.
+#[inline(always)]
+fn vector_bytes(names: &Names, buffer: *const c_void, count: i64, extent: usize) -> MpiResult<usize> {
+    let bytes = usize::try_from(count).ok().and_then(|count| count.checked_mul(extent));
+    let Some(bytes) = bytes.filter(|&bytes| bytes <= isize::MAX as usize) else {
+        return Err(wrong_count(names[1], count));
+    };
+    if is_no_buffer(buffer) && bytes != 0 {
+        return Err(no_buffer(names[0], buffer, bytes, done_with(names)));
+    }
+    Ok(bytes)
+}
+
+#[cold]
+fn wrong_count(argument: &'static str, value: i64) -> MpiError {
+    let allowed = match value < 0 {
+        true => "it must not be negative",
+        false => "so many elements are more than memory can be",
+    };
+    MpiError::new(Problem::Count { argument, value, allowed })
+}
+
+/// What is done with the elements of a buffer of this name.
+fn done_with(names: &Names) -> &'static str {
+    if names[0] == "recvbuf" { "received" } else { "sent" }
+}
+
 /// Calls a function of the program for any number of elements.
 ///
 /// # Safety
@@ -326,6 +348,21 @@ unsafe fn call(
 }
 
 impl User {
+    #[inline(never)]
+    fn new(process: &Process, op: MPI_Op, datatype: MPI_Datatype) -> MpiResult<Self> {
+        let function = operation::find(op)?.function;
+        let of = process.datatypes.committed("datatype", datatype)?.clone();
+        let together = of.layout(1).as_block() == Some(0) && of.size() == of.extent();
+        Ok(Self { function, datatype, of, together })
+    }
+
+    #[inline(never)]
+    fn check(&self, names: &Names, buffer: *const c_void, count: i64) -> MpiResult<usize> {
+        let bytes = check_count(names[1], &self.of, count)?;
+        check_address(names[0], buffer, &self.of, count, done_with(names))?;
+        Ok(bytes)
+    }
+
     fn combine(&self, left: &[u8], inout: &mut [u8]) -> MpiResult {
         let size = self.of.size() as usize;
         if size == 0 || inout.is_empty() {

@@ -2,8 +2,9 @@
 //!
 //! A call's arguments are checked and resolved once; what comes of it makes a future each time that the
 //! operation starts. The blocking form drives it on its own stack, the non-blocking one has a request for
-//! it, the persistent one keeps what makes it.
+//! it, the persistent one keeps what makes it. What the NIC does at once in a blocking call needs no future.
 
+mod at_once;
 mod movement;
 mod neighbourhood;
 mod persistent;
@@ -93,6 +94,7 @@ impl Call {
 
     /// Starts what `make` makes for the members of the communicator; answers the request, which is null
     /// in the blocking form.
+    #[inline(never)]
     pub(super) fn launch<J, F>(
         self,
         process: &mut Guard,

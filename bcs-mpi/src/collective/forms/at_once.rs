@@ -1,0 +1,85 @@
+//! The short way of blocking calls: what the NIC does at once, as barriers and reductions of up to a slab,
+//! and what a member does alone. The member arrives and waits in the call itself, without a future.
+//!
+//! The Reduce Helper combines in the order of the reduction tree, and a member that gets no result goes on
+//! at once.
+
+use super::super::algorithm::Operands;
+use super::super::reduction::Reduction;
+use super::{Call, Form};
+use crate::communicator::meeting::{Arrival, arrive, meet, released, waiting_in};
+use crate::error::MpiResult;
+use crate::process::Guard;
+use crate::progress::released::take_result;
+use nic_emu::descriptor::CollectiveKind;
+use nic_emu::slab::SLAB_BYTES;
+
+/// Waits until all `members` of the call's communicator are there.
+///
+/// # Errors
+/// The NIC fails.
+#[inline]
+pub(super) fn barrier(process: &mut Guard, call: Call, members: u32) -> MpiResult {
+    if members > 1 {
+        let arrival = Arrival { kind: CollectiveKind::Barrier, ..Arrival::default() };
+        meet(process, call.primitive, call.comm, &arrival, &[])?;
+    }
+    Ok(())
+}
+
+/// Combines the vectors of the `members` of the call's communicator, if that can be done at once; answers
+/// whether it is. `root` is the only one that gets the result, if there is one; `to` is null elsewhere.
+///
+/// # Safety
+/// The operands must be what `reduction` has found to be `bytes` bytes.
+///
+/// # Errors
+/// The NIC fails.
+#[inline(always)]
+pub(super) unsafe fn combine(
+    process: &mut Guard,
+    call: Call,
+    (members, root): (u32, Option<u32>),
+    reduction: &Reduction,
+    operands: &Operands,
+    bytes: usize,
+) -> MpiResult<bool> {
+    let &Operands { from, to, .. } = operands;
+    if call.form != Form::Blocking {
+        return Ok(false);
+    }
+    if members == 1 && reduction.travels_as_it_lies() {
+        if bytes > 0 && from != to.cast_const() {
+            // SAFETY: the caller's promise.
+            unsafe { std::ptr::copy(from, to, bytes) };
+        }
+        return Ok(true);
+    }
+    match (reduction.on_nic(), bytes) {
+        (Some(operation), 1..=SLAB_BYTES) => {
+            // SAFETY: as above.
+            unsafe { on_nic(process, call, operation, root, (from, to, bytes))? };
+            Ok(true)
+        }
+        _ => Ok(false),
+    }
+}
+
+/// The NIC combines; the members with a place for the result wait for it.
+unsafe fn on_nic(
+    process: &mut Guard,
+    Call { primitive, comm, .. }: Call,
+    operation: (u8, u8),
+    root: Option<u32>,
+    (from, to, bytes): (*const u8, *mut u8, usize),
+) -> MpiResult {
+    let kind = if root.is_some() { CollectiveKind::Reduce } else { CollectiveKind::Allreduce };
+    let arrival = Arrival { kind, operation, root: root.unwrap_or(0), ..Arrival::default() };
+    let what = waiting_in(process.communicator(comm)?, primitive, root, bytes);
+    // SAFETY: the caller's promise; up to a slab nothing is read after this.
+    let request = unsafe { arrive(process, primitive, comm, &arrival, from, bytes, !to.is_null())? };
+    let Some(request) = request else { return Ok(()) };
+    let release = released(process, &what, request)?;
+    // SAFETY: as above; who waits has a place for the result.
+    unsafe { take_result(process, release, 0, to, bytes) }
+}
