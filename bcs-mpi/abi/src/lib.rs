@@ -1,15 +1,16 @@
 //! The C edge of the MPI library, `libmpi_abi.so.1`: handles in, call, error out. No logic here.
 //!
-//! A table per chapter, a line per function; `edge` says what a line becomes.
+//! A table per chapter, a line per function; `edge` says what a line becomes. A collective call and its other
+//! forms have one line; `forms` says what that becomes.
 
 #[macro_use]
 mod edge;
+#[macro_use]
+mod forms;
 
 mod bcs;
 mod buffers;
 mod collective;
-mod collective_forms;
-mod collective_persistent;
 mod communicators;
 mod datatypes;
 mod environment;

@@ -1,8 +1,10 @@
 //! Functions of the standard that the library does not have: written from the table, so that every program loads.
 //!
-//! What the C edge defines is found in its source: a function is its own as soon as its name stands in a line of code there. So nothing has to be
-//! kept in step by hand: a function that is built leaves this list by itself, and one that is only mentioned is missed by the test of the exported symbols.
-//! A name that macros put together is not found; then two functions have one name, which the compiler refuses.
+//! What the C edge defines is found in its source: a function is its own as soon as its name stands in a line
+//! of code there, or in a line that begins with a word for several functions: `twin`, `forms` or `twins`. So
+//! nothing has to be kept in step by hand: a function that is built leaves this list by itself, and one that is
+//! only mentioned is missed by the test of the exported symbols. A name that other macros put together is not
+//! found; then two functions have one name, which the compiler refuses.
 //!
 //! Each answers `MPI_ERR_UNSUPPORTED_OPERATION` through the error handler of its communicator, session, window or file. Those of the tool
 //! interface, of which the library offers no variable, answer what the standard has for an index, a name or a handle of none.
@@ -22,12 +24,22 @@ pub fn defined<'a>(tables: &Tables, sources: impl IntoIterator<Item = &'a str>) 
                 defined.insert(word.to_owned());
             }
         }
-        if let Some((name, _)) = line.trim_start().strip_prefix("twin ").and_then(|rest| rest.split_once('('))
-        {
-            defined.insert(format!("{name}_c"));
+        let named = line.trim_start().split_once('(').and_then(|(begin, _)| begin.split_once(' '));
+        match named {
+            Some(("twin", name)) => defined.extend([format!("{name}_c")]),
+            Some(("forms", name)) => defined.extend(forms_of(name)),
+            Some(("twins", name)) => {
+                defined.extend(forms_of(name).into_iter().flat_map(|name| [format!("{name}_c"), name]));
+            }
+            _ => {}
         }
     }
     defined
+}
+
+/// The blocking, the non-blocking and the persistent form of a collective call.
+fn forms_of(name: &str) -> [String; 3] {
+    [format!("MPI_{name}"), format!("MPI_I{}", name.to_lowercase()), format!("MPI_{name}_init")]
 }
 
 /// The functions that the library exports and `defined` has not, as a file of Rust.
@@ -153,6 +165,25 @@ mod tests {
             let written = text.contains(&format!(" {}(", function.name));
             assert_eq!(written, !own.contains(&function.name), "{}", function.name);
         }
+    }
+
+    #[test]
+    fn a_collective_call_is_found_with_its_other_forms() {
+        let tables = Tables::read().expect("the tables");
+        let edge = "    forms Barrier() [moves 0]\n    twins Neighbor_alltoall(\n        sendbuf: A,";
+        let expected = [
+            "MPI_Barrier",
+            "MPI_Barrier_init",
+            "MPI_Ibarrier",
+            "MPI_Ineighbor_alltoall",
+            "MPI_Ineighbor_alltoall_c",
+            "MPI_Neighbor_alltoall",
+            "MPI_Neighbor_alltoall_c",
+            "MPI_Neighbor_alltoall_init",
+            "MPI_Neighbor_alltoall_init_c",
+        ];
+        assert!(defined(&tables, [edge]).iter().eq(expected));
+        assert!(expected.iter().all(|name| tables.functions.iter().any(|function| function.name == *name)));
     }
 
     #[test]
