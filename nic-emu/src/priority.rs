@@ -1,9 +1,18 @@
-//! Real-time priority for what must not wait for ranks: the NIC threads of jobs on several nodes, as the network's interrupts do not wait, and the daemons, whose
-//! heartbeat is not to depend on how many ranks compute or poll on a node: one that is not run for three heartbeats looks dead, and its jobs are ended.
+//! Real-time priority for what must not wait for ranks: the NIC threads of jobs on several nodes, as the
+//! network's interrupts do not wait, and the threads of the control network in the daemons. Their heartbeat
+//! is not to depend on how many ranks compute or poll on a node: a node that is silent for three heartbeats
+//! looks dead, and its jobs are ended.
 //!
-//! NIC threads have the lowest such priority, and daemons the next: a NIC thread is in a process of its job's user, who may have others run at its priority, and they
-//! are not to keep a daemon from running. Who has one sleeps when there is nothing to do. What it executes starts at the ordinary priority again (the kernel
+//! NIC threads have the lowest such priority, and daemons the next: a NIC thread is in a process of its job's
+//! user, who may have others run at its priority, and they are not to keep a daemon from running. Who has one
+//! sleeps when there is nothing to do. What it executes starts at the ordinary priority again (the kernel
 //! resets it at `fork`).
+//!
+//! A thread with a real-time priority waits for no child, reads nothing of processes in `/proc`, removes no
+//! control group, and goes back with [`lower`] before it ends. The kernel takes the entries of a process out
+//! of its directory cache then, and looks again and again, without sleeping, until whoever else is at one of
+//! them has let it go (`shrink_dcache_parent`). Where the looking thread has the higher priority on that
+//! processor, the other is never run: both stay, and keep the processor.
 
 use std::io;
 
@@ -16,7 +25,8 @@ pub enum Level {
     Daemon = 2,
 }
 
-/// Takes a real-time priority for this thread, and for none that it starts: the highest that is allowed, up to this level.
+/// Takes a real-time priority for this thread, and for none that it starts: the highest that is allowed, up
+/// to this level.
 ///
 /// # Errors
 /// None is allowed (`CAP_SYS_NICE`, or a limit on real-time priorities).
@@ -25,12 +35,40 @@ pub fn raise(level: Level) -> io::Result<()> {
     take(level).or_else(|error| lower.map_or(Err(error), take))
 }
 
+/// Gives this thread back the ordinary priority.
+pub fn lower() {
+    // Nobody is refused less than what the thread has.
+    let _ = set(libc::SCHED_OTHER, 0);
+}
+
+/// Puts this thread before others of the ordinary priority, and none that it starts: they still get their
+/// part.
+///
+/// # Errors
+/// That is not allowed (`CAP_SYS_NICE`).
+pub fn favour() -> io::Result<()> {
+    /// The most that there is.
+    const NICE: libc::c_int = -20;
+    // It holds for this thread alone.
+    set(libc::SCHED_OTHER, 0)?;
+    // SAFETY: touches no memory of ours; 0 is this thread.
+    match unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, NICE) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
 fn take(level: Level) -> io::Result<()> {
+    set(libc::SCHED_RR, level as libc::c_int)
+}
+
+fn set(policy: libc::c_int, priority: libc::c_int) -> io::Result<()> {
     // SAFETY: zeroes are a valid sched_param, which is an array of integers.
     let mut parameters: libc::sched_param = unsafe { std::mem::zeroed() };
-    parameters.sched_priority = level as libc::c_int;
+    parameters.sched_priority = priority;
+    // Who has no rights may not take the flag away again, so it stays.
     // SAFETY: the parameters live through the call, which touches no other memory of ours; 0 is this thread.
-    match unsafe { libc::sched_setscheduler(0, libc::SCHED_RR | libc::SCHED_RESET_ON_FORK, &parameters) } {
+    match unsafe { libc::sched_setscheduler(0, policy | libc::SCHED_RESET_ON_FORK, &parameters) } {
         0 => Ok(()),
         _ => Err(io::Error::last_os_error()),
     }
@@ -64,11 +102,7 @@ mod tests {
             if !settle(Level::Nic) {
                 return None;
             }
-            // SAFETY: sets this thread back to the ordinary priority; the parameters live through the call.
-            unsafe {
-                let ordinary: libc::sched_param = std::mem::zeroed();
-                libc::sched_setscheduler(0, libc::SCHED_OTHER, &ordinary);
-            }
+            lower();
             let (over, spinning) = (AtomicBool::new(false), AtomicU32::new(0));
             let looks = [Level::Nic, Level::Daemon].map(|_| AtomicU32::new(0));
             thread::scope(|scope| {
@@ -108,19 +142,46 @@ mod tests {
         );
     }
 
+    /// The policy of this thread, and how nice it is.
+    fn own() -> (libc::c_int, libc::c_int) {
+        // SAFETY: asks about this thread, and touches no memory of ours.
+        unsafe {
+            let policy = libc::sched_getscheduler(0) & !libc::SCHED_RESET_ON_FORK;
+            (policy, libc::getpriority(libc::PRIO_PROCESS, 0))
+        }
+    }
+
     #[test]
     fn what_a_daemon_starts_has_the_ordinary_priority() {
         // A thread of its own: the priority is its alone.
         let policies = thread::spawn(|| {
-            let raised = raise(Level::Daemon);
-            // SAFETY: asks for the policy of this thread.
-            let own = unsafe { libc::sched_getscheduler(0) };
-            // SAFETY: the same, in the thread that this one starts.
-            let child = thread::spawn(|| unsafe { libc::sched_getscheduler(0) }).join().unwrap();
-            (raised.is_ok(), own & !libc::SCHED_RESET_ON_FORK, child)
+            let is_raised = raise(Level::Daemon).is_ok();
+            (is_raised, own(), thread::spawn(own).join().unwrap())
         });
         let (is_raised, own, child) = policies.join().unwrap();
-        assert_eq!(own, if is_raised { libc::SCHED_RR } else { libc::SCHED_OTHER });
-        assert_eq!(child, libc::SCHED_OTHER);
+        assert_eq!(own.0, if is_raised { libc::SCHED_RR } else { libc::SCHED_OTHER });
+        assert_eq!(child.0, libc::SCHED_OTHER);
+    }
+
+    #[test]
+    fn thread_that_is_lowered_has_what_it_had_before_and_one_that_is_favoured_is_ordinary() {
+        let ran = thread::spawn(|| {
+            let before = own();
+            let is_raised = raise(Level::Nic).is_ok();
+            let raised = own();
+            lower();
+            let lowered = own();
+            let is_favoured = favour().is_ok();
+            (before, is_raised, raised, lowered, is_favoured, own(), thread::spawn(own).join().unwrap())
+        });
+        let (before, is_raised, raised, lowered, is_favoured, favoured, child) = ran.join().unwrap();
+        assert_eq!(lowered, before);
+        assert_eq!(before.0, libc::SCHED_OTHER);
+        if !is_raised || !is_favoured {
+            eprintln!("skipped in part: priorities are not allowed here");
+            return;
+        }
+        assert_eq!((raised.0, favoured), (libc::SCHED_RR, (libc::SCHED_OTHER, -20)));
+        assert_eq!(child, (libc::SCHED_OTHER, 0), "what it starts is favoured, too");
     }
 }

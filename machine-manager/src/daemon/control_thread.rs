@@ -82,6 +82,8 @@ impl ControlThread {
                 tracing::warn!(%error, "runs at the ordinary priority: beside ranks that poll, nodes may be taken for dead; allow CAP_SYS_NICE");
             }
             runtime.block_on(driver.serve(to_do));
+            // What the kernel does at its end is not urgent.
+            priority::lower();
         })?;
         Ok(Self { orders: Some(orders), events, heard, thread: Some(thread) })
     }

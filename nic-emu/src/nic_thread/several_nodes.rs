@@ -76,6 +76,9 @@ impl<'a> NodeDriver<'a> {
             self.linger();
         }
         self.nic.fabric_mut().leave(PATIENCE);
+        // What the kernel does at its end is not urgent.
+        drop(self.nic);
+        priority::lower();
     }
 
     /// Drives this node's part, until the launcher ends it.

@@ -14,7 +14,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, OwnedFd};
-use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::unix::AsyncFd;
 use tokio::task::JoinHandle;
@@ -69,7 +69,7 @@ pub struct ControlSettings {
     /// The ports there of which sockets are taken.
     pub ports: PortRange,
     /// Those that were taken.
-    pub sockets: Rc<ControlSockets>,
+    pub sockets: Arc<ControlSockets>,
     /// The number of children in the tree, which is the same on all nodes.
     pub fanout: usize,
     /// The time between two heartbeats.
@@ -88,7 +88,6 @@ pub struct ControlNetwork {
 
 #[derive(Debug)]
 struct Joined {
-    view: u64,
     fabric: QuicFabric,
     /// Another descriptor of the fabric's socket.
     readiness: AsyncFd<OwnedFd>,
@@ -153,7 +152,7 @@ impl ControlNetwork {
         let readiness = readiness::watch(socket)?;
         let beat_at = Instant::now();
         // What has arrived before it was watched is looked for first.
-        self.joined = Some(Joined { view, fabric, readiness, is_readable: true, beat: 0, beat_at, kept });
+        self.joined = Some(Joined { fabric, readiness, is_readable: true, beat: 0, beat_at, kept });
         Ok(())
     }
 
@@ -165,15 +164,10 @@ impl ControlNetwork {
             // Who has not acknowledged by then is told by the end of the link.
             let _ = fabric.shutdown(PATIENCE);
         });
-        Some(tokio::task::spawn_local(async move {
+        Some(tokio::spawn(async move {
             let _ = leaving.await;
             drop(kept);
         }))
-    }
-
-    /// The view that the node is on.
-    pub fn view(&self) -> Option<u64> {
-        self.joined.as_ref().map(|joined| joined.view)
     }
 
     /// Waits until something has arrived or is due, and does what is to be done. Never returns while the node is on no view. Cancel safe.

@@ -6,17 +6,16 @@
 
 use bcs_core::config::port_range::PortRange;
 use bcs_core::fabric::quic::{self, BindError};
-use std::cell::RefCell;
 use std::io;
 use std::net::{IpAddr, UdpSocket};
-use std::rc::Rc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Of the view that is being left, the one that the node is on, and the one that is being formed.
 const KEPT: usize = 3;
 
 /// All of them.
 #[derive(Debug, Default)]
-pub struct ControlSockets(RefCell<Held>);
+pub struct ControlSockets(Mutex<Held>);
 
 #[derive(Debug, Default)]
 struct Held {
@@ -33,7 +32,7 @@ struct Held {
 pub struct KeptSocket {
     socket: UdpSocket,
     address: IpAddr,
-    home: Rc<ControlSockets>,
+    home: Arc<ControlSockets>,
 }
 
 impl ControlSockets {
@@ -41,8 +40,8 @@ impl ControlSockets {
     ///
     /// # Errors
     /// None is free, and none can be bound.
-    pub fn take(self: &Rc<Self>, address: IpAddr, ports: PortRange) -> Result<KeptSocket, BindError> {
-        let mut held = self.0.borrow_mut();
+    pub fn take(self: &Arc<Self>, address: IpAddr, ports: PortRange) -> Result<KeptSocket, BindError> {
+        let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if held.address != Some(address) {
             // The node has another address than it had.
             *held = Held { address: Some(address), ..Held::default() };
@@ -81,7 +80,7 @@ impl KeptSocket {
 
 impl Drop for KeptSocket {
     fn drop(&mut self) {
-        let mut held = self.home.0.borrow_mut();
+        let mut held = self.home.0.lock().unwrap_or_else(PoisonError::into_inner);
         if held.address != Some(self.address) {
             return;
         }
@@ -106,7 +105,7 @@ mod tests {
     #[test]
     fn sockets_are_bound_once_and_go_from_view_to_view() {
         let ports: PortRange = "22100-22103".parse().unwrap();
-        let sockets = Rc::new(ControlSockets::default());
+        let sockets = Arc::new(ControlSockets::default());
         let first = sockets.take(HOME, ports).unwrap();
         // Somebody takes what is left.
         let others: Vec<_> = ports.ports().filter_map(|port| UdpSocket::bind((HOME, port)).ok()).collect();
@@ -119,6 +118,7 @@ mod tests {
         drop(others);
         let (again, more) = (sockets.take(HOME, ports).unwrap(), sockets.take(HOME, ports).unwrap());
         drop((again, more, second, third));
-        assert_eq!((sockets.0.borrow().count, sockets.0.borrow().free.len()), (KEPT, KEPT));
+        let held = sockets.0.lock().unwrap();
+        assert_eq!((held.count, held.free.len()), (KEPT, KEPT));
     }
 }

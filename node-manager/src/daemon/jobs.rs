@@ -47,7 +47,7 @@ pub struct Jobs {
     stages: BTreeMap<JobId, (u32, Stage)>,
     /// Who has which slot, in the order in which they came.
     slots: BTreeMap<u32, Vec<JobId>>,
-    /// What stands in `prepared` of the present view, where it is not 0.
+    /// What stands in `prepared` of the present view, or is on its way there, where it is not 0.
     shown: BTreeMap<u32, u64>,
 }
 
@@ -104,7 +104,7 @@ impl Jobs {
         slots.map(|&slot| (slot, self.value(slot))).find(|(slot, value)| *value != self.shown_in(*slot))
     }
 
-    /// It was stored.
+    /// It is stored, before whatever is stored later.
     pub fn handle_stored(&mut self, slot: u32, value: u64) {
         match value {
             0 => self.shown.remove(&slot),
@@ -113,7 +113,8 @@ impl Jobs {
     }
 
     /// The jobs that are shown as prepared and may be told to go, with their slots.
-    pub fn waiting(&self) -> Vec<(u32, JobId)> {
+    #[cfg(test)]
+    fn waiting(&self) -> Vec<(u32, JobId)> {
         let shown = self.shown.iter().map(|(&slot, &job)| (slot, JobId(job)));
         shown.filter(|(_, job)| self.stage(*job) == Some(Stage::Prepared)).collect()
     }

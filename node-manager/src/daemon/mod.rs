@@ -10,7 +10,8 @@
 //! |---|---|
 //! | `session` | the stream to the machine manager, and the loop of the daemon |
 //! | `limits` | what a user's job may take of the node manager, in bytes, time and number |
-//! | `control_network`, `control_sockets` | this node's end of the control network |
+//! | `control_thread` | the thread of this node's end of the control network, the only urgent one |
+//! | `control_network`, `control_sockets` | that end |
 //! | `jobs` | which jobs there are, and their slots; no I/O |
 //! | `launched` | a launcher's process, socket and pipes |
 //! | `life` | what is made of what a launcher says; no I/O |
@@ -24,6 +25,7 @@
 mod address;
 mod control_network;
 mod control_sockets;
+mod control_thread;
 mod credit;
 mod groups;
 mod jobs;
@@ -48,7 +50,7 @@ use bcs_core::{Config, ConfigError, Credential, CredentialError};
 use control_sockets::ControlSockets;
 use groups::{Group, Groups, NoGroups};
 use limits::USERS_SHARE_OF_PROCESSES;
-use nic_emu::priority::{self, Level};
+use nic_emu::priority;
 use patience::Patience;
 use session::{End, Termination};
 use spawn::Confinement;
@@ -58,6 +60,7 @@ use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::str::FromStr;
+use std::sync::Arc;
 use strays::Children;
 use tokio::task::LocalSet;
 
@@ -138,7 +141,7 @@ pub struct Node {
     users_processes: u64,
     /// Whether this process is protected from being killed when memory runs out.
     is_protected: bool,
-    sockets: Rc<ControlSockets>,
+    sockets: Arc<ControlSockets>,
 }
 
 /// Serves the cluster as the manager of this node, until SIGTERM or SIGINT. The node has this name, or the system's.
@@ -149,8 +152,8 @@ pub struct Node {
 pub fn run(config: &Path, host: Option<&str>) -> Result<(), DaemonError> {
     secrecy::keep_memory();
     let node = Rc::new(Node::new(config, host)?);
-    if let Err(error) = priority::raise(Level::Daemon) {
-        tracing::warn!(%error, "runs at the ordinary priority: beside ranks that poll the node may be taken for dead; allow CAP_SYS_NICE");
+    if let Err(error) = priority::favour() {
+        tracing::debug!(%error, "jobs may start and end later beside ranks that compute");
     }
     let system = |what| move |error| DaemonError::System { what, error };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
@@ -238,7 +241,7 @@ impl Node {
             groups: groups.ok(),
             users_processes: users_processes(),
             is_protected: number("/proc/self/oom_score_adj").is_some_and(|protection: i64| protection < 0),
-            sockets: Rc::default(),
+            sockets: Arc::default(),
         })
     }
 

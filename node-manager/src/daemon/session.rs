@@ -1,11 +1,13 @@
 //! The stream to the machine manager, from the greeting to its end, and what the node does meanwhile.
 //!
-//! One loop holds all state; each job has a task ([`super::launched`]), and one writes the stream, so that nothing waits for a slow reader. The invariant: when
-//! a session is over, for whatever reason, no job is left.
+//! One loop holds all state; each job has a task ([`super::launched`]), and one writes the stream, so that nothing
+//! waits for a slow reader. The control network has a thread ([`super::control_thread`]). The invariant: when a
+//! session is over, for whatever reason, no job is left.
 
 use super::Node;
 use super::address::listen_address;
-use super::control_network::{ControlNetwork, ControlSettings, sleep_until};
+use super::control_network::{ControlSettings, sleep_until};
+use super::control_thread::{self, ControlThread};
 use super::jobs::{Jobs, Refusal};
 use super::launched::{self, Ends, Event, Order};
 use super::life::Ending;
@@ -40,9 +42,6 @@ const ASK_TIMES: u32 = 2;
 
 /// How long what was sent may stay unacknowledged before the connection counts as broken, in milliseconds: as long as a silent one.
 const UNACKNOWLEDGED_MS: u32 = (SILENCE.as_millis() + ASK_EVERY.as_millis() * ASK_TIMES as u128) as u32;
-
-/// How long after it has failed an end of a view is tried to be bound again.
-const BIND_AGAIN: Duration = Duration::from_millis(100);
 
 /// How long the last messages and the goodbye may take.
 const GOODBYE: Duration = Duration::from_secs(2);
@@ -92,7 +91,10 @@ pub async fn run(node: &Rc<Node>, termination: &mut Termination, joined: impl Fn
     match greeted {
         Ok(greeted) => {
             joined();
-            Session::new(node.clone(), greeted).serve(termination).await
+            match Session::new(node.clone(), greeted) {
+                Ok(session) => session.serve(termination).await,
+                Err(error) => End::Lost(format!("cannot start the thread of the control network: {error}")),
+            }
         }
         Err(reason) => End::Lost(reason),
     }
@@ -187,23 +189,21 @@ struct Session {
     events: (mpsc::UnboundedSender<Event>, mpsc::UnboundedReceiver<Event>),
     jobs: Jobs,
     orders: BTreeMap<JobId, mpsc::UnboundedSender<Order>>,
-    control: ControlNetwork,
+    control: ControlThread,
     /// How long beats and the stream may be silent before that is worth a line.
     silence: Duration,
     heard_at: Instant,
     silence_told: bool,
-    /// The view whose socket could not be had, its network, and when it is tried again.
-    unbound: Option<(u64, u128, Instant)>,
     /// The daemon is ending, at the latest then.
     ends_at: Option<Instant>,
 }
 
 impl Session {
-    fn new(node: Rc<Node>, greeted: Greeted) -> Self {
+    fn new(node: Rc<Node>, greeted: Greeted) -> io::Result<Self> {
         let Greeted { receiver, writer, listen, heartbeat, missed } = greeted;
         let (own, own_messages) = mpsc::unbounded_channel();
         let (of_jobs, frames) = outgoing();
-        let control = ControlNetwork::new(ControlSettings {
+        let control = ControlThread::start(ControlSettings {
             credential: node.credential.clone(),
             listen,
             ports: node.ports,
@@ -211,9 +211,9 @@ impl Session {
             fanout: node.fanout,
             heartbeat,
             missed,
-        });
+        })?;
         tracing::info!(manager = node.manager, %listen, ?heartbeat, missed, "joined");
-        Self {
+        Ok(Self {
             receiver,
             writing: tokio::task::spawn_local(write(writer, own_messages, frames)),
             listen,
@@ -226,10 +226,9 @@ impl Session {
             silence: heartbeat * missed,
             heard_at: Instant::now(),
             silence_told: false,
-            unbound: None,
             ends_at: None,
             node,
-        }
+        })
     }
 
     async fn serve(mut self, termination: &mut Termination) -> End {
@@ -250,10 +249,11 @@ impl Session {
                     Err(error) => break Some(format!("the connection to the machine manager is lost: {error}")),
                 },
                 Some(event) = self.events.1.recv() => self.handle_event(event),
-                moved = self.control.moved() => match moved {
-                    Ok(()) => self.look_at_slots(),
-                    Err(error) => tracing::error!(%error, "the control network has failed"),
-                },
+                event = self.control.event() => {
+                    if let Err(reason) = self.handle_control(event) {
+                        break Some(reason);
+                    }
+                }
                 reason = &mut self.writing => {
                     let reason = reason.unwrap_or_else(|error| error.to_string());
                     break Some(format!("the connection to the machine manager is lost: {reason}"));
@@ -263,11 +263,6 @@ impl Session {
                     tracing::info!(jobs = self.jobs.count(), "ends");
                     self.ends_at = Some(Instant::now() + ENDING);
                     self.end_all(Ending::Shutdown);
-                }
-                () = sleep_until(self.unbound.map(|(.., at)| at)) => {
-                    if let Some((view, network, _)) = self.unbound {
-                        self.bind(view, network);
-                    }
                 }
                 () = sleep_until(self.ends_at) => {}
             }
@@ -295,13 +290,11 @@ impl Session {
 
     /// Leaves in order: all jobs are over.
     async fn part(mut self) {
-        let leaving = self.control.leave();
+        self.control.leave();
         drop((self.own, self.of_jobs, self.events, self.orders));
         let _ = timeout(GOODBYE, &mut self.writing).await;
         self.writing.abort();
-        if let Some(leaving) = leaving {
-            let _ = leaving.await;
-        }
+        self.control.left().await;
     }
 
     /// Ends all jobs, since nobody is left who wants them. True if the daemon is to end meanwhile.
@@ -313,7 +306,7 @@ impl Session {
             let _ = (&mut self.writing).await;
         }
         self.end_all(Ending::ManagerLost);
-        let leaving = self.control.leave();
+        self.control.leave();
         let (until, mut is_wanted) = (Instant::now() + ENDING, false);
         while self.jobs.count() > 0 {
             tokio::select! {
@@ -325,9 +318,7 @@ impl Session {
                 }
             }
         }
-        if let Some(leaving) = leaving {
-            let _ = leaving.await;
-        }
+        self.control.left().await;
         is_wanted
     }
 
@@ -346,20 +337,8 @@ impl Session {
             ToNode::Refused { reason } => {
                 return Err(format!("the machine manager refuses this node: {reason}"));
             }
-            ToNode::Bind { view, network } => {
-                self.unbound = None;
-                self.bind(view, network);
-            }
-            ToNode::View { view, roster } => {
-                // What the last one has said about launches is heard before it is left.
-                self.control.progress().map_err(|error| error.to_string())?;
-                self.look_at_slots();
-                let members = roster.len();
-                self.control.connect(view, roster).map_err(|error| error.to_string())?;
-                tracing::info!(view, members, "view");
-                self.jobs.handle_view();
-                self.look_at_slots();
-            }
+            ToNode::Bind { view, network } => self.control.order(control_thread::Order::Bind(view, network)),
+            ToNode::View { view, roster } => self.control.order(control_thread::Order::Connect(view, roster)),
             ToNode::Launch(order) => self.launch(*order),
             // What is in it (a user's environment) is not to be in the log.
             ToNode::Launcher { job, command: Command::Go | Command::Launch(_) } => {
@@ -372,21 +351,30 @@ impl Session {
         Ok(())
     }
 
-    /// Takes an end of a view's network. That none can be had is no reason to leave the present view: it is tried until the manager has given this one up.
-    fn bind(&mut self, view: u64, network: u128) {
-        match self.control.bind(view, network) {
-            Ok(address) => {
-                tracing::debug!(view, %address, "bound");
-                self.unbound = None;
+    /// What has come of the control network.
+    ///
+    /// # Errors
+    /// The session is of no use any more.
+    fn handle_control(&mut self, event: Option<control_thread::Event>) -> Result<(), String> {
+        match event.ok_or("the thread of the control network has ended")? {
+            control_thread::Event::Bound(view, address) => {
                 self.say(FromNode::Bound { view, address: address.to_string() });
             }
-            Err(error) => {
-                if self.unbound.is_none() {
-                    tracing::error!(view, %error, "tries again");
-                }
-                self.unbound = Some((view, network, Instant::now() + BIND_AGAIN));
+            control_thread::Event::Joined(view, members) => {
+                tracing::info!(view, members, "view");
+                self.jobs.handle_view();
+                self.show_prepared();
             }
+            control_thread::Event::Go(slot, job) => {
+                if let Some(job) = self.jobs.handle_go(slot, job) {
+                    tracing::info!(job = job.0, slot, "go");
+                    self.order(job, Order::Tell(Command::Go));
+                    self.show_prepared();
+                }
+            }
+            control_thread::Event::Failed(reason) => return Err(reason),
         }
+        Ok(())
     }
 
     fn order(&self, job: JobId, order: Order) {
@@ -428,28 +416,14 @@ impl Session {
                 self.orders.remove(&job);
             }
         }
-        self.look_at_slots();
+        self.show_prepared();
     }
 
-    /// Shows what is prepared, and starts what has been committed.
-    fn look_at_slots(&mut self) {
-        if self.control.view().is_none() {
-            return;
-        }
-        for (slot, job) in self.jobs.waiting() {
-            if let Some(job) = self.jobs.handle_go(slot, self.control.go(slot)) {
-                tracing::info!(job = job.0, slot, "go");
-                self.order(job, Order::Tell(Command::Go));
-            } else {
-                tracing::trace!(job = job.0, slot, "waits");
-            }
-        }
+    /// Has shown what is prepared now.
+    fn show_prepared(&mut self) {
         while let Some((slot, value)) = self.jobs.poll_store() {
-            match self.control.show(slot, value) {
-                Ok(true) => self.jobs.handle_stored(slot, value),
-                Ok(false) => return,
-                Err(error) => return tracing::error!(%error, "the control network has failed"),
-            }
+            self.control.order(control_thread::Order::Show(slot, value));
+            self.jobs.handle_stored(slot, value);
         }
     }
 

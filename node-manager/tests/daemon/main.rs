@@ -6,6 +6,7 @@ mod played;
 
 use bcs_core::config::port_range::PortRange;
 use bcs_core::{Comparison, Condition, JobId, NodeId, Placement};
+use nic_emu::priority::{self, Level};
 use node_manager::control::{Command, Notice};
 use node_manager::launch::{JobNetwork, Member};
 use node_manager::protocol::{FromNode, INPUT_CREDIT, OUTPUT_CREDIT, ToNode, User};
@@ -373,6 +374,31 @@ fn sigterm_ends_the_jobs_says_goodbye_and_leaves_nothing() {
         while manager.receive().await.is_some() {}
         assert!(daemon.ended().await.success(), "{}", daemon.log());
         assert!(of_job.iter().all(|pid| !runs(*pid)));
+    });
+}
+
+/// The policies of a daemon's threads with that name.
+fn policies(daemon: i32, thread: &str) -> Vec<i32> {
+    let tasks = fs::read_dir(format!("/proc/{daemon}/task")).unwrap().flatten();
+    let named = tasks.filter(|task| {
+        fs::read_to_string(task.path().join("comm")).is_ok_and(|name| name.trim_end() == thread)
+    });
+    let numbers = named.map(|task| task.file_name().to_str().unwrap().parse::<i32>().unwrap());
+    // SAFETY: asks about a thread, and touches no memory of ours.
+    numbers.map(|task| unsafe { libc::sched_getscheduler(task) } & !libc::SCHED_RESET_ON_FORK).collect()
+}
+
+#[test]
+fn thread_of_the_control_network_alone_is_urgent_and_the_one_that_waits_for_processes_is_not() {
+    let is_allowed = std::thread::spawn(|| priority::raise(Level::Daemon).is_ok()).join().unwrap();
+    play(|| async {
+        let cluster = Cluster::new().await;
+        let (daemon, mut manager) = cluster.joined().await;
+        manager.run(order(1, "exit 0")).await;
+        assert_eq!(manager.finished(1).await, Verdict::Success);
+        assert_eq!(policies(daemon.pid(), "node-manager"), [libc::SCHED_OTHER]);
+        let urgent = if is_allowed { libc::SCHED_RR } else { libc::SCHED_OTHER };
+        assert_eq!(policies(daemon.pid(), "control"), [urgent]);
     });
 }
 
