@@ -163,6 +163,16 @@ pub struct JobOptions {
     /// Whether the kernel may copy messages from process to process.
     #[arg(long, value_name = "auto|off", default_value = "auto", value_parser = value::cross_memory, help_heading = "NIC", hide_short_help = true)]
     pub cross_memory: CrossMemory,
+    /// Use this algorithm of a collective wherever it can be used (allreduce=shares,bcast=binomial). The variable
+    /// BCS_COLLECTIVE does the same. What there are, docs/collectives.md says.
+    #[arg(
+        long,
+        value_name = "COLLECTIVE=ALGORITHM",
+        value_delimiter = ',',
+        help_heading = "NIC",
+        hide_short_help = true
+    )]
+    pub collective: Vec<String>,
     /// How many bytes of messages each rank may leave unreceived on its node while their sends are complete. Above it, a send waits for
     /// its receive.
     #[arg(long, value_name = "BYTES", default_value = "1GiB", value_parser = value::bytes, help_heading = "NIC", hide_short_help = true)]

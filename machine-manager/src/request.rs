@@ -10,6 +10,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, FromArgMatches};
 use mds::MdsConfig;
 use node_manager::binding::Binding;
+use node_manager::environment::COLLECTIVE;
 use node_manager::job::MAX_RANKS_PER_NODE;
 use node_manager::launch::Surroundings;
 use node_manager::{Application, Job, NicSettings, Recording, StdinTo};
@@ -213,8 +214,12 @@ pub fn read(called: &str, arguments: &[OsString], place: Place<'_>) -> Result<Re
         1 => nodes.ranks(),
         _ => 1,
     };
+    let mut for_all = options.genv;
+    if !options.collective.is_empty() {
+        for_all.push((COLLECTIVE.into(), options.collective.join(",").into()));
+    }
     let applications: Vec<Application> =
-        programs.into_iter().map(|section| application(section, default_ranks, &options.genv)).collect();
+        programs.into_iter().map(|section| application(section, default_ranks, &for_all)).collect();
     let ranks: u64 = applications.iter().map(|application| u64::from(application.ranks)).sum();
     if ranks > u64::from(MOST_RANKS) {
         return Err(RequestError::TooManyRanks { ranks, who: "a job has", limit: MOST_RANKS });
@@ -502,6 +507,15 @@ mod tests {
         assert_eq!((b.ranks, b.program.to_str()), (3, Some("b")));
         assert_eq!(b.environment, [("A".into(), "1".into()), ("A".into(), "3".into())]);
         assert_eq!(b.working_directory.as_deref(), Some(Path::new("/tmp")));
+    }
+
+    #[test]
+    fn algorithms_that_are_wanted_are_told_to_all_programs() {
+        let job = request("--collective bcast=nic,scan=board --collective=reduce=tree a : -n 2 b").unwrap();
+        for application in &job.applications {
+            let wanted = ("BCS_COLLECTIVE".into(), "bcast=nic,scan=board,reduce=tree".into());
+            assert_eq!(application.environment, [wanted]);
+        }
     }
 
     #[test]

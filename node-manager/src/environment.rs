@@ -32,6 +32,8 @@ pub const WAKE_FD: &str = "BCS_WAKE_FD";
 /// The process id of the program launcher. Where a parent closed the NIC's descriptor (Python's
 /// `subprocess` does), `/proc/LAUNCHER/fd/NIC_FD` is the same memory.
 pub const LAUNCHER: &str = "BCS_LAUNCHER_PID";
+/// Algorithms of collectives that the user wants.
+pub const COLLECTIVE: &str = "BCS_COLLECTIVE";
 /// Which processes MMDS records.
 pub const MMDS: &str = "BCS_MMDS";
 /// Which slices EMDS records.

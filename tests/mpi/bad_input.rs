@@ -36,6 +36,16 @@ fn a_comparison_of_types_that_there_is_not_is_refused() {
 }
 
 #[test]
+fn an_algorithm_that_there_is_not_is_refused_with_those_that_there_are() {
+    let mut program = std::process::Command::new(compiled("type_check"));
+    let ended =
+        program.arg("off").env("BCS_COLLECTIVE", "allreduce=rings").output().expect("the program runs");
+    assert!(!ended.status.success());
+    let stderr = String::from_utf8_lossy(&ended.stderr);
+    assert!(stderr.contains("'rings'") && stderr.contains("shares"), "{stderr}");
+}
+
+#[test]
 fn a_singleton_tells_wrong_arguments_too() {
     let ended =
         std::process::Command::new(compiled("endings")).arg("fatal").output().expect("the program runs");

@@ -3,6 +3,8 @@
 use crate::launcher::{Job, launch, size_of_job};
 use crate::programs::compiled;
 use crate::refuse_attach::refuse_attach;
+use bcs_mpi::collective::policy::{TABLE, Way};
+use bcs_mpi::collective::wanted::VARIABLE;
 use nic_emu::host::CrossMemory;
 use std::time::Duration;
 
@@ -12,8 +14,14 @@ fn programs_hold(size: &str, arguments: &[&str]) {
 }
 
 fn programs_hold_with(cross_memory: CrossMemory, size: &str, arguments: &[&str]) {
+    programs_hold_in(Job { cross_memory, ..Job::of(1) }, size, arguments);
+}
+
+/// In a job like this one, but of that size.
+fn programs_hold_in(job: Job, size: &str, arguments: &[&str]) {
     let (ranks, nodes, slice) = size_of_job(size).expect("RANKS[/NODES][@MICROSECONDS]");
-    let job = Job { nodes, slice, cross_memory, limit: Duration::from_secs(1200), ..Job::of(ranks) };
+    let environment = job.environment.clone();
+    let job = Job { ranks, nodes, slice, limit: Duration::from_secs(1200), ..job };
     let ended = launch(&job, &compiled("random_collectives"), arguments);
     if ended.is_well() {
         return;
@@ -23,7 +31,7 @@ fn programs_hold_with(cross_memory: CrossMemory, size: &str, arguments: &[&str])
     let first: u64 = arguments.first().and_then(|seed| seed.parse().ok()).expect("a seed");
     let rest = arguments.get(2..).unwrap_or_default().join(" ");
     panic!(
-        "seed {seed} on {size}: {ended:#?}\nAgain, alone: BCS_RANDOM='{size} {seed} 1 {rest}' \
+        "seed {seed} on {size} {environment:?}: {ended:#?}\nAgain, alone: BCS_RANDOM='{size} {seed} 1 {rest}' \
          cargo test --workspace --test mpi random_programs_as_asked -- --ignored",
         seed = first + held,
     );
@@ -66,6 +74,21 @@ fn random_programs_get_it_whether_their_memory_may_be_read_or_not() {
         }
     };
     std::thread::scope(|scope| scope.spawn(refused).join().expect("as the programs"));
+}
+
+#[test]
+fn random_programs_get_it_by_every_algorithm() {
+    // The k-th algorithm of each collective, or the last.
+    let most = TABLE.iter().map(|(_, _, ways)| ways.len()).max().unwrap_or(0);
+    for number in 0..most {
+        let way =
+            |(_, name, ways): &(_, &str, &[Way])| format!("{name}={}", ways[number.min(ways.len() - 1)].name);
+        let wanted = TABLE.iter().map(way).collect::<Vec<_>>().join(",");
+        for (size, seed) in [("3", 40_001), ("4", 40_101), ("5/2", 40_201)] {
+            let environment = vec![(VARIABLE.to_owned(), wanted.clone())];
+            programs_hold_in(Job { environment, ..Job::of(1) }, size, &[&seed.to_string(), "40"]);
+        }
+    }
 }
 
 /// `BCS_RANDOM="RANKS[/NODES][@MICROSECONDS] SEED [COUNT] [OPTION]..."` (`random_collectives.c`).

@@ -11,6 +11,7 @@ use crate::datatype::cursor::copy;
 use crate::datatype::{Layout, tag_of};
 use crate::error::MpiResult;
 use crate::process::Process;
+use crate::progress::members::{Members, Message};
 use crate::progress::party::Party;
 use crate::progress::pending::Join;
 use std::ffi::c_void;
@@ -50,6 +51,11 @@ impl Agreed {
 
     /// Nothing: each member has its own blocks.
     pub const EACH_ITS_OWN: Self = Self { bytes: 0, signature: (0, 0), differs: true };
+
+    /// The bytes of so many blocks together, if all say the same.
+    pub fn of_all(&self, blocks: u32) -> Option<usize> {
+        (!self.differs).then(|| self.bytes.saturating_mul(blocks as usize))
+    }
 
     /// Whether there is a message where one end has a block of so many bytes.
     pub fn is_message(&self, bytes: usize) -> bool {
@@ -97,6 +103,11 @@ impl Landing {
     /// Its first byte.
     pub fn data(&self) -> *mut u8 {
         self.data
+    }
+
+    /// How many bytes there is room for.
+    pub fn bytes(&self) -> usize {
+        self.bytes
     }
 }
 

@@ -7,11 +7,14 @@
 
 pub mod algorithm;
 pub mod block;
+pub mod broadcast;
 pub mod buffers;
 mod coherence;
+pub mod combination;
 pub mod extended;
 pub mod forms;
 pub mod inter;
+pub mod movement;
 pub mod neighbourhood;
 pub mod operand;
 pub mod operation;
@@ -20,3 +23,4 @@ pub mod reduce_scatter;
 pub mod reduction;
 pub mod scan;
 pub mod side;
+pub mod wanted;

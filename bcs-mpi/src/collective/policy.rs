@@ -1,100 +1,371 @@
-//! Which way a collective goes: the thresholds of all algorithms, in one place.
+//! Which way a collective goes: one table of all algorithms, with their thresholds.
 //!
-//! All members have to take the same way, so it depends on what all know alone: the call, its form, and sizes
-//! about which all say the same.
+//! A line has the algorithm's name, what it is made of, where it can be used at all, and where it is the
+//! one to use; the first that can and suits is taken, or the one that the user wants, where that can be
+//! used. All members have to take the same way, so both depend on what all know alone: the call, its
+//! form, where members are, and sizes about which all say the same. What runs is measured by
+//! `scripts/bench --collectives` and `scripts/bench --hosts`, with `--collective COLLECTIVE=ALGORITHM` of
+//! `storm run` beside.
 
-use super::block::Agreed;
+use super::algorithm;
+use super::broadcast::Broadcast;
+use super::combination::Combination;
+use super::movement::Movement;
 use super::reduction::Reduction;
+use super::wanted::Wanted;
+use crate::error::{MpiError, MpiResult, Problem};
+use crate::process::monitor::note_algorithm;
+use crate::progress::members::{Members, Placement};
+use crate::progress::nodes::Nodes;
 use crate::progress::party::Party;
 use nic_emu::descriptor::INLINE_BYTES;
 use nic_emu::lane::LANE_MEMBERS;
 use nic_emu::slab::SLAB_BYTES;
+use std::cell::OnceCell;
 
-/// The way of a reduction whose result is whole.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
-    /// The Reduce Helper combines, with these numbers of operation and element.
-    Nic((u8, u8)),
-    /// From a board, on which all have put up their whole vectors.
-    Board,
-    /// In an exchange, as all members are on this node: every member combines a share, or the root all.
-    Exchange,
-    /// By messages: every member combines a share.
-    Shares,
-    /// By messages, whole vectors along the reduction tree.
-    Tree,
-}
-
-/// Bytes from which on members combine shares of a vector. Below, the 2 log2 n messages of a tree are fewer
-/// than the 2 (n - 1) of every member.
+/// Bytes from which on members of one node combine shares of a vector. Below, the 2 log2 n messages of a
+/// tree are fewer than the 2 (n - 1) of every member.
 const LEAST_OF_SHARES: usize = 4 << 10;
 
-/// The most that the NIC does by itself: a slab, in a call that blocks. Of operations that do not block any
-/// number may be under way, in a different order at each member, and slabs are few: there it is what rides in
-/// the descriptor.
-pub fn most_on_nic(party: &Party) -> usize {
-    if party.blocks() { SLAB_BYTES } else { INLINE_BYTES }
-}
-
-/// The way of reduce and allreduce.
-pub fn way_of_reduction(party: &Party, reduction: &Reduction, bytes: usize) -> Way {
-    match reduction.on_nic() {
-        Some(operation) if bytes <= most_on_nic(party) => Way::Nic(operation),
-        _ if fits_board(party, bytes) && reduction.travels_as_it_lies() => Way::Board,
-        _ if exchanges(party, bytes) && reduction.travels_as_it_lies() => Way::Exchange,
-        _ if bytes >= LEAST_OF_SHARES && reduction.travels_as_it_lies() => Way::Shares,
-        _ => Way::Tree,
-    }
-}
-
-/// The way of reductions of which every member combines what it gets itself: reduce-scatter and the scans.
-pub fn way_of_shares(party: &Party, reduction: &Reduction, bytes: usize) -> Way {
-    match reduction.travels_as_it_lies() {
-        false => Way::Tree,
-        true if fits_board(party, bytes) => Way::Board,
-        true if exchanges(party, bytes) => Way::Exchange,
-        true => Way::Shares,
-    }
-}
-
-/// The way of blocks that go from member to member.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum BlocksWay {
-    /// From a board, on which all who give have put up what they give.
-    Board,
-    /// In an exchange, as all members are on this node.
-    Exchange,
-    /// By messages.
-    Messages,
-}
-
-/// The way of gather, allgather, alltoall, and of a scatter that the NIC does not do, in which a member gives
-/// `bytes` bytes at most, unless each has its own. Of nothing, members only say so to each other.
-pub fn way_of_blocks(party: &Party, agreed: Agreed, bytes: usize) -> BlocksWay {
-    match party.size > 1 && (agreed.differs || bytes > 0) {
-        true if !agreed.differs && fits_board(party, bytes) => BlocksWay::Board,
-        true if can_exchange(party) => BlocksWay::Exchange,
-        _ => BlocksWay::Messages,
-    }
-}
-
-/// Whether members put up contributions of so many bytes on a board: in a call that blocks, as slabs are few.
-fn fits_board(party: &Party, bytes: usize) -> bool {
-    let is_small = party.is_on_one_node() || bytes * party.size as usize <= MOST_ON_BOARD;
-    party.blocks() && bytes <= SLAB_BYTES && is_small
-}
-
-/// Whether members may exchange contributions: all are on this node, and are not so many that looking at all
-/// of them takes long. In a call that blocks: nobody takes what is given while ranks compute.
-fn can_exchange(party: &Party) -> bool {
-    party.blocks() && party.is_on_one_node() && party.size <= LANE_MEMBERS
-}
-
-/// Whether contributions of so many bytes, about which all say the same, go in an exchange.
-pub fn exchanges(party: &Party, bytes: usize) -> bool {
-    can_exchange(party) && bytes > SLAB_BYTES
-}
+/// The same between nodes. With 8 ranks on four hosts an allreduce of 256 KB takes 5.6 ms along the tree,
+/// 7.1 by halving, 8.4 by shares; of 1 MB 17, 13 and 16; of 16 MB 196, 173 and 155, and in lanes 137
+/// (`storm run --collective allreduce=tree -n 8 --ppn 2 microbench allreduce --sizes 256K,1M,16M`).
+const LEAST_BETWEEN_NODES: usize = 512 << 10;
 
 /// Bytes that members on several nodes put on a board at most, all together: a board goes to every node as a
 /// whole, a chunk a slice.
 const MOST_ON_BOARD: usize = 1 << 20;
+
+/// Bytes of a block up to which a message costs more than they do.
+const FEW_BYTES: usize = 512;
+
+/// Members from which on log2 n messages, one after the other, are quicker than n at the same time.
+const MANY_MEMBERS: usize = 16;
+
+/// Bytes of a vector from which on members of a node combine theirs before they send any to others.
+const LEAST_OF_LANES: usize = 4 << 20;
+
+/// Members from which on halves of a vector, one after the other, are quicker than shares, up to a few MB.
+const LEAST_OF_HALVING: usize = 8;
+
+/// Bytes from which on a scan in log2 n steps is quicker than in one: with 8 ranks on four hosts 16 KB
+/// take 1.9 ms, and 2.5, but 1 KB 0.85, and 0.7.
+const LEAST_OF_DOUBLING: usize = 8 << 10;
+
+/// What all members know of a call.
+pub struct Situation<'a> {
+    members: &'a dyn Placement,
+    /// A call waits for the operation's end.
+    blocks: bool,
+    /// All members are on this node.
+    is_on_one_node: bool,
+    /// Bytes that a member gives at most; none where each has blocks that nobody else knows of.
+    bytes: Option<usize>,
+    /// How vectors are combined, if they are.
+    reduction: Option<&'a Reduction>,
+    /// Where members are, once that is asked.
+    nodes: OnceCell<Option<Nodes>>,
+}
+
+impl<'a> Situation<'a> {
+    /// Members give so many bytes each at most, or blocks that nobody else knows of (none).
+    pub fn of_blocks(party: &'a Party, bytes: Option<usize>) -> Self {
+        let (blocks, is_on_one_node) = (party.blocks(), party.is_on_one_node());
+        Self { blocks, is_on_one_node, ..Self::apart(party, bytes, None) }
+    }
+
+    /// Members combine vectors of so many bytes.
+    pub fn of_vectors(party: &'a Party, reduction: &'a Reduction, bytes: usize) -> Self {
+        Self { reduction: Some(reduction), ..Self::of_blocks(party, Some(bytes)) }
+    }
+
+    /// Members have nothing but messages.
+    pub fn apart(members: &'a dyn Placement, bytes: Option<usize>, reduction: Option<&'a Reduction>) -> Self {
+        Self { members, blocks: false, is_on_one_node: false, bytes, reduction, nodes: OnceCell::new() }
+    }
+
+    fn size(&self) -> usize {
+        self.members.size() as usize
+    }
+
+    /// Where members are; unknown where NIC memory was damaged.
+    fn nodes(&self) -> Option<&Nodes> {
+        self.nodes.get_or_init(|| self.members.nodes().ok()).as_ref()
+    }
+
+    /// Bytes of a contribution; none at all where nobody knows.
+    fn bytes(&self) -> usize {
+        self.bytes.unwrap_or(0)
+    }
+
+    /// Members may give something.
+    fn gives_something(&self) -> bool {
+        self.members.size() > 1 && self.bytes != Some(0)
+    }
+
+    /// All give as many bytes, and the NIC does that by itself. It does up to a slab, in a call that blocks.
+    /// Of operations that do not block any number may be under way, in a different order at each member, and
+    /// slabs are few: there it is what rides in the descriptor.
+    fn fits_nic(&self) -> bool {
+        let most = if self.blocks { SLAB_BYTES } else { INLINE_BYTES };
+        self.bytes.is_some_and(|bytes| bytes <= most)
+    }
+
+    /// The NIC can do the operation.
+    fn is_on_nic(&self) -> bool {
+        self.reduction.is_some_and(|reduction| reduction.on_nic().is_some())
+    }
+
+    /// Operands travel as they lie in memory.
+    fn travels_as_it_lies(&self) -> bool {
+        self.reduction.is_some_and(Reduction::travels_as_it_lies)
+    }
+
+    /// Each has a block of the same length, so small that messages cost more than their bytes, and there
+    /// are many.
+    fn is_small_among_many(&self, blocks: usize) -> bool {
+        let bytes = self.bytes().div_ceil(blocks.max(1));
+        bytes > 0 && bytes <= FEW_BYTES && self.size() >= MANY_MEMBERS
+    }
+
+    /// Members share nodes, and those of a node are a whole part of the reduction tree.
+    fn has_lanes(&self) -> bool {
+        let each = |nodes: &Nodes| nodes.parts_of_the_tree().filter(|_| nodes.len() > 1);
+        self.nodes().and_then(each).is_some_and(|each| each > 1) && self.travels_as_it_lies()
+    }
+
+    /// Members are a power of two, and there is something for each.
+    fn can_halve(&self) -> bool {
+        self.members.size() > 1 && self.members.size().is_power_of_two() && self.travels_as_it_lies()
+    }
+
+    /// Members combine shares of a vector.
+    fn has_shares(&self) -> bool {
+        self.bytes() >= if self.is_on_one_node { LEAST_OF_SHARES } else { LEAST_BETWEEN_NODES }
+    }
+
+    /// Members combine halves of a vector: where there are so many that a share is not worth a message, or
+    /// between nodes, below what lanes are for.
+    fn has_halves(&self) -> bool {
+        let is_short = self.size() >= MANY_MEMBERS && self.bytes() / self.size() < FEW_BYTES;
+        let is_between = !self.is_on_one_node && self.size() >= LEAST_OF_HALVING;
+        self.has_shares() && (is_short || is_between && self.bytes() < LEAST_OF_LANES)
+    }
+
+    /// Members can put up their contributions on a board: in a call that blocks, as slabs are few.
+    fn fits_board(&self) -> bool {
+        let is_small = self.is_on_one_node || self.bytes().saturating_mul(self.size()) <= MOST_ON_BOARD;
+        self.blocks && self.bytes.is_some_and(|bytes| (1..=SLAB_BYTES).contains(&bytes)) && is_small
+    }
+
+    /// Members can exchange contributions: all are on this node, and are not so many that looking at all of
+    /// them takes long. In a call that blocks: nobody takes what is given while ranks compute.
+    fn can_exchange(&self) -> bool {
+        self.blocks && self.is_on_one_node && self.members.size() <= LANE_MEMBERS && self.gives_something()
+    }
+
+    /// Members can put up their vectors.
+    fn can_put_up_vectors(&self) -> bool {
+        self.fits_board() && self.travels_as_it_lies()
+    }
+
+    /// Members can exchange vectors.
+    fn can_exchange_vectors(&self) -> bool {
+        self.can_exchange() && self.travels_as_it_lies()
+    }
+}
+
+/// The number of the NIC among the algorithms of reduce and of allreduce: the first.
+pub const ON_NIC: usize = 0;
+
+/// Algorithms that a collective has at most.
+pub const MOST_WAYS: usize = {
+    let (mut most, mut collective) = (0, 0);
+    while collective < TABLE.len() {
+        let ways = TABLE[collective].2.len();
+        most = if ways > most { ways } else { most };
+        collective += 1;
+    }
+    most
+};
+
+/// What an algorithm is made of. Whatever it is, the NIC compares what members say of the call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Members meet on the NIC, and what each gives goes along in one piece.
+    Slab,
+    /// Members meet, and give and take in their lanes.
+    Exchange,
+    /// Members announce the operation, and send messages.
+    Messages,
+}
+
+/// An algorithm of a collective.
+pub struct Way {
+    /// As users name it.
+    pub name: &'static str,
+    /// What it is made of.
+    pub kind: Kind,
+    /// Whether it can be used.
+    can: fn(&Situation<'_>) -> bool,
+    /// Whether it is to be used, if none before it is.
+    suits: fn(&Situation<'_>) -> bool,
+}
+
+impl Way {
+    /// Whether it can be used.
+    pub fn can(&self, situation: &Situation<'_>) -> bool {
+        (self.can)(situation)
+    }
+}
+
+/// The number of the way to take.
+fn choose(ways: &[Way], wanted: Option<usize>, situation: &Situation<'_>) -> usize {
+    let can = |number: &usize| ways.get(*number).is_some_and(|way| (way.can)(situation));
+    let suits = |way: &Way| (way.can)(situation) && (way.suits)(situation);
+    // The last one can always be used.
+    wanted.filter(can).or_else(|| ways.iter().position(suits)).unwrap_or(ways.len() - 1)
+}
+
+macro_rules! by_messages {
+    (Messages $algorithm:ident($members:expr, $call:expr)) => {
+        algorithm::$algorithm($members, $call).await
+    };
+    ($kind:ident $algorithm:ident($members:expr, $call:expr)) => {{
+        let algorithm = stringify!($algorithm);
+        Err(MpiError::new(Problem::Nic(format!("{algorithm} needs more than messages"))))
+    }};
+}
+
+macro_rules! ways {
+    ($($(#[$doc:meta])* $collective:ident($call:ty) {
+        $($name:literal $kind:ident $algorithm:ident, if $can:expr, when $suits:expr;)+
+    })+) => {
+        /// Collectives that have several algorithms.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[allow(non_camel_case_types, reason = "named as their calls are")]
+        pub enum Collective {
+            $($(#[$doc])* $collective),+
+        }
+
+        /// All of them, with their names and their ways.
+        pub const TABLE: &[(Collective, &str, &[Way])] =
+            &[$((Collective::$collective, stringify!($collective), $collective::WAYS)),+];
+
+        $($(#[$doc])*
+        pub mod $collective {
+            use super::*;
+
+            /// Its algorithms.
+            pub const WAYS: &[Way] =
+                &[$(Way { name: $name, kind: Kind::$kind, can: $can, suits: $suits }),+];
+
+            /// The way that this operation goes.
+            pub fn way(wanted: &Wanted, situation: &Situation<'_>) -> usize {
+                let wanted = wanted.way(Collective::$collective);
+                choose(WAYS, wanted, situation)
+            }
+
+            /// Takes it.
+            ///
+            /// # Errors
+            /// As the algorithms say.
+            pub async fn run(way: usize, party: &Party, call: $call) -> MpiResult {
+                note_algorithm(Collective::$collective, way);
+                if WAYS[way].kind == Kind::Messages {
+                    call.announce(party)?;
+                }
+                let mut number = 0..;
+                $(if number.next() == Some(way) {
+                    return algorithm::$algorithm(party, call).await;
+                })+
+                Ok(())
+            }
+
+            /// Takes one by messages alone.
+            ///
+            /// # Errors
+            /// As the algorithms say.
+            pub async fn run_by_messages(way: usize, members: &impl Members, call: $call) -> MpiResult {
+                let mut number = 0..;
+                $(if number.next() == Some(way) {
+                    return by_messages!($kind $algorithm(members, call));
+                })+
+                Ok(())
+            }
+        })+
+    };
+}
+
+ways! {
+    /// MPI_Bcast.
+    bcast(&Broadcast) {
+        "nic" Slab broadcast_on_nic, if |s| s.fits_nic(), when |_| true;
+        "exchange" Exchange broadcast_in_exchange, if |s| s.can_exchange(), when |_| true;
+        "binomial" Messages binomial_broadcast, if |_| true, when |_| true;
+    }
+    /// MPI_Gather and MPI_Gatherv.
+    gather(&Movement<'_>) {
+        "board" Slab move_on_board, if |s| s.fits_board(), when |_| true;
+        "exchange" Exchange move_in_exchange, if |s| s.can_exchange(), when |_| true;
+        "binomial" Messages binomial_gather, if |s| s.bytes.is_some(), when |s| s.is_small_among_many(1);
+        "direct" Messages move_directly, if |_| true, when |_| true;
+    }
+    /// MPI_Scatter and MPI_Scatterv; bytes are those of the root's blocks together.
+    scatter(&Movement<'_>) {
+        "nic" Slab scatter_on_nic, if |s| s.fits_nic() && s.blocks && s.gives_something(), when |_| true;
+        "exchange" Exchange move_in_exchange, if |s| s.can_exchange(), when |_| true;
+        "binomial" Messages binomial_scatter, if |s| s.bytes.is_some(),
+            when |s| s.is_small_among_many(s.size());
+        "direct" Messages move_directly, if |_| true, when |_| true;
+    }
+    /// MPI_Allgather and MPI_Allgatherv.
+    allgather(&Movement<'_>) {
+        "board" Slab move_on_board, if |s| s.fits_board(), when |_| true;
+        "exchange" Exchange move_in_exchange, if |s| s.can_exchange(), when |_| true;
+        "bruck" Messages bruck_allgather, if |s| s.bytes.is_some(), when |s| s.is_small_among_many(1);
+        "nodes" Messages allgather_by_nodes, if |_| true, when |_| true;
+    }
+    /// MPI_Alltoall, its v and w forms; bytes are those of a member's blocks together.
+    alltoall(&Movement<'_>) {
+        "board" Slab move_on_board, if |s| s.fits_board(), when |_| true;
+        "exchange" Exchange move_in_exchange, if |s| s.can_exchange(), when |_| true;
+        "bruck" Messages bruck_alltoall, if |s| s.bytes.is_some(), when |s| s.is_small_among_many(s.size());
+        "direct" Messages move_directly, if |_| true, when |_| true;
+    }
+    /// MPI_Reduce.
+    reduce(&Combination<'_>) {
+        "nic" Slab reduce_on_nic, if |s| s.is_on_nic() && s.fits_nic(), when |_| true;
+        "board" Slab combine_on_board, if |s| s.can_put_up_vectors(), when |_| true;
+        "exchange" Exchange reduce_in_exchange, if |s| s.can_exchange_vectors(), when |_| true;
+        "lanes" Messages reduce_in_lanes, if |s| s.has_lanes(), when |s| s.bytes() >= LEAST_OF_LANES;
+        "halving" Messages reduce_by_halving, if |s| s.can_halve(), when |s| s.has_halves();
+        "shares" Messages reduce_by_shares, if |s| s.travels_as_it_lies(), when |s| s.has_shares();
+        "tree" Messages reduce_along_tree, if |_| true, when |_| true;
+    }
+    /// MPI_Allreduce.
+    allreduce(&Combination<'_>) {
+        "nic" Slab reduce_on_nic, if |s| s.is_on_nic() && s.fits_nic(), when |_| true;
+        "board" Slab combine_on_board, if |s| s.can_put_up_vectors(), when |_| true;
+        "exchange" Exchange reduce_in_exchange, if |s| s.can_exchange_vectors(), when |_| true;
+        "lanes" Messages reduce_in_lanes, if |s| s.has_lanes(), when |s| s.bytes() >= LEAST_OF_LANES;
+        "halving" Messages reduce_by_halving, if |s| s.can_halve(), when |s| s.has_halves();
+        "shares" Messages reduce_by_shares, if |s| s.travels_as_it_lies(), when |s| s.has_shares();
+        "tree" Messages reduce_along_tree, if |_| true, when |_| true;
+    }
+    /// MPI_Reduce_scatter and MPI_Reduce_scatter_block.
+    reduce_scatter(&Combination<'_>) {
+        "board" Slab combine_on_board, if |s| s.can_put_up_vectors(), when |_| true;
+        "exchange" Exchange combine_in_exchange, if |s| s.can_exchange_vectors(), when |_| true;
+        "shares" Messages combine_shares, if |s| s.travels_as_it_lies(), when |_| true;
+        "packed" Messages combine_packed_shares, if |_| true, when |_| true;
+    }
+    /// MPI_Scan and MPI_Exscan.
+    scan(&Combination<'_>) {
+        "board" Slab combine_on_board, if |s| s.can_put_up_vectors(), when |_| true;
+        "exchange" Exchange combine_in_exchange, if |s| s.can_exchange_vectors(), when |_| true;
+        "doubling" Messages doubling_scan, if |_| true,
+            when |s| s.bytes() >= LEAST_OF_DOUBLING || s.size() >= MANY_MEMBERS;
+        "direct" Messages scan_directly, if |_| true, when |_| true;
+    }
+}

@@ -114,7 +114,12 @@ impl Reduction {
         let operand = Operand::new(&process.datatypes, op, datatype)?;
         let software = process.port.memory().header().arithmetic.get() == 1;
         let arithmetic = if software { Arithmetic::SoftFloat } else { Arithmetic::Native };
-        Ok(Self { element: operand.extent, kind: Kind::Predefined(operand, arithmetic) })
+        Ok(Self::of_operand(operand, arithmetic))
+    }
+
+    /// A predefined operation.
+    pub fn of_operand(operand: Operand, arithmetic: Arithmetic) -> Self {
+        Self { element: operand.extent, kind: Kind::Predefined(operand, arithmetic) }
     }
 
     /// The numbers of a predefined operation that the NIC can do.

@@ -150,20 +150,20 @@ impl Side {
     }
 
     /// All blocks, `count` of the same length, one behind the other.
-    pub fn in_a_row(&self, count: u32) -> Wire {
-        let bytes = self.bytes(0) * count as usize;
+    pub fn row(&self, count: u32) -> Wires {
+        let bytes = self.bytes(0);
         if let Side::Row { at, .. } = self {
-            return Wire::of(at.cast_const(), bytes);
+            return Wires::Row(*at, bytes);
         }
-        let mut packed = vec![0; bytes];
-        for (block, place) in packed.chunks_exact_mut(self.bytes(0).max(1)).enumerate() {
+        let mut packed = vec![0; bytes * count as usize];
+        for (block, place) in packed.chunks_exact_mut(bytes.max(1)).enumerate() {
             match self {
                 Side::Each(each) => each[block].read(place),
                 Side::Same(same) => same.read(place),
                 Side::Row { .. } => {}
             }
         }
-        Wire::packed(packed)
+        Wires::Copied(packed, bytes)
     }
 
     /// Copies of what is sent now: the blocks may change before they have gone.

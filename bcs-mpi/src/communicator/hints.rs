@@ -3,7 +3,10 @@
 //! The library needs none of the promises, and takes them all: messages match as they would without them.
 //! One spares work: where persistent collectives are started in the same order by all, they are numbered
 //! by their starts, and need no communicators of their own.
+//!
+//! One more hint is ours: the algorithms of collectives that the program wants ([`HINT`]).
 
+use crate::collective::wanted::{HINT, Wanted};
 use crate::constants::*;
 use crate::environment::info;
 use crate::error::MpiResult;
@@ -22,6 +25,8 @@ const ASSERTIONS: [&str; 5] = [
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Hints {
     holds: [bool; ASSERTIONS.len()],
+    /// Algorithms of collectives that the program wants.
+    pub wanted: Wanted,
 }
 
 impl Hints {
@@ -34,6 +39,10 @@ impl Hints {
                 Some("false") => *holds = false,
                 _ => {}
             }
+        }
+        let wanted = pairs.iter().find(|(key, _)| key == HINT).map(|(_, value)| Wanted::parse(value));
+        if let Some(Ok(wanted)) = wanted {
+            self.wanted = wanted;
         }
     }
 
@@ -58,6 +67,7 @@ impl Hints {
             .iter()
             .zip(self.holds)
             .map(|(name, holds)| ((*name).to_owned(), holds.to_string()))
+            .chain((self.wanted != Wanted::default()).then(|| (HINT.to_owned(), self.wanted.to_string())))
             .collect()
     }
 }
@@ -103,5 +113,15 @@ mod tests {
         assert!(!hints.strict_persistent_order());
         hints.update(&[pair("mpi_assert_strict_persistent_collective_ordering", "true")]);
         assert!(hints.strict_persistent_order());
+    }
+
+    #[test]
+    fn algorithms_that_are_wanted_are_kept_and_those_that_there_are_not_ignored() {
+        let mut hints = Hints::default();
+        assert!(hints.pairs().iter().all(|(key, _)| key != HINT));
+        for value in ["allreduce=shares", "allreduce=rings"] {
+            hints.update(&[(HINT.to_owned(), value.to_owned())]);
+            assert_eq!(hints.pairs().last(), Some(&(HINT.to_owned(), "allreduce=shares".to_owned())));
+        }
     }
 }

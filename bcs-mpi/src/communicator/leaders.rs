@@ -9,6 +9,7 @@
 
 use crate::error::{MpiError, MpiResult, Problem};
 use crate::group::Group;
+use crate::progress::members::Members;
 use crate::progress::party::Party;
 use crate::progress::pending::Join;
 use std::ffi::c_int;

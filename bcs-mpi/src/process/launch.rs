@@ -8,8 +8,10 @@
 //! | `BCS_WAKE_FD` | on one of several nodes: number of the inherited descriptor that wakes the NIC thread |
 //! | `BCS_LAUNCHER_PID` | the launcher, whose descriptor of that number serves where it was not inherited |
 //! | `BCS_JOB` | the job, as trace files name it |
+//! | `BCS_COLLECTIVE` | algorithms of collectives that the user wants |
 //! | `BCS_APPNUM`, `BCS_UNIVERSE_SIZE` | the attributes MPI_APPNUM and MPI_UNIVERSE_SIZE |
 
+use crate::collective::wanted::{NoWay, VARIABLE, Wanted};
 use bcs_core::TypeCheck;
 use nic_emu::memory::{Layout, NicMemory};
 use nic_emu::port::{Port, PortError};
@@ -83,6 +85,9 @@ pub enum LaunchError {
         /// Ranks by NIC memory.
         job_ranks: u32,
     },
+    /// There is no such algorithm.
+    #[error("{VARIABLE} (storm run --collective): {0}")]
+    Collective(NoWay),
     /// The NIC refuses.
     #[error(transparent)]
     Port(#[from] PortError),
@@ -143,6 +148,14 @@ pub fn type_check() -> Result<TypeCheck, LaunchError> {
         }
         _ => Ok(TypeCheck::Off),
     }
+}
+
+/// Which algorithms of collectives the user wants.
+///
+/// # Errors
+/// The environment names one that there is not.
+pub fn wanted() -> Result<Wanted, LaunchError> {
+    Wanted::parse(&std::env::var(VARIABLE).unwrap_or_default()).map_err(LaunchError::Collective)
 }
 
 /// A process without a launcher: a job of one rank, with a NIC that nobody else sees.

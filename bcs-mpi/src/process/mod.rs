@@ -12,6 +12,7 @@ pub mod monitor;
 pub mod start;
 mod wait;
 
+use crate::collective::wanted::Wanted;
 use crate::communicator::Communicators;
 use crate::datatype::Datatypes;
 use crate::error::{MpiError, MpiResult, Problem};
@@ -46,6 +47,8 @@ pub struct Process {
     pub(crate) progress: Progress,
     /// The buffers of buffered sends.
     pub attached: AttachedBuffers,
+    /// Algorithms of collectives that the user wants.
+    pub(crate) wanted: Wanted,
     /// Working memory of collectives.
     pub(crate) scratch: Vec<u8>,
     /// Threads that wait at this moment.

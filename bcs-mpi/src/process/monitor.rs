@@ -5,19 +5,23 @@
 //! of its own, attached at its first call and detached when it ends.
 
 use super::launch::Place;
-use mds::mmds::UnexpectedReport;
+use crate::collective::policy::{Collective, MOST_WAYS, TABLE};
+use mds::mmds::{AlgorithmReport, UnexpectedReport};
 use mds::{Clock, Entry, MdsConfig, Primitive, ProcessRecorder, Recorder};
 use nic_emu::memory::NicMemory;
 use nic_emu::port::now_ns;
 use nic_emu::unexpected::UnexpectedPool;
 use std::cell::RefCell;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::thread::ThreadId;
 
 /// Whether calls are recorded.
 static ON: AtomicBool = AtomicBool::new(false);
+/// How often each collective has gone by each of its algorithms.
+static OF_ALGORITHMS: [[AtomicU64; MOST_WAYS]; TABLE.len()] =
+    [const { [const { AtomicU64::new(0) }; MOST_WAYS] }; TABLE.len()];
 static MONITOR: OnceLock<Monitor> = OnceLock::new();
 
 struct Monitor {
@@ -86,6 +90,29 @@ fn leave_on(entry: Entry, bytes: u64) {
     }
 }
 
+/// A collective goes by the algorithm of this number in its part of the table.
+#[inline(always)]
+pub fn note_algorithm(collective: Collective, way: usize) {
+    if ON.load(Ordering::Relaxed) {
+        OF_ALGORITHMS[collective as usize][way].fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// Collectives by their algorithms, those that there were.
+fn algorithms() -> Vec<AlgorithmReport> {
+    let mut reports = Vec::new();
+    for (collective, name, ways) in TABLE {
+        for (way, count) in ways.iter().zip(&OF_ALGORITHMS[*collective as usize]) {
+            let count = count.load(Ordering::Relaxed);
+            if count > 0 {
+                let (collective, algorithm) = ((*name).to_owned(), way.name.to_owned());
+                reports.push(AlgorithmReport { collective, algorithm, count });
+            }
+        }
+    }
+    reports
+}
+
 /// Begins to record, if this rank is to: in MPI_Init, which was entered at `entered_ns`.
 pub fn start(
     config: &MdsConfig,
@@ -130,6 +157,7 @@ pub fn finish() {
         pid: std::process::id(),
     };
     let mut report = monitor.recorder.report();
+    report.collectives = algorithms();
     if let Ok(pool) = UnexpectedPool::of(&monitor.memory, monitor.local_index) {
         report.unexpected = UnexpectedReport { messages: pool.messages(), most_bytes: pool.most_bytes() };
     }

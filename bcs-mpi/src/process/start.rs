@@ -85,6 +85,7 @@ fn start(call: Primitive, level: c_int, entered_ns: u64) -> MpiResult {
     let failed = |text: String| MpiError::new(Problem::Launch(text));
     let mds = MdsConfig::from_env().map_err(|error| failed(error.to_string()))?;
     let check = launch::type_check().map_err(|error| failed(error.to_string()))?;
+    let wanted = launch::wanted().map_err(|error| failed(error.to_string()))?;
     let (mut port, place) = launch::open().map_err(|error| failed(error.to_string()))?;
     let concurrent = level == MPI_THREAD_MULTIPLE;
     if concurrent {
@@ -108,6 +109,7 @@ fn start(call: Primitive, level: c_int, entered_ns: u64) -> MpiResult {
         requests: Requests::new(),
         progress: Progress::default(),
         attached: AttachedBuffers::default(),
+        wanted,
         scratch: Vec::new(),
         waiters: 0,
         watch: (!place.launched).then(Watch::default),

@@ -10,6 +10,7 @@
 //! refused gives all back that is lent to it, and serves its own readers, before it waits for messages; so
 //! nobody waits in a circle.
 
+use super::members::{Members, Message};
 use super::party::Party;
 use super::pending::Join;
 use super::released::take_result;

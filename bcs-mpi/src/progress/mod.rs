@@ -7,8 +7,10 @@
 //!
 //! - [`task`]: how a future gets at the process while it is polled, and how a call drives one on its own
 //!   stack;
+//! - [`members`]: what algorithms by messages see of a communicator;
+//! - [`part`]: some of the members;
 //! - [`party`]: the members of a communicator in one collective operation;
-//! - [`contexts`]: whether that communicator is broken;
+//! - `contexts`: whether that communicator is broken;
 //! - [`pending`]: messages that are under way;
 //! - [`released`]: what the NIC has for a member that it lets go;
 //! - [`exchange`]: what members of one node give each other through their lanes;
@@ -19,7 +21,9 @@
 
 pub(crate) mod contexts;
 pub mod exchange;
+pub mod members;
 pub mod nodes;
+pub mod part;
 pub mod party;
 pub mod pending;
 pub mod released;

@@ -1,10 +1,6 @@
 //! Where the members of a party are: which of them share a node, so that what all of a node want crosses the
 //! network once.
 
-use super::party::Party;
-use super::task::with;
-use crate::error::MpiResult;
-use nic_emu::port::PortError;
 use std::collections::BTreeMap;
 
 /// The members of a party, node by node.
@@ -52,26 +48,20 @@ impl Nodes {
         &self.members[node]
     }
 
+    /// How many members each node has, if they are all as many, consecutive, and a whole part of the
+    /// reduction tree.
+    pub fn parts_of_the_tree(&self) -> Option<usize> {
+        let each = self.members.first()?.len();
+        let is_part = |(rank, place): (usize, &(usize, usize))| *place == (rank / each, rank % each);
+        let is_even = self.places.len() == each * self.members.len();
+        (each.is_power_of_two() && is_even && self.places.iter().enumerate().all(is_part)).then_some(each)
+    }
+
     /// Who of a node takes what this member of another node has for all of them, and hands it on: members
     /// take turns.
     pub fn carrier(&self, of: u32, node: usize) -> u32 {
         let members = &self.members[node];
         members[self.places[of as usize].1 % members.len()]
-    }
-}
-
-impl Party {
-    /// Where the members are.
-    ///
-    /// # Errors
-    /// NIC memory was damaged.
-    pub fn nodes(&self) -> MpiResult<Nodes> {
-        with(|process| {
-            let memory = process.port.memory();
-            let node = |member| memory.place(self.job_rank(member)).map(|(node, _)| node);
-            let nodes: Result<Vec<u32>, _> = (0..self.size).map(node).collect();
-            Ok(Nodes::of(nodes.map_err(PortError::from)?))
-        })
     }
 }
 
@@ -84,6 +74,11 @@ pub fn binomial(place: usize, size: usize) -> (Option<usize>, Vec<usize>) {
     ((place != 0).then(|| place - lowest), bits.filter(|child| *child < size).collect())
 }
 
+/// How many places there are from a place of such a tree down, itself included.
+pub fn subtree(place: usize, size: usize) -> usize {
+    if place == 0 { size } else { (place & place.wrapping_neg()).min(size - place) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -94,7 +89,10 @@ mod tests {
         fn every_place_but_the_root_is_the_child_of_its_parent_alone(size in 1usize..300) {
             let mut parents = vec![None; size];
             for place in 0..size {
-                for child in binomial(place, size).1 {
+                let children = binomial(place, size).1;
+                let below: usize = children.iter().map(|child| subtree(*child, size)).sum();
+                prop_assert_eq!(subtree(place, size), 1 + below);
+                for child in children {
                     prop_assert_eq!(parents[child].replace(place), None);
                 }
             }

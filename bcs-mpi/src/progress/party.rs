@@ -10,10 +10,13 @@
 //! the NIC is told for both groups.
 
 use super::contexts::Contexts;
-use super::pending::{Join, Pending};
+use super::members::{Members, Placement};
+use super::nodes::Nodes;
+use super::pending::Pending;
 use super::released::take_result;
 use super::task::with;
 use crate::api::{Mode, Received, bcs_recv, bcs_send};
+use crate::collective::wanted::Wanted;
 use crate::communicator::meeting::{Arrival, Waiter, awaits_all};
 use crate::constants::{MPI_COMM_NULL, MPI_Comm};
 use crate::error::MpiResult;
@@ -61,6 +64,8 @@ pub struct Party {
     local: (u16, u16),
     /// A call waits for the operation's end.
     blocks: bool,
+    /// Algorithms that the user wants.
+    wanted: Wanted,
     /// Times that this member has arrived on the NIC.
     arrivals: Cell<u32>,
     /// Says that the communicator is in use, as long as the party lives.
@@ -73,6 +78,7 @@ impl Party {
     /// # Errors
     /// No such communicator.
     pub fn join(process: &mut Process, comm: MPI_Comm, call: Primitive) -> MpiResult<Self> {
+        let job_wants = process.wanted;
         let communicator = process.communicator_mut(comm)?;
         let sequence = communicator.sequence;
         communicator.sequence = sequence.wrapping_add(1);
@@ -88,6 +94,7 @@ impl Party {
             on_nic: communicator.on_nic,
             local: communicator.local,
             blocks: false,
+            wanted: communicator.hints.wanted.or(&job_wants),
             arrivals: Cell::new(0),
             _in_use: Some(communicator.in_use.clone()),
         })
@@ -112,6 +119,7 @@ impl Party {
             on_nic,
             local,
             blocks,
+            wanted: Wanted::default(),
             arrivals,
             _in_use,
         }
@@ -126,6 +134,11 @@ impl Party {
     /// The same in a call that waits for the operation's end.
     pub fn blocking(self) -> Self {
         Self { blocks: true, ..self }
+    }
+
+    /// The algorithms that the user wants.
+    pub fn wanted(&self) -> &Wanted {
+        &self.wanted
     }
 
     /// Whether a call waits for the operation's end.
@@ -158,61 +171,6 @@ impl Party {
     /// Whether there is no other member, in either group.
     pub fn is_alone(&self) -> bool {
         self.on_nic.1 == 1
-    }
-
-    /// The other members, from the next one on.
-    pub fn others(&self) -> impl Iterator<Item = u32> + use<> {
-        let (rank, size) = (self.rank, self.size);
-        (1..size).map(move |step| (rank + step) % size)
-    }
-
-    /// Posts a send to a member.
-    ///
-    /// # Safety
-    /// `data` must be readable for `bytes` bytes until the answer is ready.
-    ///
-    /// # Errors
-    /// The NIC fails.
-    pub unsafe fn post_send(&self, to: u32, data: *const u8, bytes: usize) -> MpiResult<Pending> {
-        with(|process| {
-            let send = Send {
-                context: self.contexts.own,
-                source: self.rank,
-                tag: self.tag,
-                destination: self.peers.job_rank(to),
-                synchronous: false,
-                signature: 0,
-            };
-            // SAFETY: the caller's promise.
-            let posted = unsafe {
-                bcs_send(process, self.call, &send, (to, self.comm), data, bytes, Mode::NonBlocking)?
-            };
-            process.progress.has_posted = true;
-            Ok(self.pending(posted.map(|request| request.0), None))
-        })
-    }
-
-    /// Posts a receive from a member.
-    ///
-    /// # Safety
-    /// `data` must be writable for `bytes` bytes, and used by nobody else, until the answer is ready.
-    ///
-    /// # Errors
-    /// The NIC fails.
-    pub unsafe fn post_receive(&self, from: u32, data: *mut u8, bytes: usize) -> MpiResult<Pending> {
-        with(|process| {
-            let envelope = Envelope { context: self.contexts.own, source: from, tag: self.tag };
-            let (peer, place) = ((self.peers.job_rank(from), self.comm), (data, bytes, 0));
-            // SAFETY: the caller's promise.
-            let received =
-                unsafe { bcs_recv(process, self.call, &envelope, peer, place, Mode::NonBlocking)? };
-            process.progress.has_posted = true;
-            let nic = match received {
-                Received::Request(request) => Some(request.0),
-                Received::Complete(_) => None,
-            };
-            Ok(self.pending(nic, Some(bytes as u64)))
-        })
     }
 
     fn pending(&self, nic: Option<u32>, room: Option<u64>) -> Pending {
@@ -349,38 +307,6 @@ impl Party {
         process.progress.has_posted = true;
         // SAFETY: the caller's promise.
         Ok(unsafe { process.port.post_checked_receive(&envelope, check, peer, data, bytes)? })
-    }
-
-    /// Sends bytes to a member.
-    ///
-    /// # Errors
-    /// The NIC fails.
-    pub async fn send(&self, to: u32, bytes: &[u8]) -> MpiResult {
-        // SAFETY: the bytes are borrowed until the send is complete.
-        unsafe { self.post_send(to, bytes.as_ptr(), bytes.len())? }.await
-    }
-
-    /// Receives bytes from a member.
-    ///
-    /// # Errors
-    /// It sent more; the NIC fails.
-    pub async fn receive(&self, from: u32, bytes: &mut [u8]) -> MpiResult {
-        // SAFETY: the bytes are borrowed until the receive is complete.
-        unsafe { self.post_receive(from, bytes.as_mut_ptr(), bytes.len())? }.await
-    }
-
-    /// Sends bytes to a member and receives what it sends.
-    ///
-    /// # Errors
-    /// It sent more than there is room for; the NIC fails.
-    pub async fn swap(&self, with: u32, bytes: &[u8], room: &mut [u8]) -> MpiResult {
-        let mut join = Join::new();
-        // SAFETY: both are borrowed until the join is complete.
-        unsafe {
-            join.add(self.post_receive(with, room.as_mut_ptr(), room.len())?);
-            join.add(self.post_send(with, bytes.as_ptr(), bytes.len())?);
-        }
-        join.all().await
     }
 
     /// The NIC does something for all members: posts this one's arrival, with a contribution that rides in
@@ -530,6 +456,77 @@ impl Party {
             Some(release) => with(|process| unsafe { take_result(process, release, offset, to, room) }),
             None => Ok(()),
         }
+    }
+}
+
+impl Placement for Party {
+    fn rank(&self) -> u32 {
+        self.rank
+    }
+
+    fn size(&self) -> u32 {
+        self.size
+    }
+
+    fn nodes(&self) -> MpiResult<Nodes> {
+        with(|process| {
+            let memory = process.port.memory();
+            let node = |member| memory.place(self.job_rank(member)).map(|(node, _)| node);
+            let nodes: Result<Vec<u32>, _> = (0..self.size).map(node).collect();
+            Ok(Nodes::of(nodes.map_err(PortError::from)?))
+        })
+    }
+}
+
+impl Members for Party {
+    type Message = Pending;
+
+    unsafe fn post_send(&self, to: u32, data: *const u8, bytes: usize) -> MpiResult<Pending> {
+        with(|process| {
+            let send = Send {
+                context: self.contexts.own,
+                source: self.rank,
+                tag: self.tag,
+                destination: self.peers.job_rank(to),
+                synchronous: false,
+                signature: 0,
+            };
+            // SAFETY: the caller's promise.
+            let posted = unsafe {
+                bcs_send(process, self.call, &send, (to, self.comm), data, bytes, Mode::NonBlocking)?
+            };
+            process.progress.has_posted = true;
+            Ok(self.pending(posted.map(|request| request.0), None))
+        })
+    }
+
+    unsafe fn post_receive(&self, from: u32, data: *mut u8, bytes: usize) -> MpiResult<Pending> {
+        with(|process| {
+            let envelope = Envelope { context: self.contexts.own, source: from, tag: self.tag };
+            let (peer, place) = ((self.peers.job_rank(from), self.comm), (data, bytes, 0));
+            // SAFETY: the caller's promise.
+            let received =
+                unsafe { bcs_recv(process, self.call, &envelope, peer, place, Mode::NonBlocking)? };
+            process.progress.has_posted = true;
+            let nic = match received {
+                Received::Request(request) => Some(request.0),
+                Received::Complete(_) => None,
+            };
+            Ok(self.pending(nic, Some(bytes as u64)))
+        })
+    }
+
+    fn kept_memory(&self) -> MpiResult<Vec<u8>> {
+        with(|process| Ok(std::mem::take(&mut process.scratch)))
+    }
+
+    fn keep_memory(&self, memory: Vec<u8>) -> MpiResult {
+        with(|process| {
+            if process.scratch.len() < memory.len() {
+                process.scratch = memory;
+            }
+            Ok(())
+        })
     }
 }
 

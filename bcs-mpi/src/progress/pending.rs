@@ -2,6 +2,7 @@
 //! the bytes.
 
 use super::contexts::Contexts;
+use super::members::Message;
 use super::task::with;
 use crate::error::{MpiError, MpiResult, Problem};
 use crate::process::Process;
@@ -31,16 +32,6 @@ impl Pending {
     /// The message of a request of the NIC, if that is not complete; received messages have so much room.
     pub(super) fn new(nic: Option<u32>, room: Option<u64>, contexts: Contexts) -> Self {
         Self { nic, room, contexts, is_taken_back: false, is_exact: false, giver: None }
-    }
-
-    /// The same message, which has to be as long as there is room.
-    pub fn exactly(self) -> Self {
-        Self { is_exact: true, ..self }
-    }
-
-    /// The same message, which hands on what this member has given.
-    pub fn given_by(self, member: u32) -> Self {
-        Self { giver: Some(member), ..self }
     }
 
     fn look(&mut self) -> Poll<MpiResult> {
@@ -78,6 +69,20 @@ impl Pending {
     }
 }
 
+impl Message for Pending {
+    fn exactly(self) -> Self {
+        Self { is_exact: true, ..self }
+    }
+
+    fn given_by(self, member: u32) -> Self {
+        Self { giver: Some(member), ..self }
+    }
+
+    fn is_over(&self) -> bool {
+        self.nic.is_none()
+    }
+}
+
 impl Future for Pending {
     type Output = MpiResult;
 
@@ -87,21 +92,21 @@ impl Future for Pending {
 }
 
 /// Messages that are under way together.
-#[derive(Debug, Default)]
-pub struct Join {
-    pending: Vec<Pending>,
+#[derive(Debug)]
+pub struct Join<M = Pending> {
+    under_way: Vec<M>,
 }
 
-impl Join {
+impl<M: Message> Join<M> {
     /// None yet.
     pub fn new() -> Self {
-        Self::default()
+        Self { under_way: Vec::new() }
     }
 
     /// One more.
-    pub fn add(&mut self, message: Pending) {
-        if message.nic.is_some() {
-            self.pending.push(message);
+    pub fn add(&mut self, message: M) {
+        if !message.is_over() {
+            self.under_way.push(message);
         }
     }
 
@@ -111,8 +116,8 @@ impl Join {
     /// Any of theirs.
     pub async fn all(mut self) -> MpiResult {
         let mut result = Ok(());
-        std::future::poll_fn(|_| {
-            self.pending.retain_mut(|message| match message.look() {
+        std::future::poll_fn(|context| {
+            self.under_way.retain_mut(|message| match Pin::new(message).poll(context) {
                 Poll::Pending => true,
                 Poll::Ready(Ok(())) => false,
                 Poll::Ready(Err(error)) => {
@@ -122,9 +127,15 @@ impl Join {
                     false
                 }
             });
-            if self.pending.is_empty() { Poll::Ready(()) } else { Poll::Pending }
+            if self.under_way.is_empty() { Poll::Ready(()) } else { Poll::Pending }
         })
         .await;
         result
+    }
+}
+
+impl<M: Message> Default for Join<M> {
+    fn default() -> Self {
+        Self::new()
     }
 }

@@ -6,6 +6,7 @@
 use super::neighbours::Neighbours;
 use crate::error::MpiResult;
 use crate::process::Process;
+use crate::progress::members::Members;
 use crate::progress::party::Party;
 use crate::progress::pending::Join;
 use crate::progress::task::with;

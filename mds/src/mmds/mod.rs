@@ -25,4 +25,6 @@ pub use distribution::{Bucket, Distribution, Resolution};
 pub use primitive::Primitive;
 pub use process::ProcessRecorder;
 pub use recorder::{Entry, Recorder};
-pub use report::{CallReport, DistributionReport, IntervalReport, ProcessReport, UnexpectedReport};
+pub use report::{
+    AlgorithmReport, CallReport, DistributionReport, IntervalReport, ProcessReport, UnexpectedReport,
+};

@@ -75,7 +75,8 @@ impl ProcessRecorder {
         }
     }
 
-    /// The figures so far in nanoseconds, over all threads; `unexpected` is for the caller to fill in, who knows the NIC. Complete after [`stop`](Self::stop).
+    /// The figures so far in nanoseconds, over all threads; `unexpected` and `collectives` are for
+    /// the caller to fill in, who knows the NIC and the MPI library. Complete after [`stop`](Self::stop).
     pub fn report(&self) -> ProcessReport {
         let others = self.lock();
         let sum = Recorder::new(&self.config, 0);
@@ -94,6 +95,7 @@ impl ProcessRecorder {
             run_time: clock.to_nanoseconds(self.main.elapsed()),
             thread_time: clock.to_nanoseconds(sum.elapsed()),
             unexpected: UnexpectedReport::default(),
+            collectives: Vec::new(),
             unfinished: self.main.unfinished().map(|p| p.name().to_owned()),
             computation: IntervalReport::new(&sum.computation, &sum.computation_distribution, clock),
             communication: IntervalReport::new(&sum.communication, &sum.communication_distribution, clock),

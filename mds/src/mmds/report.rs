@@ -25,6 +25,9 @@ pub struct ProcessReport {
     /// Messages that came before their receives and waited in the process's pool.
     #[serde(default, skip_serializing_if = "UnexpectedReport::is_empty")]
     pub unexpected: UnexpectedReport,
+    /// Collectives by the algorithms that they went by.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub collectives: Vec<AlgorithmReport>,
     /// Computation granularity: the intervals between blocking calls.
     pub computation: IntervalReport,
     /// Communication overhead: the intervals inside blocking calls.
@@ -40,6 +43,17 @@ pub struct UnexpectedReport {
     pub messages: u64,
     /// The most bytes that they took up at once.
     pub most_bytes: u64,
+}
+
+/// How often a process has had a collective go by an algorithm.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AlgorithmReport {
+    /// The collective, whatever the form of the call: `allreduce`.
+    pub collective: String,
+    /// The algorithm, as `storm run --collective` names it.
+    pub algorithm: String,
+    /// Operations.
+    pub count: u64,
 }
 
 impl UnexpectedReport {

@@ -22,7 +22,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 /// The version of both file formats.
-pub const FORMAT_VERSION: u32 = 2;
+pub const FORMAT_VERSION: u32 = 3;
 
 /// The run that a trace is of; the same in all files of a directory.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -37,7 +37,9 @@ HOST_KERNELS = (
     "turns",
     "bandwidth",
     "allreduce",
+    "reduce",
     "bcast",
+    "allgather",
     "alltoall",
     "sweep",
     "hydro",
@@ -59,6 +61,9 @@ COLLECTIVES = (
     "reduce_scatter_block",
 )
 """What `--collectives` knows, and measures where --only says nothing, except `reduce`, whose root rotates."""
+
+HOST_SIZES = (64 << 10, 1 << 20, 16 << 20, 256 << 20)
+"""Bytes of a rank's vector, or of all its blocks together, in collectives between hosts."""
 
 COLLECTIVE_SIZES = (0, 8, 64, 1 << 10, 8 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20)
 
@@ -206,6 +211,13 @@ def _between_hosts(quick: bool) -> list[Case]:
 
     # The kernel counts processor time in hundredths of a second.
     exactly = ("--repetitions", "3", "--limit", "5", "--repetition", "1")
+    # A call of 256 MB takes seconds. All blocks of a rank together are as many bytes as a vector has.
+    once = ("--repetitions", "3", "--least", "1", "--repetition", "0.1", "--limit", "0.1")
+
+    def sizes(kernel: str, ranks: int) -> str:
+        blocks = ranks if kernel in ("allgather", "alltoall") else 1
+        return ",".join(str(size // blocks) for size in HOST_SIZES)
+
     cases = [
         micro("latency", 2, 2, "8,1K,16K,256K,1M"),
         micro("rate", 2, 2, None),
@@ -213,9 +225,11 @@ def _between_hosts(quick: bool) -> list[Case]:
         Case("turns", 2, "microbench", ("turns", *exactly), timeout=60, hosts=2),
         micro("bandwidth", 2, 2, "64K,1M,4M"),
         micro("allreduce", 8, 4, "8,16K"),
-        micro("allreduce", 4, 4, "8,16K,64K,1M,16M"),
-        micro("bcast", 4, 4, "16M"),
-        micro("alltoall", 4, 4, "4M"),
+        *(
+            Case(kernel, ranks, "microbench", (kernel, "--sizes", sizes(kernel, ranks), *once), timeout=90, hosts=4)
+            for kernel in ("bcast", "reduce", "allreduce", "allgather", "alltoall")
+            for ranks in (4, 8)
+        ),
         Case("empty", 64, "microbench", ("empty",), timeout=60, repeat=1 if quick else 2, hosts=16),
     ]
     decks = [

@@ -1,37 +1,59 @@
-//! Collective algorithms as futures (MPI-5.0, chapter 6): one a file, each written once for the blocking, the
-//! non-blocking and the persistent form.
+//! Collective algorithms as futures: one a file, each written once for the blocking, the non-blocking and the
+//! persistent form. [`policy`](super::policy) is their table.
 //!
-//! What rides in a descriptor is done by the NIC, without the rank. Everything else goes by messages between
-//! members ([`crate::progress::party`]), or, in calls that block, from a board or in an exchange
-//! ([`crate::progress::exchange`]). Reductions combine in the order of the reduction tree, so their bits are
-//! the same in all forms.
+//! Those by messages know of a communicator what [`Members`](crate::progress::members::Members) says; the
+//! others have the NIC do it, or use what members of one node share, in calls that block. Reductions
+//! combine in the order of the reduction tree, so their bits are the same in all of them.
 
-mod allgather;
-mod allreduce;
-mod alltoall;
+mod allgather_by_nodes;
 mod barrier;
-mod broadcast;
-mod combining;
-mod gather;
-mod gather_shares;
+mod binomial_broadcast;
+mod binomial_gather;
+mod binomial_scatter;
+mod broadcast_in_exchange;
+mod broadcast_on_nic;
+mod bruck_allgather;
+mod bruck_alltoall;
+mod combine;
+mod combine_on_board;
+mod doubling_scan;
+mod move_directly;
+mod move_in_exchange;
+mod move_on_board;
 mod neighbourhood;
-mod reduce;
-mod reduce_scatter;
-mod scan;
-mod scatter;
-pub mod shares;
-mod to_all;
+mod packed_shares;
+mod reduce_by_halving;
+mod reduce_in_exchange;
+mod reduce_in_lanes;
+mod reduce_on_nic;
+mod scan_directly;
+mod scatter_on_nic;
+mod scratch;
+mod shares;
+mod tree;
 
-pub use allgather::allgather;
-pub use allreduce::allreduce;
-pub(super) use allreduce::from_last;
-pub use alltoall::alltoall;
+pub use allgather_by_nodes::allgather_by_nodes;
 pub use barrier::barrier;
-pub use broadcast::broadcast;
-pub use gather::gather;
+pub use binomial_broadcast::binomial_broadcast;
+pub use binomial_gather::binomial_gather;
+pub use binomial_scatter::binomial_scatter;
+pub use broadcast_in_exchange::broadcast_in_exchange;
+pub use broadcast_on_nic::broadcast_on_nic;
+pub use bruck_allgather::bruck_allgather;
+pub use bruck_alltoall::bruck_alltoall;
+pub use combine::combine_in_exchange;
+pub use combine_on_board::combine_on_board;
+pub use doubling_scan::doubling_scan;
+pub use move_directly::move_directly;
+pub use move_in_exchange::move_in_exchange;
+pub use move_on_board::move_on_board;
 pub use neighbourhood::{AlongEdges, neighbour_exchange};
-pub(super) use reduce::to_last;
-pub use reduce::{Operands, reduce};
-pub use reduce_scatter::reduce_scatter;
-pub use scan::scan;
-pub use scatter::scatter;
+pub use packed_shares::combine_packed_shares;
+pub use reduce_by_halving::reduce_by_halving;
+pub use reduce_in_exchange::reduce_in_exchange;
+pub use reduce_in_lanes::reduce_in_lanes;
+pub use reduce_on_nic::reduce_on_nic;
+pub use scan_directly::scan_directly;
+pub use scatter_on_nic::scatter_on_nic;
+pub use shares::{combine_shares, reduce_by_shares};
+pub use tree::{from_last, reduce_along_tree, to_last};

@@ -1,18 +1,22 @@
-//! Combining by shares: every member sends every other the share that this one combines, and combines its own
-//! of all contributions, in the order of the reduction tree. One step, of n - 1 messages each way for n
-//! members; every byte is sent once. The first half of large reductions, and all of reduce-scatter.
+//! Combining by shares: every member sends every other the share that this one combines, and combines its
+//! own of all contributions, in the order of the reduction tree. One step, of n - 1 messages each way for
+//! n members; every byte is sent once. Reduce-scatter is that; in reductions of whole vectors a second
+//! step brings the shares of the result to the root, or to all, across the network once for a node
+//! (Rabenseifner, "Optimization of Collective Reduction Operations", ICCS 2004, with one step each
+//! instead of log2 n).
 
-use super::super::reduction::Reduction;
-use crate::error::{MpiError, MpiResult, Problem};
-use crate::progress::party::Party;
+use super::super::block::Agreed;
+use super::super::combination::{Combination, Results};
+use super::super::movement::{Movement, Pattern};
+use super::super::reduction::{Reduction, Vector};
+use super::allgather_by_nodes::to_all;
+use super::combine::combine_places;
+use super::move_directly::move_directly;
+use super::scratch::{KEPT_BYTES, Scratch};
+use crate::error::{MpiError, MpiResult};
+use crate::progress::members::Members;
 use crate::progress::pending::Join;
-use crate::progress::task::with;
-use nic_emu::arith::reduction_tree::ReductionTree;
-use std::num::NonZeroU32;
 use std::ops::Range;
-
-/// Bytes of working memory that are kept from operation to operation.
-const KEPT_BYTES: usize = 64 << 20;
 
 /// Bytes of a share that are combined at once at least, where there are more.
 const LEAST_PART_BYTES: usize = 64 << 10;
@@ -29,75 +33,6 @@ fn equal_share(member: u32, members: u32, elements: usize) -> Range<usize> {
 pub fn equal_share_bytes(member: u32, members: u32, elements: usize, element: usize) -> Range<usize> {
     let share = equal_share(member, members, elements);
     share.start * element..share.end * element
-}
-
-/// Working memory, kept from operation to operation: large fresh memory costs more in page faults than the
-/// combining.
-pub struct Scratch(Vec<u8>);
-
-impl Scratch {
-    /// At least so many bytes.
-    ///
-    /// # Errors
-    /// There are not so many left; outside of a task.
-    pub fn take(bytes: usize) -> MpiResult<Self> {
-        let mut kept = with(|process| Ok(std::mem::take(&mut process.scratch)))?;
-        if kept.len() < bytes {
-            if kept.try_reserve_exact(bytes - kept.len()).is_err() {
-                let problem = format!("no memory for {bytes} bytes in which contributions are combined");
-                return Err(MpiError::new(Problem::Exhausted(problem)));
-            }
-            kept.resize(bytes, 0);
-        }
-        Ok(Self(kept))
-    }
-
-    /// Its first byte.
-    pub fn as_mut_ptr(&mut self) -> *mut u8 {
-        self.0.as_mut_ptr()
-    }
-
-    /// To be used again.
-    ///
-    /// # Errors
-    /// Outside of a task.
-    pub fn give_back(mut self) -> MpiResult {
-        self.0.truncate(KEPT_BYTES);
-        with(|process| {
-            if process.scratch.len() < self.0.len() {
-                process.scratch = self.0;
-            }
-            Ok(())
-        })
-    }
-}
-
-/// Combines `bytes` bytes at each of the places of consecutive ranks, in the order of the tree over as many;
-/// the result is at the last place.
-///
-/// # Safety
-/// Places must be different ones of so many bytes; those that are no right operand of the tree are only read.
-///
-/// # Errors
-/// As [`Reduction::combine`].
-pub unsafe fn combine_places(
-    reduction: &Reduction,
-    count: usize,
-    bytes: usize,
-    place: impl Fn(usize) -> *mut u8,
-) -> MpiResult {
-    let Some(ranks) = NonZeroU32::new(count as u32).filter(|_| bytes > 0) else { return Ok(()) };
-    for step in ReductionTree::new(ranks).steps(0..ranks.get()) {
-        // SAFETY: the caller's promise.
-        let (left, right) = unsafe {
-            (
-                std::slice::from_raw_parts(place(step.left as usize).cast_const(), bytes),
-                std::slice::from_raw_parts_mut(place(step.right as usize), bytes),
-            )
-        };
-        reduction.combine(left, right)?;
-    }
-    Ok(())
 }
 
 /// Bytes of a share that are combined at once, a whole number of elements: as many as give all members' two
@@ -118,44 +53,45 @@ fn part_bytes(members: u32, element: usize) -> usize {
 /// # Errors
 /// Another member's share is longer; no memory is left; the NIC fails.
 pub async unsafe fn combine_share(
-    party: &Party,
+    members: &impl Members,
     reduction: &Reduction,
     data: *const u8,
     share: impl Fn(u32) -> Range<usize>,
     result: *mut u8,
 ) -> MpiResult {
-    let longest = (0..party.size).map(|member| share(member).len()).max().unwrap_or(0);
-    let most = part_bytes(party.size, reduction.element).min(longest);
+    let (rank, size) = (members.rank(), members.size());
+    let longest = (0..size).map(|member| share(member).len()).max().unwrap_or(0);
+    let most = part_bytes(size, reduction.element).min(longest);
     let part = |member: u32, number: usize| {
         let share = share(member);
         let start = share.end.min(share.start + number * most);
         start..share.end.min(start + most)
     };
-    let (rank, size) = (party.rank as usize, party.size as usize);
-    let room = most.min(share(party.rank).len());
-    let mut scratch = Scratch::take(2 * size * room)?;
+    let room = most.min(share(rank).len());
+    let count = size as usize;
+    let mut scratch = Scratch::take(members, 2 * count * room)?;
     let staged = scratch.as_mut_ptr();
-    let place = |number: usize, member: usize| staged.wrapping_add((number % 2 * size + member) * room);
+    let place = |number: usize, member: usize| staged.wrapping_add((number % 2 * count + member) * room);
     let post = |number: usize| {
         let mut join = Join::new();
-        let own = part(party.rank, number);
-        for member in party.others().filter(|_| !own.is_empty()) {
+        let own = part(rank, number);
+        for member in members.others().filter(|_| !own.is_empty()) {
             let to = place(number, member as usize);
             // SAFETY: the scratch memory lives, and nobody else uses this part of it, until the join is
             // complete.
-            join.add(unsafe { party.post_receive(member, to, own.len())? });
+            join.add(unsafe { members.post_receive(member, to, own.len())? });
         }
-        for member in party.others() {
+        for member in members.others() {
             let theirs = part(member, number);
             if !theirs.is_empty() {
                 // SAFETY: the caller's promise.
-                join.add(unsafe { party.post_send(member, data.add(theirs.start), theirs.len())? });
+                join.add(unsafe { members.post_send(member, data.add(theirs.start), theirs.len())? });
             }
         }
-        Ok::<Join, MpiError>(join)
+        Ok::<_, MpiError>(join)
     };
     let parts = longest.div_ceil(most.max(1));
-    let start = share(party.rank).start;
+    let start = share(rank).start;
     let mut under_way = if parts > 0 { post(0)? } else { Join::new() };
     for number in 0..parts {
         let next = if number + 1 < parts { post(number + 1)? } else { Join::new() };
@@ -165,19 +101,64 @@ pub async unsafe fn combine_share(
             _ = under_way.all().await;
             return arrived;
         }
-        let own = part(party.rank, number);
+        let own = part(rank, number);
         let bytes = own.len();
         if bytes > 0 {
             // SAFETY: the caller's promise; the own part of the scratch memory is free.
             unsafe {
-                std::ptr::copy_nonoverlapping(data.add(own.start), place(number, rank), bytes);
-                combine_places(reduction, size, bytes, |member| place(number, member))?;
+                std::ptr::copy_nonoverlapping(data.add(own.start), place(number, rank as usize), bytes);
+                combine_places(reduction, count, bytes, |member| place(number, member))?;
                 let result = result.add(own.start - start);
-                std::ptr::copy_nonoverlapping(place(number, size - 1), result, bytes);
+                std::ptr::copy_nonoverlapping(place(number, count - 1), result, bytes);
             }
         }
     }
-    scratch.give_back()
+    scratch.give_back(members)
+}
+
+/// Reduce-scatter of operands that travel as they lie.
+///
+/// # Errors
+/// Another member's share is longer; no memory is left; the NIC fails.
+pub async fn combine_shares(members: &impl Members, combination: &Combination<'_>) -> MpiResult {
+    let share = |member: u32| combination.result_of(member);
+    // In place, the result would overwrite what others, or this member, still have to read.
+    let room = if combination.is_in_place() { share(members.rank()).len() } else { 0 };
+    let mut elsewhere = Vector::new(room);
+    let result = if elsewhere.is_empty() { combination.to() } else { elsewhere.as_mut_ptr() };
+    // SAFETY: the promise of `Combination::new`; all shares have gone when the answer is there.
+    unsafe {
+        combine_share(members, combination.reduction, combination.from(), share, result).await?;
+        std::ptr::copy_nonoverlapping(elsewhere.as_ptr(), combination.to(), elsewhere.len());
+    }
+    Ok(())
+}
+
+/// Reduce and allreduce of operands that travel as they lie.
+///
+/// # Errors
+/// Another member's vector is longer; no memory is left; the NIC fails.
+pub async fn reduce_by_shares(members: &impl Members, combination: &Combination<'_>) -> MpiResult {
+    let (count, element) = (combination.count(), combination.reduction.element);
+    let (rank, size) = (members.rank(), members.size());
+    let share = |member: u32| equal_share_bytes(member, size, count, element);
+    let own = share(rank);
+    let gets_all = combination.gets_all(rank);
+    let mut elsewhere = Vector::new(if gets_all { 0 } else { own.len() });
+    let to = combination.to();
+    let result = if gets_all { to.wrapping_add(own.start) } else { elsewhere.as_mut_ptr() };
+    // SAFETY: the promise of `Combination::new`; in place, no other share is written before all have been
+    // sent.
+    unsafe { combine_share(members, combination.reduction, combination.from(), share, result).await? };
+    let place = |member: u32| (to.wrapping_add(share(member).start), share(member).len());
+    if let Results::Root(root) = combination.results {
+        let outgoing = |_| (result.cast_const(), own.len());
+        // SAFETY: the shares of the result are disjoint, and live until the answer is there.
+        let movement = unsafe { Movement::new(Pattern::Gather(root), Agreed::default(), &outgoing, &place) };
+        return move_directly(members, &movement).await;
+    }
+    // SAFETY: as above; the own share stays as it is.
+    unsafe { to_all(members, (result, own.len()), place, false).await }
 }
 
 #[cfg(test)]

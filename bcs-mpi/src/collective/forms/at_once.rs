@@ -4,12 +4,14 @@
 //! The Reduce Helper combines in the order of the reduction tree, and a member that gets no result goes on
 //! at once.
 
-use super::super::algorithm::Operands;
+use super::super::combination::Operands;
+use super::super::policy::{self, Collective};
 use super::super::reduction::Reduction;
 use super::{Call, Form};
 use crate::communicator::meeting::{Arrival, arrive, meet, released, waiting_in};
 use crate::error::MpiResult;
 use crate::process::Guard;
+use crate::process::monitor::note_algorithm;
 use crate::progress::released::take_result;
 use nic_emu::descriptor::CollectiveKind;
 use nic_emu::slab::SLAB_BYTES;
@@ -55,14 +57,23 @@ pub(super) unsafe fn combine(
         }
         return Ok(true);
     }
+    let collective = if root.is_some() { Collective::reduce } else { Collective::allreduce };
     match (reduction.on_nic(), bytes) {
-        (Some(operation), 1..=SLAB_BYTES) => {
+        (Some(operation), 1..=SLAB_BYTES) if wants_nic(process, call, collective)? => {
+            note_algorithm(collective, policy::ON_NIC);
             // SAFETY: as above.
             unsafe { on_nic(process, call, operation, root, (from, to, bytes))? };
             Ok(true)
         }
         _ => Ok(false),
     }
+}
+
+/// Whether the user wants nothing else.
+#[inline(always)]
+fn wants_nic(process: &Guard, call: Call, collective: Collective) -> MpiResult<bool> {
+    let wanted = process.communicator(call.comm)?.hints.wanted.way(collective);
+    Ok(wanted.or_else(|| process.wanted.way(collective)).is_none_or(|way| way == policy::ON_NIC))
 }
 
 /// The NIC combines; the members with a place for the result wait for it.

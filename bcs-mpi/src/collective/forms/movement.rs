@@ -2,9 +2,11 @@
 
 use super::super::algorithm;
 use super::super::block::{Agreed, Block, Places};
+use super::super::broadcast::broadcast;
 use super::super::buffers::{Blocks, Everyone, Own};
 use super::super::coherence::{check_all, check_own, check_own_of_root};
 use super::super::inter;
+use super::super::movement;
 use super::super::side::Side;
 use super::{Call, Form, at_once};
 use crate::constants::*;
@@ -72,7 +74,7 @@ pub unsafe fn bcast(
     let action = if communicator.rank == root { "sent" } else { "received" };
     // SAFETY: the caller's promise.
     let block = unsafe { Block::new(&process, &NAMES, buffer, count, datatype, action)? };
-    call.launch(&mut process, move |party| algorithm::broadcast(party, block.clone(), root))
+    call.launch(&mut process, move |party| broadcast(party, block.clone(), root))
 }
 
 /// MPI_Igather, MPI_Igatherv and their kin.
@@ -117,7 +119,7 @@ pub unsafe fn gather(
     let own_agreed = own.as_ref().map_or_else(|| receive.agreed(rank), Block::agreed);
     let agreed = agreed(all, Some(own_agreed));
     call.launch(&mut process, move |party| {
-        algorithm::gather(party, own.clone(), receive.clone(), root, agreed)
+        movement::gather(party, own.clone(), receive.clone(), root, agreed)
     })
 }
 
@@ -160,7 +162,7 @@ pub unsafe fn scatter(
     };
     let own_agreed = own.as_ref().map_or_else(|| send.agreed(rank), Block::agreed);
     let agreed = agreed(all, Some(own_agreed));
-    call.launch(&mut process, move |party| algorithm::scatter(party, send.clone(), own.clone(), root, agreed))
+    call.launch(&mut process, move |party| movement::scatter(party, send.clone(), own.clone(), root, agreed))
 }
 
 /// MPI_Iallgather, MPI_Iallgatherv and their kin.
@@ -196,7 +198,7 @@ pub unsafe fn allgather(
         }
     };
     let agreed = agreed(all, Some(own.as_ref().map_or_else(|| receive.agreed(0), Block::agreed)));
-    call.launch(&mut process, move |party| algorithm::allgather(party, own.clone(), receive.clone(), agreed))
+    call.launch(&mut process, move |party| movement::allgather(party, own.clone(), receive.clone(), agreed))
 }
 
 /// MPI_Ialltoall, MPI_Ialltoallv, MPI_Alltoallw and their kin.
@@ -232,6 +234,6 @@ pub unsafe fn alltoall(
     };
     let agreed = agreed(receive, Some(incoming.agreed(0)));
     call.launch(&mut process, move |party| {
-        algorithm::alltoall(party, outgoing.clone(), incoming.clone(), agreed)
+        movement::alltoall(party, outgoing.clone(), incoming.clone(), agreed)
     })
 }

@@ -1,7 +1,7 @@
 //! Calls that combine operands: their arguments, checked (MPI-5.0, §6.9 to §6.11).
 
-use super::super::algorithm::{self, Operands};
 use super::super::coherence::check_vectors;
+use super::super::combination::{self, Operands};
 use super::super::inter;
 use super::super::reduce_scatter::{RECEIVE, SEND, Shares, shares_of};
 use super::super::reduction::Reduction;
@@ -71,7 +71,7 @@ pub unsafe fn reduce(call: Call, vectors: &Vectors, root: c_int) -> MpiResult<MP
         return Ok(MPI_REQUEST_NULL);
     }
     call.launch(&mut process, move |party| {
-        algorithm::reduce(party, reduction.clone(), operands.clone(), root)
+        combination::reduce(party, reduction.clone(), operands.clone(), root)
     })
 }
 
@@ -102,7 +102,7 @@ pub unsafe fn allreduce(call: Call, vectors: &Vectors) -> MpiResult<MPI_Request>
     if unsafe { at_once::combine(&mut process, call, (size, None), &reduction, &operands, bytes)? } {
         return Ok(MPI_REQUEST_NULL);
     }
-    call.launch(&mut process, move |party| algorithm::allreduce(party, reduction.clone(), operands.clone()))
+    call.launch(&mut process, move |party| combination::allreduce(party, reduction.clone(), operands.clone()))
 }
 
 /// MPI_Iscan, MPI_Iexscan and their kin.
@@ -123,7 +123,9 @@ pub unsafe fn scan(call: Call, kind: ScanKind, vectors: &Vectors) -> MpiResult<M
         check_vectors(vectors.send, vectors.receive, bytes)?;
     }
     let operands = vectors.operands(from);
-    call.launch(&mut process, move |party| algorithm::scan(party, reduction.clone(), operands.clone(), kind))
+    call.launch(&mut process, move |party| {
+        combination::scan(party, reduction.clone(), operands.clone(), kind)
+    })
 }
 
 /// MPI_Ireduce_scatter, MPI_Ireduce_scatter_block and their kin; `vectors.count` does not matter.
@@ -154,7 +156,7 @@ pub unsafe fn reduce_scatter(call: Call, vectors: &Vectors, shares: &Shares) -> 
     let shares: Vec<usize> = counts.iter().map(|count| *count as usize).collect();
     let operands = Vectors { count: total, ..*vectors }.operands(from);
     call.launch(&mut process, move |party| {
-        algorithm::reduce_scatter(party, reduction.clone(), operands.clone(), shares.clone())
+        combination::reduce_scatter(party, reduction.clone(), operands.clone(), shares.clone())
     })
 }
 

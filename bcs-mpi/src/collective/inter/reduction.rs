@@ -1,6 +1,6 @@
 //! Calls that combine operands of one group for the other: their arguments, checked (MPI-5.0, §6.9, §6.10).
 
-use super::super::algorithm::Operands;
+use super::super::combination::Operands;
 use super::super::forms::{Call, Vectors};
 use super::super::reduce_scatter::{RECEIVE, SEND, Shares, shares_of};
 use super::super::reduction::Reduction;

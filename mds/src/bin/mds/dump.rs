@@ -1,7 +1,7 @@
 //! `mds dump`: every record of a trace in one table of comma-separated values (`docs/trace-format.md`).
 
 use mds::emds::Scope;
-use mds::mmds::{DistributionReport, IntervalReport, UnexpectedReport};
+use mds::mmds::{AlgorithmReport, DistributionReport, IntervalReport, UnexpectedReport};
 use mds::trace::{EmdsFile, MmdsFile};
 use mds::{Metric, Trace};
 use std::io::{self, Write};
@@ -55,6 +55,10 @@ impl<W: Write> Lines<W> {
         if !report.unexpected.is_empty() {
             let UnexpectedReport { messages, most_bytes } = report.unexpected;
             self.mmds(file, "unexpected", &[("count", text(messages)), ("bytes", text(most_bytes))])?;
+        }
+        for AlgorithmReport { collective, algorithm, count } in &report.collectives {
+            let name = format!("{collective}={algorithm}");
+            self.mmds(file, "collective", &[("name", name), ("count", text(*count))])?;
         }
         if let Some(call) = &report.unfinished {
             self.mmds(file, "unfinished", &[("name", call.clone())])?;

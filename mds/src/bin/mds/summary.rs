@@ -125,6 +125,7 @@ fn write_mmds(out: &mut dyn Write, run: &Run, files: &[MmdsFile]) -> io::Result<
         writeln!(out, "Rank{s} {} ended inside {call}", ranges(in_call.into_iter()))?;
     }
     write_unexpected(out, files)?;
+    write_collectives(out, files)?;
     writeln!(out)?;
     write_distributions(out, files)
 }
@@ -140,6 +141,23 @@ fn write_unexpected(out: &mut dyn Write, files: &[MmdsFile]) -> io::Result<()> {
         out,
         "{messages} {noun} came before their receives and waited in pools; the fullest was rank {rank}'s, with {bytes}"
     )
+}
+
+/// Which algorithms collectives have gone by, if any have: operations of all processes together.
+fn write_collectives(out: &mut dyn Write, files: &[MmdsFile]) -> io::Result<()> {
+    let mut counts: BTreeMap<(&str, &str), u128> = BTreeMap::new();
+    for of in files.iter().flat_map(|file| &file.report.collectives) {
+        *counts.entry((&of.collective, &of.algorithm)).or_default() += u128::from(of.count);
+    }
+    if counts.is_empty() {
+        return Ok(());
+    }
+    writeln!(out)?;
+    let mut table = Table::new(["Collective", "Algorithm", "Operations"]);
+    for ((collective, algorithm), count) in counts {
+        table.row([collective.to_owned(), algorithm.to_owned(), count.to_string()]);
+    }
+    table.write(out)
 }
 
 /// The calls of all processes by name, in the order of the recorder's table; calls it does not know come last.

@@ -4,7 +4,9 @@ use crate::{dump, summary};
 use bcs_core::SliceIndex;
 use mds::config::SliceRange;
 use mds::emds::{EmdsTable, Scope};
-use mds::mmds::{CallReport, DistributionReport, IntervalReport, ProcessReport, UnexpectedReport};
+use mds::mmds::{
+    AlgorithmReport, CallReport, DistributionReport, IntervalReport, ProcessReport, UnexpectedReport,
+};
 use mds::trace::{EmdsFile, MmdsFile, Node, Process, Run};
 use mds::{Metric, Trace};
 use proptest::prelude::*;
@@ -42,6 +44,7 @@ prop_compose! {
         [threads, run_time, thread_time] in [number(), number(), number()],
         unfinished in prop::option::of(".*"),
         [messages, most_bytes] in [number(), number()],
+        of_algorithms in prop::collection::vec((".*", ".*", number()), 0..3),
         computation in interval(),
         communication in interval(),
         calls in prop::collection::vec(call(), 0..3),
@@ -50,7 +53,11 @@ prop_compose! {
         rank in any::<u32>(),
     ) -> MmdsFile {
         let unexpected = UnexpectedReport { messages, most_bytes };
-        let report = ProcessReport { threads, run_time, thread_time, unexpected, unfinished, computation, communication, calls };
+        let of_algorithm = |(collective, algorithm, count)| AlgorithmReport { collective, algorithm, count };
+        let collectives = of_algorithms.into_iter().map(of_algorithm).collect();
+        let report = ProcessReport {
+            threads, run_time, thread_time, unexpected, collectives, unfinished, computation, communication, calls,
+        };
         MmdsFile { run: run(), process: Process { rank, node: rank, host, program, pid: 1 }, report }
     }
 }

@@ -2,9 +2,11 @@
 //! 2 log2 n + 1 steps.
 
 use super::super::Sides;
-use crate::collective::algorithm::{Operands, from_last, to_last};
+use crate::collective::algorithm::{from_last, to_last};
+use crate::collective::combination::Operands;
 use crate::collective::reduction::{Reduction, Vector};
 use crate::error::MpiResult;
+use crate::progress::members::Members;
 
 /// Combines the vectors of each group; all members of the other one get the result.
 ///
@@ -22,7 +24,7 @@ pub async fn allreduce(sides: Sides, reduction: Reduction, operands: Operands) -
     to_last(&before, &reduction, &mut value).await?;
     let mut result = Vector::new(value.len());
     if before.rank == before.size - 1 {
-        remote.swap(remote.size - 1, &value, &mut result).await?;
+        remote.swap((remote.size - 1, &value), (remote.size - 1, &mut result)).await?;
     }
     from_last(&after, &mut result).await?;
     // SAFETY: as above.

@@ -1,8 +1,8 @@
 //! Broadcast: the root sends to rank 0 of the other group, which broadcasts. One step more than a broadcast in that group.
 
 use super::super::{Role, Sides};
-use crate::collective::algorithm;
 use crate::collective::block::{Block, post_landing, post_wire};
+use crate::collective::broadcast::broadcast as broadcast_in_group;
 use crate::error::MpiResult;
 use crate::progress::pending::Join;
 
@@ -33,7 +33,7 @@ pub async fn broadcast(sides: Sides, block: Block, role: Role) -> MpiResult {
                 join.all().await?;
                 block.land(&landing);
             }
-            algorithm::broadcast(after, block, 0).await
+            broadcast_in_group(after, block, 0).await
         }
     }
 }

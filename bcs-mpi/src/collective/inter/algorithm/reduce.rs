@@ -1,9 +1,11 @@
 //! Reduce: the group that gives combines along its reduction tree, and its last member sends the result to the root. log2 n + 1 steps.
 
 use super::super::{Role, Sides};
-use crate::collective::algorithm::{Operands, to_last};
+use crate::collective::algorithm::to_last;
+use crate::collective::combination::Operands;
 use crate::collective::reduction::{Reduction, Vector};
 use crate::error::MpiResult;
+use crate::progress::members::Members;
 
 /// Combines the vectors of the group that the root is not in; the root gets the result.
 ///

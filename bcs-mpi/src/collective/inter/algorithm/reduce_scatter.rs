@@ -2,9 +2,11 @@
 //! log2 n + 2 steps.
 
 use super::super::Sides;
-use crate::collective::algorithm::{Operands, to_last};
+use crate::collective::algorithm::to_last;
+use crate::collective::combination::Operands;
 use crate::collective::reduction::{Reduction, Vector};
 use crate::error::MpiResult;
+use crate::progress::members::Members;
 use crate::progress::pending::Join;
 
 /// Combines the vectors of each group, and gives each member of the other one its share of the result.
@@ -39,7 +41,7 @@ pub async fn reduce_scatter(
         return Ok(());
     }
     let mut result = Vector::new(value.len());
-    remote.swap(remote.size - 1, &value, &mut result).await?;
+    remote.swap((remote.size - 1, &value), (remote.size - 1, &mut result)).await?;
     let mut join = Join::new();
     let mut rest = &result[..];
     for (member, &bytes) in bytes.iter().enumerate() {

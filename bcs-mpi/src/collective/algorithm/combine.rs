@@ -1,23 +1,50 @@
-//! Combining other members' contributions in a call that blocks, in the order of the reduction tree:
-//! small ones from a board, large ones of members on one node part by part from where members give them,
-//! while a part is in a cache.
+//! Combining in an exchange, as all members are on one node: each combines what it wants of all
+//! contributions, part by part from where members give them, while a part is in a cache, in the order of
+//! the reduction tree.
 
-use super::super::policy::Way;
+use super::super::combination::Combination;
 use super::super::reduction::{Reduction, Vector};
-use super::reduce::Operands;
-use super::shares::{Scratch, combine_places};
-use crate::communicator::meeting::Arrival;
+use super::scratch::Scratch;
 use crate::error::{MpiError, MpiResult, Problem};
 use crate::progress::exchange::{Contribution, Exchange, Given, Offer};
+use crate::progress::members::{Members, Message};
 use crate::progress::party::Party;
 use crate::progress::pending::Join;
-use crate::progress::released::take_board;
-use crate::progress::task::with;
+use nic_emu::arith::reduction_tree::ReductionTree;
 use nic_emu::port::{Giving, Taking};
+use std::num::NonZeroU32;
 use std::ops::Range;
 
 /// Bytes of each contribution that are combined at once: what a cache holds of several members.
 const PART_BYTES: usize = 96 << 10;
+
+/// Combines `bytes` bytes at each of the places of consecutive ranks, in the order of the tree over as many;
+/// the result is at the last place.
+///
+/// # Safety
+/// Places must be different ones of so many bytes; those that are no right operand of the tree are only read.
+///
+/// # Errors
+/// As [`Reduction::combine`].
+pub unsafe fn combine_places(
+    reduction: &Reduction,
+    count: usize,
+    bytes: usize,
+    place: impl Fn(usize) -> *mut u8,
+) -> MpiResult {
+    let Some(ranks) = NonZeroU32::new(count as u32).filter(|_| bytes > 0) else { return Ok(()) };
+    for step in ReductionTree::new(ranks).steps(0..ranks.get()) {
+        // SAFETY: the caller's promise.
+        let (left, right) = unsafe {
+            (
+                std::slice::from_raw_parts(place(step.left as usize).cast_const(), bytes),
+                std::slice::from_raw_parts_mut(place(step.right as usize), bytes),
+            )
+        };
+        reduction.combine(left, right)?;
+    }
+    Ok(())
+}
 
 /// What a member combines.
 pub struct Combined<'a> {
@@ -42,80 +69,31 @@ impl<'a> Combined<'a> {
     }
 }
 
-/// Combines what this member wants of all members' operands and puts it where its result goes, from a
-/// board or in an exchange.
-///
-/// # Safety
-/// The operands must be readable, and the result's place writable for what is wanted; nobody else uses
-/// them until the answer is there.
+/// Reduce-scatter and the scans.
 ///
 /// # Errors
 /// Another member gave less; no memory is left; the NIC fails.
-pub async unsafe fn combine(
-    party: &Party,
-    reduction: &Reduction,
-    operands: &Operands,
-    combined: &Combined<'_>,
-    way: Way,
-) -> MpiResult {
-    let (from, bytes) = (operands.from, operands.count * reduction.element);
-    // In place, the result would overwrite what others, or this member, still have to read.
-    let in_place = from == operands.to.cast_const();
-    let mut elsewhere = Vector::new(if in_place { combined.own(party).len() } else { 0 });
-    let result = if elsewhere.is_empty() { operands.to } else { elsewhere.as_mut_ptr() };
-    // SAFETY: the caller's promise.
+pub async fn combine_in_exchange(party: &Party, combination: &Combination<'_>) -> MpiResult {
+    let wanted = |member: u32| combination.result_of(member);
+    let takes_mine = |member: &u32| {
+        // Who gets nothing takes nothing.
+        combination.operands_of(*member, party.size).contains(&party.rank) && !wanted(*member).is_empty()
+    };
+    let readers = party.others().filter(takes_mine).collect();
+    let members = combination.operands_of(party.rank, party.size);
+    let combined = Combined { members, wanted: &wanted, readers };
+    // In place, the result would overwrite what others still have to read.
+    let room = if combination.is_in_place() { combined.own(party).len() } else { 0 };
+    let mut elsewhere = Vector::new(room);
+    let result = if elsewhere.is_empty() { combination.to() } else { elsewhere.as_mut_ptr() };
+    let exchange = party.exchange(&combination.arrival()).await?;
+    let own = (combination.from(), combination.bytes());
+    // SAFETY: the promise of `Combination::new`; at the end all have read this member's operands.
     unsafe {
-        if way == Way::Board {
-            let wanted = (combined.members.clone(), combined.own(party));
-            combine_on_board(party, reduction, (from, bytes, 0), wanted, result).await?;
-        } else {
-            let arrival = Arrival { operation: reduction.said(), most_bytes: bytes, ..Arrival::default() };
-            let exchange = party.exchange(&arrival).await?;
-            combine_given(&exchange, reduction, (from, bytes), combined, result).await?;
-        }
-        // All have read this member's operands, or copies of them.
-        std::ptr::copy_nonoverlapping(elsewhere.as_ptr(), operands.to, elsewhere.len());
+        combine_given(&exchange, combination.reduction, own, &combined, result).await?;
+        std::ptr::copy_nonoverlapping(elsewhere.as_ptr(), combination.to(), elsewhere.len());
     }
     Ok(())
-}
-
-/// Puts up this member's contribution, of at most a slab, and combines the bytes that are `wanted` of
-/// these members' into `result`, which may lie where that lies in its own.
-///
-/// # Safety
-/// `own` must be readable for `bytes` bytes, as many as each contribution has, and `result` writable for what
-/// is wanted.
-///
-/// # Errors
-/// No memory is left; the NIC fails.
-pub async unsafe fn combine_on_board(
-    party: &Party,
-    reduction: &Reduction,
-    (own, bytes, root): (*const u8, usize, u32),
-    (members, wanted): (Range<u32>, Range<usize>),
-    result: *mut u8,
-) -> MpiResult {
-    let arrival = Arrival { operation: reduction.said(), root, most_bytes: bytes, ..Arrival::default() };
-    // SAFETY: the caller's promise; at most a slab is buffered when it is posted.
-    let release = unsafe { party.meet(&arrival, own, bytes, !wanted.is_empty()) }.await?;
-    let Some(release) = release.filter(|_| !wanted.is_empty()) else { return Ok(()) };
-    let (count, room) = (members.len(), wanted.len());
-    let mut scratch = Scratch::take(count * room)?;
-    let place = scratch.as_mut_ptr();
-    let place_of = |place_number: usize| place.wrapping_add(place_number * room);
-    let piece = |(number, member)| (member, wanted.clone(), place_of(number));
-    let pieces = members.enumerate().map(piece);
-    // SAFETY: each place has as many bytes as are wanted.
-    let taken = with(|process| unsafe { take_board(process, release, bytes, pieces) });
-    let done = taken.and_then(|()| {
-        // SAFETY: the places are different ones, of this process's own memory.
-        unsafe { combine_places(reduction, count, room, place_of)? };
-        // SAFETY: the caller's promise.
-        unsafe { std::ptr::copy_nonoverlapping(place_of(count - 1), result, room) };
-        Ok(())
-    });
-    scratch.give_back()?;
-    done
 }
 
 /// Where another member's contribution is.
@@ -152,7 +130,7 @@ impl Combiner<'_> {
     async unsafe fn run(&mut self, given: &mut Given<'_>) -> MpiResult {
         let (element, count) = (self.reduction.element, self.members.len());
         let room = (PART_BYTES - PART_BYTES % element).max(element).min(self.wanted.len());
-        let mut scratch = Scratch::take(count * room)?;
+        let mut scratch = Scratch::take(self.party, count * room)?;
         let mut next = self.wanted.start;
         while next < self.wanted.end {
             let part = next..self.wanted.end.min(next + room);
@@ -162,7 +140,7 @@ impl Combiner<'_> {
                 false => self.fetch_as_messages(given).await?,
             }
         }
-        scratch.give_back()
+        scratch.give_back(self.party)
     }
 
     /// Gives back what others still give.

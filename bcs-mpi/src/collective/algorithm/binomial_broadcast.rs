@@ -1,0 +1,48 @@
+//! Broadcast along binomial trees, of the nodes and of the members of each node: log2 N + log2 n steps for N
+//! nodes of n members. A block crosses the network once for a node; the root sends it log2 N + log2 n times.
+//! (Thakur, Rabenseifner, Gropp, "Optimization of Collective Communication Operations in MPICH", 2005.)
+
+use super::super::broadcast::Broadcast;
+use crate::error::MpiResult;
+use crate::progress::members::{Members, Message};
+use crate::progress::nodes::binomial;
+use crate::progress::pending::Join;
+
+/// Brings a block to all.
+///
+/// # Errors
+/// The root's is longer or shorter; the NIC fails.
+pub async fn binomial_broadcast(members: &impl Members, broadcast: &Broadcast) -> MpiResult {
+    let &Broadcast { root, bytes, .. } = broadcast;
+    let (nodes, rank) = (members.nodes()?, members.rank());
+    // The first of a node, or the root, takes it from another node, and the others of the node from that one.
+    let (root_node, _) = nodes.place(root);
+    let first = |node: usize| if node == root_node { root } else { nodes.members(node)[0] };
+    let node = nodes.place(rank).0;
+    let (head, beside) = (first(node), nodes.members(node));
+    // Places are counted from the root's node on, and from the first member of the node.
+    let place_of_head = beside.iter().position(|member| *member == head).unwrap_or(0);
+    let of_node = |place: usize| first((root_node + place) % nodes.len());
+    let of_member = |place: usize| beside[(place_of_head + place) % beside.len()];
+    let place = nodes.place(rank).1 + beside.len() - place_of_head;
+    let (parent, children) = binomial(place % beside.len(), beside.len());
+    let mut parent = parent.map(of_member);
+    let mut children: Vec<u32> = children.into_iter().map(of_member).collect();
+    if rank == head {
+        let (above, below) = binomial((node + nodes.len() - root_node) % nodes.len(), nodes.len());
+        parent = above.map(of_node);
+        children.splice(0..0, below.into_iter().map(of_node));
+    }
+    let mut received = Ok(());
+    if let Some(parent) = parent {
+        // Others wait for it whatever has come.
+        // SAFETY: the promise of `Broadcast::new`.
+        received = unsafe { members.post_receive(parent, broadcast.place(), bytes)? }.exactly().await;
+    }
+    let mut join = Join::new();
+    for child in children {
+        // SAFETY: as above.
+        join.add(unsafe { members.post_send(child, broadcast.place().cast_const(), bytes)? });
+    }
+    received.and(join.all().await)
+}

@@ -1,0 +1,20 @@
+//! Broadcast in an exchange, as all members are on one node: all take from the root's lane at once, part by
+//! part while it lays the next, or from its memory. One step.
+
+use super::super::broadcast::Broadcast;
+use crate::communicator::meeting::Arrival;
+use crate::error::MpiResult;
+use crate::progress::party::Party;
+
+/// Brings a block to all.
+///
+/// # Errors
+/// The root's is longer or shorter; the NIC fails.
+pub async fn broadcast_in_exchange(party: &Party, broadcast: &Broadcast) -> MpiResult {
+    let &Broadcast { root, signature, bytes, .. } = broadcast;
+    let arrival = Arrival { operation: signature, root, most_bytes: bytes, ..Arrival::default() };
+    let exchange = party.exchange(&arrival).await?;
+    let place = broadcast.place();
+    // SAFETY: the promise of `Broadcast::new`; the root only reads.
+    unsafe { exchange.stream(root, place.cast_const(), place, bytes).await }
+}

@@ -1,0 +1,63 @@
+//! Scan and exscan by recursive doubling (Hillis, Steele, "Data Parallel Algorithms", 1986): with every
+//! step the members of two aligned blocks exchange what their block comes to, and those of the higher one
+//! keep what is before them. In the order of the reduction tree over the lower ranks: the blocks that are
+//! before a member are its left halves. log2 p steps for p members, in each of which a member sends a
+//! vector at most once.
+
+use super::super::combination::Combination;
+use super::super::reduction::Vector;
+use crate::error::MpiResult;
+use crate::progress::members::Members;
+use crate::progress::pending::Join;
+
+/// Combines vectors of any length and kind.
+///
+/// # Errors
+/// Another member's vector is longer; the NIC fails.
+pub async fn doubling_scan(members: &impl Members, combination: &Combination<'_>) -> MpiResult {
+    let (rank, size, reduction) = (members.rank(), members.size(), combination.reduction);
+    // SAFETY: the promise of `Combination::new`.
+    let own = unsafe { reduction.load(combination.from(), 0, combination.count()) };
+    let counts_itself = combination.operands_of(rank, size).contains(&rank);
+    // What this member gets, and what its block comes to.
+    let (mut result, mut block) = (counts_itself.then(|| own.clone()), own);
+    let mut step = 1;
+    while step < size {
+        let other = rank ^ step;
+        let is_lower = other > rank;
+        // Somebody is behind both blocks.
+        let is_wanted = rank / (2 * step) * (2 * step) + 2 * step < size;
+        let mut theirs = Vector::default();
+        let mut join = Join::new();
+        if other < size {
+            if !is_lower || is_wanted {
+                theirs = Vector::new(block.len());
+                // SAFETY: both vectors live, and nobody else uses them, until the join is complete.
+                join.add(unsafe { members.post_receive(other, theirs.as_mut_ptr(), theirs.len())? });
+            }
+            if is_lower || is_wanted {
+                // SAFETY: as above.
+                join.add(unsafe { members.post_send(other, block.as_ptr(), block.len())? });
+            }
+        }
+        join.all().await?;
+        if !is_lower {
+            match &mut result {
+                Some(result) => reduction.combine(&theirs, result)?,
+                None => result = Some(theirs.clone()),
+            }
+            if is_wanted {
+                reduction.combine(&theirs, &mut block)?;
+            }
+        } else if is_wanted {
+            reduction.combine(&block, &mut theirs)?;
+            block = theirs;
+        }
+        step *= 2;
+    }
+    if let Some(result) = result {
+        // SAFETY: as above.
+        unsafe { reduction.store(&result, combination.to()) };
+    }
+    Ok(())
+}

@@ -1,0 +1,37 @@
+//! Blocks in an exchange, as all members are on one node: each lends or lays what it gives in its lane,
+//! and who takes copies its block from there. One step; each byte is copied once, or twice through a
+//! lane.
+
+use super::super::movement::Movement;
+use crate::error::MpiResult;
+use crate::progress::exchange::{Contribution, Destination};
+use crate::progress::members::Members;
+use crate::progress::party::Party;
+
+/// Moves blocks of any length.
+///
+/// # Errors
+/// A block is not as long as its place; the NIC fails.
+pub async fn move_in_exchange(party: &Party, movement: &Movement<'_>) -> MpiResult {
+    let (rank, pattern) = (party.rank, movement.pattern);
+    let exchange = party.exchange(&movement.arrival()).await?;
+    let readers: Vec<u32> = party.others().filter(|member| pattern.goes(rank, *member)).collect();
+    let place = |member: u32| {
+        let (to, room) = movement.incoming(member);
+        (member, to, room)
+    };
+    let givers = party.others().filter(|member| pattern.goes(*member, rank));
+    let destinations: Vec<Destination> = givers.map(place).collect();
+    let each_its_own = !pattern.gives_the_same() && !readers.is_empty();
+    let blocks: Vec<_> =
+        (0..party.size).filter(|_| each_its_own).map(|member| movement.outgoing(member)).collect();
+    let contribution = match readers.first() {
+        Some(&reader) if !each_its_own => {
+            let (data, bytes) = movement.outgoing(reader);
+            Contribution::whole(data, bytes, &readers)
+        }
+        _ => Contribution::blocks(&blocks, &readers),
+    };
+    // SAFETY: the promise of `Movement::new`.
+    unsafe { exchange.move_blocks(contribution, &destinations).await }
+}

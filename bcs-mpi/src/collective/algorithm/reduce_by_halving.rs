@@ -1,0 +1,90 @@
+//! Reduce and allreduce of many members by recursive halving (R. Rabenseifner, "Optimization of
+//! Collective Reduction Operations", ICCS 2004): in each step two members exchange halves of what they
+//! have combined, near ones first, so that operands are combined in the order of the reduction tree. Then
+//! shares of the result go to the root, or to all the same way back. log2 p steps for p members, a power
+//! of two, and one or as many again; a member sends a vector's bytes, or twice as many.
+
+use super::super::combination::{Combination, Results};
+use super::super::reduction::Vector;
+use crate::error::MpiResult;
+use crate::progress::members::{Members, Message};
+use crate::progress::pending::Join;
+use std::ops::Range;
+
+/// Which elements of a vector a member combines in the end, after steps up to this distance.
+fn piece(member: u32, distance: u32, elements: usize) -> Range<usize> {
+    let (mut piece, mut step) = (0..elements, 1);
+    while step < distance {
+        let middle = piece.start + piece.len() / 2;
+        piece = if member & step == 0 { piece.start..middle } else { middle..piece.end };
+        step *= 2;
+    }
+    piece
+}
+
+/// Combines vectors that travel as they lie.
+///
+/// # Errors
+/// Another member's vector is longer; the NIC fails.
+pub async fn reduce_by_halving(members: &impl Members, combination: &Combination<'_>) -> MpiResult {
+    let (rank, size, reduction) = (members.rank(), members.size(), combination.reduction);
+    let bytes = |member: u32, distance: u32| {
+        let Range { start, end } = piece(member, distance, combination.count());
+        start * reduction.element..end * reduction.element
+    };
+    // SAFETY: the promise of `Combination::new`.
+    let mut value = unsafe { reduction.load(combination.from(), 0, combination.count()) };
+    let mut theirs = Vector::new(bytes(rank, 2).len().max(bytes(rank ^ 1, 2).len()));
+    let mut distance = 1;
+    while distance < size {
+        let other = rank ^ distance;
+        let (kept, given) = (bytes(rank, 2 * distance), bytes(other, 2 * distance));
+        let room = &mut theirs[..kept.len()];
+        members.swap((other, &value[given]), (other, room)).await?;
+        if other < rank {
+            reduction.combine(room, &mut value[kept])?;
+        } else {
+            // This member's are the left operands: the result is where the other's have come.
+            reduction.combine(&value[kept.clone()], room)?;
+            value[kept].copy_from_slice(room);
+        }
+        distance *= 2;
+    }
+    if let Results::Root(root) = combination.results {
+        let mut join = Join::new();
+        let own = bytes(rank, size);
+        if rank == root {
+            for member in members.others() {
+                let theirs = &mut value[bytes(member, size)];
+                // SAFETY: the value lives, and nobody else uses this piece, until the join is complete.
+                join.add(
+                    unsafe { members.post_receive(member, theirs.as_mut_ptr(), theirs.len())? }.exactly(),
+                );
+            }
+        } else {
+            // SAFETY: as above.
+            join.add(unsafe { members.post_send(root, value[own].as_ptr(), bytes(rank, size).len())? });
+        }
+        join.all().await?;
+    } else {
+        while distance > 1 {
+            let other = rank ^ (distance / 2);
+            let (own, room) = (bytes(rank, distance), bytes(other, distance));
+            let place = value.as_mut_ptr();
+            let mut join = Join::new();
+            // SAFETY: the two pieces of the value are disjoint, and nobody else uses them until the join is
+            // complete.
+            unsafe {
+                join.add(members.post_receive(other, place.add(room.start), room.len())?.exactly());
+                join.add(members.post_send(other, place.add(own.start), own.len())?);
+            }
+            join.all().await?;
+            distance /= 2;
+        }
+    }
+    if combination.gets_all(rank) {
+        // SAFETY: as above.
+        unsafe { reduction.store(&value, combination.to()) };
+    }
+    Ok(())
+}

@@ -1,0 +1,64 @@
+//! Reduce and allreduce of members that share nodes: those of a node combine their vectors first, each a
+//! share of them, and shares of all nodes are combined between members that have the same place on
+//! theirs. So a vector crosses the network once for a node, and all members of a node have it do so at
+//! the same time (J. L. Träff, S. Hunold, "Decomposing MPI Collectives for Exploiting Multi-lane
+//! Communication", CLUSTER 2020).
+//!
+//! The members of each node have to be a whole part of the reduction tree. Three steps, of n - 1, N - 1
+//! and N - 1 messages for N nodes of n members; a node sends 2 (N - 1) / N of a vector to others for
+//! allreduce.
+
+use super::super::block::Agreed;
+use super::super::combination::{Combination, Results};
+use super::super::movement::{Movement, Pattern};
+use super::super::reduction::Vector;
+use super::allgather_by_nodes::to_all;
+use super::move_directly::move_directly;
+use super::shares::{combine_share, equal_share_bytes};
+use crate::error::MpiResult;
+use crate::progress::members::Members;
+use crate::progress::part::Part;
+
+/// Combines vectors that travel as they lie.
+///
+/// # Errors
+/// Another member's vector is longer; no memory is left; the NIC fails.
+pub async fn reduce_in_lanes(members: &impl Members, combination: &Combination<'_>) -> MpiResult {
+    let (reduction, count) = (combination.reduction, combination.count());
+    let (nodes, rank, element) = (members.nodes()?, members.rank(), reduction.element);
+    let (node, lane) = nodes.place(rank);
+    let lanes = nodes.members(node).len() as u32;
+    let of_lane = |lane: u32| equal_share_bytes(lane, lanes, count, element);
+    let of_node = |lane: u32, node: u32| {
+        equal_share_bytes(node, nodes.len() as u32, of_lane(lane).len() / element, element)
+    };
+    let share = |member: u32| {
+        let (node, lane) = nodes.place(member);
+        let (first, part) = (of_lane(lane as u32).start, of_node(lane as u32, node as u32));
+        first + part.start..first + part.end
+    };
+    let beside = Part::new(members, nodes.members(node).to_vec(), lane);
+    let mut of_this_node = Vector::new(of_lane(lane as u32).len());
+    // SAFETY: the promise of `Combination::new`.
+    unsafe {
+        combine_share(&beside, reduction, combination.from(), of_lane, of_this_node.as_mut_ptr()).await?
+    };
+    let opposite = (0..nodes.len()).map(|node| nodes.members(node)[lane]).collect();
+    let across = Part::new(members, opposite, node);
+    let own = share(rank);
+    let (to, gets_all) = (combination.to(), combination.gets_all(rank));
+    let mut elsewhere = Vector::new(if gets_all { 0 } else { own.len() });
+    let result = if gets_all { to.wrapping_add(own.start) } else { elsewhere.as_mut_ptr() };
+    let share_across = |node: u32| of_node(lane as u32, node);
+    // SAFETY: as above; in place, all have read this member's vector.
+    unsafe { combine_share(&across, reduction, of_this_node.as_ptr(), share_across, result).await? };
+    let place = |member: u32| (to.wrapping_add(share(member).start), share(member).len());
+    if let Results::Root(root) = combination.results {
+        let outgoing = |_| (result.cast_const(), own.len());
+        // SAFETY: the shares of the result are disjoint, and live until the answer is there.
+        let movement = unsafe { Movement::new(Pattern::Gather(root), Agreed::default(), &outgoing, &place) };
+        return move_directly(members, &movement).await;
+    }
+    // SAFETY: as above; the own share stays as it is.
+    unsafe { to_all(members, (result, own.len()), place, false).await }
+}

@@ -1,0 +1,72 @@
+//! Reductions along the reduction tree, by messages of whole vectors: the holder of a left half sends it
+//! to the holder of the right one, which combines; log2 n steps. From the last member the result goes to
+//! the root, or along a binomial tree to all: one step, or log2 n. (Thakur, Rabenseifner, Gropp, 2005.)
+
+use super::super::combination::{Combination, Results};
+use super::super::reduction::{Reduction, Vector};
+use crate::error::MpiResult;
+use crate::progress::members::Members;
+use crate::progress::nodes::binomial;
+use crate::progress::pending::Join;
+use nic_emu::arith::reduction_tree::ReductionTree;
+use std::num::NonZeroU32;
+
+/// Reduce and allreduce of operands of all kinds.
+///
+/// # Errors
+/// Another member's vector is longer; the NIC fails.
+pub async fn reduce_along_tree(members: &impl Members, combination: &Combination<'_>) -> MpiResult {
+    let Combination { reduction, .. } = combination;
+    // SAFETY: the promise of `Combination::new`.
+    let mut value = unsafe { reduction.load(combination.from(), 0, combination.count()) };
+    to_last(members, reduction, &mut value).await?;
+    let (rank, last) = (members.rank(), members.size() - 1);
+    match combination.results {
+        Results::Root(root) if root == last => {}
+        Results::Root(root) if rank == last => return members.send(root, &value).await,
+        Results::Root(root) if rank == root => members.receive(last, &mut value).await?,
+        Results::Root(_) => {}
+        _ => from_last(members, &mut value).await?,
+    }
+    if combination.gets_all(rank) {
+        // SAFETY: as above.
+        unsafe { reduction.store(&value, combination.to()) };
+    }
+    Ok(())
+}
+
+/// Combines the members' values along the reduction tree; the last member's becomes the result.
+pub async fn to_last(members: &impl Members, reduction: &Reduction, value: &mut Vector) -> MpiResult {
+    let Some(ranks) = NonZeroU32::new(members.size()) else { return Ok(()) };
+    let mut left = Vector::default();
+    for step in ReductionTree::new(ranks).steps(0..ranks.get()) {
+        if step.left == members.rank() {
+            // A left half is taken once: this member has no part in later steps.
+            return members.send(step.right, value).await;
+        }
+        if step.right == members.rank() {
+            if left.is_empty() {
+                left = Vector::new(value.len());
+            }
+            members.receive(step.left, &mut left).await?;
+            reduction.combine(&left, value)?;
+        }
+    }
+    Ok(())
+}
+
+/// Brings the last member's vector to all.
+pub async fn from_last(members: &impl Members, value: &mut Vector) -> MpiResult {
+    // Places count down from the last rank.
+    let member = |place: usize| members.size() - 1 - place as u32;
+    let (parent, children) = binomial(member(members.rank() as usize) as usize, members.size() as usize);
+    if let Some(parent) = parent {
+        members.receive(member(parent), value).await?;
+    }
+    let mut join = Join::new();
+    for child in children {
+        // SAFETY: the value lives, unchanged, until the join is complete.
+        join.add(unsafe { members.post_send(member(child), value.as_ptr(), value.len())? });
+    }
+    join.all().await
+}

@@ -1,0 +1,56 @@
+//! Some members of a communicator, as if they were all: those of a node, or one of each node.
+
+use super::members::{Members, Placement};
+use super::nodes::Nodes;
+use crate::error::MpiResult;
+
+/// Members that this one is one of, in their order.
+pub struct Part<'a, M> {
+    members: &'a M,
+    ranks: Vec<u32>,
+    rank: u32,
+}
+
+impl<'a, M: Members> Part<'a, M> {
+    /// The members of these ranks; this one is the `rank`-th.
+    pub fn new(members: &'a M, ranks: Vec<u32>, rank: usize) -> Self {
+        Self { members, ranks, rank: rank as u32 }
+    }
+}
+
+impl<M: Members> Placement for Part<'_, M> {
+    fn rank(&self) -> u32 {
+        self.rank
+    }
+
+    fn size(&self) -> u32 {
+        self.ranks.len() as u32
+    }
+
+    fn nodes(&self) -> MpiResult<Nodes> {
+        let all = self.members.nodes()?;
+        Ok(Nodes::of(self.ranks.iter().map(|rank| all.place(*rank).0 as u32)))
+    }
+}
+
+impl<M: Members> Members for Part<'_, M> {
+    type Message = M::Message;
+
+    unsafe fn post_send(&self, to: u32, data: *const u8, bytes: usize) -> MpiResult<Self::Message> {
+        // SAFETY: the caller's promise.
+        unsafe { self.members.post_send(self.ranks[to as usize], data, bytes) }
+    }
+
+    unsafe fn post_receive(&self, from: u32, data: *mut u8, bytes: usize) -> MpiResult<Self::Message> {
+        // SAFETY: as above.
+        unsafe { self.members.post_receive(self.ranks[from as usize], data, bytes) }
+    }
+
+    fn kept_memory(&self) -> MpiResult<Vec<u8>> {
+        self.members.kept_memory()
+    }
+
+    fn keep_memory(&self, memory: Vec<u8>) -> MpiResult {
+        self.members.keep_memory(memory)
+    }
+}
