@@ -84,6 +84,14 @@ fn vectors_of_256_mb_go_between_four_hosts() {
 }
 
 #[test]
+fn random_programs_of_collectives_get_what_the_standard_says_between_four_hosts() {
+    holds("random_collectives", "-n 4 --ppn 1", &["50001", "20"]);
+    holds("random_collectives", "-n 8 --ppn 2", &["50101", "20"]);
+    // Members of a host combine theirs first.
+    holds("large_vectors", "-n 8 --ppn 2", &["16777216", "allreduce", "reduce"]);
+}
+
+#[test]
 fn a_hundred_thousand_messages_between_hosts_may_come_before_their_receives() {
     holds("early", "-n 5 --ppn 2", &["25000", "65536", "100"]);
 }

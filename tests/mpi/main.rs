@@ -72,6 +72,11 @@ fn collectives_bring_every_block_where_it_belongs() {
 }
 
 #[test]
+fn a_collective_for_which_there_is_no_memory_is_an_error_and_the_program_goes_on() {
+    holds_with("no_memory", &[1, 2, 3]);
+}
+
+#[test]
 fn a_block_that_is_not_as_long_as_others_expect_is_told_to_all_of_them() {
     holds_with("uneven_blocks", &[2, 3, 5]);
     for (ranks, nodes) in [(5, 2), (8, 3), (4, 4)] {

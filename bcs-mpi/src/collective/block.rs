@@ -5,6 +5,7 @@
 //! messages are packed when the operation starts, and unpacked as they arrive.
 
 use super::buffers::{Blocks, Numbers, element_at, misfit, null_array};
+use super::reduction::Vector;
 use crate::constants::*;
 use crate::datatype::buffer::{Names, bytes_together, check_not_in_place, layout_of};
 use crate::datatype::cursor::copy;
@@ -67,25 +68,20 @@ impl Agreed {
 pub struct Wire {
     data: *const u8,
     bytes: usize,
-    _packed: Vec<u8>,
+    _packed: Vector,
 }
 
 /// Where a block arrives.
 pub struct Landing {
     data: *mut u8,
     bytes: usize,
-    packed: Option<Vec<u8>>,
+    packed: Option<Vector>,
 }
 
 impl Wire {
     /// Bytes as they lie.
     pub(super) fn of(data: *const u8, bytes: usize) -> Self {
-        Self { data, bytes, _packed: Vec::new() }
-    }
-
-    /// Bytes that have been packed.
-    pub(super) fn packed(packed: Vec<u8>) -> Self {
-        Self { data: packed.as_ptr(), bytes: packed.len(), _packed: packed }
+        Self { data, bytes, _packed: Vector::default() }
     }
 
     /// How many bytes it has.
@@ -169,31 +165,36 @@ impl Block {
     }
 
     /// As it is sent now.
-    pub fn wire(&self) -> Wire {
+    ///
+    /// # Errors
+    /// There is no memory for what does not lie together.
+    pub fn wire(&self) -> MpiResult<Wire> {
         match &self.layout {
-            None => Wire::of(self.at.cast_const(), self.bytes),
+            None => Ok(Wire::of(self.at.cast_const(), self.bytes)),
             Some(_) => self.snapshot(),
         }
     }
 
     /// A copy of what is sent now: the block may change before it has gone.
-    pub fn snapshot(&self) -> Wire {
-        Wire::packed(match &self.layout {
-            // SAFETY: the promise of `new`.
-            Some(layout) => unsafe { layout.pack(self.at) },
-            None if self.bytes == 0 => Vec::new(),
-            // SAFETY: as above.
-            None => unsafe { std::slice::from_raw_parts(self.at, self.bytes) }.to_vec(),
-        })
+    ///
+    /// # Errors
+    /// There is no memory for it.
+    pub fn snapshot(&self) -> MpiResult<Wire> {
+        let mut packed = Vector::new(self.bytes)?;
+        self.read(&mut packed);
+        Ok(Wire { data: packed.as_ptr(), bytes: packed.len(), _packed: packed })
     }
 
     /// Where it arrives.
-    pub fn landing(&self) -> Landing {
+    ///
+    /// # Errors
+    /// There is no memory for it.
+    pub fn landing(&self) -> MpiResult<Landing> {
         if self.layout.is_none() {
-            return Landing { data: self.at, bytes: self.bytes, packed: None };
+            return Ok(Landing { data: self.at, bytes: self.bytes, packed: None });
         }
-        let mut packed = vec![0; self.bytes];
-        Landing { data: packed.as_mut_ptr(), bytes: self.bytes, packed: Some(packed) }
+        let mut packed = Vector::new(self.bytes)?;
+        Ok(Landing { data: packed.as_mut_ptr(), bytes: self.bytes, packed: Some(packed) })
     }
 
     /// Puts what has arrived where the program wants it.

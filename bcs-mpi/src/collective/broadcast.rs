@@ -53,7 +53,8 @@ pub async fn broadcast(party: Party, block: Block, root: u32) -> MpiResult {
         return party.announce(root, (0, 0), 0);
     }
     let is_root = party.rank == root;
-    let (wire, landing) = (is_root.then(|| block.wire()), (!is_root).then(|| block.landing()));
+    let (wire, landing) =
+        (is_root.then(|| block.wire()).transpose()?, (!is_root).then(|| block.landing()).transpose()?);
     let place = landing.as_ref().map(|landing| landing.data());
     let place = place.or(wire.as_ref().map(|wire: &Wire| wire.data().cast_mut()));
     let place = place.unwrap_or(std::ptr::null_mut());

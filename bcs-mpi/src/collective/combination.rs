@@ -174,7 +174,7 @@ fn is_done(party: &Party, combination: &Combination<'_>) -> MpiResult<bool> {
     if party.size == 1 {
         let Combination { reduction, operands, .. } = combination;
         // SAFETY: the promise of `Combination::new`.
-        unsafe { reduction.store(&reduction.load(operands.from, 0, operands.count), operands.to) };
+        unsafe { reduction.store(&reduction.load(operands.from, 0, operands.count)?, operands.to) };
     }
     Ok(party.size == 1)
 }

@@ -110,8 +110,8 @@ pub async fn gather(party: Party, own: Option<Block>, all: Side, root: u32, agre
         Some(own) if is_root => all.take_own(root, own, root),
         _ => Ok(()),
     };
-    let wire = own.as_ref().filter(|_| !is_root).map(Block::wire);
-    let landings = all.landings();
+    let wire = own.as_ref().filter(|_| !is_root).map(Block::wire).transpose()?;
+    let landings = all.landings()?;
     let outgoing = |_| wire.as_ref().map_or((null(), 0), |wire| (wire.data(), wire.bytes()));
     let incoming = |member| (landings.at(member), all.bytes(member));
     // SAFETY: wire and landings live until the operation is over.
@@ -137,8 +137,8 @@ pub async fn scatter(party: Party, all: Side, own: Option<Block>, root: u32, agr
     };
     let way = policy::scatter::way(party.wanted(), &Situation::of_blocks(&party, agreed.of_all(size)));
     let is_row = policy::scatter::WAYS[way].kind == Kind::Slab;
-    let wires = if is_row && is_root { all.row(size) } else { all.wires() };
-    let landing = own.as_ref().filter(|_| !is_root).map(Block::landing);
+    let wires = if is_row && is_root { all.row(size)? } else { all.wires()? };
+    let landing = own.as_ref().filter(|_| !is_root).map(Block::landing).transpose()?;
     let outgoing = |member| (wires.at(member), all.bytes(member));
     let incoming = |_| landing.as_ref().map_or((std::ptr::null_mut(), 0), |it| (it.data(), it.bytes()));
     // SAFETY: wires and landing live until the operation is over.
@@ -157,8 +157,8 @@ pub async fn scatter(party: Party, all: Side, own: Option<Block>, root: u32, agr
 pub async fn allgather(party: Party, own: Option<Block>, all: Side, agreed: Agreed) -> MpiResult {
     let rank = party.rank;
     let placed = own.as_ref().map_or(Ok(()), |own| all.take_own(rank, own, rank));
-    let wire: Wire = own.as_ref().map_or_else(|| all.wire(rank), Block::wire);
-    let landings = all.landings();
+    let wire: Wire = own.as_ref().map_or_else(|| all.wire(rank), Block::wire)?;
+    let landings = all.landings()?;
     let outgoing = |_| (wire.data(), wire.bytes());
     let incoming = |member| (landings.at(member), all.bytes(member));
     // SAFETY: wire and landings live until the operation is over.
@@ -183,11 +183,11 @@ pub async fn alltoall(party: Party, send: Option<Side>, receive: Side, agreed: A
     let way = policy::alltoall::way(party.wanted(), &Situation::of_blocks(&party, agreed.of_all(size)));
     // In place, what is sent goes before anything arrives where it was.
     let wires: Wires = match policy::alltoall::WAYS[way].kind == Kind::Slab {
-        true => given.row(size),
-        false if send.is_some() => given.wires(),
-        false => given.snapshots(size),
+        true => given.row(size)?,
+        false if send.is_some() => given.wires()?,
+        false => given.snapshots(size)?,
     };
-    let landings = receive.landings();
+    let landings = receive.landings()?;
     let outgoing = |member| (wires.at(member), given.bytes(member));
     let incoming = |member| (landings.at(member), receive.bytes(member));
     // SAFETY: wires and landings live until the operation is over.

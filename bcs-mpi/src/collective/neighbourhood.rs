@@ -54,7 +54,7 @@ fn along(
     wires: &mut Wires,
 ) -> MpiResult {
     let AlongEdges { neighbours, send, receive } = exchange;
-    let (outgoing, landings) = (send.wires(), receive.landings());
+    let (outgoing, landings) = (send.wires()?, receive.landings()?);
     let mut requests = Requests::new();
     // SAFETY: both live until all requests are complete.
     let moved =

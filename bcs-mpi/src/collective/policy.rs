@@ -155,7 +155,10 @@ impl<'a> Situation<'a> {
     /// Members can put up their contributions on a board: in a call that blocks, as slabs are few.
     fn fits_board(&self) -> bool {
         let is_small = self.is_on_one_node || self.bytes().saturating_mul(self.size()) <= MOST_ON_BOARD;
-        self.blocks && self.bytes.is_some_and(|bytes| (1..=SLAB_BYTES).contains(&bytes)) && is_small
+        self.blocks
+            && self.gives_something()
+            && self.bytes.is_some_and(|bytes| bytes <= SLAB_BYTES)
+            && is_small
     }
 
     /// Members can exchange contributions: all are on this node, and are not so many that looking at all of

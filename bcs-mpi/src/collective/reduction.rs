@@ -20,31 +20,6 @@ use std::num::NonZeroU32;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
-/// Operands of the program's on their way to others: where they lie, or packed.
-#[derive(Debug)]
-pub struct Travelling {
-    data: *const u8,
-    bytes: usize,
-    _packed: Option<Vector>,
-}
-
-impl Travelling {
-    /// The first byte.
-    pub fn data(&self) -> *const u8 {
-        self.data
-    }
-
-    /// How many there are.
-    pub fn len(&self) -> usize {
-        self.bytes
-    }
-
-    /// None at all.
-    pub fn is_empty(&self) -> bool {
-        self.bytes == 0
-    }
-}
-
 /// A vector of operands, aligned for any type.
 #[derive(Clone, Debug, Default)]
 pub struct Vector {
@@ -54,8 +29,26 @@ pub struct Vector {
 
 impl Vector {
     /// One of so many bytes, all 0.
-    pub fn new(bytes: usize) -> Self {
-        Self { words: vec![0; bytes.div_ceil(size_of::<u128>())], bytes }
+    ///
+    /// # Errors
+    /// There is no memory for it.
+    pub fn new(bytes: usize) -> MpiResult<Self> {
+        let count = bytes.div_ceil(size_of::<u128>());
+        let none = || {
+            let problem = format!("no memory for {bytes} bytes in which a collective has what comes or goes");
+            MpiError::new(Problem::Exhausted(problem))
+        };
+        if count == 0 {
+            return Ok(Self::default());
+        }
+        let layout = std::alloc::Layout::array::<u128>(count).map_err(|_| none())?;
+        // SAFETY: it is the layout of something.
+        let words = unsafe { std::alloc::alloc_zeroed(layout) };
+        if words.is_null() {
+            return Err(none());
+        }
+        // SAFETY: so many words were allocated, as the vector will free them, and zeroes are words.
+        Ok(Self { words: unsafe { Vec::from_raw_parts(words.cast(), count, count) }, bytes })
     }
 }
 
@@ -168,27 +161,16 @@ impl Reduction {
         }
     }
 
-    /// `count` elements of the program's, which travel from where they are if they can. They must stay as
-    /// they are meanwhile.
-    ///
-    /// # Safety
-    /// As [`Self::load`].
-    pub unsafe fn travelling(&self, buffer: *const u8, count: usize) -> Travelling {
-        if self.travels_as_it_lies() {
-            return Travelling { data: buffer, bytes: count * self.element, _packed: None };
-        }
-        // SAFETY: the caller's promise.
-        let packed = unsafe { self.load(buffer, 0, count) };
-        Travelling { data: packed.as_ptr(), bytes: packed.len(), _packed: Some(packed) }
-    }
-
     /// `count` elements of the program's, from the `first` on, as they travel.
     ///
     /// # Safety
     /// They must be readable, as [`Self::check`] has found them.
-    pub unsafe fn load(&self, buffer: *const u8, first: usize, count: usize) -> Vector {
+    ///
+    /// # Errors
+    /// There is no memory for them.
+    pub unsafe fn load(&self, buffer: *const u8, first: usize, count: usize) -> MpiResult<Vector> {
         let from = self.place_of(buffer.cast_mut(), first).cast_const();
-        let mut vector = Vector::new(count * self.element);
+        let mut vector = Vector::new(count * self.element)?;
         match &self.kind {
             Kind::User(user) if !user.together => {
                 let layout = user.of.layout(count as i64);
@@ -199,7 +181,7 @@ impl Reduction {
             // SAFETY: as above.
             _ => unsafe { std::ptr::copy_nonoverlapping(from, vector.as_mut_ptr(), vector.len()) },
         }
-        vector
+        Ok(vector)
     }
 
     /// Where the element of this number lies in a buffer of the program's.
@@ -391,7 +373,7 @@ impl User {
             // The count was checked when the operation was called.
             let (first, end) = self.of.span(count as i64).ok().flatten().unwrap_or((0, 0));
             let bytes = (end - first) as usize + 1;
-            let (mut one, mut other) = (Vector::new(bytes), Vector::new(bytes));
+            let (mut one, mut other) = (Vector::new(bytes)?, Vector::new(bytes)?);
             let place = |vector: &mut Vector| vector.as_mut_ptr().wrapping_offset(-(first as isize));
             let (one, other) = (place(&mut one), place(&mut other));
             // SAFETY: both have room for the span of `count` elements, and the layout's bytes lie in it.

@@ -6,6 +6,7 @@
 
 use super::block::{Agreed, Block, Landing, Places, Wire, blocks};
 use super::buffers::{Blocks, misfit};
+use super::reduction::Vector;
 use crate::datatype::buffer::{Names, check_not_in_place, contiguous_bytes};
 use crate::error::MpiResult;
 use crate::process::Process;
@@ -134,15 +135,17 @@ impl Side {
             return Err(misfit(sent, room, rank));
         }
         // SAFETY: the promise of `new`.
-        unsafe { self.copy(rank, to, rank) };
-        Ok(())
+        unsafe { self.copy(rank, to, rank) }
     }
 
     /// One block alone, as it is sent now.
-    pub fn wire(&self, block: u32) -> Wire {
+    ///
+    /// # Errors
+    /// There is no memory for what does not lie together.
+    pub fn wire(&self, block: u32) -> MpiResult<Wire> {
         match self {
             Side::Row { at, bytes, .. } => {
-                Wire::of(at.wrapping_add(block as usize * bytes).cast_const(), *bytes)
+                Ok(Wire::of(at.wrapping_add(block as usize * bytes).cast_const(), *bytes))
             }
             Side::Same(same) => same.wire(),
             Side::Each(each) => each[block as usize].wire(),
@@ -150,12 +153,15 @@ impl Side {
     }
 
     /// All blocks, `count` of the same length, one behind the other.
-    pub fn row(&self, count: u32) -> Wires {
+    ///
+    /// # Errors
+    /// There is no memory for them.
+    pub fn row(&self, count: u32) -> MpiResult<Wires> {
         let bytes = self.bytes(0);
         if let Side::Row { at, .. } = self {
-            return Wires::Row(*at, bytes);
+            return Ok(Wires::Row(*at, bytes));
         }
-        let mut packed = vec![0; bytes * count as usize];
+        let mut packed = Vector::new(bytes * count as usize)?;
         for (block, place) in packed.chunks_exact_mut(bytes.max(1)).enumerate() {
             match self {
                 Side::Each(each) => each[block].read(place),
@@ -163,28 +169,36 @@ impl Side {
                 Side::Row { .. } => {}
             }
         }
-        Wires::Copied(packed, bytes)
+        Ok(Wires::Copied(packed, bytes))
     }
 
     /// Copies of what is sent now: the blocks may change before they have gone.
-    pub fn snapshots(&self, count: u32) -> Wires {
-        match self {
-            Side::Each(each) => Wires::Each(each.iter().map(Block::snapshot).collect()),
-            Side::Same(same) => Wires::Same(same.snapshot()),
+    ///
+    /// # Errors
+    /// There is no memory for them.
+    pub fn snapshots(&self, count: u32) -> MpiResult<Wires> {
+        Ok(match self {
+            Side::Each(each) => Wires::Each(each.iter().map(Block::snapshot).collect::<MpiResult<_>>()?),
+            Side::Same(same) => Wires::Same(same.snapshot()?),
             Side::Row { at, bytes, .. } => {
                 // SAFETY: the promise of `new`: so many blocks lie one behind the other.
                 let row = unsafe { std::slice::from_raw_parts(at.cast_const(), count as usize * bytes) };
-                Wires::Copied(row.to_vec(), *bytes)
+                let mut copy = Vector::new(row.len())?;
+                copy.copy_from_slice(row);
+                Wires::Copied(copy, *bytes)
             }
-        }
+        })
     }
 
     /// Copies a block to where another one, of as many bytes, is received.
     ///
     /// # Safety
     /// Both must be valid still, as [`Self::new`] says.
-    pub unsafe fn copy(&self, block: u32, to: &Side, there: u32) {
-        let (wire, landings) = (self.wire(block), to.landing(there));
+    ///
+    /// # Errors
+    /// There is no memory for a block on its way.
+    pub unsafe fn copy(&self, block: u32, to: &Side, there: u32) -> MpiResult {
+        let (wire, landings) = (self.wire(block)?, to.landing(there)?);
         let (from, at, bytes) = (wire.data(), landings.at(0), wire.bytes());
         if bytes > 0 && from != at.cast_const() {
             // SAFETY: the caller's promise; blocks that overlap do no harm to others.
@@ -193,35 +207,42 @@ impl Side {
         if let (Side::Each(each), Landings::Each(landings)) = (to, &landings) {
             each[there as usize].land(&landings[0]);
         }
+        Ok(())
     }
 
     /// Where one block arrives.
-    fn landing(&self, block: u32) -> Landings {
-        match self {
+    fn landing(&self, block: u32) -> MpiResult<Landings> {
+        Ok(match self {
             Side::Row { at, bytes, .. } => Landings::Row(at.wrapping_add(block as usize * bytes), 0),
-            Side::Same(same) => Landings::Each(vec![same.landing()]),
-            Side::Each(each) => Landings::Each(vec![each[block as usize].landing()]),
-        }
+            Side::Same(same) => Landings::Each(vec![same.landing()?]),
+            Side::Each(each) => Landings::Each(vec![each[block as usize].landing()?]),
+        })
     }
 
     /// As they are sent now.
+    ///
+    /// # Errors
+    /// There is no memory for what does not lie together.
     #[inline]
-    pub fn wires(&self) -> Wires {
-        match self {
+    pub fn wires(&self) -> MpiResult<Wires> {
+        Ok(match self {
             Side::Row { at, bytes, .. } => Wires::Row(*at, *bytes),
-            Side::Same(same) => Wires::Same(same.wire()),
-            Side::Each(each) => Wires::Each(each.iter().map(Block::wire).collect()),
-        }
+            Side::Same(same) => Wires::Same(same.wire()?),
+            Side::Each(each) => Wires::Each(each.iter().map(Block::wire).collect::<MpiResult<_>>()?),
+        })
     }
 
     /// Where they arrive.
+    ///
+    /// # Errors
+    /// There is no memory for them.
     #[inline]
-    pub fn landings(&self) -> Landings {
-        match self {
+    pub fn landings(&self) -> MpiResult<Landings> {
+        Ok(match self {
             Side::Row { at, bytes, .. } => Landings::Row(*at, *bytes),
-            Side::Same(same) => Landings::Each(vec![same.landing()]),
-            Side::Each(each) => Landings::Each(each.iter().map(Block::landing).collect()),
-        }
+            Side::Same(same) => Landings::Each(vec![same.landing()?]),
+            Side::Each(each) => Landings::Each(each.iter().map(Block::landing).collect::<MpiResult<_>>()?),
+        })
     }
 
     /// Puts a block that has arrived where the program wants it.
@@ -238,7 +259,7 @@ pub enum Wires {
     /// As they lie.
     Row(*mut u8, usize),
     /// Copies, one behind the other.
-    Copied(Vec<u8>, usize),
+    Copied(Vector, usize),
     /// One for all.
     Same(Wire),
     /// One for each.

@@ -204,7 +204,7 @@ fn in_tree_order(reduction: &Reduction, vectors: &[Vector]) -> Vec<u8> {
 }
 
 fn random_vector(elements: usize, random: &mut Rng) -> Vector {
-    let mut vector = Vector::new(elements * 8);
+    let mut vector = Vector::new(elements * 8).expect("memory");
     for place in vector.chunks_exact_mut(8) {
         // Sums of these depend on the order.
         let number: f64 = (random.f64() - 0.5) * 10f64.powi(random.i32(-8..8));
@@ -255,7 +255,8 @@ fn reductions_have_the_bits_of_the_tree() {
         for way in ways(ways_to_combine(results), &situation) {
             let name = ways_to_combine(results)[way].name;
             let mut own = vectors.clone();
-            let mut taken = if in_place { Vec::new() } else { vec![Vector::new(elements * 8); size] };
+            let mut taken =
+                if in_place { Vec::new() } else { vec![Vector::new(elements * 8).expect("memory"); size] };
             let operands: Vec<Operands> = (0..size)
                 .map(|rank| {
                     let from = own[rank].as_mut_ptr();

@@ -84,7 +84,7 @@ pub async fn combine_in_exchange(party: &Party, combination: &Combination<'_>) -
     let combined = Combined { members, wanted: &wanted, readers };
     // In place, the result would overwrite what others still have to read.
     let room = if combination.is_in_place() { combined.own(party).len() } else { 0 };
-    let mut elsewhere = Vector::new(room);
+    let mut elsewhere = Vector::new(room)?;
     let result = if elsewhere.is_empty() { combination.to() } else { elsewhere.as_mut_ptr() };
     let exchange = party.exchange(&combination.arrival()).await?;
     let own = (combination.from(), combination.bytes());

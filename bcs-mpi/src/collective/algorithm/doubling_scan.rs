@@ -17,7 +17,7 @@ use crate::progress::pending::Join;
 pub async fn doubling_scan(members: &impl Members, combination: &Combination<'_>) -> MpiResult {
     let (rank, size, reduction) = (members.rank(), members.size(), combination.reduction);
     // SAFETY: the promise of `Combination::new`.
-    let own = unsafe { reduction.load(combination.from(), 0, combination.count()) };
+    let own = unsafe { reduction.load(combination.from(), 0, combination.count())? };
     let counts_itself = combination.operands_of(rank, size).contains(&rank);
     // What this member gets, and what its block comes to.
     let (mut result, mut block) = (counts_itself.then(|| own.clone()), own);
@@ -31,7 +31,7 @@ pub async fn doubling_scan(members: &impl Members, combination: &Combination<'_>
         let mut join = Join::new();
         if other < size {
             if !is_lower || is_wanted {
-                theirs = Vector::new(block.len());
+                theirs = Vector::new(block.len())?;
                 // SAFETY: both vectors live, and nobody else uses them, until the join is complete.
                 join.add(unsafe { members.post_receive(other, theirs.as_mut_ptr(), theirs.len())? });
             }

@@ -46,7 +46,7 @@ impl AlongEdges {
                 return Ok(process.port.check_whole(party.context())?);
             }
             // SAFETY: the promise of `Side::new`.
-            unsafe { self.send.copy(to, &self.receive, from) };
+            unsafe { self.send.copy(to, &self.receive, from)? };
         }
         Ok(())
     }
@@ -60,7 +60,7 @@ pub async fn neighbour_exchange(party: Party, exchange: Rc<AlongEdges>) -> MpiRe
     let party = party.in_neighbourhood();
     let AlongEdges { neighbours, send, receive } = &*exchange;
     let mut join = Join::new();
-    let (landings, wires) = (receive.landings(), send.wires());
+    let (landings, wires) = (receive.landings()?, send.wires()?);
     for edge in &neighbours.incoming {
         let (signature, bytes) = (receive.signature(edge.block), receive.bytes(edge.block));
         // SAFETY: the landings live until the join is complete.

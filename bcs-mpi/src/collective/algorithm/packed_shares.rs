@@ -18,7 +18,7 @@ pub async fn combine_packed_shares(members: &impl Members, combination: &Combina
     let load = |share: &std::ops::Range<usize>| unsafe {
         reduction.load(combination.from(), share.start, share.len())
     };
-    let own: Vec<Vector> = shares.iter().map(load).collect();
+    let own: Vec<Vector> = shares.iter().map(load).collect::<MpiResult<_>>()?;
     let mine = own[rank as usize].clone();
     let mut vectors = vec![mine; own.len()];
     let mut join = Join::new();

@@ -33,8 +33,8 @@ pub async fn reduce_by_halving(members: &impl Members, combination: &Combination
         start * reduction.element..end * reduction.element
     };
     // SAFETY: the promise of `Combination::new`.
-    let mut value = unsafe { reduction.load(combination.from(), 0, combination.count()) };
-    let mut theirs = Vector::new(bytes(rank, 2).len().max(bytes(rank ^ 1, 2).len()));
+    let mut value = unsafe { reduction.load(combination.from(), 0, combination.count())? };
+    let mut theirs = Vector::new(bytes(rank, 2).len().max(bytes(rank ^ 1, 2).len()))?;
     let mut distance = 1;
     while distance < size {
         let other = rank ^ distance;

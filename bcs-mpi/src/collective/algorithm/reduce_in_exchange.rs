@@ -38,7 +38,7 @@ pub async fn reduce_in_exchange(party: &Party, combination: &Combination<'_>) ->
         None => equal_share_bytes(member, size, count, element),
     };
     let (own, gets_all) = (share(rank), combination.gets_all(rank));
-    let mut elsewhere = Vector::new(if gets_all { 0 } else { own.len() });
+    let mut elsewhere = Vector::new(if gets_all { 0 } else { own.len() })?;
     let result = if gets_all { to.wrapping_add(own.start) } else { elsewhere.as_mut_ptr() };
     let combined = Combined::share_of_all(party, &share);
     let operands = (combination.from(), combination.bytes());

@@ -38,7 +38,7 @@ pub async fn reduce_in_lanes(members: &impl Members, combination: &Combination<'
         first + part.start..first + part.end
     };
     let beside = Part::new(members, nodes.members(node).to_vec(), lane);
-    let mut of_this_node = Vector::new(of_lane(lane as u32).len());
+    let mut of_this_node = Vector::new(of_lane(lane as u32).len())?;
     // SAFETY: the promise of `Combination::new`.
     unsafe {
         combine_share(&beside, reduction, combination.from(), of_lane, of_this_node.as_mut_ptr()).await?
@@ -47,7 +47,7 @@ pub async fn reduce_in_lanes(members: &impl Members, combination: &Combination<'
     let across = Part::new(members, opposite, node);
     let own = share(rank);
     let (to, gets_all) = (combination.to(), combination.gets_all(rank));
-    let mut elsewhere = Vector::new(if gets_all { 0 } else { own.len() });
+    let mut elsewhere = Vector::new(if gets_all { 0 } else { own.len() })?;
     let result = if gets_all { to.wrapping_add(own.start) } else { elsewhere.as_mut_ptr() };
     let share_across = |node: u32| of_node(lane as u32, node);
     // SAFETY: as above; in place, all have read this member's vector.

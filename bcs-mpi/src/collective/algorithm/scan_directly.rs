@@ -22,12 +22,12 @@ pub async fn scan_directly(members: &impl Members, combination: &Combination<'_>
     let mut lower: Vec<Vector> = Vec::new();
     for first in (0..count).step_by(each) {
         // SAFETY: the promise of `Combination::new`.
-        let own = unsafe { reduction.load(combination.from(), first, each.min(count - first)) };
+        let own = unsafe { reduction.load(combination.from(), first, each.min(count - first))? };
         lower.resize_with(rank as usize, Vector::default);
         let mut join = Join::new();
         for (member, vector) in lower.iter_mut().enumerate() {
             if vector.len() != own.len() {
-                *vector = Vector::new(own.len());
+                *vector = Vector::new(own.len())?;
             }
             // SAFETY: the vectors live, and nobody else uses this one, until the join is complete.
             join.add(unsafe { members.post_receive(member as u32, vector.as_mut_ptr(), vector.len())? });

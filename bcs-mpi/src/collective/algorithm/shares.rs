@@ -124,7 +124,7 @@ pub async fn combine_shares(members: &impl Members, combination: &Combination<'_
     let share = |member: u32| combination.result_of(member);
     // In place, the result would overwrite what others, or this member, still have to read.
     let room = if combination.is_in_place() { share(members.rank()).len() } else { 0 };
-    let mut elsewhere = Vector::new(room);
+    let mut elsewhere = Vector::new(room)?;
     let result = if elsewhere.is_empty() { combination.to() } else { elsewhere.as_mut_ptr() };
     // SAFETY: the promise of `Combination::new`; all shares have gone when the answer is there.
     unsafe {
@@ -144,7 +144,7 @@ pub async fn reduce_by_shares(members: &impl Members, combination: &Combination<
     let share = |member: u32| equal_share_bytes(member, size, count, element);
     let own = share(rank);
     let gets_all = combination.gets_all(rank);
-    let mut elsewhere = Vector::new(if gets_all { 0 } else { own.len() });
+    let mut elsewhere = Vector::new(if gets_all { 0 } else { own.len() })?;
     let to = combination.to();
     let result = if gets_all { to.wrapping_add(own.start) } else { elsewhere.as_mut_ptr() };
     // SAFETY: the promise of `Combination::new`; in place, no other share is written before all have been

@@ -18,7 +18,7 @@ use std::num::NonZeroU32;
 pub async fn reduce_along_tree(members: &impl Members, combination: &Combination<'_>) -> MpiResult {
     let Combination { reduction, .. } = combination;
     // SAFETY: the promise of `Combination::new`.
-    let mut value = unsafe { reduction.load(combination.from(), 0, combination.count()) };
+    let mut value = unsafe { reduction.load(combination.from(), 0, combination.count())? };
     to_last(members, reduction, &mut value).await?;
     let (rank, last) = (members.rank(), members.size() - 1);
     match combination.results {
@@ -46,7 +46,7 @@ pub async fn to_last(members: &impl Members, reduction: &Reduction, value: &mut 
         }
         if step.right == members.rank() {
             if left.is_empty() {
-                left = Vector::new(value.len());
+                left = Vector::new(value.len())?;
             }
             members.receive(step.left, &mut left).await?;
             reduction.combine(&left, value)?;

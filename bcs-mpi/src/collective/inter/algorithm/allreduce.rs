@@ -17,12 +17,12 @@ pub async fn allreduce(sides: Sides, reduction: Reduction, operands: Operands) -
     sides.announce(reduction.said(), count * reduction.element)?;
     let Sides { remote, before, after, .. } = sides;
     // SAFETY: whoever made the operands has checked them, and the program keeps them.
-    let mut value = unsafe { reduction.load(from, 0, count) };
+    let mut value = unsafe { reduction.load(from, 0, count)? };
     if value.is_empty() {
         return Ok(());
     }
     to_last(&before, &reduction, &mut value).await?;
-    let mut result = Vector::new(value.len());
+    let mut result = Vector::new(value.len())?;
     if before.rank == before.size - 1 {
         remote.swap((remote.size - 1, &value), (remote.size - 1, &mut result)).await?;
     }

@@ -20,14 +20,14 @@ pub async fn broadcast(sides: Sides, block: Block, role: Role) -> MpiResult {
     match role {
         Role::Idle => Ok(()),
         Role::Root => {
-            let wire = block.wire();
+            let wire = block.wire()?;
             // SAFETY: the wire lives until the join is complete.
             unsafe { post_wire(&remote, &mut join, 0, &wire)? };
             join.all().await
         }
         Role::Of(root) => {
             if after.rank == 0 {
-                let landing = block.landing();
+                let landing = block.landing()?;
                 // SAFETY: the landing lives until the join is complete.
                 unsafe { post_landing(&remote, &mut join, root, &landing)? };
                 join.all().await?;

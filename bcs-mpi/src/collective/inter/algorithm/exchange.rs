@@ -54,12 +54,12 @@ pub async fn exchange(sides: Sides, alike: Alike, outgoing: Ends, incoming: Ends
     }
     let remote = sides.remote;
     let mut join = Join::new();
-    let landings: Vec<_> = incoming.blocks.iter().map(Block::landing).collect();
+    let landings: Vec<_> = incoming.blocks.iter().map(Block::landing).collect::<MpiResult<_>>()?;
     for (peer, block) in incoming.each(remote.rank, agreed) {
         // SAFETY: the landings live until the join is complete.
         unsafe { post_landing(&remote, &mut join, peer, &landings[block])? };
     }
-    let wires: Vec<_> = outgoing.blocks.iter().map(Block::wire).collect();
+    let wires: Vec<_> = outgoing.blocks.iter().map(Block::wire).collect::<MpiResult<_>>()?;
     for (peer, block) in outgoing.each(remote.rank, agreed) {
         // SAFETY: the wires live until the join is complete.
         unsafe { post_wire(&remote, &mut join, peer, &wires[block])? };

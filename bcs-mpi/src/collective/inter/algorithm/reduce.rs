@@ -22,7 +22,7 @@ pub async fn reduce(sides: Sides, reduction: Reduction, operands: Operands, role
     match role {
         Role::Idle => Ok(()),
         Role::Root => {
-            let mut result = Vector::new(bytes);
+            let mut result = Vector::new(bytes)?;
             remote.receive(remote.size - 1, &mut result).await?;
             // SAFETY: whoever made the operands has checked them, and the program keeps them.
             unsafe { reduction.store(&result, to) };
@@ -30,7 +30,7 @@ pub async fn reduce(sides: Sides, reduction: Reduction, operands: Operands, role
         }
         Role::Of(root) => {
             // SAFETY: as above.
-            let mut value = unsafe { reduction.load(from, 0, count) };
+            let mut value = unsafe { reduction.load(from, 0, count)? };
             to_last(&before, &reduction, &mut value).await?;
             if before.rank == before.size - 1 { remote.send(root, &value).await } else { Ok(()) }
         }

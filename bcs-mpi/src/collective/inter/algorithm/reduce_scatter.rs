@@ -23,7 +23,7 @@ pub async fn reduce_scatter(
     sides.announce(reduction.said(), count * reduction.element)?;
     let Sides { remote, before, after, .. } = sides;
     // SAFETY: whoever made the operands has checked them, and the program keeps them.
-    let mut value = unsafe { reduction.load(from, 0, count) };
+    let mut value = unsafe { reduction.load(from, 0, count)? };
     if value.is_empty() {
         return Ok(());
     }
@@ -34,13 +34,13 @@ pub async fn reduce_scatter(
         if bytes[own] == 0 {
             return Ok(());
         }
-        let mut share = Vector::new(bytes[own]);
+        let mut share = Vector::new(bytes[own])?;
         after.receive(last, &mut share).await?;
         // SAFETY: as above.
         unsafe { reduction.store(&share, to) };
         return Ok(());
     }
-    let mut result = Vector::new(value.len());
+    let mut result = Vector::new(value.len())?;
     remote.swap((remote.size - 1, &value), (remote.size - 1, &mut result)).await?;
     let mut join = Join::new();
     let mut rest = &result[..];
