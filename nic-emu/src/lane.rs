@@ -467,7 +467,10 @@ mod tests {
             let memory = memory();
             let key = |number: usize| LaneKey(7, u32::MAX, number as u32);
             // A chunk's bytes, or in those of which each has a portion a third of them.
-            let share = |number: usize| if chunks[number].1 { chunks[number].0 / 3 } else { chunks[number].0 };
+            let share = |number: usize| {
+                let (bytes, is_divided) = chunks[number];
+                if is_divided { bytes / 3 } else { bytes }
+            };
             let mut writer = LaneWriter::default();
             let mut readers = [(LaneReader::default(), 0usize); 3];
             let mut written = 0;

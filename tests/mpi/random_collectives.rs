@@ -3,7 +3,7 @@
 use crate::launcher::{Job, launch, size_of_job};
 use crate::programs::compiled;
 use crate::refuse_attach::refuse_attach;
-use bcs_mpi::collective::policy::{TABLE, Way};
+use bcs_mpi::collective::policy::{Algorithm, TABLE};
 use bcs_mpi::collective::wanted::VARIABLE;
 use nic_emu::host::CrossMemory;
 use std::time::Duration;
@@ -81,8 +81,9 @@ fn random_programs_get_it_by_every_algorithm() {
     // The k-th algorithm of each collective, or the last.
     let most = TABLE.iter().map(|(_, _, ways)| ways.len()).max().unwrap_or(0);
     for number in 0..most {
-        let way =
-            |(_, name, ways): &(_, &str, &[Way])| format!("{name}={}", ways[number.min(ways.len() - 1)].name);
+        let way = |(_, name, ways): &(_, &str, &[Algorithm])| {
+            format!("{name}={}", ways[number.min(ways.len() - 1)].name)
+        };
         let wanted = TABLE.iter().map(way).collect::<Vec<_>>().join(",");
         for (size, seed) in [("3", 40_001), ("4", 40_101), ("5/2", 40_201)] {
             let environment = vec![(VARIABLE.to_owned(), wanted.clone())];

@@ -60,8 +60,8 @@ pub async fn broadcast(party: Party, block: Block, root: u32) -> MpiResult {
     let place = place.unwrap_or(std::ptr::null_mut());
     // SAFETY: wire and landing live until the operation is over; the wire is only read.
     let broadcast = unsafe { Broadcast::new(root, block.agreed().signature, (place, block.bytes)) };
-    let way = policy::bcast::way(party.wanted(), &Situation::of_blocks(&party, Some(block.bytes)));
-    policy::bcast::run(way, &party, &broadcast).await?;
+    let number = policy::bcast::choice(party.wanted(), &Situation::of_blocks(&party, Some(block.bytes)));
+    policy::bcast::run(number, &party, &broadcast).await?;
     if let Some(landing) = &landing {
         block.land(landing);
     }

@@ -2,7 +2,7 @@
 //! §6.9 to §6.11), in the order of the reduction tree, so that the bits are the same whatever the way.
 
 use super::policy::{self, Situation};
-use super::reduction::Reduction;
+use super::reduction::{Reduction, Vector};
 use super::scan::ScanKind;
 use crate::communicator::meeting::Arrival;
 use crate::error::MpiResult;
@@ -82,6 +82,31 @@ impl<'a> Combination<'a> {
         matches!(self.results, Results::All)
     }
 
+    /// Where a member's share of the whole result goes: to its place there, if the member gets all, or to memory
+    /// of its own.
+    ///
+    /// # Errors
+    /// There is no memory for it.
+    pub fn place_of_share(&self, member: u32, share: &Range<usize>) -> MpiResult<(Vector, *mut u8)> {
+        if self.gets_all(member) {
+            return Ok((Vector::default(), self.to().wrapping_add(share.start)));
+        }
+        let mut elsewhere = Vector::new(share.len())?;
+        let place = elsewhere.as_mut_ptr();
+        Ok((elsewhere, place))
+    }
+
+    /// Where a member combines what it gets, of so many bytes: where that goes, or, in place, in memory from which
+    /// it is copied at the end. The result would overwrite what others, or this member, still have to read.
+    ///
+    /// # Errors
+    /// There is no memory for it.
+    pub fn place_apart(&self, bytes: usize) -> MpiResult<(Vector, *mut u8)> {
+        let mut elsewhere = Vector::new(if self.is_in_place() { bytes } else { 0 })?;
+        let place = if elsewhere.is_empty() { self.to() } else { elsewhere.as_mut_ptr() };
+        Ok((elsewhere, place))
+    }
+
     /// The root, or 0.
     pub fn root(&self) -> u32 {
         if let Results::Root(root) = self.results { root } else { 0 }
@@ -143,9 +168,11 @@ pub async fn reduce(party: Party, reduction: Reduction, operands: Operands, root
     if is_done(&party, &combination)? {
         return Ok(());
     }
-    let way =
-        policy::reduce::way(party.wanted(), &Situation::of_vectors(&party, &reduction, combination.bytes()));
-    policy::reduce::run(way, &party, &combination).await
+    let number = policy::reduce::choice(
+        party.wanted(),
+        &Situation::of_vectors(&party, &reduction, combination.bytes()),
+    );
+    policy::reduce::run(number, &party, &combination).await
 }
 
 /// Combines all members' vectors; everybody gets the result.
@@ -158,11 +185,11 @@ pub async fn allreduce(party: Party, reduction: Reduction, operands: Operands) -
     if is_done(&party, &combination)? {
         return Ok(());
     }
-    let way = policy::allreduce::way(
+    let number = policy::allreduce::choice(
         party.wanted(),
         &Situation::of_vectors(&party, &reduction, combination.bytes()),
     );
-    policy::allreduce::run(way, &party, &combination).await
+    policy::allreduce::run(number, &party, &combination).await
 }
 
 /// Of nothing, members only tell each other; alone, a member has the result.
@@ -202,11 +229,11 @@ pub async fn reduce_scatter(
     if combination.bytes() == 0 {
         return combination.announce(&party);
     }
-    let way = policy::reduce_scatter::way(
+    let number = policy::reduce_scatter::choice(
         party.wanted(),
         &Situation::of_vectors(&party, &reduction, combination.bytes()),
     );
-    policy::reduce_scatter::run(way, &party, &combination).await
+    policy::reduce_scatter::run(number, &party, &combination).await
 }
 
 /// Combines the vectors of the members before this one, and this one's if `kind` says so.
@@ -219,7 +246,7 @@ pub async fn scan(party: Party, reduction: Reduction, operands: Operands, kind: 
     if combination.bytes() == 0 {
         return party.announce(0, (0, 0), 0);
     }
-    let way =
-        policy::scan::way(party.wanted(), &Situation::of_vectors(&party, &reduction, combination.bytes()));
-    policy::scan::run(way, &party, &combination).await
+    let number =
+        policy::scan::choice(party.wanted(), &Situation::of_vectors(&party, &reduction, combination.bytes()));
+    policy::scan::run(number, &party, &combination).await
 }

@@ -3,7 +3,7 @@
 //! says.
 
 use super::block::{Agreed, Block, Wire};
-use super::policy::{self, Kind, Situation};
+use super::policy::{self, Situation, Transport};
 use super::side::{Side, Wires};
 use crate::communicator::meeting::Arrival;
 use crate::error::MpiResult;
@@ -116,8 +116,8 @@ pub async fn gather(party: Party, own: Option<Block>, all: Side, root: u32, agre
     let incoming = |member| (landings.at(member), all.bytes(member));
     // SAFETY: wire and landings live until the operation is over.
     let movement = unsafe { Movement::new(Pattern::Gather(root), agreed, &outgoing, &incoming) };
-    let way = policy::gather::way(party.wanted(), &Situation::of_blocks(&party, agreed.of_all(1)));
-    policy::gather::run(way, &party, &movement).await?;
+    let number = policy::gather::choice(party.wanted(), &Situation::of_blocks(&party, agreed.of_all(1)));
+    policy::gather::run(number, &party, &movement).await?;
     for member in party.others().filter(|_| is_root) {
         all.land(&landings, member);
     }
@@ -135,15 +135,15 @@ pub async fn scatter(party: Party, all: Side, own: Option<Block>, root: u32, agr
         Some(own) if is_root => all.give_own(root, own, root),
         _ => Ok(()),
     };
-    let way = policy::scatter::way(party.wanted(), &Situation::of_blocks(&party, agreed.of_all(size)));
-    let is_row = policy::scatter::WAYS[way].kind == Kind::Slab;
+    let number = policy::scatter::choice(party.wanted(), &Situation::of_blocks(&party, agreed.of_all(size)));
+    let is_row = policy::scatter::ALGORITHMS[number].transport == Transport::Slab;
     let wires = if is_row && is_root { all.row(size)? } else { all.wires()? };
     let landing = own.as_ref().filter(|_| !is_root).map(Block::landing).transpose()?;
     let outgoing = |member| (wires.at(member), all.bytes(member));
     let incoming = |_| landing.as_ref().map_or((std::ptr::null_mut(), 0), |it| (it.data(), it.bytes()));
     // SAFETY: wires and landing live until the operation is over.
     let movement = unsafe { Movement::new(Pattern::Scatter(root), agreed, &outgoing, &incoming) };
-    policy::scatter::run(way, &party, &movement).await?;
+    policy::scatter::run(number, &party, &movement).await?;
     if let (Some(own), Some(landing)) = (&own, &landing) {
         own.land(landing);
     }
@@ -163,8 +163,8 @@ pub async fn allgather(party: Party, own: Option<Block>, all: Side, agreed: Agre
     let incoming = |member| (landings.at(member), all.bytes(member));
     // SAFETY: wire and landings live until the operation is over.
     let movement = unsafe { Movement::new(Pattern::Allgather, agreed, &outgoing, &incoming) };
-    let way = policy::allgather::way(party.wanted(), &Situation::of_blocks(&party, agreed.of_all(1)));
-    policy::allgather::run(way, &party, &movement).await?;
+    let number = policy::allgather::choice(party.wanted(), &Situation::of_blocks(&party, agreed.of_all(1)));
+    policy::allgather::run(number, &party, &movement).await?;
     for member in party.others() {
         all.land(&landings, member);
     }
@@ -180,9 +180,9 @@ pub async fn alltoall(party: Party, send: Option<Side>, receive: Side, agreed: A
     let (rank, size) = (party.rank, party.size);
     let placed = send.as_ref().map_or(Ok(()), |send| send.copy_own(rank, &receive));
     let given = send.as_ref().unwrap_or(&receive);
-    let way = policy::alltoall::way(party.wanted(), &Situation::of_blocks(&party, agreed.of_all(size)));
+    let number = policy::alltoall::choice(party.wanted(), &Situation::of_blocks(&party, agreed.of_all(size)));
     // In place, what is sent goes before anything arrives where it was.
-    let wires: Wires = match policy::alltoall::WAYS[way].kind == Kind::Slab {
+    let wires: Wires = match policy::alltoall::ALGORITHMS[number].transport == Transport::Slab {
         true => given.row(size)?,
         false if send.is_some() => given.wires()?,
         false => given.snapshots(size)?,
@@ -192,7 +192,7 @@ pub async fn alltoall(party: Party, send: Option<Side>, receive: Side, agreed: A
     let incoming = |member| (landings.at(member), receive.bytes(member));
     // SAFETY: wires and landings live until the operation is over.
     let movement = unsafe { Movement::new(Pattern::Alltoall, agreed, &outgoing, &incoming) };
-    policy::alltoall::run(way, &party, &movement).await?;
+    policy::alltoall::run(number, &party, &movement).await?;
     for member in party.others() {
         receive.land(&landings, member);
     }

@@ -1,11 +1,10 @@
-//! Which way a collective goes: one table of all algorithms, with their thresholds.
+//! Which algorithm a collective takes: one table of all algorithms, with their thresholds.
 //!
-//! A line has the algorithm's name, what it is made of, where it can be used at all, and where it is the
+//! A line has the algorithm's name, what carries its bytes, where it can be used at all, and where it is the
 //! one to use; the first that can and suits is taken, or the one that the user wants, where that can be
-//! used. All members have to take the same way, so both depend on what all know alone: the call, its
-//! form, where members are, and sizes about which all say the same. What runs is measured by
-//! `scripts/bench --collectives` and `scripts/bench --hosts`, with `--collective COLLECTIVE=ALGORITHM` of
-//! `storm run` beside.
+//! used. All members have to take the same one, so both depend on what all know alone: the call, its
+//! form, where members are, and sizes about which all say the same. `storm run --collective
+//! COLLECTIVE=ALGORITHM microbench` measures one beside another.
 
 use super::algorithm;
 use super::broadcast::Broadcast;
@@ -49,7 +48,8 @@ const LEAST_OF_LANES: usize = 4 << 20;
 const LEAST_OF_HALVING: usize = 8;
 
 /// Bytes from which on a scan in log2 n steps is quicker than in one: with 8 ranks on four hosts 16 KB
-/// take 1.9 ms, and 2.5, but 1 KB 0.85, and 0.7.
+/// take 1.9 ms, and 2.5, but 1 KB 0.85, and 0.7 (`storm run --collective scan=direct -n 8 --ppn 2 microbench
+/// scan --sizes 1K,16K`).
 const LEAST_OF_DOUBLING: usize = 8 << 10;
 
 /// What all members know of a call.
@@ -182,19 +182,19 @@ impl<'a> Situation<'a> {
 pub const ON_NIC: usize = 0;
 
 /// Algorithms that a collective has at most.
-pub const MOST_WAYS: usize = {
+pub const MOST_ALGORITHMS: usize = {
     let (mut most, mut collective) = (0, 0);
     while collective < TABLE.len() {
-        let ways = TABLE[collective].2.len();
-        most = if ways > most { ways } else { most };
+        let algorithms = TABLE[collective].2.len();
+        most = if algorithms > most { algorithms } else { most };
         collective += 1;
     }
     most
 };
 
-/// What an algorithm is made of. Whatever it is, the NIC compares what members say of the call.
+/// What carries the bytes of an algorithm. Whatever it is, the NIC compares what members say of the call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum Transport {
     /// Members meet on the NIC, and what each gives goes along in one piece.
     Slab,
     /// Members meet, and give and take in their lanes.
@@ -204,30 +204,30 @@ pub enum Kind {
 }
 
 /// An algorithm of a collective.
-pub struct Way {
+pub struct Algorithm {
     /// As users name it.
     pub name: &'static str,
-    /// What it is made of.
-    pub kind: Kind,
+    /// What carries its bytes.
+    pub transport: Transport,
     /// Whether it can be used.
     can: fn(&Situation<'_>) -> bool,
     /// Whether it is to be used, if none before it is.
     suits: fn(&Situation<'_>) -> bool,
 }
 
-impl Way {
+impl Algorithm {
     /// Whether it can be used.
     pub fn can(&self, situation: &Situation<'_>) -> bool {
         (self.can)(situation)
     }
 }
 
-/// The number of the way to take.
-fn choose(ways: &[Way], wanted: Option<usize>, situation: &Situation<'_>) -> usize {
-    let can = |number: &usize| ways.get(*number).is_some_and(|way| (way.can)(situation));
-    let suits = |way: &Way| (way.can)(situation) && (way.suits)(situation);
+/// The number of the algorithm to take.
+fn choose(algorithms: &[Algorithm], wanted: Option<usize>, situation: &Situation<'_>) -> usize {
+    let can = |number: &usize| algorithms.get(*number).is_some_and(|algorithm| algorithm.can(situation));
+    let suits = |algorithm: &Algorithm| algorithm.can(situation) && (algorithm.suits)(situation);
     // The last one can always be used.
-    wanted.filter(can).or_else(|| ways.iter().position(suits)).unwrap_or(ways.len() - 1)
+    wanted.filter(can).or_else(|| algorithms.iter().position(suits)).unwrap_or(algorithms.len() - 1)
 }
 
 macro_rules! by_messages {
@@ -240,67 +240,72 @@ macro_rules! by_messages {
     }};
 }
 
-macro_rules! ways {
-    ($($(#[$doc:meta])* $collective:ident($call:ty) {
-        $($name:literal $kind:ident $algorithm:ident, if $can:expr, when $suits:expr;)+
-    })+) => {
+macro_rules! algorithms {
+    ($($($(#[$doc:meta])* $collective:ident),+ ($call:ty) $algorithms:tt)+) => {
         /// Collectives that have several algorithms.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         #[allow(non_camel_case_types, reason = "named as their calls are")]
         pub enum Collective {
-            $($(#[$doc])* $collective),+
+            $($($(#[$doc])* $collective),+),+
         }
 
-        /// All of them, with their names and their ways.
-        pub const TABLE: &[(Collective, &str, &[Way])] =
-            &[$((Collective::$collective, stringify!($collective), $collective::WAYS)),+];
+        /// All of them, with their names and their algorithms.
+        pub const TABLE: &[(Collective, &str, &[Algorithm])] =
+            &[$($((Collective::$collective, stringify!($collective), $collective::ALGORITHMS)),+),+];
 
-        $($(#[$doc])*
-        pub mod $collective {
+        $($($(#[$doc])* pub mod $collective {
             use super::*;
 
-            /// Its algorithms.
-            pub const WAYS: &[Way] =
-                &[$(Way { name: $name, kind: Kind::$kind, can: $can, suits: $suits }),+];
-
-            /// The way that this operation goes.
-            pub fn way(wanted: &Wanted, situation: &Situation<'_>) -> usize {
-                let wanted = wanted.way(Collective::$collective);
-                choose(WAYS, wanted, situation)
-            }
-
-            /// Takes it.
-            ///
-            /// # Errors
-            /// As the algorithms say.
-            pub async fn run(way: usize, party: &Party, call: $call) -> MpiResult {
-                note_algorithm(Collective::$collective, way);
-                if WAYS[way].kind == Kind::Messages {
-                    call.announce(party)?;
-                }
-                let mut number = 0..;
-                $(if number.next() == Some(way) {
-                    return algorithm::$algorithm(party, call).await;
-                })+
-                Ok(())
-            }
-
-            /// Takes one by messages alone.
-            ///
-            /// # Errors
-            /// As the algorithms say.
-            pub async fn run_by_messages(way: usize, members: &impl Members, call: $call) -> MpiResult {
-                let mut number = 0..;
-                $(if number.next() == Some(way) {
-                    return by_messages!($kind $algorithm(members, call));
-                })+
-                Ok(())
-            }
-        })+
+            algorithms_of! { $collective($call) $algorithms }
+        })+)+
     };
 }
 
-ways! {
+macro_rules! algorithms_of {
+    ($collective:ident($call:ty) {
+        $($name:literal $transport:ident $algorithm:ident, if $can:expr, when $suits:expr;)+
+    }) => {
+        /// In the order in which they are asked.
+        pub const ALGORITHMS: &[Algorithm] = &[$(
+            Algorithm { name: $name, transport: Transport::$transport, can: $can, suits: $suits }
+        ),+];
+
+        /// The number of the algorithm that this operation takes.
+        pub fn choice(wanted: &Wanted, situation: &Situation<'_>) -> usize {
+            choose(ALGORITHMS, wanted.algorithm(Collective::$collective), situation)
+        }
+
+        /// Runs the algorithm of this number.
+        ///
+        /// # Errors
+        /// As the algorithms say.
+        pub async fn run(number: usize, party: &Party, call: $call) -> MpiResult {
+            note_algorithm(Collective::$collective, number);
+            if ALGORITHMS[number].transport == Transport::Messages {
+                call.announce(party)?;
+            }
+            let mut numbers = 0..;
+            $(if numbers.next() == Some(number) {
+                return algorithm::$algorithm(party, call).await;
+            })+
+            Ok(())
+        }
+
+        /// Runs it by messages alone.
+        ///
+        /// # Errors
+        /// It needs more than messages; otherwise as the algorithms say.
+        pub async fn run_by_messages(number: usize, members: &impl Members, call: $call) -> MpiResult {
+            let mut numbers = 0..;
+            $(if numbers.next() == Some(number) {
+                return by_messages!($transport $algorithm(members, call));
+            })+
+            Ok(())
+        }
+    };
+}
+
+algorithms! {
     /// MPI_Bcast.
     bcast(&Broadcast) {
         "nic" Slab broadcast_on_nic, if |s| s.fits_nic(), when |_| true;
@@ -337,15 +342,7 @@ ways! {
         "direct" Messages move_directly, if |_| true, when |_| true;
     }
     /// MPI_Reduce.
-    reduce(&Combination<'_>) {
-        "nic" Slab reduce_on_nic, if |s| s.is_on_nic() && s.fits_nic(), when |_| true;
-        "board" Slab combine_on_board, if |s| s.can_put_up_vectors(), when |_| true;
-        "exchange" Exchange reduce_in_exchange, if |s| s.can_exchange_vectors(), when |_| true;
-        "lanes" Messages reduce_in_lanes, if |s| s.has_lanes(), when |s| s.bytes() >= LEAST_OF_LANES;
-        "halving" Messages reduce_by_halving, if |s| s.can_halve(), when |s| s.has_halves();
-        "shares" Messages reduce_by_shares, if |s| s.travels_as_it_lies(), when |s| s.has_shares();
-        "tree" Messages reduce_along_tree, if |_| true, when |_| true;
-    }
+    reduce,
     /// MPI_Allreduce.
     allreduce(&Combination<'_>) {
         "nic" Slab reduce_on_nic, if |s| s.is_on_nic() && s.fits_nic(), when |_| true;

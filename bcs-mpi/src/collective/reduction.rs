@@ -217,17 +217,48 @@ impl Reduction {
         }
     }
 
+    /// Combines `bytes` bytes at each of the places of consecutive ranks from 0 on, in the order of the reduction
+    /// tree over as many; the result is at the last place. In a task.
+    ///
+    /// # Safety
+    /// Places must be different ones of so many bytes; those that are no right operand of the tree are only
+    /// read.
+    ///
+    /// # Errors
+    /// As [`Self::combine`].
+    pub unsafe fn combine_places(
+        &self,
+        count: usize,
+        bytes: usize,
+        place: impl Fn(usize) -> *mut u8,
+    ) -> MpiResult {
+        let Some(ranks) = NonZeroU32::new(count as u32).filter(|_| bytes > 0) else { return Ok(()) };
+        for step in ReductionTree::new(ranks).steps(0..ranks.get()) {
+            // SAFETY: the caller's promise.
+            let (left, right) = unsafe {
+                (
+                    std::slice::from_raw_parts(place(step.left as usize).cast_const(), bytes),
+                    std::slice::from_raw_parts_mut(place(step.right as usize), bytes),
+                )
+            };
+            self.combine(left, right)?;
+        }
+        Ok(())
+    }
+
     /// Combines the vectors of consecutive ranks from 0 on, in the order of the reduction tree over as
     /// many, into the last one; answers none for none. In a task.
     ///
     /// # Errors
     /// As [`Self::combine`].
     pub fn combine_all<'v>(&self, vectors: &'v mut [Vector]) -> MpiResult<Option<&'v Vector>> {
-        let Some(ranks) = NonZeroU32::new(vectors.len() as u32) else { return Ok(None) };
-        for step in ReductionTree::new(ranks).steps(0..ranks.get()) {
-            let (left, right) = vectors.split_at_mut(step.right as usize);
-            self.combine(&left[step.left as usize], &mut right[0])?;
+        let bytes = vectors.last().map_or(0, |last| last.len());
+        let places: Vec<*mut u8> = vectors.iter_mut().map(|vector| vector.as_mut_ptr()).collect();
+        if vectors.iter().any(|vector| vector.len() != bytes) {
+            return Err(MpiError::new(Problem::Nic("vectors that are combined differ in length".into())));
         }
+        // SAFETY: the vectors are different ones, borrowed, and all have as many bytes.
+        unsafe { self.combine_places(places.len(), bytes, |number| places[number])? };
         Ok(vectors.last())
     }
 

@@ -19,7 +19,7 @@ pub struct Wanted([Option<u8>; TABLE.len()]);
 
 /// A text that names no algorithm.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum NoWay {
+pub enum UnknownAlgorithm {
     /// Not of that form.
     #[error("'{0}' is not COLLECTIVE=ALGORITHM, as allreduce=shares")]
     Form(String),
@@ -36,34 +36,35 @@ impl Wanted {
     ///
     /// # Errors
     /// It names something that there is not.
-    pub fn parse(text: &str) -> Result<Self, NoWay> {
+    pub fn parse(text: &str) -> Result<Self, UnknownAlgorithm> {
         let mut wanted = Self::default();
         for part in text.split(',').map(str::trim).filter(|part| !part.is_empty()) {
-            let (collective, algorithm) = part.split_once('=').ok_or_else(|| NoWay::Form(part.into()))?;
+            let (collective, called) =
+                part.split_once('=').ok_or_else(|| UnknownAlgorithm::Form(part.into()))?;
             let row = TABLE.iter().find(|(_, name, _)| *name == collective.trim());
-            let Some(&(collective, name, ways)) = row else {
+            let Some(&(collective, name, algorithms)) = row else {
                 let names: Vec<&str> = TABLE.iter().map(|(_, name, _)| *name).collect();
-                return Err(NoWay::Collective(collective.into(), names.join(", ")));
+                return Err(UnknownAlgorithm::Collective(collective.into(), names.join(", ")));
             };
-            let Some(way) = ways.iter().position(|way| way.name == algorithm.trim()) else {
-                let names: Vec<&str> = ways.iter().map(|way| way.name).collect();
-                return Err(NoWay::Algorithm(name, algorithm.into(), names.join(", ")));
+            let Some(number) = algorithms.iter().position(|algorithm| algorithm.name == called.trim()) else {
+                let names: Vec<&str> = algorithms.iter().map(|algorithm| algorithm.name).collect();
+                return Err(UnknownAlgorithm::Algorithm(name, called.into(), names.join(", ")));
             };
-            wanted.0[collective as usize] = Some(way as u8);
+            wanted.0[collective as usize] = Some(number as u8);
         }
         Ok(wanted)
     }
 
-    /// The way of a collective.
-    pub fn way(&self, collective: Collective) -> Option<usize> {
+    /// The number of the algorithm of a collective.
+    pub fn algorithm(&self, collective: Collective) -> Option<usize> {
         self.0[collective as usize].map(usize::from)
     }
 
     /// This, and for what it does not say the other.
     pub fn or(&self, other: &Self) -> Self {
         let mut both = *self;
-        for (way, other) in both.0.iter_mut().zip(other.0) {
-            *way = way.or(other);
+        for (algorithm, other) in both.0.iter_mut().zip(other.0) {
+            *algorithm = algorithm.or(other);
         }
         both
     }
@@ -72,9 +73,9 @@ impl Wanted {
 impl fmt::Display for Wanted {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut comma = "";
-        for (collective, name, ways) in TABLE {
-            if let Some(way) = self.way(*collective) {
-                write!(f, "{comma}{name}={}", ways[way].name)?;
+        for (collective, name, algorithms) in TABLE {
+            if let Some(number) = self.algorithm(*collective) {
+                write!(f, "{comma}{name}={}", algorithms[number].name)?;
                 comma = ",";
             }
         }
@@ -98,10 +99,10 @@ mod tests {
 
     #[test]
     fn every_algorithm_can_be_wanted() {
-        for (collective, name, ways) in TABLE {
-            for (number, way) in ways.iter().enumerate() {
-                let wanted = Wanted::parse(&format!(" {name} = {} ,", way.name)).unwrap();
-                assert_eq!(wanted.way(*collective), Some(number));
+        for (collective, name, algorithms) in TABLE {
+            for (number, algorithm) in algorithms.iter().enumerate() {
+                let wanted = Wanted::parse(&format!(" {name} = {} ,", algorithm.name)).unwrap();
+                assert_eq!(wanted.algorithm(*collective), Some(number));
             }
         }
     }

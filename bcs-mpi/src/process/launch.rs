@@ -11,7 +11,7 @@
 //! | `BCS_COLLECTIVE` | algorithms of collectives that the user wants |
 //! | `BCS_APPNUM`, `BCS_UNIVERSE_SIZE` | the attributes MPI_APPNUM and MPI_UNIVERSE_SIZE |
 
-use crate::collective::wanted::{NoWay, VARIABLE, Wanted};
+use crate::collective::wanted::{UnknownAlgorithm, VARIABLE, Wanted};
 use bcs_core::TypeCheck;
 use nic_emu::memory::{Layout, NicMemory};
 use nic_emu::port::{Port, PortError};
@@ -87,7 +87,7 @@ pub enum LaunchError {
     },
     /// There is no such algorithm.
     #[error("{VARIABLE} (storm run --collective): {0}")]
-    Collective(NoWay),
+    Collective(UnknownAlgorithm),
     /// The NIC refuses.
     #[error(transparent)]
     Port(#[from] PortError),

@@ -5,7 +5,7 @@
 //! of its own, attached at its first call and detached when it ends.
 
 use super::launch::Place;
-use crate::collective::policy::{Collective, MOST_WAYS, TABLE};
+use crate::collective::policy::{Collective, MOST_ALGORITHMS, TABLE};
 use mds::mmds::{AlgorithmReport, UnexpectedReport};
 use mds::{Clock, Entry, MdsConfig, Primitive, ProcessRecorder, Recorder};
 use nic_emu::memory::NicMemory;
@@ -20,8 +20,8 @@ use std::thread::ThreadId;
 /// Whether calls are recorded.
 static ON: AtomicBool = AtomicBool::new(false);
 /// How often each collective has gone by each of its algorithms.
-static OF_ALGORITHMS: [[AtomicU64; MOST_WAYS]; TABLE.len()] =
-    [const { [const { AtomicU64::new(0) }; MOST_WAYS] }; TABLE.len()];
+static OF_ALGORITHMS: [[AtomicU64; MOST_ALGORITHMS]; TABLE.len()] =
+    [const { [const { AtomicU64::new(0) }; MOST_ALGORITHMS] }; TABLE.len()];
 static MONITOR: OnceLock<Monitor> = OnceLock::new();
 
 struct Monitor {
@@ -92,20 +92,20 @@ fn leave_on(entry: Entry, bytes: u64) {
 
 /// A collective goes by the algorithm of this number in its part of the table.
 #[inline(always)]
-pub fn note_algorithm(collective: Collective, way: usize) {
+pub fn note_algorithm(collective: Collective, number: usize) {
     if ON.load(Ordering::Relaxed) {
-        OF_ALGORITHMS[collective as usize][way].fetch_add(1, Ordering::Relaxed);
+        OF_ALGORITHMS[collective as usize][number].fetch_add(1, Ordering::Relaxed);
     }
 }
 
 /// Collectives by their algorithms, those that there were.
 fn algorithms() -> Vec<AlgorithmReport> {
     let mut reports = Vec::new();
-    for (collective, name, ways) in TABLE {
-        for (way, count) in ways.iter().zip(&OF_ALGORITHMS[*collective as usize]) {
+    for (collective, name, algorithms) in TABLE {
+        for (algorithm, count) in algorithms.iter().zip(&OF_ALGORITHMS[*collective as usize]) {
             let count = count.load(Ordering::Relaxed);
             if count > 0 {
-                let (collective, algorithm) = ((*name).to_owned(), way.name.to_owned());
+                let (collective, algorithm) = ((*name).to_owned(), algorithm.name.to_owned());
                 reports.push(AlgorithmReport { collective, algorithm, count });
             }
         }

@@ -8,7 +8,7 @@
 //! - [`task`]: how a future gets at the process while it is polled, and how a call drives one on its own
 //!   stack;
 //! - [`members`]: what algorithms by messages see of a communicator;
-//! - [`part`]: some of the members;
+//! - [`subgroup`]: some of the members;
 //! - [`party`]: the members of a communicator in one collective operation;
 //! - `contexts`: whether that communicator is broken;
 //! - [`pending`]: messages that are under way;
@@ -23,10 +23,10 @@ pub(crate) mod contexts;
 pub mod exchange;
 pub mod members;
 pub mod nodes;
-pub mod part;
 pub mod party;
 pub mod pending;
 pub mod released;
+pub mod subgroup;
 pub mod task;
 
 use crate::communicator::meeting::Waiter;

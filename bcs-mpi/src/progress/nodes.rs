@@ -75,8 +75,33 @@ pub fn binomial(place: usize, size: usize) -> (Option<usize>, Vec<usize>) {
 }
 
 /// How many places there are from a place of such a tree down, itself included.
-pub fn subtree(place: usize, size: usize) -> usize {
+fn subtree(place: usize, size: usize) -> usize {
     if place == 0 { size } else { (place & place.wrapping_neg()).min(size - place) }
+}
+
+/// A member's branch of a binomial tree over all members, from the root on: whose places follow each other.
+pub struct Branch {
+    /// The member above; none of the root.
+    pub parent: Option<u32>,
+    /// Members below, each with its first place counted from this member's, and how many there are from it down.
+    pub children: Vec<(u32, usize, usize)>,
+    /// Places from this member down, itself included.
+    pub size: usize,
+}
+
+impl Branch {
+    /// The branch of the member of this rank.
+    pub fn new(rank: u32, members: u32, root: u32) -> Self {
+        let (place, size) = (((rank + members - root) % members) as usize, members as usize);
+        let member = |place: usize| (root + place as u32) % members;
+        let (parent, children) = binomial(place, size);
+        let child = |child| (member(child), child - place, subtree(child, size));
+        Self {
+            parent: parent.map(member),
+            children: children.into_iter().map(child).collect(),
+            size: subtree(place, size),
+        }
+    }
 }
 
 #[cfg(test)]

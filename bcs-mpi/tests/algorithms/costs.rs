@@ -12,7 +12,7 @@ use bcs_mpi::collective::block::Agreed;
 use bcs_mpi::collective::broadcast::Broadcast;
 use bcs_mpi::collective::combination::{Combination, Operands, Results};
 use bcs_mpi::collective::movement::{Movement, Pattern};
-use bcs_mpi::collective::policy::{self, Kind, Situation, TABLE};
+use bcs_mpi::collective::policy::{self, Situation, TABLE, Transport};
 use bcs_mpi::collective::scan::ScanKind;
 use bcs_mpi::progress::members::Placement;
 use fastrand::Rng;
@@ -183,7 +183,7 @@ fn bound(name: &str, way: &str, members: f64, nodes: f64) -> Cost {
 
 fn by_messages() -> impl Iterator<Item = (&'static str, usize, &'static str)> {
     TABLE.iter().flat_map(|(_, name, ways)| {
-        let numbered = ways.iter().enumerate().filter(|(_, way)| way.kind == Kind::Messages);
+        let numbered = ways.iter().enumerate().filter(|(_, way)| way.transport == Transport::Messages);
         numbered.map(|(number, way)| (*name, number, way.name))
     })
 }

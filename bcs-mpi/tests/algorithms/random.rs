@@ -8,7 +8,7 @@ use bcs_mpi::collective::broadcast::Broadcast;
 use bcs_mpi::collective::combination::{Combination, Operands, Results};
 use bcs_mpi::collective::movement::{Movement, Pattern};
 use bcs_mpi::collective::operand::Operand;
-use bcs_mpi::collective::policy::{self, Kind, Situation, Way};
+use bcs_mpi::collective::policy::{self, Algorithm, Situation, Transport};
 use bcs_mpi::collective::reduction::{Reduction, Vector};
 use bcs_mpi::collective::scan::ScanKind;
 use bcs_mpi::constants::{MPI_DOUBLE, MPI_SUM};
@@ -59,17 +59,17 @@ fn block(from: u32, to: u32, bytes: usize) -> Vec<u8> {
 }
 
 /// The algorithms by messages of a collective that can be used, by their numbers.
-fn ways(ways: &[Way], situation: &Situation<'_>) -> Vec<usize> {
-    let can = |way: &Way| way.kind == Kind::Messages && way.can(situation);
+fn ways(ways: &[Algorithm], situation: &Situation<'_>) -> Vec<usize> {
+    let can = |way: &Algorithm| way.transport == Transport::Messages && way.can(situation);
     (0..ways.len()).filter(|number| can(&ways[*number])).collect()
 }
 
-fn ways_to_move(pattern: Pattern) -> &'static [Way] {
+fn ways_to_move(pattern: Pattern) -> &'static [Algorithm] {
     match pattern {
-        Pattern::Gather(_) => policy::gather::WAYS,
-        Pattern::Scatter(_) => policy::scatter::WAYS,
-        Pattern::Allgather => policy::allgather::WAYS,
-        Pattern::Alltoall => policy::alltoall::WAYS,
+        Pattern::Gather(_) => policy::gather::ALGORITHMS,
+        Pattern::Scatter(_) => policy::scatter::ALGORITHMS,
+        Pattern::Allgather => policy::allgather::ALGORITHMS,
+        Pattern::Alltoall => policy::alltoall::ALGORITHMS,
     }
 }
 
@@ -148,7 +148,7 @@ fn broadcasts_arrive_everywhere() {
         let nodes = random_nodes(random);
         let (root, bytes) = (random.u32(0..nodes.len() as u32), random_bytes(random, nodes.len()));
         let placement = members_on(&nodes);
-        for way in ways(policy::bcast::WAYS, &Situation::apart(&placement, Some(bytes), None)) {
+        for way in ways(policy::bcast::ALGORITHMS, &Situation::apart(&placement, Some(bytes), None)) {
             let mut vectors: Vec<Vec<u8>> = (0..nodes.len() as u32)
                 .map(|rank| if rank == root { block(root, 0, bytes) } else { vec![0xAA; bytes] })
                 .collect();
@@ -174,12 +174,12 @@ enum Wanted {
     Prefix(ScanKind),
 }
 
-fn ways_to_combine(results: Results<'_>) -> &'static [Way] {
+fn ways_to_combine(results: Results<'_>) -> &'static [Algorithm] {
     match results {
-        Results::All => policy::allreduce::WAYS,
-        Results::Root(_) => policy::reduce::WAYS,
-        Results::Shares(_) => policy::reduce_scatter::WAYS,
-        Results::Prefix(_) => policy::scan::WAYS,
+        Results::All => policy::allreduce::ALGORITHMS,
+        Results::Root(_) => policy::reduce::ALGORITHMS,
+        Results::Shares(_) => policy::reduce_scatter::ALGORITHMS,
+        Results::Prefix(_) => policy::scan::ALGORITHMS,
     }
 }
 

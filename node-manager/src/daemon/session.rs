@@ -1,8 +1,8 @@
 //! The stream to the machine manager, from the greeting to its end, and what the node does meanwhile.
 //!
-//! One loop holds all state; each job has a task ([`super::launched`]), and one writes the stream, so that nothing
-//! waits for a slow reader. The control network has a thread ([`super::control_thread`]). The invariant: when a
-//! session is over, for whatever reason, no job is left.
+//! One loop holds all state; each job has a task ([`super::launched`]), and one writes the stream, so
+//! that nothing waits for a slow reader. The control network has a thread ([`super::control_thread`]).
+//! The invariant: when a session is over, for whatever reason, no job is left.
 
 use super::Node;
 use super::address::listen_address;
@@ -35,12 +35,14 @@ use tokio_rustls::TlsStream;
 /// How long connecting, proving names and greeting may each take.
 const GREETING: Duration = Duration::from_secs(5);
 
-/// A connection on which nothing arrives is asked after this long whether its other end is still there, so often, and so many times.
+/// A connection on which nothing arrives is asked after this long whether its other end is still there,
+/// so often, and so many times.
 const SILENCE: Duration = Duration::from_secs(1);
 const ASK_EVERY: Duration = Duration::from_secs(1);
 const ASK_TIMES: u32 = 2;
 
-/// How long what was sent may stay unacknowledged before the connection counts as broken, in milliseconds: as long as a silent one.
+/// How long what was sent may stay unacknowledged before the connection counts as broken, in
+/// milliseconds: as long as a silent one.
 const UNACKNOWLEDGED_MS: u32 = (SILENCE.as_millis() + ASK_EVERY.as_millis() * ASK_TIMES as u128) as u32;
 
 /// How long the last messages and the goodbye may take.

@@ -6,7 +6,7 @@ use super::super::movement::Movement;
 use super::scratch::Scratch;
 use crate::error::MpiResult;
 use crate::progress::members::{Members, Message};
-use crate::progress::nodes::{binomial, subtree};
+use crate::progress::nodes::Branch;
 use crate::progress::pending::Join;
 use std::slice;
 
@@ -20,17 +20,15 @@ pub async fn binomial_gather(members: &impl Members, movement: &Movement<'_>) ->
     if size == 1 || bytes == 0 {
         return Ok(());
     }
-    let member = |place: usize| (root + place as u32) % size;
-    let place = ((rank + size - root) % size) as usize;
-    let (parent, children) = binomial(place, size as usize);
-    let room = subtree(place, size as usize) * bytes;
+    let Branch { parent, children, size: below } = Branch::new(rank, size, root);
+    let room = below * bytes;
     let mut scratch = Scratch::take(members, room)?;
     let row = scratch.as_mut_ptr();
     let mut join = Join::new();
-    for child in children {
-        let (to, room) = (row.wrapping_add((child - place) * bytes), subtree(child, size as usize) * bytes);
+    for (child, first, blocks) in children {
+        let (to, room) = (row.wrapping_add(first * bytes), blocks * bytes);
         // SAFETY: the scratch memory has a place for all below this member, used by nobody else.
-        join.add(unsafe { members.post_receive(member(child), to, room)? }.exactly());
+        join.add(unsafe { members.post_receive(child, to, room)? }.exactly());
     }
     let arrived = join.all().await;
     let Some(parent) = parent else {
@@ -38,7 +36,7 @@ pub async fn binomial_gather(members: &impl Members, movement: &Movement<'_>) ->
         // SAFETY: so many bytes have come.
         let row = unsafe { slice::from_raw_parts(row, room) };
         for (place, block) in row.chunks_exact(bytes).enumerate().skip(1) {
-            let (to, room) = movement.incoming(member(place));
+            let (to, room) = movement.incoming((root + place as u32) % size);
             // SAFETY: the promise of `Movement::new`.
             unsafe { std::ptr::copy_nonoverlapping(block.as_ptr(), to, bytes.min(room)) };
         }
@@ -47,7 +45,7 @@ pub async fn binomial_gather(members: &impl Members, movement: &Movement<'_>) ->
     // SAFETY: the promise of `Movement::new`; the scratch memory lives until the message is over.
     let sent = unsafe {
         std::ptr::copy_nonoverlapping(movement.outgoing(root).0, row, bytes);
-        members.post_send(member(parent), row, room)?.await
+        members.post_send(parent, row, room)?.await
     };
     scratch.give_back(members)?;
     arrived.and(sent)

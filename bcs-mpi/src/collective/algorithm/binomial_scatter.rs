@@ -6,7 +6,7 @@ use super::super::movement::Movement;
 use super::scratch::Scratch;
 use crate::error::MpiResult;
 use crate::progress::members::{Members, Message};
-use crate::progress::nodes::{binomial, subtree};
+use crate::progress::nodes::Branch;
 use crate::progress::pending::Join;
 
 /// Brings every member its block, of equal lengths, of the root's.
@@ -19,21 +19,19 @@ pub async fn binomial_scatter(members: &impl Members, movement: &Movement<'_>) -
     if size == 1 || bytes == 0 {
         return Ok(());
     }
-    let member = |place: usize| (root + place as u32) % size;
-    let place = ((rank + size - root) % size) as usize;
-    let (parent, children) = binomial(place, size as usize);
-    let room = subtree(place, size as usize) * bytes;
+    let Branch { parent, children, size: below } = Branch::new(rank, size, root);
+    let room = below * bytes;
     let mut scratch = Scratch::take(members, room)?;
     let row = scratch.as_mut_ptr();
     let mut received = Ok(());
     match parent {
         Some(parent) => {
             // SAFETY: the scratch memory has so many bytes, used by nobody else.
-            received = unsafe { members.post_receive(member(parent), row, room)? }.exactly().await;
+            received = unsafe { members.post_receive(parent, row, room)? }.exactly().await;
         }
         None => {
             for place in 1..size as usize {
-                let (from, length) = movement.outgoing(member(place));
+                let (from, length) = movement.outgoing((root + place as u32) % size);
                 // SAFETY: the promise of `Movement::new`.
                 unsafe {
                     std::ptr::copy_nonoverlapping(from, row.add(place * bytes), bytes.min(length));
@@ -42,10 +40,10 @@ pub async fn binomial_scatter(members: &impl Members, movement: &Movement<'_>) -
         }
     }
     let mut join = Join::new();
-    for child in children {
-        let from = row.wrapping_add((child - place) * bytes).cast_const();
+    for (child, first, blocks) in children {
+        let from = row.wrapping_add(first * bytes).cast_const();
         // SAFETY: the scratch memory stays as it is until the join is complete.
-        join.add(unsafe { members.post_send(member(child), from, subtree(child, size as usize) * bytes)? });
+        join.add(unsafe { members.post_send(child, from, blocks * bytes)? });
     }
     if parent.is_some() && received.is_ok() {
         let (to, room) = movement.incoming(root);

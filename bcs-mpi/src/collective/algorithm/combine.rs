@@ -3,51 +3,21 @@
 //! the reduction tree.
 
 use super::super::combination::Combination;
-use super::super::reduction::{Reduction, Vector};
+use super::super::reduction::Reduction;
 use super::scratch::Scratch;
 use crate::error::{MpiError, MpiResult, Problem};
 use crate::progress::exchange::{Contribution, Exchange, Given, Offer};
 use crate::progress::members::{Members, Message};
 use crate::progress::party::Party;
 use crate::progress::pending::Join;
-use nic_emu::arith::reduction_tree::ReductionTree;
 use nic_emu::port::{Giving, Taking};
-use std::num::NonZeroU32;
 use std::ops::Range;
 
 /// Bytes of each contribution that are combined at once: what a cache holds of several members.
 const PART_BYTES: usize = 96 << 10;
 
-/// Combines `bytes` bytes at each of the places of consecutive ranks, in the order of the tree over as many;
-/// the result is at the last place.
-///
-/// # Safety
-/// Places must be different ones of so many bytes; those that are no right operand of the tree are only read.
-///
-/// # Errors
-/// As [`Reduction::combine`].
-pub unsafe fn combine_places(
-    reduction: &Reduction,
-    count: usize,
-    bytes: usize,
-    place: impl Fn(usize) -> *mut u8,
-) -> MpiResult {
-    let Some(ranks) = NonZeroU32::new(count as u32).filter(|_| bytes > 0) else { return Ok(()) };
-    for step in ReductionTree::new(ranks).steps(0..ranks.get()) {
-        // SAFETY: the caller's promise.
-        let (left, right) = unsafe {
-            (
-                std::slice::from_raw_parts(place(step.left as usize).cast_const(), bytes),
-                std::slice::from_raw_parts_mut(place(step.right as usize), bytes),
-            )
-        };
-        reduction.combine(left, right)?;
-    }
-    Ok(())
-}
-
-/// What a member combines.
-pub struct Combined<'a> {
+/// What a member combines, and who combines its own.
+pub struct Plan<'a> {
     /// Whose contributions; nobody's if it only gives its own.
     pub members: Range<u32>,
     /// Which of their bytes each member combines.
@@ -56,7 +26,7 @@ pub struct Combined<'a> {
     pub readers: Vec<u32>,
 }
 
-impl<'a> Combined<'a> {
+impl<'a> Plan<'a> {
     /// Every member combines its share of all contributions.
     pub fn share_of_all(party: &Party, share: &'a dyn Fn(u32) -> Range<usize>) -> Self {
         // Who has no share takes nothing.
@@ -81,16 +51,13 @@ pub async fn combine_in_exchange(party: &Party, combination: &Combination<'_>) -
     };
     let readers = party.others().filter(takes_mine).collect();
     let members = combination.operands_of(party.rank, party.size);
-    let combined = Combined { members, wanted: &wanted, readers };
-    // In place, the result would overwrite what others still have to read.
-    let room = if combination.is_in_place() { combined.own(party).len() } else { 0 };
-    let mut elsewhere = Vector::new(room)?;
-    let result = if elsewhere.is_empty() { combination.to() } else { elsewhere.as_mut_ptr() };
+    let plan = Plan { members, wanted: &wanted, readers };
+    let (elsewhere, result) = combination.place_apart(plan.own(party).len())?;
     let exchange = party.exchange(&combination.arrival()).await?;
     let own = (combination.from(), combination.bytes());
     // SAFETY: the promise of `Combination::new`; at the end all have read this member's operands.
     unsafe {
-        combine_given(&exchange, combination.reduction, own, &combined, result).await?;
+        combine_given(&exchange, combination.reduction, own, &plan, result).await?;
         std::ptr::copy_nonoverlapping(elsewhere.as_ptr(), combination.to(), elsewhere.len());
     }
     Ok(())
@@ -197,7 +164,7 @@ impl Combiner<'_> {
             unsafe { std::ptr::copy_nonoverlapping(own, place_of(place), bytes) };
         }
         // SAFETY: the places are different ones, and the own part, where it lies, is no right operand.
-        unsafe { combine_places(self.reduction, count, bytes, place_of)? };
+        unsafe { self.reduction.combine_places(count, bytes, place_of)? };
         if !in_result {
             // SAFETY: the result is apart from the scratch memory.
             unsafe { std::ptr::copy_nonoverlapping(place_of(count - 1), result, bytes) };
@@ -250,18 +217,18 @@ pub async unsafe fn combine_given(
     exchange: &Exchange,
     reduction: &Reduction,
     (own, bytes): (*const u8, usize),
-    combined: &Combined<'_>,
+    plan: &Plan<'_>,
     result: *mut u8,
 ) -> MpiResult {
     exchange.next_step();
     let party = exchange.party();
-    let (members, wanted) = (combined.members.clone(), combined.own(party));
+    let (members, wanted) = (plan.members.clone(), plan.own(party));
     // What this member combines itself the others do not, unless all combine the same.
     let skip = if wanted.len() < bytes { wanted.clone() } else { 0..0 };
-    let most = combined.readers.iter().map(|reader| (combined.wanted)(*reader).len()).max();
+    let most = plan.readers.iter().map(|reader| (plan.wanted)(*reader).len()).max();
     let taking = Taking::Combine(most.unwrap_or(0));
     let giving = Giving::Same { data: own, bytes, skip, taking };
-    let contribution = Contribution { giving, wanted: Some(combined.wanted), readers: &combined.readers };
+    let contribution = Contribution { giving, wanted: Some(plan.wanted), readers: &plan.readers };
     // SAFETY: the caller's promise.
     let mut given = unsafe { exchange.give(contribution).await? };
     let mut combined = Ok(());

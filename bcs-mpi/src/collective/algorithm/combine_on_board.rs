@@ -2,7 +2,6 @@
 //! combines it, in the order of the reduction tree. One step; the NIC brings a board to every node once.
 
 use super::super::combination::Combination;
-use super::combine::combine_places;
 use super::scratch::Scratch;
 use crate::error::MpiResult;
 use crate::progress::party::Party;
@@ -30,7 +29,7 @@ pub async fn combine_on_board(party: &Party, combination: &Combination<'_>) -> M
     let taken = with(|process| unsafe { take_board(process, release, bytes, pieces) });
     let done = taken.and_then(|()| {
         // SAFETY: the places are different ones, of this process's own memory.
-        unsafe { combine_places(combination.reduction, count, room, place_of)? };
+        unsafe { combination.reduction.combine_places(count, room, place_of)? };
         // SAFETY: the promise of `Combination::new`.
         unsafe { std::ptr::copy_nonoverlapping(place_of(count - 1), combination.to(), room) };
         Ok(())

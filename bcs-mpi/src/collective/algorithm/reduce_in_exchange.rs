@@ -3,8 +3,7 @@
 //! there are few members, the root combines everything, in one step.
 
 use super::super::combination::{Combination, Results};
-use super::super::reduction::Vector;
-use super::combine::{Combined, combine_given};
+use super::combine::{Plan, combine_given};
 use super::shares::equal_share_bytes;
 use crate::communicator::meeting::Arrival;
 use crate::error::MpiResult;
@@ -28,22 +27,19 @@ pub async fn reduce_in_exchange(party: &Party, combination: &Combination<'_>) ->
         Results::Root(root) => Some(root),
         _ => None,
     };
-    let by_root = |process: &mut crate::process::Guard| {
-        Ok(nic_emu::policy::root_combines(process.port.is_crowded(), size))
-    };
-    let alone = if with(by_root)? { root } else { None };
+    let by_root = with(|process| Ok(nic_emu::policy::root_combines(process.port.is_crowded(), size)))?;
+    let alone = root.filter(|_| by_root);
     let share = |member| match alone {
         Some(root) if member == root => 0..count * element,
         Some(_) => 0..0,
         None => equal_share_bytes(member, size, count, element),
     };
     let (own, gets_all) = (share(rank), combination.gets_all(rank));
-    let mut elsewhere = Vector::new(if gets_all { 0 } else { own.len() })?;
-    let result = if gets_all { to.wrapping_add(own.start) } else { elsewhere.as_mut_ptr() };
-    let combined = Combined::share_of_all(party, &share);
+    let (_elsewhere, result) = combination.place_of_share(rank, &own)?;
+    let plan = Plan::share_of_all(party, &share);
     let operands = (combination.from(), combination.bytes());
     // SAFETY: the promise of `Combination::new`. In place, others read the own share of this member nowhere.
-    unsafe { combine_given(&exchange, combination.reduction, operands, &combined, result).await? };
+    unsafe { combine_given(&exchange, combination.reduction, operands, &plan, result).await? };
     if alone.is_some() {
         return Ok(());
     }
@@ -62,7 +58,7 @@ pub async fn reduce_in_exchange(party: &Party, combination: &Combination<'_>) ->
 ///
 /// # Errors
 /// The NIC fails.
-pub async unsafe fn gather_shares(
+async unsafe fn gather_shares(
     exchange: &Exchange,
     (data, readers): (*const u8, &[u32]),
     takes: bool,

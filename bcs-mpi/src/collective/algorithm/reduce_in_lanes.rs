@@ -8,16 +8,12 @@
 //! and N - 1 messages for N nodes of n members; a node sends 2 (N - 1) / N of a vector to others for
 //! allreduce.
 
-use super::super::block::Agreed;
-use super::super::combination::{Combination, Results};
-use super::super::movement::{Movement, Pattern};
+use super::super::combination::Combination;
 use super::super::reduction::Vector;
-use super::allgather_by_nodes::to_all;
-use super::move_directly::move_directly;
-use super::shares::{combine_share, equal_share_bytes};
+use super::shares::{bring_shares, combine_share, equal_share_bytes};
 use crate::error::MpiResult;
 use crate::progress::members::Members;
-use crate::progress::part::Part;
+use crate::progress::subgroup::Subgroup;
 
 /// Combines vectors that travel as they lie.
 ///
@@ -37,28 +33,19 @@ pub async fn reduce_in_lanes(members: &impl Members, combination: &Combination<'
         let (first, part) = (of_lane(lane as u32).start, of_node(lane as u32, node as u32));
         first + part.start..first + part.end
     };
-    let beside = Part::new(members, nodes.members(node).to_vec(), lane);
+    let beside = Subgroup::new(members, nodes.members(node).to_vec(), lane);
     let mut of_this_node = Vector::new(of_lane(lane as u32).len())?;
     // SAFETY: the promise of `Combination::new`.
     unsafe {
         combine_share(&beside, reduction, combination.from(), of_lane, of_this_node.as_mut_ptr()).await?
     };
     let opposite = (0..nodes.len()).map(|node| nodes.members(node)[lane]).collect();
-    let across = Part::new(members, opposite, node);
+    let across = Subgroup::new(members, opposite, node);
     let own = share(rank);
-    let (to, gets_all) = (combination.to(), combination.gets_all(rank));
-    let mut elsewhere = Vector::new(if gets_all { 0 } else { own.len() })?;
-    let result = if gets_all { to.wrapping_add(own.start) } else { elsewhere.as_mut_ptr() };
+    let (_elsewhere, result) = combination.place_of_share(rank, &own)?;
     let share_across = |node: u32| of_node(lane as u32, node);
     // SAFETY: as above; in place, all have read this member's vector.
     unsafe { combine_share(&across, reduction, of_this_node.as_ptr(), share_across, result).await? };
-    let place = |member: u32| (to.wrapping_add(share(member).start), share(member).len());
-    if let Results::Root(root) = combination.results {
-        let outgoing = |_| (result.cast_const(), own.len());
-        // SAFETY: the shares of the result are disjoint, and live until the answer is there.
-        let movement = unsafe { Movement::new(Pattern::Gather(root), Agreed::default(), &outgoing, &place) };
-        return move_directly(members, &movement).await;
-    }
-    // SAFETY: as above; the own share stays as it is.
-    unsafe { to_all(members, (result, own.len()), place, false).await }
+    // SAFETY: the shares of the result are disjoint, and live until the answer is there.
+    unsafe { bring_shares(members, combination, share, result).await }
 }

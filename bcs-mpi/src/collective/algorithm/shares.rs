@@ -8,9 +8,8 @@
 use super::super::block::Agreed;
 use super::super::combination::{Combination, Results};
 use super::super::movement::{Movement, Pattern};
-use super::super::reduction::{Reduction, Vector};
+use super::super::reduction::Reduction;
 use super::allgather_by_nodes::to_all;
-use super::combine::combine_places;
 use super::move_directly::move_directly;
 use super::scratch::{KEPT_BYTES, Scratch};
 use crate::error::{MpiError, MpiResult};
@@ -107,7 +106,7 @@ pub async unsafe fn combine_share(
             // SAFETY: the caller's promise; the own part of the scratch memory is free.
             unsafe {
                 std::ptr::copy_nonoverlapping(data.add(own.start), place(number, rank as usize), bytes);
-                combine_places(reduction, count, bytes, |member| place(number, member))?;
+                reduction.combine_places(count, bytes, |member| place(number, member))?;
                 let result = result.add(own.start - start);
                 std::ptr::copy_nonoverlapping(place(number, count - 1), result, bytes);
             }
@@ -122,10 +121,7 @@ pub async unsafe fn combine_share(
 /// Another member's share is longer; no memory is left; the NIC fails.
 pub async fn combine_shares(members: &impl Members, combination: &Combination<'_>) -> MpiResult {
     let share = |member: u32| combination.result_of(member);
-    // In place, the result would overwrite what others, or this member, still have to read.
-    let room = if combination.is_in_place() { share(members.rank()).len() } else { 0 };
-    let mut elsewhere = Vector::new(room)?;
-    let result = if elsewhere.is_empty() { combination.to() } else { elsewhere.as_mut_ptr() };
+    let (elsewhere, result) = combination.place_apart(share(members.rank()).len())?;
     // SAFETY: the promise of `Combination::new`; all shares have gone when the answer is there.
     unsafe {
         combine_share(members, combination.reduction, combination.from(), share, result).await?;
@@ -143,22 +139,37 @@ pub async fn reduce_by_shares(members: &impl Members, combination: &Combination<
     let (rank, size) = (members.rank(), members.size());
     let share = |member: u32| equal_share_bytes(member, size, count, element);
     let own = share(rank);
-    let gets_all = combination.gets_all(rank);
-    let mut elsewhere = Vector::new(if gets_all { 0 } else { own.len() })?;
-    let to = combination.to();
-    let result = if gets_all { to.wrapping_add(own.start) } else { elsewhere.as_mut_ptr() };
+    let (_elsewhere, result) = combination.place_of_share(rank, &own)?;
     // SAFETY: the promise of `Combination::new`; in place, no other share is written before all have been
     // sent.
     unsafe { combine_share(members, combination.reduction, combination.from(), share, result).await? };
-    let place = |member: u32| (to.wrapping_add(share(member).start), share(member).len());
+    // SAFETY: as above.
+    unsafe { bring_shares(members, combination, share, result).await }
+}
+
+/// Brings this member's share of the result to those who get all of it, and theirs here if it does.
+///
+/// # Safety
+/// The shares must be disjoint, this member's be at `result`, and nobody else use them until the answer is there.
+///
+/// # Errors
+/// The NIC fails.
+pub async unsafe fn bring_shares(
+    members: &impl Members,
+    combination: &Combination<'_>,
+    share: impl Fn(u32) -> Range<usize>,
+    result: *const u8,
+) -> MpiResult {
+    let bytes = share(members.rank()).len();
+    let place = |member: u32| (combination.to().wrapping_add(share(member).start), share(member).len());
     if let Results::Root(root) = combination.results {
-        let outgoing = |_| (result.cast_const(), own.len());
-        // SAFETY: the shares of the result are disjoint, and live until the answer is there.
+        let outgoing = |_| (result, bytes);
+        // SAFETY: the caller's promise.
         let movement = unsafe { Movement::new(Pattern::Gather(root), Agreed::default(), &outgoing, &place) };
         return move_directly(members, &movement).await;
     }
     // SAFETY: as above; the own share stays as it is.
-    unsafe { to_all(members, (result, own.len()), place, false).await }
+    unsafe { to_all(members, (result, bytes), place, false).await }
 }
 
 #[cfg(test)]

@@ -72,8 +72,8 @@ pub(super) unsafe fn combine(
 /// Whether the user wants nothing else.
 #[inline(always)]
 fn wants_nic(process: &Guard, call: Call, collective: Collective) -> MpiResult<bool> {
-    let wanted = process.communicator(call.comm)?.hints.wanted.way(collective);
-    Ok(wanted.or_else(|| process.wanted.way(collective)).is_none_or(|way| way == policy::ON_NIC))
+    let wanted = process.communicator(call.comm)?.hints.wanted.algorithm(collective);
+    Ok(wanted.or_else(|| process.wanted.algorithm(collective)).is_none_or(|number| number == policy::ON_NIC))
 }
 
 /// The NIC combines; the members with a place for the result wait for it.

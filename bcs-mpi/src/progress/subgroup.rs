@@ -1,24 +1,24 @@
-//! Some members of a communicator, as if they were all: those of a node, or one of each node.
+//! A subgroup of the members of a communicator, as if they were all: those of a node, or one of each node.
 
 use super::members::{Members, Placement};
 use super::nodes::Nodes;
 use crate::error::MpiResult;
 
 /// Members that this one is one of, in their order.
-pub struct Part<'a, M> {
+pub struct Subgroup<'a, M> {
     members: &'a M,
     ranks: Vec<u32>,
     rank: u32,
 }
 
-impl<'a, M: Members> Part<'a, M> {
+impl<'a, M: Members> Subgroup<'a, M> {
     /// The members of these ranks; this one is the `rank`-th.
     pub fn new(members: &'a M, ranks: Vec<u32>, rank: usize) -> Self {
         Self { members, ranks, rank: rank as u32 }
     }
 }
 
-impl<M: Members> Placement for Part<'_, M> {
+impl<M: Members> Placement for Subgroup<'_, M> {
     fn rank(&self) -> u32 {
         self.rank
     }
@@ -33,7 +33,7 @@ impl<M: Members> Placement for Part<'_, M> {
     }
 }
 
-impl<M: Members> Members for Part<'_, M> {
+impl<M: Members> Members for Subgroup<'_, M> {
     type Message = M::Message;
 
     unsafe fn post_send(&self, to: u32, data: *const u8, bytes: usize) -> MpiResult<Self::Message> {
