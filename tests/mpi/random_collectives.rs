@@ -77,6 +77,12 @@ fn random_programs_get_it_whether_their_memory_may_be_read_or_not() {
 }
 
 #[test]
+fn random_programs_get_it_for_vectors_of_up_to_256_mb() {
+    programs_hold("3", &["60001", "6", "--largest", "268435456"]);
+    programs_hold("5/2", &["60101", "6", "--largest", "67108864"]);
+}
+
+#[test]
 fn random_programs_get_it_by_every_algorithm() {
     // The k-th algorithm of each collective, or the last.
     let most = TABLE.iter().map(|(_, _, ways)| ways.len()).max().unwrap_or(0);
