@@ -103,13 +103,14 @@ mod tests {
                 return None;
             }
             lower();
-            let (over, spinning) = (AtomicBool::new(false), AtomicU32::new(0));
+            let (over, spinning, raised) = (AtomicBool::new(false), AtomicU32::new(0), AtomicU32::new(0));
             let looks = [Level::Nic, Level::Daemon].map(|_| AtomicU32::new(0));
             thread::scope(|scope| {
                 for (level, looks) in [Level::Nic, Level::Daemon].into_iter().zip(&looks) {
-                    let (over, spinning) = (&over, &spinning);
+                    let (over, spinning, raised) = (&over, &spinning, &raised);
                     scope.spawn(move || {
                         let _ = raise(level);
+                        raised.fetch_add(1, Ordering::Relaxed);
                         while !over.load(Ordering::Relaxed) {
                             thread::sleep(Duration::from_millis(1));
                             if spinning.load(Ordering::Relaxed) > 0 && !over.load(Ordering::Relaxed) {
@@ -117,6 +118,10 @@ mod tests {
                             }
                         }
                     });
+                }
+                // Beside one that spins, who is not urgent yet would not get on.
+                while raised.load(Ordering::Relaxed) < 2 {
+                    thread::sleep(Duration::from_millis(1));
                 }
                 for _ in 0..SPINNERS {
                     scope.spawn(|| {

@@ -72,6 +72,7 @@ SIZED = {
     "allreduce",
     "bcast",
     "reduce",
+    "allgather",
     "alltoall",
     "iallreduce",
     "overlap",
