@@ -13,6 +13,7 @@ use crate::sync::Ordering;
 /// A released collective, as one of its members sees it until it departs.
 pub struct Board<'m> {
     memory: &'m NicMemory,
+    index: u32,
     instance: &'m Instance,
     members: &'m [Member],
 }
@@ -21,13 +22,13 @@ impl<'m> Board<'m> {
     /// The board of the instance that a request was released from.
     pub fn new(memory: &'m NicMemory, index: u32) -> Result<Self, Corrupt> {
         let instance = memory.instance(index)?;
-        Ok(Self { memory, instance, members: members(memory, index, instance)? })
+        Ok(Self { memory, index, instance, members: members(memory, index, instance)? })
     }
 
     /// Members whose contributions can be read: those of the communicator, by their rank. (Of a reduction, and of a broadcast on
     /// its root's node, the local ones, by their position: [`Self::result`] and [`Self::root`] say which.)
     pub fn len(&self) -> usize {
-        self.table().map_or(self.members.len(), |(_, entries)| entries as usize)
+        self.entries().map_or(self.members.len(), |entries| entries as usize)
     }
 
     /// True when there are none; never for a board that one was released from.
@@ -37,7 +38,7 @@ impl<'m> Board<'m> {
 
     /// The member that is the root of a broadcast, by position.
     pub fn root(&self) -> Option<usize> {
-        if self.instance.board.get() != 0 {
+        if self.is_brought() {
             return Some(0);
         }
         (self.instance.root_member.get() as usize).checked_sub(1)
@@ -50,7 +51,7 @@ impl<'m> Board<'m> {
 
     /// Bytes of a member's contribution.
     pub fn bytes(&self, member: usize) -> u64 {
-        if self.instance.board.get() != 0 {
+        if self.is_brought() {
             return self.entry(member).map_or(0, |(_, bytes)| bytes);
         }
         self.members.get(member).map_or(0, |m| m.bytes.get())
@@ -67,10 +68,10 @@ impl<'m> Board<'m> {
         to: *mut u8,
         bytes: usize,
     ) -> Result<(), Corrupt> {
-        if self.instance.board.get() != 0 {
+        if self.is_brought() {
             let (start, length) = self.entry(member)?;
             within(offset, bytes, length)?;
-            let from = self.memory.board(start.saturating_add(offset as u64), bytes as u64)?;
+            let from = self.memory.brought(self.index, start.saturating_add(offset as u64), bytes as u64)?;
             // SAFETY: `from` has `bytes` bytes, which are not written before all have departed; `to` is the caller's promise.
             unsafe { std::ptr::copy_nonoverlapping(from.as_ptr(), to, bytes) };
             return Ok(());
@@ -97,29 +98,33 @@ impl<'m> Board<'m> {
         Ok(())
     }
 
-    /// Where the board region's table is, and its entries; none when the board is of this node alone.
-    fn table(&self) -> Option<(u64, u64)> {
-        let at = self.instance.board.get().checked_sub(1)?;
-        Some((at, self.memory.board_word(at).ok()?.load(Ordering::Relaxed)))
+    fn is_brought(&self) -> bool {
+        self.instance.is_brought.get() != 0
     }
 
-    /// Where in the board region a contribution is, and its length.
+    /// Entries of what other nodes have brought; none when the board is of this node alone.
+    fn entries(&self) -> Option<u64> {
+        self.is_brought()
+            .then(|| Some(self.memory.brought_word(self.index, 0).ok()?.load(Ordering::Relaxed)))?
+    }
+
+    /// Where a contribution begins in what other nodes have brought, and its length.
     fn entry(&self, member: usize) -> Result<(u64, u64), Corrupt> {
-        let (table, entries) = self.table().unwrap_or_default();
+        let entries = self.entries().unwrap_or_default();
         if member as u64 >= entries {
             return Err(Corrupt { what: "member of a collective", value: member as u64, limit: entries });
         }
-        let entry = table + 8 + member as u64 * 16;
-        let word = |at| Ok(self.memory.board_word(at)?.load(Ordering::Relaxed));
-        Ok((table.saturating_add(word(entry)?), word(entry + 8)?))
+        let entry = 8 + member as u64 * 16;
+        let word = |at| Ok(self.memory.brought_word(self.index, at)?.load(Ordering::Relaxed));
+        Ok((word(entry)?, word(entry + 8)?))
     }
 
     /// Departs: this member reads no more.
     ///
     /// # Errors
     /// [`Corrupt`] when the instance names members that cannot be.
-    pub fn depart(self, index: u32) -> Result<(), Corrupt> {
-        departure::depart(self.memory, index)
+    pub fn depart(self) -> Result<(), Corrupt> {
+        departure::depart(self.memory, self.index)
     }
 }
 

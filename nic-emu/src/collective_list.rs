@@ -164,7 +164,7 @@ impl<'m> CollectiveList<'m> {
         instance.bytes.set(descriptor.agreed_bytes);
         instance.call.set(descriptor.call as u32);
         instance.comm_size.set(descriptor.comm_size);
-        instance.board.set(0);
+        instance.is_brought.set(0);
         instance.root_member.set(0);
         instance.result_member.set(0);
         instance.readers.set(0);

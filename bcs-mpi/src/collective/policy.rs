@@ -19,6 +19,7 @@ use crate::progress::nodes::Nodes;
 use crate::progress::party::Party;
 use nic_emu::descriptor::INLINE_BYTES;
 use nic_emu::lane::LANE_MEMBERS;
+use nic_emu::memory::BROUGHT_BYTES;
 use nic_emu::slab::SLAB_BYTES;
 use std::cell::OnceCell;
 
@@ -30,10 +31,6 @@ const LEAST_OF_SHARES: usize = 4 << 10;
 /// 7.1 by halving, 8.4 by shares; of 1 MB 17, 13 and 16; of 16 MB 196, 173 and 155, and in lanes 137
 /// (`storm run --collective allreduce=tree -n 8 --ppn 2 microbench allreduce --sizes 256K,1M,16M`).
 const LEAST_BETWEEN_NODES: usize = 512 << 10;
-
-/// Bytes that members on several nodes put on a board at most, all together: a board goes to every node as a
-/// whole, a chunk a slice.
-const MOST_ON_BOARD: usize = 1 << 20;
 
 /// Bytes of a block up to which a message costs more than they do.
 const FEW_BYTES: usize = 512;
@@ -154,7 +151,7 @@ impl<'a> Situation<'a> {
 
     /// Members can put up their contributions on a board: in a call that blocks, as slabs are few.
     fn fits_board(&self) -> bool {
-        let is_small = self.is_on_one_node || self.bytes().saturating_mul(self.size()) <= MOST_ON_BOARD;
+        let is_small = self.is_on_one_node || self.bytes().saturating_mul(self.size()) <= BROUGHT_BYTES;
         self.blocks
             && self.gives_something()
             && self.bytes.is_some_and(|bytes| bytes <= SLAB_BYTES)

@@ -230,7 +230,7 @@ pub fn gather_all<const BYTES: usize>(
         // SAFETY: each element has BYTES.
         unsafe { board.read(member, 0, bytes.as_mut_ptr(), BYTES)? };
     }
-    board.depart(instance).map_err(PortError::from)?;
+    board.depart().map_err(PortError::from)?;
     Ok(all)
 }
 

@@ -34,7 +34,7 @@ pub(crate) unsafe fn take_result(
             let there = (board.bytes(from) as usize).saturating_sub(offset).min(room);
             // SAFETY: as above.
             unsafe { board.read(from, offset, to, there) }.map_err(PortError::from)?;
-            board.depart(instance).map_err(PortError::from)?;
+            board.depart().map_err(PortError::from)?;
         }
     }
     Ok(())
@@ -72,7 +72,7 @@ pub(crate) unsafe fn take_board(
                 let read = unsafe { board.read(member as usize, piece.start, to, piece.len()) };
                 taken = taken.and(read);
             }
-            board.depart(instance).map_err(PortError::from)?;
+            board.depart().map_err(PortError::from)?;
             taken.map_err(PortError::from)?;
         }
     }

@@ -8,11 +8,11 @@
 //! done with the microphase, and the nodes have taken it when they report in the next slice: so two cells are enough, in turn. A node that has said that it is done
 //! and learns only then that it has a chunk to send does so in the next slice: nobody would wait for it in this one.
 
-use super::board_region;
 use super::collectives::Collectives;
 use super::communicator::{Received, Stage, stamp};
 use super::contribution::{contribute, reduces, reduction, tree_of};
 use super::error::{GlobalError, strange};
+use super::image::image;
 use super::layout::CELL_BYTES;
 use super::point_to_point::Env;
 use crate::descriptor::CollectiveKind;
@@ -110,7 +110,7 @@ impl Collectives {
             };
             (result, gather.root_node)
         } else {
-            (board_region::image(&gather.take_all()), 0)
+            (image(&gather.take_all()), 0)
         };
         self.gathers.remove(&key);
         let to = match root_node.checked_sub(1) {
@@ -126,7 +126,7 @@ impl Collectives {
         if is_reduce_away {
             self.deliveries.let_go(env, index)?
         } else {
-            self.deliveries.deliver(env, None, index, &bytes)?
+            self.deliveries.deliver(env, index, &bytes)?
         }
         Ok(true)
     }
@@ -228,9 +228,8 @@ impl Collectives {
             return Err(strange(self.node, active.collective));
         }
         let index = active.instance;
-        let range = group.range.take();
         group.complete(slice);
-        self.deliveries.deliver(env, range, index, &received.bytes)
+        self.deliveries.deliver(env, index, &received.bytes)
     }
 
     /// A reduction whose root is elsewhere has taken this node's contributions.

@@ -12,13 +12,13 @@
 //!  Down   context, collective, what (kind, operation, root), 1 if the result is in the payload
 //! ```
 
-use super::board_region;
 use super::communicator::{Active, Group, Ready, Stage, in_order, unwrapped};
 use super::contribution::{contribute, reduces, reduction, root_bytes, tree_of};
 use super::delivery::{Deliveries, is_broadcast};
 use super::error::{GlobalError, strange};
 use super::gather::{self, Gather, signature};
 use super::groups::{self, Tree};
+use super::image::image;
 use super::layout::GlobalLayout;
 use super::point_to_point::Env;
 use super::record::{Kind, Record};
@@ -27,8 +27,8 @@ use crate::collective::{Instance, InstanceState};
 use crate::collective_helper::CollectiveHelper;
 use crate::collective_list::CollectiveList;
 use crate::contexts;
-use crate::descriptor::{CollectiveKind, INLINE_BYTES};
-use crate::memory::{BOARD_BYTES, INSTANCES, NicMemory};
+use crate::descriptor::CollectiveKind;
+use crate::memory::{INSTANCES, NicMemory};
 use crate::microphase::Microphase;
 use crate::mismatch::{Called, report_of_no_root};
 use crate::pool::{NONE, Walk};
@@ -49,8 +49,6 @@ pub struct Collectives {
     pub(super) gathers: BTreeMap<(u32, u64), Gather>,
     pub(super) deliveries: Deliveries,
     seen: u32,
-    /// Context, number and instance of those that all local members have reached and that are not published, because there was no room.
-    pub(super) unpublished: Vec<(u32, u32, u32)>,
     /// Breaches that have been noticed, of those that there have been here.
     pub(super) noticed: u32,
     /// Mismatches of other nodes in communicators whose nodes are not known here yet.
@@ -73,7 +71,6 @@ impl Collectives {
             gathers: BTreeMap::new(),
             deliveries: Deliveries::new(),
             seen: 0,
-            unpublished: Vec::new(),
             noticed: 0,
             untold: Vec::new(),
             broken: BTreeSet::new(),
@@ -91,7 +88,7 @@ impl Collectives {
         if arrived == self.seen {
             return Ok(());
         }
-        let mut new = std::mem::take(&mut self.unpublished);
+        let mut new = Vec::new();
         let reached = &env.memory.header().pools.reached_instances;
         let mut walk = Walk::new(reached.get(), INSTANCES);
         reached.set(NONE);
@@ -103,21 +100,13 @@ impl Collectives {
             }
             walk.follow(instance.next_stacked.load(Ordering::Relaxed));
         }
-        let mut waits = BTreeSet::new();
         for (context, sequence, index) in in_order(new) {
-            // What follows one that waits for room waits too.
-            if waits.contains(&context) || !self.publish_one(env, context, sequence, index, posted)? {
-                waits.insert(context);
-                self.unpublished.push((context, sequence, index));
-            }
+            self.publish_one(env, context, sequence, index, posted)?;
         }
-        if waits.is_empty() {
-            self.seen = arrived;
-        }
+        self.seen = arrived;
         Ok(())
     }
 
-    /// False when it has to wait.
     fn publish_one(
         &mut self,
         env: &mut Env<'_, '_>,
@@ -125,7 +114,7 @@ impl Collectives {
         sequence: u32,
         index: u32,
         posted: u64,
-    ) -> Result<bool, GlobalError> {
+    ) -> Result<(), GlobalError> {
         let instance = env.memory.instance(index)?;
         let group = match self.groups.entry(context) {
             std::collections::btree_map::Entry::Occupied(entry) => entry.into_mut(),
@@ -137,26 +126,12 @@ impl Collectives {
             }
         };
         let collective = unwrapped(sequence, group.last);
-        let mut range = None;
-        if is_broadcast(instance)
-            && instance.root_member.get() == 0
-            && instance.bytes.get() > INLINE_BYTES as u64
-        {
-            let bytes = instance.bytes.get() + 24;
-            if bytes > BOARD_BYTES as u64 {
-                return Err(GlobalError::NoRoom { bytes, limit: BOARD_BYTES as u64 });
-            }
-            match self.deliveries.region.take(bytes) {
-                Some(taken) => range = Some(taken),
-                None => return Ok(false),
-            }
-        }
         instance.state.set(InstanceState::Announced as u32);
         group.last = collective;
-        group.ready.insert(collective, Ready { instance: index, range, posted });
+        group.ready.insert(collective, Ready { instance: index, posted });
         group.changed.insert(collective);
         self.moves += 1;
-        Ok(true)
+        Ok(())
     }
 
     /// True when local members have reached a collective that is not published.
@@ -270,7 +245,7 @@ impl Collectives {
             return Ok(None);
         }
         let bytes = if kind == CollectiveKind::Board as u32 {
-            board_region::image(&gather.take_all())
+            image(&gather.take_all())
         } else if is_broadcast(instance) {
             gather.take_all().pop().unwrap_or_default()
         } else {
@@ -291,9 +266,7 @@ impl Collectives {
     ) -> Result<(), GlobalError> {
         let Some(group) = self.groups.get_mut(&context) else { return Ok(()) };
         let [_, collective, signature, has_result, ..] = record.words;
-        let Some(Ready { instance: index, range, .. }) = group.ready.remove(&collective) else {
-            return Ok(());
-        };
+        let Some(Ready { instance: index, .. }) = group.ready.remove(&collective) else { return Ok(()) };
         group.told.remove(&collective);
         group.reached.remove(&collective);
         for child in group.tree.children() {
@@ -312,7 +285,7 @@ impl Collectives {
         }
         if has_result == 1 {
             group.complete(slice);
-            return self.finish(env, index, range, &record.payload);
+            return self.finish(env, index, &record.payload);
         }
         let mut stage = Stage::Scheduled;
         if is_broadcast(instance) {
@@ -325,7 +298,6 @@ impl Collectives {
                 }
             };
         }
-        group.range = range;
         group.active = Some(Active { collective, instance: index, kind, signature, since: slice, stage });
         Ok(())
     }
@@ -348,13 +320,7 @@ impl Collectives {
     }
 
     /// Gives local members the result of a collective whose bytes have all come.
-    fn finish(
-        &mut self,
-        env: &mut Env<'_, '_>,
-        index: u32,
-        range: Option<board_region::Range>,
-        bytes: &[u8],
-    ) -> Result<(), GlobalError> {
+    fn finish(&mut self, env: &mut Env<'_, '_>, index: u32, bytes: &[u8]) -> Result<(), GlobalError> {
         let instance = env.memory.instance(index)?;
         let is_root_elsewhere = instance.root_member.get() == 0;
         if is_broadcast(instance) && !is_root_elsewhere {
@@ -366,7 +332,7 @@ impl Collectives {
         if instance.kind.get() == CollectiveKind::Reduce as u32 && is_root_elsewhere {
             return self.deliveries.let_go(env, index);
         }
-        self.deliveries.deliver(env, range, index, bytes)
+        self.deliveries.deliver(env, index, bytes)
     }
 
     /// A record on its way up the tree has come, in this slice.

@@ -1,7 +1,6 @@
 //! What this node knows of a communicator that spans nodes: which of its collectives all local members have reached, and what has become
 //! of the one that is under way.
 
-use super::board_region::Range;
 use super::gather::{Gather, Signature};
 use super::groups::Tree;
 use super::record::Record;
@@ -55,7 +54,6 @@ pub struct Group {
     pub active: Option<Active>,
     /// What has come of the large bytes of the collective that is told or active.
     pub received: Option<Received>,
-    pub range: Option<Range>,
     /// The slice in which the last collective was completed here.
     pub completed: u64,
 }
@@ -73,8 +71,6 @@ pub struct Received {
 #[derive(Clone, Copy, Debug)]
 pub struct Ready {
     pub instance: u32,
-    /// The range of a broadcast's bytes.
-    pub range: Option<Range>,
     /// The slice in which the last of them posted.
     pub posted: u64,
 }
@@ -93,7 +89,6 @@ impl Group {
             postponed: VecDeque::new(),
             active: None,
             received: None,
-            range: None,
             completed: 0,
         }
     }

@@ -1,30 +1,28 @@
 //! What a collective across nodes gives this node's members: small results in their request slots, larger ones in NIC memory, where
 //! they read them until they depart.
 
-use super::board_region::{self, BoardRegion, Range};
 use super::error::GlobalError;
+use super::image::{image, write};
 use super::point_to_point::Env;
 use crate::collective::{Instance, InstanceState};
 use crate::collective_helper::members;
 use crate::collective_list::{CollectiveList, Contribution, contribution};
 use crate::descriptor::{CollectiveKind, INLINE_BYTES, NO_REQUEST};
-use crate::memory::{BOARD_BYTES, Corrupt, NicMemory};
+use crate::memory::{Corrupt, NicMemory};
 use crate::reduce_helper::ReduceHelper;
 use crate::request::{Delivery, SLOT_PAYLOAD_BYTES, SlotState};
 use crate::sync::Ordering;
 
-/// Instances that members still read from, and the ranges of the board region in use.
+/// Instances that members still read from.
 #[derive(Debug)]
 pub struct Deliveries {
-    released: Vec<(u32, Option<Range>)>,
-    /// The board region.
-    pub region: BoardRegion,
+    released: Vec<u32>,
 }
 
 impl Deliveries {
     /// None.
     pub fn new() -> Self {
-        Self { released: Vec::new(), region: BoardRegion::new() }
+        Self { released: Vec::new() }
     }
 
     /// True when nobody reads anything.
@@ -35,21 +33,15 @@ impl Deliveries {
     /// Members were released from an instance and may still read from it.
     pub fn watch(&mut self, index: u32, instance: &Instance) {
         if instance.state.get() != InstanceState::Free as u32 {
-            self.released.push((index, None));
+            self.released.push(index);
         }
     }
 
-    /// Gives the local members what a collective brought; `reserved` is the range that a broadcast was promised.
+    /// Gives the local members what a collective brought.
     ///
     /// # Errors
-    /// NIC memory is corrupt, or the region is full.
-    pub fn deliver(
-        &mut self,
-        env: &mut Env<'_, '_>,
-        reserved: Option<Range>,
-        index: u32,
-        bytes: &[u8],
-    ) -> Result<(), GlobalError> {
+    /// NIC memory is corrupt, or more was brought than members can have given.
+    pub fn deliver(&mut self, env: &mut Env<'_, '_>, index: u32, bytes: &[u8]) -> Result<(), GlobalError> {
         let instance = env.memory.instance(index)?;
         let members = members(env.memory, index, instance)?;
         let list = CollectiveList::new(env.memory);
@@ -70,7 +62,6 @@ impl Deliveries {
         }
         let is_small = is_broadcast(instance) && bytes.len() <= INLINE_BYTES;
         if is_small {
-            reserved.into_iter().for_each(|range| self.region.give_back(range));
             let mut payload = [0; SLOT_PAYLOAD_BYTES];
             payload[..bytes.len()].copy_from_slice(bytes);
             for member in members.iter().filter(|member| member.request.get() != NO_REQUEST) {
@@ -80,17 +71,11 @@ impl Deliveries {
             }
             return Ok(list.free(index, instance)?);
         }
-        let image =
-            if is_broadcast(instance) { board_region::image(&[bytes.to_vec()]) } else { bytes.to_vec() };
-        let range = match reserved {
-            Some(range) => range,
-            None => self
-                .region
-                .take(image.len() as u64)
-                .ok_or(GlobalError::NoRoom { bytes: image.len() as u64, limit: BOARD_BYTES as u64 })?,
-        };
-        board_region::write(env.memory, range, &image)?;
-        instance.board.set(range.offset + 1);
+        match is_broadcast(instance) {
+            true => write(env.memory, index, &image(&[bytes.to_vec()]))?,
+            false => write(env.memory, index, bytes)?,
+        }
+        instance.is_brought.set(1);
         let readers = members.iter().filter(|member| member.request.get() != NO_REQUEST);
         instance.readers.set(readers.clone().count() as u32);
         instance.state.set(InstanceState::Released as u32);
@@ -102,7 +87,7 @@ impl Deliveries {
                 SlotState::Released,
             )?;
         }
-        self.released.push((index, Some(range)));
+        self.released.push(index);
         Ok(())
     }
 
@@ -132,7 +117,7 @@ impl Deliveries {
     /// NIC memory is corrupt.
     pub fn free_departed(&mut self, env: &mut Env<'_, '_>) -> Result<(), GlobalError> {
         let mut i = 0;
-        while let Some(&(index, range)) = self.released.get(i) {
+        while let Some(&index) = self.released.get(i) {
             let instance = env.memory.instance(index)?;
             let list = CollectiveList::new(env.memory);
             if instance.readers.get() == 0 {
@@ -145,7 +130,6 @@ impl Deliveries {
                 i += 1;
                 continue;
             }
-            range.into_iter().for_each(|range| self.region.give_back(range));
             self.released.swap_remove(i);
         }
         Ok(())

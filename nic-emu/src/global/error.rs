@@ -41,14 +41,6 @@ pub enum GlobalError {
         /// The context.
         context: u32,
     },
-    /// Contributions that wait to be read fill the board region.
-    #[error("{bytes} bytes of a collective find no room among {limit}: use smaller contributions")]
-    NoRoom {
-        /// What was to be stored.
-        bytes: u64,
-        /// The region's size.
-        limit: u64,
-    },
 }
 
 /// Bytes of a collective that cannot be its: all members fit when it began.

@@ -34,10 +34,9 @@
 //! | `breach` | how nodes tell each other that a communicator is broken |
 //! | `contribution` | what a node's members give to it |
 //! | `chunks` | CH, RH: large bytes of collectives |
-//! | `delivery`, `board_region` | what a collective brings a node's members |
+//! | `delivery`, `image` | what a collective brings a node's members |
 //! | `rank_memory`, `staged` | the bytes of this node's ranks: the NIC thread's to read and write, or their own |
 
-mod board_region;
 mod breach;
 mod chunks;
 mod collectives;
@@ -47,6 +46,7 @@ mod delivery;
 mod error;
 mod gather;
 pub mod groups;
+mod image;
 pub mod layout;
 mod link;
 mod point_to_point;

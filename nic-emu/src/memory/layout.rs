@@ -5,6 +5,7 @@ use crate::abort_record::AbortRecord;
 use crate::breaches::Breaches;
 use crate::collective::{INSTANCE_BYTES, MEMBER_BYTES};
 use crate::contexts::{ContextCounters, SLOTS};
+use crate::descriptor::INLINE_BYTES;
 use crate::doorbell::COUNTER_BITS;
 use crate::edge::{EDGES, Edge};
 use crate::lane::LANE_BYTES;
@@ -48,8 +49,10 @@ pub const WINDOWS: usize = 1 << 9;
 /// each other. With more, who looks for work reads fewer lines.
 pub const LONE_DOORBELLS: usize = 8;
 
-/// Bytes of what collectives across nodes have put up for this node's ranks to read.
-pub const BOARD_BYTES: usize = 1 << 30;
+/// Bytes that an instance has room for of what other nodes bring it: a board of 64 KB, or more where a few bytes of each rank are more.
+pub const BROUGHT_BYTES: usize = 64 << 10;
+/// Bytes of an entry of such a board at least: what rides in a descriptor, with its place in the board's table.
+const ENTRY_BYTES: usize = 16 + INLINE_BYTES;
 
 const PAGE: usize = 4096;
 
@@ -78,7 +81,7 @@ pub(super) const MAGIC: u64 = {
         REQUESTS,
         TRANSFERS,
         SLOTS as usize,
-        BOARD_BYTES,
+        BROUGHT_BYTES,
     ];
     let mut mark = u64::from_le_bytes(*b"BCS-NIC\x02");
     let mut at = 0;
@@ -332,7 +335,8 @@ pub struct Layout {
     pub(super) groups: usize,
     pub(super) group_stride: usize,
     pub(super) context_slots: usize,
-    pub(super) board: usize,
+    pub(super) brought: usize,
+    pub(super) brought_stride: usize,
     pub(super) emds: [usize; 2],
     pub(super) unexpected_chunks_at: usize,
     pub(super) unexpected_bytes_at: usize,
@@ -385,7 +389,11 @@ impl Layout {
         let groups = region(SLOTS as usize * group_stride);
         let context_slots =
             region(if other_nodes == 0 { 0 } else { SLOTS as usize * size_of::<AtomicU32>() });
-        let board = region(if other_nodes == 0 { 0 } else { BOARD_BYTES });
+        let brought_stride = match other_nodes {
+            0 => 0,
+            _ => (8 + BROUGHT_BYTES + job_ranks as usize * ENTRY_BYTES).next_multiple_of(PAGE),
+        };
+        let brought = region(INSTANCES * brought_stride);
         let emds = [region(emds_words[0] * 8), region(emds_words[1] * 8)];
         let layout = Self {
             local_ranks,
@@ -409,7 +417,8 @@ impl Layout {
             groups,
             group_stride,
             context_slots,
-            board,
+            brought,
+            brought_stride,
             emds,
             unexpected_chunks_at: end,
             unexpected_bytes_at: end,
@@ -460,7 +469,7 @@ mod tests {
         #[test]
         fn regions_are_page_aligned_disjoint_and_inside(local in 1u32..600, remote in 0u32..5000, emds in 0usize..100_000) {
             let layout = Layout::new(local, local + remote, [emds, emds / 2]).unwrap();
-            let starts = [layout.control, layout.breaches, layout.doorbells, layout.places, layout.ranks, layout.entries, layout.transfers, layout.instances, layout.instance_chains, layout.windows, layout.lanes, layout.edges, layout.groups, layout.context_slots, layout.board, layout.emds[0], layout.emds[1], layout.unexpected_chunks_at, layout.unexpected_bytes_at, layout.bytes];
+            let starts = [layout.control, layout.breaches, layout.doorbells, layout.places, layout.ranks, layout.entries, layout.transfers, layout.instances, layout.instance_chains, layout.windows, layout.lanes, layout.edges, layout.groups, layout.context_slots, layout.brought, layout.emds[0], layout.emds[1], layout.unexpected_chunks_at, layout.unexpected_bytes_at, layout.bytes];
             for pair in starts.windows(2) {
                 prop_assert!(pair[0] <= pair[1] && pair[0] % PAGE == 0);
             }
@@ -469,6 +478,7 @@ mod tests {
             prop_assert_eq!(smaller.unexpected_bytes(), emds as u64 / CHUNK_BYTES as u64 * CHUNK_BYTES as u64);
             prop_assert_eq!(smaller.with_unexpected_bytes(DEFAULT_LIMIT_BYTES), layout);
             prop_assert!(layout.instances + INSTANCES * layout.instance_stride <= layout.instance_chains);
+            prop_assert!(layout.brought + INSTANCES * layout.brought_stride <= layout.emds[0]);
         }
     }
 

@@ -1,7 +1,7 @@
 //! The mapping itself: a sparse memfd (or, in the simulator, anonymous memory), and checked access to its regions.
 
 use super::layout::{Control, Header, INSTANCE_CHAINS, Layout, LayoutError, MAGIC, RankBlock, checked};
-use super::{BOARD_BYTES, Corrupt, ENTRIES, INSTANCES, REQUESTS, TRANSFERS, Word};
+use super::{Corrupt, ENTRIES, INSTANCES, REQUESTS, TRANSFERS, Word};
 use crate::breaches::Breaches;
 use crate::collective::{Instance, Member};
 use crate::contexts;
@@ -427,23 +427,24 @@ impl NicMemory {
         unsafe { self.many(self.layout.context_slots, slots) }
     }
 
-    /// Part of the board region.
-    pub fn board(&self, offset: u64, bytes: u64) -> Result<NonNull<u8>, Corrupt> {
-        let size = if self.layout.group_stride == 0 { 0 } else { BOARD_BYTES as u64 };
-        match offset.checked_add(bytes) {
-            // SAFETY: the region holds `size` bytes and the range was checked.
-            Some(end) if end <= size => Ok(unsafe { self.base.add(self.layout.board + offset as usize) }),
-            _ => Err(Corrupt { what: "end of a range of the board region", value: offset, limit: size }),
+    /// Part of what other nodes have brought an instance. None on one node.
+    pub fn brought(&self, instance: u32, offset: u64, bytes: u64) -> Result<NonNull<u8>, Corrupt> {
+        let i = checked("collective instance", instance, INSTANCES)?;
+        let (stride, first) = (self.layout.brought_stride, self.layout.brought);
+        if offset.checked_add(bytes).is_none_or(|end| end > stride as u64) {
+            return Err(Corrupt { what: "end of what was brought", value: offset, limit: stride as u64 });
         }
+        // SAFETY: the region holds `stride` bytes of each instance; index and range were checked.
+        Ok(unsafe { self.base.add(first + i * stride + offset as usize) })
     }
 
-    /// A word of the board region.
-    pub fn board_word(&self, offset: u64) -> Result<&AtomicU64, Corrupt> {
+    /// A word of what other nodes have brought an instance.
+    pub fn brought_word(&self, instance: u32, offset: u64) -> Result<&AtomicU64, Corrupt> {
         if !offset.is_multiple_of(8) {
-            return Err(Corrupt { what: "misaligned word of the board region", value: offset, limit: 0 });
+            return Err(Corrupt { what: "misaligned word of what was brought", value: offset, limit: 0 });
         }
-        // SAFETY: eight bytes of the region, checked, which begins on a page, so they are aligned; the word is atomic.
-        Ok(unsafe { self.board(offset, 8)?.cast().as_ref() })
+        // SAFETY: eight bytes, checked, of what begins on a page, so they are aligned; the word is atomic.
+        Ok(unsafe { self.brought(instance, offset, 8)?.cast().as_ref() })
     }
 
     /// Node and local index of a rank of the job.

@@ -14,7 +14,7 @@
 //!               lanes             what flows through them to other members
 //!               edges             cells of neighbours in topologies                 576 bytes each
 //!               groups            nodes of each communicator                       jobs of several nodes only
-//!               board             what collectives brought from other nodes        jobs of several nodes only
+//!               brought           what other nodes brought each instance           jobs of several nodes only
 //!               emds              ring of slice records (mds::emds)
 //!               chunks, pools     messages that wait for their receives             192 bytes for each 64 KB of the limit
 //! ```
@@ -28,7 +28,7 @@ mod layout;
 mod mapping;
 
 pub use layout::{
-    BOARD_BYTES, COLLECTIVE_RING, ENTRIES, INSTANCES, MESSAGE_ENTRIES, RECEIVE_RING, REQUESTS, SEND_RING,
+    BROUGHT_BYTES, COLLECTIVE_RING, ENTRIES, INSTANCES, MESSAGE_ENTRIES, RECEIVE_RING, REQUESTS, SEND_RING,
     TRANSFERS, WINDOWS,
 };
 pub use layout::{Control, Header, Layout, LayoutError, RankBlock, RemoteState};

@@ -6,6 +6,7 @@ use crate::random::Random;
 use nic_emu::arith::{ElementType, ReduceOp};
 use nic_emu::descriptor::CollectiveKind;
 use nic_emu::descriptor::INLINE_BYTES;
+use nic_emu::memory::BROUGHT_BYTES;
 use nic_emu::slab::SLABS;
 use nic_emu::unexpected::{CHUNK_BYTES, DEFAULT_LIMIT_BYTES};
 
@@ -257,7 +258,8 @@ impl Program {
             }
             CollectiveKind::Board => (0..size)
                 .map(|_| {
-                    let bytes = small(random);
+                    // Between nodes all together have only so much room.
+                    let bytes = small(random).min(BROUGHT_BYTES / size);
                     random.bytes(bytes)
                 })
                 .collect(),
