@@ -300,9 +300,9 @@ pub struct CollectiveDescriptor {
     pub comm_rank: u32,
     /// Ranks in the communicator: of both groups, where there are two.
     pub comm_size: u32,
-    /// Bytes of this member's contribution (of the message, for a broadcast).
+    /// Bytes of this member's contribution.
     pub bytes: u64,
-    /// What all members have to agree on: `bytes`, and for a board the most that any of them contributes, below [`AGREED_LIMIT`].
+    /// What all members have to agree on: the bytes of a vector or a message, and for a board the most that any of them contributes, below [`AGREED_LIMIT`].
     pub agreed_bytes: u64,
     /// The call that the program made, as `mds::Primitive` numbers it: all members have to make the same.
     pub call: u8,
@@ -554,11 +554,9 @@ impl CollectiveDescriptor {
     pub fn encode(&self) -> [u64; CELL_WORDS] {
         let (place, mut payload) = self.payload.encode();
         let mut bytes = self.bytes;
-        if self.kind == CollectiveKind::Board {
-            match self.payload {
-                Payload::Inline(_) => bytes |= self.agreed_bytes << 8,
-                Payload::Slab(_) | Payload::Memory(_) | Payload::Pooled(_) => payload[2] = self.agreed_bytes,
-            }
+        match self.payload {
+            Payload::Inline(_) => bytes |= self.agreed_bytes << 8,
+            Payload::Slab(_) | Payload::Memory(_) | Payload::Pooled(_) => payload[2] = self.agreed_bytes,
         }
         let meta = self.kind as u32
             | (place as u32) << 4
@@ -583,10 +581,9 @@ impl CollectiveDescriptor {
         let meta = low(words[0]);
         let kind = CollectiveKind::from_wire(meta as u8 & 0xf)?;
         let payload = Payload::decode((meta >> 4) as u8 & 0xf, [words[4], words[5], words[6]])?;
-        let (bytes, agreed_bytes) = match (kind, &payload) {
-            (CollectiveKind::Board, Payload::Inline(_)) => (words[2] & 0xff, words[2] >> 8),
-            (CollectiveKind::Board, _) => (words[2], words[6]),
-            _ => (words[2], words[2]),
+        let (bytes, agreed_bytes) = match &payload {
+            Payload::Inline(_) => (words[2] & 0xff, words[2] >> 8),
+            Payload::Slab(_) | Payload::Memory(_) | Payload::Pooled(_) => (words[2], words[6]),
         };
         Some(CollectiveDescriptor {
             kind,
@@ -656,12 +653,10 @@ mod tests {
         fn a_collective_survives_its_cell(kind in 1u8..=5, (call, op, element) in any::<(u8, u8, u8)>(), numbers: [u32; 7], mut bytes in any::<u64>(), agreed in 0..AGREED_LIMIT, local: (u16, u16), payload in payload()) {
             let [context, comm_rank, comm_size, root, request, sequence, _] = numbers;
             let kind = CollectiveKind::from_wire(kind).unwrap();
-            let is_board = kind == CollectiveKind::Board;
-            if is_board && matches!(payload, Payload::Inline(_)) {
+            if matches!(payload, Payload::Inline(_)) {
                 bytes %= INLINE_BYTES as u64 + 1;
             }
-            let agreed_bytes = if is_board { agreed } else { bytes };
-            let descriptor = CollectiveDescriptor { kind, call, agreed_bytes, op, element, context, comm_rank, comm_size, bytes, root, request, payload, sequence, local_index: local.0, local_size: local.1 };
+            let descriptor = CollectiveDescriptor { kind, call, agreed_bytes: agreed, op, element, context, comm_rank, comm_size, bytes, root, request, payload, sequence, local_index: local.0, local_size: local.1 };
             prop_assert_eq!(CollectiveDescriptor::decode(&descriptor.encode()), Some(descriptor));
         }
 

@@ -138,10 +138,16 @@ impl<'a, 'm> ReduceHelper<'a, 'm> {
             }
             return self.list.free(index, instance);
         }
+        // Who gets nothing of the result has not waited for it.
+        let readers = || members.iter().filter(|member| member.request.get() != NO_REQUEST);
+        let count = readers().count() as u32;
+        if count == 0 {
+            return self.list.hand_back(index, instance);
+        }
         instance.result_member.set(last as u32 + 1);
-        instance.readers.set(members.len() as u32);
+        instance.readers.set(count);
         instance.state.set(InstanceState::Released as u32);
-        for member in members {
+        for member in readers() {
             self.completer.refer(
                 member.local_index.get(),
                 member.request.get(),

@@ -27,6 +27,11 @@ static int call_it(const char *call, int form, const char *what, int odd, int n,
         n = others = n + 1;
     if (odd && !strcmp(what, "shorter"))
         n = others = n - 1;
+    /* By 8 KB, which is a slab. */
+    if (odd && !strcmp(what, "longer_by_a_slab"))
+        n = others = n + 2048;
+    if (odd && !strcmp(what, "shorter_by_a_slab"))
+        n = others = n - 2048;
     if (odd && !strcmp(what, "own_type"))
         own = MPI_FLOAT;
     /* Of the two counts of a call only one. */
@@ -151,6 +156,10 @@ int main(int argc, char **argv)
             MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
         }
         int error = call_it(argv[1], form, what, rank == odd, count, comm);
+        /* Where everybody waits for everybody, nobody gets on to the next call. */
+        int waits = !strcmp(argv[1], "allreduce") || !strcmp(argv[1], "allgather") || !strcmp(argv[1], "alltoall");
+        if (!error && waits && strstr(what, "by_a_slab"))
+            printf("rank %d is not told by the call: %s %s\n", rank, argv[1], argv[i]);
         if (!error && form != 'p')
             error = MPI_Barrier(comm);
         int own = error != MPI_SUCCESS;

@@ -109,6 +109,29 @@ fn every_collective_in_every_form_tells_what_differs_at_whichever_rank() {
 }
 
 #[test]
+fn what_the_nic_does_slab_by_slab_tells_what_differs_with_the_first_slab() {
+    // The call itself is told, and not one that comes after slabs that fit.
+    let jobs =
+        COLLECTIVES.iter().filter(|(_, of_all, _)| of_all.contains(&"longer")).map(|(call, of_all, _)| {
+            let what = of_all.iter().chain(&["longer_by_a_slab", "shorter_by_a_slab"]).enumerate();
+            // 16 KB, of scatter and alltoall for all members together.
+            let count = if ["scatter", "alltoall", "reduce_scatter", "reduce_scatter_block"].contains(call) {
+                512
+            } else {
+                4096
+            };
+            let cases = what.map(|(i, what)| {
+                format!("{what}:{}:{}", i % 8, if what.contains("slab") { 4096 } else { count })
+            });
+            let start = [call.to_string(), "b".to_owned(), "returned".to_owned()];
+            start.into_iter().chain(cases).collect()
+        });
+    let jobs: Vec<Arguments> = jobs.collect();
+    let wrong = wrong(&Job::of(8), &jobs, is_told_to_all);
+    assert!(wrong.is_empty(), "{} of {}:\n{}", wrong.len(), jobs.len(), wrong.join("\n"));
+}
+
+#[test]
 fn every_collective_in_every_form_tells_what_differs_between_nodes() {
     let (returned, _) = jobs();
     let wrong = wrong(&Job { nodes: 3, ..Job::of(3) }, &returned, is_told_to_all);

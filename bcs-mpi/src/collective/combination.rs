@@ -1,6 +1,7 @@
 //! Calls that combine the vectors of all members: reduce, allreduce, reduce-scatter and the scans (MPI-5.0,
 //! §6.9 to §6.11), in the order of the reduction tree, so that the bits are the same whatever the way.
 
+use super::algorithm::Cut;
 use super::policy::{self, Situation};
 use super::reduction::{Reduction, Vector};
 use super::scan::ScanKind;
@@ -141,6 +142,11 @@ impl<'a> Combination<'a> {
             Results::Prefix(kind) if !kind.gives(member) => 0..0,
             _ => 0..self.bytes(),
         }
+    }
+
+    /// The vector in slabs, and what a member gets of each.
+    pub fn cut(&self, member: u32) -> Cut {
+        Cut::of(self.bytes(), self.reduction.element, self.result_of(member))
     }
 
     /// What members say when they meet.

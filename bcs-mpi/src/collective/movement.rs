@@ -182,10 +182,12 @@ pub async fn alltoall(party: Party, send: Option<Side>, receive: Side, agreed: A
     let given = send.as_ref().unwrap_or(&receive);
     let number = policy::alltoall::choice(party.wanted(), &Situation::of_blocks(&party, agreed.of_all(size)));
     // In place, what is sent goes before anything arrives where it was.
-    let wires: Wires = match policy::alltoall::ALGORITHMS[number].transport == Transport::Slab {
-        true => given.row(size)?,
-        false if send.is_some() => given.wires()?,
-        false => given.snapshots(size)?,
+    let is_row = policy::alltoall::ALGORITHMS[number].transport == Transport::Slab;
+    let wires: Wires = match (is_row, send.is_some()) {
+        (true, true) => given.row(size)?,
+        (true, false) => given.row_of_snapshots(size)?,
+        (false, true) => given.wires()?,
+        (false, false) => given.snapshots(size)?,
     };
     let landings = receive.landings()?;
     let outgoing = |member| (wires.at(member), given.bytes(member));

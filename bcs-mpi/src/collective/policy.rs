@@ -32,6 +32,11 @@ const LEAST_OF_SHARES: usize = 4 << 10;
 /// (`storm run --collective allreduce=tree -n 8 --ppn 2 microbench allreduce --sizes 256K,1M,16M`).
 const LEAST_BETWEEN_NODES: usize = 512 << 10;
 
+/// Members on one node from which on the NIC combines a vector slab by slab, where ranks share cores. With 8 ranks
+/// on two cores 16 KB take 26 µs, and 57 by an exchange; 64 KB 77, and 92; with 16 ranks 57, and 180; 190, and
+/// 350 (`storm run -n 8 microbench allreduce --sizes 16K,64K`).
+const LEAST_OF_SLABS: usize = 5;
+
 /// Bytes of a block up to which a message costs more than they do.
 const FEW_BYTES: usize = 512;
 
@@ -56,6 +61,8 @@ pub struct Situation<'a> {
     blocks: bool,
     /// All members are on this node.
     is_on_one_node: bool,
+    /// Who asks, if there is more than messages.
+    party: Option<&'a Party>,
     /// Bytes that a member gives at most; none where each has blocks that nobody else knows of.
     bytes: Option<usize>,
     /// How vectors are combined, if they are.
@@ -68,7 +75,7 @@ impl<'a> Situation<'a> {
     /// Members give so many bytes each at most, or blocks that nobody else knows of (none).
     pub fn of_blocks(party: &'a Party, bytes: Option<usize>) -> Self {
         let (blocks, is_on_one_node) = (party.blocks(), party.is_on_one_node());
-        Self { blocks, is_on_one_node, ..Self::apart(party, bytes, None) }
+        Self { blocks, is_on_one_node, party: Some(party), ..Self::apart(party, bytes, None) }
     }
 
     /// Members combine vectors of so many bytes.
@@ -78,7 +85,8 @@ impl<'a> Situation<'a> {
 
     /// Members have nothing but messages.
     pub fn apart(members: &'a dyn Placement, bytes: Option<usize>, reduction: Option<&'a Reduction>) -> Self {
-        Self { members, blocks: false, is_on_one_node: false, bytes, reduction, nodes: OnceCell::new() }
+        let (blocks, is_on_one_node, party, nodes) = (false, false, None, OnceCell::new());
+        Self { members, blocks, is_on_one_node, party, bytes, reduction, nodes }
     }
 
     fn size(&self) -> usize {
@@ -108,9 +116,39 @@ impl<'a> Situation<'a> {
         self.bytes.is_some_and(|bytes| bytes <= most)
     }
 
+    /// What a member gives rides in a descriptor.
+    fn rides(&self) -> bool {
+        self.bytes.is_some_and(|bytes| bytes <= INLINE_BYTES)
+    }
+
     /// The NIC can do the operation.
     fn is_on_nic(&self) -> bool {
         self.reduction.is_some_and(|reduction| reduction.on_nic().is_some())
+    }
+
+    /// The NIC can do it slab by slab: members are on one node, and a call waits for all slabs, of which it posts
+    /// the next ones with numbers of their own.
+    fn can_go_in_slabs(&self) -> bool {
+        self.is_on_nic() && self.blocks && self.is_on_one_node
+    }
+
+    /// Ranks share cores, and there is at most a slab for each of several members: then what the NIC does in one
+    /// slice is quicker than what all have to wait for each other for.
+    fn is_a_few_slabs(&self) -> bool {
+        self.is_up_to(self.size())
+    }
+
+    /// The NIC can move blocks slab by slab.
+    fn can_move_slabs(&self) -> bool {
+        self.blocks && self.is_on_one_node && self.gives_something() && self.bytes.is_some()
+    }
+
+    /// All members share one node's cores, and what a member gives is so few slabs.
+    fn is_up_to(&self, slabs: usize) -> bool {
+        self.is_on_one_node
+            && self.size() >= LEAST_OF_SLABS
+            && self.bytes() <= slabs * SLAB_BYTES
+            && self.party.is_some_and(Party::is_crowded)
     }
 
     /// Operands travel as they lie in memory.
@@ -167,6 +205,16 @@ impl<'a> Situation<'a> {
     /// Members can put up their vectors.
     fn can_put_up_vectors(&self) -> bool {
         self.fits_board() && self.travels_as_it_lies()
+    }
+
+    /// The same slab by slab.
+    fn can_put_up_slabs(&self) -> bool {
+        self.can_put_up_vectors() || self.can_move_slabs() && self.has_elements_of_slabs()
+    }
+
+    /// Operands travel as they lie, and none is longer than a slab.
+    fn has_elements_of_slabs(&self) -> bool {
+        self.travels_as_it_lies() && self.reduction.is_some_and(|it| it.element <= SLAB_BYTES)
     }
 
     /// Members can exchange vectors.
@@ -305,20 +353,23 @@ macro_rules! algorithms_of {
 algorithms! {
     /// MPI_Bcast.
     bcast(&Broadcast) {
-        "nic" Slab broadcast_on_nic, if |s| s.fits_nic(), when |_| true;
+        "nic" Slab broadcast_on_nic, if |s| s.fits_nic() || s.can_move_slabs(),
+            when |s| s.fits_nic() || s.is_up_to(s.size() / 4);
         "exchange" Exchange broadcast_in_exchange, if |s| s.can_exchange(), when |_| true;
         "binomial" Messages binomial_broadcast, if |_| true, when |_| true;
     }
     /// MPI_Gather and MPI_Gatherv.
     gather(&Movement<'_>) {
-        "board" Slab move_on_board, if |s| s.fits_board(), when |_| true;
+        "board" Slab move_on_board, if |s| s.fits_board() || s.can_move_slabs(),
+            when |s| s.fits_board() || s.is_up_to(2);
         "exchange" Exchange move_in_exchange, if |s| s.can_exchange(), when |_| true;
         "binomial" Messages binomial_gather, if |s| s.bytes.is_some(), when |s| s.is_small_among_many(1);
         "direct" Messages move_directly, if |_| true, when |_| true;
     }
     /// MPI_Scatter and MPI_Scatterv; bytes are those of the root's blocks together.
     scatter(&Movement<'_>) {
-        "nic" Slab scatter_on_nic, if |s| s.fits_nic() && s.blocks && s.gives_something(), when |_| true;
+        "nic" Slab scatter_on_nic, if |s| s.fits_nic() && s.blocks && s.gives_something() || s.can_move_slabs(),
+            when |s| s.fits_nic() || s.is_up_to(4);
         "exchange" Exchange move_in_exchange, if |s| s.can_exchange(), when |_| true;
         "binomial" Messages binomial_scatter, if |s| s.bytes.is_some(),
             when |s| s.is_small_among_many(s.size());
@@ -326,14 +377,16 @@ algorithms! {
     }
     /// MPI_Allgather and MPI_Allgatherv.
     allgather(&Movement<'_>) {
-        "board" Slab move_on_board, if |s| s.fits_board(), when |_| true;
+        "board" Slab move_on_board, if |s| s.fits_board() || s.can_move_slabs(),
+            when |s| s.fits_board() || s.is_up_to(8);
         "exchange" Exchange move_in_exchange, if |s| s.can_exchange(), when |_| true;
         "bruck" Messages bruck_allgather, if |s| s.bytes.is_some(), when |s| s.is_small_among_many(1);
         "nodes" Messages allgather_by_nodes, if |_| true, when |_| true;
     }
     /// MPI_Alltoall, its v and w forms; bytes are those of a member's blocks together.
     alltoall(&Movement<'_>) {
-        "board" Slab move_on_board, if |s| s.fits_board(), when |_| true;
+        "board" Slab move_on_board, if |s| s.fits_board() || s.can_move_slabs(),
+            when |s| s.fits_board() || s.is_a_few_slabs();
         "exchange" Exchange move_in_exchange, if |s| s.can_exchange(), when |_| true;
         "bruck" Messages bruck_alltoall, if |s| s.bytes.is_some(), when |s| s.is_small_among_many(s.size());
         "direct" Messages move_directly, if |_| true, when |_| true;
@@ -342,8 +395,9 @@ algorithms! {
     reduce,
     /// MPI_Allreduce.
     allreduce(&Combination<'_>) {
-        "nic" Slab reduce_on_nic, if |s| s.is_on_nic() && s.fits_nic(), when |_| true;
-        "board" Slab combine_on_board, if |s| s.can_put_up_vectors(), when |_| true;
+        "nic" Slab reduce_on_nic, if |s| s.is_on_nic() && s.fits_nic() || s.can_go_in_slabs(),
+            when |s| s.fits_nic() || s.is_a_few_slabs();
+        "board" Slab combine_on_board, if |s| s.can_put_up_slabs(), when |s| s.fits_board();
         "exchange" Exchange reduce_in_exchange, if |s| s.can_exchange_vectors(), when |_| true;
         "lanes" Messages reduce_in_lanes, if |s| s.has_lanes(), when |s| s.bytes() >= LEAST_OF_LANES;
         "halving" Messages reduce_by_halving, if |s| s.can_halve(), when |s| s.has_halves();
@@ -352,14 +406,18 @@ algorithms! {
     }
     /// MPI_Reduce_scatter and MPI_Reduce_scatter_block.
     reduce_scatter(&Combination<'_>) {
-        "board" Slab combine_on_board, if |s| s.can_put_up_vectors(), when |_| true;
+        "nic" Slab reduce_on_nic, if |s| s.is_on_nic() && s.fits_nic() || s.can_go_in_slabs(),
+            when |s| s.fits_nic() && !s.is_on_one_node || s.rides() || s.is_a_few_slabs();
+        "board" Slab combine_on_board, if |s| s.can_put_up_slabs(),
+            when |s| s.fits_board() || s.is_up_to(s.size() / 2);
         "exchange" Exchange combine_in_exchange, if |s| s.can_exchange_vectors(), when |_| true;
         "shares" Messages combine_shares, if |s| s.travels_as_it_lies(), when |_| true;
         "packed" Messages combine_packed_shares, if |_| true, when |_| true;
     }
     /// MPI_Scan and MPI_Exscan.
     scan(&Combination<'_>) {
-        "board" Slab combine_on_board, if |s| s.can_put_up_vectors(), when |_| true;
+        "board" Slab combine_on_board, if |s| s.can_put_up_slabs(),
+            when |s| s.fits_board() || s.is_up_to(s.size() / 2);
         "exchange" Exchange combine_in_exchange, if |s| s.can_exchange_vectors(), when |_| true;
         "doubling" Messages doubling_scan, if |_| true,
             when |s| s.bytes() >= LEAST_OF_DOUBLING || s.size() >= MANY_MEMBERS;

@@ -172,6 +172,14 @@ impl Side {
         Ok(Wires::Copied(packed, bytes))
     }
 
+    /// The same, copied: the blocks may change before they have gone.
+    ///
+    /// # Errors
+    /// There is no memory for them.
+    pub fn row_of_snapshots(&self, count: u32) -> MpiResult<Wires> {
+        if matches!(self, Side::Row { .. }) { self.snapshots(count) } else { self.row(count) }
+    }
+
     /// Copies of what is sent now: the blocks may change before they have gone.
     ///
     /// # Errors

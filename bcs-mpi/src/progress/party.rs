@@ -168,6 +168,11 @@ impl Party {
         self.local.1 as u32 == self.on_nic.1
     }
 
+    /// Whether ranks of this node share cores.
+    pub fn is_crowded(&self) -> bool {
+        with(|process| Ok(process.port.is_crowded())).unwrap_or(false)
+    }
+
     /// Whether there is no other member, in either group.
     pub fn is_alone(&self) -> bool {
         self.on_nic.1 == 1
@@ -327,8 +332,36 @@ impl Party {
         wanted: bool,
     ) -> MpiResult<Option<Release>> {
         // SAFETY: the caller's promise.
-        let waiter = with(|process| unsafe { self.arrive(process, arrival, data, bytes, wanted) })?;
-        let Some(Waiter { request, awaits }) = waiter else { return Ok(None) };
+        match unsafe { self.reach(arrival, data, bytes, wanted)? } {
+            Some(waiter) => self.release(waiter).await.map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// The first half of [`Self::meet`]: posts this member's arrival; answers what it waits with, if it is to.
+    ///
+    /// # Safety
+    /// As there.
+    ///
+    /// # Errors
+    /// The NIC fails.
+    pub unsafe fn reach(
+        &self,
+        arrival: &Arrival,
+        data: *const u8,
+        bytes: usize,
+        wanted: bool,
+    ) -> MpiResult<Option<Waiter>> {
+        // SAFETY: the caller's promise.
+        with(|process| unsafe { self.arrive(process, arrival, data, bytes, wanted) })
+    }
+
+    /// The second half: waits until the NIC lets the member go.
+    ///
+    /// # Errors
+    /// The NIC fails.
+    pub async fn release(&self, waiter: Waiter) -> MpiResult<Release> {
+        let Waiter { request, awaits } = waiter;
         let released = poll_fn(|_| {
             ready(with(|process| {
                 let released = process.port.test_collective(request)?;
@@ -340,7 +373,7 @@ impl Party {
                 Ok(released)
             }))
         });
-        released.await.map(Some)
+        released.await
     }
 
     /// Tells the NIC of an operation that goes by messages, so that members who call what does not fit

@@ -279,14 +279,15 @@ impl Port {
         bytes: usize,
         wanted: bool,
     ) -> Result<Option<u32>, PortError> {
-        if collective.contributes() && bytes > SLAB_BYTES {
+        let contributes = collective.contributes();
+        if contributes && bytes > SLAB_BYTES {
             let (operation, limit) = (collective.kind, SLAB_BYTES);
             return Err(PortError::LongContribution { operation, bytes, limit });
         }
         self.approach();
         let what = || collective.waiting(bytes);
         self.make_room(what, |port| port.lacks_for_collective(collective, bytes))?;
-        let payload = if collective.contributes() {
+        let payload = if contributes {
             // SAFETY: the caller's promise.
             unsafe { self.payload(data, bytes, SlabAllocator::take_first) }
         } else {
@@ -297,16 +298,17 @@ impl Port {
         let descriptor = CollectiveDescriptor {
             kind: collective.kind,
             call: collective.call,
-            agreed_bytes: match collective.kind {
-                CollectiveKind::Board => collective.most_bytes.min(AGREED_LIMIT - 1),
-                _ => bytes as u64,
+            agreed_bytes: match collective.most_bytes {
+                0 if collective.kind != CollectiveKind::Board => bytes as u64,
+                most => most.min(AGREED_LIMIT - 1),
             },
             op: collective.operation.0,
             element: collective.operation.1,
             context: collective.context,
             comm_rank: collective.comm.0,
             comm_size: collective.comm.1,
-            bytes: bytes as u64,
+            // Who gives nothing to a broadcast says with the others how long that is.
+            bytes: if contributes || bytes <= INLINE_BYTES { bytes as u64 } else { 0 },
             root: collective.root,
             request,
             payload,

@@ -1,25 +1,37 @@
-//! Broadcast by the NIC: what rides in the root's descriptor, or in a slab. One step, along the strobe's
-//! tree.
+//! Broadcast by the NIC: what rides in the root's descriptor, or in slabs. One step for a slab, along the
+//! strobe's tree; the root waits for nobody.
 
 use super::super::broadcast::Broadcast;
+use super::slab_by_slab::{Cut, slab_by_slab};
 use crate::communicator::meeting::Arrival;
 use crate::error::MpiResult;
 use crate::progress::party::Party;
+use crate::progress::released::take_result;
+use crate::progress::task::with;
 use nic_emu::descriptor::CollectiveKind;
-use std::ptr::{null, null_mut};
+use std::ptr::null;
 
-/// Brings a block of up to a slab to all.
+/// Brings a block to all: of up to a slab, or in a call that blocks of more.
 ///
 /// # Errors
 /// The root's is longer; the NIC fails.
 pub async fn broadcast_on_nic(party: &Party, broadcast: &Broadcast) -> MpiResult {
-    let &Broadcast { root, signature, bytes, .. } = broadcast;
-    let arrival =
-        Arrival { kind: CollectiveKind::Broadcast, operation: signature, root, ..Arrival::default() };
-    let (data, to, room) = match party.rank == root {
-        true => (broadcast.place().cast_const(), null_mut(), 0),
-        false => (null(), broadcast.place(), bytes),
+    let &Broadcast { root, signature, bytes: most_bytes, .. } = broadcast;
+    let kind = CollectiveKind::Broadcast;
+    let arrival = Arrival { kind, operation: signature, root, most_bytes };
+    let is_root = party.rank == root;
+    let cut = Cut::of(most_bytes, 1, if is_root { 0..0 } else { 0..most_bytes });
+    let reach = |number| {
+        let (slab, waits) = (cut.slab(number), cut.wanted(number).is_some());
+        let data = if is_root { broadcast.place().wrapping_add(slab.start).cast_const() } else { null() };
+        // SAFETY: the promise of `Broadcast::new`; who is not the root gives nothing.
+        unsafe { party.reach(&arrival, data, slab.len(), waits) }
     };
-    // SAFETY: the promise of `Broadcast::new`; who is not the root gives nothing.
-    unsafe { party.on_nic(&arrival, (data, bytes), 0, (to, room)).await }
+    let take = |number, release| {
+        let slab = cut.slab(number);
+        let to = broadcast.place().wrapping_add(slab.start);
+        // SAFETY: the promise of `Broadcast::new`.
+        with(|process| unsafe { take_result(process, release, 0, to, slab.len()) })
+    };
+    slab_by_slab(party, cut.slabs(), reach, take).await
 }

@@ -30,6 +30,7 @@ mod scan_directly;
 mod scatter_on_nic;
 mod scratch;
 mod shares;
+mod slab_by_slab;
 mod tree;
 
 pub use allgather_by_nodes::allgather_by_nodes;
@@ -56,4 +57,5 @@ pub use reduce_on_nic::reduce_on_nic;
 pub use scan_directly::scan_directly;
 pub use scatter_on_nic::scatter_on_nic;
 pub use shares::{combine_shares, reduce_by_shares};
+pub use slab_by_slab::Cut;
 pub use tree::{from_last, reduce_along_tree, to_last};

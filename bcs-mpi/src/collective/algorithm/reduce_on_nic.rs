@@ -1,13 +1,16 @@
-//! Reduce and allreduce by the NIC's Reduce Helper, in the order of the reduction tree: what rides in a
-//! descriptor or a slab. One step, along the strobe's tree.
+//! Reduce, allreduce and reduce-scatter by the NIC's Reduce Helper, in the order of the reduction tree, a slab
+//! at a time. One step for a slab, along the strobe's tree; whoever gets nothing of a slab does not wait for it.
 
-use super::super::combination::Combination;
+use super::super::combination::{Combination, Results};
+use super::slab_by_slab::slab_by_slab;
 use crate::communicator::meeting::Arrival;
 use crate::error::{MpiError, MpiResult, Problem};
 use crate::progress::party::Party;
+use crate::progress::released::take_result;
+use crate::progress::task::with;
 use nic_emu::descriptor::CollectiveKind;
 
-/// Combines vectors of up to a slab by an operation that the NIC has.
+/// Combines vectors by an operation that the NIC has: of up to a slab, or in a call that blocks of more.
 ///
 /// # Errors
 /// It has not; the NIC fails.
@@ -15,10 +18,21 @@ pub async fn reduce_on_nic(party: &Party, combination: &Combination<'_>) -> MpiR
     let Some(operation) = combination.reduction.on_nic() else {
         return Err(MpiError::new(Problem::Nic("the NIC does not have this operation".into())));
     };
-    let kind = if combination.is_for_all() { CollectiveKind::Allreduce } else { CollectiveKind::Reduce };
-    let arrival = Arrival { kind, operation, root: combination.root(), ..Arrival::default() };
-    let bytes = combination.bytes();
-    let room = if combination.gets_all(party.rank) { bytes } else { 0 };
-    // SAFETY: the promise of `Combination::new`.
-    unsafe { party.on_nic(&arrival, (combination.from(), bytes), 0, (combination.to(), room)).await }
+    let is_rooted = matches!(combination.results, Results::Root(_));
+    let kind = if is_rooted { CollectiveKind::Reduce } else { CollectiveKind::Allreduce };
+    let arrival = Arrival { kind, operation, ..combination.arrival() };
+    let cut = combination.cut(party.rank);
+    let reach = |number| {
+        let (slab, waits) = (cut.slab(number), cut.wanted(number).is_some());
+        // SAFETY: the promise of `Combination::new`; at most a slab is buffered when it is posted, before
+        // anything of the result is stored there.
+        unsafe { party.reach(&arrival, combination.from().wrapping_add(slab.start), slab.len(), waits) }
+    };
+    let take = |number, release| {
+        let (wanted, at) = cut.wanted(number).unwrap_or_default();
+        let to = combination.to().wrapping_add(at);
+        // SAFETY: the promise of `Combination::new`; who waits has a place for what it gets.
+        with(|process| unsafe { take_result(process, release, wanted.start, to, wanted.len()) })
+    };
+    slab_by_slab(party, cut.slabs(), reach, take).await
 }

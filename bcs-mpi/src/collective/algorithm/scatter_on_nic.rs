@@ -1,28 +1,38 @@
-//! Scatter as the NIC's broadcast of all blocks together: each member takes its own. One step; more bytes
-//! than are wanted, of which there are few.
+//! Scatter as the NIC's broadcast of a slab at a time, of as many blocks as it holds: each member takes its own,
+//! and does not wait for other slabs. One step for a slab; more bytes than are wanted, of which there are few.
 
 use super::super::movement::Movement;
+use super::slab_by_slab::{Row, slab_by_slab};
 use crate::communicator::meeting::Arrival;
 use crate::error::MpiResult;
 use crate::progress::party::Party;
+use crate::progress::released::take_result;
+use crate::progress::task::with;
 use nic_emu::descriptor::CollectiveKind;
-use std::ptr::{null, null_mut};
+use std::ptr::null;
 
-/// Scatters blocks of up to a slab together, which lie one behind the other.
+/// Scatters blocks that lie one behind the other.
 ///
 /// # Errors
 /// The NIC fails.
 pub async fn scatter_on_nic(party: &Party, movement: &Movement<'_>) -> MpiResult {
-    let root = movement.pattern.root();
-    let bytes = movement.agreed.bytes * party.size as usize;
-    let arrival = Arrival { kind: CollectiveKind::Broadcast, most_bytes: 0, ..movement.arrival() };
-    let (data, to, room) = if party.rank == root {
-        (movement.outgoing(0).0, null_mut(), 0)
-    } else {
-        let (to, room) = movement.incoming(root);
-        (null(), to, room)
+    let (root, rank, each) = (movement.pattern.root(), party.rank, movement.agreed.bytes);
+    let row = Row::of(party.size, each);
+    let most_bytes = each * party.size as usize;
+    let arrival = Arrival { kind: CollectiveKind::Broadcast, most_bytes, ..movement.arrival() };
+    let reach = |slab| {
+        let members = row.members(slab);
+        let first = row.part(slab).start;
+        let data = if rank == root { movement.outgoing(members.start).0.wrapping_add(first) } else { null() };
+        let takes = rank != root && members.contains(&rank);
+        // SAFETY: the promise of `Movement::new`; who is not the root gives nothing.
+        unsafe { party.reach(&arrival, data, row.bytes(slab), takes) }
     };
-    // SAFETY: the promise of `Movement::new`; who is not the root gives nothing.
-    unsafe { party.on_nic(&arrival, (data, bytes), party.rank as usize * movement.agreed.bytes, (to, room)) }
-        .await
+    let take = |slab, release| {
+        let (to, part) = (movement.incoming(root).0, row.part(slab));
+        let (skip, to) = (row.place(slab, rank).start, to.wrapping_add(part.start));
+        // SAFETY: the promise of `Movement::new`: the place has as many bytes as the block.
+        with(|process| unsafe { take_result(process, release, skip, to, part.len()) })
+    };
+    slab_by_slab(party, row.slabs(), reach, take).await
 }
