@@ -78,11 +78,6 @@ impl<'a> Combination<'a> {
         self.operands.from == self.operands.to.cast_const()
     }
 
-    /// Whether every member gets the whole result.
-    pub fn is_for_all(&self) -> bool {
-        matches!(self.results, Results::All)
-    }
-
     /// Where a member's share of the whole result goes: to its place there, if the member gets all, or to memory
     /// of its own.
     ///

@@ -61,14 +61,9 @@ pub unsafe fn arrive(
 ) -> MpiResult<Option<Waiter>> {
     let communicator = process.communicator_mut(comm)?;
     let collective = collective_of(communicator, call, arrival);
-    let awaits = match arrival.kind {
-        CollectiveKind::Broadcast if collective.comm.0 != arrival.root => {
-            let root = communicator.job_rank(arrival.root);
-            let root = process.port.memory().local_index(root).map_err(PortError::from)?;
-            root.map_or(Awaits::Members(0), Awaits::Rank)
-        }
-        _ => awaits_all(&collective),
-    };
+    let is_broadcast = arrival.kind == CollectiveKind::Broadcast;
+    let root = if is_broadcast { communicator.job_rank(arrival.root) } else { 0 };
+    let awaits = awaits(process, &collective, root)?;
     // SAFETY: the caller's promise.
     unsafe { post(process, &collective, awaits, data, bytes, wanted) }
 }
@@ -103,7 +98,7 @@ pub(super) fn collective_of(
 /// # Errors
 /// The communicator is broken, or the NIC fails.
 #[inline]
-pub(super) unsafe fn post(
+pub(crate) unsafe fn post(
     process: &mut Guard,
     collective: &Collective,
     awaits: Awaits,
@@ -123,6 +118,16 @@ pub(super) unsafe fn post(
             Ok(None)
         }
     }
+}
+
+/// What a member waits for: of a broadcast the root, which has this rank in the job.
+#[inline]
+pub(crate) fn awaits(process: &Process, collective: &Collective, root: u32) -> MpiResult<Awaits> {
+    if collective.kind != CollectiveKind::Broadcast || collective.comm.0 == collective.root {
+        return Ok(awaits_all(collective));
+    }
+    let root = process.port.memory().local_index(root).map_err(PortError::from)?;
+    Ok(root.map_or(Awaits::Members(0), Awaits::Rank))
 }
 
 /// What a member waits for that needs all others.

@@ -283,36 +283,6 @@ impl Outgoing {
         Some(unsafe { scattered.layout.pack(scattered.buffer) }.into_boxed_slice())
     }
 
-    /// Its bytes, of a message in one piece.
-    ///
-    /// # Safety
-    /// The buffer must still be readable.
-    unsafe fn as_bytes(&self) -> &[u8] {
-        if self.bytes == 0 || self.data.is_null() {
-            return &[];
-        }
-        // SAFETY: the promise of `new`, and the caller's.
-        unsafe { std::slice::from_raw_parts(self.data, self.bytes) }
-    }
-
-    /// Appends its bytes.
-    ///
-    /// # Safety
-    /// The buffer must still be readable.
-    pub unsafe fn append_to(&self, packed: &mut Vec<u8>) {
-        let Some(scattered) = &self.scattered else {
-            // SAFETY: the caller's promise.
-            return packed.extend_from_slice(unsafe { self.as_bytes() });
-        };
-        packed.reserve(self.bytes);
-        // SAFETY: the caller's promise; the room is there, and all of it is written.
-        unsafe {
-            let to = packed.as_mut_ptr().add(packed.len());
-            scattered.fill(|fill| fill(to, self.bytes));
-            packed.set_len(packed.len() + self.bytes);
-        }
-    }
-
     #[inline(never)]
     fn of_layout(
         datatypes: &Datatypes,

@@ -17,7 +17,7 @@ use super::released::take_result;
 use super::task::with;
 use crate::api::{Mode, Received, bcs_recv, bcs_send};
 use crate::collective::wanted::Wanted;
-use crate::communicator::meeting::{Arrival, Waiter, awaits_all};
+use crate::communicator::meeting::{Arrival, Waiter, awaits, post};
 use crate::constants::{MPI_COMM_NULL, MPI_Comm};
 use crate::error::MpiResult;
 use crate::group::Group;
@@ -27,7 +27,7 @@ use nic_emu::descriptor::{Check, CollectiveKind};
 use nic_emu::doorbell::RingKind;
 use nic_emu::lane::LaneKey;
 use nic_emu::matching::Envelope;
-use nic_emu::port::{Awaits, Collective, PortError, Posted, Release, Send};
+use nic_emu::port::{Collective, PortError, Posted, Release, Send};
 use nic_emu::status::{NOBODY, WaitingFor};
 use std::cell::Cell;
 use std::future::poll_fn;
@@ -434,23 +434,17 @@ impl Party {
         wanted: bool,
     ) -> MpiResult<Option<Waiter>> {
         let collective = self.collective(process, arrival)?;
+        let root = if arrival.kind == CollectiveKind::Broadcast { self.job_rank(arrival.root) } else { 0 };
+        let awaits = awaits(process, &collective, root)?;
+        if self.blocks {
+            // SAFETY: the caller's promise.
+            return unsafe { post(process, &collective, awaits, data, bytes, wanted) };
+        }
         let what = || collective.waiting(bytes);
         process.make_room(what, |port| port.lacks_for_collective(&collective, bytes))?;
-        let awaits = match arrival.kind {
-            CollectiveKind::Broadcast if self.rank != arrival.root => {
-                let root = self.peers.job_rank(arrival.root);
-                let root = process.port.memory().local_index(root).map_err(PortError::from)?;
-                root.map_or(Awaits::Members(0), Awaits::Rank)
-            }
-            _ => awaits_all(&collective),
-        };
         // SAFETY: the caller's promise.
         let request = unsafe { process.port.post_collective(&collective, data, bytes, wanted)? };
-        match request {
-            Some(_) if self.blocks => {}
-            None if self.blocks => _ = process.port.pass(awaits)?,
-            _ => process.port.leave_to_nic(request, awaits)?,
-        }
+        process.port.leave_to_nic(request, awaits)?;
         Ok(request.map(|request| Waiter { request, awaits }))
     }
 

@@ -524,16 +524,6 @@ impl NicMemory {
         // SAFETY: the region holds that many words.
         unsafe { self.many(self.layout.emds[1], self.layout.emds_words[1]) }
     }
-
-    /// Copies bytes into a slab.
-    #[inline]
-    pub fn write_slab(&self, local_index: u32, slab: u32, bytes: &[u8]) -> Result<(), Corrupt> {
-        checked("bytes for a slab", bytes.len() as u32, SLAB_BYTES + 1)?;
-        let to = self.slab(local_index, slab)?;
-        // SAFETY: the slab has SLAB_BYTES, the length was checked, and the slab is the caller's until it is posted.
-        unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), to.as_ptr(), bytes.len()) };
-        Ok(())
-    }
 }
 
 impl Drop for NicMemory {
