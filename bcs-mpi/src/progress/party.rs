@@ -168,6 +168,11 @@ impl Party {
         self.local.1 as u32 == self.on_nic.1
     }
 
+    /// Whether most of this rank's slabs are free.
+    pub fn has_many_slabs(&self) -> bool {
+        with(|process| Ok(process.port.has_many_slabs())).unwrap_or(false)
+    }
+
     /// Whether ranks of this node share cores.
     pub fn is_crowded(&self) -> bool {
         with(|process| Ok(process.port.is_crowded())).unwrap_or(false)

@@ -21,6 +21,7 @@ use crate::descriptor::INLINE_BYTES;
 use crate::doorbell::RingKind;
 use crate::memory::{COLLECTIVE_RING, RECEIVE_RING, SEND_RING, TRANSFERS};
 use crate::request::{Delivery, SlotState};
+use crate::slab::SLABS;
 use crate::status::{Room, WaitingFor};
 
 /// Transfers in use from which on ranks that wait give theirs back before the program asks for the requests.
@@ -63,6 +64,11 @@ impl Port {
         let needs_slab = collective.contributes() && bytes > INLINE_BYTES;
         let lacks_slab = needs_slab && !self.slabs.has_first(&self.block().returned);
         lacks_slab.then_some(Room::Slab)
+    }
+
+    /// Whether most of this rank's slabs are free.
+    pub fn has_many_slabs(&self) -> bool {
+        (self.slabs.out(&self.block().returned) as usize) < SLABS / 2
     }
 
     /// Waits until nothing is lacking. Who has a wait of its own that does more asks `lacks` there before it posts.

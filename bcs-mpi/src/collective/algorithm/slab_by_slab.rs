@@ -8,8 +8,9 @@ use nic_emu::port::Release;
 use nic_emu::slab::SLAB_BYTES;
 use std::ops::Range;
 
-/// Slabs that are under way at once.
-const SLABS_UNDER_WAY: usize = 4;
+/// Slabs that are under way at once, as long as the rank has many: other threads want some, too. In fixed slices
+/// one slice does that many.
+const SLABS_UNDER_WAY: usize = 16;
 
 /// Reaches so many collectives: `reach` posts the arrival at one, and `take` takes what it has brought, if this
 /// member waits for that.
@@ -36,6 +37,11 @@ pub async fn slab_by_slab(
         }
         if slab < slabs {
             under_way[place] = reach(slab)?;
+        }
+        if !party.has_many_slabs()
+            && let Some(waiter) = under_way[place].take()
+        {
+            take(slab, party.release(waiter).await?)?;
         }
     }
     Ok(())
