@@ -59,7 +59,8 @@ pub struct Instance {
     pub departed: AtomicU32,
     /// Members of the communicator on all nodes.
     pub comm_size: Word,
-    /// 1 when other nodes have brought what the members read ([`crate::memory::NicMemory::brought`]); 0 when it is in the members' contributions.
+    /// 1 when other nodes have brought what the members read ([`crate::memory::NicMemory::brought`]); 0 when that
+    /// is in the members' contributions.
     pub is_brought: Word64,
     /// The next one of the stack that it is on, plus one: of departed instances ([`crate::departure`]), or, where members are on several nodes, of those that all local
     /// members have reached.

@@ -4,7 +4,8 @@
 //! the stack of departed ones, from which whoever holds the run token frees it before it looks for room. So neither a rank that waits for a slab
 //! nor a descriptor that waits for an instance depends on a slice that nobody has a reason to run.
 //!
-//! An instance whose members are on several nodes is freed by the driver of global slices: it sees that the instance was handed back.
+//! An instance whose members are on several nodes is freed by the driver of global slices, which sees that the
+//! instance was handed back.
 //!
 //! Invariant: of an instance with readers exactly one departure is the last; of one without, the processor hands it back.
 

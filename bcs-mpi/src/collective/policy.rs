@@ -32,9 +32,10 @@ const LEAST_OF_SHARES: usize = 4 << 10;
 /// (`storm run --collective allreduce=tree -n 8 --ppn 2 microbench allreduce --sizes 256K,1M,16M`).
 const LEAST_BETWEEN_NODES: usize = 512 << 10;
 
-/// Members on one node from which on the NIC combines a vector slab by slab, where ranks share cores. With 8 ranks
-/// on two cores 16 KB take 26 µs, and 57 by an exchange; 64 KB 77, and 92; with 16 ranks 57, and 180; 190, and
-/// 350 (`storm run -n 8 microbench allreduce --sizes 16K,64K`).
+/// Members on one node from which on the NIC goes slab by slab, where ranks share cores. An allreduce of 16 KB
+/// takes 28 µs with 8 ranks on two cores, and 52 by an exchange; of 64 KB 80, and 89; with 16 ranks 58 and 176,
+/// and 190 and 351 (`storm run --collective allreduce=nic -n 8 microbench allreduce --sizes 16K,64K`). With 4
+/// ranks it is slower.
 const LEAST_OF_SLABS: usize = 5;
 
 /// Bytes of a block up to which a message costs more than they do.
@@ -126,14 +127,14 @@ impl<'a> Situation<'a> {
         self.reduction.is_some_and(|reduction| reduction.on_nic().is_some())
     }
 
-    /// The NIC can do it slab by slab: members are on one node, and a call waits for all slabs, of which it posts
-    /// the next ones with numbers of their own.
+    /// The NIC can combine slab by slab: members are on one node, and a call waits for all slabs. Each slab is a
+    /// collective with a number of its own.
     fn can_go_in_slabs(&self) -> bool {
         self.is_on_nic() && self.blocks && self.is_on_one_node
     }
 
-    /// Ranks share cores, and there is at most a slab for each of several members: then what the NIC does in one
-    /// slice is quicker than what all have to wait for each other for.
+    /// Ranks share cores, and a member gives at most a slab for each member: then the NIC is quicker than an
+    /// exchange, in which every member waits for every other one.
     fn is_a_few_slabs(&self) -> bool {
         self.is_up_to(self.size())
     }
@@ -240,7 +241,7 @@ pub const MOST_ALGORITHMS: usize = {
 /// What carries the bytes of an algorithm. Whatever it is, the NIC compares what members say of the call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Transport {
-    /// Members meet on the NIC, and what each gives goes along in one piece.
+    /// Members meet on the NIC, and what each gives goes along: in one piece, or slab by slab.
     Slab,
     /// Members meet, and give and take in their lanes.
     Exchange,
@@ -368,7 +369,8 @@ algorithms! {
     }
     /// MPI_Scatter and MPI_Scatterv; bytes are those of the root's blocks together.
     scatter(&Movement<'_>) {
-        "nic" Slab scatter_on_nic, if |s| s.fits_nic() && s.blocks && s.gives_something() || s.can_move_slabs(),
+        "nic" Slab scatter_on_nic,
+            if |s| s.fits_nic() && s.blocks && s.gives_something() || s.can_move_slabs(),
             when |s| s.fits_nic() || s.is_up_to(4);
         "exchange" Exchange move_in_exchange, if |s| s.can_exchange(), when |_| true;
         "binomial" Messages binomial_scatter, if |s| s.bytes.is_some(),

@@ -1,4 +1,5 @@
-//! The image of a board: what collectives bring from other nodes, for this node's ranks to read (`crate::board`).
+//! The image of a board: what collectives bring from other nodes, for this node's ranks to read
+//! (`crate::board`).
 //!
 //! ```text
 //!  word 0          entries n
@@ -6,7 +7,8 @@
 //!  then            the bytes
 //! ```
 //!
-//! Only global slices write it, to the place of its instance, which is used again when all readers have departed.
+//! Only global slices write an image. Its place is that of the collective's instance, and is used again when all
+//! readers have departed.
 
 use super::error::GlobalError;
 use crate::memory::NicMemory;

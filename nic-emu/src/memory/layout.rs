@@ -49,9 +49,10 @@ pub const WINDOWS: usize = 1 << 9;
 /// each other. With more, who looks for work reads fewer lines.
 pub const LONE_DOORBELLS: usize = 8;
 
-/// Bytes that an instance has room for of what other nodes bring it: a board of 64 KB, or more where a few bytes of each rank are more.
+/// Bytes that other nodes bring an instance at most, beside the few of each rank that ride in descriptors: a
+/// board.
 pub const BROUGHT_BYTES: usize = 64 << 10;
-/// Bytes of an entry of such a board at least: what rides in a descriptor, with its place in the board's table.
+/// Bytes of a board's entry that rides in a descriptor, with its place in the board's table.
 const ENTRY_BYTES: usize = 16 + INLINE_BYTES;
 
 const PAGE: usize = 4096;

@@ -2,7 +2,8 @@
 //! strobe's tree; the root waits for nobody.
 
 use super::super::broadcast::Broadcast;
-use super::slab_by_slab::{Cut, slab_by_slab};
+use super::cut::Cut;
+use super::slab_by_slab::slab_by_slab;
 use crate::communicator::meeting::Arrival;
 use crate::error::MpiResult;
 use crate::progress::party::Party;

@@ -2,7 +2,8 @@
 //! One step for a slab of what a member gives; the NIC brings a board to every node once.
 
 use super::super::movement::{Movement, Pattern};
-use super::slab_by_slab::{Row, slab_by_slab};
+use super::row::Row;
+use super::slab_by_slab::slab_by_slab;
 use crate::error::MpiResult;
 use crate::progress::members::Members;
 use crate::progress::party::Party;

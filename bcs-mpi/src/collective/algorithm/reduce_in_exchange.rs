@@ -27,7 +27,7 @@ pub async fn reduce_in_exchange(party: &Party, combination: &Combination<'_>) ->
         Results::Root(root) => Some(root),
         _ => None,
     };
-    let by_root = with(|process| Ok(nic_emu::policy::root_combines(process.port.is_crowded(), size)))?;
+    let by_root = nic_emu::policy::root_combines(party.is_crowded(), size);
     let alone = root.filter(|_| by_root);
     let share = |member| match alone {
         Some(root) if member == root => 0..count * element,

@@ -2,7 +2,8 @@
 //! and does not wait for other slabs. One step for a slab; more bytes than are wanted, of which there are few.
 
 use super::super::movement::Movement;
-use super::slab_by_slab::{Row, slab_by_slab};
+use super::row::Row;
+use super::slab_by_slab::slab_by_slab;
 use crate::communicator::meeting::Arrival;
 use crate::error::MpiResult;
 use crate::progress::party::Party;
