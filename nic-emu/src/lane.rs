@@ -12,8 +12,9 @@
 //! readers' caches.
 //!
 //! Invariant: a slot's label (collective and step) is published after the chunk's bytes and withdrawn before
-//! they change. Whoever fills a lane is in a collective that all its members have reached, so chunks are
-//! always being taken, and lanes cannot wait for each other in a circle.
+//! they change. Whoever fills a lane is in a collective that all its members have reached, and for which each has
+//! set slots aside ([`LaneWriter::has_slots_for`]), so chunks are always being taken, and lanes cannot wait for
+//! each other in a circle.
 //!
 //! ```text
 //!  page 0            32 slots of a line: label, collective, chunk, what it says, readers that have still to read
@@ -28,6 +29,9 @@ use std::ptr::NonNull;
 
 /// Chunks of a lane that are under way at once.
 pub const LANE_SLOTS: usize = 32;
+/// Slots of a lane that are set aside for each collective under way: in a step a member gives one chunk, and those
+/// of its last steps may have readers left.
+pub const COLLECTIVE_SLOTS: usize = 4;
 /// Bytes of a lane that hold chunks: twice the L2 cache of most processors.
 pub const LANE_DATA_BYTES: usize = 2 << 20;
 /// Bytes of a chunk at most.
@@ -166,6 +170,7 @@ pub struct LaneWriter {
 pub struct Space {
     /// Where the bytes go.
     pub data: NonNull<u8>,
+    slot: usize,
     start: usize,
     bytes: usize,
     shape: Shape,
@@ -182,49 +187,80 @@ pub struct Loan {
 
 impl LaneWriter {
     /// Space for a chunk of this shape with `bytes` bytes, [`LANE_CHUNK_BYTES`] in all at most; none while
-    /// readers have still to read what lies there. No member is marked, and no portion set.
+    /// readers have still to read what lies there. No member is marked, and no portion set. Chunks that others
+    /// have read before older ones make room only for who is `thorough`.
     pub fn room(
         &mut self,
         memory: &NicMemory,
         local_index: u32,
         shape: Shape,
         bytes: usize,
+        thorough: bool,
     ) -> Result<Option<Space>, Corrupt> {
         let head = shape.head_bytes();
         let (bytes, limit) = (head.saturating_add(bytes), LANE_CHUNK_BYTES as u64 + 1);
         if bytes > LANE_CHUNK_BYTES {
             return Err(Corrupt { what: "bytes of a chunk of a lane", value: bytes as u64, limit });
         }
-        if self.position + bytes > LANE_DATA_BYTES {
-            self.position = 0;
+        self.forget_read(slots(memory, local_index)?, false);
+        let mut place = self.free_place(bytes);
+        if place.is_none() && thorough {
+            self.forget_read(slots(memory, local_index)?, true);
+            place = self.free_place(bytes);
         }
-        if self.held == u32::MAX {
-            return Ok(None);
-        }
-        while self.held & 1 << self.next != 0 {
-            self.next = (self.next + 1) % LANE_SLOTS;
-        }
-        let slots = slots(memory, local_index)?;
-        let wanted = self.position..self.position + bytes;
-        let next = self.next;
-        let is_in_the_way = |(slot, range): &(usize, Range<usize>)| {
-            *slot == next || range.start < wanted.end && wanted.start < range.end
-        };
-        while let Some((slot, _)) = self.laid.front() {
-            if self.held & 1 << slot != 0 || slots[*slot].unread.load(Ordering::Acquire) != 0 {
-                if self.laid.iter().any(is_in_the_way) {
-                    return Ok(None);
-                }
-                break;
-            }
-            self.laid.pop_front();
-        }
-        for mark in words(memory, local_index, self.position, shape.marks())? {
+        let Some((slot, start)) = place else { return Ok(None) };
+        for mark in words(memory, local_index, start, shape.marks())? {
             mark.store(0, Ordering::Relaxed);
         }
-        // SAFETY: `position + bytes`, of which the head is a part, is at most LANE_DATA_BYTES.
-        let data = unsafe { memory.lane(local_index)?.add(HEADER_BYTES + self.position + head) };
-        Ok(Some(Space { data, start: self.position, bytes, shape }))
+        // SAFETY: `start + bytes`, of which the head is a part, is at most LANE_DATA_BYTES.
+        let data = unsafe { memory.lane(local_index)?.add(HEADER_BYTES + start + head) };
+        Ok(Some(Space { data, slot, start, bytes, shape }))
+    }
+
+    /// Forgets chunks that nobody reads any more: the oldest, or all.
+    fn forget_read(&mut self, slots: &[LaneSlot], all: bool) {
+        let held = self.held;
+        let is_laid = |slot: usize| held & 1 << slot != 0 || slots[slot].unread.load(Ordering::Acquire) != 0;
+        while self.laid.front().is_some_and(|(slot, _)| !is_laid(*slot)) {
+            self.laid.pop_front();
+        }
+        if all {
+            self.laid.retain(|(slot, _)| is_laid(*slot));
+        }
+    }
+
+    /// The next slot, and the next place for so many bytes, that no chunk has.
+    fn free_place(&self, bytes: usize) -> Option<(usize, usize)> {
+        let is_free = |slot: &usize| self.laid.iter().all(|(laid, _)| laid != slot);
+        let slot = (0..LANE_SLOTS).map(|more| (self.next + more) % LANE_SLOTS).find(is_free)?;
+        let (mut start, mut is_first_lap) = (self.position, true);
+        loop {
+            if start + bytes > LANE_DATA_BYTES {
+                if !std::mem::take(&mut is_first_lap) {
+                    return None;
+                }
+                start = 0;
+            }
+            let is_in_the_way = |range: &&Range<usize>| range.start < start + bytes && start < range.end;
+            match self.laid.iter().map(|(_, range)| range).find(is_in_the_way) {
+                Some(range) => start = range.end.next_multiple_of(64),
+                None => return Some((slot, start)),
+            }
+        }
+    }
+
+    /// Whether there are slots for so many collectives under way, beside those of chunks that have readers left.
+    pub fn has_slots_for(
+        &mut self,
+        memory: &NicMemory,
+        local_index: u32,
+        collectives: usize,
+    ) -> Result<bool, Corrupt> {
+        let has_slots = |laid: usize| collectives.saturating_mul(COLLECTIVE_SLOTS) <= LANE_SLOTS - laid;
+        if !has_slots(self.laid.len()) {
+            self.forget_read(slots(memory, local_index)?, true);
+        }
+        Ok(has_slots(self.laid.len()))
     }
 
     /// Says where a member's portion is: at an address of this rank's memory, or that far from where the
@@ -253,8 +289,8 @@ impl LaneWriter {
         same: (u64, u64),
         readers: u32,
     ) -> Result<Option<Loan>, Corrupt> {
-        let Space { start, bytes, shape, .. } = space;
-        let slot = &slots(memory, local_index)?[self.next];
+        let Space { slot: number, start, bytes, shape, .. } = space;
+        let slot = &slots(memory, local_index)?[number];
         let (collective, label) = key.words();
         slot.label.store(0, Ordering::Relaxed);
         fence(Ordering::Release);
@@ -266,7 +302,6 @@ impl LaneWriter {
         slot.same[1].set(same.1);
         slot.unread.store(readers, Ordering::Relaxed);
         slot.label.store(label, Ordering::Release);
-        let number = self.next;
         self.laid.push_back((number, start..start + bytes));
         self.next = (number + 1) % LANE_SLOTS;
         self.position = start + bytes.next_multiple_of(64);
@@ -477,7 +512,7 @@ mod tests {
             let mut write = |written: &mut usize| {
                 let Some(&(bytes, each)) = chunks.get(*written) else { return false };
                 let shape = Shape { each, ..SAME };
-                let Some(room) = writer.room(&memory, 0, shape, bytes).unwrap() else { return false };
+                let Some(room) = writer.room(&memory, 0, shape, bytes, *written % 2 == 0).unwrap() else { return false };
                 // SAFETY: the writer answered a place for as many bytes.
                 unsafe { room.data.as_ptr().write_bytes(*written as u8, bytes) };
                 let portion = share(*written) as u64;
@@ -520,19 +555,18 @@ mod tests {
         let mut writer = LaneWriter::default();
         let mut readers = [LaneReader::default(); 2];
         let shape = Shape { by: By::Attach, each: true, members: 130 };
-        let room = writer.room(&memory, 0, shape, 0).unwrap().unwrap();
+        let room = writer.room(&memory, 0, shape, 0, true).unwrap().unwrap();
         for member in 0..130 {
             LaneWriter::set_portion(&memory, 0, &room, member, (0xabc0 + member as u64, 1 << 30)).unwrap();
         }
         let lent = writer.publish(&memory, 0, LaneKey(7, 1, 0), room, (0, 0), 2).unwrap().unwrap();
-        // Other chunks go round the lane meanwhile, past the slot that is held, until its bytes are in the
-        // way.
+        // Other chunks go round the lane meanwhile, past the slot that is held, and past its bytes.
         let another = |writer: &mut LaneWriter, round| {
-            let room = writer.room(&memory, 0, SAME, LANE_CHUNK_BYTES).unwrap();
+            let room = writer.room(&memory, 0, SAME, LANE_CHUNK_BYTES, true).unwrap();
             let publish = |room| writer.publish(&memory, 0, LaneKey(9, 1, round), room, (0, 0), 0).unwrap();
             room.map(publish).is_some()
         };
-        assert_eq!((0..3 * LANE_SLOTS as u32).filter(|round| another(&mut writer, *round)).count(), 7);
+        assert!((0..3 * LANE_SLOTS as u32).all(|round| another(&mut writer, round)));
         let [one, other] = &mut readers;
         let key = LaneKey(7, 1, 0);
         let chunk = one.find(&memory, 0, key, 3, true).unwrap().unwrap();
@@ -543,5 +577,41 @@ mod tests {
         assert_eq!(writer.take_back(&memory, 0, &lent).unwrap(), Some(vec![129]));
         assert!(another(&mut writer, 0));
         assert!(one.find(&memory, 0, key, 130, true).is_err(), "there is no such member");
+    }
+
+    #[test]
+    fn chunks_that_are_read_late_keep_their_slots_and_bytes_and_no_others() {
+        let memory = memory();
+        let mut writer = LaneWriter::default();
+        let mut give = |writer: &mut LaneWriter, number, bytes| {
+            let room = writer.room(&memory, 0, SAME, bytes, true).unwrap()?;
+            let range = room.start..room.start + room.bytes;
+            writer.publish(&memory, 0, LaneKey(7, number, 0), room, (0, bytes as u64), 1).unwrap();
+            Some(range)
+        };
+        let read = |number| {
+            let found = LaneReader::default().find(&memory, 0, LaneKey(7, number, 0), 1, true).unwrap();
+            found.unwrap().done();
+        };
+        // Half of the lane has gaps: every second chunk stays.
+        let laid: Vec<_> =
+            (0..8).map(|number| give(&mut writer, number, LANE_CHUNK_BYTES).unwrap()).collect();
+        assert_eq!(give(&mut writer, 8, 1), None, "the lane is full");
+        (1..8).step_by(2).for_each(read);
+        for number in (1..8).step_by(2) {
+            assert_eq!(
+                give(&mut writer, 8 + number, LANE_CHUNK_BYTES).as_ref(),
+                Some(&laid[number as usize])
+            );
+        }
+        assert_eq!(give(&mut writer, 20, 64), None, "the lane is full again");
+        assert!(writer.has_slots_for(&memory, 0, (LANE_SLOTS - 8) / COLLECTIVE_SLOTS).unwrap());
+        assert!(!writer.has_slots_for(&memory, 0, (LANE_SLOTS - 8) / COLLECTIVE_SLOTS + 1).unwrap());
+        (0..8).step_by(2).for_each(read);
+        assert!(writer.has_slots_for(&memory, 0, (LANE_SLOTS - 4) / COLLECTIVE_SLOTS).unwrap());
+        // Slots run out before bytes do.
+        let more =
+            (0..LANE_SLOTS as u32).filter(|number| give(&mut writer, 100 + number, 64).is_some()).count();
+        assert_eq!(more, LANE_SLOTS - 4);
     }
 }

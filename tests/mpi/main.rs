@@ -17,6 +17,7 @@ mod start;
 mod wrong_arguments;
 
 use bcs_core::SliceLength;
+use bcs_mpi::collective::wanted::VARIABLE;
 use launcher::{Job, launch};
 use nic_emu::host::CrossMemory;
 use std::time::Duration;
@@ -171,6 +172,16 @@ fn operations_of_the_program_are_applied_in_the_order_of_ranks() {
 #[test]
 fn an_operation_may_want_a_lock_that_another_thread_holds_in_mpi() {
     holds_with("threaded_collectives", &[1, 3]);
+}
+
+#[test]
+fn more_threads_exchange_at_once_than_lanes_have_slots() {
+    let kinds = ["allreduce", "scan", "reduce_scatter", "alltoall", "bcast"];
+    let wanted = kinds.map(|kind| format!("{kind}=exchange")).join(",");
+    for cross_memory in [CrossMemory::WhereFaster, CrossMemory::Off] {
+        let environment = vec![(VARIABLE.to_owned(), wanted.clone())];
+        holds("threaded_exchanges", &Job { environment, cross_memory, ..Job::of(6) });
+    }
 }
 
 #[test]

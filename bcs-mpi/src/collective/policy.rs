@@ -420,7 +420,9 @@ algorithms! {
     scan(&Combination<'_>) {
         "board" Slab combine_on_board, if |s| s.can_put_up_slabs(),
             when |s| s.fits_board() || s.is_up_to(s.size() / 2);
-        "exchange" Exchange combine_in_exchange, if |s| s.can_exchange_vectors(), when |_| true;
+        "exchange" Exchange scan_in_exchange, if |s| s.can_exchange_vectors(), when |_| true;
+        "shares" Messages scan_by_shares, if |s| s.travels_as_it_lies(),
+            when |s| s.bytes() >= LEAST_BETWEEN_NODES;
         "doubling" Messages doubling_scan, if |_| true,
             when |s| s.bytes() >= LEAST_OF_DOUBLING || s.size() >= MANY_MEMBERS;
         "direct" Messages scan_directly, if |_| true, when |_| true;

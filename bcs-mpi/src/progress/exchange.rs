@@ -5,15 +5,17 @@
 //! others give, as it comes: bytes that lie in a lane, or in the memory of the member that lends them. Who
 //! lends waits until nobody reads its memory any more. What the system refuses to read comes as a message.
 //!
-//! Any number of exchanges may be under way at once, of any communicators: as all members have reached an
-//! operation before what they give takes room, it is taken by members that wait for nothing else. Whoever is
+//! As many exchanges as find slots in every member's lane may be under way at once, of any communicators: each
+//! member says when they meet whether its lane has slots for one more, and where one has none, the operation goes
+//! by messages. A lane without room for bytes has room for what is lent. All members have reached an operation
+//! before what they give takes room, so it is taken by members that wait for nothing else. Whoever is
 //! refused gives all back that is lent to it, and serves its own readers, before it waits for messages; so
 //! nobody waits in a circle.
 
 use super::members::{Members, Message};
 use super::party::Party;
 use super::pending::Join;
-use super::released::take_result;
+use super::released::take_board;
 use super::task::with;
 use crate::collective::buffers::misfit;
 use crate::communicator::meeting::Arrival;
@@ -26,7 +28,6 @@ use nic_emu::port::{Giving, PortError, Taking};
 use std::cell::Cell;
 use std::future::poll_fn;
 use std::ops::Range;
-use std::ptr::{null, null_mut};
 use std::sync::Arc;
 use std::task::Poll;
 
@@ -70,11 +71,13 @@ pub struct Exchange {
     memory: Arc<NicMemory>,
     key: Cell<LaneKey>,
     is_crowded: bool,
+    /// The slots that are set aside for it in this rank's lane.
+    slots: Arc<()>,
 }
 
 /// What was given in a step.
 #[must_use = "others may read memory until it is over"]
-pub struct Given<'a> {
+struct Given<'a> {
     exchange: &'a Exchange,
     contribution: Contribution<'a>,
     lent: Option<Loan>,
@@ -86,23 +89,33 @@ pub type Destination = (u32, *mut u8, usize);
 
 impl Party {
     /// Waits until all members have reached the operation, and have said the same of it; all are on this
-    /// node.
+    /// node. Answers none if the lane of one of them has no slots for it.
     ///
     /// # Errors
     /// The NIC fails.
-    pub async fn exchange(&self, arrival: &Arrival) -> MpiResult<Exchange> {
-        // SAFETY: nothing is given.
-        if let Some(release) = unsafe { self.meet(arrival, null(), 0, true) }.await? {
-            // SAFETY: nothing is taken.
-            with(|process| unsafe { take_result(process, release, 0, null_mut(), 0) })?;
-        }
+    pub async fn exchange(&self, arrival: &Arrival) -> MpiResult<Option<Exchange>> {
+        let (slots, mine) = with(|process| {
+            let slots = process.progress.lane_slots.clone();
+            // Beside these there is the one of the process itself.
+            let exchanges = Arc::strong_count(&slots) - 1;
+            Ok((slots, process.port.has_lane_for(exchanges)? as u8))
+        })?;
+        // SAFETY: the byte lives until the answer is there.
+        let release = unsafe { self.meet(arrival, &raw const mine, 1, true) }.await?;
+        let mut all = vec![0; self.size as usize];
         with(|process| {
-            Ok(Exchange {
+            if let Some(release) = release {
+                let pieces = (0..).zip(&mut all).map(|(member, says)| (member, 0..1, &raw mut *says));
+                // SAFETY: each piece is a byte.
+                unsafe { take_board(process, release, 1, pieces)? };
+            }
+            Ok(all.iter().all(|says| *says == 1).then(|| Exchange {
                 memory: process.port.memory().clone(),
                 key: Cell::new(self.lane_key()),
                 is_crowded: process.port.is_crowded(),
                 party: self.clone(),
-            })
+                slots,
+            }))
         })
     }
 }
@@ -114,41 +127,36 @@ impl Exchange {
     }
 
     /// Begins the next step.
-    pub fn next_step(&self) {
+    fn next_step(&self) {
         let LaneKey(context, sequence, step) = self.key.get();
         self.key.set(LaneKey(context, sequence, step + 1));
-    }
-
-    /// Gives that to its readers, as soon as the lane has room for it.
-    ///
-    /// # Safety
-    /// What is given must be readable until [`Given::over`] has answered.
-    ///
-    /// # Errors
-    /// The NIC fails.
-    pub async unsafe fn give<'a>(&'a self, contribution: Contribution<'a>) -> MpiResult<Given<'a>> {
-        let by = self.way_to_give(&contribution.giving)?;
-        // SAFETY: the caller's promise.
-        unsafe { self.give_by(by, contribution).await }
     }
 
     fn way_to_give(&self, giving: &Giving<'_>) -> MpiResult<By> {
         with(|process| Ok(process.port.way_to_give(giving, self.party.size)))
     }
 
+    /// Gives that to its readers, as soon as the lane has room for it.
+    ///
     /// # Safety
-    /// As [`Self::give`].
-    async unsafe fn give_by<'a>(&'a self, by: By, contribution: Contribution<'a>) -> MpiResult<Given<'a>> {
+    /// What is given must be readable until [`Given::over`] has answered.
+    async unsafe fn give<'a>(&'a self, by: By, contribution: Contribution<'a>) -> MpiResult<Given<'a>> {
         let mut given = Given { exchange: self, contribution, lent: None, messages: Join::new() };
         let Contribution { giving, readers, .. } = &given.contribution;
         if readers.is_empty() {
             return Ok(given);
         }
-        let counts = (self.party.size, readers.len() as u32);
+        let (counts, mut by) = ((self.party.size, readers.len() as u32), by);
+        let is_only_one = Arc::strong_count(&self.slots) == 2;
         given.lent = self
-            .until(|process, _| {
+            .until(|process, thorough| {
                 // SAFETY: the caller's promise.
-                Ok(unsafe { process.port.give(self.key.get(), by, giving, counts)? })
+                let lent = unsafe { process.port.give(self.key.get(), by, giving, counts, thorough)? };
+                if lent.is_none() && thorough && by == By::Lane && !is_only_one {
+                    // What is in the way may be another exchange's, which waits for this one.
+                    by = process.port.way_past_lane();
+                }
+                Ok(lent)
             })
             .await?;
         if by == By::Message {
@@ -161,10 +169,7 @@ impl Exchange {
     }
 
     /// What these members give in this step.
-    ///
-    /// # Errors
-    /// One of them is on another node.
-    pub fn offers(&self, members: impl Iterator<Item = u32>) -> MpiResult<Offers<'_>> {
+    fn offers(&self, members: impl Iterator<Item = u32>) -> MpiResult<Offers<'_>> {
         let givers = with(|process| {
             members.enumerate().map(|(number, member)| self.giver(process, number, member)).collect()
         })?;
@@ -180,22 +185,31 @@ impl Exchange {
         Ok(Giver { number, member, local_index, reader: process.port.lane_reader(local_index) })
     }
 
-    /// Takes a block from each of these members, as they come, and puts it in its place, or posts a receive.
+    /// Takes a block from each of these members, as they come, and puts it in its place, or posts a receive. It is
+    /// all that the member gives, or what is `from` there on.
     ///
     /// # Safety
     /// The places must be writable, and used by nobody else until the messages are complete.
     ///
     /// # Errors
     /// A block is not as long as its place; the NIC fails.
-    async unsafe fn take_blocks(&self, destinations: &[Destination], messages: &mut Join) -> MpiResult {
+    async unsafe fn take_blocks(
+        &self,
+        from: Option<usize>,
+        destinations: &[Destination],
+        messages: &mut Join,
+    ) -> MpiResult {
         let mut offers = self.offers(destinations.iter().map(|(member, ..)| *member))?;
         let mut taken = Ok(());
         while let Some(block) = offers.next().await? {
             let (member, to, room) = destinations[block.number];
+            let (start, bytes) = (from.unwrap_or(0), block.bytes());
+            let there = bytes.saturating_sub(start).min(room);
             // SAFETY: the caller's promise; no more is copied than there is room for.
-            let is_here = unsafe { block.copy(0, to, block.bytes().min(room))? };
-            if is_here && block.bytes() != room && taken.is_ok() {
-                taken = Err(misfit(block.bytes(), room, member));
+            let is_here = unsafe { block.copy(start, to, there)? };
+            let fits = if from.is_some() { there == room } else { bytes == room };
+            if is_here && !fits && taken.is_ok() {
+                taken = Err(misfit(bytes, start + room, member));
             }
             if !block.finish(is_here)? {
                 // SAFETY: the caller's promise.
@@ -249,7 +263,7 @@ impl Exchange {
         let bytes = if by == By::Lane { part } else { rest };
         let contribution = Contribution { giving: giving(bytes), wanted: None, readers };
         // SAFETY: the caller's promise.
-        unsafe { self.give_by(by, contribution).await? }.over().await?;
+        unsafe { self.give(by, contribution).await? }.over().await?;
         Ok(bytes)
     }
 
@@ -278,7 +292,8 @@ impl Exchange {
         Ok(bytes)
     }
 
-    /// A step in which blocks alone go from member to member.
+    /// A step in which members give each other blocks, or parts of what is the same for all: of these every member
+    /// wants the same of each.
     ///
     /// # Safety
     /// What is given must be readable, and the places writable, until the answer is there.
@@ -291,17 +306,19 @@ impl Exchange {
         destinations: &[Destination],
     ) -> MpiResult {
         self.next_step();
+        let from = contribution.wanted.map(|wanted| wanted(self.party.rank).start);
+        let by = self.way_to_give(&contribution.giving)?;
         // SAFETY: the caller's promise.
-        let mut given = unsafe { self.give(contribution).await? };
+        let mut given = unsafe { self.give(by, contribution).await? };
         let mut messages = Join::new();
         // SAFETY: as above.
-        let taken = unsafe { self.take_blocks(destinations, &mut messages).await };
+        let taken = unsafe { self.take_blocks(from, destinations, &mut messages).await };
         given.serve().await?;
         messages.all().await.and(taken).and(given.over().await)
     }
 
     /// Looks until something is there; a rank with a core of its own looks many times before it waits as for
-    /// anything else. `look` is told whether the rank may rest after it.
+    /// anything else. `look` is told whether the rank may rest after it, and so has to be thorough.
     async fn until<T>(&self, mut look: impl FnMut(&mut Guard, bool) -> MpiResult<Option<T>>) -> MpiResult<T> {
         let looks = if self.party.blocks() && !self.is_crowded { policy::LANE_POLLS } else { 0 };
         let mut has_waited = false;
@@ -346,20 +363,14 @@ impl Exchange {
 
 impl Given<'_> {
     /// Waits until nobody reads it any more.
-    ///
-    /// # Errors
-    /// The NIC fails.
-    pub async fn over(mut self) -> MpiResult {
+    async fn over(mut self) -> MpiResult {
         self.serve().await?;
         self.messages.all().await
     }
 
     /// Waits until nobody reads what is lent any more, and posts messages to those who were refused it.
     /// Whoever waits for such a message itself does this first.
-    ///
-    /// # Errors
-    /// The NIC fails.
-    pub async fn serve(&mut self) -> MpiResult {
+    async fn serve(&mut self) -> MpiResult {
         if let Some(lent) = self.lent.take() {
             let take_back = |process: &mut Guard, _| Ok(process.port.take_back(&lent)?);
             for refused in self.exchange.until(take_back).await? {
@@ -390,28 +401,25 @@ struct Giver {
 }
 
 /// What members give this one in a step: each comes when it comes.
-pub struct Offers<'a> {
+struct Offers<'a> {
     exchange: &'a Exchange,
     /// Those of whom nothing has come yet.
     givers: Vec<Giver>,
 }
 
 /// What a member gives this one.
-pub struct Offer<'a> {
+struct Offer<'a> {
     /// The member's place among those asked for.
-    pub number: usize,
+    number: usize,
     /// Which member.
-    pub member: u32,
+    member: u32,
     local_index: u32,
     chunk: Chunk<'a>,
 }
 
 impl<'a> Offers<'a> {
     /// The next one that comes; none when all have.
-    ///
-    /// # Errors
-    /// The NIC fails.
-    pub async fn next(&mut self) -> MpiResult<Option<Offer<'a>>> {
+    async fn next(&mut self) -> MpiResult<Option<Offer<'a>>> {
         let Self { exchange, givers } = self;
         if givers.is_empty() {
             return Ok(None);
@@ -439,13 +447,8 @@ impl<'a> Offers<'a> {
 
 impl Offer<'_> {
     /// Bytes that there are.
-    pub fn bytes(&self) -> usize {
+    fn bytes(&self) -> usize {
         self.chunk.bytes()
-    }
-
-    /// Whether they lie in the member's lane.
-    pub fn is_laid(&self) -> bool {
-        matches!(self.chunk.portion(), Portion::Lane(_))
     }
 
     /// Copies some of them, from `from` on. False if they come as a message, or the system refuses to read
@@ -453,10 +456,7 @@ impl Offer<'_> {
     ///
     /// # Safety
     /// `to` must be writable for `bytes` bytes.
-    ///
-    /// # Errors
-    /// There are less; the other process died, or has no such memory.
-    pub unsafe fn copy(&self, from: usize, to: *mut u8, bytes: usize) -> MpiResult<bool> {
+    unsafe fn copy(&self, from: usize, to: *mut u8, bytes: usize) -> MpiResult<bool> {
         if self.chunk.portion() == Portion::Message {
             return Ok(false);
         }
@@ -480,10 +480,7 @@ impl Offer<'_> {
 
     /// Gives back what was taken. If that `is_here` is false, or it comes as a message anyhow, the answer is
     /// false, and a receive has to be posted.
-    ///
-    /// # Errors
-    /// NIC memory was damaged.
-    pub fn finish(self, is_here: bool) -> MpiResult<bool> {
+    fn finish(self, is_here: bool) -> MpiResult<bool> {
         match self.chunk.portion() {
             Portion::Lent(_) if !is_here => self.chunk.refuse().map_err(PortError::from)?,
             _ => self.chunk.done(),

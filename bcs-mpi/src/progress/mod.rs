@@ -66,6 +66,8 @@ pub struct Progress {
     pub(crate) exchanges: u32,
     /// Something has come in one since the last look.
     pub(crate) has_flowed: bool,
+    /// Each exchange under way, and each that members are about to agree on, has one.
+    pub(crate) lane_slots: Arc<()>,
 }
 
 /// The request of an operation that is under way.

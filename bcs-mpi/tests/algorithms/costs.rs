@@ -175,6 +175,7 @@ fn bound(name: &str, way: &str, members: f64, nodes: f64) -> Cost {
         ("reduce", "lanes") => of(3.0, members + 1.0, 2.0, 1.0 + 1.0),
         ("allreduce", "lanes") => of(4.0, members * (1.0 + each), 2.0 + each, 2.0),
         ("reduce_scatter", _) => of(1.0, others, 1.0, each),
+        ("scan", "shares") => of(2.0, 2.0 * others, 2.0, 2.0 * each),
         ("scan", "doubling") => of(log(members), log(members), log(members), each * log(members)),
         ("scan", "direct") => of(1.0, others, others, each * others),
         _ => panic!("say what {name} by {way} costs at most, as its source does"),

@@ -129,8 +129,18 @@ impl Port {
         self.status().begin_next_wait();
     }
 
+    /// Whether the lane has slots for so many collectives that are under way at once.
+    pub fn has_lane_for(&mut self, collectives: usize) -> Result<bool, PortError> {
+        Ok(self.lane.has_slots_for(&self.memory, self.local_index, collectives)?)
+    }
+
+    /// How this rank gives what the lane has no room for.
+    pub fn way_past_lane(&self) -> By {
+        if self.memory.header().cross_memory.get() == 0 { By::Message } else { By::Attach }
+    }
+
     /// Gives that, in the way that [`Self::way_to_give`] has said, to so many of the members. None when the
-    /// lane has no room now; else what has to be taken back, if anything is lent.
+    /// lane has no room now, for which one may look thoroughly; else what has to be taken back, if anything is lent.
     ///
     /// # Safety
     /// What is given must be readable, and stay so until it was taken back.
@@ -140,10 +150,11 @@ impl Port {
         by: By,
         giving: &Giving<'_>,
         (members, readers): (u32, u32),
+        thorough: bool,
     ) -> Result<Option<Option<Loan>>, PortError> {
         let shape = giving.shape(by, members);
         let bytes = if by == By::Lane { giving.bytes() } else { 0 };
-        let Some(room) = self.lane.room(&self.memory, self.local_index, shape, bytes)? else {
+        let Some(room) = self.lane.room(&self.memory, self.local_index, shape, bytes, thorough)? else {
             return Ok(None);
         };
         let to = room.data.as_ptr();

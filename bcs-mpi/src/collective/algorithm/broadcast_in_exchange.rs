@@ -2,6 +2,7 @@
 //! part while it lays the next, or from its memory. One step.
 
 use super::super::broadcast::Broadcast;
+use super::binomial_broadcast::binomial_broadcast;
 use crate::communicator::meeting::Arrival;
 use crate::error::MpiResult;
 use crate::progress::party::Party;
@@ -13,7 +14,9 @@ use crate::progress::party::Party;
 pub async fn broadcast_in_exchange(party: &Party, broadcast: &Broadcast) -> MpiResult {
     let &Broadcast { root, signature, bytes, .. } = broadcast;
     let arrival = Arrival { operation: signature, root, most_bytes: bytes, ..Arrival::default() };
-    let exchange = party.exchange(&arrival).await?;
+    let Some(exchange) = party.exchange(&arrival).await? else {
+        return binomial_broadcast(party, broadcast).await;
+    };
     let place = broadcast.place();
     // SAFETY: the promise of `Broadcast::new`; the root only reads.
     unsafe { exchange.stream(root, place.cast_const(), place, bytes).await }

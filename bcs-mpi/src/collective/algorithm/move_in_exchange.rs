@@ -3,8 +3,9 @@
 //! lane.
 
 use super::super::movement::Movement;
+use super::move_directly::move_directly;
 use crate::error::MpiResult;
-use crate::progress::exchange::{Contribution, Destination};
+use crate::progress::exchange::{Contribution, Destination, Exchange};
 use crate::progress::members::Members;
 use crate::progress::party::Party;
 
@@ -13,8 +14,19 @@ use crate::progress::party::Party;
 /// # Errors
 /// A block is not as long as its place; the NIC fails.
 pub async fn move_in_exchange(party: &Party, movement: &Movement<'_>) -> MpiResult {
-    let (rank, pattern) = (party.rank, movement.pattern);
-    let exchange = party.exchange(&movement.arrival()).await?;
+    match party.exchange(&movement.arrival()).await? {
+        Some(exchange) => move_blocks(&exchange, movement).await,
+        None => move_directly(party, movement).await,
+    }
+}
+
+/// The same in an exchange that members have met for. A step of it.
+///
+/// # Errors
+/// As [`move_in_exchange`].
+pub async fn move_blocks(exchange: &Exchange, movement: &Movement<'_>) -> MpiResult {
+    let (party, pattern) = (exchange.party(), movement.pattern);
+    let rank = party.rank;
     let readers: Vec<u32> = party.others().filter(|member| pattern.goes(rank, *member)).collect();
     let place = |member: u32| {
         let (to, room) = movement.incoming(member);

@@ -1,10 +1,10 @@
-//! Reduce and allreduce in an exchange, as all members are on one node, in two steps: every member combines a
+//! Reduce and allreduce in an exchange, as all members are on one node, in two steps or more: every member combines a
 //! share of all vectors ([`super::combine`]), and gives its share of the result to the root, or to all. Where
-//! there are few members, the root combines everything, in one step.
+//! there are few members, the root combines everything, in one.
 
 use super::super::combination::{Combination, Results};
-use super::combine::{Plan, combine_given};
-use super::shares::equal_share_bytes;
+use super::combine::combine_given;
+use super::shares::{equal_share_bytes, reduce_by_shares};
 use crate::communicator::meeting::Arrival;
 use crate::error::MpiResult;
 use crate::progress::exchange::{Contribution, Destination, Exchange};
@@ -22,7 +22,9 @@ use std::ops::Range;
 pub async fn reduce_in_exchange(party: &Party, combination: &Combination<'_>) -> MpiResult {
     let (count, element) = (combination.count(), combination.reduction.element);
     let (rank, size, to) = (party.rank, party.size, combination.to());
-    let exchange = party.exchange(&combination.arrival()).await?;
+    let Some(exchange) = party.exchange(&combination.arrival()).await? else {
+        return reduce_by_shares(party, combination).await;
+    };
     let root = match combination.results {
         Results::Root(root) => Some(root),
         _ => None,
@@ -36,10 +38,8 @@ pub async fn reduce_in_exchange(party: &Party, combination: &Combination<'_>) ->
     };
     let (own, gets_all) = (share(rank), combination.gets_all(rank));
     let (_elsewhere, result) = combination.place_of_share(rank, &own)?;
-    let plan = Plan::share_of_all(party, &share);
-    let operands = (combination.from(), combination.bytes());
     // SAFETY: the promise of `Combination::new`. In place, others read the own share of this member nowhere.
-    unsafe { combine_given(&exchange, combination.reduction, operands, &plan, result).await? };
+    unsafe { combine_given(&exchange, combination, &share, result).await? };
     if alone.is_some() {
         return Ok(());
     }

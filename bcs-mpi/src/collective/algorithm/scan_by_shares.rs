@@ -1,0 +1,125 @@
+//! Scan and exscan by shares: every member gives every other the share of its vector that this one combines,
+//! combines its own share of all vectors to the shares of all prefixes, and gives every member its part of
+//! them. Two steps, of n - 1 messages each way for n members; a member sends less than two vectors, where one that
+//! combines all lower vectors reads up to n - 1.
+//!
+//! The prefixes of a share come in place (Sklansky, "Conditional-Sum Addition Logic", IRE Transactions on
+//! Electronic Computers, 1960): of two aligned blocks of members, the last prefix of the left one is combined
+//! with every prefix of the right one. That is the order of the reduction tree over as many members, with log2 n
+//! joins of a share for every second member instead of up to n - 1 of a vector for each.
+
+use super::super::block::Agreed;
+use super::super::combination::Combination;
+use super::super::movement::{Movement, Pattern};
+use super::super::reduction::Reduction;
+use super::move_directly::move_directly;
+use super::move_in_exchange::move_blocks;
+use super::scratch::Scratch;
+use super::shares::equal_share_bytes;
+use crate::error::MpiResult;
+use crate::progress::members::Members;
+use crate::progress::party::Party;
+
+/// Bytes of a section of a vector at most, whose shares are under way at once: of all members a cache holds them.
+const SECTION_BYTES: usize = 4 << 20;
+
+/// As all members are on one node, shares and prefixes go in an exchange.
+///
+/// # Errors
+/// Another member's vector is longer; no memory is left; the NIC fails.
+pub async fn scan_in_exchange(party: &Party, combination: &Combination<'_>) -> MpiResult {
+    let Some(exchange) = party.exchange(&combination.arrival()).await? else {
+        return scan_by_shares(party, combination).await;
+    };
+    scan_sections(party, combination, async |movement| move_blocks(&exchange, movement).await).await
+}
+
+/// Shares and prefixes go as messages.
+///
+/// # Errors
+/// As [`scan_in_exchange`].
+pub async fn scan_by_shares(members: &impl Members, combination: &Combination<'_>) -> MpiResult {
+    scan_sections(members, combination, async |movement| move_directly(members, movement).await).await
+}
+
+/// Scans section after section of the vectors; `bring` moves blocks.
+async fn scan_sections(
+    members: &impl Members,
+    combination: &Combination<'_>,
+    bring: impl AsyncFn(&Movement<'_>) -> MpiResult,
+) -> MpiResult {
+    let (rank, size, reduction) = (members.rank(), members.size(), combination.reduction);
+    let (count, element) = (combination.count(), reduction.element);
+    let most = (SECTION_BYTES / element).max(1);
+    let agreed = Agreed::default();
+    for first in (0..count).step_by(most) {
+        let elements = most.min(count - first);
+        let share = |member| equal_share_bytes(member, size, elements, element);
+        let (own, start) = (share(rank), first * element);
+        let (from, to) = (combination.from().wrapping_add(start), combination.to().wrapping_add(start));
+        let mut scratch = Scratch::take(members, own.len() * size as usize)?;
+        let prefixes = scratch.as_mut_ptr();
+        let place = |member: u32| prefixes.wrapping_add(member as usize * own.len());
+        let given = |member| (from.wrapping_add(share(member).start), share(member).len());
+        let combined = |member| (place(member), own.len());
+        // SAFETY: the promise of `Combination::new`; the scratch memory lives until the step is over.
+        let step = unsafe { Movement::new(Pattern::Alltoall, agreed, &given, &combined) };
+        // SAFETY: the own share is readable, and its place is not where another one comes.
+        unsafe { std::ptr::copy_nonoverlapping(given(rank).0, place(rank), own.len()) };
+        bring(&step).await?;
+        // SAFETY: each place has a share's bytes, and nobody else uses them now.
+        unsafe { combine_prefixes(reduction, size, own.len(), place)? };
+        // Which prefix a member gets: that of the members whose vectors count.
+        let prefix_of = |member: u32| combination.operands_of(member, size).end.checked_sub(1);
+        let results = |member: u32| match prefix_of(member) {
+            Some(last) => (place(last).cast_const(), own.len()),
+            None => (prefixes.cast_const(), 0),
+        };
+        let gets = |member: u32| match prefix_of(rank) {
+            Some(_) => (to.wrapping_add(share(member).start), share(member).len()),
+            None => (to, 0),
+        };
+        // SAFETY: as above; all shares of this member's vector have been read, in place, too.
+        let step = unsafe { Movement::new(Pattern::Alltoall, agreed, &results, &gets) };
+        bring(&step).await?;
+        let ((result, bytes), (to, _)) = (results(rank), gets(rank));
+        // SAFETY: as above.
+        unsafe { std::ptr::copy_nonoverlapping(result, to, bytes) };
+        scratch.give_back(members)?;
+    }
+    Ok(())
+}
+
+/// Combines what `bytes` bytes at each member's place are to those of all members up to it.
+///
+/// # Safety
+/// The places must be different ones of so many bytes, used by nobody else.
+///
+/// # Errors
+/// As [`Reduction::combine`].
+unsafe fn combine_prefixes(
+    reduction: &Reduction,
+    members: u32,
+    bytes: usize,
+    place: impl Fn(u32) -> *mut u8,
+) -> MpiResult {
+    if bytes == 0 {
+        return Ok(());
+    }
+    let mut half = 1;
+    while half < members {
+        for right in (0..members).filter(|member| member & half != 0) {
+            let last_of_left = (right & !(half - 1)) - 1;
+            // SAFETY: the caller's promise; the left place is another one.
+            let (left, inout) = unsafe {
+                (
+                    std::slice::from_raw_parts(place(last_of_left).cast_const(), bytes),
+                    std::slice::from_raw_parts_mut(place(right), bytes),
+                )
+            };
+            reduction.combine(left, inout)?;
+        }
+        half *= 2;
+    }
+    Ok(())
+}
