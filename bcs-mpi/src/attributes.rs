@@ -3,7 +3,7 @@
 //! Callbacks run without the library's lock, as they may call MPI.
 
 use crate::constants::*;
-use crate::error::{MpiError, MpiResult, Problem};
+use crate::error::{MpiError, MpiResult, answered, named};
 use crate::process::{self, Process};
 use std::collections::BTreeMap;
 use std::ffi::{c_int, c_void};
@@ -107,9 +107,7 @@ const PREDEFINED: &[(c_int, &str)] = &[
 #[cold]
 fn wrong_key<H: Attributed>(value: c_int) -> MpiError {
     let allowed = format!("it must be a key that {} made and nobody freed", H::MAKER);
-    let named = PREDEFINED.iter().find(|(key, _)| *key == value);
-    let value = named.map_or_else(|| value.to_string(), |(_, name)| format!("{name} ({value})"));
-    MpiError::argument(MPI_ERR_KEYVAL, H::KEYVAL, value, allowed)
+    MpiError::argument(MPI_ERR_KEYVAL, H::KEYVAL, named(value, PREDEFINED), allowed)
 }
 
 fn live_key<H: Attributed>(process: &Process, key: c_int) -> MpiResult<Key> {
@@ -223,10 +221,7 @@ fn call_delete<H: Attributed>(object: H, key: c_int, value: usize, of: &Key) -> 
     let (value, extra) =
         (std::ptr::with_exposed_provenance_mut(value), std::ptr::with_exposed_provenance_mut(of.extra_state));
     // SAFETY: as above; no guard is held.
-    match unsafe { function(object, key, value, extra) } {
-        MPI_SUCCESS => Ok(()),
-        code => Err(MpiError::new(Problem::Code(code))),
-    }
+    answered(unsafe { function(object, key, value, extra) })
 }
 
 /// Deletes all attributes of an object, the last one set first.
@@ -279,10 +274,8 @@ fn call_copy<H: Attributed>(object: H, key: c_int, value: usize, of: &Key) -> Mp
         (std::ptr::with_exposed_provenance_mut(value), std::ptr::with_exposed_provenance_mut(of.extra_state));
     let (mut new, mut flag) = (std::ptr::null_mut::<c_void>(), 0);
     // SAFETY: as above; the result goes to `new`, the way callbacks store a pointer; no guard is held.
-    match unsafe { function(object, key, extra, value, (&raw mut new).cast(), &mut flag) } {
-        MPI_SUCCESS => Ok((flag != 0).then(|| new.expose_provenance())),
-        code => Err(MpiError::new(Problem::Code(code))),
-    }
+    answered(unsafe { function(object, key, extra, value, (&raw mut new).cast(), &mut flag) })?;
+    Ok((flag != 0).then(|| new.expose_provenance()))
 }
 
 const _: () = {

@@ -2,7 +2,6 @@
 
 use crate::constants::*;
 use crate::error::{MpiError, MpiResult, Problem};
-use crate::handle::{Kind, Stale};
 use crate::process::{self, Process};
 use std::ffi::c_int;
 use std::sync::{Arc, OnceLock};
@@ -172,11 +171,7 @@ impl Group {
 pub fn resolve(process: &Process, argument: &'static str, handle: MPI_Group) -> MpiResult<Group> {
     match handle {
         MPI_GROUP_EMPTY => Ok(EMPTY),
-        MPI_GROUP_NULL => Err(MpiError::handle(argument, handle.0, Kind::Group, Stale::Null)),
-        _ => match process.groups.get(handle.0) {
-            Ok(kept) => Ok(kept.group.clone()),
-            Err(why) => Err(MpiError::handle(argument, handle.0, Kind::Group, why)),
-        },
+        _ => Ok(process.groups.named(argument, handle.0)?.group.clone()),
     }
 }
 
@@ -205,11 +200,6 @@ pub fn store_of(process: &mut Process, group: Group, session: MPI_Session) -> MP
     } else {
         MPI_Group(process.groups.insert(Kept { group, session }))
     }
-}
-
-fn count(argument: &'static str, value: c_int) -> MpiResult<usize> {
-    usize::try_from(value)
-        .map_err(|_| MpiError::argument(MPI_ERR_ARG, argument, value, "it must not be negative"))
 }
 
 /// MPI_Group_size.
@@ -389,30 +379,6 @@ pub fn combine(first: MPI_Group, operation: SetOperation, second: MPI_Group) -> 
     let session = session_of(&process, first);
     let (first, second) = (resolve(&process, "group1", first)?, resolve(&process, "group2", second)?);
     Ok(store_of(&mut process, first.combined(operation, &second), session))
-}
-
-/// The ranks that a C array of this length holds.
-///
-/// # Safety
-/// `ranks` must be readable for `length` elements unless that is not positive.
-///
-/// # Errors
-/// A negative length, or no array.
-pub unsafe fn array<'a, T>(argument: &'static str, length: c_int, array: *const T) -> MpiResult<&'a [T]> {
-    let length = count("n", length)?;
-    if length == 0 {
-        return Ok(&[]);
-    }
-    if array.is_null() {
-        return Err(MpiError::argument(
-            MPI_ERR_ARG,
-            argument,
-            "NULL",
-            format!("it has to have {length} elements"),
-        ));
-    }
-    // SAFETY: not null, and the caller's promise.
-    Ok(unsafe { std::slice::from_raw_parts(array, length) })
 }
 
 #[cfg(test)]

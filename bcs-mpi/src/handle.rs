@@ -4,6 +4,9 @@
 //! (the kind is never 0, so it is no predefined number). A slot's generation moves on when it is freed, so a
 //! handle that was freed, is of another kind, or was made up is recognised, and not followed.
 
+use crate::constants::*;
+use crate::error::{MpiError, MpiResult};
+use std::ffi::c_int;
 use std::fmt;
 
 /// What a handle names.
@@ -31,18 +34,21 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// What such an object is called in messages.
-    pub const fn noun(self) -> &'static str {
+    /// What such an object is called in messages, its null handle with that one's name, and the error class of a wrong handle.
+    pub(crate) const fn about(self) -> (&'static str, (usize, &'static str), c_int) {
         match self {
-            Kind::Communicator => "a communicator",
-            Kind::Group => "a group",
-            Kind::Request => "a request",
-            Kind::Datatype => "a datatype",
-            Kind::ErrorHandler => "an error handler",
-            Kind::Operation => "an operation",
-            Kind::Info => "an info object",
-            Kind::Session => "a session",
-            Kind::Message => "a matched message",
+            Kind::Communicator => ("a communicator", (MPI_COMM_NULL.0, "MPI_COMM_NULL"), MPI_ERR_COMM),
+            Kind::Group => ("a group", (MPI_GROUP_NULL.0, "MPI_GROUP_NULL"), MPI_ERR_GROUP),
+            Kind::Request => ("a request", (MPI_REQUEST_NULL.0, "MPI_REQUEST_NULL"), MPI_ERR_REQUEST),
+            Kind::Datatype => ("a datatype", (MPI_DATATYPE_NULL.0, "MPI_DATATYPE_NULL"), MPI_ERR_TYPE),
+            Kind::ErrorHandler => {
+                ("an error handler", (MPI_ERRHANDLER_NULL.0, "MPI_ERRHANDLER_NULL"), MPI_ERR_ERRHANDLER)
+            }
+            Kind::Operation => ("an operation", (MPI_OP_NULL.0, "MPI_OP_NULL"), MPI_ERR_OP),
+            Kind::Info => ("an info object", (MPI_INFO_NULL.0, "MPI_INFO_NULL"), MPI_ERR_INFO),
+            Kind::Session => ("a session", (MPI_SESSION_NULL.0, "MPI_SESSION_NULL"), MPI_ERR_SESSION),
+            // The standard has no class for messages; they are half of a request.
+            Kind::Message => ("a matched message", (MPI_MESSAGE_NULL.0, "MPI_MESSAGE_NULL"), MPI_ERR_REQUEST),
         }
     }
 }
@@ -163,6 +169,9 @@ impl<T> Table<T> {
 
     #[cold]
     fn why(&self, handle: usize) -> Stale {
+        if handle == self.kind.about().1.0 {
+            return Stale::Null;
+        }
         let Some((index, generation)) = unpack(self.kind, handle) else { return Stale::Foreign };
         match self.slots.get(self.place(index)) {
             Some(slot) if generation <= slot.generation => Stale::Freed,
@@ -178,6 +187,23 @@ impl<T> Table<T> {
     pub fn get(&self, handle: usize) -> Result<&T, Stale> {
         let index = self.index(handle)?;
         self.slots[index].value.as_ref().ok_or(Stale::Freed)
+    }
+
+    /// The object of the handle that an argument is.
+    ///
+    /// # Errors
+    /// It names none.
+    pub fn named(&self, argument: &'static str, handle: usize) -> MpiResult<&T> {
+        self.get(handle).map_err(|why| MpiError::handle(argument, handle, self.kind, why))
+    }
+
+    /// The same, to be changed.
+    ///
+    /// # Errors
+    /// It names none.
+    pub fn named_mut(&mut self, argument: &'static str, handle: usize) -> MpiResult<&mut T> {
+        let kind = self.kind;
+        self.get_mut(handle).map_err(|why| MpiError::handle(argument, handle, kind, why))
     }
 
     /// The object of a handle, to be changed.
@@ -268,6 +294,7 @@ mod tests {
         let (group, request) = (groups.insert(1), requests.insert(2));
         assert_eq!(groups.get(request), Err(Stale::Foreign));
         assert_eq!(requests.get(group), Err(Stale::Foreign));
+        assert_eq!(groups.get(MPI_GROUP_NULL.0), Err(Stale::Null));
         for made_up in [0, 1, 0x101, 42, usize::MAX, group + 1, group | 1 << 40] {
             assert_eq!(groups.get(made_up), Err(Stale::Foreign), "{made_up:#x}");
         }

@@ -183,7 +183,8 @@ impl Communicator {
         if (value as u32) < self.size {
             return Ok(value as u32);
         }
-        Err(MpiError::new(Problem::Root { value, comm: self.title(), size: self.size, also: "" }))
+        let (argument, comm) = ("root", self.title());
+        Err(MpiError::new(Problem::Rank { argument, value, comm, size: self.size, also: "" }))
     }
 
     /// The rank among the peers that an argument names, which has to be one.

@@ -7,7 +7,6 @@ use super::lasting::{Lasting, lasting};
 use super::session;
 use crate::constants::*;
 use crate::error::{ErrorHandlerEntry, HandlerFunction, MpiError, MpiResult, Owner, Problem};
-use crate::handle::{Kind, Stale};
 use crate::process;
 use std::ffi::c_int;
 
@@ -16,10 +15,7 @@ fn is_predefined(handler: MPI_Errhandler) -> bool {
 }
 
 fn entry(lasting: &mut Lasting, handler: MPI_Errhandler) -> MpiResult<&mut ErrorHandlerEntry> {
-    let null = handler == MPI_ERRHANDLER_NULL;
-    lasting.error_handlers.get_mut(handler.0).map_err(|why| {
-        MpiError::handle("errhandler", handler.0, Kind::ErrorHandler, if null { Stale::Null } else { why })
-    })
+    lasting.error_handlers.named_mut("errhandler", handler.0)
 }
 
 /// One handle or object more uses this handler.

@@ -8,7 +8,7 @@ use super::lasting::lasting;
 use crate::constants::*;
 use crate::error::{MpiError, MpiResult, Owner};
 use crate::group::{self, Group};
-use crate::handle::{Kind, Stale};
+use crate::handle::Kind;
 use crate::point_to_point::attached_buffer::{self, Level};
 use crate::process::{self, end, start};
 use mds::Primitive;
@@ -31,17 +31,12 @@ const LEVELS: [(&str, c_int); 4] = [
 /// The process sets, in their order.
 const PROCESS_SETS: [&str; 2] = ["mpi://WORLD", "mpi://SELF"];
 
-fn wrong(handle: MPI_Session, why: Stale) -> MpiError {
-    let why = if handle == MPI_SESSION_NULL { Stale::Null } else { why };
-    MpiError::handle("session", handle.0, Kind::Session, why)
-}
-
 /// Checks that there is such a session.
 ///
 /// # Errors
 /// There is none.
 pub(crate) fn check(handle: MPI_Session) -> MpiResult {
-    lasting().sessions.get(handle.0).map(|_| ()).map_err(|why| wrong(handle, why))
+    lasting().sessions.named("session", handle.0).map(drop)
 }
 
 /// The error handler of a session.
@@ -49,7 +44,7 @@ pub(crate) fn check(handle: MPI_Session) -> MpiResult {
 /// # Errors
 /// No such session.
 pub(crate) fn handler(handle: MPI_Session) -> MpiResult<MPI_Errhandler> {
-    lasting().sessions.get(handle.0).map(|session| session.error_handler).map_err(|why| wrong(handle, why))
+    Ok(lasting().sessions.named("session", handle.0)?.error_handler)
 }
 
 /// Gives a session another error handler.
@@ -92,7 +87,7 @@ pub fn finalize(handle: &mut MPI_Session) -> MpiResult {
     check(*handle)?;
     attached_buffer::release(&mut process::enter()?, Primitive::SessionFinalize, Level::Session(*handle))?;
     let removed = lasting().sessions.remove(handle.0);
-    let session = removed.map_err(|why| wrong(*handle, why))?;
+    let session = removed.map_err(|why| MpiError::handle("session", handle.0, Kind::Session, why))?;
     *handle = MPI_SESSION_NULL;
     error_handlers::release(session.error_handler)?;
     end::end_session()
@@ -103,15 +98,9 @@ pub fn finalize(handle: &mut MPI_Session) -> MpiResult {
 /// # Errors
 /// No such session.
 pub fn hints(handle: MPI_Session) -> MpiResult<MPI_Info> {
-    let level = lasting()
-        .sessions
-        .get(handle.0)
-        .map(|session| session.thread_level)
-        .map_err(|why| wrong(handle, why))?;
+    let level = lasting().sessions.named("session", handle.0)?.thread_level;
     let name = LEVELS.iter().find(|(_, known)| *known == level).map_or("MPI_THREAD_SINGLE", |(name, _)| name);
-    let hints = info::create();
-    info::set(hints, "thread_level".into(), name.into())?;
-    Ok(hints)
+    Ok(info::of_pairs(vec![("thread_level".to_owned(), name.to_owned())]))
 }
 
 /// MPI_Session_get_num_psets.
@@ -157,9 +146,7 @@ fn members(handle: MPI_Session, name: &str) -> MpiResult<Group> {
 /// No such session or process set.
 pub fn process_set_info(handle: MPI_Session, name: &str) -> MpiResult<MPI_Info> {
     let size = members(handle, name)?.size();
-    let about = info::create();
-    info::set(about, "mpi_size".into(), size.to_string())?;
-    Ok(about)
+    Ok(info::of_pairs(vec![("mpi_size".to_owned(), size.to_string())]))
 }
 
 /// MPI_Group_from_session_pset.

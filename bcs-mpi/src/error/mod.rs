@@ -14,8 +14,9 @@ pub use codes::CodeTable;
 pub use handler::{ErrorHandlerEntry, HandlerFunction, raise};
 pub use owner::Owner;
 pub use problem::Problem;
+pub(crate) use problem::named;
 
-use crate::constants::MPI_Errhandler;
+use crate::constants::{MPI_Errhandler, MPI_SUCCESS};
 use crate::handle::{Kind, Stale};
 use nic_emu::channel::ChannelError;
 use nic_emu::port::PortError;
@@ -39,6 +40,11 @@ struct Detail {
 #[cold]
 pub fn unsupported() -> MpiError {
     MpiError::new(Problem::Unsupported)
+}
+
+/// What a callback of the program answered.
+pub(crate) fn answered(code: c_int) -> MpiResult {
+    if code == MPI_SUCCESS { Ok(()) } else { Err(MpiError::new(Problem::Code(code))) }
 }
 
 /// What every call answers.

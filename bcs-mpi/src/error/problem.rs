@@ -20,23 +20,11 @@ pub enum Problem {
     /// The process cannot become a rank.
     #[error("{0}")]
     Launch(String),
-    /// A rank out of range.
+    /// A rank, or a root, out of range.
     #[error("argument '{argument}' is {}, but {comm} has ranks 0..{}{also}", named(*.value, RANKS), .size.saturating_sub(1))]
     Rank {
         /// The argument's name in the standard.
         argument: &'static str,
-        /// Its value.
-        value: c_int,
-        /// The communicator's name.
-        comm: String,
-        /// Its size.
-        size: u32,
-        /// What else is allowed, in parentheses.
-        also: &'static str,
-    },
-    /// A root out of range.
-    #[error("argument 'root' is {}, but {comm} has ranks 0..{}{also}", named(*.value, RANKS), .size.saturating_sub(1))]
-    Root {
         /// Its value.
         value: c_int,
         /// The communicator's name.
@@ -103,7 +91,7 @@ pub enum Problem {
         argument: &'static str,
     },
     /// A handle that names no object.
-    #[error("argument '{argument}' is {}{value:#x}{}, which is {why}; it has to be {}", null_name(*.kind, *.why).0, null_name(*.kind, *.why).1, .kind.noun())]
+    #[error("argument '{argument}' is {}, which is {why}; it has to be {}", handle(*.value, *.kind, *.why), .kind.about().0)]
     Handle {
         /// The argument's name.
         argument: &'static str,
@@ -247,32 +235,20 @@ const RANKS: &[(c_int, &str)] = &[
 const TAGS: &[(c_int, &str)] = &[(MPI_ANY_TAG, "MPI_ANY_TAG"), (MPI_UNDEFINED, "MPI_UNDEFINED")];
 
 /// A number, with its name where it has one.
-fn named(value: c_int, names: &[(c_int, &str)]) -> String {
+pub(crate) fn named(value: c_int, names: &[(c_int, &str)]) -> String {
     match names.iter().find(|(of, _)| *of == value) {
         Some((_, name)) => format!("{name} ({value})"),
         None => value.to_string(),
     }
 }
 
-/// What stands before and after the number of a null handle: its name.
-fn null_name(kind: Kind, why: Stale) -> (&'static str, &'static str) {
+/// A handle's number, with its name where it has one.
+fn handle(value: usize, kind: Kind, why: Stale) -> String {
     match why {
-        Stale::Null => {}
-        Stale::NoWorld => return ("MPI_COMM_WORLD or MPI_COMM_SELF (", ")"),
-        Stale::Freed | Stale::Foreign => return ("", ""),
+        Stale::Null => format!("{} ({value:#x})", kind.about().1.1),
+        Stale::NoWorld => format!("MPI_COMM_WORLD or MPI_COMM_SELF ({value:#x})"),
+        Stale::Freed | Stale::Foreign => format!("{value:#x}"),
     }
-    let before = match kind {
-        Kind::Communicator => "MPI_COMM_NULL (",
-        Kind::Group => "MPI_GROUP_NULL (",
-        Kind::Request => "MPI_REQUEST_NULL (",
-        Kind::Datatype => "MPI_DATATYPE_NULL (",
-        Kind::ErrorHandler => "MPI_ERRHANDLER_NULL (",
-        Kind::Operation => "MPI_OP_NULL (",
-        Kind::Info => "MPI_INFO_NULL (",
-        Kind::Session => "MPI_SESSION_NULL (",
-        Kind::Message => "MPI_MESSAGE_NULL (",
-    };
-    (before, ")")
 }
 
 impl Problem {
@@ -285,8 +261,8 @@ impl Problem {
             | Problem::Launch(_)
             | Problem::Mismatch(_)
             | Problem::JobEnds => MPI_ERR_OTHER,
+            Problem::Rank { argument: "root", .. } => MPI_ERR_ROOT,
             Problem::Rank { .. } => MPI_ERR_RANK,
-            Problem::Root { .. } => MPI_ERR_ROOT,
             Problem::Tag { .. } => MPI_ERR_TAG,
             Problem::Count { .. } => MPI_ERR_COUNT,
             Problem::BlocksDiffer { sent, room } if sent == room => MPI_ERR_TYPE,
@@ -296,18 +272,7 @@ impl Problem {
             | Problem::Aliased { .. }
             | Problem::NoBufferSpace { .. } => MPI_ERR_BUFFER,
             Problem::NullResult { .. } | Problem::TypeTooLarge => MPI_ERR_ARG,
-            Problem::Handle { kind, .. } => match kind {
-                Kind::Communicator => MPI_ERR_COMM,
-                Kind::Group => MPI_ERR_GROUP,
-                Kind::Request => MPI_ERR_REQUEST,
-                Kind::Datatype => MPI_ERR_TYPE,
-                Kind::ErrorHandler => MPI_ERR_ERRHANDLER,
-                Kind::Operation => MPI_ERR_OP,
-                Kind::Info => MPI_ERR_INFO,
-                Kind::Session => MPI_ERR_SESSION,
-                // The standard has no class for messages; they are half of a request.
-                Kind::Message => MPI_ERR_REQUEST,
-            },
+            Problem::Handle { kind, .. } => kind.about().2,
             Problem::BlockMisfit { sent, room, .. } if sent < room => MPI_ERR_COUNT,
             Problem::Truncated { .. } | Problem::BlockMisfit { .. } => MPI_ERR_TRUNCATE,
             Problem::TypesDiffer { .. } => MPI_ERR_TYPE,

@@ -5,9 +5,9 @@
 
 use super::{State, Status};
 use crate::constants::*;
-use crate::error::{MpiError, MpiResult, Problem};
+use crate::error::{MpiError, MpiResult, answered};
 use crate::process::{self, Process};
-use std::ffi::{c_int, c_void};
+use std::ffi::c_void;
 
 /// What the program gives with a generalized request.
 #[derive(Clone, Copy, Debug)]
@@ -29,10 +29,6 @@ pub struct Generalized {
     pub(super) complete: bool,
     /// MPI_Request_free was called before the operation was complete.
     pub(super) freed: bool,
-}
-
-fn answered(code: c_int) -> MpiResult {
-    if code == MPI_SUCCESS { Ok(()) } else { Err(MpiError::new(Problem::Code(code))) }
 }
 
 impl Callbacks {

@@ -123,7 +123,8 @@ impl Role {
             value => {
                 let comm = format!("the remote group of {}", communicator.title());
                 let also = " (or MPI_ROOT, MPI_PROC_NULL)";
-                Err(MpiError::new(Problem::Root { value, comm, size: communicator.peer_count, also }))
+                let (argument, size) = ("root", communicator.peer_count);
+                Err(MpiError::new(Problem::Rank { argument, value, comm, size, also }))
             }
         }
     }
