@@ -1,11 +1,12 @@
 //! The BCS API for C (`bcs.h`; paper, table 4.1): sizes in bytes, and a flag where MPI has two calls.
 
 use crate::edge::{array, object, place};
+use bcs_mpi::api::Mode;
 use bcs_mpi::collective::buffers::{Blocks, Everyone, Numbers, Own};
 use bcs_mpi::collective::forms::{self, Call, Vectors};
 use bcs_mpi::constants::*;
 use bcs_mpi::point_to_point::{self as p2p, SendMode};
-use bcs_mpi::request::complete::{self, Statuses};
+use bcs_mpi::request::{Statuses, complete};
 use mds::Primitive;
 use std::ffi::{c_int, c_void};
 
@@ -50,10 +51,12 @@ bcs! {
         request: *mut MPI_Request,
     ) [comm] {
         if blocking != 0 {
-            p2p::send(SendMode::Standard, data, bytes, MPI_BYTE, destination, tag, comm)?
+            let modes = (Mode::Blocking, SendMode::Standard);
+            p2p::send(modes, data, bytes, MPI_BYTE, destination, tag, comm).map(drop)?
         } else {
             let request = place(request, "request")?;
-            request.set(p2p::isend(SendMode::Standard, data, bytes, MPI_BYTE, destination, tag, comm)?)
+            let modes = (Mode::NonBlocking, SendMode::Standard);
+            request.set(p2p::send(modes, data, bytes, MPI_BYTE, destination, tag, comm)?)
         }
     }
     bcs_recv(
@@ -61,14 +64,17 @@ bcs! {
         request: *mut MPI_Request, status: *mut MPI_Status,
     ) [comm] {
         if blocking != 0 {
-            p2p::recv(data, bytes, MPI_BYTE, source, tag, comm, status)?
+            let status = Statuses::new(status);
+            p2p::recv(Mode::Blocking, data, bytes, MPI_BYTE, source, tag, comm, status).map(drop)?
         } else {
-            place(request, "request")?.set(p2p::irecv(data, bytes, MPI_BYTE, source, tag, comm)?)
+            let (request, status) = (place(request, "request")?, Statuses::IGNORED);
+            request.set(p2p::recv(Mode::NonBlocking, data, bytes, MPI_BYTE, source, tag, comm, status)?)
         }
     }
     bcs_probe(source: c_int, tag: c_int, comm: MPI_Comm, blocking: c_int, flag: *mut c_int, status: *mut MPI_Status)
     [comm] {
-        let found = if blocking != 0 { Some(p2p::probe(source, tag, comm)?) } else { p2p::iprobe(source, tag, comm)? };
+        let mode = if blocking != 0 { Mode::Blocking } else { Mode::NonBlocking };
+        let found = p2p::probe(mode, source, tag, comm)?;
         if blocking == 0 || !flag.is_null() {
             place(flag, "flag")?.set(found.is_some().into());
         }
@@ -80,9 +86,9 @@ bcs! {
         let request = object(request, "request")?;
         let mut done = true;
         let result = if blocking != 0 {
-            complete::wait(request, status)
+            complete::wait(request, Statuses::new(status))
         } else {
-            complete::test(request, &mut done, status)
+            complete::test(request, &mut done, Statuses::new(status))
         };
         if blocking == 0 || !flag.is_null() {
             place(flag, "flag")?.set(done.into());

@@ -1,10 +1,12 @@
 //! Chapter 3: point-to-point communication.
 
 use crate::edge::{handle, moved, object, place, wide};
+use bcs_mpi::api::Mode;
 use bcs_mpi::constants::*;
 use bcs_mpi::point_to_point::matched;
 use bcs_mpi::point_to_point::persistent::{recv_init, send_init};
 use bcs_mpi::point_to_point::{self as p2p, Peers, SendMode};
+use bcs_mpi::request::Statuses;
 use std::ffi::{c_int, c_void};
 
 /// The sends, which differ in their mode: `twin NAME(how, mode, primitive of the call)`.
@@ -15,7 +17,8 @@ macro_rules! sends {
             twin $name(
                 buf: *const c_void, count: COUNT, datatype: MPI_Datatype, dest: c_int, tag: c_int, comm: MPI_Comm,
             ) [time $primitive(moved(count, datatype)) on comm] {
-                p2p::send(SendMode::$mode, buf, wide(count), datatype, dest, tag, comm)?
+                let modes = (Mode::Blocking, SendMode::$mode);
+                p2p::send(modes, buf, wide(count), datatype, dest, tag, comm).map(drop)?
             }
         }
         sends! { $($rest)* }
@@ -27,7 +30,8 @@ macro_rules! sends {
                 request: *mut MPI_Request,
             ) [time $primitive(moved(count, datatype)) on comm] {
                 let request = handle(request, "request")?;
-                request.set(p2p::isend(SendMode::$mode, buf, wide(count), datatype, dest, tag, comm)?)
+                let modes = (Mode::NonBlocking, SendMode::$mode);
+                request.set(p2p::send(modes, buf, wide(count), datatype, dest, tag, comm)?)
             }
         }
         sends! { $($rest)* }
@@ -66,13 +70,15 @@ calls! {
         buf: *mut c_void, count: COUNT, datatype: MPI_Datatype, source: c_int, tag: c_int, comm: MPI_Comm,
         status: *mut MPI_Status,
     ) [time Recv(moved(count, datatype)) on comm] {
-        p2p::recv(buf, wide(count), datatype, source, tag, comm, status)?
+        let status = Statuses::new(status);
+        p2p::recv(Mode::Blocking, buf, wide(count), datatype, source, tag, comm, status).map(drop)?
     }
     twin MPI_Irecv(
         buf: *mut c_void, count: COUNT, datatype: MPI_Datatype, source: c_int, tag: c_int, comm: MPI_Comm,
         request: *mut MPI_Request,
     ) [time Irecv(moved(count, datatype)) on comm] {
-        handle(request, "request")?.set(p2p::irecv(buf, wide(count), datatype, source, tag, comm)?)
+        let (request, status) = (handle(request, "request")?, Statuses::IGNORED);
+        request.set(p2p::recv(Mode::NonBlocking, buf, wide(count), datatype, source, tag, comm, status)?)
     }
     twin MPI_Recv_init(
         buf: *mut c_void, count: COUNT, datatype: MPI_Datatype, source: c_int, tag: c_int, comm: MPI_Comm,
@@ -86,23 +92,26 @@ calls! {
         comm: MPI_Comm, status: *mut MPI_Status,
     ) [time Sendrecv(moved(sendcount, sendtype)) on comm] {
         let peers = Peers { dest, send_tag: sendtag, source, receive_tag: recvtag };
-        let outgoing = (sendbuf, wide(sendcount), sendtype);
-        p2p::sendrecv(outgoing, (recvbuf, wide(recvcount), recvtype), &peers, comm, status)?
+        let (outgoing, incoming) = ((sendbuf, wide(sendcount), sendtype), (recvbuf, wide(recvcount), recvtype));
+        p2p::sendrecv(Mode::Blocking, outgoing, incoming, &peers, comm, Statuses::new(status)).map(drop)?
     }
     twin MPI_Sendrecv_replace(
         buf: *mut c_void, count: COUNT, datatype: MPI_Datatype, dest: c_int, sendtag: c_int,
         source: c_int, recvtag: c_int, comm: MPI_Comm, status: *mut MPI_Status,
     ) [time SendrecvReplace(moved(count, datatype)) on comm] {
         let peers = Peers { dest, send_tag: sendtag, source, receive_tag: recvtag };
-        p2p::sendrecv_replace(buf, wide(count), datatype, &peers, comm, status)?
+        let (buffer, status) = ((buf, wide(count), datatype), Statuses::new(status));
+        p2p::sendrecv_replace(Mode::Blocking, buffer, &peers, comm, status).map(drop)?
     }
     call MPI_Probe(source: c_int, tag: c_int, comm: MPI_Comm, status: *mut MPI_Status) [time Probe(0) on comm] {
-        p2p::probe(source, tag, comm)?.store(status)
+        if let Some(found) = p2p::probe(Mode::Blocking, source, tag, comm)? {
+            found.store(status);
+        }
     }
     call MPI_Iprobe(source: c_int, tag: c_int, comm: MPI_Comm, flag: *mut c_int, status: *mut MPI_Status)
     [time Iprobe(0) on comm] {
         let flag = place(flag, "flag")?;
-        let found = p2p::iprobe(source, tag, comm)?;
+        let found = p2p::probe(Mode::NonBlocking, source, tag, comm)?;
         flag.set(found.is_some().into());
         if let Some(found) = found {
             found.store(status);
@@ -111,15 +120,16 @@ calls! {
     call MPI_Mprobe(source: c_int, tag: c_int, comm: MPI_Comm, message: *mut MPI_Message, status: *mut MPI_Status)
     [time Mprobe(0) on comm] {
         let message = handle(message, "message")?;
-        let (found, its_status) = matched::mprobe(source, tag, comm)?;
-        message.set(found);
-        its_status.store(status)
+        if let Some((found, its_status)) = matched::mprobe(Mode::Blocking, source, tag, comm)? {
+            message.set(found);
+            its_status.store(status);
+        }
     }
     call MPI_Improbe(
         source: c_int, tag: c_int, comm: MPI_Comm, flag: *mut c_int, message: *mut MPI_Message, status: *mut MPI_Status,
     ) [time Improbe(0) on comm] {
         let (message, flag) = (handle(message, "message")?, place(flag, "flag")?);
-        let found = matched::improbe(source, tag, comm)?;
+        let found = matched::mprobe(Mode::NonBlocking, source, tag, comm)?;
         flag.set(found.is_some().into());
         if let Some((found, its_status)) = found {
             message.set(found);
@@ -129,13 +139,15 @@ calls! {
     twin MPI_Mrecv(
         buf: *mut c_void, count: COUNT, datatype: MPI_Datatype, message: *mut MPI_Message, status: *mut MPI_Status,
     ) [time Mrecv(moved(count, datatype))] {
-        matched::mrecv(buf, wide(count), datatype, object(message, "message")?, status)?
+        let (message, status) = (object(message, "message")?, Statuses::new(status));
+        matched::mrecv(Mode::Blocking, buf, wide(count), datatype, message, status).map(drop)?
     }
     twin MPI_Imrecv(
         buf: *mut c_void, count: COUNT, datatype: MPI_Datatype, message: *mut MPI_Message, request: *mut MPI_Request,
     ) [time Imrecv(moved(count, datatype))] {
-        let request = handle(request, "request")?;
-        request.set(matched::imrecv(buf, wide(count), datatype, object(message, "message")?)?)
+        let (request, message) = (handle(request, "request")?, object(message, "message")?);
+        let status = Statuses::IGNORED;
+        request.set(matched::mrecv(Mode::NonBlocking, buf, wide(count), datatype, message, status)?)
     }
     twin MPI_Isendrecv(
         sendbuf: *const c_void, sendcount: COUNT, sendtype: MPI_Datatype, dest: c_int, sendtag: c_int,
@@ -144,8 +156,8 @@ calls! {
     ) [time Isendrecv(moved(sendcount, sendtype)) on comm] {
         let request = handle(request, "request")?;
         let peers = Peers { dest, send_tag: sendtag, source, receive_tag: recvtag };
-        let outgoing = (sendbuf, wide(sendcount), sendtype);
-        request.set(p2p::isendrecv(outgoing, (recvbuf, wide(recvcount), recvtype), &peers, comm)?)
+        let (outgoing, incoming) = ((sendbuf, wide(sendcount), sendtype), (recvbuf, wide(recvcount), recvtype));
+        request.set(p2p::sendrecv(Mode::NonBlocking, outgoing, incoming, &peers, comm, Statuses::IGNORED)?)
     }
     twin MPI_Isendrecv_replace(
         buf: *mut c_void, count: COUNT, datatype: MPI_Datatype, dest: c_int, sendtag: c_int,
@@ -153,7 +165,8 @@ calls! {
     ) [time IsendrecvReplace(moved(count, datatype)) on comm] {
         let request = handle(request, "request")?;
         let peers = Peers { dest, send_tag: sendtag, source, receive_tag: recvtag };
-        request.set(p2p::isendrecv_replace(buf, wide(count), datatype, &peers, comm)?)
+        let buffer = (buf, wide(count), datatype);
+        request.set(p2p::sendrecv_replace(Mode::NonBlocking, buffer, &peers, comm, Statuses::IGNORED)?)
     }
     call MPI_Cancel(request: *mut MPI_Request) [time Cancel(0)] {
         bcs_mpi::request::cancel(*object(request, "request")?)?

@@ -1,10 +1,10 @@
 //! Chapter 3: completing requests, persistent ones; chapter 13: generalized requests.
 
 use crate::edge::{array, callback, handle, object, place, read_only};
+use bcs_mpi::api::Mode;
 use bcs_mpi::constants::*;
-use bcs_mpi::request::complete::{self, Statuses};
 use bcs_mpi::request::generalized::{self, Callbacks};
-use bcs_mpi::request::{self, get_status, persistent};
+use bcs_mpi::request::{self, Statuses, complete, get_status, persistent};
 use std::ffi::{c_int, c_void};
 
 const REQUESTS: [&str; 2] = ["array_of_requests", "count"];
@@ -17,12 +17,12 @@ fn index(of: Option<usize>) -> c_int {
 
 calls! {
     call MPI_Wait(request: *mut MPI_Request, status: *mut MPI_Status) [time Wait(0)] {
-        complete::wait(object(request, "request")?, status)?
+        complete::wait(object(request, "request")?, Statuses::new(status))?
     }
     call MPI_Test(request: *mut MPI_Request, flag: *mut c_int, status: *mut MPI_Status) [time Test(0)] {
         let (request, flag) = (object(request, "request")?, place(flag, "flag")?);
         let mut done = false;
-        let result = complete::test(request, &mut done, status);
+        let result = complete::test(request, &mut done, Statuses::new(status));
         flag.set(done.into());
         result?
     }
@@ -43,8 +43,8 @@ calls! {
     [time Waitany(0)] {
         let (requests, place) = (array(array_of_requests, count, REQUESTS)?, place(indx, "indx")?);
         let mut found = None;
-        let result = complete::wait_any(requests, &mut found, status);
-        place.set(index(found));
+        let result = complete::any(Mode::Blocking, requests, &mut found, Statuses::new(status));
+        place.set(index(found.flatten()));
         result?
     }
     call MPI_Testany(
@@ -52,10 +52,10 @@ calls! {
     ) [time Testany(0)] {
         let requests = array(array_of_requests, count, REQUESTS)?;
         let (place, flag) = (place(indx, "indx")?, place(flag, "flag")?);
-        let (mut found, mut done) = (None, false);
-        let result = complete::test_any(requests, &mut done, &mut found, status);
-        place.set(index(found));
-        flag.set(done.into());
+        let mut found = None;
+        let result = complete::any(Mode::NonBlocking, requests, &mut found, Statuses::new(status));
+        place.set(index(found.flatten()));
+        flag.set(found.is_some().into());
         result?
     }
     call MPI_Waitsome(
@@ -65,7 +65,8 @@ calls! {
         let requests = array(array_of_requests, incount, SOME_REQUESTS)?;
         let (indices, outcount) = (array(array_of_indices, incount, INDICES)?, place(outcount, "outcount")?);
         let mut completed = None;
-        let result = complete::wait_some(requests, &mut completed, indices, Statuses::new(array_of_statuses));
+        let statuses = Statuses::new(array_of_statuses);
+        let result = complete::some(Mode::Blocking, requests, &mut completed, indices, statuses);
         outcount.set(index(completed));
         result?
     }
@@ -76,7 +77,8 @@ calls! {
         let requests = array(array_of_requests, incount, SOME_REQUESTS)?;
         let (indices, outcount) = (array(array_of_indices, incount, INDICES)?, place(outcount, "outcount")?);
         let mut completed = None;
-        let result = complete::test_some(requests, &mut completed, indices, Statuses::new(array_of_statuses));
+        let statuses = Statuses::new(array_of_statuses);
+        let result = complete::some(Mode::NonBlocking, requests, &mut completed, indices, statuses);
         outcount.set(index(completed));
         result?
     }
@@ -86,14 +88,14 @@ calls! {
     call MPI_Request_get_status(request: MPI_Request, flag: *mut c_int, status: *mut MPI_Status)
     [time RequestGetStatus(0)] {
         let flag = place(flag, "flag")?;
-        flag.set(get_status::get_status(request, status)?.into())
+        flag.set(get_status::get_status(request, Statuses::new(status))?.into())
     }
     call MPI_Request_get_status_any(
         count: c_int, array_of_requests: *const MPI_Request, indx: *mut c_int, flag: *mut c_int, status: *mut MPI_Status,
     ) [] {
         let requests = read_only(array_of_requests, count.into(), REQUESTS)?;
         let (place, flag) = (place(indx, "indx")?, place(flag, "flag")?);
-        let found = get_status::get_status_any(requests, status)?;
+        let found = get_status::get_status_any(requests, Statuses::new(status))?;
         flag.set(found.is_some().into());
         place.set(index(found.flatten()))
     }

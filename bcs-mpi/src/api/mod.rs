@@ -5,7 +5,7 @@
 //! | [`bcs_send`] | MPI_Send and its modes (blocking), MPI_Isend and its modes (non-blocking) |
 //! | [`bcs_recv`] | MPI_Recv, MPI_Irecv |
 //! | [`bcs_probe`] | MPI_Probe, MPI_Iprobe |
-//! | [`bcs_test`] | MPI_Test, MPI_Wait |
+//! | [`bcs_test`], in blocking calls; else [`crate::request::complete`] | MPI_Test, MPI_Wait |
 //! | `bcs_testall`: [`crate::request::complete`] | MPI_Testall, MPI_Waitall |
 //! | collectives: [`crate::collective`] | MPI_Barrier, MPI_Bcast, … |
 //!
@@ -29,7 +29,3 @@ pub enum Mode {
     /// It does not: a request tells later.
     NonBlocking,
 }
-
-/// A request of the NIC, to be taken by [`bcs_test`] once.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct BcsRequest(pub u32);

@@ -1,6 +1,6 @@
 //! bcs_recv: blocking and non-blocking receive.
 
-use super::{BcsRequest, Mode, waiting_for_message};
+use super::{Mode, bcs_test, waiting_for_message};
 use crate::constants::MPI_Comm;
 use crate::error::MpiResult;
 use crate::process::Guard;
@@ -15,8 +15,8 @@ use nic_emu::status::WaitingFor;
 pub enum Received {
     /// It is complete.
     Complete(Outcome),
-    /// This request completes it.
-    Request(BcsRequest),
+    /// This request of the NIC completes it.
+    Request(u32),
 }
 
 /// Receives at most `bytes` bytes to `data`, for `comm`; with them goes what the receive tells of its type, with which the signature in
@@ -43,8 +43,7 @@ pub unsafe fn bcs_recv(
     // SAFETY: the caller's promise.
     let request = unsafe { process.port.post_receive_of(envelope, whose, told, data, bytes)? };
     if mode == Mode::NonBlocking {
-        return Ok(Received::Request(BcsRequest(request)));
+        return Ok(Received::Request(request));
     }
-    let outcome = process.wait_for(request, (call, 1), |process| Ok(process.port.test(request)?))?;
-    Ok(Received::Complete(outcome))
+    Ok(Received::Complete(bcs_test(process, call, request)?))
 }

@@ -1,6 +1,6 @@
 //! bcs_send: blocking and non-blocking send.
 
-use super::{BcsRequest, Mode};
+use super::{Mode, bcs_test};
 use crate::constants::MPI_Comm;
 use crate::error::MpiResult;
 use crate::process::Guard;
@@ -9,7 +9,7 @@ use nic_emu::doorbell::RingKind;
 use nic_emu::port::{Posted, Send};
 use nic_emu::status::WaitingFor;
 
-/// Sends `bytes` bytes at `data`, for `comm`. `peer` is the destination's rank in the communicator. Answers the request of a
+/// Sends `bytes` bytes at `data`, for `comm`. `peer` is the destination's rank in the communicator. Answers the NIC's request of a
 /// non-blocking send that is not complete yet.
 ///
 /// # Safety
@@ -26,7 +26,7 @@ pub unsafe fn bcs_send(
     data: *const u8,
     bytes: usize,
     mode: Mode,
-) -> MpiResult<Option<BcsRequest>> {
+) -> MpiResult<Option<u32>> {
     let what = || waiting(call, send, (peer, send.destination), bytes);
     process.make_room(what, |port| port.lacks_cell(RingKind::Send))?;
     // SAFETY: the caller's promise.
@@ -39,9 +39,9 @@ pub unsafe fn bcs_send(
             process.port.label(request, (peer, send.destination), comm.0 as u64);
             if mode == Mode::NonBlocking {
                 process.port.nudge(true)?;
-                return Ok(Some(BcsRequest(request)));
+                return Ok(Some(request));
             }
-            process.wait_for(request, (call, 1), |process| Ok(process.port.test(request)?))?;
+            bcs_test(process, call, request)?;
             Ok(None)
         }
     }

@@ -11,10 +11,10 @@ mod receive;
 mod send;
 mod sendrecv;
 
-pub use probe::{iprobe, probe};
-pub use receive::{irecv, recv};
-pub use send::{SendMode, isend, send};
-pub use sendrecv::{Peers, isendrecv, isendrecv_replace, sendrecv, sendrecv_replace};
+pub use probe::probe;
+pub use receive::recv;
+pub use send::{SendMode, send};
+pub use sendrecv::{Peers, sendrecv, sendrecv_replace};
 
 use crate::communicator::Communicator;
 use crate::constants::*;

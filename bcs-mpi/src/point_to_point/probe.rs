@@ -9,27 +9,16 @@ use crate::request::Status;
 use mds::Primitive;
 use std::ffi::c_int;
 
-/// MPI_Probe: waits for a message.
+/// MPI_Probe, which waits for a message, and MPI_Iprobe.
 ///
 /// # Errors
 /// Wrong arguments.
-pub fn probe(source: c_int, tag: c_int, comm: MPI_Comm) -> MpiResult<Status> {
-    look(Primitive::Probe, source, tag, comm, Mode::Blocking).map(|found| found.unwrap_or(Status::PROC_NULL))
-}
-
-/// MPI_Iprobe: looks for a message.
-///
-/// # Errors
-/// Wrong arguments.
-pub fn iprobe(source: c_int, tag: c_int, comm: MPI_Comm) -> MpiResult<Option<Status>> {
-    look(Primitive::Iprobe, source, tag, comm, Mode::NonBlocking)
-}
-
-fn look(call: Primitive, source: c_int, tag: c_int, comm: MPI_Comm, mode: Mode) -> MpiResult<Option<Status>> {
+pub fn probe(mode: Mode, source: c_int, tag: c_int, comm: MPI_Comm) -> MpiResult<Option<Status>> {
     let mut process = process::enter()?;
     let Some((envelope, peer_in_job)) = envelope(process.communicator(comm)?, source, "tag", tag)? else {
         return Ok(Some(Status::PROC_NULL));
     };
+    let call = if mode == Mode::Blocking { Primitive::Probe } else { Primitive::Iprobe };
     let found = bcs_probe(&mut process, call, &envelope, peer_in_job, mode)?;
     Ok(found.map(|outcome| Status::received(&outcome, u64::MAX)))
 }

@@ -1,14 +1,13 @@
 //! Receives, blocking and not (MPI-5.0, §3.2.4, §3.7.2).
 
-use super::send::complete;
 use super::{Peer, Room, Source, envelope, for_nobody};
 use crate::api::{Mode, Received, bcs_recv};
 use crate::constants::*;
 use crate::datatype::Incoming;
-use crate::datatype::buffer::{NAMES, Names, Staged};
+use crate::datatype::buffer::{NAMES, Names};
 use crate::error::MpiResult;
 use crate::process::{self, Guard, Process};
-use crate::request::{Finished, State, Status};
+use crate::request::{Finished, State, Status, Statuses};
 use mds::Primitive;
 use nic_emu::port::Outcome;
 use std::ffi::{c_int, c_void};
@@ -37,7 +36,7 @@ pub(super) unsafe fn check<const COMPARED: bool>(
 /// The end of a blocking receive: the message where the program wants it, its status stored, and its error.
 ///
 /// # Safety
-/// The program's buffer must still be writable; `status` must be MPI_STATUS_IGNORE or writable.
+/// The program's buffer must still be writable.
 ///
 /// # Errors
 /// The message was longer than the buffer, or of another type where that is compared.
@@ -47,56 +46,80 @@ pub(super) unsafe fn conclude(
     comm: MPI_Comm,
     outcome: &Outcome,
     (buffer, told): (&Incoming, u16),
-    status: *mut MPI_Status,
+    status: Statuses,
 ) -> MpiResult {
     let finished = Finished::received(&process.communicators, comm, outcome, (buffer.bytes as u64, told));
     if let Some(staged) = &buffer.staged {
         // SAFETY: the caller's promise.
         unsafe { staged.unpack(finished.status.bytes as usize) };
     }
-    // SAFETY: the caller's promise.
-    unsafe { finished.status.store(status) };
-    finished.error.map_or(Ok(()), Err)
+    status.set(0, &finished.status);
+    finished.error.map_or(Ok(()), |error| Err(error.of(comm)))
 }
 
-/// The handle of a non-blocking receive that was started; a staged message is kept with it.
+/// Receives, or starts to: a blocking receive stores its status, and its request is null.
+///
+/// # Safety
+/// The program's buffer must be writable, and used by nobody else, until the receive is complete.
+///
+/// # Errors
+/// As [`conclude`], and what the NIC fails with.
 #[inline(always)]
-pub(super) fn request_of(
+pub(super) unsafe fn receive(
     process: &mut Guard,
-    received: Received,
-    staged: Option<Box<Staged>>,
+    (call, mode): (Primitive, Mode),
+    from: Option<Source>,
     comm: MPI_Comm,
-) -> MPI_Request {
-    let Received::Request(request) = received else { return MPI_REQUEST_NULL };
-    match staged {
-        None => process.plain_request(request.0),
-        Some(staged) => process.requests.insert(State::Receive(request.0, Some(staged)), comm),
+    (buffer, told): (Incoming, u16),
+    status: Statuses,
+) -> MpiResult<MPI_Request> {
+    let Some((envelope, peer)) = from else {
+        if mode == Mode::NonBlocking {
+            let nobody = State::Complete(Finished::well(Status::PROC_NULL));
+            return Ok(process.requests.insert(nobody, comm));
+        }
+        status.set(0, &Status::PROC_NULL);
+        return Ok(MPI_REQUEST_NULL);
+    };
+    // SAFETY: the caller's promise, and the request keeps a staged buffer.
+    match unsafe { bcs_recv(process, call, &envelope, (peer, comm), buffer.place(told), mode)? } {
+        Received::Complete(outcome) => {
+            // SAFETY: the caller's promise.
+            unsafe { conclude(process, comm, &outcome, (&buffer, told), status)? };
+            Ok(MPI_REQUEST_NULL)
+        }
+        Received::Request(nic) => Ok(match buffer.staged {
+            None => process.plain_request(nic),
+            staged => process.requests.insert(State::Receive(nic, staged), comm),
+        }),
     }
 }
 
-/// MPI_Recv.
+/// MPI_Recv, whose request is null; MPI_Irecv, which stores no status.
 ///
 /// # Safety
-/// `buf` must be writable for `count` elements, unless it is null; `status` must be MPI_STATUS_IGNORE or writable.
+/// `buf` must be writable for `count` elements, unless it is null, and used by nobody else, until the request is complete.
 ///
 /// # Errors
 /// Wrong arguments, or a message that was longer than the buffer.
 #[inline(always)]
 pub unsafe fn recv(
+    mode: Mode,
     buf: *mut c_void,
     count: i64,
     datatype: MPI_Datatype,
     source: c_int,
     tag: c_int,
     comm: MPI_Comm,
-    status: *mut MPI_Status,
-) -> MpiResult {
+    status: Statuses,
+) -> MpiResult<MPI_Request> {
     let mut process = process::enter()?;
+    let (buffer, from) = ((buf, count, datatype), (source, tag, comm));
     // SAFETY: the caller's promise.
     unsafe {
         match process.datatypes.are_compared() {
-            true => recv_compared(&mut process, (buf, count, datatype), (source, tag, comm), status),
-            false => recv_in::<false>(&mut process, (buf, count, datatype), (source, tag, comm), status),
+            true => recv_compared(&mut process, mode, buffer, from, status),
+            false => recv_in::<false>(&mut process, mode, buffer, from, status),
         }
     }
 }
@@ -104,80 +127,29 @@ pub unsafe fn recv(
 /// [`recv`] where types are compared.
 #[cold]
 #[inline(never)]
-unsafe fn recv_compared(process: &mut Guard, buffer: Room, from: Peer, status: *mut MPI_Status) -> MpiResult {
+unsafe fn recv_compared(
+    process: &mut Guard,
+    mode: Mode,
+    buffer: Room,
+    from: Peer,
+    status: Statuses,
+) -> MpiResult<MPI_Request> {
     // SAFETY: the caller's promise.
-    unsafe { recv_in::<true>(process, buffer, from, status) }
+    unsafe { recv_in::<true>(process, mode, buffer, from, status) }
 }
 
 #[inline(always)]
 unsafe fn recv_in<const COMPARED: bool>(
     process: &mut Guard,
+    mode: Mode,
     buffer: Room,
     (source, tag, comm): Peer,
-    status: *mut MPI_Status,
-) -> MpiResult {
-    // SAFETY: the caller's promise.
-    let (buffer, told, from) = unsafe { check::<COMPARED>(process, buffer, (source, tag, comm))? };
-    let Some((envelope, peer)) = from else {
-        // SAFETY: the caller's promise.
-        unsafe { Status::PROC_NULL.store(status) };
-        return Ok(());
-    };
-    let (call, peer, mode) = (Primitive::Recv, (peer, comm), Mode::Blocking);
-    // SAFETY: the buffer is writable until the receive is complete, which it is when the call returns.
-    let received = unsafe { bcs_recv(process, call, &envelope, peer, buffer.place(told), mode)? };
-    let Received::Complete(outcome) = received else { return Ok(()) };
-    // SAFETY: the caller's promise.
-    unsafe { conclude(process, comm, &outcome, (&buffer, told), status) }
-}
-
-/// MPI_Irecv.
-///
-/// # Safety
-/// `buf` must be writable for `count` elements, unless it is null, and used by nobody else, until the request is complete.
-///
-/// # Errors
-/// Wrong arguments.
-#[inline(always)]
-pub unsafe fn irecv(
-    buf: *mut c_void,
-    count: i64,
-    datatype: MPI_Datatype,
-    source: c_int,
-    tag: c_int,
-    comm: MPI_Comm,
+    status: Statuses,
 ) -> MpiResult<MPI_Request> {
-    let mut process = process::enter()?;
+    let call = if mode == Mode::Blocking { Primitive::Recv } else { Primitive::Irecv };
     // SAFETY: the caller's promise.
     unsafe {
-        match process.datatypes.are_compared() {
-            true => irecv_compared(&mut process, (buf, count, datatype), (source, tag, comm)),
-            false => irecv_in::<false>(&mut process, (buf, count, datatype), (source, tag, comm)),
-        }
+        let (buffer, told, from) = check::<COMPARED>(process, buffer, (source, tag, comm))?;
+        receive(process, (call, mode), from, comm, (buffer, told), status)
     }
-}
-
-/// [`irecv`] where types are compared.
-#[cold]
-#[inline(never)]
-unsafe fn irecv_compared(process: &mut Guard, buffer: Room, from: Peer) -> MpiResult<MPI_Request> {
-    // SAFETY: the caller's promise.
-    unsafe { irecv_in::<true>(process, buffer, from) }
-}
-
-#[inline(always)]
-unsafe fn irecv_in<const COMPARED: bool>(
-    process: &mut Guard,
-    buffer: Room,
-    (source, tag, comm): Peer,
-) -> MpiResult<MPI_Request> {
-    // SAFETY: the caller's promise.
-    let (buffer, told, from) = unsafe { check::<COMPARED>(process, buffer, (source, tag, comm))? };
-    let Some((envelope, peer)) = from else {
-        return Ok(complete(process, comm, Status::PROC_NULL));
-    };
-    let (call, peer, mode) = (Primitive::Irecv, (peer, comm), Mode::NonBlocking);
-    // SAFETY: the program leaves its buffer alone until the request is complete, and the request keeps a staged one.
-    let received = unsafe { bcs_recv(process, call, &envelope, peer, buffer.place(told), mode)? };
-    Ok(request_of(process, received, buffer.staged, comm))
 }

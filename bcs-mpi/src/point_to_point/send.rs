@@ -9,7 +9,7 @@ use crate::datatype::Outgoing;
 use crate::datatype::buffer::{NAMES, Names};
 use crate::error::MpiResult;
 use crate::process::{self, Guard, Process};
-use crate::request::{BUFFERED, Finished, State, Status};
+use crate::request::{BUFFERED, State};
 use mds::Primitive;
 use nic_emu::port::Send;
 use std::ffi::{c_int, c_void};
@@ -28,25 +28,18 @@ pub enum SendMode {
 }
 
 impl SendMode {
-    /// The blocking call of this mode.
+    /// The call of this mode.
     #[inline(always)]
-    const fn call(self) -> Primitive {
-        match self {
-            SendMode::Standard => Primitive::Send,
-            SendMode::Buffered => Primitive::Bsend,
-            SendMode::Synchronous => Primitive::Ssend,
-            SendMode::Ready => Primitive::Rsend,
-        }
-    }
-
-    /// The non-blocking call of this mode.
-    #[inline(always)]
-    const fn immediate_call(self) -> Primitive {
-        match self {
-            SendMode::Standard => Primitive::Isend,
-            SendMode::Buffered => Primitive::Ibsend,
-            SendMode::Synchronous => Primitive::Issend,
-            SendMode::Ready => Primitive::Irsend,
+    const fn call(self, mode: Mode) -> Primitive {
+        match (self, mode) {
+            (SendMode::Standard, Mode::Blocking) => Primitive::Send,
+            (SendMode::Standard, Mode::NonBlocking) => Primitive::Isend,
+            (SendMode::Buffered, Mode::Blocking) => Primitive::Bsend,
+            (SendMode::Buffered, Mode::NonBlocking) => Primitive::Ibsend,
+            (SendMode::Synchronous, Mode::Blocking) => Primitive::Ssend,
+            (SendMode::Synchronous, Mode::NonBlocking) => Primitive::Issend,
+            (SendMode::Ready, Mode::Blocking) => Primitive::Rsend,
+            (SendMode::Ready, Mode::NonBlocking) => Primitive::Irsend,
         }
     }
 }
@@ -151,29 +144,30 @@ unsafe fn send_scattered(
     Ok(false)
 }
 
-/// MPI_Send, MPI_Bsend, MPI_Ssend, MPI_Rsend.
+/// MPI_Send, MPI_Bsend, MPI_Ssend, MPI_Rsend, whose request is [`BUFFERED`]; MPI_Isend, MPI_Ibsend, MPI_Issend, MPI_Irsend.
 ///
 /// # Safety
-/// `buf` must be readable for `count` elements, unless it is null.
+/// `buf` must be readable for `count` elements, unless it is null, until the request is complete.
 ///
 /// # Errors
 /// Wrong arguments; no room in the attached buffer.
 #[inline(always)]
 pub unsafe fn send(
-    mode: SendMode,
+    (mode, send_mode): (Mode, SendMode),
     buf: *const c_void,
     count: i64,
     datatype: MPI_Datatype,
     dest: c_int,
     tag: c_int,
     comm: MPI_Comm,
-) -> MpiResult {
+) -> MpiResult<MPI_Request> {
     let mut process = process::enter()?;
+    let (modes, buffer, to) = ((mode, send_mode), (buf, count, datatype), (dest, tag, comm));
     // SAFETY: the caller's promise.
     unsafe {
         match process.datatypes.are_compared() {
-            true => send_compared(&mut process, mode, (buf, count, datatype), (dest, tag, comm)),
-            false => send_in::<false>(&mut process, mode, (buf, count, datatype), (dest, tag, comm)),
+            true => send_compared(&mut process, modes, buffer, to),
+            false => send_in::<false>(&mut process, modes, buffer, to),
         }
     }
 }
@@ -181,108 +175,36 @@ pub unsafe fn send(
 /// [`send`] where types are compared.
 #[cold]
 #[inline(never)]
-unsafe fn send_compared(process: &mut Guard, mode: SendMode, buffer: Sent, to: Peer) -> MpiResult {
+unsafe fn send_compared(
+    process: &mut Guard,
+    modes: (Mode, SendMode),
+    buffer: Sent,
+    to: Peer,
+) -> MpiResult<MPI_Request> {
     // SAFETY: the caller's promise.
-    unsafe { send_in::<true>(process, mode, buffer, to) }
+    unsafe { send_in::<true>(process, modes, buffer, to) }
 }
 
 #[inline(always)]
 unsafe fn send_in<const COMPARED: bool>(
     process: &mut Guard,
-    mode: SendMode,
-    buffer: Sent,
-    (dest, tag, comm): Peer,
-) -> MpiResult {
-    // SAFETY: the caller's promise.
-    let (mut message, to) = unsafe { check::<COMPARED>(process, buffer, (dest, tag, comm), mode)? };
-    let Some((send, peer)) = to else { return Ok(()) };
-    // SAFETY: as above.
-    if unsafe { send_at_once(process, mode, comm, &send, &mut message)? } {
-        return Ok(());
-    }
-    // SAFETY: the message is readable until the send is complete, which it is when the call returns.
-    unsafe {
-        bcs_send(process, mode.call(), &send, (peer, comm), message.data, message.bytes, Mode::Blocking)?
-    };
-    Ok(())
-}
-
-/// MPI_Isend, MPI_Ibsend, MPI_Issend, MPI_Irsend.
-///
-/// # Safety
-/// `buf` must be readable for `count` elements, unless it is null, until the request is complete.
-///
-/// # Errors
-/// As [`send`].
-#[inline(always)]
-pub unsafe fn isend(
-    mode: SendMode,
-    buf: *const c_void,
-    count: i64,
-    datatype: MPI_Datatype,
-    dest: c_int,
-    tag: c_int,
-    comm: MPI_Comm,
-) -> MpiResult<MPI_Request> {
-    let mut process = process::enter()?;
-    // SAFETY: the caller's promise.
-    unsafe {
-        match process.datatypes.are_compared() {
-            true => isend_compared(&mut process, mode, (buf, count, datatype), (dest, tag, comm)),
-            false => isend_in::<false>(&mut process, mode, (buf, count, datatype), (dest, tag, comm)),
-        }
-    }
-}
-
-/// [`isend`] where types are compared.
-#[cold]
-#[inline(never)]
-unsafe fn isend_compared(
-    process: &mut Guard,
-    mode: SendMode,
-    buffer: Sent,
-    to: Peer,
-) -> MpiResult<MPI_Request> {
-    // SAFETY: the caller's promise.
-    unsafe { isend_in::<true>(process, mode, buffer, to) }
-}
-
-#[inline(always)]
-unsafe fn isend_in<const COMPARED: bool>(
-    process: &mut Guard,
-    mode: SendMode,
+    (mode, send_mode): (Mode, SendMode),
     buffer: Sent,
     (dest, tag, comm): Peer,
 ) -> MpiResult<MPI_Request> {
     // SAFETY: the caller's promise.
-    let (mut message, to) = unsafe { check::<COMPARED>(process, buffer, (dest, tag, comm), mode)? };
+    let (mut message, to) = unsafe { check::<COMPARED>(process, buffer, (dest, tag, comm), send_mode)? };
     let Some((send, peer)) = to else { return Ok(BUFFERED) };
     // SAFETY: as above.
-    if unsafe { send_at_once(process, mode, comm, &send, &mut message)? } {
+    if unsafe { send_at_once(process, send_mode, comm, &send, &mut message)? } {
         return Ok(BUFFERED);
     }
-    // SAFETY: the program keeps its buffer until the request is complete, and the request keeps a packed message.
-    let posted = unsafe {
-        bcs_send(
-            process,
-            mode.immediate_call(),
-            &send,
-            (peer, comm),
-            message.data,
-            message.bytes,
-            Mode::NonBlocking,
-        )?
-    };
-    Ok(match posted {
-        None => BUFFERED,
-        Some(request) => match message.packed {
-            None => process.plain_request(request.0),
-            Some(packed) => process.requests.insert(State::Send(request.0, packed), comm),
-        },
+    let (call, data, bytes) = (send_mode.call(mode), message.data, message.bytes);
+    // SAFETY: the message is readable until the send is complete: the program keeps its buffer, and the request a packed message.
+    let posted = unsafe { bcs_send(process, call, &send, (peer, comm), data, bytes, mode)? };
+    Ok(match (posted, message.packed) {
+        (None, _) => BUFFERED,
+        (Some(nic), None) => process.plain_request(nic),
+        (Some(nic), Some(packed)) => process.requests.insert(State::Send(nic, packed), comm),
     })
-}
-
-/// A request that was complete when it was made.
-pub(super) fn complete(process: &mut Guard, comm: MPI_Comm, status: Status) -> MPI_Request {
-    process.requests.insert(State::Complete(Finished::well(status)), comm)
 }

@@ -3,14 +3,14 @@
 use super::receive::conclude;
 use super::send::{SendMode, describe};
 use super::{Room, Sent, envelope, for_nobody};
-use crate::api::{BcsRequest, Mode, Received, bcs_recv, bcs_send, bcs_test};
+use crate::api::{Mode, Received, bcs_recv, bcs_send, bcs_test};
 use crate::constants::*;
 use crate::datatype::buffer::{NAMES, Names, RECEIVE_NAMES, SEND_NAMES};
 use crate::datatype::{Incoming, Outgoing};
 use crate::error::MpiResult;
 use crate::process::{self, Guard};
 use crate::request::pair::Pair;
-use crate::request::{Finished, State, Status};
+use crate::request::{Finished, State, Status, Statuses};
 use mds::Primitive;
 use nic_emu::matching::Envelope;
 use nic_emu::port::Send;
@@ -84,179 +84,101 @@ impl Halves {
         }
     }
 
-    /// Posts the receive, if there is one; answers its request.
+    /// Starts both; then waits for them, or answers the request that completes them. A message that was packed or set aside is kept with that.
     ///
     /// # Safety
     /// The promise of [`check`].
-    unsafe fn post_receive(
-        &self,
-        process: &mut Guard,
-        (call, comm): (Primitive, MPI_Comm),
-    ) -> MpiResult<Option<BcsRequest>> {
-        let Some((envelope, peer)) = &self.from else { return Ok(None) };
-        let (peer, place) = ((*peer, comm), self.buffer.place(self.told));
-        // SAFETY: the caller's promise.
-        let received = unsafe { bcs_recv(process, call, envelope, peer, place, Mode::NonBlocking)? };
-        Ok(match received {
-            Received::Request(request) => Some(request),
-            Received::Complete(_) => None,
-        })
-    }
-
-    /// Sends, if there is whom to send to; answers the request of a send that is not complete.
-    ///
-    /// # Safety
-    /// The promise of [`check`].
-    unsafe fn send(
-        &self,
-        process: &mut Guard,
-        (call, comm): (Primitive, MPI_Comm),
-        mode: Mode,
-    ) -> MpiResult<Option<BcsRequest>> {
-        let Some((send, peer)) = &self.to else { return Ok(None) };
-        let (data, bytes) = (self.message.data, self.message.bytes);
-        // SAFETY: the caller's promise.
-        unsafe { bcs_send(process, call, send, (*peer, comm), data, bytes, mode) }
-    }
-
-    /// Runs both to their ends.
-    ///
-    /// # Safety
-    /// The promise of [`check`]; `status` must be MPI_STATUS_IGNORE or writable.
-    unsafe fn exchange(
+    unsafe fn run(
         self,
         process: &mut Guard,
-        (call, comm): (Primitive, MPI_Comm),
-        status: *mut MPI_Status,
-    ) -> MpiResult {
-        // SAFETY: the caller's promises. The send blocks, and the receive makes progress meanwhile.
-        unsafe {
-            let pending = self.post_receive(process, (call, comm))?;
-            self.send(process, (call, comm), Mode::Blocking)?;
-            let Some(request) = pending else {
-                Status::PROC_NULL.store(status);
-                return Ok(());
-            };
-            let Some(outcome) = bcs_test(process, call, request, Mode::Blocking)? else { return Ok(()) };
-            conclude(process, comm, &outcome, (&self.buffer, self.told), status)
-        }
-    }
-
-    /// Starts both; answers the request that completes them.
-    ///
-    /// # Safety
-    /// The promise of [`check`]; a message that was packed or set aside is kept.
-    unsafe fn start(
-        self,
-        process: &mut Guard,
-        (call, comm): (Primitive, MPI_Comm),
+        (call, mode): (Primitive, Mode),
+        comm: MPI_Comm,
+        status: Statuses,
     ) -> MpiResult<MPI_Request> {
-        // SAFETY: the caller's promise.
-        let (receive, send) = unsafe {
-            let receive = self.post_receive(process, (call, comm))?;
-            (receive, self.send(process, (call, comm), Mode::NonBlocking)?)
-        };
-        let receive = match receive {
-            Some(request) => State::Receive(request.0, self.buffer.staged),
-            None => State::Complete(Finished::well(Status::PROC_NULL)),
-        };
-        let send = match send {
-            Some(request) => State::Send(request.0, self.message.packed.unwrap_or_default()),
-            None => State::nothing(),
-        };
-        Ok(process.requests.insert(State::Operation(Box::new(Pair::new(send, receive))), comm))
+        let mut receive = None;
+        if let Some((envelope, peer)) = &self.from {
+            let (peer, place) = ((*peer, comm), self.buffer.place(self.told));
+            // SAFETY: the caller's promise.
+            let posted = unsafe { bcs_recv(process, call, envelope, peer, place, Mode::NonBlocking)? };
+            if let Received::Request(nic) = posted {
+                receive = Some(nic);
+            }
+        }
+        let mut send = None;
+        if let Some((to, peer)) = &self.to {
+            let (data, bytes) = (self.message.data, self.message.bytes);
+            // SAFETY: the caller's promise. Where it blocks, the receive makes progress meanwhile.
+            send = unsafe { bcs_send(process, call, to, (*peer, comm), data, bytes, mode)? };
+        }
+        if mode == Mode::NonBlocking {
+            let receive = match receive {
+                Some(nic) => State::Receive(nic, self.buffer.staged),
+                None => State::Complete(Finished::well(Status::PROC_NULL)),
+            };
+            let send = match send {
+                Some(nic) => State::Send(nic, self.message.packed.unwrap_or_default()),
+                None => State::nothing(),
+            };
+            return Ok(process.requests.insert(State::Operation(Box::new(Pair::new(send, receive))), comm));
+        }
+        match receive {
+            None => status.set(0, &Status::PROC_NULL),
+            Some(nic) => {
+                let outcome = bcs_test(process, call, nic)?;
+                // SAFETY: the caller's promise.
+                unsafe { conclude(process, comm, &outcome, (&self.buffer, self.told), status)? };
+            }
+        }
+        Ok(MPI_REQUEST_NULL)
     }
 }
 
-/// MPI_Sendrecv.
+/// MPI_Sendrecv, whose request is null; MPI_Isendrecv, which stores no status.
 ///
 /// # Safety
-/// Each buffer (address, count, datatype) must be readable or writable for its elements, unless its address is null; the two
-/// must not overlap; `status` must be MPI_STATUS_IGNORE or writable.
+/// Each buffer (address, count, datatype) must be readable or writable for its elements, unless its address is null, until the request is
+/// complete; the two must not overlap.
 ///
 /// # Errors
 /// Wrong arguments, or a message that was longer than the buffer.
 pub unsafe fn sendrecv(
+    mode: Mode,
     outgoing: (*const c_void, i64, MPI_Datatype),
     incoming: (*mut c_void, i64, MPI_Datatype),
     peers: &Peers,
     comm: MPI_Comm,
-    status: *mut MPI_Status,
-) -> MpiResult {
+    status: Statuses,
+) -> MpiResult<MPI_Request> {
     let mut process = process::enter()?;
-    // SAFETY: the caller's promise, which holds as long as the call.
+    let call = if mode == Mode::Blocking { Primitive::Sendrecv } else { Primitive::Isendrecv };
+    // SAFETY: the caller's promise.
     unsafe {
         let halves = check(&process, (&SEND_NAMES, outgoing), (&RECEIVE_NAMES, incoming), peers, comm)?;
-        halves.exchange(&mut process, (Primitive::Sendrecv, comm), status)
+        halves.run(&mut process, (call, mode), comm, status)
     }
 }
 
-/// MPI_Sendrecv_replace: what is sent is kept aside while the buffer is written.
+/// MPI_Sendrecv_replace and MPI_Isendrecv_replace: what is sent is kept aside while the buffer is written.
 ///
 /// # Safety
-/// `buf` must be readable and writable for `count` elements, unless it is null; `status` must be MPI_STATUS_IGNORE or writable.
+/// `buf` must be readable and writable for `count` elements, unless it is null, until the request is complete.
 ///
 /// # Errors
 /// As [`sendrecv`].
 pub unsafe fn sendrecv_replace(
-    buf: *mut c_void,
-    count: i64,
-    datatype: MPI_Datatype,
+    mode: Mode,
+    (buf, count, datatype): (*mut c_void, i64, MPI_Datatype),
     peers: &Peers,
     comm: MPI_Comm,
-    status: *mut MPI_Status,
-) -> MpiResult {
-    let mut process = process::enter()?;
-    let (sent, got) = ((buf.cast_const(), count, datatype), (buf, count, datatype));
-    // SAFETY: the caller's promise, which holds as long as the call.
-    unsafe {
-        let mut halves = check(&process, (&NAMES, sent), (&NAMES, got), peers, comm)?;
-        halves.set_aside();
-        halves.exchange(&mut process, (Primitive::SendrecvReplace, comm), status)
-    }
-}
-
-/// MPI_Isendrecv.
-///
-/// # Safety
-/// As [`sendrecv`], until the request is complete.
-///
-/// # Errors
-/// Wrong arguments.
-pub unsafe fn isendrecv(
-    outgoing: (*const c_void, i64, MPI_Datatype),
-    incoming: (*mut c_void, i64, MPI_Datatype),
-    peers: &Peers,
-    comm: MPI_Comm,
-) -> MpiResult<MPI_Request> {
-    let mut process = process::enter()?;
-    // SAFETY: the caller's promise.
-    unsafe {
-        let halves = check(&process, (&SEND_NAMES, outgoing), (&RECEIVE_NAMES, incoming), peers, comm)?;
-        halves.start(&mut process, (Primitive::Isendrecv, comm))
-    }
-}
-
-/// MPI_Isendrecv_replace: what is sent is kept aside while the buffer is written.
-///
-/// # Safety
-/// As [`sendrecv_replace`], until the request is complete.
-///
-/// # Errors
-/// Wrong arguments.
-pub unsafe fn isendrecv_replace(
-    buf: *mut c_void,
-    count: i64,
-    datatype: MPI_Datatype,
-    peers: &Peers,
-    comm: MPI_Comm,
+    status: Statuses,
 ) -> MpiResult<MPI_Request> {
     let mut process = process::enter()?;
     let (sent, got) = ((buf.cast_const(), count, datatype), (buf, count, datatype));
+    let call = if mode == Mode::Blocking { Primitive::SendrecvReplace } else { Primitive::IsendrecvReplace };
     // SAFETY: the caller's promise.
     unsafe {
         let mut halves = check(&process, (&NAMES, sent), (&NAMES, got), peers, comm)?;
         halves.set_aside();
-        halves.start(&mut process, (Primitive::IsendrecvReplace, comm))
+        halves.run(&mut process, (call, mode), comm, status)
     }
 }

@@ -106,7 +106,7 @@ fn start(call: Primitive, level: c_int, entered_ns: u64) -> MpiResult {
         communicators,
         datatypes: Datatypes::comparing(check),
         groups: Table::new(Kind::Group),
-        requests: Requests::new(),
+        requests: Requests::default(),
         progress: Progress::default(),
         attached: AttachedBuffers::default(),
         wanted,

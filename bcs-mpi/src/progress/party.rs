@@ -528,7 +528,7 @@ impl Members for Party {
                 bcs_send(process, self.call, &send, (to, self.comm), data, bytes, Mode::NonBlocking)?
             };
             process.progress.has_posted = true;
-            Ok(self.pending(posted.map(|request| request.0), None))
+            Ok(self.pending(posted, None))
         })
     }
 
@@ -541,7 +541,7 @@ impl Members for Party {
                 unsafe { bcs_recv(process, self.call, &envelope, peer, place, Mode::NonBlocking)? };
             process.progress.has_posted = true;
             let nic = match received {
-                Received::Request(request) => Some(request.0),
+                Received::Request(request) => Some(request),
                 Received::Complete(_) => None,
             };
             Ok(self.pending(nic, Some(bytes as u64)))

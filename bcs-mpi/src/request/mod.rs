@@ -11,7 +11,7 @@ pub mod pair;
 pub mod persistent;
 pub mod status;
 
-pub use status::Status;
+pub use status::{Status, Statuses};
 
 use crate::communicator::Communicators;
 use crate::constants::*;
@@ -175,16 +175,6 @@ impl Finished {
     }
 }
 
-#[cold]
-fn truncated(outcome: &Outcome, room: u64) -> MpiError {
-    MpiError::new(Problem::Truncated {
-        sent: outcome.length.bytes(),
-        room,
-        from: outcome.source as i32,
-        tag: outcome.tag,
-    })
-}
-
 /// The error of a message that is longer than its receive, or of another type, if it is.
 #[cold]
 #[inline(never)]
@@ -194,16 +184,17 @@ fn wrong_message(
     outcome: &Outcome,
     wanted: (u64, u16),
 ) -> Option<MpiError> {
-    let length = outcome.length;
+    let (length, from, tag) = (outcome.length, outcome.source as i32, outcome.tag);
     if length.bytes() > wanted.0 {
-        return Some(truncated(outcome, wanted.0));
+        let (sent, room) = (length.bytes(), wanted.0);
+        return Some(MpiError::new(Problem::Truncated { sent, room, from, tag }));
     }
     type_check::differ((length.bytes(), length.signature()), wanted).then(|| {
         MpiError::new(Problem::TypesDiffer {
             sent: type_check::told_name(length.signature()),
             wanted: type_check::told_name(wanted.1),
-            from: outcome.source as i32,
-            tag: outcome.tag,
+            from,
+            tag,
             comm: communicators
                 .get(comm)
                 .map_or_else(|_| "a communicator that was freed".into(), |communicator| communicator.title()),
@@ -227,18 +218,13 @@ pub struct Requests {
 
 impl Default for Requests {
     fn default() -> Self {
-        Self::new()
-    }
-}
-
-impl Requests {
-    /// None.
-    pub const fn new() -> Self {
         let table = Table::from_index(Kind::Request, REQUESTS as u32);
         let messages = Table::new(Kind::Message);
         Self { table, messages, abandoned: Vec::new(), abandoned_plain: Vec::new() }
     }
+}
 
+impl Requests {
     /// The handle of a new request.
     pub fn insert(&mut self, state: State, comm: MPI_Comm) -> MPI_Request {
         MPI_Request(self.table.insert(Request { state, comm }))
@@ -252,6 +238,14 @@ impl Requests {
     /// Takes a request out, if there is one.
     fn remove(&mut self, handle: MPI_Request) -> Option<Request> {
         self.table.remove(handle.0).ok()
+    }
+}
+
+impl Guard {
+    /// Has the NIC and the operations of several steps go on.
+    fn make_progress(&mut self) -> MpiResult {
+        self.port.progress()?;
+        self.advance()
     }
 }
 
@@ -310,8 +304,7 @@ pub fn to_int(process: &mut Process, handle: usize) -> Result<i32, Stale> {
     if handle != BUFFERED.0 {
         return process.requests.table.to_int(handle);
     }
-    let done = State::Complete(Finished::well(Status::EMPTY));
-    let own = process.requests.insert(done, MPI_COMM_WORLD);
+    let own = process.requests.insert(State::nothing(), MPI_COMM_WORLD);
     process.requests.table.to_int(own.0)
 }
 
@@ -336,19 +329,7 @@ fn plain(port: &Port, handle: MPI_Request) -> Option<u32> {
 fn no_request(port: &Port, handle: MPI_Request, why: Stale) -> MpiError {
     let was_plain =
         unpack(Kind::Request, handle.0).is_some_and(|(nic, generation)| port.was_named(nic, generation));
-    wrong(
-        handle,
-        match why {
-            _ if handle == MPI_REQUEST_NULL => Stale::Null,
-            _ if was_plain => Stale::Freed,
-            why => why,
-        },
-    )
-}
-
-#[cold]
-fn wrong(handle: MPI_Request, why: Stale) -> MpiError {
-    MpiError::handle("request", handle.0, Kind::Request, why)
+    MpiError::handle("request", handle.0, Kind::Request, if was_plain { Stale::Freed } else { why })
 }
 
 /// How a plain request ended.
@@ -357,10 +338,7 @@ fn plain_end(process: &Process, outcome: &Outcome, about: &About, sends: bool) -
         return Finished::sent(outcome);
     }
     let comm = MPI_Comm(about.owner as usize);
-    let mut finished =
-        Finished::received(&process.communicators, comm, outcome, (about.bytes, about.signature));
-    finished.error = finished.error.map(|error| error.of(comm));
-    finished
+    Finished::received(&process.communicators, comm, outcome, (about.bytes, about.signature)).of(comm)
 }
 
 /// Looks whether a message is complete; after that it has nothing to tell any more.
@@ -405,7 +383,8 @@ fn look(process: &mut Process, state: &mut State) -> MpiResult<Option<Finished>>
         State::Generalized(generalized) => {
             let callbacks = generalized.complete.then(|| Box::new(generalized.callbacks));
             Ok(callbacks
-                .map(|callbacks| Finished { generalized: Some(callbacks), ..Finished::well(Status::EMPTY) }))
+                .is_some()
+                .then(|| Finished { generalized: callbacks, ..Finished::well(Status::EMPTY) }))
         }
     }
 }
@@ -598,14 +577,7 @@ fn reap(process: &mut Process) -> MpiResult<bool> {
 /// # Errors
 /// The NIC fails.
 pub fn complete_abandoned(process: &mut Guard, call: Primitive) -> MpiResult {
-    let what = WaitingFor {
-        call: call.index() as u32,
-        context: u32::MAX,
-        peer: nic_emu::status::NOBODY,
-        peer_in_job: nic_emu::status::NOBODY,
-        requests: 1,
-        ..WaitingFor::default()
-    };
+    let what = WaitingFor { call: call.index() as u32, ..WaitingFor::SOMETHING };
     process.wait_for_some(&what, |process| {
         let all = reap(process)?;
         let Process { port, attached, .. } = process;

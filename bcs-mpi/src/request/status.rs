@@ -77,29 +77,49 @@ impl Status {
             (&raw mut (*to).MPI_internal).write(words);
         }
     }
+}
 
-    /// Writes the empty status, `MPI_ERROR` and all (§3.7.3): of requests that are null or inactive.
+/// Where a call stores the status of its request, or those of several; null when they are not wanted.
+#[derive(Clone, Copy)]
+pub struct Statuses(*mut MPI_Status);
+
+impl Statuses {
+    /// MPI_STATUS_IGNORE.
+    pub const IGNORED: Self = Self(std::ptr::null_mut());
+
+    /// An array of statuses, or one.
     ///
     /// # Safety
-    /// As [`Self::store`].
-    #[inline]
-    pub unsafe fn store_empty(to: *mut MPI_Status) {
-        // SAFETY: the caller's promise.
-        unsafe { Self::EMPTY.store_with(MPI_SUCCESS, to) };
+    /// `statuses` must be MPI_STATUSES_IGNORE (null) or writable for as many elements as the call has requests.
+    #[inline(always)]
+    pub unsafe fn new(statuses: *mut MPI_Status) -> Self {
+        Self(statuses)
     }
 
-    /// Writes the status with an error code: for calls that complete several.
-    ///
-    /// # Safety
-    /// As [`Self::store`].
     #[inline]
-    pub unsafe fn store_with(&self, code: c_int, to: *mut MPI_Status) {
-        // SAFETY: the caller's promise.
-        unsafe {
-            self.store(to);
-            if !to.is_null() {
-                (&raw mut (*to).MPI_ERROR).write(code);
-            }
+    fn at(self, index: usize) -> *mut MPI_Status {
+        if self.0.is_null() { self.0 } else { self.0.wrapping_add(index) }
+    }
+
+    #[inline]
+    pub(crate) fn set(self, index: usize, status: &Status) {
+        // SAFETY: the promise of `new`; `index` is less than the number of requests.
+        unsafe { status.store(self.at(index)) };
+    }
+
+    /// Stores the empty status, `MPI_ERROR` and all (§3.7.3): of a request that is null or inactive.
+    #[inline]
+    pub(super) fn set_empty(self, index: usize) {
+        self.set(index, &Status::EMPTY);
+        self.set_error(index, MPI_SUCCESS);
+    }
+
+    #[inline]
+    pub(super) fn set_error(self, index: usize, code: c_int) {
+        let status = self.at(index);
+        if !status.is_null() {
+            // SAFETY: as above.
+            unsafe { (&raw mut (*status).MPI_ERROR).write(code) };
         }
     }
 }

@@ -7,13 +7,13 @@ mod buffer;
 
 use crate::constants::*;
 use crate::environment::session;
-use crate::error::{MpiError, MpiResult, Owner, Problem};
+use crate::error::{MpiError, MpiResult, Problem};
 use crate::process::{self, Guard, Process};
 use crate::request::{Operation, State, Status};
 use buffer::{AttachedBuffer, Message};
 use mds::Primitive;
 use nic_emu::port::{Port, Send};
-use nic_emu::status::{NOBODY, WaitingFor};
+use nic_emu::status::WaitingFor;
 use std::ffi::c_void;
 
 /// Whose buffer.
@@ -43,15 +43,6 @@ impl Level {
             Level::Process => ["MPI_Buffer_attach", "MPI_Buffer_detach"],
             Level::Communicator(_) => ["MPI_Comm_attach_buffer", "MPI_Comm_detach_buffer"],
             Level::Session(_) => ["MPI_Session_attach_buffer", "MPI_Session_detach_buffer"],
-        }
-    }
-
-    /// The same error, of this object.
-    fn of(self, error: MpiError) -> MpiError {
-        match self {
-            Level::Process => error,
-            Level::Communicator(comm) => error.of(Owner::Communicator(comm)),
-            Level::Session(session) => error.of(Owner::Session(session)),
         }
     }
 }
@@ -160,19 +151,12 @@ fn buffer(process: &mut Process, level: Level) -> MpiResult<&mut AttachedBuffer>
 #[cold]
 fn not_attached(level: Level) -> MpiError {
     let allowed = format!("attach one with {}", level.calls()[0]);
-    level.of(MpiError::argument(MPI_ERR_BUFFER, "buffer", "none that is attached", allowed))
+    MpiError::argument(MPI_ERR_BUFFER, "buffer", "none that is attached", allowed)
 }
 
 /// What a hang report says of a rank that waits for this buffer's messages to be gone.
 fn waiting(call: Primitive, messages: u32) -> WaitingFor {
-    WaitingFor {
-        call: call.index() as u32,
-        context: u32::MAX,
-        peer: NOBODY,
-        peer_in_job: NOBODY,
-        requests: messages,
-        ..WaitingFor::default()
-    }
+    WaitingFor { call: call.index() as u32, requests: messages, ..WaitingFor::SOMETHING }
 }
 
 /// Waits until no message is under way from a buffer, or it is not attached any more.
