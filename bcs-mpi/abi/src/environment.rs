@@ -51,7 +51,9 @@ calls! {
     }
     call MPI_Comm_get_parent(parent: *mut MPI_Comm) [] {
         let parent = handle(parent, "parent")?;
-        parent.set(environment::parent()?)
+        process::enter()?;
+        // No process of this library was spawned by another.
+        parent.set(MPI_COMM_NULL)
     }
     call MPI_Abi_get_version(abi_major: *mut c_int, abi_minor: *mut c_int) [] {
         place(abi_major, "abi_major")?.set(MPI_ABI_VERSION);
@@ -109,10 +111,10 @@ calls! {
     }
 
     call MPI_Error_class(errorcode: c_int, errorclass: *mut c_int) [] {
-        place(errorclass, "errorclass")?.set(environment::error_class(errorcode)?)
+        place(errorclass, "errorclass")?.set(lasting().codes.class(errorcode)?)
     }
     call MPI_Error_string(errorcode: c_int, string: *mut c_char, resultlen: *mut c_int) [] {
-        let text = || environment::error_string(errorcode);
+        let text = || lasting().codes.text(errorcode);
         result_string(string, "string", MPI_MAX_ERROR_STRING, resultlen, text)?
     }
     call MPI_Add_error_class(errorclass: *mut c_int) [] {

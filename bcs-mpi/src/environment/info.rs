@@ -3,30 +3,30 @@
 use super::lasting::{Lasting, lasting};
 use crate::constants::*;
 use crate::error::{MpiError, MpiResult};
-use crate::handle::{Kind, Stale};
 use std::ffi::c_int;
 
-/// Keys with values, in the order in which they were set.
-#[derive(Clone, Debug, Default)]
-pub struct Info {
-    pairs: Vec<(String, String)>,
+/// What an info object is: keys with values, in the order in which they were set.
+pub type Pairs = Vec<(String, String)>;
+
+/// The keys and values of an info object that may be changed.
+fn pairs_of(lasting: &mut Lasting, info: MPI_Info) -> MpiResult<&mut Pairs> {
+    if info == MPI_INFO_ENV {
+        let allowed = "it can be neither changed nor freed; MPI_Info_dup makes a copy of it";
+        return Err(MpiError::argument(MPI_ERR_INFO, "info", "MPI_INFO_ENV", allowed));
+    }
+    lasting.infos.named_mut("info", info.0)
 }
 
-fn find(lasting: &Lasting, info: MPI_Info) -> MpiResult<&Info> {
-    let why = match lasting.infos.get(info.0) {
-        Ok(found) => return Ok(found),
-        Err(_) if info == MPI_INFO_NULL => Stale::Null,
-        Err(_) if info == MPI_INFO_ENV => {
-            let allowed = "it can be neither changed nor freed; MPI_Info_dup makes a copy of it";
-            return Err(MpiError::argument(MPI_ERR_INFO, "info", "MPI_INFO_ENV", allowed));
-        }
-        Err(why) => why,
-    };
-    Err(MpiError::handle("info", info.0, Kind::Info, why))
+/// What `look` sees in an info object.
+fn read<T>(info: MPI_Info, look: impl FnOnce(&Pairs) -> T) -> MpiResult<T> {
+    if info == MPI_INFO_ENV {
+        return Ok(look(&environment()));
+    }
+    lasting().infos.named("info", info.0).map(look)
 }
 
 /// What MPI_INFO_ENV and MPI_Info_create_env say: how the program was started.
-fn environment() -> Info {
+fn environment() -> Pairs {
     let mut pairs = Vec::new();
     let mut add = |key: &str, value: String| pairs.push((key.to_owned(), value));
     let arguments: Vec<String> = std::env::args_os().map(|a| a.to_string_lossy().into_owned()).collect();
@@ -42,7 +42,7 @@ fn environment() -> Info {
     if let Ok(directory) = std::env::current_dir() {
         add("wdir", directory.to_string_lossy().into_owned());
     }
-    Info { pairs }
+    pairs
 }
 
 fn checked_key(key: &str) -> MpiResult {
@@ -58,37 +58,30 @@ fn checked_key(key: &str) -> MpiResult {
 /// # Errors
 /// No such info object.
 pub fn check(info: MPI_Info) -> MpiResult {
-    if matches!(info, MPI_INFO_NULL | MPI_INFO_ENV) {
-        return Ok(());
-    }
-    find(&lasting(), info).map(|_| ())
+    if info == MPI_INFO_NULL { Ok(()) } else { read(info, |_| ()) }
 }
 
 /// The keys and values of an info object; none of MPI_INFO_NULL.
 ///
 /// # Errors
 /// No such info object.
-pub(crate) fn pairs(info: MPI_Info) -> MpiResult<Vec<(String, String)>> {
-    match info {
-        MPI_INFO_NULL => Ok(Vec::new()),
-        MPI_INFO_ENV => Ok(environment().pairs),
-        _ => Ok(find(&lasting(), info)?.pairs.clone()),
-    }
+pub(crate) fn pairs(info: MPI_Info) -> MpiResult<Pairs> {
+    if info == MPI_INFO_NULL { Ok(Vec::new()) } else { read(info, Pairs::clone) }
 }
 
 /// A new info object with these keys and values.
-pub(crate) fn of_pairs(pairs: Vec<(String, String)>) -> MPI_Info {
-    MPI_Info(lasting().infos.insert(Info { pairs }))
+pub(crate) fn of_pairs(pairs: Pairs) -> MPI_Info {
+    MPI_Info(lasting().infos.insert(pairs))
 }
 
 /// MPI_Info_create.
 pub fn create() -> MPI_Info {
-    MPI_Info(lasting().infos.insert(Info::default()))
+    of_pairs(Vec::new())
 }
 
 /// MPI_Info_create_env.
 pub fn create_env() -> MPI_Info {
-    MPI_Info(lasting().infos.insert(environment()))
+    of_pairs(environment())
 }
 
 /// MPI_Abi_get_info: what of the ABI an implementation chooses, as sizes in bytes.
@@ -98,8 +91,7 @@ pub fn create_abi() -> MPI_Info {
         ("mpi_count_size", size_of::<MPI_Count>()),
         ("mpi_offset_size", size_of::<MPI_Offset>()),
     ];
-    let pairs = sizes.iter().map(|(key, size)| ((*key).to_owned(), size.to_string())).collect();
-    MPI_Info(lasting().infos.insert(Info { pairs }))
+    of_pairs(sizes.map(|(key, size)| (key.to_owned(), size.to_string())).into())
 }
 
 /// MPI_Info_dup.
@@ -107,9 +99,7 @@ pub fn create_abi() -> MPI_Info {
 /// # Errors
 /// No such info object.
 pub fn dup(info: MPI_Info) -> MpiResult<MPI_Info> {
-    let mut lasting = lasting();
-    let copy = if info == MPI_INFO_ENV { environment() } else { find(&lasting, info)?.clone() };
-    Ok(MPI_Info(lasting.infos.insert(copy)))
+    read(info, Pairs::clone).map(of_pairs)
 }
 
 /// MPI_Info_free.
@@ -118,7 +108,7 @@ pub fn dup(info: MPI_Info) -> MpiResult<MPI_Info> {
 /// No such info object.
 pub fn free(info: &mut MPI_Info) -> MpiResult {
     let mut lasting = lasting();
-    find(&lasting, *info)?;
+    pairs_of(&mut lasting, *info)?;
     // It was found above.
     let _ = lasting.infos.remove(info.0);
     *info = MPI_INFO_NULL;
@@ -131,22 +121,16 @@ pub fn free(info: &mut MPI_Info) -> MpiResult {
 /// No such info object, or a key or value that is too long.
 pub fn set(info: MPI_Info, key: String, value: String) -> MpiResult {
     let mut lasting = lasting();
-    find(&lasting, info)?;
+    let pairs = pairs_of(&mut lasting, info)?;
     checked_key(&key)?;
     if value.len() >= MPI_MAX_INFO_VAL as usize {
-        let allowed = format!("it must have at most {} bytes", MPI_MAX_INFO_VAL - 1);
-        return Err(MpiError::argument(
-            MPI_ERR_INFO_VALUE,
-            "value",
-            format!("of {} bytes", value.len()),
-            allowed,
-        ));
+        let (bytes, most) = (value.len(), MPI_MAX_INFO_VAL - 1);
+        let (value, allowed) = (format!("of {bytes} bytes"), format!("it must have at most {most} bytes"));
+        return Err(MpiError::argument(MPI_ERR_INFO_VALUE, "value", value, allowed));
     }
-    if let Ok(found) = lasting.infos.get_mut(info.0) {
-        match found.pairs.iter_mut().find(|(of, _)| *of == key) {
-            Some((_, old)) => *old = value,
-            None => found.pairs.push((key, value)),
-        }
+    match pairs.iter_mut().find(|(of, _)| *of == key) {
+        Some((_, old)) => *old = value,
+        None => pairs.push((key, value)),
     }
     Ok(())
 }
@@ -157,15 +141,14 @@ pub fn set(info: MPI_Info, key: String, value: String) -> MpiResult {
 /// No such info object or key.
 pub fn delete(info: MPI_Info, key: &str) -> MpiResult {
     let mut lasting = lasting();
-    find(&lasting, info)?;
+    let pairs = pairs_of(&mut lasting, info)?;
     checked_key(key)?;
-    if let Ok(found) = lasting.infos.get_mut(info.0)
-        && let Some(at) = found.pairs.iter().position(|(of, _)| of == key)
-    {
-        found.pairs.remove(at);
-        return Ok(());
-    }
-    Err(MpiError::argument(MPI_ERR_INFO_NOKEY, "key", format!("'{key}'"), "the info object has no such key"))
+    let Some(at) = pairs.iter().position(|(of, _)| of == key) else {
+        let (value, allowed) = (format!("'{key}'"), "the info object has no such key");
+        return Err(MpiError::argument(MPI_ERR_INFO_NOKEY, "key", value, allowed));
+    };
+    pairs.remove(at);
+    Ok(())
 }
 
 /// The value of a key, if it is set: MPI_Info_get_string, MPI_Info_get and MPI_Info_get_valuelen.
@@ -173,9 +156,8 @@ pub fn delete(info: MPI_Info, key: &str) -> MpiResult {
 /// # Errors
 /// No such info object, or a key that is too long.
 pub fn get(info: MPI_Info, key: &str) -> MpiResult<Option<String>> {
-    let lasting = lasting();
-    let value = |of: &Info| of.pairs.iter().find(|(name, _)| name == key).map(|(_, value)| value.clone());
-    let found = if info == MPI_INFO_ENV { value(&environment()) } else { value(find(&lasting, info)?) };
+    let found =
+        read(info, |pairs| pairs.iter().find(|(name, _)| name == key).map(|(_, value)| value.clone()))?;
     checked_key(key)?;
     Ok(found)
 }
@@ -185,10 +167,7 @@ pub fn get(info: MPI_Info, key: &str) -> MpiResult<Option<String>> {
 /// # Errors
 /// No such info object.
 pub fn count(info: MPI_Info) -> MpiResult<c_int> {
-    let lasting = lasting();
-    let pairs =
-        if info == MPI_INFO_ENV { environment().pairs.len() } else { find(&lasting, info)?.pairs.len() };
-    Ok(pairs as c_int)
+    read(info, |pairs| pairs.len() as c_int)
 }
 
 /// MPI_Info_get_nthkey.
@@ -196,14 +175,11 @@ pub fn count(info: MPI_Info) -> MpiResult<c_int> {
 /// # Errors
 /// No such info object, or fewer keys than that.
 pub fn nth_key(info: MPI_Info, n: c_int) -> MpiResult<String> {
-    let lasting = lasting();
-    let own = environment;
-    let pairs = if info == MPI_INFO_ENV { own().pairs } else { find(&lasting, info)?.pairs.clone() };
-    match usize::try_from(n).ok().and_then(|n| pairs.get(n)) {
+    read(info, |pairs| match usize::try_from(n).ok().and_then(|n| pairs.get(n)) {
         Some((key, _)) => Ok(key.clone()),
         None => {
             let allowed = format!("the info object has {} keys, numbered from 0", pairs.len());
             Err(MpiError::argument(MPI_ERR_ARG, "n", n, allowed))
         }
-    }
+    })?
 }

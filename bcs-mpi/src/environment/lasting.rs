@@ -4,7 +4,7 @@
 //! They have a lock of their own. Where the process's is held as well, it was taken before this one; neither is held while a function of the
 //! program runs.
 
-use super::info::Info;
+use super::info::Pairs;
 use super::session::Session;
 use crate::collective::operation::Operation;
 use crate::constants::{MPI_ERRORS_RETURN, MPI_Errhandler};
@@ -15,7 +15,7 @@ use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 /// The objects that need no initialised MPI.
 pub struct Lasting {
     /// Info objects.
-    pub infos: Table<Info>,
+    pub infos: Table<Pairs>,
     /// Error handlers of the program.
     pub error_handlers: Table<ErrorHandlerEntry>,
     /// Operations of the program.

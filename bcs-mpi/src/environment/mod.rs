@@ -12,7 +12,6 @@ use crate::communicator::Communicator;
 use crate::constants::*;
 use crate::error::{MpiError, MpiResult};
 use crate::process::{self, end};
-use lasting::lasting;
 use nic_emu::port::now_ns;
 use std::ffi::{c_int, c_void};
 
@@ -70,31 +69,6 @@ pub const RESOURCE_TYPE: &str = "mpi_hw_resource_type";
 
 /// The hardware resource whose processes share memory: a node (§7.4.2).
 pub const SHARED_MEMORY: &str = "mpi_shared_memory";
-
-/// MPI_Comm_get_parent: no process of this library was spawned by another, so there is no communicator with a parent.
-///
-/// # Errors
-/// Before MPI_Init and after MPI_Finalize.
-pub fn parent() -> MpiResult<MPI_Comm> {
-    process::enter()?;
-    Ok(MPI_COMM_NULL)
-}
-
-/// MPI_Error_class.
-///
-/// # Errors
-/// No such code.
-pub fn error_class(code: c_int) -> MpiResult<c_int> {
-    lasting().codes.class(code)
-}
-
-/// MPI_Error_string.
-///
-/// # Errors
-/// No such code.
-pub fn error_string(code: c_int) -> MpiResult<String> {
-    lasting().codes.text(code)
-}
 
 /// The boundary that memory of MPI_Alloc_mem has: a cache line, which suits every type.
 const ALIGNMENT: usize = 64;
