@@ -7,10 +7,10 @@
 
 use super::{Guard, Process, end, lock};
 use crate::communicator::meeting::Waiter;
-use crate::error::{MpiError, MpiResult};
+use crate::error::MpiResult;
 use mds::Primitive;
 use nic_emu::hang::{HangDetector, HangReport, LOOK_PERIOD};
-use nic_emu::port::{LONGEST_SLEEP, Port, PortError, SOME_REQUESTS, Stepped, Waiting, now_ns};
+use nic_emu::port::{LONGEST_SLEEP, Port, SOME_REQUESTS, Stepped, Waiting, now_ns};
 use nic_emu::status::{Room, WaitingFor};
 use nic_emu::waiting::Pause;
 use std::sync::{Condvar, Mutex, PoisonError};
@@ -186,7 +186,7 @@ impl Guard {
                         break self.wait_long(waiting, what, ready);
                     }
                 }
-                Err(error) => break Err(waiting_failed(error)),
+                Err(error) => break Err(error.into()),
             }
             match self.advance().and_then(|()| ready(self)) {
                 Ok(Some(done)) => break Ok(done),
@@ -275,7 +275,7 @@ impl Guard {
             if std::mem::take(&mut self.progress.has_flowed) {
                 waiting.restart();
             }
-            pause = match self.port.wait_step(&mut waiting, &what).map_err(waiting_failed)? {
+            pause = match self.port.wait_step(&mut waiting, &what)? {
                 Stepped::Something => Pause::LookAgain,
                 Stepped::Nothing => self.pause(&mut waiting),
             };
@@ -308,7 +308,7 @@ impl Guard {
             None
         };
         let asleep = self.port.announce_sleep(waiting, self.progress.exchanges == 0);
-        let stepped = self.port.wait_step(waiting, what).map_err(waiting_failed)?;
+        let stepped = self.port.wait_step(waiting, what)?;
         let done = self.advance().and_then(|()| ready(self))?;
         if done.is_none() && stepped == Stepped::Nothing && self.port.may_stay_asleep() {
             self.without_lock(|| asleep.sleep(LONGEST_SLEEP));
@@ -336,9 +336,4 @@ impl Drop for Turn {
         *SLEEPS.lock().unwrap_or_else(PoisonError::into_inner) = false;
         WOKEN.notify_all();
     }
-}
-
-#[cold]
-fn waiting_failed(error: PortError) -> MpiError {
-    error.into()
 }
