@@ -28,10 +28,7 @@ pub trait Attributed: Copy {
     fn attributes_mut(self, process: &mut Process) -> MpiResult<&mut Attributes>;
 
     /// The keys of this kind.
-    fn keys(process: &Process) -> &Keys;
-
-    /// The same, to be changed.
-    fn keys_mut(process: &mut Process) -> &mut Keys;
+    fn keys(process: &mut Process) -> &mut Keys;
 
     /// The address of a predefined attribute's value; none where the key is no predefined one, none in it where it has no value.
     fn predefined(process: &Process, key: c_int) -> Option<Option<*mut c_void>>;
@@ -110,9 +107,10 @@ fn wrong_key<H: Attributed>(value: c_int) -> MpiError {
     MpiError::argument(MPI_ERR_KEYVAL, H::KEYVAL, named(value, PREDEFINED), allowed)
 }
 
-fn live_key<H: Attributed>(process: &Process, key: c_int) -> MpiResult<Key> {
+/// Checks that a key is one that the program has not freed.
+fn check_live<H: Attributed>(process: &mut Process, key: c_int) -> MpiResult {
     match H::keys(process).keys.get(&key) {
-        Some(found) if !found.freed => Ok(*found),
+        Some(found) if !found.freed => Ok(()),
         _ => Err(wrong_key::<H>(key)),
     }
 }
@@ -127,7 +125,7 @@ pub fn create_keyval<H: Attributed>(
     extra_state: *mut c_void,
 ) -> MpiResult<c_int> {
     let mut process = process::enter()?;
-    let keys = H::keys_mut(&mut process);
+    let keys = H::keys(&mut process);
     let key = keys.next;
     keys.next += KINDS;
     let extra_state = extra_state.expose_provenance();
@@ -141,7 +139,7 @@ pub fn create_keyval<H: Attributed>(
 /// No such key.
 pub fn free_keyval<H: Attributed>(key: &mut c_int) -> MpiResult {
     let mut process = process::enter()?;
-    let keys = H::keys_mut(&mut process);
+    let keys = H::keys(&mut process);
     let Some(found) = keys.keys.get_mut(key) else { return Err(wrong_key::<H>(*key)) };
     if !std::mem::replace(&mut found.freed, true) {
         keys.release(*key);
@@ -156,9 +154,9 @@ pub fn free_keyval<H: Attributed>(key: &mut c_int) -> MpiResult {
 /// No such object or key, or the delete callback refuses.
 pub fn set<H: Attributed>(object: H, key: c_int, value: *mut c_void) -> MpiResult {
     let old = {
-        let process = process::enter()?;
+        let mut process = process::enter()?;
         let old = object.attributes(&process)?.get(key);
-        live_key::<H>(&process, key)?;
+        check_live::<H>(&mut process, key)?;
         old
     };
     if old.is_some() {
@@ -166,7 +164,7 @@ pub fn set<H: Attributed>(object: H, key: c_int, value: *mut c_void) -> MpiResul
     }
     let mut process = process::enter()?;
     object.attributes_mut(&mut process)?.values.push((key, value.expose_provenance()));
-    if let Some(found) = H::keys_mut(&mut process).keys.get_mut(&key) {
+    if let Some(found) = H::keys(&mut process).keys.get_mut(&key) {
         found.references += 1;
     }
     Ok(())
@@ -178,14 +176,13 @@ pub fn set<H: Attributed>(object: H, key: c_int, value: *mut c_void) -> MpiResul
 /// # Errors
 /// No such object or key.
 pub fn get<H: Attributed>(object: H, key: c_int) -> MpiResult<Option<*mut c_void>> {
-    let process = process::enter()?;
-    let attributes = object.attributes(&process)?;
-    if let Some(value) = H::predefined(&process, key) {
-        return Ok(value);
+    let mut process = process::enter()?;
+    let value = object.attributes(&process)?.get(key);
+    if let Some(predefined) = H::predefined(&process, key) {
+        return Ok(predefined);
     }
-    let value = attributes.get(key);
     if value.is_none() {
-        live_key::<H>(&process, key)?;
+        check_live::<H>(&mut process, key)?;
     }
     Ok(value.map(std::ptr::with_exposed_provenance_mut))
 }
@@ -196,17 +193,17 @@ pub fn get<H: Attributed>(object: H, key: c_int) -> MpiResult<Option<*mut c_void
 /// No such object, key or attribute, or the delete callback refuses.
 pub fn delete<H: Attributed>(object: H, key: c_int) -> MpiResult {
     let (value, found) = {
-        let process = process::enter()?;
+        let mut process = process::enter()?;
         let value = object.attributes(&process)?.get(key);
-        match (value, H::keys(&process).keys.get(&key).copied()) {
-            (Some(value), Some(found)) => (value, found),
+        match (value, H::keys(&mut process).keys.get(&key)) {
+            (Some(value), Some(found)) => (value, *found),
             _ => return Err(wrong_key::<H>(key)),
         }
     };
     call_delete(object, key, value, &found)?;
     let mut process = process::enter()?;
     object.attributes_mut(&mut process)?.values.retain(|(of, _)| *of != key);
-    H::keys_mut(&mut process).release(key);
+    H::keys(&mut process).release(key);
     Ok(())
 }
 
@@ -242,16 +239,16 @@ pub fn delete_all<H: Attributed>(object: H) -> MpiResult {
 /// No such object, or a copy callback refuses.
 pub fn copy_all<H: Attributed>(object: H) -> MpiResult<Attributes> {
     let values: Vec<(c_int, usize, Key)> = {
-        let process = process::enter()?;
-        let keys = &H::keys(&process).keys;
-        let values = &object.attributes(&process)?.values;
-        values.iter().filter_map(|(key, value)| Some((*key, *value, *keys.get(key)?))).collect()
+        let mut process = process::enter()?;
+        let values = object.attributes(&process)?.values.clone();
+        let keys = &H::keys(&mut process).keys;
+        values.into_iter().filter_map(|(key, value)| Some((key, value, *keys.get(&key)?))).collect()
     };
     let mut copied = Attributes::default();
     for (key, value, of) in values {
         if let Some(new) = call_copy(object, key, value, &of)? {
             copied.values.push((key, new));
-            if let Some(found) = H::keys_mut(&mut *process::enter()?).keys.get_mut(&key) {
+            if let Some(found) = H::keys(&mut *process::enter()?).keys.get_mut(&key) {
                 found.references += 1;
             }
         }

@@ -20,11 +20,7 @@ impl Attributed for MPI_Comm {
         Ok(&mut process.communicator_mut(self)?.attributes)
     }
 
-    fn keys(process: &Process) -> &Keys {
-        &process.communicators.keys
-    }
-
-    fn keys_mut(process: &mut Process) -> &mut Keys {
+    fn keys(process: &mut Process) -> &mut Keys {
         &mut process.communicators.keys
     }
 

@@ -19,11 +19,7 @@ impl Attributed for MPI_Datatype {
         Ok(&mut process.datatypes.labels_mut("datatype", self)?.attributes)
     }
 
-    fn keys(process: &Process) -> &Keys {
-        &process.datatypes.keys
-    }
-
-    fn keys_mut(process: &mut Process) -> &mut Keys {
+    fn keys(process: &mut Process) -> &mut Keys {
         &mut process.datatypes.keys
     }
 
