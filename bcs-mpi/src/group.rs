@@ -188,13 +188,8 @@ pub fn session_of(process: &Process, handle: MPI_Group) -> MPI_Session {
     process.groups.get(handle.0).map_or(MPI_SESSION_NULL, |kept| kept.session)
 }
 
-/// The handle of a new group that comes from no session.
-pub fn store(process: &mut Process, group: Group) -> MPI_Group {
-    store_of(process, group, MPI_SESSION_NULL)
-}
-
-/// The handle of a new group that was derived from a session.
-pub fn store_of(process: &mut Process, group: Group, session: MPI_Session) -> MPI_Group {
+/// The handle of a new group that was derived from this session; MPI_SESSION_NULL if from none.
+pub fn store(process: &mut Process, group: Group, session: MPI_Session) -> MPI_Group {
     if group.size() == 0 {
         MPI_GROUP_EMPTY
     } else {
@@ -347,7 +342,7 @@ pub fn choose(group: MPI_Group, choice: Choice, ranks: &[c_int]) -> MpiResult<MP
         Choice::Include => group.choose(&members),
         Choice::Exclude => excluding(&group, &members),
     };
-    Ok(store_of(&mut process, new, session))
+    Ok(store(&mut process, new, session))
 }
 
 /// MPI_Group_range_incl and MPI_Group_range_excl.
@@ -378,7 +373,7 @@ pub fn combine(first: MPI_Group, operation: SetOperation, second: MPI_Group) -> 
     let mut process = process::enter()?;
     let session = session_of(&process, first);
     let (first, second) = (resolve(&process, "group1", first)?, resolve(&process, "group2", second)?);
-    Ok(store_of(&mut process, first.combined(operation, &second), session))
+    Ok(store(&mut process, first.combined(operation, &second), session))
 }
 
 #[cfg(test)]

@@ -461,7 +461,7 @@ pub fn remote_size(comm: MPI_Comm) -> MpiResult<c_int> {
 pub fn remote_group(comm: MPI_Comm) -> MpiResult<MPI_Group> {
     let mut process = process::enter()?;
     let group = process.intercommunicator("comm", comm)?.peers.clone();
-    Ok(crate::group::store(&mut process, group))
+    Ok(crate::group::store(&mut process, group, MPI_SESSION_NULL))
 }
 
 /// MPI_Comm_group.
@@ -472,7 +472,7 @@ pub fn group(comm: MPI_Comm) -> MpiResult<MPI_Group> {
     let mut process = process::enter()?;
     let communicator = process.communicator(comm)?;
     let (group, session) = (communicator.group.clone(), communicator.session);
-    Ok(crate::group::store_of(&mut process, group, session))
+    Ok(crate::group::store(&mut process, group, session))
 }
 
 /// MPI_Comm_compare.

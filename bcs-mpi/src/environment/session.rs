@@ -155,5 +155,5 @@ pub fn process_set_info(handle: MPI_Session, name: &str) -> MpiResult<MPI_Info> 
 /// No such session or process set.
 pub fn group(handle: MPI_Session, name: &str) -> MpiResult<MPI_Group> {
     let members = members(handle, name)?;
-    Ok(group::store_of(&mut *process::enter()?, members, handle))
+    Ok(group::store(&mut *process::enter()?, members, handle))
 }
