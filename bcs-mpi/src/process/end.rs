@@ -52,12 +52,8 @@ pub fn finalize() -> MpiResult {
         return Err(error.of(MPI_COMM_WORLD));
     }
     // All that members have called is with the NIC by now.
-    process
-        .communicators
-        .get(MPI_COMM_WORLD)
-        .into_iter()
-        .for_each(|world| end_if_unheard(&process.port, world));
-    process.communicators.table().iter().for_each(|comm| end_if_unheard(&process.port, comm));
+    let world = process.communicators.get(MPI_COMM_WORLD).into_iter();
+    world.chain(process.communicators.table().iter()).for_each(|comm| end_if_unheard(&process.port, comm));
     process.communicators.set_world(false);
     drop(process);
     monitor::leave(timed, || 0);
@@ -111,23 +107,19 @@ fn rest(life: &Life) -> MpiResult {
 /// Ends the job with an exit code and a message that the launcher prints.
 #[cold]
 pub fn abort_job(code: c_int, message: &str) -> ! {
-    let told = match EXIT.get() {
-        Some(exit) if phase() != LifePhase::Finalised => {
+    match EXIT.get().filter(|_| phase() != LifePhase::Finalised) {
+        Some(exit) => {
             let message = format!("rank {}: {message}", exit.rank);
             if exit.launched {
                 abort::say(&exit.memory, exit.local_index, code, &message);
             } else {
                 say(&message);
             }
-            true
         }
-        _ => false,
-    };
-    if !told {
-        match std::env::var("BCS_RANK") {
+        None => match std::env::var("BCS_RANK") {
             Ok(rank) => say(&format!("rank {rank}: {message}")),
             Err(_) => say(message),
-        }
+        },
     }
     exit_now(code)
 }
