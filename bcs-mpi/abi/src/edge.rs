@@ -176,7 +176,7 @@ pub fn place<T>(to: *mut T, argument: &'static str) -> MpiResult<Place<T>> {
 
 #[cold]
 fn no_place(argument: &'static str) -> MpiError {
-    bcs_mpi::error::Problem::NullResult { argument }.into()
+    MpiError::new(bcs_mpi::error::Problem::NullResult { argument })
 }
 
 /// An object of the program that a call reads and changes.

@@ -124,13 +124,6 @@ impl fmt::Display for MpiError {
 
 impl std::error::Error for MpiError {}
 
-impl From<Problem> for MpiError {
-    #[cold]
-    fn from(problem: Problem) -> Self {
-        Self::new(problem)
-    }
-}
-
 impl From<PortError> for MpiError {
     #[cold]
     fn from(error: PortError) -> Self {
