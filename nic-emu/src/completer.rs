@@ -7,7 +7,7 @@
 use arrayvec::ArrayVec;
 
 use crate::memory::{Corrupt, ENTRIES, NicMemory};
-use crate::pool::{NONE, Walk};
+use crate::queue::{self, LINKS};
 use crate::request::{Delivery, DeliveryKind, SLOT_PAYLOAD_BYTES, SlotState};
 
 /// Local ranks that a slice completed something for: the driver wakes those of them that sleep.
@@ -171,35 +171,21 @@ impl<'m> Completer<'m> {
         state: SlotState,
         kind: DeliveryKind,
     ) -> Result<(), Corrupt> {
-        let header = self.memory.header();
-        let free_link = |entry| Ok(self.memory.entry(entry)?.word(7) as u32);
-        let Some(entry) = self.memory.control().entries.take(ENTRIES, free_link)? else {
+        let note = [local_index as u64 | (request as u64) << 32, state as u64, kind.to_word(), 0, 0, 0, 0, 0];
+        if !self.memory.header().slice.held.push_within(self.memory, &note, ENTRIES)? {
             // Nothing to note it in: resuming a slice early is better than never.
             return self.publish_now(local_index, request, state, kind);
-        };
-        let note = local_index as u64 | (request as u64) << 32;
-        self.memory.entry(entry)?.write(&[note, state as u64, kind.to_word(), 0, 0, 0, 0, 0]);
-        let last = header.slice.held_last.get();
-        if last == NONE {
-            header.slice.held_first.set(entry + 1);
-        } else {
-            self.memory.entry(last - 1)?.set_word(7, entry as u64 + 1);
         }
-        header.slice.held_last.set(entry + 1);
         Ok(())
     }
 
     /// Publishes everything that was held back: the start of a fixed slice.
     pub fn publish_held(&mut self) -> Result<u32, Corrupt> {
-        let header = self.memory.header();
-        let mut walk = Walk::new(header.slice.held_first.get(), ENTRIES);
-        header.slice.held_first.set(NONE);
-        header.slice.held_last.set(NONE);
+        let mut walk = self.memory.header().slice.held.take_all();
         let mut published = 0;
         while let Some(entry) = walk.next_entry()? {
-            let cell = self.memory.entry(entry)?;
-            let words = cell.read();
-            walk.follow(words[7] as u32);
+            let words = self.memory.entry(entry)?.read();
+            walk.follow(words[LINKS] as u32);
             let state = match words[1] {
                 s if s == SlotState::Released as u64 => SlotState::Released,
                 s if s == SlotState::Cancelled as u64 => SlotState::Cancelled,
@@ -207,10 +193,7 @@ impl<'m> Completer<'m> {
             };
             let (local_index, request) = (words[0] as u32, (words[0] >> 32) as u32);
             self.publish_now(local_index, request, state, DeliveryKind::from_word(words[2]))?;
-            self.memory.control().entries.give_back(entry, |link| {
-                self.memory.entry(entry)?.set_word(7, link as u64);
-                Ok(())
-            })?;
+            queue::give_back(self.memory, entry)?;
             published += 1;
         }
         Ok(published)

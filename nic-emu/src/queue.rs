@@ -4,9 +4,8 @@
 //! order of arrival, which is what MPI's matching rules are about.
 
 use crate::memory::{Corrupt, ENTRIES, MESSAGE_ENTRIES, NicMemory, Word, Word64};
-use crate::pool::NONE;
+use crate::pool::{NONE, Walk};
 use crate::ring::{CELL_WORDS, Cell};
-use std::ops::ControlFlow;
 
 /// Ends of a list, as indices plus one.
 #[repr(C)]
@@ -124,7 +123,7 @@ pub struct MatchQueues {
 const _: () = assert!(size_of::<MatchQueues>() == 64);
 
 /// The word of an entry that holds its links: next in the low half, previous in the high half, each plus one.
-const LINKS: usize = 7;
+pub(crate) const LINKS: usize = 7;
 
 impl Queue {
     /// Entries in it, counted: for reports.
@@ -149,9 +148,9 @@ impl Queue {
         self.push_within(memory, words, MESSAGE_ENTRIES)
     }
 
-    /// Appends a descriptor if fewer than `limit` entries are in use.
+    /// Appends an entry if fewer than `limit` are in use.
     #[inline]
-    fn push_within(
+    pub(crate) fn push_within(
         &self,
         memory: &NicMemory,
         words: &[u64; CELL_WORDS],
@@ -182,21 +181,13 @@ impl Queue {
         memory: &NicMemory,
         mut predicate: impl FnMut(&[u64; CELL_WORDS]) -> bool,
     ) -> Result<Option<(u32, [u64; CELL_WORDS])>, Corrupt> {
-        let mut at = self.first.get();
-        let mut steps = 0;
-        while at != NONE {
-            let cell = memory.entry(at - 1)?;
-            let words = cell.read();
-            if predicate(&words) {
-                return Ok(Some((at - 1, words)));
-            }
-            at = words[LINKS] as u32;
-            steps += 1;
-            if steps > ENTRIES {
-                return Err(Corrupt { what: "queue length", value: steps as u64, limit: ENTRIES as u64 });
-            }
-        }
-        Ok(None)
+        let mut words = [0; CELL_WORDS];
+        let is_it = |cell: &Cell| {
+            words = cell.read();
+            predicate(&words)
+        };
+        let found = seek(memory, self.first.get(), |links| links as u32, is_it)?;
+        Ok(found.map(|(entry, _)| (entry, words)))
     }
 
     /// The first entry, from the oldest, whose envelope words satisfy the predicate: what matching asks, and the only thing
@@ -207,20 +198,7 @@ impl Queue {
         memory: &'m NicMemory,
         mut predicate: impl FnMut(u64, u64) -> bool,
     ) -> Result<Option<(u32, &'m Cell)>, Corrupt> {
-        let mut at = self.first.get();
-        let mut steps = 0;
-        while at != NONE {
-            let cell = memory.entry(at - 1)?;
-            if predicate(cell.word(0), cell.word(1)) {
-                return Ok(Some((at - 1, cell)));
-            }
-            at = cell.word(LINKS) as u32;
-            steps += 1;
-            if steps > ENTRIES {
-                return Err(Corrupt { what: "queue length", value: steps as u64, limit: ENTRIES as u64 });
-            }
-        }
-        Ok(None)
+        seek(memory, self.first.get(), |links| links as u32, |cell| predicate(cell.word(0), cell.word(1)))
     }
 
     /// The latest entry, if there is one.
@@ -237,26 +215,21 @@ impl Queue {
         })
     }
 
-    /// Calls for each entry, from the latest, until it is told to stop.
+    /// Calls for each entry, from the latest, until it answers true.
     pub fn walk_back<'m>(
         &self,
         memory: &'m NicMemory,
-        mut visit: impl FnMut(&'m Cell) -> ControlFlow<()>,
+        visit: impl FnMut(&'m Cell) -> bool,
     ) -> Result<(), Corrupt> {
-        let mut at = self.last.get();
-        let mut steps = 0;
-        while at != NONE {
-            let cell = memory.entry(at - 1)?;
-            if visit(cell).is_break() {
-                break;
-            }
-            at = (cell.word(LINKS) >> 32) as u32;
-            steps += 1;
-            if steps > ENTRIES {
-                return Err(Corrupt { what: "queue length", value: steps as u64, limit: ENTRIES as u64 });
-            }
-        }
-        Ok(())
+        seek(memory, self.last.get(), |links| (links >> 32) as u32, visit).map(drop)
+    }
+
+    /// Takes all entries out: whoever walks along them gives them back to the pool ([`give_back`]).
+    pub(crate) fn take_all(&self) -> Walk {
+        let walk = Walk::new(self.first.get(), ENTRIES);
+        self.first.set(NONE);
+        self.last.set(NONE);
+        walk
     }
 
     /// Takes an entry out and gives it back to the pool.
@@ -277,9 +250,38 @@ impl Queue {
             let after = memory.entry(next - 1)?;
             after.set_word(LINKS, after.word(LINKS) & 0xffff_ffff | (previous as u64) << 32);
         }
-        memory.control().entries.give_back(entry, |link| {
-            memory.entry(entry)?.set_word(LINKS, link as u64);
-            Ok(())
-        })
+        give_back(memory, entry)
     }
+}
+
+/// Gives an entry that is in no queue back to the pool.
+#[inline]
+pub(crate) fn give_back(memory: &NicMemory, entry: u32) -> Result<(), Corrupt> {
+    memory.control().entries.give_back(entry, |link| {
+        memory.entry(entry)?.set_word(LINKS, link as u64);
+        Ok(())
+    })
+}
+
+/// The first entry that satisfies the predicate, from this link on along those that `follow` takes from the word of links.
+#[inline]
+fn seek<'m>(
+    memory: &'m NicMemory,
+    mut at: u32,
+    follow: impl Fn(u64) -> u32,
+    mut is_it: impl FnMut(&'m Cell) -> bool,
+) -> Result<Option<(u32, &'m Cell)>, Corrupt> {
+    let mut steps = 0;
+    while at != NONE {
+        let cell = memory.entry(at - 1)?;
+        if is_it(cell) {
+            return Ok(Some((at - 1, cell)));
+        }
+        at = follow(cell.word(LINKS));
+        steps += 1;
+        if steps > ENTRIES {
+            return Err(Corrupt { what: "queue length", value: steps as u64, limit: ENTRIES as u64 });
+        }
+    }
+    Ok(None)
 }

@@ -10,7 +10,6 @@
 use crate::buffer_sender::BufferSender;
 use crate::memory::NicMemory;
 use crate::microphase::Microphase;
-use crate::pool::NONE;
 use crate::status::Activity;
 use crate::strobe_receiver::{SliceCounts, SliceError, StrobeReceiver};
 use crate::unexpected::Usage;
@@ -68,7 +67,7 @@ impl StrobeSender {
     /// Something that a fixed slice would deal with: descriptors, bytes under way, completions that are held back.
     fn has_work(memory: &NicMemory) -> bool {
         let slice = &memory.header().slice;
-        slice.held_first.get() != NONE || slice.transfers.get() != 0 || BufferSender::has_work(memory)
+        !slice.held.is_empty() || slice.transfers.get() != 0 || BufferSender::has_work(memory)
     }
 
     /// After a fixed slice: rests if it left nothing to do. Not while EMDS records, which is to see every slice, and not with several

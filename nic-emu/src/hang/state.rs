@@ -148,7 +148,7 @@ impl JobState {
             in_vain: header.slice.in_vain.get(),
             full: Full::read(memory),
             room_news,
-            under_way: global_under_way || transfers_move(memory) || header.slice.held_first.get() != NONE,
+            under_way: global_under_way || transfers_move(memory) || !header.slice.held.is_empty(),
             global,
         }
     }

@@ -211,10 +211,8 @@ pub struct SliceState {
     pub blocked: Word,
     /// Slices that found descriptors and took none, for want of room.
     pub in_vain: Word,
-    /// Completions held back until the next fixed slice: first and last of their list.
-    pub held_first: Word,
-    /// Last of that list.
-    pub held_last: Word,
+    /// Completions held back until the next fixed slice.
+    pub held: Queue,
     /// Fixed slices: the beat of the slice that ran last, in periods of the driver's clock.
     pub beat: Word64,
     _pad: [u64; 6],

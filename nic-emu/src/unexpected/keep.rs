@@ -13,7 +13,6 @@ use crate::memory::{Corrupt, NicMemory};
 use crate::request::Delivery;
 use crate::ring::{Cell, Ring};
 use crate::slab::{BUFFERED_BYTES, slabs_of};
-use std::ops::ControlFlow;
 
 /// Bytes that are moved while the token is held, at most, but for the last message.
 const BYTES_AT_ONCE: u64 = 512 << 10;
@@ -123,7 +122,7 @@ impl<'m> Keeper<'_, 'm> {
                 {
                     found.push(message);
                 }
-                if self.wanted.is_nothing() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+                self.wanted.is_nothing()
             })?;
         }
         Ok(())
