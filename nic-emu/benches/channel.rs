@@ -12,7 +12,7 @@
 //! its number. Methods take turns, batch by batch, so that what else runs on the machine meets all of
 //! them; printed are the best batch and the lower quartile. Each core writes and reads what a pair of ranks would.
 
-use nic_emu::channel::{Buffer, End, Mine, Policy, Step, Stores, advance, copy_in, copy_out};
+use nic_emu::channel::{Buffer, End, Mine, Policy, Step, Stores, advance, copy};
 use nic_emu::memory::{Layout, NicMemory};
 use nic_emu::status::{Activity, Phase};
 use nic_emu::transfer::{Pair, WINDOW_DATA_BYTES};
@@ -239,8 +239,8 @@ fn lines(rank: &Rank<'_>) {
                 // SAFETY: as above; the other rank waits for its turn meanwhile.
                 unsafe {
                     match rank.me {
-                        0 => copy_in(mine.as_ptr(), at, piece),
-                        _ => copy_out(at, own.as_mut_ptr(), piece),
+                        0 => copy(mine.as_ptr(), at, piece),
+                        _ => copy(at, own.as_mut_ptr(), piece),
                     }
                 }
                 times.push(now() - started);

@@ -4,20 +4,10 @@
 //! instruction from 2 KB on, slow where the program's buffer and NIC memory are aligned differently. Prefetching does not pay, as
 //! what is slow is to write (see `policy`); whether streaming stores do depends on where the other core is (see `stores`).
 
-/// Copies into NIC memory.
-///
-/// # Safety
-/// `from` is readable and `to` writable for `bytes` bytes, and they do not overlap.
-#[inline]
-pub unsafe fn copy_in(from: *const u8, to: *mut u8, bytes: usize) {
-    // SAFETY: the caller's promise.
-    unsafe { copy(from, to, bytes) }
-}
-
 /// Copies into NIC memory past the caches; what is stored after it is seen after the bytes.
 ///
 /// # Safety
-/// As [`copy_in`].
+/// As [`copy`].
 #[inline]
 pub unsafe fn stream_in(from: *const u8, to: *mut u8, bytes: usize) {
     #[cfg(target_arch = "x86_64")]
@@ -37,18 +27,12 @@ pub unsafe fn stream_in(from: *const u8, to: *mut u8, bytes: usize) {
     unsafe { copy(from, to, bytes) }
 }
 
-/// Copies out of NIC memory that another core has written.
+/// Copies into NIC memory, or out of it.
 ///
 /// # Safety
 /// `from` is readable and `to` writable for `bytes` bytes, and they do not overlap.
 #[inline]
-pub unsafe fn copy_out(from: *const u8, to: *mut u8, bytes: usize) {
-    // SAFETY: the caller's promise.
-    unsafe { copy(from, to, bytes) }
-}
-
-#[inline]
-unsafe fn copy(from: *const u8, to: *mut u8, bytes: usize) {
+pub unsafe fn copy(from: *const u8, to: *mut u8, bytes: usize) {
     #[cfg(target_arch = "x86_64")]
     {
         if std::is_x86_feature_detected!("avx512f") {

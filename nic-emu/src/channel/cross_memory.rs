@@ -70,6 +70,28 @@ pub(super) fn attach(
     }
 }
 
+/// Moves all of the bytes. Where the system refuses that, the error says so ([`ChannelError::is_refusal`]).
+pub(super) fn attach_all(
+    direction: Direction,
+    peer: Peer,
+    here: u64,
+    there: u64,
+    bytes: u64,
+) -> Result<(), ChannelError> {
+    let mut moved = 0;
+    while moved < bytes {
+        match attach(direction, peer, here + moved, there + moved, bytes - moved)? {
+            Attempt::Moved(some) => moved += some,
+            Attempt::Refused => {
+                let source = Error::from_raw_os_error(libc::EPERM);
+                let direction = verb(direction);
+                return Err(ChannelError::System { peer, direction, address: there, bytes, source });
+            }
+        }
+    }
+    Ok(())
+}
+
 /// Whether process `pid` is alive: a dead one that nobody has waited for is dead too.
 pub(super) fn is_alive(pid: u32) -> bool {
     let Some(pid) = i32::try_from(pid).ok().and_then(rustix::process::Pid::from_raw) else { return false };

@@ -19,7 +19,7 @@ mod stores;
 mod window;
 
 pub use crate::policy::channel::Policy;
-pub use copy::{copy_in, copy_out};
+pub use copy::copy;
 pub use elsewhere::{put_chunk, take_chunk};
 pub use stores::Stores;
 
@@ -28,7 +28,7 @@ use crate::policy::channel::window_trial_bytes;
 use crate::status::{Activity, Phase};
 use crate::sync::{AtomicU32, Ordering};
 use crate::transfer::{ELSEWHERE, Pinned, Range, Transfer, Worker};
-use cross_memory::{Attempt, Direction, attach, is_alive};
+use cross_memory::{Attempt, Direction, attach, attach_all, is_alive};
 use pace::{Way, ticks};
 use std::fmt;
 use window::{Filling, drain_slot, has_filled, pace};
@@ -257,30 +257,19 @@ pub fn advance_from_outside(
         return Ok(Step::PeerNeeded);
     }
     let Some(range) = job.pinned.claim(bounce.len() as u64)? else { return Ok(job.nothing_to_claim()) };
-    let refused = |range| {
-        job.pinned.give_back(range);
-        REFUSED_OUTSIDE.store(1, Ordering::Relaxed);
-        Ok(Step::PeerNeeded)
-    };
     let here = bounce.as_mut_ptr() as u64;
     let (from, to) =
         (Peer::of(memory, transfer.source.get())?, Peer::of(memory, transfer.destination.get())?);
     let source = transfer.source_address.get().wrapping_add(range.offset);
     let destination = transfer.destination_address.get().wrapping_add(range.offset);
-    let mut read = 0;
-    while read < range.bytes {
-        match attach(Direction::Read, from, here + read, source + read, range.bytes - read)? {
-            Attempt::Moved(bytes) => read += bytes,
-            Attempt::Refused => return refused(range),
-        }
+    let moved = attach_all(Direction::Read, from, here, source, range.bytes)
+        .and_then(|()| attach_all(Direction::Write, to, here, destination, range.bytes));
+    if moved.as_ref().is_err_and(ChannelError::is_refusal) {
+        job.pinned.give_back(range);
+        REFUSED_OUTSIDE.store(1, Ordering::Relaxed);
+        return Ok(Step::PeerNeeded);
     }
-    let mut written = 0;
-    while written < range.bytes {
-        match attach(Direction::Write, to, here + written, destination + written, range.bytes - written)? {
-            Attempt::Moved(bytes) => written += bytes,
-            Attempt::Refused => return refused(range),
-        }
-    }
+    moved?;
     Ok(if job.pinned.count_moved(range.bytes) { Step::Finished } else { Step::Progress })
 }
 
@@ -289,22 +278,7 @@ pub fn advance_from_outside(
 /// # Safety
 /// `to` must be writable for `bytes` bytes.
 pub unsafe fn read_peer(peer: Peer, address: u64, to: *mut u8, bytes: usize) -> Result<(), ChannelError> {
-    let mut read = 0;
-    while read < bytes as u64 {
-        match attach(Direction::Read, peer, to as u64 + read, address + read, bytes as u64 - read)? {
-            Attempt::Moved(some) => read += some,
-            Attempt::Refused => {
-                return Err(ChannelError::System {
-                    peer,
-                    direction: "read",
-                    address,
-                    bytes: bytes as u64,
-                    source: std::io::Error::from_raw_os_error(libc::EPERM),
-                });
-            }
-        }
-    }
-    Ok(())
+    attach_all(Direction::Read, peer, to as u64, address, bytes as u64)
 }
 
 /// Writes to another process of the node, as much as asked for: what came from another node.
@@ -317,18 +291,7 @@ pub unsafe fn write_peer(
     from: *const u8,
     bytes: usize,
 ) -> Result<(), ChannelError> {
-    let (here, bytes) = (from as u64, bytes as u64);
-    let mut written = 0;
-    while written < bytes {
-        match attach(Direction::Write, peer, here + written, address + written, bytes - written)? {
-            Attempt::Moved(some) => written += some,
-            Attempt::Refused => {
-                let source = std::io::Error::from_raw_os_error(libc::EPERM);
-                return Err(ChannelError::System { peer, direction: "write", address, bytes, source });
-            }
-        }
-    }
-    Ok(())
+    attach_all(Direction::Write, peer, from as u64, address, bytes as u64)
 }
 
 /// One call's view of a transfer.

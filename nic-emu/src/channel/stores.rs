@@ -112,7 +112,7 @@ impl Stores {
 #[inline]
 unsafe fn store(streaming: bool, from: *const u8, to: *mut u8, bytes: usize) {
     // SAFETY: the caller's promise.
-    unsafe { if streaming { copy::stream_in(from, to, bytes) } else { copy::copy_in(from, to, bytes) } }
+    unsafe { if streaming { copy::stream_in(from, to, bytes) } else { copy::copy(from, to, bytes) } }
 }
 
 #[cfg(test)]

@@ -189,7 +189,7 @@ pub(super) unsafe fn drain_slot(
     let to = buffer.at(range)? as *mut u8;
     // SAFETY: both ranges were checked, and each word was read once: inside the window, and inside the buffer that the receiver gave
     // for this message, as it knows it itself.
-    unsafe { copy::copy_out(window.as_ptr().add(from), to, range.bytes as usize) };
+    unsafe { copy::copy(window.as_ptr().add(from), to, range.bytes as usize) };
     note_drained(pinned);
     Ok(range.bytes)
 }

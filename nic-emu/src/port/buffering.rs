@@ -118,9 +118,7 @@ impl Port {
             {
                 let length = (end.min(wanted) - start) as usize;
                 // SAFETY: see above.
-                unsafe {
-                    channel::copy_out(from.as_ptr().add(start as usize), to.add(start as usize), length)
-                };
+                unsafe { channel::copy(from.as_ptr().add(start as usize), to.add(start as usize), length) };
             }
         };
         if bytes < PIPELINED_BYTES as u64 {

@@ -134,7 +134,7 @@ impl Port {
         if let Some((address, room)) = self.outstanding.place(request) {
             // SAFETY: `post_receive`'s caller vouches for the buffer until now; the block holds the message, which nobody changes before it is
             // given back.
-            unsafe { channel::copy_out(from.as_ptr(), address as *mut u8, bytes.min(room) as usize) };
+            unsafe { channel::copy(from.as_ptr(), address as *mut u8, bytes.min(room) as usize) };
         }
         if let Some(whose) = pool.give_back(block)? {
             self.tell_of_room(whose);

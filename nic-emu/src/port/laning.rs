@@ -2,7 +2,7 @@
 //! ([`crate::lane`]).
 
 use super::{Port, PortError};
-use crate::channel::{Peer, copy_in, read_peer};
+use crate::channel::{Peer, copy, read_peer};
 use crate::host::CrossMemory;
 use crate::lane::{By, LANE_CHUNK_BYTES, LaneKey, LaneReader, LaneWriter, Loan, Shape};
 use crate::policy;
@@ -172,7 +172,7 @@ impl Port {
                     let mut portion = (data as u64, bytes as u64);
                     if by == By::Lane {
                         // SAFETY: as above: there is room for all blocks.
-                        unsafe { copy_in(data, to.add(next), bytes) };
+                        unsafe { copy(data, to.add(next), bytes) };
                         portion.0 = next as u64;
                         next += bytes;
                     }
@@ -193,8 +193,8 @@ impl Port {
         let (first, last) = (skip.start.min(bytes), skip.end.min(bytes).max(skip.start.min(bytes)));
         // SAFETY: the caller's promise.
         unsafe {
-            copy_in(data, to, first);
-            copy_in(data.wrapping_add(last), to.add(last), bytes - last);
+            copy(data, to, first);
+            copy(data.wrapping_add(last), to.add(last), bytes - last);
         }
         if bytes >= PACED_BYTES && first == last {
             let pace = (self.clock)().saturating_sub(started) * 1024 / bytes as u64;

@@ -1,7 +1,6 @@
 //! Edges of topologies, by which neighbours give to each other without a slice ([`crate::edge`]).
 
 use super::{Port, PortError};
-use crate::channel::{self, ChannelError, Peer};
 use crate::descriptor::{Check, Payload};
 use crate::edge::{Arrived, EDGE_INLINE_BYTES, EdgeReader, EdgeWriter, Place};
 use crate::memory::{Corrupt, NicMemory};
@@ -220,21 +219,13 @@ impl Port {
         address: u64,
         to: *mut u8,
     ) -> Result<Take, PortError> {
-        let peer = Peer::of(&self.memory, edge.sender)?;
         // SAFETY: the caller's promise.
-        let take = match unsafe { channel::read_peer(peer, address, to, message.bytes as usize) } {
-            Ok(()) => {
-                edge.done(&self.memory)?;
-                Take::Whole
-            }
-            Err(ChannelError::System { source, .. })
-                if matches!(source.raw_os_error(), Some(libc::EPERM | libc::ENOSYS | libc::EACCES)) =>
-            {
-                self.memory.header().cross_memory.set(0);
-                edge.refuse(&self.memory)?;
-                Take::AsMessage
-            }
-            Err(error) => return Err(error.into()),
+        let take = if unsafe { self.read_lent_memory(edge.sender, address, to, message.bytes as usize)? } {
+            edge.done(&self.memory)?;
+            Take::Whole
+        } else {
+            edge.refuse(&self.memory)?;
+            Take::AsMessage
         };
         self.wake_other_end(edge.sender);
         Ok(take)
