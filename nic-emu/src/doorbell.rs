@@ -56,16 +56,12 @@ impl Heads {
 }
 
 /// A word of packed heads in NIC memory: a doorbell (written by its rank), or a taken word (written by the
-/// processor).
+/// processor). Zeros at first.
+#[derive(Default)]
 #[repr(transparent)]
 pub struct HeadsWord(AtomicU64);
 
 impl HeadsWord {
-    /// A word of zeros, as NIC memory starts.
-    pub fn new() -> Self {
-        Self(AtomicU64::new(0))
-    }
-
     /// Reads the word; entries published with it are seen.
     #[inline]
     pub fn read(&self) -> Heads {
@@ -82,12 +78,6 @@ impl HeadsWord {
     #[inline]
     pub fn publish(&self, heads: Heads) {
         self.0.store(heads.0, Ordering::Release);
-    }
-}
-
-impl Default for HeadsWord {
-    fn default() -> Self {
-        Self::new()
     }
 }
 

@@ -101,12 +101,14 @@ pub struct SlabAllocator {
     next: usize,
 }
 
-impl SlabAllocator {
+impl Default for SlabAllocator {
     /// All slabs free.
-    pub fn new() -> Self {
+    fn default() -> Self {
         Self { free: [u64::MAX; WORDS], next: 0 }
     }
+}
 
+impl SlabAllocator {
     /// The first one of free neighbours that a payload of so many bytes fits in, at most [`BUFFERED_BYTES`]; none when too
     /// many are under way.
     #[inline]
@@ -181,12 +183,6 @@ fn run_starts(free: u64, count: u32) -> u64 {
     (1..count).fold(free, |starts, i| starts & (free >> i))
 }
 
-impl Default for SlabAllocator {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
@@ -197,7 +193,7 @@ mod tests {
         #[test]
         fn no_slab_is_handed_out_twice_and_none_is_lost(steps in proptest::collection::vec((any::<Option<u16>>(), 0..=BUFFERED_BYTES), 0..2000)) {
             let returned = ReturnedSlabs(std::array::from_fn(|_| AtomicU64::new(0)));
-            let mut slabs = SlabAllocator::new();
+            let mut slabs = SlabAllocator::default();
             let mut out: Vec<(u32, usize)> = Vec::new();
             let mut used = HashSet::new();
             let run = |first: u32, bytes: usize| first..first + bytes.div_ceil(SLAB_BYTES).max(1) as u32;

@@ -26,16 +26,12 @@ impl Holder {
     }
 }
 
-/// The token word, in NIC memory.
+/// The token word, in NIC memory: a free token at first, which is zeros.
+#[derive(Default)]
 #[repr(transparent)]
 pub struct RunToken(AtomicU64);
 
 impl RunToken {
-    /// A free token (NIC memory starts as zeros, which is the same).
-    pub fn new() -> Self {
-        Self(AtomicU64::new(0))
-    }
-
     /// True when nobody holds it: worth trying. A hint, as it may be gone a moment later.
     #[inline]
     pub fn looks_free(&self) -> bool {
@@ -75,19 +71,13 @@ impl RunToken {
     }
 }
 
-impl Default for RunToken {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
 
     #[test]
     fn only_one_holds_the_token_and_only_its_holder_can_be_revoked() {
-        let token = RunToken::new();
+        let token = RunToken::default();
         assert!(token.looks_free() && token.holder().is_none());
         assert!(token.try_take(Holder::rank(3)));
         assert!(!token.try_take(Holder::rank(4)));

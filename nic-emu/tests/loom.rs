@@ -23,9 +23,9 @@ struct Nic {
 impl Nic {
     fn new() -> Self {
         Self {
-            token: RunToken::new(),
-            doorbell: HeadsWord::new(),
-            taken: HeadsWord::new(),
+            token: RunToken::default(),
+            doorbell: HeadsWord::default(),
+            taken: HeadsWord::default(),
             cells: [Cell::new(), Cell::new()],
             sum: AtomicU64::new(0),
             count: AtomicU64::new(0),
@@ -110,7 +110,7 @@ fn a_sleeper_finds_what_was_posted_or_is_woken_for_it() {
     let mut model = loom::model::Builder::new();
     model.preemption_bound = Some(3);
     model.check(|| {
-        let (word, doorbell) = (Arc::new(WaitWord::new()), Arc::new(HeadsWord::new()));
+        let (word, doorbell) = (Arc::new(WaitWord::new()), Arc::new(HeadsWord::default()));
         let posters = [RingKind::Send, RingKind::Receive].map(|kind| {
             let (word, doorbell) = (word.clone(), doorbell.clone());
             thread::spawn(move || {
