@@ -5,6 +5,7 @@ use crate::constants::MPI_Comm;
 use crate::error::MpiResult;
 use crate::process::Guard;
 use mds::Primitive;
+use nic_emu::descriptor::Check;
 use nic_emu::doorbell::RingKind;
 use nic_emu::matching::Envelope;
 use nic_emu::port::Outcome;
@@ -41,7 +42,7 @@ pub unsafe fn bcs_recv(
     let what = || WaitingFor { bytes: bytes as u64, ..waiting_for_message(call, envelope, peer_in_job) };
     process.make_room(what, |port| port.lacks_cell(RingKind::Receive))?;
     // SAFETY: the caller's promise.
-    let request = unsafe { process.port.post_receive_of(envelope, whose, told, data, bytes)? };
+    let request = unsafe { process.port.post_receive_of(envelope, Check::NONE, whose, told, (data, bytes))? };
     if mode == Mode::NonBlocking {
         return Ok(Received::Request(request));
     }

@@ -11,6 +11,7 @@ use crate::error::MpiResult;
 use crate::process::{self, Process};
 use crate::request::persistent::{self, Starter};
 use crate::request::{Finished, State, Status};
+use nic_emu::descriptor::Check;
 use nic_emu::matching::Envelope;
 use nic_emu::port::{Posted, Send};
 use std::ffi::{c_int, c_void};
@@ -88,7 +89,7 @@ impl Starter for PersistentReceive {
         };
         let (whose, (data, bytes, told)) = ((*peer_in_job, self.comm.0 as u64), self.place);
         // SAFETY: the program leaves its buffer alone while the request is active, and the request keeps a staged one.
-        let nic = unsafe { process.port.post_receive_of(envelope, whose, told, data, bytes)? };
+        let nic = unsafe { process.port.post_receive_of(envelope, Check::NONE, whose, told, (data, bytes))? };
         Ok(State::Receive(nic, self.staged.take()))
     }
 

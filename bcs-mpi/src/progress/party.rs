@@ -316,7 +316,7 @@ impl Party {
         process.make_room(what, |port| port.lacks_cell(RingKind::Receive))?;
         process.progress.has_posted = true;
         // SAFETY: the caller's promise.
-        Ok(unsafe { process.port.post_checked_receive(&envelope, check, peer, data, bytes)? })
+        Ok(unsafe { process.port.post_receive_of(&envelope, check, peer, 0, (data, bytes))? })
     }
 
     /// The NIC does something for all members: posts this one's arrival, with a contribution that rides in

@@ -68,18 +68,14 @@ impl Port {
         if bytes > SLAB_BYTES {
             return Ok(false);
         }
-        let free = self.slabs.take(bytes, &self.memory.rank(self.local_index)?.returned);
-        let slab = match free {
-            Some(slab) => slab,
-            None => match self.take_slabs_again(bytes)? {
-                Some(slab) => slab,
-                None => return Ok(false),
-            },
+        let free = match self.slabs.take(bytes, &self.memory.rank(self.local_index)?.returned) {
+            None => self.take_slabs_again(bytes)?,
+            free => free,
         };
-        let block = self.memory.rank(self.local_index)?;
+        let Some(slab) = free else { return Ok(false) };
         fill(self.memory.slab(self.local_index, slab)?.as_ptr(), bytes);
         if bytes >= PIPELINED_BYTES {
-            block.filled[slab as usize].publish(bytes as u32);
+            self.memory.filled(self.local_index, slab)?.publish(bytes as u32);
         }
         self.post(RingKind::Send, &descriptor(slab).encode())?;
         Ok(true)

@@ -112,7 +112,7 @@ impl Port {
         unsafe { self.post_long_send(send, Check::NONE, data, bytes) }
     }
 
-    /// [`Self::post_send`] of a message about which its receiver has to say the same ([`Self::post_checked_receive`]).
+    /// [`Self::post_send`] of a message about which its receiver has to say the same ([`Self::post_receive_of`]).
     ///
     /// # Safety
     /// As [`Self::post_send`].
@@ -189,48 +189,19 @@ impl Port {
         capacity: usize,
     ) -> Result<u32, PortError> {
         // SAFETY: the caller's promise.
-        unsafe { self.post_receive_of(envelope, (NOBODY, 0), 0, buffer, capacity) }
+        unsafe { self.post_receive_of(envelope, Check::NONE, (NOBODY, 0), 0, (buffer, capacity)) }
     }
 
     /// [`Self::post_receive`] with the source's rank in the job (or `NOBODY`), a word that says whose request it is, and the signature of what
-    /// is to be received: both are there to be asked for with [`Port::about`].
+    /// is to be received: all are there to be asked for with [`Port::about`].
+    ///
+    /// With a check it takes a message about which its sender has to say the same, and that has to be as long as there is room. What does not
+    /// fit breaks the communicator ([`crate::breach`]).
     ///
     /// # Safety
     /// As [`Self::post_receive`].
     #[inline(always)]
     pub unsafe fn post_receive_of(
-        &mut self,
-        envelope: &Envelope,
-        peer: (u32, u64),
-        signature: u16,
-        buffer: *mut u8,
-        capacity: usize,
-    ) -> Result<u32, PortError> {
-        // SAFETY: the caller's promise.
-        unsafe { self.post_any_receive(envelope, Check::NONE, peer, signature, (buffer, capacity)) }
-    }
-
-    /// [`Self::post_receive_of`] a message about which its sender has to say the same, and that has to be as long as there is room. What does not
-    /// fit breaks the communicator ([`crate::breach`]).
-    ///
-    /// # Safety
-    /// As [`Self::post_receive`].
-    pub unsafe fn post_checked_receive(
-        &mut self,
-        envelope: &Envelope,
-        check: Check,
-        peer: (u32, u64),
-        buffer: *mut u8,
-        capacity: usize,
-    ) -> Result<u32, PortError> {
-        // SAFETY: the caller's promise.
-        unsafe { self.post_any_receive(envelope, check, peer, 0, (buffer, capacity)) }
-    }
-
-    /// # Safety
-    /// As [`Self::post_receive`].
-    #[inline(always)]
-    unsafe fn post_any_receive(
         &mut self,
         envelope: &Envelope,
         check: Check,
