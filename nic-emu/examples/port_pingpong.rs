@@ -25,7 +25,7 @@ fn send(port: &mut Port, to: u32, data: &[u8]) {
     match unsafe { port.post_send(&send, data.as_ptr(), data.len()) }.unwrap() {
         Posted::Complete => {}
         Posted::Request(request) => {
-            port.wait_for(request, &WAIT, |port| port.test(request)).unwrap();
+            port.wait_for(Some(request), &WAIT, |port| port.test(request)).unwrap();
         }
     }
 }
@@ -40,7 +40,7 @@ fn post_receive(port: &mut Port, from: u32, data: &mut [u8]) -> u32 {
 
 fn receive(port: &mut Port, from: u32, data: &mut [u8]) -> Outcome {
     let request = post_receive(port, from, data);
-    port.wait_for(request, &WAIT, |port| port.test(request)).unwrap()
+    port.wait_for(Some(request), &WAIT, |port| port.test(request)).unwrap()
 }
 
 fn barrier(port: &mut Port, ranks: u32, sequence: &mut u32) {
@@ -59,7 +59,7 @@ fn barrier(port: &mut Port, ranks: u32, sequence: &mut u32) {
     *sequence += 1;
     // SAFETY: no data.
     let request = unsafe { port.post_collective(&collective, std::ptr::null(), 0, true) }.unwrap().unwrap();
-    port.wait_for(request, &WAIT, |port| port.test_collective(request)).unwrap();
+    port.wait_for(Some(request), &WAIT, |port| port.test_collective(request)).unwrap();
 }
 
 fn run(mut port: Port, ranks: u32) {
@@ -108,7 +108,7 @@ fn run(mut port: Port, ranks: u32) {
             } else if rank == 1 {
                 let requests: Vec<u32> = back.iter_mut().map(|b| post_receive(&mut port, 0, b)).collect();
                 for request in requests {
-                    port.wait_for(request, &WAIT, |port| port.test(request)).unwrap();
+                    port.wait_for(Some(request), &WAIT, |port| port.test(request)).unwrap();
                 }
             }
         }

@@ -53,13 +53,6 @@ impl WaitPolicy {
     }
 }
 
-/// One wait: counts polls and yields, and says what to do next.
-pub struct Wait {
-    policy: WaitPolicy,
-    polls: u32,
-    yields: u32,
-}
-
 /// What a waiting rank does next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pause {
@@ -67,53 +60,6 @@ pub enum Pause {
     LookAgain,
     /// It has waited long; it may sleep.
     MaySleep,
-}
-
-impl Wait {
-    /// A wait that begins.
-    #[inline]
-    pub fn new(policy: WaitPolicy) -> Self {
-        Self { policy, polls: 0, yields: 0 }
-    }
-
-    /// True when the next pause gives the core away.
-    #[inline]
-    pub fn is_about_to_yield(&self) -> bool {
-        self.polls >= self.policy.polls
-    }
-
-    /// Yields so far, those included that were to be something longer.
-    pub(crate) fn yields(&self) -> u32 {
-        self.yields
-    }
-
-    /// Whether the next pause may be a sleep.
-    pub(crate) fn may_sleep(&self) -> bool {
-        self.is_about_to_yield() && self.yields >= self.policy.yields
-    }
-
-    /// Something happened: begin again with polling.
-    #[inline]
-    pub fn restart(&mut self) {
-        self.polls = 0;
-        self.yields = 0;
-    }
-
-    /// Pauses between two looks.
-    #[inline]
-    pub fn pause(&mut self) -> Pause {
-        if self.polls < self.policy.polls {
-            self.polls += 1;
-            std::hint::spin_loop();
-            return Pause::LookAgain;
-        }
-        self.yields += 1;
-        if self.yields > self.policy.yields {
-            return Pause::MaySleep;
-        }
-        rustix::thread::sched_yield();
-        Pause::LookAgain
-    }
 }
 
 /// A rank says that it sleeps from now on. It looks once more at all that it waits for, and then sleeps or drops what this answers. One thread of a rank at

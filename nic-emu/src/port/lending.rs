@@ -12,7 +12,7 @@ use crate::status::{Activity, WaitingFor};
 use crate::strobe_receiver::SliceError;
 use crate::strobe_sender::StrobeSender;
 use crate::sync::Ordering;
-use crate::waiting::{self, Asleep, Pause, Wait};
+use crate::waiting::{self, Asleep, Pause, WaitPolicy};
 use rustix::fd::AsFd;
 use std::time::Duration;
 
@@ -85,22 +85,13 @@ impl Port {
         what: &WaitingFor,
         ready: impl FnMut(&mut Port) -> Result<Option<T>, PortError>,
     ) -> Result<T, PortError> {
-        self.wait_watching(None, what, ready)
+        self.wait_for(None, what, ready)
     }
 
-    /// Waits as [`Self::wait`] for this request, which `ready` takes: between looks at everything else it is looked at alone.
+    /// Waits as [`Self::wait`]; for this request, if that is given, which `ready` takes: between looks at everything else it is looked at
+    /// alone.
     #[inline]
     pub fn wait_for<T>(
-        &mut self,
-        request: u32,
-        what: &WaitingFor,
-        ready: impl FnMut(&mut Port) -> Result<Option<T>, PortError>,
-    ) -> Result<T, PortError> {
-        self.wait_watching(Some(request), what, ready)
-    }
-
-    #[inline]
-    fn wait_watching<T>(
         &mut self,
         request: Option<u32>,
         what: &WaitingFor,
@@ -142,7 +133,9 @@ impl Port {
         self.set_activity(Activity::Polling);
         self.has_run = false;
         Waiting {
-            wait: Wait::new(self.waiting),
+            policy: self.waiting,
+            polls: 0,
+            yields: 0,
             request: request.unwrap_or(NO_REQUEST),
             told: None,
             unscheduled: false,
@@ -205,10 +198,10 @@ impl Port {
         what: impl FnOnce(&Port) -> WaitingFor,
     ) -> Result<Stepped, PortError> {
         if self.progress_in(waiting)? {
-            waiting.wait.restart();
+            waiting.restart();
             return Ok(Stepped::Something);
         }
-        if waiting.wait.is_about_to_yield() {
+        if waiting.is_about_to_yield() {
             self.tell(waiting, what)?;
         } else if self.served > 0
             && (!waiting.unscheduled || waiting.trusting > 0)
@@ -325,7 +318,7 @@ impl Port {
             return false;
         }
         let Some(crowd) = &mut self.crowd else { return true };
-        waiting.wait.yields() > LONG || waiting.request != NO_REQUEST && crowd.is_crowded((self.clock)())
+        waiting.yields > LONG || waiting.request != NO_REQUEST && crowd.is_crowded((self.clock)())
     }
 
     /// Whether there is nothing that this rank should do rather than sleep.
@@ -366,9 +359,12 @@ impl Port {
     }
 }
 
-/// A wait that its caller drives; see [`Port::begin_wait`].
+/// A wait that its caller drives; see [`Port::begin_wait`]. It counts polls and yields.
 pub struct Waiting {
-    wait: Wait,
+    policy: WaitPolicy,
+    polls: u32,
+    /// Yields so far, those included that were to be something longer.
+    yields: u32,
     /// What is waited for, if it is one request; [`SOME_REQUESTS`]; or else [`NO_REQUEST`].
     request: u32,
     /// The number of the wait, once others have been told of it.
@@ -382,22 +378,39 @@ pub struct Waiting {
 }
 
 impl Waiting {
+    /// True when the next pause gives the core away.
+    #[inline]
+    fn is_about_to_yield(&self) -> bool {
+        self.polls >= self.policy.polls
+    }
+
     /// Whether the next pause may be a sleep.
     #[inline]
     pub fn may_sleep(&self) -> bool {
-        self.wait.may_sleep()
+        self.is_about_to_yield() && self.yields >= self.policy.yields
     }
 
     /// Something of what is waited for has come: begins again with polling.
     #[inline]
     pub fn restart(&mut self) {
-        self.wait.restart();
+        self.polls = 0;
+        self.yields = 0;
     }
 
     /// Pauses between two looks, without the port.
     #[inline]
     pub fn pause(&mut self) -> Pause {
-        self.wait.pause()
+        if self.polls < self.policy.polls {
+            self.polls += 1;
+            std::hint::spin_loop();
+            return Pause::LookAgain;
+        }
+        self.yields += 1;
+        if self.yields > self.policy.yields {
+            return Pause::MaySleep;
+        }
+        rustix::thread::sched_yield();
+        Pause::LookAgain
     }
 }
 
