@@ -348,17 +348,12 @@ mod tests {
         assert_eq!(writer.was_read(&memory).unwrap(), None);
         reader.done(&memory).unwrap();
         assert_eq!(writer.was_read(&memory).unwrap(), Some(true));
-        let lent = Arrived { check: Check::NONE, bytes: 70_000, place: Place::Memory(0x1234_5678) };
-        // SAFETY: as above.
-        unsafe { writer.put(&memory, &lent, std::ptr::null()) }.unwrap();
-        assert_eq!((reader.next(&memory).unwrap(), writer.was_read(&memory).unwrap()), (Some(lent), None));
-        reader.refuse(&memory).unwrap();
-        assert_eq!(writer.was_read(&memory).unwrap(), Some(false));
         edges.give_back(reader.edge);
         assert_eq!(edges.take(), Some(edge));
         assert_eq!(EdgeReader::open(&memory, 1, edge, 0).unwrap().next(&memory).unwrap(), None);
         assert_eq!(std::iter::from_fn(|| edges.take()).count(), EDGES - 1);
     }
+
     #[test]
     fn who_lent_a_message_learns_that_it_was_read_however_often_the_edge_was_opened_since() {
         let memory = NicMemory::create_private(Layout::new(2, 2, [0; 2]).unwrap(), 0, 1).unwrap();

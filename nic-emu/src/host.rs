@@ -124,13 +124,7 @@ impl NicHost {
         header.cores.set(std::thread::available_parallelism().map_or(1, |n| n.get() as u32));
         header.context_slots.set(config.context_slots);
         for (local_index, rank) in (0..).zip(here) {
-            let block = memory.rank(local_index).map_err(|_| {
-                MapError::Layout(crate::memory::LayoutError::Ranks {
-                    local_ranks: placement.ranks_on(config.node),
-                    job_ranks: placement.ranks(),
-                    limit: Layout::MAX_LOCAL_RANKS,
-                })
-            })?;
+            let block = memory.rank(local_index).expect("the layout has a block for each local rank");
             block.status.set_job_rank(rank.0);
         }
         for rank in (0..placement.ranks()).map(Rank) {

@@ -42,10 +42,9 @@ pub(super) fn attach(
         }
         let source = Error::last_os_error();
         match source.raw_os_error() {
-            _ if moved == 0 => return Err(ChannelError::Gone { peer }),
+            code if moved == 0 || code == Some(libc::ESRCH) => return Err(ChannelError::Gone { peer }),
             Some(libc::EINTR | libc::EAGAIN) => {}
             Some(libc::EPERM | libc::ENOSYS | libc::EACCES) => return Ok(Attempt::Refused),
-            Some(libc::ESRCH) => return Err(ChannelError::Gone { peer }),
             Some(libc::EFAULT) if readable(peer.pid, there) => {
                 return Err(ChannelError::OwnBuffer { direction: verb(direction), address: here, bytes });
             }

@@ -77,23 +77,14 @@ impl NicMemory {
         rustix::fs::ftruncate(&fd, layout.bytes as u64).map_err(|e| system("size", e))?;
         let seals = SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL;
         rustix::fs::fcntl_add_seals(&fd, seals).map_err(|e| system("seal", e))?;
-        let memory = Self::map(fd, layout)?;
+        let memory = Self::map(Some(fd), layout)?;
         memory.write_identity(node, nodes);
         Ok(memory)
     }
 
     /// Makes NIC memory that no other process can map: for the simulator and for singletons.
     pub fn create_private(layout: Layout, node: u32, nodes: u32) -> Result<Self, MapError> {
-        // SAFETY: a fresh anonymous mapping at an address that the kernel chooses aliases nothing.
-        let base = unsafe {
-            mmap_anonymous(
-                std::ptr::null_mut(),
-                layout.bytes,
-                ProtFlags::empty(),
-                MapFlags::SHARED | MapFlags::NORESERVE,
-            )
-        };
-        let memory = Self::mapped(base, layout, None)?;
+        let memory = Self::map(None, layout)?;
         memory.write_identity(node, nodes);
         Ok(memory)
     }
@@ -133,31 +124,22 @@ impl NicMemory {
         if layout.bytes as u64 != bytes || layout.bytes > size {
             return Err(foreign("its size does not fit its ranks"));
         }
-        Self::map(fd, layout)
+        Self::map(Some(fd), layout)
     }
 
-    fn map(fd: OwnedFd, layout: Layout) -> Result<Self, MapError> {
-        // SAFETY: a fresh shared mapping of the whole memfd at an address that the kernel chooses.
-        let base = unsafe {
-            mmap(
-                std::ptr::null_mut(),
-                layout.bytes,
-                ProtFlags::empty(),
-                MapFlags::SHARED | MapFlags::NORESERVE,
-                &fd,
-                0,
-            )
-        };
-        Self::mapped(base, layout, Some(fd))
-    }
-
-    /// Takes a mapping over that nobody may touch yet: what is locked as soon as it may be touched would be filled then.
-    fn mapped(
-        base: rustix::io::Result<*mut std::ffi::c_void>,
-        layout: Layout,
-        fd: Option<OwnedFd>,
-    ) -> Result<Self, MapError> {
+    /// Maps the whole memfd, or without one as much anonymous memory. Nobody may touch it at first: what is locked as soon as it may be
+    /// touched would be filled then.
+    fn map(fd: Option<OwnedFd>, layout: Layout) -> Result<Self, MapError> {
         let refused = |operation| move |source| MapError::System { operation, bytes: layout.bytes, source };
+        let (start, none) = (std::ptr::null_mut(), ProtFlags::empty());
+        let flags = MapFlags::SHARED | MapFlags::NORESERVE;
+        // SAFETY: a fresh mapping at an address that the kernel chooses aliases nothing.
+        let base = unsafe {
+            match &fd {
+                Some(fd) => mmap(start, layout.bytes, none, flags, fd, 0),
+                None => mmap_anonymous(start, layout.bytes, none, flags),
+            }
+        };
         let base = NonNull::new(base.map_err(refused("map"))?.cast()).expect("mmap never answers null");
         let private = fd.is_none();
         let memory = Self { base, layout, fd, private };
@@ -528,7 +510,7 @@ impl NicMemory {
 
 impl Drop for NicMemory {
     fn drop(&mut self) {
-        // SAFETY: mapped with this length by whoever called `mapped`; no reference outlives `self`.
+        // SAFETY: mapped with this length by `map`; no reference outlives `self`.
         let _ = unsafe { munmap(self.base.as_ptr().cast(), self.layout.bytes) };
     }
 }
