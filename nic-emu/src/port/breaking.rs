@@ -13,8 +13,17 @@ impl Port {
     pub fn check_whole(&self, context: u32) -> Result<(), PortError> {
         match self.memory.breaches().find(context) {
             None => Ok(()),
-            Some(breach) => Err(PortError::Broken(self.memory.breaches().report(breach)?.into())),
+            Some(breach) => Err(self.broken(breach)),
         }
+    }
+
+    /// The report of a breach, as an error.
+    #[cold]
+    pub(super) fn broken(&self, breach: u32) -> PortError {
+        self.memory
+            .breaches()
+            .report(breach)
+            .map_or_else(PortError::from, |text| PortError::Broken(text.into()))
     }
 
     /// Breaks a communicator, of which this rank has found that collectives do not fit: the report says how.
@@ -23,17 +32,10 @@ impl Port {
     /// The job is being ended; NIC memory is corrupt.
     #[cold]
     pub fn break_context(&mut self, context: u32, report: &str) -> Result<(), PortError> {
-        let memory = self.memory.clone();
-        let give_up = || {
-            rustix::thread::sched_yield();
-            !memory.header().abort.is_said()
-        };
-        let fixed = self.fixed;
-        let broken = self.processor().with_token(give_up, |memory| {
-            let mut completer = Completer::new(memory, fixed);
+        let touched = self.as_processor(|memory| {
+            let mut completer = Completer::new(memory, self.fixed);
             break_context(memory, &mut completer, context, report).map(|()| completer.touched)
-        });
-        let touched = broken.ok_or(PortError::Aborted)??;
+        })??;
         self.wake(&touched);
         if self.wake_pipe.is_some() {
             self.wake_nic_thread();

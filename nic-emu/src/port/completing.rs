@@ -151,24 +151,14 @@ impl Port {
     #[inline]
     pub fn test_collective(&mut self, request: u32) -> Result<Option<Release>, PortError> {
         let slot = self.slot(request)?;
-        match slot.state() {
-            SlotState::Done => {
-                let payload = slot.payload();
-                self.outstanding.take(request);
-                Ok(Some(Release::Result(payload)))
-            }
-            SlotState::Released => {
-                let instance = slot.reference();
-                self.outstanding.take(request);
-                Ok(Some(Release::Instance(instance)))
-            }
-            SlotState::Refused => {
-                let breach = slot.reference();
-                self.outstanding.take(request);
-                Err(PortError::Broken(self.memory.breaches().report(breach)?.into()))
-            }
-            _ => Ok(None),
-        }
+        let release = match slot.state() {
+            SlotState::Done => Ok(Some(Release::Result(slot.payload()))),
+            SlotState::Released => Ok(Some(Release::Instance(slot.reference()))),
+            SlotState::Refused => Err(self.broken(slot.reference())),
+            _ => return Ok(None),
+        };
+        self.outstanding.take(request);
+        release
     }
 
     /// The oldest message that a receive with this envelope would take, if one has arrived: its source, tag and length. Runs a slice first, so that
@@ -202,21 +192,27 @@ impl Port {
         look: impl FnOnce(&NicMemory) -> Result<Option<Message>, Corrupt>,
     ) -> Result<Option<Outcome>, PortError> {
         self.lend()?;
-        let memory = self.memory.clone();
-        let mut tries = 0;
-        let give_up = || {
-            tries += 1;
-            if tries > 100 {
-                rustix::thread::sched_yield();
-            }
-            !memory.header().abort.is_said()
-        };
-        let found = self.processor().with_token(give_up, look).ok_or(PortError::Aborted)??;
+        let found = self.as_processor(look)??;
         Ok(found.map(|message| Outcome {
             source: message.send.source,
             tag: message.send.tag,
             length: message.send.length(),
             cancelled: false,
         }))
+    }
+    /// Takes the token, waiting for it if need be, and calls `with`.
+    ///
+    /// # Errors
+    /// The job is being ended.
+    pub(super) fn as_processor<R>(&self, with: impl FnOnce(&NicMemory) -> R) -> Result<R, PortError> {
+        let mut tries = 0;
+        let pause = || {
+            tries += 1;
+            if tries > 100 {
+                rustix::thread::sched_yield();
+            }
+            !self.memory.header().abort.is_said()
+        };
+        self.processor().with_token(pause, with).ok_or(PortError::Aborted)
     }
 }
