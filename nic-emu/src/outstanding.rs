@@ -98,7 +98,7 @@ impl Default for Outstanding {
 impl Outstanding {
     /// A slot for a new request; none when all are in use.
     #[inline(always)]
-    pub fn add(&mut self, purpose: Purpose, about: About) -> Option<u32> {
+    pub(crate) fn add(&mut self, purpose: Purpose, about: About) -> Option<u32> {
         let request = self.first_free;
         let Some(record) = self.records.get_mut(request as usize) else { return self.grow(purpose, about) };
         self.first_free = record.next_free;
@@ -163,7 +163,8 @@ impl Outstanding {
         is_message.then_some(Buffer { address: record.about.address, bytes: record.about.bytes })
     }
 
-    /// Says who a request's peer is, in the communicator and in the job, and whose request it is.
+    /// Says who a request's peer is, in the communicator and in the job (or `NOBODY`), and whose request it is: what [`Self::about`]
+    /// answers, and hang reports say.
     #[inline(always)]
     pub fn label(&mut self, request: u32, (peer, peer_in_job): (u32, u32), owner: u64) {
         if let Some(record) = self.records.get_mut(request as usize) {
@@ -172,7 +173,8 @@ impl Outstanding {
         }
     }
 
-    /// Names an outstanding request: answers the generation that goes with its number.
+    /// Names an outstanding request: answers the generation (of [`GENERATION_BITS`] bits) that goes with its number. The name is good until
+    /// the request is taken.
     #[inline(always)]
     pub fn name(&mut self, request: u32) -> u32 {
         match self.records.get_mut(request as usize) {
@@ -208,7 +210,7 @@ impl Outstanding {
     }
 
     /// Notes that a complete request's bytes are where they belong, although it was not taken.
-    pub fn set_landed(&mut self, request: u32) {
+    pub(crate) fn set_landed(&mut self, request: u32) {
         if let Some(record) = self.records.get_mut(request as usize) {
             record.landed = true;
         }
@@ -223,7 +225,7 @@ impl Outstanding {
     /// Takes a complete request: its slot is free. Answers what it was posted for and what was known of it; none when it is
     /// not outstanding.
     #[inline(always)]
-    pub fn take(&mut self, request: u32) -> Option<(Purpose, About)> {
+    pub(crate) fn take(&mut self, request: u32) -> Option<(Purpose, About)> {
         let record = self.records.get_mut(request as usize)?;
         let purpose = record.purpose.take()?;
         record.landed = false;

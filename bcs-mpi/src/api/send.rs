@@ -36,7 +36,7 @@ pub unsafe fn bcs_send(
             Ok(None)
         }
         Posted::Request(request) => {
-            process.port.label(request, (peer, send.destination), comm.0 as u64);
+            process.port.requests_mut().label(request, (peer, send.destination), comm.0 as u64);
             if mode == Mode::NonBlocking {
                 process.port.nudge(true)?;
                 return Ok(Some(request));

@@ -40,7 +40,7 @@ impl Starter for PersistentSend {
         match unsafe { process.port.post_send(send, data, self.message.bytes)? } {
             Posted::Complete => Ok(State::nothing()),
             Posted::Request(nic) => {
-                process.port.label(nic, (*peer, send.destination), self.comm.0 as u64);
+                process.port.requests_mut().label(nic, (*peer, send.destination), self.comm.0 as u64);
                 Ok(State::Send(nic, packed.unwrap_or_default()))
             }
         }

@@ -268,7 +268,7 @@ impl Party {
                 Ok(None)
             }
             Posted::Request(request) => {
-                process.port.label(request, (to, send.destination), self.comm.0 as u64);
+                process.port.requests_mut().label(request, (to, send.destination), self.comm.0 as u64);
                 process.port.nudge(true)?;
                 Ok(Some(request))
             }

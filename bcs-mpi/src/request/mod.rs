@@ -253,7 +253,7 @@ impl Process {
     /// The handle of a plain request: of an operation that the NIC alone carries out.
     #[inline(always)]
     pub fn plain_request(&mut self, nic: u32) -> MPI_Request {
-        MPI_Request(pack(Kind::Request, self.port.name(nic), nic))
+        MPI_Request(pack(Kind::Request, self.port.requests_mut().name(nic), nic))
     }
 
     /// The NIC's request of a plain request's handle; none for every other handle.
@@ -312,7 +312,11 @@ pub fn to_int(process: &mut Process, handle: usize) -> Result<i32, Stale> {
 pub fn from_int(process: &Process, int: i32) -> Option<usize> {
     let index = u32::try_from(int.checked_sub(FIRST_INT)?).ok()?;
     if (index as usize) < REQUESTS {
-        return process.port.name_of(index).map(|generation| pack(Kind::Request, generation, index));
+        return process
+            .port
+            .requests()
+            .name_of(index)
+            .map(|generation| pack(Kind::Request, generation, index));
     }
     process.requests.table.from_int(int)
 }
@@ -321,14 +325,14 @@ pub fn from_int(process: &Process, int: i32) -> Option<usize> {
 #[inline(always)]
 fn plain(port: &Port, handle: MPI_Request) -> Option<u32> {
     let (nic, generation) = unpack(Kind::Request, handle.0)?;
-    port.is_named(nic, generation).then_some(nic)
+    port.requests().is_named(nic, generation).then_some(nic)
 }
 
 /// Why a handle that is not plain names no request.
 #[cold]
 fn no_request(port: &Port, handle: MPI_Request, why: Stale) -> MpiError {
-    let was_plain =
-        unpack(Kind::Request, handle.0).is_some_and(|(nic, generation)| port.was_named(nic, generation));
+    let was_plain = unpack(Kind::Request, handle.0)
+        .is_some_and(|(nic, generation)| port.requests().was_named(nic, generation));
     MpiError::handle("request", handle.0, Kind::Request, if was_plain { Stale::Freed } else { why })
 }
 
@@ -351,7 +355,7 @@ fn look_at_message(
         State::Complete(finished) => Ok(Some(std::mem::replace(finished, Finished::well(Status::EMPTY)))),
         State::Send(nic, _) => Ok(port.test(*nic)?.as_ref().map(Finished::sent)),
         State::Receive(nic, staged) => {
-            let about = port.about(*nic).copied().unwrap_or(About::NOTHING);
+            let about = port.requests().about(*nic).copied().unwrap_or(About::NOTHING);
             let Some(outcome) = port.test(*nic)? else { return Ok(None) };
             let (comm, room) = (MPI_Comm(about.owner as usize), (about.bytes, about.signature));
             let finished = Finished::received(communicators, comm, &outcome, room);
@@ -396,7 +400,7 @@ fn look_at(process: &mut Process, handle: MPI_Request) -> MpiResult<Option<Finis
     }
     if let Some(nic) = process.plain(handle) {
         let Some(outcome) = process.port.look(nic)? else { return Ok(None) };
-        let about = process.port.about(nic).copied().unwrap_or(About::NOTHING);
+        let about = process.port.requests().about(nic).copied().unwrap_or(About::NOTHING);
         return Ok(Some(plain_end(process, &outcome, &about, process.port.is_send(nic))));
     }
     let Process { port, requests, communicators, .. } = process;
@@ -499,7 +503,7 @@ pub fn free(handle: &mut MPI_Request) -> MpiResult {
         return Ok(());
     }
     if let Some(nic) = process.plain(freed) {
-        process.port.drop_name(nic);
+        process.port.requests_mut().drop_name(nic);
         process.requests.abandoned_plain.push(nic);
     } else {
         let request = process.request(freed).inspect_err(|_| *handle = freed)?;

@@ -287,45 +287,16 @@ impl Port {
         &self.block().status
     }
 
-    /// Says who a request's peer is, in the communicator and in the job (or `NOBODY`), and whose request
-    /// it is: what [`Self::about`] answers, and hang reports say.
+    /// What is known of this rank's outstanding requests, and their names.
     #[inline(always)]
-    pub fn label(&mut self, request: u32, peer: (u32, u32), owner: u64) {
-        self.outstanding.label(request, peer, owner);
+    pub fn requests(&self) -> &Outstanding {
+        &self.outstanding
     }
 
-    /// What is known of an outstanding request.
-    #[inline]
-    pub fn about(&self, request: u32) -> Option<&About> {
-        self.outstanding.about(request)
-    }
-
-    /// Names an outstanding request: answers the generation (of [`crate::outstanding::GENERATION_BITS`]
-    /// bits) that goes with its number. The name is good until the request is taken.
+    /// The same, to name and label them.
     #[inline(always)]
-    pub fn name(&mut self, request: u32) -> u32 {
-        self.outstanding.name(request)
-    }
-
-    /// Whether this is the name of an outstanding request.
-    #[inline(always)]
-    pub fn is_named(&self, request: u32, generation: u32) -> bool {
-        self.outstanding.is_named(request, generation)
-    }
-
-    /// The name of an outstanding request, if it has one.
-    pub fn name_of(&self, request: u32) -> Option<u32> {
-        self.outstanding.name_of(request)
-    }
-
-    /// Whether this once was the name of a request, and is no more.
-    pub fn was_named(&self, request: u32, generation: u32) -> bool {
-        self.outstanding.was_named(request, generation)
-    }
-
-    /// Drops a request's name: the request goes on without one.
-    pub fn drop_name(&mut self, request: u32) {
-        self.outstanding.drop_name(request);
+    pub fn requests_mut(&mut self) -> &mut Outstanding {
+        &mut self.outstanding
     }
 
     /// Whether an outstanding request is that of a send.

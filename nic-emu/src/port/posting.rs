@@ -193,7 +193,7 @@ impl Port {
     }
 
     /// [`Self::post_receive`] with the source's rank in the job (or `NOBODY`), a word that says whose request it is, and the signature of what
-    /// is to be received: all are there to be asked for with [`Port::about`].
+    /// is to be received: all are there to be asked for with [`Outstanding::about`](crate::outstanding::Outstanding::about).
     ///
     /// With a check it takes a message about which its sender has to say the same, and that has to be as long as there is room. What does not
     /// fit breaks the communicator ([`crate::breach`]).
