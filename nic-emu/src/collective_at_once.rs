@@ -255,7 +255,7 @@ fn combine_all(memory: &NicMemory, collective: &Complete, members: &mut [Arrived
     let arithmetic = if software { Arithmetic::SoftFloat } else { Arithmetic::Native };
     let count = NonZeroU32::new(members.len() as u32).ok_or_else(|| corrupt("empty collective"))?;
     let bytes = collective.bytes as usize;
-    for step in ReductionTree::new(count).steps(0..count.get()) {
+    for step in ReductionTree::new(count).steps() {
         let (left, right) = members.split_at_mut(step.right as usize);
         let (left, right) = (&left[step.left as usize].payload, &mut right[0].payload);
         combine(op, element, &left[..bytes], &mut right[..bytes], arithmetic)

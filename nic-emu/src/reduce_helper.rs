@@ -65,7 +65,7 @@ impl<'a, 'm> ReduceHelper<'a, 'm> {
             Arithmetic::Native
         };
         let count = NonZeroU32::new(members.len() as u32).ok_or_else(|| corrupt("empty collective"))?;
-        for step in ReductionTree::new(count).steps(0..count.get()) {
+        for step in ReductionTree::new(count).steps() {
             let (left, right) = (&members[step.left as usize], &members[step.right as usize]);
             let done = match (contribution(self.memory, left)?, contribution(self.memory, right)?) {
                 (Contribution::Inline(left, bytes), Contribution::Inline(mut result, also))
