@@ -125,26 +125,26 @@ pub(super) unsafe fn run(
     }
     match op {
         // SAFETY: passed on.
-        R::Replace => unsafe { copy(element, operands.left, operands) },
-        // SAFETY: passed on.
-        R::NoOp => unsafe { copy(element, operands.right, operands) },
+        R::Replace => unsafe { copy(element, operands) },
+        R::NoOp => {}
         _ => return Err(ArithError::Unsupported { op, element }),
     }
     Ok(())
 }
 
+/// Replaces the right operand by the left one.
+///
 /// # Safety
-/// The invariant of [`Operands`] for `element`, of which `source` is one of the operands.
-unsafe fn copy(element: E, source: *const u8, operands: Operands) {
-    let Operands { out, count, .. } = operands;
-    // SAFETY: passed on; the pairs without padding are plain bytes, and `source` is `out` or apart from it.
+/// The invariant of [`Operands`] for `element`.
+unsafe fn copy(element: E, operands: Operands) {
+    let Operands { left, inout_right, count } = operands;
+    // SAFETY: passed on; the pairs without padding are plain bytes.
     unsafe {
         match element {
-            E::F64I32 => pair::copy::<F64, i32>(source, out, count),
-            E::I64I32 => pair::copy::<i64, i32>(source, out, count),
-            E::I16I32 => pair::copy::<i16, i32>(source, out, count),
-            _ if source == out.cast_const() => {}
-            _ => std::ptr::copy_nonoverlapping(source, out, count << element.size_log2()),
+            E::F64I32 => pair::copy::<F64, i32>(left, inout_right, count),
+            E::I64I32 => pair::copy::<i64, i32>(left, inout_right, count),
+            E::I16I32 => pair::copy::<i16, i32>(left, inout_right, count),
+            _ => std::ptr::copy_nonoverlapping(left, inout_right, count << element.size_log2()),
         }
     }
 }

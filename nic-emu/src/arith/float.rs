@@ -10,6 +10,7 @@
 //! such operands are exact where the narrow result is subnormal, and so are sums.
 
 use std::marker::PhantomData;
+use std::ops::{Add, Mul, Sub};
 
 use super::kernel::Operation;
 
@@ -35,36 +36,23 @@ pub(super) trait Format: Copy {
 }
 
 /// A type that the processor computes with.
-pub(super) trait Work: Copy {
-    fn sum(self, other: Self) -> Self;
-    fn difference(self, other: Self) -> Self;
-    fn product(self, other: Self) -> Self;
+pub(super) trait Work: Copy + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self> {
     fn is_nan(self) -> bool;
 }
 
-macro_rules! work {
-    ($($type:ty),*) => {$(
-        impl Work for $type {
-            #[inline(always)]
-            fn sum(self, other: Self) -> Self {
-                self + other
-            }
-            #[inline(always)]
-            fn difference(self, other: Self) -> Self {
-                self - other
-            }
-            #[inline(always)]
-            fn product(self, other: Self) -> Self {
-                self * other
-            }
-            #[inline(always)]
-            fn is_nan(self) -> bool {
-                <$type>::is_nan(self)
-            }
-        }
-    )*};
+impl Work for f32 {
+    #[inline(always)]
+    fn is_nan(self) -> bool {
+        self.is_nan()
+    }
 }
-work!(f32, f64);
+
+impl Work for f64 {
+    #[inline(always)]
+    fn is_nan(self) -> bool {
+        self.is_nan()
+    }
+}
 
 macro_rules! formats {
     ($($(#[$doc:meta])* $name:ident, $bits:ty, $signed:ty, $work:ty, infinity $infinity:literal, quiet $quiet:literal,
@@ -207,40 +195,6 @@ fn settled_block<F: Format, const LANES: usize>(
     out
 }
 
-/// `MPI_SUM`.
-pub(super) struct Sum<F>(PhantomData<F>);
-
-impl<F: Format> Operation for Sum<F> {
-    type Item = F;
-
-    #[inline(always)]
-    fn combine(left: F, right: F) -> F {
-        settled(left, right, Work::sum)
-    }
-
-    #[inline(always)]
-    fn combine_block<const LANES: usize>(left: &[F; LANES], right: &[F; LANES]) -> [F; LANES] {
-        settled_block(left, right, Work::sum)
-    }
-}
-
-/// `MPI_PROD`.
-pub(super) struct Prod<F>(PhantomData<F>);
-
-impl<F: Format> Operation for Prod<F> {
-    type Item = F;
-
-    #[inline(always)]
-    fn combine(left: F, right: F) -> F {
-        settled(left, right, Work::product)
-    }
-
-    #[inline(always)]
-    fn combine_block<const LANES: usize>(left: &[F; LANES], right: &[F; LANES]) -> [F; LANES] {
-        settled_block(left, right, Work::product)
-    }
-}
-
 /// `MPI_PROD` of complex numbers: (a + bi)(c + di) = (ac − bd) + (ad + bc)i, every operation rounded.
 pub(super) struct ComplexProd<F>(PhantomData<F>);
 
@@ -249,9 +203,9 @@ impl<F: Format> Operation for ComplexProd<F> {
 
     #[inline(always)]
     fn combine([a, b]: [F; 2], [c, d]: [F; 2]) -> [F; 2] {
-        let product = |x, y| settled(x, y, Work::product);
-        let real = settled(product(a, c), product(b, d), Work::difference);
-        let imaginary = settled(product(a, d), product(b, c), Work::sum);
+        let product = |x, y| settled(x, y, Mul::mul);
+        let real = settled(product(a, c), product(b, d), Sub::sub);
+        let imaginary = settled(product(a, d), product(b, c), Add::add);
         [real, imaginary]
     }
 
@@ -265,8 +219,8 @@ impl<F: Format> Operation for ComplexProd<F> {
         let mut nan = false;
         for i in 0..LANES {
             // A NaN in a product shows in the result.
-            real[i] = a[i].product(c[i]).difference(b[i].product(d[i]));
-            imaginary[i] = a[i].product(d[i]).sum(b[i].product(c[i]));
+            real[i] = a[i] * c[i] - b[i] * d[i];
+            imaginary[i] = a[i] * d[i] + b[i] * c[i];
             nan |= real[i].is_nan() | imaginary[i].is_nan();
         }
         let mut out = *right;
@@ -304,38 +258,34 @@ fn extremum_block<F: Format, const LANES: usize>(
     out
 }
 
-/// `MPI_MAX`.
-pub(super) struct Max<F>(PhantomData<F>);
+macro_rules! operations {
+    ($($(#[$doc:meta])* $name:ident = $block:ident, |$left:ident, $right:ident| $result:expr;)*) => {$(
+        $(#[$doc])*
+        pub(super) struct $name<F>(PhantomData<F>);
 
-impl<F: Format> Operation for Max<F> {
-    type Item = F;
+        impl<F: Format> Operation for $name<F> {
+            type Item = F;
 
-    #[inline(always)]
-    fn combine(left: F, right: F) -> F {
-        let [result] = Self::combine_block(&[left], &[right]);
-        result
-    }
+            #[inline(always)]
+            fn combine(left: F, right: F) -> F {
+                let [result] = Self::combine_block(&[left], &[right]);
+                result
+            }
 
-    #[inline(always)]
-    fn combine_block<const LANES: usize>(left: &[F; LANES], right: &[F; LANES]) -> [F; LANES] {
-        extremum_block(left, right, |left, right| left > right)
-    }
+            #[inline(always)]
+            fn combine_block<const LANES: usize>(left: &[F; LANES], right: &[F; LANES]) -> [F; LANES] {
+                $block(left, right, |$left, $right| $result)
+            }
+        }
+    )*};
 }
-
-/// `MPI_MIN`.
-pub(super) struct Min<F>(PhantomData<F>);
-
-impl<F: Format> Operation for Min<F> {
-    type Item = F;
-
-    #[inline(always)]
-    fn combine(left: F, right: F) -> F {
-        let [result] = Self::combine_block(&[left], &[right]);
-        result
-    }
-
-    #[inline(always)]
-    fn combine_block<const LANES: usize>(left: &[F; LANES], right: &[F; LANES]) -> [F; LANES] {
-        extremum_block(left, right, |left, right| left < right)
-    }
+operations! {
+    /// `MPI_SUM`.
+    Sum = settled_block, |left, right| left + right;
+    /// `MPI_PROD`.
+    Prod = settled_block, |left, right| left * right;
+    /// `MPI_MAX`.
+    Max = extremum_block, |left, right| left > right;
+    /// `MPI_MIN`.
+    Min = extremum_block, |left, right| left < right;
 }

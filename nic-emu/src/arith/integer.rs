@@ -1,18 +1,16 @@
 //! Operations on integers: wrapping arithmetic, C's truth values, bits.
 
 use std::marker::PhantomData;
+use std::ops::{BitAnd, BitOr, BitXor};
 
 use super::kernel::Operation;
 
 /// What the operations need of an integer type.
-pub(super) trait Integer: Copy + Ord {
+pub(super) trait Integer:
+    Copy + Ord + From<bool> + BitAnd<Output = Self> + BitOr<Output = Self> + BitXor<Output = Self>
+{
     fn sum(self, other: Self) -> Self;
     fn product(self, other: Self) -> Self;
-    fn and(self, other: Self) -> Self;
-    fn or(self, other: Self) -> Self;
-    fn xor(self, other: Self) -> Self;
-    fn is_true(self) -> bool;
-    fn from_truth(truth: bool) -> Self;
 }
 
 macro_rules! integers {
@@ -26,30 +24,15 @@ macro_rules! integers {
             fn product(self, other: Self) -> Self {
                 self.wrapping_mul(other)
             }
-            #[inline(always)]
-            fn and(self, other: Self) -> Self {
-                self & other
-            }
-            #[inline(always)]
-            fn or(self, other: Self) -> Self {
-                self | other
-            }
-            #[inline(always)]
-            fn xor(self, other: Self) -> Self {
-                self ^ other
-            }
-            #[inline(always)]
-            fn is_true(self) -> bool {
-                self != 0
-            }
-            #[inline(always)]
-            fn from_truth(truth: bool) -> Self {
-                <$type>::from(truth)
-            }
         }
     )*};
 }
 integers!(i8, i16, i32, i64, u8, u16, u32, u64);
+
+#[inline(always)]
+fn is_true<T: Integer>(value: T) -> bool {
+    value != T::from(false)
+}
 
 macro_rules! operations {
     ($($(#[$doc:meta])* $name:ident = |$left:ident, $right:ident| $result:expr;)*) => {$(
@@ -76,15 +59,15 @@ operations! {
     /// `MPI_PROD`, modulo the type's range.
     Prod = |left, right| left.product(right);
     /// `MPI_LAND`.
-    Land = |left, right| T::from_truth(left.is_true() & right.is_true());
+    Land = |left, right| T::from(is_true(left) & is_true(right));
     /// `MPI_LOR`.
-    Lor = |left, right| T::from_truth(left.is_true() | right.is_true());
+    Lor = |left, right| T::from(is_true(left) | is_true(right));
     /// `MPI_LXOR`.
-    Lxor = |left, right| T::from_truth(left.is_true() ^ right.is_true());
+    Lxor = |left, right| T::from(is_true(left) ^ is_true(right));
     /// `MPI_BAND`.
-    Band = |left, right| left.and(right);
+    Band = |left, right| left & right;
     /// `MPI_BOR`.
-    Bor = |left, right| left.or(right);
+    Bor = |left, right| left | right;
     /// `MPI_BXOR`.
-    Bxor = |left, right| left.xor(right);
+    Bxor = |left, right| left ^ right;
 }

@@ -1,19 +1,18 @@
 //! The loops over operand vectors: one generic loop, compiled once for the baseline and once for AVX2.
 //!
 //! A vector is taken in blocks of a fixed number of lanes that are loaded whole, combined, and stored whole,
-//! so the compiler keeps a block in vector registers, and the result may overwrite the right operand.
+//! so the compiler keeps a block in vector registers, and the result overwrites the right operand.
 
 use std::marker::PhantomData;
 
 /// Vectors of a combine.
 ///
-/// Invariant of the kernels: `left`, `right` and `out` are valid for `count` elements of the kernel's type, of
-/// any alignment; `out` is the same as `right` or overlaps neither operand.
+/// Invariant of the kernels: both are valid for `count` elements of the kernel's type, of any alignment, and do not
+/// overlap. The result goes in place of the right operand.
 #[derive(Clone, Copy)]
 pub(super) struct Operands {
     pub left: *const u8,
-    pub right: *const u8,
-    pub out: *mut u8,
+    pub inout_right: *mut u8,
     /// Number of elements.
     pub count: usize,
 }
@@ -76,13 +75,12 @@ pub(super) unsafe fn one_by_one<O: Operation>(operands: Operands) {
 #[inline(always)]
 unsafe fn elements<O: Operation>(operands: Operands, first: usize) {
     let left = operands.left.cast::<O::Item>();
-    let right = operands.right.cast::<O::Item>();
-    let out = operands.out.cast::<O::Item>();
+    let right = operands.inout_right.cast::<O::Item>();
     for i in first..operands.count {
-        // SAFETY: `i` is below the count for which the three vectors are valid; accesses are unaligned.
+        // SAFETY: `i` is below the count for which both vectors are valid; accesses are unaligned.
         unsafe {
             let result = O::combine(left.add(i).read_unaligned(), right.add(i).read_unaligned());
-            out.add(i).write_unaligned(result);
+            right.add(i).write_unaligned(result);
         }
     }
 }
@@ -92,18 +90,16 @@ unsafe fn elements<O: Operation>(operands: Operands, first: usize) {
 #[inline(always)]
 unsafe fn blocks<O: Operation, const LANES: usize>(operands: Operands) {
     let left = operands.left.cast::<O::Item>();
-    let right = operands.right.cast::<O::Item>();
-    let out = operands.out.cast::<O::Item>();
+    let right = operands.inout_right.cast::<O::Item>();
     let whole = operands.count - operands.count % LANES;
     let mut first = 0;
     while first < whole {
-        // SAFETY: `first + LANES <= count`, for which the three vectors are valid; accesses are unaligned, and
+        // SAFETY: `first + LANES <= count`, for which both vectors are valid; accesses are unaligned, and
         // both operands of the block are read before it is written.
         unsafe {
             let left = left.add(first).cast::<[O::Item; LANES]>().read_unaligned();
-            let right = right.add(first).cast::<[O::Item; LANES]>().read_unaligned();
-            let result = O::combine_block(&left, &right);
-            out.add(first).cast::<[O::Item; LANES]>().write_unaligned(result);
+            let inout = right.add(first).cast::<[O::Item; LANES]>();
+            inout.write_unaligned(O::combine_block(&left, &inout.read_unaligned()));
         }
         first += LANES;
     }
@@ -159,12 +155,8 @@ mod tests {
         let bytes = (count * size_of::<O::Item>()).next_multiple_of(8);
         let (left, right) = (material(1, bytes), material(77, bytes));
         let [mut baseline, mut reference] = [right.clone(), right];
-        let operands = |out: &mut Vec<u8>| Operands {
-            left: left.as_ptr(),
-            right: out.as_ptr(),
-            out: out.as_mut_ptr(),
-            count,
-        };
+        let operands =
+            |out: &mut Vec<u8>| Operands { left: left.as_ptr(), inout_right: out.as_mut_ptr(), count };
         // SAFETY: all vectors hold `count` elements, and the result goes in place of the right operand.
         unsafe {
             blocks::<O, LANES>(operands(&mut baseline));

@@ -85,21 +85,6 @@ pub enum ArithError {
     /// A descriptor names an operation that does not exist.
     #[error("{0} is no reduce operation: the descriptor is corrupt or of another version")]
     UnknownReduceOp(u8),
-    /// A descriptor names an arithmetic that does not exist.
-    #[error("{0} is no arithmetic: the descriptor is corrupt or of another version")]
-    UnknownArithmetic(u8),
-}
-
-impl TryFrom<u8> for Arithmetic {
-    type Error = ArithError;
-
-    fn try_from(value: u8) -> Result<Self, ArithError> {
-        match value {
-            0 => Ok(Self::Native),
-            1 => Ok(Self::SoftFloat),
-            other => Err(ArithError::UnknownArithmetic(other)),
-        }
-    }
 }
 
 /// Combines element by element: `inout_right = left op inout_right`.
@@ -142,34 +127,8 @@ pub unsafe fn combine_at(
     arithmetic: Arithmetic,
 ) -> Result<(), ArithError> {
     let count = count_of(op, element, bytes, bytes)?;
-    let operands = Operands { left, right: inout_right, out: inout_right, count };
-    // SAFETY: both vectors hold `count` elements, `out` is `right`, and `left` does not overlap it: the caller's promise.
-    unsafe { dispatch::run(op, element, operands, arithmetic) }
-}
-
-/// Combines element by element into a third vector: `out = left op right`.
-///
-/// What held for [`combine`] holds here; padding in `out` keeps its bytes.
-/// [`ReduceOp::Replace`] gives `left`, [`ReduceOp::NoOp`] gives `right`.
-///
-/// # Errors
-/// As for [`combine`]; nothing is written then.
-#[inline]
-pub fn combine_into(
-    op: ReduceOp,
-    element: ElementType,
-    left: &[u8],
-    right: &[u8],
-    out: &mut [u8],
-    arithmetic: Arithmetic,
-) -> Result<(), ArithError> {
-    let count = count_of(op, element, left.len(), right.len())?;
-    if out.len() != left.len() {
-        return Err(ArithError::LengthMismatch { op, expected: left.len(), found: out.len() });
-    }
-    let operands = Operands { left: left.as_ptr(), right: right.as_ptr(), out: out.as_mut_ptr(), count };
-    // SAFETY: the three vectors hold `count` elements, checked above; `out` is mutably borrowed, so neither
-    // operand overlaps it.
+    let operands = Operands { left, inout_right, count };
+    // SAFETY: both vectors hold `count` elements and do not overlap: the caller's promise.
     unsafe { dispatch::run(op, element, operands, arithmetic) }
 }
 

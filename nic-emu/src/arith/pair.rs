@@ -42,8 +42,6 @@ pub(super) trait Extremum<V> {
     fn value(left: V, right: V) -> V;
     /// How the values compare: `Greater` if the left one is more extreme; none if one is a NaN.
     fn order(left: V, right: V) -> Option<Ordering>;
-    /// Whether the value is a NaN.
-    fn is_nan(value: V) -> bool;
 }
 
 /// The maximum, natively.
@@ -76,10 +74,6 @@ impl<F: Format> Extremum<F> for Maximum {
     fn order(left: F, right: F) -> Option<Ordering> {
         native_order(left, right)
     }
-    #[inline(always)]
-    fn is_nan(value: F) -> bool {
-        value.is_nan()
-    }
 }
 
 impl<F: Format> Extremum<F> for Minimum {
@@ -91,10 +85,6 @@ impl<F: Format> Extremum<F> for Minimum {
     fn order(left: F, right: F) -> Option<Ordering> {
         native_order(right, left)
     }
-    #[inline(always)]
-    fn is_nan(value: F) -> bool {
-        value.is_nan()
-    }
 }
 
 impl<F: Soft> Extremum<F> for SoftMaximum {
@@ -102,10 +92,7 @@ impl<F: Soft> Extremum<F> for SoftMaximum {
         float::Max::reference(left, right)
     }
     fn order(left: F, right: F) -> Option<Ordering> {
-        softfloat::compare(left, right)
-    }
-    fn is_nan(value: F) -> bool {
-        softfloat::compare(value, value).is_none()
+        softfloat::order(left, right)
     }
 }
 
@@ -114,10 +101,7 @@ impl<F: Soft> Extremum<F> for SoftMinimum {
         float::Min::reference(left, right)
     }
     fn order(left: F, right: F) -> Option<Ordering> {
-        softfloat::compare(right, left)
-    }
-    fn is_nan(value: F) -> bool {
-        softfloat::compare(value, value).is_none()
+        softfloat::order(right, left)
     }
 }
 
@@ -138,10 +122,6 @@ macro_rules! integer_extrema {
             fn order(left: $type, right: $type) -> Option<Ordering> {
                 Some($order(left, right))
             }
-            #[inline(always)]
-            fn is_nan(_: $type) -> bool {
-                false
-            }
         }
     };
 }
@@ -153,7 +133,8 @@ fn winner<V: Copy, E: Extremum<V>>(left: V, right: V) -> Winner {
         Some(Ordering::Greater) => Winner::Left,
         Some(Ordering::Less) => Winner::Right,
         Some(Ordering::Equal) => Winner::Tie,
-        None => match (E::is_nan(left), E::is_nan(right)) {
+        // A NaN has no order, not even with itself.
+        None => match (E::order(left, left).is_none(), E::order(right, right).is_none()) {
             (true, false) => Winner::Left,
             (false, true) => Winner::Right,
             _ => Winner::Tie,
@@ -173,20 +154,20 @@ impl<V: Copy, I: Copy, E: Extremum<V>, M: Extremum<I>> Locate<V, I, E, M> {
         for i in 0..operands.count {
             let value_at = i * size_of::<Pair<V, I>>();
             let index_at = value_at + offset_of!(Pair<V, I>, index);
-            // SAFETY: both fields lie in element `i`, below the count for which the three vectors are valid;
+            // SAFETY: both fields lie in element `i`, below the count for which both vectors are valid;
             // accesses are unaligned.
             unsafe {
                 let left = operands.left.add(value_at).cast::<V>().read_unaligned();
-                let right = operands.right.add(value_at).cast::<V>().read_unaligned();
+                let right = operands.inout_right.add(value_at).cast::<V>().read_unaligned();
                 let left_index = operands.left.add(index_at).cast::<I>().read_unaligned();
-                let right_index = operands.right.add(index_at).cast::<I>().read_unaligned();
+                let right_index = operands.inout_right.add(index_at).cast::<I>().read_unaligned();
                 let index = match winner::<V, E>(left, right) {
                     Winner::Left => left_index,
                     Winner::Right => right_index,
                     Winner::Tie => M::value(left_index, right_index),
                 };
-                operands.out.add(value_at).cast::<V>().write_unaligned(E::value(left, right));
-                operands.out.add(index_at).cast::<I>().write_unaligned(index);
+                operands.inout_right.add(value_at).cast::<V>().write_unaligned(E::value(left, right));
+                operands.inout_right.add(index_at).cast::<I>().write_unaligned(index);
             }
         }
     }
@@ -195,7 +176,7 @@ impl<V: Copy, I: Copy, E: Extremum<V>, M: Extremum<I>> Locate<V, I, E, M> {
 /// Copies pairs, without their padding.
 ///
 /// # Safety
-/// `source` and `out` are valid for `count` C structs of `V` and `I`, and are the same or do not overlap.
+/// `source` and `out` are valid for `count` C structs of `V` and `I`, and do not overlap.
 pub(super) unsafe fn copy<V: Copy, I: Copy>(source: *const u8, out: *mut u8, count: usize) {
     for i in 0..count {
         let value_at = i * size_of::<Pair<V, I>>();

@@ -7,6 +7,8 @@
 //! SoftFloat computes in binary32, and the result is rounded to nearest, ties to even, here. A NaN keeps
 //! sign, quiet bit and the upper bits of its payload, which is all that a bf16 operand had.
 
+use std::cmp::Ordering;
+
 use softfloat_wrapper::{F16 as Soft16, F32 as Soft32, F64 as Soft64, Float, RoundingMode};
 
 use super::float::{Bf16, ComplexProd, F16, F32, F64, Format, Max, Min, Prod, Sum};
@@ -64,9 +66,9 @@ impl Soft for Bf16 {
             return Self(kept);
         }
         let up = match (bits & 0xffff).cmp(&0x8000) {
-            std::cmp::Ordering::Less => false,
-            std::cmp::Ordering::Equal => kept & 1 == 1,
-            std::cmp::Ordering::Greater => true,
+            Ordering::Less => false,
+            Ordering::Equal => kept & 1 == 1,
+            Ordering::Greater => true,
         };
         // A carry out of the significand raises the exponent, from the largest finite value to infinity.
         Self(kept + u16::from(up))
@@ -106,37 +108,30 @@ impl<F: Soft> Reference for ComplexProd<F> {
     }
 }
 
-/// Whether `left` is less, and whether they are equal; none for a NaN. Zeros of both signs are equal.
+/// How they compare; none for a NaN. Zeros of both signs are equal.
 #[inline(always)]
-fn order<F: Soft>(left: F, right: F) -> Option<std::cmp::Ordering> {
+pub(super) fn order<F: Soft>(left: F, right: F) -> Option<Ordering> {
     left.unpack().compare(right.unpack())
+}
+
+/// The left value if it compares so with the right one: of zeros of both signs the negative one is less.
+fn extremum<F: Soft>(left: F, right: F, wins: Ordering) -> F {
+    let takes_left = match order(left, right) {
+        None => return sum(left, right),
+        Some(Ordering::Equal) => left.unpack().is_negative() == (wins == Ordering::Less),
+        Some(order) => order == wins,
+    };
+    if takes_left { left } else { right }
 }
 
 impl<F: Soft> Reference for Max<F> {
     fn reference(left: F, right: F) -> F {
-        match order(left, right) {
-            None => sum(left, right),
-            Some(std::cmp::Ordering::Less) => right,
-            Some(std::cmp::Ordering::Greater) => left,
-            Some(std::cmp::Ordering::Equal) if left.unpack().is_negative() => right,
-            Some(std::cmp::Ordering::Equal) => left,
-        }
+        extremum(left, right, Ordering::Greater)
     }
 }
 
 impl<F: Soft> Reference for Min<F> {
     fn reference(left: F, right: F) -> F {
-        match order(left, right) {
-            None => sum(left, right),
-            Some(std::cmp::Ordering::Less) => left,
-            Some(std::cmp::Ordering::Greater) => right,
-            Some(std::cmp::Ordering::Equal) if left.unpack().is_negative() => left,
-            Some(std::cmp::Ordering::Equal) => right,
-        }
+        extremum(left, right, Ordering::Less)
     }
-}
-
-/// Values that MAXLOC and MINLOC compare, with SoftFloat for floating-point values.
-pub(super) fn compare<F: Soft>(left: F, right: F) -> Option<std::cmp::Ordering> {
-    order(left, right)
 }
