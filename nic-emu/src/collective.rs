@@ -4,6 +4,7 @@
 //! keyed by context and sequence number, and releases members through their request slots. A member that still has to read other members'
 //! contributions reads them and departs; the last to depart hands slabs and instance back ([`crate::departure`]).
 
+use crate::descriptor::{CollectiveKind, INLINE_BYTES};
 use crate::memory::{Word, Word64};
 use crate::sync::AtomicU32;
 
@@ -80,6 +81,12 @@ impl Instance {
     pub fn spans_nodes(&self) -> bool {
         self.comm_size.get() != self.expected.get()
     }
+
+    /// Whether contributions are combined.
+    #[inline]
+    pub fn reduces(&self) -> bool {
+        [CollectiveKind::Reduce as u32, CollectiveKind::Allreduce as u32].contains(&self.kind.get())
+    }
 }
 
 /// Bytes of an instance without its members.
@@ -104,6 +111,16 @@ pub struct Member {
     /// The contribution, or its slab.
     pub payload: [Word64; 3],
     _pad1: u64,
+}
+
+impl Member {
+    /// Writes a contribution that is in the record itself.
+    #[inline]
+    pub(crate) fn set_payload(&self, bytes: &[u8; INLINE_BYTES]) {
+        for (word, chunk) in self.payload.iter().zip(bytes.as_chunks().0) {
+            word.set(u64::from_ne_bytes(*chunk));
+        }
+    }
 }
 
 /// Bytes of a member.

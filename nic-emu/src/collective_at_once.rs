@@ -10,14 +10,15 @@
 use arrayvec::ArrayVec;
 
 use crate::arith::reduction_tree::ReductionTree;
-use crate::arith::{Arithmetic, ElementType, ReduceOp, combine};
 use crate::buffer_sender::{Eligible, Exchange};
+use crate::collective_list::operation;
 use crate::completer::Completer;
 use crate::descriptor::{
     CollectiveDescriptor, CollectiveKind, INLINE_BYTES, NO_REQUEST, Payload, is_of_same_collective,
 };
 use crate::doorbell::RingKind;
 use crate::memory::{Corrupt, NicMemory};
+use crate::reduce_helper::Reduction;
 use crate::request::SLOT_PAYLOAD_BYTES;
 use crate::ring::{CELL_WORDS, Cell, Ring};
 use std::num::NonZeroU32;
@@ -42,7 +43,8 @@ const ABSENT: Arrived =
 /// A collective with all its members.
 struct Complete {
     kind: CollectiveKind,
-    operation: (u8, u8),
+    /// As [`crate::collective::Instance::operation`].
+    operation: u32,
     bytes: u64,
     /// Position of the root among its members; none where there is none.
     root: Option<usize>,
@@ -126,7 +128,7 @@ impl AtOnce {
         }
         self.collectives.push(Complete {
             kind: descriptor.kind,
-            operation: (descriptor.op, descriptor.element),
+            operation: operation(&descriptor),
             bytes: descriptor.bytes,
             root: Some(root).filter(|&root| root < size),
             first,
@@ -247,18 +249,16 @@ fn complete_all(
 /// Combines all contributions; the result is at the last member's place.
 #[inline]
 fn combine_all(memory: &NicMemory, collective: &Complete, members: &mut [Arrived]) -> Result<(), Corrupt> {
-    let (op, element) = collective.operation;
-    let corrupt = |what| Corrupt { what, value: op as u64 | (element as u64) << 8, limit: 0 };
-    let op = ReduceOp::try_from(op).map_err(|_| corrupt("reduction"))?;
-    let element = ElementType::try_from(element).map_err(|_| corrupt("element type"))?;
-    let software = memory.header().arithmetic.get() == 1;
-    let arithmetic = if software { Arithmetic::SoftFloat } else { Arithmetic::Native };
+    let operation = collective.operation;
+    let corrupt = |what| Corrupt { what, value: operation as u64, limit: 0 };
+    let reduction = Reduction::of(memory, operation)?;
     let count = NonZeroU32::new(members.len() as u32).ok_or_else(|| corrupt("empty collective"))?;
     let bytes = collective.bytes as usize;
     for step in ReductionTree::new(count).steps() {
         let (left, right) = members.split_at_mut(step.right as usize);
         let (left, right) = (&left[step.left as usize].payload, &mut right[0].payload);
-        combine(op, element, &left[..bytes], &mut right[..bytes], arithmetic)
+        reduction
+            .combine(&left[..bytes], &mut right[..bytes])
             .map_err(|_| corrupt("reduction of this type"))?;
     }
     Ok(())

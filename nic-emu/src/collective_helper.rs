@@ -10,30 +10,25 @@ use crate::completer::Completer;
 use crate::departure;
 use crate::descriptor::{CollectiveKind, NO_REQUEST};
 use crate::memory::{Corrupt, NicMemory};
-use crate::request::{Delivery, SLOT_PAYLOAD_BYTES, SlotState};
+use crate::request::{Delivery, SlotState};
 
-/// The Collective Helper, for one slice.
+/// The Collective Helper, for one slice. What it does as the Reduce Helper is in [`crate::reduce_helper`].
 pub struct CollectiveHelper<'a, 'm> {
-    memory: &'m NicMemory,
-    list: &'a CollectiveList<'m>,
-    completer: &'a mut Completer<'m>,
+    pub(crate) list: CollectiveList<'m>,
+    pub(crate) completer: &'a mut Completer<'m>,
 }
 
 impl<'a, 'm> CollectiveHelper<'a, 'm> {
     /// A Collective Helper that completes through `completer`.
     #[inline]
-    pub fn new(
-        memory: &'m NicMemory,
-        list: &'a CollectiveList<'m>,
-        completer: &'a mut Completer<'m>,
-    ) -> Self {
-        Self { memory, list, completer }
+    pub fn new(memory: &'m NicMemory, completer: &'a mut Completer<'m>) -> Self {
+        Self { list: CollectiveList::new(memory), completer }
     }
 
     /// Acts on an instance at which somebody has arrived in this slice.
     #[inline]
     pub fn run(&mut self, index: u32) -> Result<(), Corrupt> {
-        let instance = self.memory.instance(index)?;
+        let instance = self.list.memory.instance(index)?;
         if instance.spans_nodes() {
             // Global slices see to it.
             return Ok(());
@@ -51,35 +46,40 @@ impl<'a, 'm> CollectiveHelper<'a, 'm> {
 
     #[inline]
     pub(crate) fn barrier(&mut self, index: u32, instance: &Instance) -> Result<(), Corrupt> {
-        for member in members(self.memory, index, instance)? {
-            self.complete(member, &Delivery::InPlace, instance)?;
-        }
+        self.complete_all(members(self.list.memory, index, instance)?, &Delivery::InPlace, instance)?;
         self.list.free(index, instance)
+    }
+
+    /// Lets all members go, with nothing.
+    pub(crate) fn let_go(&mut self, index: u32, instance: &Instance) -> Result<(), Corrupt> {
+        self.complete_all(members(self.list.memory, index, instance)?, &Delivery::InPlace, instance)?;
+        self.list.hand_back(index, instance)
     }
 
     /// Lets all members read all contributions; those without a request do not.
     pub fn release_all(&mut self, index: u32, instance: &Instance) -> Result<(), Corrupt> {
-        let members = members(self.memory, index, instance)?;
-        let readers = members.iter().filter(|member| member.request.get() != NO_REQUEST).count() as u32;
-        instance.readers.set(readers);
+        match self.refer_all(index, instance)? {
+            0 => self.list.hand_back(index, instance),
+            _ => Ok(()),
+        }
+    }
+
+    /// Has the members with a request read from the instance. Answers how many these are.
+    pub(crate) fn refer_all(&mut self, index: u32, instance: &Instance) -> Result<u32, Corrupt> {
+        let members = members(self.list.memory, index, instance)?;
+        let readers = members.iter().filter(|member| member.request.get() != NO_REQUEST);
+        let count = readers.clone().count() as u32;
+        instance.readers.set(count);
         instance.state.set(InstanceState::Released as u32);
-        if readers == 0 {
-            return self.list.hand_back(index, instance);
+        for member in readers {
+            self.refer(member, index)?;
         }
-        for member in members.iter().filter(|member| member.request.get() != NO_REQUEST) {
-            self.completer.refer(
-                member.local_index.get(),
-                member.request.get(),
-                index,
-                SlotState::Released,
-            )?;
-        }
-        Ok(())
+        Ok(count)
     }
 
     /// Gives the root's bytes to every member that has come and not yet got them.
     pub(crate) fn broadcast(&mut self, index: u32, instance: &Instance) -> Result<(), Corrupt> {
-        let members = members(self.memory, index, instance)?;
+        let members = members(self.list.memory, index, instance)?;
         let root = instance.root_member.get() - 1;
         let Some(from) = members.get(root as usize) else {
             return Err(Corrupt {
@@ -88,12 +88,8 @@ impl<'a, 'm> CollectiveHelper<'a, 'm> {
                 limit: members.len() as u64,
             });
         };
-        let inline = match contribution(self.memory, from)? {
-            Contribution::Inline(bytes, _) => {
-                let mut payload = [0; SLOT_PAYLOAD_BYTES];
-                payload[..bytes.len()].copy_from_slice(&bytes);
-                Some(Delivery::InSlot(payload))
-            }
+        let inline = match contribution(self.list.memory, from)? {
+            Contribution::Inline(bytes, _) => Some(Delivery::in_slot(&bytes)),
             Contribution::Slab(..) => {
                 // Every member departs, whether it reads or not: the root's slab is not given back before
                 // those have read it that are still to come.
@@ -116,14 +112,7 @@ impl<'a, 'm> CollectiveHelper<'a, 'm> {
                 }
                 _ if !has_to_read => self.complete(member, &Delivery::InPlace, instance)?,
                 Some(delivery) => self.complete(member, delivery, instance)?,
-                None => {
-                    self.completer.refer(
-                        member.local_index.get(),
-                        member.request.get(),
-                        index,
-                        SlotState::Released,
-                    )?;
-                }
+                None => self.refer(member, index)?,
             }
         }
         if instance.arrived.get() == instance.expected.get() {
@@ -136,8 +125,31 @@ impl<'a, 'm> CollectiveHelper<'a, 'm> {
         Ok(())
     }
 
+    /// Has a member read from the instance.
     #[inline]
-    fn complete(&mut self, member: &Member, delivery: &Delivery, instance: &Instance) -> Result<(), Corrupt> {
+    pub(crate) fn refer(&mut self, member: &Member, index: u32) -> Result<(), Corrupt> {
+        let (rank, request) = (member.local_index.get(), member.request.get());
+        self.completer.refer(rank, request, index, SlotState::Released)
+    }
+
+    #[inline]
+    pub(crate) fn complete_all(
+        &mut self,
+        members: &[Member],
+        delivery: &Delivery,
+        instance: &Instance,
+    ) -> Result<(), Corrupt> {
+        members.iter().try_for_each(|member| self.complete(member, delivery, instance))
+    }
+
+    /// Completes a member's part, if it waits.
+    #[inline]
+    pub(crate) fn complete(
+        &mut self,
+        member: &Member,
+        delivery: &Delivery,
+        instance: &Instance,
+    ) -> Result<(), Corrupt> {
         if member.request.get() == NO_REQUEST {
             return Ok(());
         }

@@ -95,9 +95,7 @@ impl<'m> CollectiveList<'m> {
         match descriptor.payload {
             Payload::Inline(bytes) => {
                 member.place.set(0);
-                for (word, chunk) in member.payload.iter().zip(bytes.chunks_exact(8)) {
-                    word.set(u64::from_ne_bytes(chunk.try_into().expect("eight bytes")));
-                }
+                member.set_payload(&bytes);
             }
             Payload::Slab(slab) => {
                 member.place.set(1);

@@ -48,6 +48,16 @@ pub enum Delivery {
     InPool(u64),
 }
 
+impl Delivery {
+    /// In the slot: bytes that fit there.
+    #[inline]
+    pub(crate) fn in_slot(bytes: &[u8]) -> Self {
+        let mut payload = [0; SLOT_PAYLOAD_BYTES];
+        payload[..bytes.len()].copy_from_slice(bytes);
+        Self::InSlot(payload)
+    }
+}
+
 /// What a completed request says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Completion {

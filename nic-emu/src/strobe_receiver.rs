@@ -19,7 +19,6 @@ use crate::doorbell::{Heads, RingKind};
 use crate::memory::{Corrupt, NicMemory};
 use crate::microphase::Microphase;
 use crate::mismatch;
-use crate::reduce_helper::ReduceHelper;
 use crate::ring::Ring;
 
 /// Collectives in which somebody arrives that one slice acts on; arrivals at more wait in their rings.
@@ -88,13 +87,13 @@ impl<'m> StrobeReceiver<'m> {
             Microphase::PointToPoint => Ok(self.dma.run(self.fixed, &mut self.completer)?),
             Microphase::BarrierAndBroadcast => {
                 self.at_once.release(&mut self.completer)?;
-                let mut helper = CollectiveHelper::new(self.memory, &self.list, &mut self.completer);
+                let mut helper = CollectiveHelper::new(self.memory, &mut self.completer);
                 Ok(self.arrivals.iter().try_for_each(|&instance| helper.run(instance))?)
             }
             Microphase::Reduce => {
                 self.at_once.reduce(self.memory, &mut self.completer)?;
-                let mut helper = ReduceHelper::new(self.memory, &self.list, &mut self.completer);
-                Ok(self.arrivals.iter().try_for_each(|&instance| helper.run(instance))?)
+                let mut helper = CollectiveHelper::new(self.memory, &mut self.completer);
+                Ok(self.arrivals.iter().try_for_each(|&instance| helper.reduce(instance))?)
             }
         }
     }

@@ -10,7 +10,7 @@
 
 use super::collectives::Collectives;
 use super::communicator::{Received, Stage, stamp};
-use super::contribution::{contribute, reduces, reduction, tree_of};
+use super::contribution::{combine, contribute, tree_of};
 use super::error::{GlobalError, strange};
 use super::image::image;
 use super::layout::CELL_BYTES;
@@ -86,10 +86,9 @@ impl Collectives {
             return Ok(false);
         }
         let instance = env.memory.instance(active.instance)?;
-        let kind = active.kind;
-        let reduces = reduces(instance);
-        if reduces {
-            gather.combine(&reduction(env.memory, instance)?)?;
+        let is_reduce = active.kind == CollectiveKind::Reduce as u32;
+        if instance.reduces() {
+            combine(env.memory, gather, instance)?;
         }
         if let Some(parent) = group.tree.parent() {
             let called = gather.called().unwrap_or(Called::of(instance));
@@ -97,37 +96,30 @@ impl Collectives {
                 env.links.send(parent.0, &record);
             }
             self.gathers.remove(&key);
-            if kind == CollectiveKind::Reduce as u32 && instance.root_member.get() == 0 {
-                self.leave(env, context, slice)?;
+            if is_reduce && instance.root_member.get() == 0 {
+                let index = active.instance;
+                group.complete(slice);
+                self.deliveries.let_go(env, index)?;
             } else {
                 active.stage = Stage::Receiving;
             }
             return Ok(true);
         }
-        let (bytes, root_node) = if reduces {
-            let Some(result) = gather.take_result(tree_of(instance)?) else {
-                return Err(strange(self.node, active.collective));
-            };
-            (result, gather.root_node)
+        let root_node = gather.root_node;
+        let bytes = if instance.reduces() {
+            let result = gather.take_result(tree_of(instance)?);
+            result.ok_or_else(|| strange(self.node, active.collective))?
         } else {
-            (image(&gather.take_all()), 0)
+            image(&gather.take_all())
         };
         self.gathers.remove(&key);
         let to = match root_node.checked_sub(1) {
-            Some(root) if kind == CollectiveKind::Reduce as u32 => match NodeId(root) == self.node {
-                true => NodeSet::new(),
-                false => NodeSet::single(NodeId(root)),
-            },
+            Some(root) if is_reduce && root == self.node.0 => NodeSet::new(),
+            Some(root) if is_reduce => NodeSet::single(NodeId(root)),
             _ => everybody,
         };
         active.stage = Stage::Sending { bytes: bytes.clone(), sent: 0, to, chunk_slice: 0 };
-        let (index, is_reduce_away) =
-            (active.instance, kind == CollectiveKind::Reduce as u32 && instance.root_member.get() == 0);
-        if is_reduce_away {
-            self.deliveries.let_go(env, index)?
-        } else {
-            self.deliveries.deliver(env, index, &bytes)?
-        }
+        self.deliveries.end(env, active.instance, &bytes)?;
         Ok(true)
     }
 
@@ -230,14 +222,5 @@ impl Collectives {
         let index = active.instance;
         group.complete(slice);
         self.deliveries.deliver(env, index, &received.bytes)
-    }
-
-    /// A reduction whose root is elsewhere has taken this node's contributions.
-    fn leave(&mut self, env: &mut Env<'_, '_>, context: u32, slice: u64) -> Result<(), GlobalError> {
-        let Some(group) = self.groups.get_mut(&context) else { return Ok(()) };
-        let Some(active) = &group.active else { return Ok(()) };
-        let index = active.instance;
-        group.complete(slice);
-        self.deliveries.let_go(env, index)
     }
 }

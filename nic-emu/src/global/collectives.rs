@@ -13,7 +13,7 @@
 //! ```
 
 use super::communicator::{Active, Group, Ready, Stage, in_order, unwrapped};
-use super::contribution::{contribute, reduces, reduction, root_bytes, tree_of};
+use super::contribution::{combine, contribute, root_bytes, tree_of};
 use super::delivery::{Deliveries, is_broadcast};
 use super::error::{GlobalError, strange};
 use super::gather::{self, Gather, signature};
@@ -25,7 +25,6 @@ use super::record::{Kind, Record};
 use crate::breach::break_context;
 use crate::collective::{Instance, InstanceState};
 use crate::collective_helper::CollectiveHelper;
-use crate::collective_list::CollectiveList;
 use crate::contexts;
 use crate::descriptor::CollectiveKind;
 use crate::memory::{INSTANCES, NicMemory};
@@ -249,7 +248,7 @@ impl Collectives {
         } else if is_broadcast(instance) {
             gather.take_all().pop().unwrap_or_default()
         } else {
-            gather.combine(&reduction(env.memory, instance)?)?;
+            combine(env.memory, gather, instance)?;
             let result = gather.take_result(tree_of(instance)?);
             result.ok_or_else(|| strange(self.node, collective))?
         };
@@ -276,10 +275,9 @@ impl Collectives {
         self.moves += 1;
         let instance = env.memory.instance(index)?;
         let kind = instance.kind.get();
-        let list = CollectiveList::new(env.memory);
         if kind == CollectiveKind::Barrier as u32 {
             let is_leave = contexts::is_leave(instance.call.get());
-            CollectiveHelper::new(env.memory, &list, env.completer).barrier(index, instance)?;
+            CollectiveHelper::new(env.memory, env.completer).barrier(index, instance)?;
             group.complete(slice);
             return if is_leave { self.forget(env, context) } else { Ok(()) };
         }
@@ -292,7 +290,7 @@ impl Collectives {
             stage = match root_bytes(env.memory, index, instance)? {
                 None => Stage::Receiving,
                 Some(bytes) => {
-                    CollectiveHelper::new(env.memory, &list, env.completer).broadcast(index, instance)?;
+                    CollectiveHelper::new(env.memory, env.completer).broadcast(index, instance)?;
                     self.deliveries.watch(index, instance);
                     Stage::Sending { bytes, sent: 0, to: group.others(self.node), chunk_slice: 0 }
                 }
@@ -322,17 +320,12 @@ impl Collectives {
     /// Gives local members the result of a collective whose bytes have all come.
     fn finish(&mut self, env: &mut Env<'_, '_>, index: u32, bytes: &[u8]) -> Result<(), GlobalError> {
         let instance = env.memory.instance(index)?;
-        let is_root_elsewhere = instance.root_member.get() == 0;
-        if is_broadcast(instance) && !is_root_elsewhere {
-            let list = CollectiveList::new(env.memory);
-            CollectiveHelper::new(env.memory, &list, env.completer).broadcast(index, instance)?;
+        if is_broadcast(instance) && instance.root_member.get() != 0 {
+            CollectiveHelper::new(env.memory, env.completer).broadcast(index, instance)?;
             self.deliveries.watch(index, instance);
             return Ok(());
         }
-        if instance.kind.get() == CollectiveKind::Reduce as u32 && is_root_elsewhere {
-            return self.deliveries.let_go(env, index);
-        }
-        self.deliveries.deliver(env, index, bytes)
+        self.deliveries.end(env, index, bytes)
     }
 
     /// A record on its way up the tree has come, in this slice.
@@ -469,8 +462,8 @@ impl Collectives {
             return Ok(());
         }
         let Some(parent) = group.tree.parent() else { return Ok(()) };
-        if gather.is_whole() && reduces(instance) {
-            gather.combine(&reduction(env.memory, instance)?)?;
+        if gather.is_whole() && instance.reduces() {
+            combine(env.memory, gather, instance)?;
         }
         gather.limit(SMALL_BYTES);
         let called = gather.called().unwrap_or(Called::of(instance));
@@ -499,6 +492,7 @@ pub fn handle_left(env: &Env<'_, '_>, from: u32, record: &Record) -> Result<(), 
 mod tests {
     use super::super::link::Links;
     use super::*;
+    use crate::collective_list::CollectiveList;
     use crate::completer::Completer;
     use crate::descriptor::CollectiveDescriptor;
     use crate::memory::Layout;

@@ -4,13 +4,12 @@
 use super::error::GlobalError;
 use super::image::{image, write};
 use super::point_to_point::Env;
-use crate::collective::{Instance, InstanceState};
-use crate::collective_helper::members;
+use crate::collective::{Instance, InstanceState, Member};
+use crate::collective_helper::{CollectiveHelper, members};
 use crate::collective_list::{CollectiveList, Contribution, contribution};
 use crate::descriptor::{CollectiveKind, INLINE_BYTES, NO_REQUEST};
 use crate::memory::{Corrupt, NicMemory};
-use crate::reduce_helper::ReduceHelper;
-use crate::request::{Delivery, SLOT_PAYLOAD_BYTES, SlotState};
+use crate::request::Delivery;
 use crate::sync::Ordering;
 
 /// Instances that members still read from.
@@ -37,6 +36,18 @@ impl Deliveries {
         }
     }
 
+    /// Ends a collective here, of which these are the bytes: the result of a reduction may be for another node.
+    ///
+    /// # Errors
+    /// As [`Self::deliver`].
+    pub fn end(&mut self, env: &mut Env<'_, '_>, index: u32, bytes: &[u8]) -> Result<(), GlobalError> {
+        let instance = env.memory.instance(index)?;
+        match instance.kind.get() == CollectiveKind::Reduce as u32 && instance.root_member.get() == 0 {
+            true => self.let_go(env, index),
+            false => self.deliver(env, index, bytes),
+        }
+    }
+
     /// Gives the local members what a collective brought.
     ///
     /// # Errors
@@ -44,49 +55,30 @@ impl Deliveries {
     pub fn deliver(&mut self, env: &mut Env<'_, '_>, index: u32, bytes: &[u8]) -> Result<(), GlobalError> {
         let instance = env.memory.instance(index)?;
         let members = members(env.memory, index, instance)?;
-        let list = CollectiveList::new(env.memory);
-        let kind = instance.kind.get();
-        if kind == CollectiveKind::Reduce as u32 || kind == CollectiveKind::Allreduce as u32 {
-            let Some(last) = members.len().checked_sub(1) else {
+        let mut helper = CollectiveHelper::new(env.memory, env.completer);
+        if instance.reduces() {
+            let Some(last) = members.last() else {
                 return Err(Corrupt { what: "members of a reduction", value: 0, limit: 0 }.into());
             };
-            put_result(env.memory, &members[last], bytes)?;
-            let mut helper = ReduceHelper::new(env.memory, &list, env.completer);
-            if kind == CollectiveKind::Reduce as u32 {
-                helper.give_root(index, instance, members, last)?;
-            } else {
-                helper.give_all(index, instance, members, last)?;
-            }
+            put_result(env.memory, last, bytes)?;
+            helper.give_result(index, instance)?;
             self.watch(index, instance);
             return Ok(());
         }
-        let is_small = is_broadcast(instance) && bytes.len() <= INLINE_BYTES;
-        if is_small {
-            let mut payload = [0; SLOT_PAYLOAD_BYTES];
-            payload[..bytes.len()].copy_from_slice(bytes);
+        if is_broadcast(instance) && bytes.len() <= INLINE_BYTES {
+            let (status, delivery) = ((instance.root.get(), 0, bytes.len() as u64), Delivery::in_slot(bytes));
             for member in members.iter().filter(|member| member.request.get() != NO_REQUEST) {
-                let status = (instance.root.get(), 0, bytes.len() as u64);
-                let delivery = Delivery::InSlot(payload);
-                env.completer.complete(member.local_index.get(), member.request.get(), status, &delivery)?;
+                let (rank, request) = (member.local_index.get(), member.request.get());
+                helper.completer.complete(rank, request, status, &delivery)?;
             }
-            return Ok(list.free(index, instance)?);
+            return Ok(helper.list.free(index, instance)?);
         }
         match is_broadcast(instance) {
             true => write(env.memory, index, &image(&[bytes.to_vec()]))?,
             false => write(env.memory, index, bytes)?,
         }
         instance.is_brought.set(1);
-        let readers = members.iter().filter(|member| member.request.get() != NO_REQUEST);
-        instance.readers.set(readers.clone().count() as u32);
-        instance.state.set(InstanceState::Released as u32);
-        for member in readers {
-            env.completer.refer(
-                member.local_index.get(),
-                member.request.get(),
-                index,
-                SlotState::Released,
-            )?;
-        }
+        helper.refer_all(index, instance)?;
         self.released.push(index);
         Ok(())
     }
@@ -97,18 +89,7 @@ impl Deliveries {
     /// NIC memory is corrupt.
     pub fn let_go(&mut self, env: &mut Env<'_, '_>, index: u32) -> Result<(), GlobalError> {
         let instance = env.memory.instance(index)?;
-        for member in members(env.memory, index, instance)? {
-            if member.request.get() != NO_REQUEST {
-                let status = (instance.root.get(), 0, instance.bytes.get());
-                env.completer.complete(
-                    member.local_index.get(),
-                    member.request.get(),
-                    status,
-                    &Delivery::InPlace,
-                )?;
-            }
-        }
-        Ok(CollectiveList::new(env.memory).hand_back(index, instance)?)
+        Ok(CollectiveHelper::new(env.memory, env.completer).let_go(index, instance)?)
     }
 
     /// Takes instances off the list that all their readers have departed from.
@@ -145,7 +126,7 @@ pub fn is_broadcast(instance: &Instance) -> bool {
 ///
 /// # Errors
 /// It is not where its descriptor says.
-pub fn bytes_of(memory: &NicMemory, member: &crate::collective::Member) -> Result<Vec<u8>, Corrupt> {
+pub fn bytes_of(memory: &NicMemory, member: &Member) -> Result<Vec<u8>, Corrupt> {
     Ok(match contribution(memory, member)? {
         Contribution::Inline(bytes, length) => bytes[..length].to_vec(),
         Contribution::Slab(slab, length) => {
@@ -158,18 +139,12 @@ pub fn bytes_of(memory: &NicMemory, member: &crate::collective::Member) -> Resul
 }
 
 /// Puts a reduction's result in the place of a member's contribution, which is as long.
-fn put_result(
-    memory: &NicMemory,
-    member: &crate::collective::Member,
-    result: &[u8],
-) -> Result<(), GlobalError> {
+fn put_result(memory: &NicMemory, member: &Member, result: &[u8]) -> Result<(), GlobalError> {
     let wrong = Corrupt { what: "bytes of a result", value: result.len() as u64, limit: member.bytes.get() };
     match contribution(memory, member)? {
         Contribution::Inline(mut bytes, length) if length == result.len() => {
             bytes[..length].copy_from_slice(result);
-            for (word, chunk) in member.payload.iter().zip(bytes.as_chunks::<8>().0) {
-                word.set(u64::from_ne_bytes(*chunk));
-            }
+            member.set_payload(&bytes);
             Ok(())
         }
         Contribution::Slab(slab, length) if length == result.len() => {

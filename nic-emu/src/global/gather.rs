@@ -17,8 +17,8 @@
 use super::error::GlobalError;
 use super::record::{Kind, Posted, Record};
 use crate::arith::reduction_tree::ReductionTree;
-use crate::arith::{Arithmetic, ElementType, ReduceOp, combine};
 use crate::mismatch::Called;
+use crate::reduce_helper::Reduction;
 use bcs_core::NodeId;
 use std::collections::BTreeMap;
 
@@ -63,19 +63,6 @@ pub fn called(record: &Record) -> Option<Called> {
         root: (what >> 32) as u32,
         bytes,
     })
-}
-
-/// How values are combined.
-#[derive(Clone, Copy, Debug)]
-pub struct Reduction {
-    /// The order.
-    pub tree: ReductionTree,
-    /// The operation.
-    pub op: ReduceOp,
-    /// The elements.
-    pub element: ElementType,
-    /// What computes it.
-    pub arithmetic: Arithmetic,
 }
 
 impl Gather {
@@ -147,8 +134,7 @@ impl Gather {
     ///
     /// # Errors
     /// Values that cannot be combined.
-    pub fn combine(&mut self, reduction: &Reduction) -> Result<(), GlobalError> {
-        let Reduction { tree, op, element, arithmetic } = *reduction;
+    pub fn combine(&mut self, tree: ReductionTree, reduction: Reduction) -> Result<(), GlobalError> {
         let mut waiting: Vec<u32> = self.items.keys().copied().collect();
         while let Some(start) = waiting.pop() {
             let Some((log2_size, _)) = self.items.get(&start) else { continue };
@@ -174,7 +160,7 @@ impl Gather {
             else {
                 continue;
             };
-            combine(op, element, &low, &mut high, arithmetic).map_err(|_| strange(high.len() as u64))?;
+            reduction.combine(&low, &mut high).map_err(|_| strange(high.len() as u64))?;
             self.items.insert(joined.start(), (joined.log2_size(), high));
             waiting.push(joined.start());
         }
