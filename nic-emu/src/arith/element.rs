@@ -5,83 +5,57 @@
 
 use super::ArithError;
 
-/// Type of the elements of an operand vector.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[repr(u8)]
-pub enum ElementType {
-    /// Signed integer of 1 byte.
-    I8 = 0,
-    /// Signed integer of 2 bytes.
-    I16 = 1,
-    /// Signed integer of 4 bytes.
-    I32 = 2,
-    /// Signed integer of 8 bytes.
-    I64 = 3,
-    /// Unsigned integer of 1 byte.
-    U8 = 4,
-    /// Unsigned integer of 2 bytes.
-    U16 = 5,
-    /// Unsigned integer of 4 bytes.
-    U32 = 6,
-    /// Unsigned integer of 8 bytes.
-    U64 = 7,
-    /// IEEE 754 binary16.
-    F16 = 8,
-    /// bfloat16: the upper half of an IEEE 754 binary32.
-    Bf16 = 9,
-    /// IEEE 754 binary32.
-    F32 = 10,
-    /// IEEE 754 binary64.
-    F64 = 11,
-    /// Complex of two [`ElementType::F32`]: real part, imaginary part.
-    ComplexF32 = 12,
-    /// Complex of two [`ElementType::F64`]: real part, imaginary part.
-    ComplexF64 = 13,
-    /// Uninterpreted byte (`MPI_BYTE`).
-    Byte = 14,
-    /// `MPI_FLOAT_INT`: `struct { float value; int index; }`, 8 bytes.
-    F32I32 = 15,
-    /// `MPI_DOUBLE_INT`: `struct { double value; int index; }`, 16 bytes, the last 4 padding.
-    F64I32 = 16,
-    /// `MPI_LONG_INT`: `struct { long value; int index; }`, 16 bytes, the last 4 padding.
-    I64I32 = 17,
-    /// `MPI_2INT`: `struct { int value; int index; }`, 8 bytes.
-    I32I32 = 18,
-    /// `MPI_SHORT_INT`: `struct { short value; int index; }`, 8 bytes, bytes 2 and 3 padding.
-    I16I32 = 19,
-    /// `MPI_2REAL` of Fortran: value and index are both [`ElementType::F32`].
-    F32F32 = 20,
-    /// `MPI_2DOUBLE_PRECISION` of Fortran: value and index are both [`ElementType::F64`].
-    F64F64 = 21,
+numbered! {
+    /// Type of the elements of an operand vector.
+    pub enum ElementType, else UnknownElementType {
+        /// Signed integer of 1 byte.
+        I8 = 0,
+        /// Signed integer of 2 bytes.
+        I16 = 1,
+        /// Signed integer of 4 bytes.
+        I32 = 2,
+        /// Signed integer of 8 bytes.
+        I64 = 3,
+        /// Unsigned integer of 1 byte.
+        U8 = 4,
+        /// Unsigned integer of 2 bytes.
+        U16 = 5,
+        /// Unsigned integer of 4 bytes.
+        U32 = 6,
+        /// Unsigned integer of 8 bytes.
+        U64 = 7,
+        /// IEEE 754 binary16.
+        F16 = 8,
+        /// bfloat16: the upper half of an IEEE 754 binary32.
+        Bf16 = 9,
+        /// IEEE 754 binary32.
+        F32 = 10,
+        /// IEEE 754 binary64.
+        F64 = 11,
+        /// Complex of two [`ElementType::F32`]: real part, imaginary part.
+        ComplexF32 = 12,
+        /// Complex of two [`ElementType::F64`]: real part, imaginary part.
+        ComplexF64 = 13,
+        /// Uninterpreted byte (`MPI_BYTE`).
+        Byte = 14,
+        /// `MPI_FLOAT_INT`: `struct { float value; int index; }`, 8 bytes.
+        F32I32 = 15,
+        /// `MPI_DOUBLE_INT`: `struct { double value; int index; }`, 16 bytes, the last 4 padding.
+        F64I32 = 16,
+        /// `MPI_LONG_INT`: `struct { long value; int index; }`, 16 bytes, the last 4 padding.
+        I64I32 = 17,
+        /// `MPI_2INT`: `struct { int value; int index; }`, 8 bytes.
+        I32I32 = 18,
+        /// `MPI_SHORT_INT`: `struct { short value; int index; }`, 8 bytes, bytes 2 and 3 padding.
+        I16I32 = 19,
+        /// `MPI_2REAL` of Fortran: value and index are both [`ElementType::F32`].
+        F32F32 = 20,
+        /// `MPI_2DOUBLE_PRECISION` of Fortran: value and index are both [`ElementType::F64`].
+        F64F64 = 21,
+    }
 }
 
 impl ElementType {
-    /// Every element type, in the order of discriminants.
-    pub const ALL: [Self; 22] = [
-        Self::I8,
-        Self::I16,
-        Self::I32,
-        Self::I64,
-        Self::U8,
-        Self::U16,
-        Self::U32,
-        Self::U64,
-        Self::F16,
-        Self::Bf16,
-        Self::F32,
-        Self::F64,
-        Self::ComplexF32,
-        Self::ComplexF64,
-        Self::Byte,
-        Self::F32I32,
-        Self::F64I32,
-        Self::I64I32,
-        Self::I32I32,
-        Self::I16I32,
-        Self::F32F32,
-        Self::F64F64,
-    ];
-
     /// Extent of one element in memory, padding included, in bytes.
     #[inline]
     pub const fn size(self) -> usize {
@@ -113,21 +87,3 @@ impl ElementType {
         self as u8 >= Self::F32I32 as u8
     }
 }
-
-impl TryFrom<u8> for ElementType {
-    type Error = ArithError;
-
-    #[inline]
-    fn try_from(value: u8) -> Result<Self, ArithError> {
-        Self::ALL.get(usize::from(value)).copied().ok_or(ArithError::UnknownElementType(value))
-    }
-}
-
-// `TryFrom` finds a type by its discriminant, so the table and the discriminants must agree.
-const _: () = {
-    let mut i = 0;
-    while i < ElementType::ALL.len() {
-        assert!(ElementType::ALL[i] as usize == i);
-        i += 1;
-    }
-};

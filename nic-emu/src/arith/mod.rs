@@ -20,6 +20,43 @@
 //! - Integers wrap. Logical operations take any non-zero for true and give 0 or 1.
 //! - Padding inside a pair type is neither read nor written.
 
+/// An enum whose values travel as their discriminants, in whose order they stand: with a table of them, by which
+/// `TryFrom` finds a value.
+macro_rules! numbered {
+    ($(#[$of_enum:meta])* pub enum $name:ident, else $unknown:ident {
+        $($(#[$doc:meta])* $variant:ident = $number:literal,)+
+    }) => {
+        $(#[$of_enum])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[repr(u8)]
+        pub enum $name {
+            $($(#[$doc])* $variant = $number,)+
+        }
+
+        impl $name {
+            /// All of them, in the order of discriminants.
+            pub const ALL: [Self; [$($number),+].len()] = [$(Self::$variant),+];
+        }
+
+        impl TryFrom<u8> for $name {
+            type Error = ArithError;
+
+            #[inline]
+            fn try_from(value: u8) -> Result<Self, ArithError> {
+                Self::ALL.get(usize::from(value)).copied().ok_or(ArithError::$unknown(value))
+            }
+        }
+
+        const _: () = {
+            let mut i = 0;
+            while i < $name::ALL.len() {
+                assert!($name::ALL[i] as usize == i);
+                i += 1;
+            }
+        };
+    };
+}
+
 mod dispatch;
 mod element;
 #[cfg(target_arch = "x86_64")]

@@ -4,59 +4,41 @@
 
 use super::{ArithError, ElementType};
 
-/// Predefined operation of MPI.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[repr(u8)]
-pub enum ReduceOp {
-    /// Maximum (`MPI_MAX`).
-    Max = 0,
-    /// Minimum (`MPI_MIN`).
-    Min = 1,
-    /// Sum (`MPI_SUM`).
-    Sum = 2,
-    /// Product (`MPI_PROD`).
-    Prod = 3,
-    /// Logical and (`MPI_LAND`).
-    Land = 4,
-    /// Bitwise and (`MPI_BAND`).
-    Band = 5,
-    /// Logical or (`MPI_LOR`).
-    Lor = 6,
-    /// Bitwise or (`MPI_BOR`).
-    Bor = 7,
-    /// Logical exclusive or (`MPI_LXOR`).
-    Lxor = 8,
-    /// Bitwise exclusive or (`MPI_BXOR`).
-    Bxor = 9,
-    /// Minimum and where it is (`MPI_MINLOC`).
-    Minloc = 10,
-    /// Maximum and where it is (`MPI_MAXLOC`).
-    Maxloc = 11,
-    /// The incoming (left) operand replaces the other (`MPI_REPLACE` of one-sided communication).
-    Replace = 12,
-    /// The incoming (left) operand is dropped (`MPI_NO_OP` of one-sided communication).
-    NoOp = 13,
+numbered! {
+    /// Predefined operation of MPI.
+    pub enum ReduceOp, else UnknownReduceOp {
+        /// Maximum (`MPI_MAX`).
+        Max = 0,
+        /// Minimum (`MPI_MIN`).
+        Min = 1,
+        /// Sum (`MPI_SUM`).
+        Sum = 2,
+        /// Product (`MPI_PROD`).
+        Prod = 3,
+        /// Logical and (`MPI_LAND`).
+        Land = 4,
+        /// Bitwise and (`MPI_BAND`).
+        Band = 5,
+        /// Logical or (`MPI_LOR`).
+        Lor = 6,
+        /// Bitwise or (`MPI_BOR`).
+        Bor = 7,
+        /// Logical exclusive or (`MPI_LXOR`).
+        Lxor = 8,
+        /// Bitwise exclusive or (`MPI_BXOR`).
+        Bxor = 9,
+        /// Minimum and where it is (`MPI_MINLOC`).
+        Minloc = 10,
+        /// Maximum and where it is (`MPI_MAXLOC`).
+        Maxloc = 11,
+        /// The incoming (left) operand replaces the other (`MPI_REPLACE` of one-sided communication).
+        Replace = 12,
+        /// The incoming (left) operand is dropped (`MPI_NO_OP` of one-sided communication).
+        NoOp = 13,
+    }
 }
 
 impl ReduceOp {
-    /// Every operation, in the order of discriminants.
-    pub const ALL: [Self; 14] = [
-        Self::Max,
-        Self::Min,
-        Self::Sum,
-        Self::Prod,
-        Self::Land,
-        Self::Band,
-        Self::Lor,
-        Self::Bor,
-        Self::Lxor,
-        Self::Bxor,
-        Self::Minloc,
-        Self::Maxloc,
-        Self::Replace,
-        Self::NoOp,
-    ];
-
     /// Its name in the MPI standard.
     pub const fn name(self) -> &'static str {
         match self {
@@ -78,15 +60,6 @@ impl ReduceOp {
     }
 }
 
-impl TryFrom<u8> for ReduceOp {
-    type Error = ArithError;
-
-    #[inline]
-    fn try_from(value: u8) -> Result<Self, ArithError> {
-        Self::ALL.get(usize::from(value)).copied().ok_or(ArithError::UnknownReduceOp(value))
-    }
-}
-
 /// Whether the MPI standard defines `op` on `element` (MPI-5.0, §6.9.2; `Replace` and `NoOp` take every type).
 ///
 /// Classes that this level cannot tell apart, such as a Fortran `LOGICAL` from an integer of its size, are
@@ -105,12 +78,3 @@ pub const fn supports(op: ReduceOp, element: ElementType) -> bool {
         ReduceOp::Replace | ReduceOp::NoOp => true,
     }
 }
-
-// `TryFrom` finds an operation by its discriminant, so the table and the discriminants must agree.
-const _: () = {
-    let mut i = 0;
-    while i < ReduceOp::ALL.len() {
-        assert!(ReduceOp::ALL[i] as usize == i);
-        i += 1;
-    }
-};
