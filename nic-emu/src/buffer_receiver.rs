@@ -15,7 +15,7 @@ use crate::doorbell::RingKind;
 use crate::matching::Envelope;
 use crate::memory::{Corrupt, FIRST_MATCHED_CONTEXT, MESSAGE_ENTRIES, NicMemory, RankBlock};
 use crate::mismatch;
-use crate::request::{Delivery, SLOT_PAYLOAD_BYTES};
+use crate::request::Delivery;
 use crate::ring::{CELL_WORDS, Ring};
 use crate::unexpected::UnexpectedPool;
 
@@ -229,11 +229,7 @@ impl<'a, 'm> BufferReceiver<'a, 'm> {
         let send = &message.send;
         let status = (send.source, send.tag, send.length().word());
         let delivery = match send.payload {
-            Payload::Inline(bytes) => {
-                let mut payload = [0; SLOT_PAYLOAD_BYTES];
-                payload[..bytes.len()].copy_from_slice(&bytes);
-                Delivery::InSlot(payload)
-            }
+            Payload::Inline(bytes) => Delivery::in_slot(&bytes),
             Payload::Slab(slab) => {
                 let owner = self.memory.local_index(message.origin)?;
                 Delivery::InSlab { owner: owner.unwrap_or(u32::MAX), slab }
@@ -321,11 +317,7 @@ impl<'a, 'm> BufferReceiver<'a, 'm> {
     ) -> Result<(), Corrupt> {
         let send = &message.send;
         let delivery = match send.payload {
-            Payload::Inline(bytes) => {
-                let mut payload = [0; SLOT_PAYLOAD_BYTES];
-                payload[..bytes.len()].copy_from_slice(&bytes);
-                Some(Delivery::InSlot(payload))
-            }
+            Payload::Inline(bytes) => Some(Delivery::in_slot(&bytes)),
             Payload::Pooled(block) => Some(Delivery::InPool(block)),
             Payload::Slab(_) | Payload::Memory(_) => None,
         };
@@ -407,7 +399,7 @@ fn is_unmatched(words: &[u64; CELL_WORDS], origin: u32, request: u32) -> bool {
 
 /// More eligible entries than a ring has cells is corruption.
 #[inline]
-fn check_count(count: u32, ring: &Ring<'_>) -> Result<(), Corrupt> {
+pub(crate) fn check_count(count: u32, ring: &Ring<'_>) -> Result<(), Corrupt> {
     if count > ring.capacity() {
         return Err(Corrupt {
             what: "entries of a ring",

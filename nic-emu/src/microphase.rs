@@ -25,15 +25,4 @@ impl Microphase {
         Microphase::BarrierAndBroadcast,
         Microphase::Reduce,
     ];
-
-    /// The one that follows in the same slice.
-    pub const fn next(self) -> Option<Self> {
-        match self {
-            Microphase::DescriptorExchange => Some(Microphase::MessageScheduling),
-            Microphase::MessageScheduling => Some(Microphase::PointToPoint),
-            Microphase::PointToPoint => Some(Microphase::BarrierAndBroadcast),
-            Microphase::BarrierAndBroadcast => Some(Microphase::Reduce),
-            Microphase::Reduce => None,
-        }
-    }
 }

@@ -5,8 +5,7 @@
 
 use crate::buffer_sender::BufferSender;
 use crate::completer::Touched;
-use crate::memory::NicMemory;
-use crate::strobe_receiver::SliceError;
+use crate::memory::{Corrupt, NicMemory};
 use crate::strobe_sender::StrobeSender;
 use crate::sync::{Ordering, fence};
 use crate::token::Holder;
@@ -49,7 +48,7 @@ impl<'m> Processor<'m> {
 
     /// Lends the caller's core for one slice, if one is due, there is something to do, and nobody else does it.
     #[inline]
-    pub fn lend(&self, now_ns: impl Fn() -> u64) -> Result<Lent, SliceError> {
+    pub fn lend(&self, now_ns: impl Fn() -> u64) -> Result<Lent, Corrupt> {
         let fixed = self.memory.header().slice_period_ns.get() != 0;
         let wanted = if fixed {
             StrobeSender::is_wanted(self.memory, &now_ns)
@@ -65,7 +64,7 @@ impl<'m> Processor<'m> {
 
     /// The same for a rank that has just posted and has nothing else to do: there is work, so it goes for the token at once.
     #[inline(always)]
-    pub fn lend_after_posting(&self, now_ns: impl Fn() -> u64) -> Result<Lent, SliceError> {
+    pub fn lend_after_posting(&self, now_ns: impl Fn() -> u64) -> Result<Lent, Corrupt> {
         let fixed = self.memory.header().slice_period_ns.get() != 0;
         if fixed || !self.memory.token().try_take(self.holder) {
             return self.lend(now_ns);
@@ -75,7 +74,7 @@ impl<'m> Processor<'m> {
 
     /// Runs a slice; the token is taken.
     #[inline]
-    fn run(&self, fixed: bool, now_ns: impl Fn() -> u64) -> Result<Lent, SliceError> {
+    fn run(&self, fixed: bool, now_ns: impl Fn() -> u64) -> Result<Lent, Corrupt> {
         // Another holder may have run the slice that was due between looking and taking.
         if fixed && !StrobeSender::is_due(self.memory, &now_ns) {
             let set = StrobeSender::end_rest(self.memory, &now_ns);

@@ -6,7 +6,7 @@
 use arrayvec::ArrayVec;
 
 use crate::breach;
-use crate::buffer_receiver::BufferReceiver;
+use crate::buffer_receiver::{BufferReceiver, check_count};
 use crate::buffer_sender::{BufferSender, Exchange};
 use crate::collective::InstanceState;
 use crate::collective_at_once::AtOnce;
@@ -23,14 +23,6 @@ use crate::ring::Ring;
 
 /// Collectives in which somebody arrives that one slice acts on; arrivals at more wait in their rings.
 const COLLECTIVES_A_SLICE: usize = 64;
-
-/// Why a slice could not be run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum SliceError {
-    /// NIC memory holds what cannot be.
-    #[error(transparent)]
-    Corrupt(#[from] Corrupt),
-}
 
 /// What a slice did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -80,20 +72,20 @@ impl<'m> StrobeReceiver<'m> {
 
     /// A microstrobe: runs this node's threads of the microphase.
     #[inline]
-    pub fn handle_microstrobe(&mut self, microphase: Microphase) -> Result<(), SliceError> {
+    pub fn handle_microstrobe(&mut self, microphase: Microphase) -> Result<(), Corrupt> {
         match microphase {
             Microphase::DescriptorExchange => self.exchange_descriptors(),
             Microphase::MessageScheduling => self.schedule_messages(),
-            Microphase::PointToPoint => Ok(self.dma.run(self.fixed, &mut self.completer)?),
+            Microphase::PointToPoint => self.dma.run(self.fixed, &mut self.completer),
             Microphase::BarrierAndBroadcast => {
                 self.at_once.release(&mut self.completer)?;
                 let mut helper = CollectiveHelper::new(self.memory, &mut self.completer);
-                Ok(self.arrivals.iter().try_for_each(|&instance| helper.run(instance))?)
+                self.arrivals.iter().try_for_each(|&instance| helper.run(instance))
             }
             Microphase::Reduce => {
                 self.at_once.reduce(self.memory, &mut self.completer)?;
                 let mut helper = CollectiveHelper::new(self.memory, &mut self.completer);
-                Ok(self.arrivals.iter().try_for_each(|&instance| helper.reduce(instance))?)
+                self.arrivals.iter().try_for_each(|&instance| helper.reduce(instance))
             }
         }
     }
@@ -112,7 +104,7 @@ impl<'m> StrobeReceiver<'m> {
     }
 
     #[inline]
-    fn exchange_descriptors(&mut self) -> Result<(), SliceError> {
+    fn exchange_descriptors(&mut self) -> Result<(), Corrupt> {
         if self.fixed {
             self.completer.publish_held()?;
         }
@@ -124,7 +116,7 @@ impl<'m> StrobeReceiver<'m> {
     }
 
     #[inline]
-    fn schedule_messages(&mut self) -> Result<(), SliceError> {
+    fn schedule_messages(&mut self) -> Result<(), Corrupt> {
         let breaches = self.memory.breaches().ever();
         // Collectives first: one that does not fit is told before any of its messages is matched.
         let at_once = self.at_once.take(self.memory, &mut self.exchange)?;
@@ -184,20 +176,17 @@ impl<'m> StrobeReceiver<'m> {
     }
 
     #[inline]
-    fn take_collectives(&mut self, local_index: u32, taken: Heads, heads: Heads) -> Result<u32, SliceError> {
+    fn take_collectives(&mut self, local_index: u32, taken: Heads, heads: Heads) -> Result<u32, Corrupt> {
         let count = heads.ahead_of(taken, RingKind::Collective);
         if count == 0 {
             return Ok(0);
         }
         let ring = Ring::new(&self.memory.rank(local_index)?.collective);
-        if count > ring.capacity() {
-            let limit = ring.capacity() as u64 + 1;
-            return Err(Corrupt { what: "entries of a ring", value: count as u64, limit }.into());
-        }
+        check_count(count, &ring)?;
         for i in 0..count {
             let words = ring.cell(taken.get(RingKind::Collective).wrapping_add(i)).read();
             let Some(descriptor) = CollectiveDescriptor::decode(&words) else {
-                return Err(Corrupt { what: "collective descriptor", value: words[0], limit: 0 }.into());
+                return Err(Corrupt { what: "collective descriptor", value: words[0], limit: 0 });
             };
             if self.arrivals.is_full() {
                 return Ok(i);

@@ -8,10 +8,10 @@
 //! sets the next beat; what was posted between two beats is eligible at the second of them, as if the NIC had never rested.
 
 use crate::buffer_sender::BufferSender;
-use crate::memory::NicMemory;
+use crate::memory::{Corrupt, NicMemory};
 use crate::microphase::Microphase;
 use crate::status::Activity;
-use crate::strobe_receiver::{SliceCounts, SliceError, StrobeReceiver};
+use crate::strobe_receiver::{SliceCounts, StrobeReceiver};
 use crate::unexpected::Usage;
 use bcs_core::SliceIndex;
 use mds::{EmdsRing, GlobalRecord, LocalRecord};
@@ -81,7 +81,7 @@ impl StrobeSender {
     /// Runs one slice. The caller holds the run token; `now_ns` reads its monotonic clock, and is called only with fixed
     /// slices or while EMDS records.
     #[inline]
-    pub fn run(memory: &NicMemory, now_ns: impl Fn() -> u64) -> Result<Slice, SliceError> {
+    pub fn run(memory: &NicMemory, now_ns: impl Fn() -> u64) -> Result<Slice, Corrupt> {
         let header = memory.header();
         let previous = memory.control().slice.get();
         let period = header.slice_period_ns.get();
@@ -101,7 +101,7 @@ impl StrobeSender {
         };
         let emds = memory.emds_local();
         // With several nodes, a node's slices are the global ones, and what is recorded is those.
-        let mut slice = if emds.is_empty() || memory.node().1 > 1 {
+        let slice = if emds.is_empty() || memory.node().1 > 1 {
             Self::run_microphases(memory, |_| ())?
         } else {
             Self::run_recorded(memory, SliceIndex(index), &now_ns)?
@@ -115,22 +115,18 @@ impl StrobeSender {
                 // A line that goes from core to core only when there is something to count.
                 header.slice.matched.set(header.slice.matched.get().wrapping_add(slice.counts.matched));
             }
-        } else {
-            slice.counts = SliceCounts::default();
         }
         Ok(slice)
     }
 
     #[inline]
-    fn run_microphases(memory: &NicMemory, mut over: impl FnMut(Microphase)) -> Result<Slice, SliceError> {
+    fn run_microphases(memory: &NicMemory, mut over: impl FnMut(Microphase)) -> Result<Slice, Corrupt> {
         let mut receiver = StrobeReceiver::new(memory);
-        let mut microphase = Some(Microphase::DescriptorExchange);
-        while let Some(current) = microphase {
-            if !receiver.is_idle_in(current) {
-                receiver.handle_microstrobe(current)?;
-                over(current);
+        for microphase in Microphase::ALL {
+            if !receiver.is_idle_in(microphase) {
+                receiver.handle_microstrobe(microphase)?;
+                over(microphase);
             }
-            microphase = current.next();
         }
         Ok(Slice { counts: receiver.counts, touched: receiver.completer.touched })
     }
@@ -141,7 +137,7 @@ impl StrobeSender {
         memory: &NicMemory,
         index: SliceIndex,
         now_ns: &impl Fn() -> u64,
-    ) -> Result<Slice, SliceError> {
+    ) -> Result<Slice, Corrupt> {
         let local =
             EmdsRing::<LocalRecord>::open(memory.emds_local()).ok().filter(|ring| ring.selects(index));
         let Some(local) = local else { return Self::run_microphases(memory, |_| ()) };

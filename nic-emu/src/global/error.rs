@@ -2,7 +2,6 @@
 
 use crate::channel::ChannelError;
 use crate::memory::Corrupt;
-use crate::strobe_receiver::SliceError;
 use bcs_core::{FabricError, NodeId};
 
 /// Why global slices cannot go on. All of them end the job.
@@ -19,7 +18,7 @@ pub enum GlobalError {
     Fabric(FabricError),
     /// NIC memory is corrupt.
     #[error(transparent)]
-    Slice(#[from] SliceError),
+    Corrupt(#[from] Corrupt),
     /// Bytes of a rank cannot be read or written.
     #[error(transparent)]
     Channel(#[from] ChannelError),
@@ -46,12 +45,6 @@ pub enum GlobalError {
 /// Bytes of a collective that cannot be its: all members fit when it began.
 pub fn strange(node: NodeId, collective: u64) -> GlobalError {
     GlobalError::Record { node, what: "bytes of a collective", value: collective }
-}
-
-impl From<Corrupt> for GlobalError {
-    fn from(corrupt: Corrupt) -> Self {
-        GlobalError::Slice(SliceError::Corrupt(corrupt))
-    }
 }
 
 impl From<FabricError> for GlobalError {

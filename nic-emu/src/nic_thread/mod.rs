@@ -17,8 +17,7 @@ mod one_node;
 mod several_nodes;
 
 use crate::hang::{HangReport, LOOK_PERIOD};
-use crate::memory::NicMemory;
-use crate::strobe_receiver::SliceError;
+use crate::memory::{Corrupt, NicMemory};
 use crate::waiting;
 use crate::wake_pipe::WakePipe;
 use bcs_core::{Driven, NodeId};
@@ -41,7 +40,7 @@ pub enum Finding {
     /// All ranks wait, and nothing pending can match.
     Deadlock(HangReport),
     /// A slice failed: NIC memory is corrupt.
-    Slice(SliceError),
+    Slice(Corrupt),
     /// Another node of the job cannot be reached any more. Somebody else may know why.
     Unreachable {
         /// The node's number in the job.

@@ -4,11 +4,10 @@ use super::Shared;
 use super::backoff::Backoff;
 use crate::channel::{self, Policy, Step};
 use crate::dma_helper::{self, DmaHelper};
-use crate::memory::{NicMemory, TRANSFERS};
+use crate::memory::{Corrupt, NicMemory, TRANSFERS};
 use crate::pool::Walk;
 use crate::processor::Processor;
 use crate::status::Activity;
-use crate::strobe_receiver::SliceError;
 use crate::transfer::MOVING;
 use crate::waiting;
 use std::cell::Cell;
@@ -39,7 +38,7 @@ impl<'a> Mover<'a> {
         &mut self,
         processor: &Processor<'_>,
         pieces: Option<u32>,
-    ) -> Result<bool, SliceError> {
+    ) -> Result<bool, Corrupt> {
         let mut moved = 0;
         let mut active = Vec::new();
         let (shared, token_held) = (self.shared, self.token_held);
@@ -87,7 +86,7 @@ impl<'a> Mover<'a> {
         Ok(false)
     }
 
-    fn both_compute(&self, transfer: u32) -> Result<bool, SliceError> {
+    fn both_compute(&self, transfer: u32) -> Result<bool, Corrupt> {
         let record = self.memory.transfer(transfer)?;
         if record.is_elsewhere() {
             return Ok(false);
@@ -113,7 +112,7 @@ fn give_way(shared: &Shared, backoff: &Cell<Backoff>) -> bool {
 }
 
 /// The transfers under way. The caller holds the token.
-fn list_active(memory: &NicMemory, active: &mut Vec<u32>) -> Result<(), SliceError> {
+fn list_active(memory: &NicMemory, active: &mut Vec<u32>) -> Result<(), Corrupt> {
     let mut walk = Walk::new(memory.header().pools.active_transfers[0].get(), TRANSFERS);
     while let Some(index) = walk.next_entry()? {
         let transfer = memory.transfer(index)?;

@@ -8,11 +8,10 @@ use super::mover::Mover;
 use super::{Finding, IDLE_SLEEP, Shared};
 use crate::buffer_sender::BufferSender;
 use crate::hang::HangDetector;
-use crate::memory::NicMemory;
+use crate::memory::{Corrupt, NicMemory};
 use crate::port::now_ns;
 use crate::processor::{Lent, Processor};
 use crate::status::Activity;
-use crate::strobe_receiver::SliceError;
 use crate::strobe_sender::StrobeSender;
 use crate::token::Holder;
 use crate::unexpected;
@@ -60,7 +59,7 @@ impl<'a> Ticker<'a> {
                 if let Err(error) =
                     unexpected::trim(self.memory, &Processor::new(self.memory, Holder::NIC_THREAD))
                 {
-                    return self.shared.report(Finding::Slice(error.into()));
+                    return self.shared.report(Finding::Slice(error));
                 }
                 if let Some(report) = self.hang.look(self.memory) {
                     return self.shared.report(Finding::Deadlock(report));
@@ -108,7 +107,7 @@ impl<'a> Ticker<'a> {
         BufferSender::has_work(self.memory) || self.memory.header().slice.transfers.get() != 0
     }
 
-    fn tick(&mut self) -> Result<(), SliceError> {
+    fn tick(&mut self) -> Result<(), Corrupt> {
         let processor = Processor::new(self.memory, Holder::NIC_THREAD);
         if let Lent::Slice(touched) = processor.lend(now_ns)? {
             waiting::wake_touched(self.memory, &touched);

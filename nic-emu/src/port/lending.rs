@@ -7,9 +7,9 @@ use super::{Port, PortError};
 use crate::buffer_sender::BufferSender;
 use crate::descriptor::NO_REQUEST;
 use crate::doorbell::RingKind;
+use crate::memory::Corrupt;
 use crate::processor::Lent;
 use crate::status::{Activity, WaitingFor};
-use crate::strobe_receiver::SliceError;
 use crate::strobe_sender::StrobeSender;
 use crate::sync::Ordering;
 use crate::waiting::{self, Asleep, Pause, WaitPolicy};
@@ -45,7 +45,7 @@ impl Port {
     }
 
     #[inline]
-    pub(super) fn lent(&self, lent: Result<Lent, SliceError>) -> Result<bool, PortError> {
+    pub(super) fn lent(&self, lent: Result<Lent, Corrupt>) -> Result<bool, PortError> {
         match lent {
             Ok(Lent::Nothing) => Ok(false),
             Ok(Lent::BeatSet) => {

@@ -37,7 +37,6 @@ use crate::processor::Processor;
 use crate::request::RequestSlot;
 use crate::slab::SlabAllocator;
 use crate::status::{Activity, Phase, WaitingFor};
-use crate::strobe_receiver::SliceError;
 use crate::sync::Ordering;
 use crate::token::Holder;
 use crate::waiting::{self, WaitPolicy};
@@ -59,7 +58,7 @@ pub enum PortError {
     Map(#[from] MapError),
     /// A slice failed.
     #[error(transparent)]
-    Slice(#[from] SliceError),
+    Slice(#[from] Corrupt),
     /// Bytes of a message cannot be moved.
     #[error(transparent)]
     Channel(#[from] ChannelError),
@@ -100,12 +99,6 @@ pub enum PortError {
         /// Bytes of a slab.
         limit: usize,
     },
-}
-
-impl From<Corrupt> for PortError {
-    fn from(corrupt: Corrupt) -> Self {
-        PortError::Slice(SliceError::Corrupt(corrupt))
-    }
 }
 
 /// A rank's port.
