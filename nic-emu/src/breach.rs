@@ -117,7 +117,7 @@ fn fail(
             tell_of_one_left(memory, instance.context.get(), instance.expected.get(), is_fatal, breach)?;
         }
         if member.arrived.get() == 1 && member.request.get() != NO_REQUEST {
-            refuse_request(completer, member.local_index.get(), member.request.get(), breach)?;
+            completer.refer(member.local_index.get(), member.request.get(), breach, SlotState::Refused)?;
         }
     }
     if instance.readers.get() == 0 {
@@ -154,7 +154,7 @@ pub(crate) fn refuse(
     }
     match descriptor.request {
         NO_REQUEST => Ok(()),
-        request => refuse_request(completer, local_index, request, breach),
+        request => completer.refer(local_index, request, breach, SlotState::Refused),
     }
 }
 
@@ -172,13 +172,4 @@ fn tell_of_one_left(
     }
     memory.breaches().leave(context, members);
     Ok(())
-}
-
-fn refuse_request(
-    completer: &mut Completer<'_>,
-    local_index: u32,
-    request: u32,
-    breach: u32,
-) -> Result<(), Corrupt> {
-    completer.refer(local_index, request, breach, SlotState::Refused)
 }
