@@ -20,9 +20,6 @@ use bcs_core::NodeId;
 impl Collectives {
     /// Looks whether communicators have been broken since the last look: tells the other nodes, and forgets what was under way. Comes before anything
     /// that acts on collectives.
-    ///
-    /// # Errors
-    /// NIC memory is corrupt.
     #[inline]
     pub fn notice_breaches(&mut self, env: &mut Env<'_, '_>) -> Result<(), GlobalError> {
         if !self.untold.is_empty() {
@@ -84,9 +81,6 @@ impl Collectives {
     }
 
     /// Another node says that a communicator is broken, of which members here may not have been made yet.
-    ///
-    /// # Errors
-    /// NIC memory is corrupt.
     pub fn handle_broken(&mut self, env: &mut Env<'_, '_>, record: &Record) -> Result<(), GlobalError> {
         let context = record.words[0] as u32;
         // It may be forgotten by now.

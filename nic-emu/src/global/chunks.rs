@@ -23,9 +23,6 @@ use bcs_core::{Fabric, FabricError, GlobalAddress, NodeId, NodeSet};
 impl Collectives {
     /// Barrier-and-broadcast or reduce microphase: contributions begin their way. Then call [`Self::advance`] until it answers
     /// that this node is done.
-    ///
-    /// # Errors
-    /// NIC memory is corrupt.
     pub fn begin(&mut self, env: &mut Env<'_, '_>, microphase: Microphase) -> Result<(), GlobalError> {
         for (context, group) in &mut self.groups {
             let Some(active) = group.active.as_mut().filter(|active| active.microphase() == microphase)

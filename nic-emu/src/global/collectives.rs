@@ -200,9 +200,6 @@ impl Collectives {
     }
 
     /// Message scheduling microphase of a slice: starts, as lead, what all nodes of a group have reached before it.
-    ///
-    /// # Errors
-    /// NIC memory is corrupt.
     pub fn schedule(&mut self, env: &mut Env<'_, '_>, slice: u64) -> Result<(), GlobalError> {
         let due: Vec<(u32, u64, Ready)> = self
             .groups
@@ -389,9 +386,6 @@ impl Collectives {
     }
 
     /// Sees to everything that does not need a microstrobe: arrivals, cells, departures.
-    ///
-    /// # Errors
-    /// NIC memory is corrupt.
     pub fn poll(
         &mut self,
         env: &mut Env<'_, '_>,

@@ -84,18 +84,12 @@ impl Deliveries {
     }
 
     /// Lets the local members of a reduction go whose result is not for this node.
-    ///
-    /// # Errors
-    /// NIC memory is corrupt.
     pub fn let_go(&mut self, env: &mut Env<'_, '_>, index: u32) -> Result<(), GlobalError> {
         let instance = env.memory.instance(index)?;
         Ok(CollectiveHelper::new(env.memory, env.completer).let_go(index, instance)?)
     }
 
     /// Takes instances off the list that all their readers have departed from.
-    ///
-    /// # Errors
-    /// NIC memory is corrupt.
     pub fn free_departed(&mut self, env: &mut Env<'_, '_>) -> Result<(), GlobalError> {
         let mut i = 0;
         while let Some(&index) = self.released.get(i) {

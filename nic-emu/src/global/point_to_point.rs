@@ -221,9 +221,6 @@ impl PointToPointEngine {
     }
 
     /// Sends outbound descriptors, in this slice, as posted in that.
-    ///
-    /// # Errors
-    /// NIC memory is corrupt.
     pub fn exchange(&mut self, env: &mut Env<'_, '_>, slice: u64, posted: u64) -> Result<(), GlobalError> {
         let posted = Posted::in_slice(posted, slice);
         let remote = &env.memory.header().remote;
@@ -447,9 +444,6 @@ impl PointToPointEngine {
     }
 
     /// Moves on what ranks put into NIC memory and take out of it themselves. True if something was done.
-    ///
-    /// # Errors
-    /// NIC memory is corrupt.
     pub fn advance_staged(&mut self, env: &mut Env<'_, '_>) -> Result<bool, GlobalError> {
         let mut moved = false;
         if !self.staged.is_empty() {

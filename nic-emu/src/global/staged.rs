@@ -129,9 +129,6 @@ impl Staged {
     }
 
     /// By rank: bytes that are granted for it, and that it has not taken.
-    ///
-    /// # Errors
-    /// NIC memory is corrupt.
     pub fn ahead(&self, memory: &NicMemory) -> Result<BTreeMap<u32, u64>, Corrupt> {
         let mut ahead = BTreeMap::new();
         for landing in self.landing.values() {
@@ -141,9 +138,6 @@ impl Staged {
     }
 
     /// Lets the ranks of this node have what has come for them. True if something was done.
-    ///
-    /// # Errors
-    /// NIC memory is corrupt.
     pub fn land<'m>(
         &mut self,
         memory: &'m NicMemory,
@@ -177,9 +171,6 @@ impl Staged {
     }
 
     /// Sends what the ranks of this node have put into their windows: so many bytes at most, and to no node more than it takes.
-    ///
-    /// # Errors
-    /// NIC memory is corrupt.
     pub fn send<'m>(
         &mut self,
         memory: &'m NicMemory,
