@@ -28,14 +28,6 @@ const _: () = {
     assert!(size_of::<Pair<float::F64, float::F64>>() == 16);
 };
 
-/// Whose index goes with the extreme value.
-enum Winner {
-    Left,
-    Right,
-    /// The smaller of both.
-    Tie,
-}
-
 /// One of maximum and minimum, on values of type `V`.
 pub(super) trait Extremum<V> {
     /// The extreme value.
@@ -127,19 +119,12 @@ macro_rules! integer_extrema {
 }
 integer_extrema!(i16, i32, i64);
 
+/// Whose index goes with the extreme value: the left one's (`Greater`), the right one's, or the smaller of both.
 #[inline(always)]
-fn winner<V: Copy, E: Extremum<V>>(left: V, right: V) -> Winner {
-    match E::order(left, right) {
-        Some(Ordering::Greater) => Winner::Left,
-        Some(Ordering::Less) => Winner::Right,
-        Some(Ordering::Equal) => Winner::Tie,
-        // A NaN has no order, not even with itself.
-        None => match (E::order(left, left).is_none(), E::order(right, right).is_none()) {
-            (true, false) => Winner::Left,
-            (false, true) => Winner::Right,
-            _ => Winner::Tie,
-        },
-    }
+fn winner<V: Copy, E: Extremum<V>>(left: V, right: V) -> Ordering {
+    // A NaN has no order, not even with itself.
+    let is_nan = |value| E::order(value, value).is_none();
+    E::order(left, right).unwrap_or_else(|| is_nan(left).cmp(&is_nan(right)))
 }
 
 /// How pairs of value `V` and index `I` are combined: `E` chooses the value, `M`, a minimum, among indices.
@@ -162,9 +147,9 @@ impl<V: Copy, I: Copy, E: Extremum<V>, M: Extremum<I>> Locate<V, I, E, M> {
                 let left_index = operands.left.add(index_at).cast::<I>().read_unaligned();
                 let right_index = operands.inout_right.add(index_at).cast::<I>().read_unaligned();
                 let index = match winner::<V, E>(left, right) {
-                    Winner::Left => left_index,
-                    Winner::Right => right_index,
-                    Winner::Tie => M::value(left_index, right_index),
+                    Ordering::Greater => left_index,
+                    Ordering::Less => right_index,
+                    Ordering::Equal => M::value(left_index, right_index),
                 };
                 operands.inout_right.add(value_at).cast::<V>().write_unaligned(E::value(left, right));
                 operands.inout_right.add(index_at).cast::<I>().write_unaligned(index);
