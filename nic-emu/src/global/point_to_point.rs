@@ -35,7 +35,7 @@ use super::link::Links;
 use super::rank_memory;
 use super::record::{HEADER_BYTES, Kind, PAYLOAD_LIMIT, Posted, Record};
 use super::staged::{self, AHEAD_BYTES, Staged};
-use crate::buffer_receiver::{BufferReceiver, Taken, message_of_words};
+use crate::buffer_receiver::{BufferReceiver, Message, Taken, message_of_words};
 use crate::completer::Completer;
 use crate::descriptor::{self, NO_REQUEST, Payload, PointToPoint, SendDescriptor};
 use crate::dma_helper::DmaHelper;
@@ -87,6 +87,29 @@ struct Incoming {
     bytes: u64,
     granted: u64,
     moved: u64,
+}
+
+impl Incoming {
+    /// A message of a rank of `node`, of which so many bytes go to this rank here: into no place yet.
+    fn new(node: u32, message: &Message, destination: u32, bytes: u64) -> Self {
+        let Message { send, origin } = message;
+        let (place, source_address) = place(send.payload);
+        Self {
+            pooled: None,
+            origin: *origin,
+            node,
+            request: send.request,
+            place,
+            source_address,
+            destination,
+            destination_request: NO_REQUEST,
+            destination_address: 0,
+            status: (send.source, send.tag, send.length().word()),
+            bytes,
+            granted: 0,
+            moved: 0,
+        }
+    }
 }
 
 /// A descriptor of another node.
@@ -381,7 +404,6 @@ impl PointToPointEngine {
             let (node, _) = env.memory.place(message.origin)?;
             let send = &message.send;
             let status = (send.source, send.tag, send.length().word());
-            let (place, source_address) = place(send.payload);
             let bytes = send.bytes.min(posted.capacity);
             let destination = receive[3] as u32;
             let id = descriptor::number_of(&words);
@@ -395,7 +417,7 @@ impl PointToPointEngine {
             }
             let is_here = matches!(send.payload, Payload::Inline(_) | Payload::Pooled(_));
             if is_here || bytes == 0 {
-                Self::tell_matched(env, node, (message.origin, send.request), place);
+                Self::tell_matched(env, node, (message.origin, send.request), place(send.payload).0);
                 if !is_here {
                     env.completer.complete(destination, posted.request, status, &Delivery::InPlace)?;
                 }
@@ -407,24 +429,12 @@ impl PointToPointEngine {
                 self.stage(env, id, (destination, posted.request), status, (bytes, 0))?;
             }
             self.to_grant.push_back(self.last_transfer);
-            self.incoming.insert(
-                self.last_transfer,
-                Incoming {
-                    pooled: None,
-                    origin: message.origin,
-                    node,
-                    request: send.request,
-                    place,
-                    source_address,
-                    destination,
-                    destination_request: posted.request,
-                    destination_address: posted.address,
-                    status,
-                    bytes,
-                    granted: 0,
-                    moved: 0,
-                },
-            );
+            let transfer = Incoming {
+                destination_request: posted.request,
+                destination_address: posted.address,
+                ..Incoming::new(node, &message, destination, bytes)
+            };
+            self.incoming.insert(self.last_transfer, transfer);
         }
         Err(Corrupt { what: "length of a list", value: ENTRIES as u64 + 1, limit: ENTRIES as u64 }.into())
     }
@@ -652,14 +662,17 @@ impl PointToPointEngine {
         }
         let mut payload = Vec::new();
         if !self.staged.expects(id) {
-            let written = match fabric.view(at, bytes)? {
-                Some(view) => rank_memory::write_view(env.memory, destination, address, view),
+            let view = fabric.view(at, bytes)?;
+            let (from, length) = match &view {
+                Some(view) => (view.as_ptr(), view.bytes()),
                 None => {
                     payload = vec![0; bytes as usize];
                     fabric.read(at, &mut payload)?;
-                    rank_memory::write(env.memory, destination, address, &payload)
+                    (payload.as_ptr(), payload.len())
                 }
             };
+            // SAFETY: the bytes are those of the view or of the payload, and both live on.
+            let written = unsafe { rank_memory::write(env.memory, destination, address, from, length) };
             if staged::is_done(env.memory, written)? {
                 if before + bytes == total {
                     env.completer.complete(destination, request, status, &Delivery::InPlace)?;

@@ -5,7 +5,6 @@
 
 use crate::channel::{self, ChannelError, Peer};
 use crate::memory::NicMemory;
-use bcs_core::MemoryView;
 use bytes::BytesMut;
 
 /// Appends bytes of a rank's memory, for which there is room.
@@ -38,30 +37,12 @@ pub fn append(
 
 /// Copies into a rank's memory.
 ///
-/// # Errors
-/// As [`append`].
-pub fn write(memory: &NicMemory, local_index: u32, address: u64, from: &[u8]) -> Result<(), ChannelError> {
-    // SAFETY: the bytes can be read.
-    unsafe { write_raw(memory, local_index, address, from.as_ptr(), from.len()) }
-}
-
-/// Copies what a range of global memory holds into a rank's memory.
+/// # Safety
+/// `bytes` bytes from `from` on must be readable.
 ///
 /// # Errors
 /// As [`append`].
-pub fn write_view(
-    memory: &NicMemory,
-    local_index: u32,
-    address: u64,
-    from: MemoryView<'_>,
-) -> Result<(), ChannelError> {
-    // SAFETY: the view's bytes can be read while it lives.
-    unsafe { write_raw(memory, local_index, address, from.as_ptr(), from.bytes()) }
-}
-
-/// # Safety
-/// `bytes` bytes from `from` on must be readable.
-unsafe fn write_raw(
+pub unsafe fn write(
     memory: &NicMemory,
     local_index: u32,
     address: u64,

@@ -3,7 +3,7 @@
 //! while is [`LATE_NS`], with fixed ones it lasts to the next slice. At the receiver's limit a message stays with its sender, until
 //! there is room or a receive.
 
-use super::{Env, Incoming, PointToPointEngine, place};
+use super::{Env, Incoming, PointToPointEngine};
 use crate::buffer_receiver::message_of_words;
 use crate::descriptor::{self, NO_REQUEST, Payload, SendDescriptor};
 use crate::global::error::GlobalError;
@@ -84,30 +84,14 @@ impl PointToPointEngine {
             return Ok(true);
         }
         let message = message_of_words(&words)?;
-        let send = &message.send;
-        let (place, source_address) = place(send.payload);
         let pool = UnexpectedPool::of(env.memory, late.receiver)?;
-        let Some(block) = pool.take(send.bytes, ForWhom::Driver)? else { return Ok(false) };
+        let Some(block) = pool.take(message.send.bytes, ForWhom::Driver)? else { return Ok(false) };
         pool.count_message();
         let (node, _) = env.memory.place(message.origin)?;
         // The sender's request is complete when its bytes have been read: it cannot be taken back any more.
         descriptor::forget_request(cell);
-        let transfer = Incoming {
-            pooled: Some((block, late.entry)),
-            origin: message.origin,
-            node,
-            request: send.request,
-            place,
-            source_address,
-            destination: late.receiver,
-            destination_request: NO_REQUEST,
-            destination_address: 0,
-            status: (send.source, send.tag, send.length().word()),
-            bytes: send.bytes,
-            granted: 0,
-            moved: 0,
-        };
-        self.incoming.insert(late.number, transfer);
+        let transfer = Incoming::new(node, &message, late.receiver, message.send.bytes);
+        self.incoming.insert(late.number, Incoming { pooled: Some((block, late.entry)), ..transfer });
         self.to_grant.push_back(late.number);
         Ok(true)
     }
