@@ -82,11 +82,13 @@ impl Breaches {
         all.filter(|context| *context != 0).collect()
     }
 
+    fn of(&self, context: u32) -> Option<&Breach> {
+        self.breaches.get(self.find(context)? as usize)
+    }
+
     /// A member of this node leaves a communicator, of which there are `members`.
     pub fn leave(&self, context: u32, members: u32) {
-        let Some(breach) = self.find(context).and_then(|found| self.breaches.get(found as usize)) else {
-            return;
-        };
+        let Some(breach) = self.of(context) else { return };
         breach.members.store(members, Ordering::SeqCst);
         breach.left.fetch_add(1, Ordering::SeqCst);
         self.forget_if_left(breach, context);
@@ -94,9 +96,7 @@ impl Breaches {
 
     /// All nodes of a communicator know that it is broken.
     pub(crate) fn set_known(&self, context: u32) {
-        let Some(breach) = self.find(context).and_then(|found| self.breaches.get(found as usize)) else {
-            return;
-        };
+        let Some(breach) = self.of(context) else { return };
         breach.known.store(1, Ordering::SeqCst);
         self.forget_if_left(breach, context);
     }

@@ -225,8 +225,8 @@ impl fmt::Display for Called {
     /// "MPI_Reduce, root 0, MPI_SUM of f64, 8 bytes"
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let call = Primitive::ALL.get(self.call as usize);
-        f.write_str(call.map_or("MPI", |call| call.name()))?;
-        let name = call.map_or("", |call| call.name());
+        let name = call.map_or("MPI", |call| call.name());
+        f.write_str(name)?;
         if self.root == root::BOTH_WAYS {
             write!(f, ", {}", BothLengths(self.bytes))?;
             let tags = [self.operation as u8, (self.operation >> 8) as u8];
@@ -249,7 +249,7 @@ impl fmt::Display for Called {
             write!(f, ", {} of {}", op.name(), format!("{element:?}").to_lowercase())?;
         }
         // What communicators are made by is the library's own.
-        if self.bytes > 0 && !call.is_some_and(|call| call.name().starts_with("MPI_Comm_")) {
+        if self.bytes > 0 && !name.starts_with("MPI_Comm_") {
             write!(f, ", {}", counted(self.bytes, "byte"))?;
             if !reduces && !combines(name) && self.operation != 0 {
                 write!(f, " of {}", Elements(self.operation as u16))?;
@@ -293,11 +293,6 @@ mod tests {
     use super::*;
     use crate::root::Side;
 
-    fn called(call: Primitive, kind: CollectiveKind, operation: (u8, u8), bytes: u64) -> String {
-        let operation = operation.0 as u32 | (operation.1 as u32) << 8;
-        Called { call: call.index() as u32, kind: kind as u32, operation, root: 2, bytes }.to_string()
-    }
-
     #[test]
     fn ends_of_an_edge_fit_with_the_same_call_size_and_signature() {
         let end = |call, signature, bytes| End { rank: 0, check: Check::of(call, signature), bytes };
@@ -335,31 +330,33 @@ mod tests {
 
     #[test]
     fn a_call_is_told_with_what_has_to_agree() {
+        use CollectiveKind::{Allreduce, Barrier, Board, Broadcast, Reduce};
         let sum = (ReduceOp::Sum as u8, ElementType::F64 as u8);
-        assert_eq!(called(Primitive::Barrier, CollectiveKind::Barrier, (0, 0), 0), "MPI_Barrier");
-        assert_eq!(
-            called(Primitive::Reduce, CollectiveKind::Reduce, sum, 8),
-            "MPI_Reduce, root 2, MPI_SUM of f64, 8 bytes"
-        );
-        assert_eq!(
-            called(Primitive::Allreduce, CollectiveKind::Allreduce, (0, 0), 1),
-            "MPI_Allreduce, MPI_MAX of i8, 1 byte"
-        );
-        assert_eq!(
-            called(Primitive::Bcast, CollectiveKind::Broadcast, (0, 0), 40),
-            "MPI_Bcast, root 2, 40 bytes"
-        );
-        assert_eq!(
-            called(Primitive::Iscatter, CollectiveKind::Board, (0x08, 0x02), 40),
-            "MPI_Iscatter, root 2, 40 bytes of 8-byte floating point numbers"
-        );
-        assert_eq!(
-            called(Primitive::ReduceScatter, CollectiveKind::Board, (sum.0 | OF_REDUCTION, sum.1), 8),
-            "MPI_Reduce_scatter, MPI_SUM of f64, 8 bytes"
-        );
-        assert_eq!(
-            called(Primitive::Ireduce, CollectiveKind::Board, (OF_PROGRAM, 0), 8),
-            "MPI_Ireduce, root 2, an operation of the program, 8 bytes"
-        );
+        let sum_on_board = (sum.0 | OF_REDUCTION, sum.1);
+        for (call, kind, operation, bytes, told) in [
+            (Primitive::Barrier, Barrier, (0, 0), 0, "MPI_Barrier"),
+            (Primitive::Reduce, Reduce, sum, 8, "MPI_Reduce, root 2, MPI_SUM of f64, 8 bytes"),
+            (Primitive::Allreduce, Allreduce, (0, 0), 1, "MPI_Allreduce, MPI_MAX of i8, 1 byte"),
+            (Primitive::Bcast, Broadcast, (0, 0), 40, "MPI_Bcast, root 2, 40 bytes"),
+            (
+                Primitive::Iscatter,
+                Board,
+                (0x08, 0x02),
+                40,
+                "MPI_Iscatter, root 2, 40 bytes of 8-byte floating point numbers",
+            ),
+            (Primitive::ReduceScatter, Board, sum_on_board, 8, "MPI_Reduce_scatter, MPI_SUM of f64, 8 bytes"),
+            (
+                Primitive::Ireduce,
+                Board,
+                (OF_PROGRAM, 0),
+                8,
+                "MPI_Ireduce, root 2, an operation of the program, 8 bytes",
+            ),
+        ] {
+            let operation = operation.0 as u32 | (operation.1 as u32) << 8;
+            let called = Called { call: call.index() as u32, kind: kind as u32, operation, root: 2, bytes };
+            assert_eq!(called.to_string(), told);
+        }
     }
 }
