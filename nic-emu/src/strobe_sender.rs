@@ -156,10 +156,6 @@ impl StrobeSender {
         let before = header.slice.started_ns.get();
         header.slice.started_ns.set(started);
         let elapsed = if before == 0 { 0 } else { started - before };
-        let blocked = (0..memory.layout().local_ranks)
-            .filter_map(|rank| memory.rank(rank).ok())
-            .filter(|rank| rank.status.activity() != Activity::Computing)
-            .count() as u64;
         let kept = Usage::of_all(memory);
         local.record(&LocalRecord {
             slice: index,
@@ -174,7 +170,7 @@ impl StrobeSender {
             np2pmsm: slice.counts.matched,
             ncolldem: slice.counts.collective_descriptors,
             ncollmsm: slice.counts.collectives,
-            bpts: blocked,
+            bpts: blocked_ranks(memory),
             umts: kept.messages,
             ubts: kept.bytes,
         });
@@ -193,4 +189,10 @@ impl StrobeSender {
         }
         Ok(slice)
     }
+}
+
+/// Ranks of this node that wait in MPI: for EMDS.
+pub(crate) fn blocked_ranks(memory: &NicMemory) -> u64 {
+    let ranks = (0..memory.layout().local_ranks).filter_map(|rank| memory.rank(rank).ok());
+    ranks.filter(|rank| rank.status.activity() != Activity::Computing).count() as u64
 }

@@ -40,7 +40,7 @@ use std::collections::{BTreeMap, BTreeSet};
 const SMALL_BYTES: usize = 8 << 10;
 
 /// All collectives across nodes, on one node.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Collectives {
     pub(super) layout: GlobalLayout,
     pub(super) node: NodeId,
@@ -63,19 +63,7 @@ pub struct Collectives {
 impl Collectives {
     /// None under way.
     pub fn new(layout: GlobalLayout, node: u32) -> Self {
-        Self {
-            layout,
-            node: NodeId(node),
-            groups: BTreeMap::new(),
-            gathers: BTreeMap::new(),
-            deliveries: Deliveries::new(),
-            seen: 0,
-            noticed: 0,
-            untold: Vec::new(),
-            broken: BTreeSet::new(),
-            scheduled: 0,
-            moves: 0,
-        }
+        Self { layout, node: NodeId(node), ..Self::default() }
     }
 
     /// Looks which collectives all local members have reached since the last look, as posted in this slice.

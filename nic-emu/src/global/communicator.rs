@@ -35,7 +35,7 @@ pub enum Stage {
 }
 
 /// A communicator that spans nodes.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Group {
     pub nodes: NodeSet,
     pub tree: Tree,
@@ -78,19 +78,7 @@ pub struct Ready {
 impl Group {
     /// A group of which nothing is under way.
     pub fn new(nodes: NodeSet, tree: Tree) -> Self {
-        Self {
-            nodes,
-            tree,
-            ready: BTreeMap::new(),
-            changed: BTreeSet::new(),
-            reached: BTreeSet::new(),
-            last: 0,
-            told: BTreeSet::new(),
-            postponed: VecDeque::new(),
-            active: None,
-            received: None,
-            completed: 0,
-        }
+        Self { nodes, tree, ..Self::default() }
     }
 
     /// All its nodes but this one.

@@ -13,17 +13,12 @@ use crate::request::Delivery;
 use crate::sync::Ordering;
 
 /// Instances that members still read from.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Deliveries {
     released: Vec<u32>,
 }
 
 impl Deliveries {
-    /// None.
-    pub fn new() -> Self {
-        Self { released: Vec::new() }
-    }
-
     /// True when nobody reads anything.
     pub fn is_idle(&self) -> bool {
         self.released.is_empty()

@@ -55,7 +55,7 @@ pub fn nodes(memory: &NicMemory, context: u32) -> Option<NodeSet> {
 }
 
 /// A node's place in the tree of a communicator's nodes: the lowest is the lead and the root.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Tree {
     parent: Option<NodeId>,
     children: Vec<NodeId>,

@@ -40,7 +40,7 @@ pub const RUNG: EventId = EventId(3);
 pub const EVENTS: u32 = 4;
 
 /// The layout for a job.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct GlobalLayout {
     /// Nodes of the job.
     pub nodes: u32,

@@ -101,7 +101,7 @@ struct Incoming {
 }
 
 /// All links of a node.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Links {
     layout: GlobalLayout,
     node: u32,
@@ -125,19 +125,8 @@ pub struct Links {
 impl Links {
     /// The links of a node before anything was sent.
     pub fn new(layout: GlobalLayout, node: u32) -> Self {
-        Self {
-            layout,
-            node,
-            buffers: RecordBuffers::new(layout.record_bytes() as usize),
-            outgoing: BTreeMap::new(),
-            incoming: BTreeMap::new(),
-            confirm: false,
-            in_flight: 0,
-            acknowledgement_due: false,
-            sent: 0,
-            taken: 0,
-            puts: 0,
-        }
+        let buffers = RecordBuffers::new(layout.record_bytes() as usize);
+        Self { layout, node, buffers, ..Self::default() }
     }
 
     /// Sends a record to another node, as soon as there is room.

@@ -64,8 +64,8 @@ use crate::buffer_sender::BufferSender;
 use crate::completer::{Completer, Touched};
 use crate::memory::NicMemory;
 use crate::microphase::Microphase;
-use crate::status::Activity;
 use crate::strobe_receiver::SliceCounts;
+use crate::strobe_sender::blocked_ranks;
 use crate::token::Holder;
 use crate::unexpected::Usage;
 use bcs_core::{Fabric, NodeId, SliceIndex};
@@ -262,7 +262,7 @@ impl<F: Fabric> GlobalNic<F> {
         };
         let mut moved = self.run_local_slice(memory, now_ns, &mut touched)?;
         let mut completer = Completer::new(memory, self.fixed);
-        let mut links = std::mem::replace(&mut self.links, Links::new(self.layout, self.node));
+        let mut links = std::mem::take(&mut self.links);
         let mut env = Env {
             memory,
             completer: &mut completer,
@@ -543,17 +543,13 @@ impl<F: Fabric> GlobalNic<F> {
         let (descriptors, matched) = std::mem::take(&mut self.messages.counts);
         let scheduled = std::mem::take(&mut self.collectives.scheduled);
         let Ok(ring) = EmdsRing::<LocalRecord>::open(memory.emds_local()) else { return };
-        let blocked = (0..memory.layout().local_ranks)
-            .filter_map(|rank| memory.rank(rank).ok())
-            .filter(|rank| rank.status.activity() != Activity::Computing)
-            .count() as u64;
         let kept = Usage::of_all(memory);
         ring.record(&LocalRecord {
             np2pdem: descriptors,
             np2pmsm: matched,
             ncolldem: scheduled,
             ncollmsm: scheduled,
-            bpts: blocked,
+            bpts: blocked_ranks(memory),
             umts: kept.messages,
             ubts: kept.bytes,
             ..self.record

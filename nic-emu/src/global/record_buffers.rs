@@ -13,7 +13,7 @@ const LENT_BUFFERS: usize = 64;
 const KEPT_BYTES: usize = 8 << 10;
 
 /// Buffers by size: all that are kept have the same one.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct RecordBuffers {
     /// The size of those that are kept.
     buffer_bytes: usize,

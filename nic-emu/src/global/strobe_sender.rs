@@ -17,7 +17,7 @@ use bcs_core::{Fabric, FabricError, SliceIndex};
 use mds::GlobalRecord;
 
 /// The Strobe Sender.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct StrobeSender {
     layout: GlobalLayout,
     period_ns: u64,
@@ -36,18 +36,7 @@ pub struct StrobeSender {
 impl StrobeSender {
     /// A Strobe Sender before the first slice. `period_ns` is 0 for elastic slices.
     pub fn new(layout: GlobalLayout, period_ns: u64) -> Self {
-        Self {
-            layout,
-            period_ns,
-            next_ns: 0,
-            running: None,
-            rung: false,
-            slice: 0,
-            started_ns: 0,
-            microphase_ns: 0,
-            record: GlobalRecord::default(),
-            finished: None,
-        }
+        Self { layout, period_ns, ..Self::default() }
     }
 
     /// When it has to be polled at the latest, if nothing arrives.

@@ -75,7 +75,7 @@ impl Report {
 }
 
 /// A node's place in the tree, and what it has handed on.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct StrobeTree {
     layout: GlobalLayout,
     node: u32,
@@ -104,19 +104,7 @@ impl StrobeTree {
         let first = (u64::from(node) * u64::from(fanout) + 1).min(layout.nodes.into()) as u32;
         let children = first..first.saturating_add(fanout).min(layout.nodes);
         let parent = node.checked_sub(1).map(|before| (NodeId(before / fanout), before % fanout));
-        Self {
-            layout,
-            node,
-            children,
-            parent,
-            strobe: 0,
-            unstrobed: 0..0,
-            done: None,
-            reported: true,
-            rung: None,
-            told: None,
-            handed: None,
-        }
+        Self { layout, node, children, parent, reported: true, ..Self::default() }
     }
 
     /// The nodes to which this one has something to say in every job: its parent, its children, where it rings and who rings here.
