@@ -288,7 +288,7 @@ impl fmt::Display for HangReport {
 
 #[cfg(all(test, not(loom)))]
 mod tests {
-    use super::super::state::{GlobalState, merge};
+    use super::super::state::merge;
     use super::*;
     use crate::status::Activity;
 
@@ -319,19 +319,7 @@ mod tests {
     }
 
     fn report(ranks: Vec<RankState>) -> HangReport {
-        let global = GlobalState::default();
-        HangReport::new(JobState {
-            ranks,
-            slice: 12,
-            posted: 1,
-            unexpected: 0,
-            under_way: false,
-            unscheduled: None,
-            in_vain: 0,
-            full: Full::default(),
-            room_news: 0,
-            global,
-        })
+        HangReport::new(JobState { ranks, slice: 12, posted: 1, ..JobState::default() })
     }
 
     #[test]

@@ -52,7 +52,7 @@ impl RankState {
 }
 
 /// What all ranks of a node do, and what the NIC has pending.
-#[derive(Clone, Debug, PartialEq, Eq, rkyv::Archive, rkyv::Serialize, rkyv::Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, rkyv::Archive, rkyv::Serialize, rkyv::Deserialize)]
 pub struct JobState {
     /// The ranks.
     pub ranks: Vec<RankState>,
@@ -247,12 +247,14 @@ fn transfers_move(memory: &NicMemory) -> bool {
 pub fn merge(states: &[JobState]) -> JobState {
     let mut ranks: Vec<RankState> = states.iter().flat_map(|state| state.ranks.iter().copied()).collect();
     ranks.sort_by_key(|rank| rank.rank);
+    let sum = |of: fn(&JobState) -> u64| states.iter().fold(0_u64, |sum, state| sum.wrapping_add(of(state)));
+    let any = |of: fn(&JobState) -> bool| states.iter().any(of);
     let global = GlobalState {
         slice: states.iter().map(|state| state.global.slice).max().unwrap_or_default(),
-        sent: sum(states, |global| global.sent),
-        taken: sum(states, |global| global.taken),
-        moves: sum(states, |global| global.moves),
-        fixed: states.iter().any(|state| state.global.fixed),
+        sent: sum(|state| state.global.sent),
+        taken: sum(|state| state.global.taken),
+        moves: sum(|state| state.global.moves),
+        fixed: any(|state| state.global.fixed),
     };
     JobState {
         ranks,
@@ -262,19 +264,15 @@ pub fn merge(states: &[JobState]) -> JobState {
         },
         posted: states.iter().fold(0, |sum, state| sum.saturating_add(state.posted)),
         unexpected: states.iter().fold(0, |sum, state| sum.saturating_add(state.unexpected)),
-        under_way: states.iter().any(|state| state.under_way),
+        under_way: any(|state| state.under_way),
         unscheduled: states.iter().find_map(|state| state.unscheduled),
-        in_vain: states.iter().fold(0, |sum, state| sum.wrapping_add(state.in_vain)),
+        in_vain: sum(|state| state.in_vain.into()) as u32,
         full: Full {
-            instances: states.iter().any(|state| state.full.instances),
-            transfers: states.iter().any(|state| state.full.transfers),
-            entries: states.iter().any(|state| state.full.entries),
+            instances: any(|state| state.full.instances),
+            transfers: any(|state| state.full.transfers),
+            entries: any(|state| state.full.entries),
         },
-        room_news: states.iter().fold(0, |sum, state| sum.wrapping_add(state.room_news)),
+        room_news: sum(|state| state.room_news.into()) as u32,
         global,
     }
-}
-
-fn sum(states: &[JobState], of: impl Fn(&GlobalState) -> u64) -> u64 {
-    states.iter().fold(0, |sum, state| sum.wrapping_add(of(&state.global)))
 }
