@@ -264,25 +264,21 @@ impl<'a, 'm> BufferReceiver<'a, 'm> {
     }
 
     fn cancel_send(&mut self, local_index: u32, request: u32, destination: u32) -> Result<Taken, Corrupt> {
-        let origin = self.memory.job_rank(local_index);
-        let Some(at) = self.memory.local_index(destination)? else {
+        if self.memory.local_index(destination)?.is_none() {
             return self.cancel_remote_send(local_index, request, destination);
-        };
-        let unexpected = &self.memory.rank(at)?.queues.unexpected;
-        if let Some((entry, found)) =
-            unexpected.find(self.memory, |words| is_unmatched(words, origin, request))?
-        {
-            let message = message_of_words(&found)?;
-            unexpected.remove(self.memory, entry)?;
-            match message.send.payload {
-                Payload::Slab(slab) => {
-                    self.memory.rank(local_index)?.returned.give_back(slab, message.send.bytes);
-                }
-                Payload::Pooled(block) => UnexpectedPool::of(self.memory, at)?.free(block)?,
-                Payload::Inline(_) | Payload::Memory(_) => {}
-            }
-            self.completer.complete_cancelled(local_index, request)?;
         }
+        match self.take_back(self.memory.job_rank(local_index), request, destination)? {
+            Some(send) => self.complete_cancelled(local_index, &send),
+            None => Ok(Taken::Yes),
+        }
+    }
+
+    /// A send of this rank is taken back.
+    fn complete_cancelled(&mut self, sender: u32, send: &SendDescriptor) -> Result<Taken, Corrupt> {
+        if let Payload::Slab(slab) = send.payload {
+            self.memory.rank(sender)?.returned.give_back(slab, send.bytes);
+        }
+        self.completer.complete_cancelled(sender, send.request)?;
         Ok(Taken::Yes)
     }
 
@@ -364,30 +360,26 @@ impl<'a, 'm> BufferReceiver<'a, 'm> {
         outbound.remove(self.memory, entry)?;
         let count = &self.memory.header().remote.outbound;
         count.set(count.get().wrapping_sub(1));
-        let send = message_of_words(&found)?.send;
-        if let Payload::Slab(slab) = send.payload {
-            self.memory.rank(sender)?.returned.give_back(slab, send.bytes);
-        }
-        self.completer.complete_cancelled(sender, request)?;
-        Ok(Taken::Yes)
+        self.complete_cancelled(sender, &message_of_words(&found)?.send)
     }
 
-    /// Takes back a message of another node's rank, if it still waits here; answers its payload.
+    /// Takes back a message, if it still waits here.
     pub(crate) fn take_back(
         &mut self,
         origin: u32,
         request: u32,
         destination: u32,
-    ) -> Result<Option<Payload>, Corrupt> {
+    ) -> Result<Option<SendDescriptor>, Corrupt> {
         let Some(at) = self.memory.local_index(destination)? else { return Ok(None) };
         let unexpected = &self.memory.rank(at)?.queues.unexpected;
-        let Some((entry, found)) =
-            unexpected.find(self.memory, |words| is_unmatched(words, origin, request))?
-        else {
-            return Ok(None);
-        };
+        let is_it = |words: &[u64; CELL_WORDS]| is_unmatched(words, origin, request);
+        let Some((entry, found)) = unexpected.find(self.memory, is_it)? else { return Ok(None) };
         unexpected.remove(self.memory, entry)?;
-        Ok(Some(message_of_words(&found)?.send.payload))
+        let send = message_of_words(&found)?.send;
+        if let Payload::Pooled(block) = send.payload {
+            UnexpectedPool::of(self.memory, at)?.free(block)?;
+        }
+        Ok(Some(send))
     }
 }
 

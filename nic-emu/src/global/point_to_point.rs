@@ -356,11 +356,8 @@ impl PointToPointEngine {
                 }
                 Some(PointToPoint::Cancel { request, destination }) => {
                     let mut receiver = BufferReceiver::new(env.memory, env.completer, &mut dma);
-                    if let Some(payload) = receiver.take_back(record.rank, request, destination)? {
-                        if let Payload::Pooled(block) = payload {
-                            UnexpectedPool::of(env.memory, local(env.memory, destination)?)?.free(block)?;
-                        }
-                        let words = [request as u64, place(payload).0];
+                    if let Some(send) = receiver.take_back(record.rank, request, destination)? {
+                        let words = [request as u64, place(send.payload).0];
                         env.links.send(from, &Record::new(Kind::Cancelled, record.rank, &words));
                     }
                 }
