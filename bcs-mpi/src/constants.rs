@@ -17,7 +17,6 @@ pub mod limits;
 pub mod modes;
 pub mod operations;
 pub mod sentinels;
-pub mod tools;
 pub mod versions;
 
 pub use attributes::*;
@@ -29,7 +28,6 @@ pub use limits::*;
 pub use modes::*;
 pub use operations::*;
 pub use sentinels::*;
-pub use tools::*;
 pub use versions::*;
 
 /// An address, or a distance between addresses in bytes (§2.5.6).

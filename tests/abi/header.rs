@@ -32,7 +32,7 @@ pub fn program_that_prints_values(header: &str, constants: &[&str]) -> String {
 
 /// The names of all constants that our tables hold.
 pub fn constant_names(tables: &Tables) -> Vec<&'static str> {
-    tables.named_values().map(|(name, _)| name).collect()
+    tables.named_values().map(|(name, ..)| name).collect()
 }
 
 #[test]
@@ -84,7 +84,7 @@ fn rust_and_c_agree_on_every_constant_and_layout() {
     let in_c = printed_values(&expect_success(&mut std::process::Command::new(program)));
 
     let rust = rust_values();
-    assert_eq!(rust.len(), constant_names(&tables).len());
+    assert_eq!(rust.len(), tables.named_values().filter(|(.., in_rust)| *in_rust).count());
     for (name, value) in rust {
         assert_eq!(in_c[name], value.to_string(), "{name}");
     }

@@ -3,10 +3,10 @@
 //! Made by `mpi-abi-table write` from the tables in `bcs-mpi/abi/table` (MPI-5.0, chapter 20 and appendix A.1);
 //! change those, not this file.
 
-use std::ffi::{c_char, c_int, c_void};
+use std::ffi::{c_int, c_void};
 use std::ptr::without_provenance_mut;
 
-use super::{MPI_Offset, MPI_Status};
+use super::{MPI_Status, MPI_T_pvar_session};
 
 // Wildcards and special ranks: §3.2.4, §3.11, §6.2.3.
 
@@ -46,17 +46,7 @@ pub const MPI_UNWEIGHTED: *mut c_int = without_provenance_mut(10);
 /// The array of weights has no elements (MPI-3.0).
 pub const MPI_WEIGHTS_EMPTY: *mut c_int = without_provenance_mut(11);
 
-// Arguments of a started program: §11.8.2.
+// Tool interface: sessions: §15.3.7.
 
-/// No arguments (MPI-2.0).
-pub const MPI_ARGV_NULL: *mut *mut c_char = without_provenance_mut(0);
-
-// Arguments of several started programs: §11.8.3.
-
-/// No arguments for any of them (MPI-2.0).
-pub const MPI_ARGVS_NULL: *mut *mut *mut c_char = without_provenance_mut(0);
-
-// File displacements: §14.3.
-
-/// The current displacement of a sequential file (MPI-2.0).
-pub const MPI_DISPLACEMENT_CURRENT: MPI_Offset = -1;
+/// No session (MPI-3.0).
+pub const MPI_T_PVAR_SESSION_NULL: MPI_T_pvar_session = MPI_T_pvar_session(0x0);

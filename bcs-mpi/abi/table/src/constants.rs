@@ -7,7 +7,7 @@ use crate::GeneratedFile;
 use crate::table::{CLASSES, Datatype, Operation, Section, Since, Tables, Value};
 
 /// Modules made from sections of constants.tbl: name, file, first line of the header.
-const MODULES: [(&str, &str, &str); 8] = [
+const MODULES: [(&str, &str, &str); 7] = [
     ("versions", "src/constants/versions.rs", "Versions of the standard and of its binary interface."),
     ("errors", "src/constants/errors.rs", "Error classes: values, names and meanings."),
     (
@@ -23,7 +23,6 @@ const MODULES: [(&str, &str, &str); 8] = [
     ("limits", "src/constants/limits.rs", "Sizes that a program may use for its buffers."),
     ("modes", "src/constants/modes.rs", "Thread levels, comparisons, assertions and other choices."),
     ("attributes", "src/constants/attributes.rs", "Attribute keys, and callbacks with a predefined meaning."),
-    ("tools", "src/constants/tools.rs", "Constants of the tool information interface, MPI_T."),
 ];
 
 /// All modules.
@@ -47,10 +46,9 @@ fn render_values(tables: &Tables) -> String {
     let mut text = module_header("Every constant of `bcs_mpi::constants` with its value as an integer.");
     text.push_str("use bcs_mpi::constants::*;\n\n/// Names and values.\n#[rustfmt::skip]\n");
     text.push_str("pub fn rust_values() -> Vec<(&'static str, i64)> {\n    vec![\n");
-    for (name, c_type) in tables.named_values() {
+    for (name, c_type, _) in tables.named_values().filter(|(.., in_rust)| *in_rust) {
         let value = match RustForm::of(c_type) {
             RustForm::Int => format!("i64::from({name})"),
-            RustForm::Wide => name.to_owned(),
             RustForm::Address => format!("{name} as i64"),
             RustForm::Handle(_) => format!("{name}.0 as i64"),
             RustForm::Pointer(_) => format!("{name}.addr() as i64"),
@@ -71,7 +69,6 @@ fn module_header(purpose: &str) -> String {
 /// How a constant of a C type is declared in Rust.
 enum RustForm {
     Int,
-    Wide,
     Address,
     Handle(&'static str),
     Pointer(&'static str),
@@ -81,11 +78,8 @@ impl RustForm {
     fn of(c_type: &'static str) -> Self {
         match c_type {
             "int" => Self::Int,
-            "MPI_Offset" => Self::Wide,
             "void *" => Self::Pointer("*mut c_void"),
             "int *" => Self::Pointer("*mut c_int"),
-            "char **" => Self::Pointer("*mut *mut c_char"),
-            "char ***" => Self::Pointer("*mut *mut *mut c_char"),
             "MPI_Status *" => Self::Pointer("*mut MPI_Status"),
             other if other.starts_with("enum ") => Self::Int,
             other if other.ends_with('*') => Self::Address,
@@ -97,7 +91,7 @@ impl RustForm {
 fn render_module(module: &str, purpose: &str, sections: &[&Section]) -> String {
     let mut text = module_header(purpose);
     let uses = |wanted: &str| sections.iter().any(|s| rust_type(s.c_type).contains(wanted));
-    let c_names: Vec<_> = ["c_char", "c_int", "c_void"].into_iter().filter(|name| uses(name)).collect();
+    let c_names: Vec<_> = ["c_int", "c_void"].into_iter().filter(|name| uses(name)).collect();
     match c_names[..] {
         [] => {}
         [one] => writeln!(text, "use std::ffi::{one};\n").unwrap(),
@@ -140,7 +134,6 @@ fn render_module(module: &str, purpose: &str, sections: &[&Section]) -> String {
 fn rust_type(c_type: &'static str) -> &'static str {
     match RustForm::of(c_type) {
         RustForm::Int => "c_int",
-        RustForm::Wide => "MPI_Offset",
         RustForm::Address => "usize",
         RustForm::Handle(name) | RustForm::Pointer(name) => name,
     }
@@ -148,7 +141,7 @@ fn rust_type(c_type: &'static str) -> &'static str {
 
 fn rust_value(c_type: &'static str, number: i64) -> String {
     match RustForm::of(c_type) {
-        RustForm::Int | RustForm::Wide | RustForm::Address => number.to_string(),
+        RustForm::Int | RustForm::Address => number.to_string(),
         RustForm::Handle(name) => format!("{name}({number:#x})"),
         RustForm::Pointer(_) => format!("without_provenance_mut({number})"),
     }

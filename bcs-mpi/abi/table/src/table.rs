@@ -78,7 +78,7 @@ pub struct Constant {
 /// Constants of one kind.
 #[derive(Debug, Clone)]
 pub struct Section {
-    /// Rust module that they go to.
+    /// Rust module that they go to; `-` where the library uses none of them.
     pub module: &'static str,
     /// Type in C; `enum NAME` for the constants of an enumeration.
     pub c_type: &'static str,
@@ -195,6 +195,9 @@ const SOURCES: [(&str, &str); 5] = [
     ("functions.tbl", include_str!("../functions.tbl")),
 ];
 
+/// The module of sections that `mpi.h` alone has.
+const HEADER_ONLY: &str = "-";
+
 /// The classes that datatypes.tbl may use, in the order of the Rust enumeration.
 pub const CLASSES: [&str; 11] = [
     "c-integer",
@@ -278,11 +281,16 @@ impl Tables {
         symbols
     }
 
-    /// Every named constant with its C type, datatypes and operations included, in the order of the header.
-    pub fn named_values(&self) -> impl Iterator<Item = (&'static str, &'static str)> + '_ {
-        let constants = self.sections.iter().flat_map(|s| s.constants.iter().map(|c| (c.name, s.c_type)));
-        let operations = self.operations.iter().map(|o| (o.name, "MPI_Op"));
-        constants.chain(operations).chain(self.datatypes.iter().map(|d| (d.name, "MPI_Datatype")))
+    /// Every named constant with its C type, datatypes and operations included, in the order of the header; and whether the
+    /// library's Rust sources have it.
+    pub fn named_values(&self) -> impl Iterator<Item = (&'static str, &'static str, bool)> + '_ {
+        let in_rust = |s: &Section| s.module != HEADER_ONLY;
+        let constants = self
+            .sections
+            .iter()
+            .flat_map(move |s| s.constants.iter().map(move |c| (c.name, s.c_type, in_rust(s))));
+        let operations = self.operations.iter().map(|o| (o.name, "MPI_Op", true));
+        constants.chain(operations).chain(self.datatypes.iter().map(|d| (d.name, "MPI_Datatype", true)))
     }
 }
 
