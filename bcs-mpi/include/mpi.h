@@ -1079,7 +1079,7 @@ int MPI_Scatterv_init_c(const void *sendbuf, const MPI_Count sendcounts[], const
     MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root,
     MPI_Comm comm, MPI_Info info, MPI_Request *request);
 
-/* Groups, contexts, communicators, attributes and names (chapter 7) */
+/* Groups, contexts, communicators and caching (chapter 7) */
 int MPI_Comm_compare(MPI_Comm comm1, MPI_Comm comm2, int *result);
 int MPI_Comm_create(MPI_Comm comm, MPI_Group group, MPI_Comm *newcomm);
 int MPI_Comm_create_from_group(MPI_Group group, const char *stringtag, MPI_Info info,
@@ -1261,7 +1261,7 @@ int MPI_Neighbor_alltoallw_init_c(const void *sendbuf, const MPI_Count sendcount
     MPI_Comm comm, MPI_Info info, MPI_Request *request);
 int MPI_Topo_test(MPI_Comm comm, int *status);
 
-/* Environment, errors and timers (chapter 9) */
+/* Environmental management (chapter 9) */
 int MPI_Add_error_class(int *errorclass);
 int MPI_Add_error_code(int errorclass, int *errorcode);
 int MPI_Add_error_string(int errorcode, const char *string);
@@ -1300,7 +1300,7 @@ int MPI_Win_set_errhandler(MPI_Win win, MPI_Errhandler errhandler);
 double MPI_Wtick(void);
 double MPI_Wtime(void);
 
-/* Info (chapter 10) */
+/* The info object (chapter 10) */
 int MPI_Info_create(MPI_Info *info);
 int MPI_Info_create_env(int argc, char *argv[], MPI_Info *info);
 int MPI_Info_delete(MPI_Info info, const char *key);
@@ -1311,7 +1311,7 @@ int MPI_Info_get_nthkey(MPI_Info info, int n, char *key);
 int MPI_Info_get_string(MPI_Info info, const char *key, int *buflen, char *value, int *flag);
 int MPI_Info_set(MPI_Info info, const char *key, const char *value);
 
-/* Initialization, sessions and dynamic processes (chapter 11) */
+/* Process initialization, creation and management (chapter 11) */
 int MPI_Abort(MPI_Comm comm, int errorcode);
 int MPI_Close_port(const char *port_name);
 int MPI_Comm_accept(const char *port_name, MPI_Info info, int root, MPI_Comm comm,
@@ -1591,7 +1591,7 @@ int MPI_Register_datarep_c(const char *datarep,
     MPI_Datarep_conversion_function_c *write_conversion_fn,
     MPI_Datarep_extent_function *dtype_file_extent_fn, void *extra_state);
 
-/* Tools (chapter 15) */
+/* Tool support (chapter 15) */
 int MPI_Pcontrol(const int level, ...);
 int MPI_T_category_changed(int *update_number);
 int MPI_T_category_get_categories(int cat_index, int len, int indices[]);
@@ -1662,7 +1662,7 @@ int MPI_T_source_get_info(int source_index, char *name, int *name_len, char *des
 int MPI_T_source_get_num(int *num_sources);
 int MPI_T_source_get_timestamp(int source_index, MPI_Count *timestamp);
 
-/* Deprecated functions (chapter 16) */
+/* Deprecated interfaces (chapter 16) */
 int MPI_Attr_delete(MPI_Comm comm, int keyval); /* deprecated in MPI-2.0 */
 int MPI_Attr_get(MPI_Comm comm, int keyval, void *attribute_val,
     int *flag); /* deprecated in MPI-2.0 */
@@ -1684,13 +1684,13 @@ int MPI_Type_get_true_extent_x(MPI_Datatype datatype, MPI_Count *true_lb,
     MPI_Count *true_extent); /* deprecated in MPI-4.1 */
 int MPI_Type_size_x(MPI_Datatype datatype, MPI_Count *size); /* deprecated in MPI-4.1 */
 
-/* Other languages (chapter 19) */
+/* Language bindings (chapter 19) */
 int MPI_Type_create_f90_complex(int p, int r, MPI_Datatype *newtype);
 int MPI_Type_create_f90_integer(int r, MPI_Datatype *newtype);
 int MPI_Type_create_f90_real(int p, int r, MPI_Datatype *newtype);
 int MPI_Type_match_size(int typeclass, int size, MPI_Datatype *datatype);
 
-/* Binary interface (chapter 20) */
+/* Application binary interface (chapter 20) */
 int MPI_Abi_get_fortran_booleans(int logical_size, void *logical_true, void *logical_false,
     int *is_set);
 int MPI_Abi_get_fortran_info(MPI_Info *info);
@@ -2208,7 +2208,7 @@ int PMPI_Scatterv_init_c(const void *sendbuf, const MPI_Count sendcounts[], cons
     MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root,
     MPI_Comm comm, MPI_Info info, MPI_Request *request);
 
-/* Groups, contexts, communicators, attributes and names (chapter 7) */
+/* Groups, contexts, communicators and caching (chapter 7) */
 int PMPI_Comm_compare(MPI_Comm comm1, MPI_Comm comm2, int *result);
 int PMPI_Comm_create(MPI_Comm comm, MPI_Group group, MPI_Comm *newcomm);
 int PMPI_Comm_create_from_group(MPI_Group group, const char *stringtag, MPI_Info info,
@@ -2390,7 +2390,7 @@ int PMPI_Neighbor_alltoallw_init_c(const void *sendbuf, const MPI_Count sendcoun
     MPI_Comm comm, MPI_Info info, MPI_Request *request);
 int PMPI_Topo_test(MPI_Comm comm, int *status);
 
-/* Environment, errors and timers (chapter 9) */
+/* Environmental management (chapter 9) */
 int PMPI_Add_error_class(int *errorclass);
 int PMPI_Add_error_code(int errorclass, int *errorcode);
 int PMPI_Add_error_string(int errorcode, const char *string);
@@ -2429,7 +2429,7 @@ int PMPI_Win_set_errhandler(MPI_Win win, MPI_Errhandler errhandler);
 double PMPI_Wtick(void);
 double PMPI_Wtime(void);
 
-/* Info (chapter 10) */
+/* The info object (chapter 10) */
 int PMPI_Info_create(MPI_Info *info);
 int PMPI_Info_create_env(int argc, char *argv[], MPI_Info *info);
 int PMPI_Info_delete(MPI_Info info, const char *key);
@@ -2440,7 +2440,7 @@ int PMPI_Info_get_nthkey(MPI_Info info, int n, char *key);
 int PMPI_Info_get_string(MPI_Info info, const char *key, int *buflen, char *value, int *flag);
 int PMPI_Info_set(MPI_Info info, const char *key, const char *value);
 
-/* Initialization, sessions and dynamic processes (chapter 11) */
+/* Process initialization, creation and management (chapter 11) */
 int PMPI_Abort(MPI_Comm comm, int errorcode);
 int PMPI_Close_port(const char *port_name);
 int PMPI_Comm_accept(const char *port_name, MPI_Info info, int root, MPI_Comm comm,
@@ -2721,7 +2721,7 @@ int PMPI_Register_datarep_c(const char *datarep,
     MPI_Datarep_conversion_function_c *write_conversion_fn,
     MPI_Datarep_extent_function *dtype_file_extent_fn, void *extra_state);
 
-/* Tools (chapter 15) */
+/* Tool support (chapter 15) */
 int PMPI_Pcontrol(const int level, ...);
 int PMPI_T_category_changed(int *update_number);
 int PMPI_T_category_get_categories(int cat_index, int len, int indices[]);
@@ -2792,7 +2792,7 @@ int PMPI_T_source_get_info(int source_index, char *name, int *name_len, char *de
 int PMPI_T_source_get_num(int *num_sources);
 int PMPI_T_source_get_timestamp(int source_index, MPI_Count *timestamp);
 
-/* Deprecated functions (chapter 16) */
+/* Deprecated interfaces (chapter 16) */
 int PMPI_Attr_delete(MPI_Comm comm, int keyval); /* deprecated in MPI-2.0 */
 int PMPI_Attr_get(MPI_Comm comm, int keyval, void *attribute_val,
     int *flag); /* deprecated in MPI-2.0 */
@@ -2814,13 +2814,13 @@ int PMPI_Type_get_true_extent_x(MPI_Datatype datatype, MPI_Count *true_lb,
     MPI_Count *true_extent); /* deprecated in MPI-4.1 */
 int PMPI_Type_size_x(MPI_Datatype datatype, MPI_Count *size); /* deprecated in MPI-4.1 */
 
-/* Other languages (chapter 19) */
+/* Language bindings (chapter 19) */
 int PMPI_Type_create_f90_complex(int p, int r, MPI_Datatype *newtype);
 int PMPI_Type_create_f90_integer(int r, MPI_Datatype *newtype);
 int PMPI_Type_create_f90_real(int p, int r, MPI_Datatype *newtype);
 int PMPI_Type_match_size(int typeclass, int size, MPI_Datatype *datatype);
 
-/* Binary interface (chapter 20) */
+/* Application binary interface (chapter 20) */
 int PMPI_Abi_get_fortran_booleans(int logical_size, void *logical_true, void *logical_false,
     int *is_set);
 int PMPI_Abi_get_fortran_info(MPI_Info *info);

@@ -5,7 +5,7 @@
 
 use std::fmt::Write as _;
 
-use crate::table::{Callback, Constant, Form, Function, Section, Since, Tables, Value};
+use crate::table::{Callback, Constant, Form, Function, Section, Since, Tables, Value, chapter_title};
 
 /// Widest line that the generator writes where it can choose.
 const WIDTH: usize = 100;
@@ -36,26 +36,6 @@ pub const INTEGER_TYPES: [(&str, &str, &str); 3] = [
     ("MPI_Aint", "intptr_t", "an address, or a distance in memory"),
     ("MPI_Offset", "int64_t", "a position in a file"),
     ("MPI_Count", "int64_t", "a number of elements, as wide as the wider of the two above"),
-];
-
-/// Titles of the chapters that have functions.
-const CHAPTERS: [(u8, &str); 16] = [
-    (3, "Point-to-point communication"),
-    (4, "Partitioned communication"),
-    (5, "Datatypes"),
-    (6, "Collective communication"),
-    (7, "Groups, contexts, communicators, attributes and names"),
-    (8, "Virtual topologies"),
-    (9, "Environment, errors and timers"),
-    (10, "Info"),
-    (11, "Initialization, sessions and dynamic processes"),
-    (12, "One-sided communication"),
-    (13, "External interfaces"),
-    (14, "Files"),
-    (15, "Tools"),
-    (16, "Deprecated functions"),
-    (19, "Other languages"),
-    (20, "Binary interface"),
 ];
 
 const OPENING: &str = "\
@@ -250,10 +230,11 @@ fn enumeration(text: &mut String, section: &Section, name: &str) {
 fn functions(text: &mut String, tables: &Tables, prefix: &str) {
     let what = if prefix.is_empty() { "Functions" } else { "Their profiling twins (15.2)" };
     writeln!(text, "/* ---- {what} ---- */\n").unwrap();
-    for (chapter, title) in CHAPTERS {
-        let exported = tables.functions.iter().filter(|f| f.chapter == chapter && f.form == Form::Exported);
-        writeln!(text, "/* {title} (chapter {chapter}) */").unwrap();
-        for function in exported {
+    let exported: Vec<_> = tables.functions.iter().filter(|f| f.form == Form::Exported).collect();
+    for functions in exported.chunk_by(|one, next| one.chapter == next.chapter) {
+        let chapter = functions[0].chapter;
+        writeln!(text, "/* {} (chapter {chapter}) */", chapter_title(chapter)).unwrap();
+        for function in functions {
             prototype(text, function, prefix, &format!(");{}", deprecation(function.since)));
         }
         text.push('\n');

@@ -9,6 +9,7 @@
 //! Each answers `MPI_ERR_UNSUPPORTED_OPERATION` through the error handler of its communicator, session, window or file. Those of the tool
 //! interface, of which the library offers no variable, answer what the standard has for an index, a name or a handle of none.
 
+use crate::header::{INTEGER_TYPES, OPAQUE_TYPES};
 use crate::table::{Form, Function, Tables};
 use std::collections::{BTreeSet, HashSet};
 use std::fmt::Write as _;
@@ -110,35 +111,13 @@ fn rust_type(parameter: &str) -> Option<&'static str> {
     if parameter.split_whitespace().next()?.ends_with("_function") {
         return Some("*mut c_void");
     }
-    const BY_VALUE: [&str; 21] = [
-        "MPI_Comm",
-        "MPI_Datatype",
-        "MPI_Errhandler",
-        "MPI_File",
-        "MPI_Group",
-        "MPI_Info",
-        "MPI_Message",
-        "MPI_Op",
-        "MPI_Request",
-        "MPI_Session",
-        "MPI_Win",
-        "MPI_Aint",
-        "MPI_Count",
-        "MPI_Offset",
-        "MPI_T_cvar_handle",
-        "MPI_T_enum",
-        "MPI_T_event_instance",
-        "MPI_T_event_registration",
-        "MPI_T_pvar_handle",
-        "MPI_T_pvar_session",
-        "MPI_T_cb_safety",
-    ];
-    let words = parameter.trim_start_matches("const ");
-    let (first, _) = words.split_once(' ')?;
+    let (first, _) = parameter.trim_start_matches("const ").split_once(' ')?;
     if first == "int" {
         return Some("c_int");
     }
-    BY_VALUE.into_iter().find(|name| *name == first)
+    let handles = OPAQUE_TYPES.into_iter().map(|of| of.0);
+    let mut by_value = handles.chain(INTEGER_TYPES.map(|of| of.0)).chain(["MPI_T_cb_safety"]);
+    by_value.find(|name| *name == first)
 }
 
 #[cfg(test)]
