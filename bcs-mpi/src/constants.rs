@@ -8,6 +8,59 @@
 
 use std::ffi::c_int;
 
+/// The constants that the rows of a table name, and the table.
+macro_rules! datatypes {
+    ($count:literal; $(
+        $name:ident = $handle:literal $class:ident $size:literal $extent:literal $element:literal $since:literal;
+    )*) => {
+        $(
+            #[doc = concat!("`", $element, "` (", $since, ").")]
+            pub const $name: MPI_Datatype = MPI_Datatype($handle);
+        )*
+
+        /// All predefined datatypes in order of their handles; a name that is an alias is not repeated.
+        pub static DATATYPES: [Datatype; $count] = [$(Datatype {
+            name: stringify!($name),
+            handle: $name,
+            class: Class::$class,
+            size: $size,
+            extent: $extent,
+            element: $element,
+        }),*];
+    };
+}
+
+/// The same of operations.
+macro_rules! operations {
+    ($count:literal; $($name:ident = $handle:literal [$($class:ident)*] $meaning:literal $since:literal;)*) => {
+        $(
+            #[doc = concat!("The operation: ", $meaning, " (", $since, ").")]
+            pub const $name: MPI_Op = MPI_Op($handle);
+        )*
+
+        /// All predefined operations in order of their handles.
+        pub static OPERATIONS: [Operation; $count] = [$(Operation {
+            name: stringify!($name),
+            handle: $name,
+            classes: ClassSet::of(&[$(Class::$class),*]),
+        }),*];
+    };
+}
+
+/// The same of error classes.
+macro_rules! error_classes {
+    ($count:literal; $($name:ident = $value:literal $meaning:literal $since:literal;)*) => {
+        $(
+            #[doc = concat!("The error class: ", $meaning, " (", $since, ").")]
+            pub const $name: c_int = $value;
+        )*
+
+        /// All error classes in order of their values.
+        pub static ERROR_CLASSES: [ErrorClass; $count] =
+            [$(ErrorClass { value: $name, name: stringify!($name), meaning: $meaning }),*];
+    };
+}
+
 pub mod attributes;
 pub mod callbacks;
 pub mod datatypes;
@@ -192,6 +245,17 @@ pub struct Operation {
     pub classes: ClassSet,
 }
 
+/// An error class.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ErrorClass {
+    /// Its value.
+    pub value: c_int,
+    /// Its name, as `MPI_ERR_TAG`.
+    pub name: &'static str,
+    /// What went wrong, in a few words.
+    pub meaning: &'static str,
+}
+
 /// Lowest handle of a predefined datatype; the ABI keeps all of them in 256 values from here.
 const FIRST_DATATYPE: usize = MPI_DATATYPE_NULL.0;
 /// Lowest handle of a predefined operation; the ABI keeps all of them in 32 values from here.
@@ -234,6 +298,12 @@ pub fn predefined_datatype(handle: MPI_Datatype) -> Option<&'static Datatype> {
 pub fn predefined_operation(handle: MPI_Op) -> Option<&'static Operation> {
     let index = *OPERATION_INDEX.get(handle.0.wrapping_sub(FIRST_OPERATION))?;
     OPERATIONS.get(usize::from(index))
+}
+
+/// What the class with this value means; `None` when the standard defines none with it.
+#[must_use]
+pub fn error_class(value: c_int) -> Option<&'static ErrorClass> {
+    ERROR_CLASSES.binary_search_by_key(&value, |class| class.value).ok().map(|index| &ERROR_CLASSES[index])
 }
 
 #[cfg(test)]

@@ -1,10 +1,10 @@
-//! Writes the Rust modules `bcs-mpi/src/constants/*.rs`: one constant a line, a lookup table for datatypes, operations
-//! and error classes.
+//! Writes the Rust modules `bcs-mpi/src/constants/*.rs`: one constant a line; of datatypes, operations and error classes rows of a
+//! table, of which a macro of `constants.rs` makes the constants and the lookup table.
 
 use std::fmt::Write as _;
 
 use crate::GeneratedFile;
-use crate::table::{CLASSES, Datatype, Operation, Section, Since, Tables, Value};
+use crate::table::{CLASSES, Constant, Datatype, Operation, Section, Since, Tables, Value};
 
 /// Modules made from sections of constants.tbl: name, file, first line of the header.
 const MODULES: [(&str, &str, &str); 7] = [
@@ -24,6 +24,9 @@ const MODULES: [(&str, &str, &str); 7] = [
     ("modes", "src/constants/modes.rs", "Thread levels, comparisons, assertions and other choices."),
     ("attributes", "src/constants/attributes.rs", "Attribute keys, and callbacks with a predefined meaning."),
 ];
+
+/// The error class that is none.
+const LAST_CODE: &str = "MPI_ERR_LASTCODE";
 
 /// All modules.
 #[must_use]
@@ -105,6 +108,9 @@ fn render_module(module: &str, purpose: &str, sections: &[&Section]) -> String {
     if uses("*mut MPI_Status") {
         own.push("MPI_Status");
     }
+    if module == "errors" {
+        own.push("ErrorClass");
+    }
     own.sort_unstable();
     own.dedup();
     match own[..] {
@@ -114,12 +120,12 @@ fn render_module(module: &str, purpose: &str, sections: &[&Section]) -> String {
         _ => writeln!(text, "use super::{{\n    {},\n}};\n", own.join(", ")).unwrap(),
     }
     if module == "errors" {
-        render_error_classes(&mut text, sections);
+        sections.iter().for_each(|section| render_error_classes(&mut text, section));
     }
     for (index, section) in sections.iter().enumerate() {
         let gap = if index == 0 { "" } else { "\n" };
         writeln!(text, "{gap}// {}: {}.\n", section.title, section.source).unwrap();
-        for constant in &section.constants {
+        for constant in section.constants.iter().filter(|c| module != "errors" || c.name == LAST_CODE) {
             let value = match constant.value {
                 Value::Alias(name) => name.to_owned(),
                 Value::Number(number) => rust_value(section.c_type, number),
@@ -147,91 +153,58 @@ fn rust_value(c_type: &'static str, number: i64) -> String {
     }
 }
 
-fn render_error_classes(text: &mut String, sections: &[&Section]) {
-    text.push_str(
-        "/// An error class.\n#[derive(Debug, Clone, Copy, PartialEq, Eq)]\npub struct ErrorClass {\n    \
-         /// Its value.\n    pub value: c_int,\n    /// Its name, as `MPI_ERR_TAG`.\n    pub name: &'static str,\n    \
-         /// What went wrong, in a few words.\n    pub meaning: &'static str,\n}\n\n",
-    );
-    text.push_str(
-        "/// What the class with this value means; `None` when the standard defines none with it.\n\
-         #[must_use]\npub fn error_class(value: c_int) -> Option<&'static ErrorClass> {\n    \
-         ERROR_CLASSES.binary_search_by_key(&value, |class| class.value).ok().map(|index| &ERROR_CLASSES[index])\n}\n\n",
-    );
-    let classes: Vec<_> = sections.iter().flat_map(|s| &s.constants).collect();
-    let mut by_value = classes.clone();
-    by_value.sort_by_key(|class| match class.value {
+fn render_error_classes(text: &mut String, section: &Section) {
+    let value = |class: &Constant| match class.value {
         Value::Number(number) => number,
         Value::Alias(_) => i64::MAX,
-    });
-    by_value.retain(|class| class.name != "MPI_ERR_LASTCODE");
-    text.push_str("/// All error classes in order of their values.\n#[rustfmt::skip]\n");
-    writeln!(text, "pub static ERROR_CLASSES: [ErrorClass; {}] = [", by_value.len()).unwrap();
+    };
+    let mut by_value: Vec<_> = section.constants.iter().filter(|class| class.name != LAST_CODE).collect();
+    by_value.sort_by_key(|class| value(class));
+    writeln!(text, "error_classes! {{ {};", by_value.len()).unwrap();
     for class in by_value {
-        let (name, meaning) = (class.name, class.meaning);
-        writeln!(text, "    ErrorClass {{ value: {name}, name: \"{name}\", meaning: \"{meaning}\" }},")
-            .unwrap();
+        let (number, since) = (value(class), version(class.since));
+        writeln!(text, "    {} = {number} \"{}\" \"{since}\";", class.name, class.meaning).unwrap();
     }
-    text.push_str("];\n\n");
+    text.push_str("}\n\n");
 }
 
 fn render_datatypes(datatypes: &[Datatype]) -> String {
     let mut text = module_header("Predefined datatypes: handles, sizes and classes.");
     text.push_str("use super::{Class, Datatype, MPI_Datatype};\n\n");
-    for datatype in datatypes {
-        let value = match datatype.handle {
-            Value::Alias(name) => name.to_owned(),
-            Value::Number(number) => format!("MPI_Datatype({number:#x})"),
-        };
-        writeln!(text, "/// `{}` ({}).", datatype.element, version(datatype.since)).unwrap();
-        writeln!(text, "pub const {}: MPI_Datatype = {value};", datatype.name).unwrap();
-    }
-    let distinct: Vec<_> = datatypes.iter().filter(|d| matches!(d.handle, Value::Number(_))).collect();
-    text.push_str("\n/// All predefined datatypes in order of their handles; a name that is an alias is not repeated.\n");
-    text.push_str("#[rustfmt::skip]\n");
-    writeln!(text, "pub static DATATYPES: [Datatype; {}] = [", distinct.len()).unwrap();
-    for d in distinct {
-        writeln!(
-            text,
-            "    Datatype {{ name: \"{0}\", handle: {0}, class: Class::{1}, size: {2}, extent: {3}, element: \"{4}\" }},",
-            d.name,
-            class_variant(d.class),
-            d.size,
-            d.extent,
-            d.element
-        )
+    let mut aliases = String::new();
+    let distinct = datatypes.iter().filter(|d| matches!(d.handle, Value::Number(_))).count();
+    writeln!(text, "datatypes! {{ {distinct};").unwrap();
+    for d in datatypes {
+        let (class, since) = (class_variant(d.class), version(d.since));
+        match d.handle {
+            Value::Number(handle) => writeln!(
+                text,
+                "    {} = {handle:#x} {class} {} {} \"{}\" \"{since}\";",
+                d.name, d.size, d.extent, d.element
+            ),
+            Value::Alias(of) => writeln!(
+                aliases,
+                "\n/// `{}` ({since}).\npub const {}: MPI_Datatype = {of};",
+                d.element, d.name
+            ),
+        }
         .unwrap();
     }
-    text.push_str("];\n");
-    text
+    text + "}\n" + &aliases
 }
 
 fn render_operations(operations: &[Operation]) -> String {
     let mut text =
         module_header("Predefined reduction operations: handles, names and the datatypes that they take.");
     text.push_str("use super::{Class, ClassSet, MPI_Op, Operation};\n\n");
-    for operation in operations {
-        writeln!(text, "/// {} ({}).", capitalised(operation.meaning), version(operation.since)).unwrap();
-        writeln!(text, "pub const {}: MPI_Op = MPI_Op({:#x});", operation.name, operation.handle).unwrap();
+    writeln!(text, "operations! {{ {};", operations.len()).unwrap();
+    for Operation { name, handle, since, classes, meaning } in operations {
+        let taken = |class: &&&str| classes == &["*"] || classes.contains(class);
+        let taken = CLASSES[..CLASSES.len() - 1].iter().filter(taken).map(|class| class_variant(class));
+        let (classes, since) = (taken.collect::<Vec<_>>().join(" "), version(*since));
+        writeln!(text, "    {name} = {handle:#x} [{classes}] \"{meaning}\" \"{since}\";").unwrap();
     }
-    text.push_str("\n/// All predefined operations in order of their handles.\n#[rustfmt::skip]\n");
-    writeln!(text, "pub static OPERATIONS: [Operation; {}] = [", operations.len()).unwrap();
-    for operation in operations {
-        let all = operation.classes == ["*"];
-        let named = CLASSES[..CLASSES.len() - 1]
-            .iter()
-            .filter(|class| all || operation.classes.contains(class))
-            .map(|class| format!("Class::{}", class_variant(class)));
-        let classes = named.collect::<Vec<_>>().join(", ");
-        writeln!(
-            text,
-            "    Operation {{ name: \"{0}\", handle: {0}, classes: ClassSet::of(&[{classes}]) }},",
-            operation.name
-        )
-        .unwrap();
-    }
-    text.push_str("];\n");
-    text
+    text + "}\n"
 }
 
 /// `multi-language` as `MultiLanguage`.
