@@ -6,7 +6,7 @@ use crate::edge::{
 use bcs_mpi::attributes;
 use bcs_mpi::constants::*;
 use bcs_mpi::datatype;
-use bcs_mpi::datatype::construct::{self, Distribution};
+use bcs_mpi::datatype::construct::{self, Constructor, Darray, Subarray, Unit, create};
 use bcs_mpi::datatype::envelope::{Room, get_contents, get_envelope};
 use std::ffi::{c_char, c_int, c_void};
 
@@ -17,39 +17,45 @@ const DISPLACEMENTS: [&str; 2] = ["array_of_displacements", "count"];
 calls! {
     twin MPI_Type_contiguous(count: COUNT, oldtype: MPI_Datatype, newtype: *mut MPI_Datatype) [] {
         let newtype = handle(newtype, "newtype")?;
-        newtype.set(construct::contiguous(is_large::<COUNT>(), wide(count), oldtype)?)
+        newtype.set(create(is_large::<COUNT>(), Constructor::Contiguous { count: wide(count) }, oldtype)?)
     }
     twin MPI_Type_vector(
         count: COUNT, blocklength: COUNT, stride: COUNT, oldtype: MPI_Datatype, newtype: *mut MPI_Datatype,
     ) [] {
         let newtype = handle(newtype, "newtype")?;
-        let large = is_large::<COUNT>();
-        newtype.set(construct::vector(large, wide(count), wide(blocklength), wide(stride), oldtype)?)
+        let vector = Constructor::Vector {
+            count: wide(count), blocklength: wide(blocklength), stride: wide(stride), unit: Unit::Extents,
+        };
+        newtype.set(create(is_large::<COUNT>(), vector, oldtype)?)
     }
     twin MPI_Type_create_hvector(
         count: COUNT, blocklength: COUNT, stride: ADDR, oldtype: MPI_Datatype, newtype: *mut MPI_Datatype,
     ) [] {
         let newtype = handle(newtype, "newtype")?;
-        let large = is_large::<COUNT>();
-        newtype.set(construct::create_hvector(large, wide(count), wide(blocklength), wide(stride), oldtype)?)
+        let vector = Constructor::Vector {
+            count: wide(count), blocklength: wide(blocklength), stride: wide(stride), unit: Unit::Bytes,
+        };
+        newtype.set(create(is_large::<COUNT>(), vector, oldtype)?)
     }
     twin MPI_Type_indexed(
         count: COUNT, array_of_blocklengths: *const COUNT, array_of_displacements: *const COUNT,
         oldtype: MPI_Datatype, newtype: *mut MPI_Datatype,
     ) [] {
         let newtype = handle(newtype, "newtype")?;
-        let lengths = numbers(array_of_blocklengths, wide(count), BLOCKLENGTHS)?;
+        let blocklengths = numbers(array_of_blocklengths, wide(count), BLOCKLENGTHS)?;
         let displacements = numbers(array_of_displacements, wide(count), DISPLACEMENTS)?;
-        newtype.set(construct::indexed(is_large::<COUNT>(), lengths, displacements, oldtype)?)
+        let indexed = Constructor::Indexed { blocklengths, displacements, unit: Unit::Extents };
+        newtype.set(create(is_large::<COUNT>(), indexed, oldtype)?)
     }
     twin MPI_Type_create_hindexed(
         count: COUNT, array_of_blocklengths: *const COUNT, array_of_displacements: *const ADDR,
         oldtype: MPI_Datatype, newtype: *mut MPI_Datatype,
     ) [] {
         let newtype = handle(newtype, "newtype")?;
-        let lengths = numbers(array_of_blocklengths, wide(count), BLOCKLENGTHS)?;
+        let blocklengths = numbers(array_of_blocklengths, wide(count), BLOCKLENGTHS)?;
         let displacements = numbers(array_of_displacements, wide(count), DISPLACEMENTS)?;
-        newtype.set(construct::create_hindexed(is_large::<COUNT>(), lengths, displacements, oldtype)?)
+        let indexed = Constructor::Indexed { blocklengths, displacements, unit: Unit::Bytes };
+        newtype.set(create(is_large::<COUNT>(), indexed, oldtype)?)
     }
     twin MPI_Type_create_indexed_block(
         count: COUNT, blocklength: COUNT, array_of_displacements: *const COUNT,
@@ -57,8 +63,8 @@ calls! {
     ) [] {
         let newtype = handle(newtype, "newtype")?;
         let displacements = numbers(array_of_displacements, wide(count), DISPLACEMENTS)?;
-        let large = is_large::<COUNT>();
-        newtype.set(construct::create_indexed_block(large, wide(blocklength), displacements, oldtype)?)
+        let blocks = Constructor::IndexedBlock { blocklength: wide(blocklength), displacements, unit: Unit::Extents };
+        newtype.set(create(is_large::<COUNT>(), blocks, oldtype)?)
     }
     twin MPI_Type_create_hindexed_block(
         count: COUNT, blocklength: COUNT, array_of_displacements: *const ADDR,
@@ -66,8 +72,8 @@ calls! {
     ) [] {
         let newtype = handle(newtype, "newtype")?;
         let displacements = numbers(array_of_displacements, wide(count), DISPLACEMENTS)?;
-        let large = is_large::<COUNT>();
-        newtype.set(construct::create_hindexed_block(large, wide(blocklength), displacements, oldtype)?)
+        let blocks = Constructor::IndexedBlock { blocklength: wide(blocklength), displacements, unit: Unit::Bytes };
+        newtype.set(create(is_large::<COUNT>(), blocks, oldtype)?)
     }
     twin MPI_Type_create_struct(
         count: COUNT, array_of_blocklengths: *const COUNT, array_of_displacements: *const ADDR,
@@ -87,7 +93,8 @@ calls! {
         let sizes = numbers(array_of_sizes, wide(ndims), ["array_of_sizes", "ndims"])?;
         let subsizes = numbers(array_of_subsizes, wide(ndims), ["array_of_subsizes", "ndims"])?;
         let starts = numbers(array_of_starts, wide(ndims), ["array_of_starts", "ndims"])?;
-        newtype.set(construct::create_subarray(is_large::<COUNT>(), sizes, subsizes, starts, order, oldtype)?)
+        let subarray = Constructor::Subarray(Subarray { sizes, subsizes, starts, order });
+        newtype.set(create(is_large::<COUNT>(), subarray, oldtype)?)
     }
     twin MPI_Type_create_darray(
         size: c_int, rank: c_int, ndims: c_int, array_of_gsizes: *const COUNT, array_of_distribs: *const c_int,
@@ -95,19 +102,21 @@ calls! {
         newtype: *mut MPI_Datatype,
     ) [] {
         let newtype = handle(newtype, "newtype")?;
-        let distribution = Distribution {
+        let darray = Darray {
+            size, rank, order,
             gsizes: numbers(array_of_gsizes, wide(ndims), ["array_of_gsizes", "ndims"])?,
-            distribs: read_only(array_of_distribs, wide(ndims), ["array_of_distribs", "ndims"])?,
-            dargs: read_only(array_of_dargs, wide(ndims), ["array_of_dargs", "ndims"])?,
-            psizes: read_only(array_of_psizes, wide(ndims), ["array_of_psizes", "ndims"])?,
+            distribs: read_only(array_of_distribs, wide(ndims), ["array_of_distribs", "ndims"])?.into(),
+            dargs: read_only(array_of_dargs, wide(ndims), ["array_of_dargs", "ndims"])?.into(),
+            psizes: read_only(array_of_psizes, wide(ndims), ["array_of_psizes", "ndims"])?.into(),
         };
-        newtype.set(construct::create_darray(is_large::<COUNT>(), size, rank, distribution, order, oldtype)?)
+        newtype.set(create(is_large::<COUNT>(), Constructor::Darray(darray), oldtype)?)
     }
     twin MPI_Type_create_resized(
         oldtype: MPI_Datatype, lb: ADDR, extent: ADDR, newtype: *mut MPI_Datatype,
     ) [] {
         let newtype = handle(newtype, "newtype")?;
-        newtype.set(construct::create_resized(is_large::<COUNT>(), oldtype, wide(lb), wide(extent))?)
+        let resized = Constructor::Resized { lb: wide(lb), extent: wide(extent) };
+        newtype.set(create(is_large::<COUNT>(), resized, oldtype)?)
     }
     call MPI_Type_dup(oldtype: MPI_Datatype, newtype: *mut MPI_Datatype) [] {
         let newtype = handle(newtype, "newtype")?;

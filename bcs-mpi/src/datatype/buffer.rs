@@ -46,7 +46,7 @@ pub const SEND_NAMES: Names = ["sendbuf", "sendcount", "sendtype"];
 pub const RECEIVE_NAMES: Names = ["recvbuf", "recvcount", "recvtype"];
 
 #[cold]
-fn wrong_count(argument: &'static str, value: i64) -> MpiError {
+pub(super) fn wrong_count(argument: &'static str, value: i64) -> MpiError {
     let allowed =
         if value < 0 { "it must not be negative" } else { "so many elements are more than memory can be" };
     MpiError::new(Problem::Count { argument, value, allowed })

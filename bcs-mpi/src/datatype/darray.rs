@@ -6,10 +6,8 @@
 
 use super::placement::{Placement, TooLarge, product};
 use super::subarray::inside_out;
-use super::typemap::Type;
 use crate::constants::*;
 use std::ffi::c_int;
-use std::sync::Arc;
 
 /// The arguments of MPI_Type_create_darray.
 #[derive(Debug)]
@@ -26,10 +24,8 @@ pub struct Darray {
     pub dargs: Box<[c_int]>,
     /// Processes, by dimension.
     pub psizes: Box<[c_int]>,
-    /// Whether the first dimension is the one whose neighbours lie together (MPI_ORDER_FORTRAN).
-    pub fortran: bool,
-    /// The type of an element.
-    pub of: Arc<Type>,
+    /// Whether the neighbours of the first dimension lie together (MPI_ORDER_FORTRAN) or of the last (MPI_ORDER_C).
+    pub order: c_int,
 }
 
 impl Darray {
@@ -61,14 +57,10 @@ impl Darray {
     }
 }
 
-pub(super) fn place_darray<P: Placement>(
-    darray: &Darray,
-    component: &mut dyn FnMut(&Arc<Type>) -> P,
-) -> Result<P, TooLarge> {
+pub(super) fn place_darray<P: Placement>(darray: &Darray, of: P, mut extent: i64) -> Result<P, TooLarge> {
     let coordinates = darray.coordinates();
-    let mut placed = component(&darray.of);
-    let mut extent = darray.of.extent();
-    for dimension in inside_out(darray.gsizes.len(), darray.fortran) {
+    let mut placed = of;
+    for dimension in inside_out(darray.gsizes.len(), darray.order) {
         let (block, processes, coordinate) = darray.blocks(dimension, coordinates[dimension]);
         let elements = darray.gsizes[dimension];
         let first = i128::from(block) * i128::from(coordinate);

@@ -3,7 +3,7 @@
 //! Arguments come back in four arrays: integers, addresses, large counts and datatypes. In the forms with large counts everything that was
 //! a count or a displacement is a large count.
 
-use super::constructor::Constructor;
+use super::constructor::{Constructor, Unit};
 use super::typemap::Type;
 use crate::constants::*;
 use crate::error::{MpiError, MpiResult, Problem};
@@ -52,21 +52,31 @@ impl Sorter {
         }
     }
 
+    /// Strides or displacements; answers the combiner that goes with their unit.
+    fn placed(&mut self, unit: Unit, values: &[i64], [extents, bytes]: [c_int; 2]) -> c_int {
+        match unit {
+            Unit::Extents => {
+                self.counts(values);
+                extents
+            }
+            Unit::Bytes => {
+                self.addresses(values);
+                bytes
+            }
+        }
+    }
+
     /// What is an `int` in both forms.
     fn integers(&mut self, values: &[c_int]) {
         self.contents.integers.extend_from_slice(values);
     }
 }
 
-const fn order(fortran: bool) -> c_int {
-    if fortran { MPI_ORDER_FORTRAN } else { MPI_ORDER_C }
-}
-
 impl Contents {
     /// Those of a type.
     pub fn of(of: &Type) -> Self {
         use Constructor as C;
-        let types = of.constructor().components().to_vec();
+        let types = of.components().to_vec();
         let mut sorter = Sorter { large: of.is_large(), contents: Contents { types, ..Contents::default() } };
         sorter.contents.combiner = match of.constructor() {
             C::Named(_) => MPI_COMBINER_NAMED,
@@ -74,43 +84,26 @@ impl Contents {
                 sorter.integers(arguments);
                 *combiner
             }
-            C::Dup(_) => MPI_COMBINER_DUP,
-            C::Contiguous { count, .. } => {
+            C::Dup => MPI_COMBINER_DUP,
+            C::Contiguous { count } => {
                 sorter.counts(&[*count]);
                 MPI_COMBINER_CONTIGUOUS
             }
-            C::Vector { count, blocklength, stride, .. } => {
-                sorter.counts(&[*count, *blocklength, *stride]);
-                MPI_COMBINER_VECTOR
-            }
-            C::Hvector { count, blocklength, stride, .. } => {
+            C::Vector { count, blocklength, stride, unit } => {
                 sorter.counts(&[*count, *blocklength]);
-                sorter.addresses(&[*stride]);
-                MPI_COMBINER_HVECTOR
+                sorter.placed(*unit, &[*stride], [MPI_COMBINER_VECTOR, MPI_COMBINER_HVECTOR])
             }
-            C::Indexed { blocklengths, displacements, .. } => {
+            C::Indexed { blocklengths, displacements, unit } => {
                 sorter.counts(&[blocklengths.len() as i64]);
                 sorter.counts(blocklengths);
-                sorter.counts(displacements);
-                MPI_COMBINER_INDEXED
+                sorter.placed(*unit, displacements, [MPI_COMBINER_INDEXED, MPI_COMBINER_HINDEXED])
             }
-            C::Hindexed { blocklengths, displacements, .. } => {
-                sorter.counts(&[blocklengths.len() as i64]);
-                sorter.counts(blocklengths);
-                sorter.addresses(displacements);
-                MPI_COMBINER_HINDEXED
-            }
-            C::IndexedBlock { blocklength, displacements, .. } => {
+            C::IndexedBlock { blocklength, displacements, unit } => {
                 sorter.counts(&[displacements.len() as i64, *blocklength]);
-                sorter.counts(displacements);
-                MPI_COMBINER_INDEXED_BLOCK
+                let combiners = [MPI_COMBINER_INDEXED_BLOCK, MPI_COMBINER_HINDEXED_BLOCK];
+                sorter.placed(*unit, displacements, combiners)
             }
-            C::HindexedBlock { blocklength, displacements, .. } => {
-                sorter.counts(&[displacements.len() as i64, *blocklength]);
-                sorter.addresses(displacements);
-                MPI_COMBINER_HINDEXED_BLOCK
-            }
-            C::Struct { blocklengths, displacements, .. } => {
+            C::Struct { blocklengths, displacements } => {
                 sorter.counts(&[blocklengths.len() as i64]);
                 sorter.counts(blocklengths);
                 sorter.addresses(displacements);
@@ -121,7 +114,7 @@ impl Contents {
                 sorter.counts(&of.sizes);
                 sorter.counts(&of.subsizes);
                 sorter.counts(&of.starts);
-                sorter.integers(&[order(of.fortran)]);
+                sorter.integers(&[of.order]);
                 MPI_COMBINER_SUBARRAY
             }
             C::Darray(of) => {
@@ -130,10 +123,10 @@ impl Contents {
                 sorter.integers(&of.distribs);
                 sorter.integers(&of.dargs);
                 sorter.integers(&of.psizes);
-                sorter.integers(&[order(of.fortran)]);
+                sorter.integers(&[of.order]);
                 MPI_COMBINER_DARRAY
             }
-            C::Resized { lb, extent, .. } => {
+            C::Resized { lb, extent } => {
                 sorter.addresses(&[*lb, *extent]);
                 MPI_COMBINER_RESIZED
             }

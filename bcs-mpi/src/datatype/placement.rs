@@ -3,7 +3,7 @@
 //! Written once, over anything that can be repeated, shifted and put in sequence: over [`Bounds`](super::bounds::Bounds) when a type is made, which
 //! checks that nothing overflows, and over loop programs when it is committed.
 
-use super::constructor::Constructor;
+use super::constructor::{Constructor, Unit};
 use super::darray::place_darray;
 use super::flat::{Builder, Node};
 use super::subarray::place_subarray;
@@ -86,65 +86,48 @@ pub(super) fn sum(a: i64, b: i64) -> Result<i64, TooLarge> {
 ///
 /// # Errors
 /// They reach too far.
-pub fn place<P: Placement>(
-    constructor: &Constructor,
-    component: &mut dyn FnMut(&Arc<Type>) -> P,
-) -> Result<P, TooLarge> {
+pub fn place<P: Placement>(of: &Type, component: &mut dyn FnMut(&Arc<Type>) -> P) -> Result<P, TooLarge> {
     use Constructor as C;
-    // `blocklength` elements together, `count` times; a stride between fewer than two does not matter.
-    let vector = |of: P, extent: i64, count: i64, blocklength: i64, stride: i64, unit: i64| {
-        let stride = if count > 1 && blocklength > 0 { product(stride, unit)? } else { 0 };
-        of.repeated(blocklength, extent)?.repeated(count, stride)
-    };
-    match constructor {
-        C::Named(_) | C::F90 { .. } => unreachable!("a type without components is not placed"),
-        C::Dup(of) => Ok(component(of)),
-        C::Contiguous { count, of } => component(of).repeated(*count, of.extent()),
-        C::Vector { count, blocklength, stride, of } => {
-            vector(component(of), of.extent(), *count, *blocklength, *stride, of.extent())
-        }
-        C::Hvector { count, blocklength, stride, of } => {
-            vector(component(of), of.extent(), *count, *blocklength, *stride, 1)
-        }
-        C::Indexed { blocklengths, displacements, of } => {
-            let blocks = blocklengths.iter().copied().zip(displacements.iter().copied());
-            indexed(&component(of), of.extent(), blocks, of.extent())
-        }
-        C::Hindexed { blocklengths, displacements, of } => {
-            let blocks = blocklengths.iter().copied().zip(displacements.iter().copied());
-            indexed(&component(of), of.extent(), blocks, 1)
-        }
-        C::IndexedBlock { blocklength, displacements, of } => {
-            let blocks = displacements.iter().map(|at| (*blocklength, *at));
-            indexed(&component(of), of.extent(), blocks, of.extent())
-        }
-        C::HindexedBlock { blocklength, displacements, of } => {
-            let blocks = displacements.iter().map(|at| (*blocklength, *at));
-            indexed(&component(of), of.extent(), blocks, 1)
-        }
-        C::Struct { blocklengths, displacements, types } => {
-            let mut series = P::Series::default();
-            for ((count, at), of) in blocklengths.iter().zip(displacements.iter()).zip(types.iter()) {
-                if *count > 0 {
-                    component(of).repeated(*count, of.extent())?.shifted(*at)?.follow(&mut series)?;
-                }
+    if let C::Struct { blocklengths, displacements } = of.constructor() {
+        let mut series = P::Series::default();
+        for ((count, at), of) in blocklengths.iter().zip(displacements).zip(of.components()) {
+            if *count > 0 {
+                component(of).repeated(*count, of.extent())?.shifted(*at)?.follow(&mut series)?;
             }
-            Ok(P::of_series(series))
         }
-        C::Subarray(subarray) => place_subarray(subarray, component),
-        C::Darray(darray) => place_darray(darray, component),
-        C::Resized { lb, extent, of } => Ok(component(of).bounded(*lb, sum(*lb, *extent)?)),
+        return Ok(P::of_series(series));
+    }
+    let [only] = of.components() else { unreachable!("a type without components is not placed") };
+    let (placed, extent) = (component(only), only.extent());
+    let bytes = |unit: &Unit| if *unit == Unit::Bytes { 1 } else { extent };
+    match of.constructor() {
+        C::Named(_) | C::F90 { .. } | C::Struct { .. } | C::Dup => Ok(placed),
+        C::Contiguous { count } => placed.repeated(*count, extent),
+        C::Vector { count, blocklength, stride, unit } => {
+            // A stride between fewer than two blocks does not matter.
+            let stride = if *count > 1 && *blocklength > 0 { product(*stride, bytes(unit))? } else { 0 };
+            placed.repeated(*blocklength, extent)?.repeated(*count, stride)
+        }
+        C::Indexed { blocklengths, displacements, unit } => {
+            indexed(&placed, extent, blocklengths.iter().zip(displacements), bytes(unit))
+        }
+        C::IndexedBlock { blocklength, displacements, unit } => {
+            indexed(&placed, extent, displacements.iter().map(|at| (blocklength, at)), bytes(unit))
+        }
+        C::Subarray(subarray) => place_subarray(subarray, placed, extent),
+        C::Darray(darray) => place_darray(darray, placed, extent),
+        C::Resized { lb, extent } => Ok(placed.bounded(*lb, sum(*lb, *extent)?)),
     }
 }
 
-fn indexed<P: Placement>(
+fn indexed<'a, P: Placement>(
     of: &P,
     extent: i64,
-    blocks: impl Iterator<Item = (i64, i64)>,
+    blocks: impl Iterator<Item = (&'a i64, &'a i64)>,
     unit: i64,
 ) -> Result<P, TooLarge> {
     let mut series = P::Series::default();
-    for (count, at) in blocks {
+    for (&count, &at) in blocks {
         if count > 0 {
             of.clone().repeated(count, extent)?.shifted(product(at, unit)?)?.follow(&mut series)?;
         }

@@ -112,14 +112,6 @@ impl Datatypes {
         Ok(&entry.of)
     }
 
-    /// Whether a handle's type is committed.
-    ///
-    /// # Errors
-    /// The handle names none.
-    pub fn is_committed(&self, argument: &'static str, handle: MPI_Datatype) -> MpiResult<bool> {
-        Ok(predefined_type(handle).is_some() || self.entry(argument, handle)?.committed)
-    }
-
     /// A new handle of a type.
     pub fn insert(&mut self, of: Arc<Type>, committed: bool) -> MPI_Datatype {
         MPI_Datatype(self.table.insert(Entry { of, committed, labels: Labels::default() }))
@@ -161,14 +153,10 @@ impl Datatypes {
         if predefined_type(handle).is_some() {
             return Ok(());
         }
-        match self.table.get_mut(handle.0) {
-            Ok(entry) => {
-                entry.of.program();
-                entry.committed = true;
-                Ok(())
-            }
-            Err(why) => Err(wrong(argument, handle, why)),
-        }
+        let entry = self.table.get_mut(handle.0).map_err(|why| wrong(argument, handle, why))?;
+        entry.of.program();
+        entry.committed = true;
+        Ok(())
     }
 
     /// Whether a handle may be freed.

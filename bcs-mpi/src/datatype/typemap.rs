@@ -18,6 +18,8 @@ use std::sync::{Arc, OnceLock};
 #[derive(Debug)]
 pub struct Type {
     constructor: Constructor,
+    /// The component types, in the order of the arguments.
+    components: Box<[Arc<Type>]>,
     /// Whether it was made by a call with large counts.
     large: bool,
     bounds: Bounds,
@@ -41,18 +43,23 @@ impl Type {
     ///
     /// # Errors
     /// It reaches further than an address, or has more bytes than a count.
-    pub fn new(constructor: Constructor, large: bool) -> Result<Arc<Self>, TooLarge> {
-        let bounds = place::<Bounds>(&constructor, &mut |of| of.bounds)?.padded()?;
-        let (lb, ub) = bounds.checked()?;
+    pub fn new(
+        constructor: Constructor,
+        components: Box<[Arc<Type>]>,
+        large: bool,
+    ) -> Result<Arc<Self>, TooLarge> {
         let mut made = Self {
             constructor,
+            components,
             large,
-            bounds,
-            lb,
-            ub,
+            bounds: Bounds::EMPTY,
+            lb: 0,
+            ub: 0,
             signature: Signature::EMPTY,
             program: OnceLock::new(),
         };
+        made.bounds = place::<Bounds>(&made, &mut |of| of.bounds)?.padded()?;
+        (made.lb, made.ub) = made.bounds.checked()?;
         let signature = (0..)
             .map_while(|i| made.part(i))
             .fold(Signature::EMPTY, |before, (count, of)| before.then(of.signature.repeated(count)));
@@ -74,12 +81,18 @@ impl Type {
         let mut builder = Builder::default();
         elements.iter().for_each(|of| builder.push(Node::block(of.offset, of.bytes)));
         let program = OnceLock::from(builder.finish());
-        Arc::new(Self { constructor, large: false, bounds, lb, ub, signature, program })
+        let components = [].into();
+        Arc::new(Self { constructor, components, large: false, bounds, lb, ub, signature, program })
     }
 
     /// How it was made.
     pub fn constructor(&self) -> &Constructor {
         &self.constructor
+    }
+
+    /// The component types, in the order of the arguments.
+    pub fn components(&self) -> &[Arc<Type>] {
+        &self.components
     }
 
     /// Whether it was made by a call with large counts.
@@ -168,14 +181,14 @@ impl Type {
                 continue;
             }
             let before = wanted.len();
-            wanted.extend(top.constructor.components().iter().map(|of| &**of).filter(|of| !is_made(of)));
+            wanted.extend(top.components.iter().map(|of| &**of).filter(|of| !is_made(of)));
             if wanted.len() == before {
                 let mut program = |of: &Arc<Type>| match of.program.get() {
                     Some(program) => program.clone(),
                     None => made.get(&Arc::as_ptr(of)).cloned().flatten(),
                 };
                 // Overflow was looked for when the type was made.
-                let program = place(&top.constructor, &mut program).unwrap_or(None);
+                let program = place(top, &mut program).unwrap_or(None);
                 made.insert(std::ptr::from_ref(top), program);
             }
         }
@@ -186,11 +199,11 @@ impl Type {
     /// Part `index` of its stream: so many elements of a component.
     pub fn part(&self, index: usize) -> Option<(i64, &Type)> {
         match &self.constructor {
-            Constructor::Struct { blocklengths, types, .. } => {
-                Some((*blocklengths.get(index)?, types.get(index)?))
+            Constructor::Struct { blocklengths, .. } => {
+                Some((*blocklengths.get(index)?, self.components.get(index)?))
             }
-            of => {
-                let of: &Type = of.components().first().filter(|_| index == 0)?;
+            _ => {
+                let of: &Type = self.components.first().filter(|_| index == 0)?;
                 Some((if of.size() > 0 { self.size() / of.size() } else { 0 }, of))
             }
         }
@@ -257,10 +270,10 @@ impl Type {
 impl Drop for Type {
     /// Components that nobody else holds go with it, one by one: a deep nest is no deep recursion.
     fn drop(&mut self) {
-        let mut gone = self.constructor.take_components();
+        let mut gone = std::mem::take(&mut self.components).into_vec();
         while let Some(next) = gone.pop() {
             if let Some(mut last) = Arc::into_inner(next) {
-                gone.append(&mut last.constructor.take_components());
+                gone.extend(std::mem::take(&mut last.components));
             }
         }
     }

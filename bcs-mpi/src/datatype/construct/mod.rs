@@ -1,14 +1,17 @@
-//! The constructor calls (MPI-5.0, §5.1.2 to §5.1.7, §5.1.10): their arguments are checked, and become a `Constructor`.
+//! The constructor calls (MPI-5.0, §5.1.2 to §5.1.7, §5.1.10): their arguments, a [`Constructor`], are checked, and become a type.
 //!
 //! `large` says that the call was the one with large counts (NAME_c): what MPI_Type_get_contents answers depends on it.
 
 mod arrays;
 mod fortran;
 
-pub use arrays::{Distribution, create_darray, create_subarray};
 pub use fortran::{create_f90_complex, create_f90_integer, create_f90_real, get_value_index, match_size};
 
-use super::constructor::Constructor;
+pub use super::constructor::{Constructor, Unit};
+pub use super::darray::Darray;
+pub use super::subarray::Subarray;
+
+use super::buffer::wrong_count;
 use super::typemap::Type;
 use crate::attributes;
 use crate::constants::*;
@@ -22,15 +25,21 @@ fn component(process: &Process, argument: &'static str, handle: MPI_Datatype) ->
 }
 
 /// Makes a type.
-fn make(process: &mut Process, constructor: Constructor, large: bool) -> MpiResult<MPI_Datatype> {
-    let made = Type::new(constructor, large).map_err(|_| MpiError::new(Problem::TypeTooLarge))?;
+fn make(
+    process: &mut Process,
+    constructor: Constructor,
+    components: Box<[Arc<Type>]>,
+    large: bool,
+) -> MpiResult<MPI_Datatype> {
+    let made = Type::new(constructor, components, large);
+    let made = made.map_err(|_| MpiError::new(Problem::TypeTooLarge))?;
     Ok(process.datatypes.insert(made, false))
 }
 
 /// A count or a length, which must not be negative.
 fn not_negative(argument: &'static str, value: i64) -> MpiResult {
     if value < 0 {
-        return Err(MpiError::new(Problem::Count { argument, value, allowed: "it must not be negative" }));
+        return Err(wrong_count(argument, value));
     }
     Ok(())
 }
@@ -40,122 +49,40 @@ fn wrong_element(argument: &'static str, index: usize, value: i64, allowed: &str
     MpiError::argument(MPI_ERR_ARG, argument, format!("{value} at index {index}"), allowed)
 }
 
-fn none_negative(argument: &'static str, values: &[i64]) -> MpiResult {
-    match values.iter().position(|value| *value < 0) {
-        Some(index) => Err(wrong_element(argument, index, values[index], "it must not be negative")),
-        None => Ok(()),
+/// Checks the arguments of a call.
+fn check(constructor: &Constructor) -> MpiResult {
+    use Constructor as C;
+    match constructor {
+        C::Contiguous { count } => not_negative("count", *count),
+        C::Vector { count, blocklength, .. } => {
+            not_negative("count", *count)?;
+            not_negative("blocklength", *blocklength)
+        }
+        C::Indexed { blocklengths, .. } | C::Struct { blocklengths, .. } => {
+            match blocklengths.iter().position(|length| *length < 0) {
+                Some(at) => {
+                    let allowed = "it must not be negative";
+                    Err(wrong_element("array_of_blocklengths", at, blocklengths[at], allowed))
+                }
+                None => Ok(()),
+            }
+        }
+        C::IndexedBlock { blocklength, .. } => not_negative("blocklength", *blocklength),
+        C::Subarray(subarray) => subarray.check(),
+        C::Darray(darray) => darray.check(),
+        C::Named(_) | C::F90 { .. } | C::Dup | C::Resized { .. } => Ok(()),
     }
 }
 
-/// MPI_Type_contiguous.
+/// MPI_Type_contiguous, MPI_Type_vector and the like: a type of one component.
 ///
 /// # Errors
 /// Wrong arguments, or a type that is too large.
-pub fn contiguous(large: bool, count: i64, oldtype: MPI_Datatype) -> MpiResult<MPI_Datatype> {
+pub fn create(large: bool, constructor: Constructor, oldtype: MPI_Datatype) -> MpiResult<MPI_Datatype> {
     let mut process = process::enter()?;
-    not_negative("count", count)?;
+    check(&constructor)?;
     let of = component(&process, "oldtype", oldtype)?;
-    make(&mut process, Constructor::Contiguous { count, of }, large)
-}
-
-/// MPI_Type_vector: `stride` in extents of `oldtype`.
-///
-/// # Errors
-/// Wrong arguments, or a type that is too large.
-pub fn vector(
-    large: bool,
-    count: i64,
-    blocklength: i64,
-    stride: i64,
-    oldtype: MPI_Datatype,
-) -> MpiResult<MPI_Datatype> {
-    let mut process = process::enter()?;
-    not_negative("count", count)?;
-    not_negative("blocklength", blocklength)?;
-    let of = component(&process, "oldtype", oldtype)?;
-    make(&mut process, Constructor::Vector { count, blocklength, stride, of }, large)
-}
-
-/// MPI_Type_create_hvector: `stride` in bytes.
-///
-/// # Errors
-/// Wrong arguments, or a type that is too large.
-pub fn create_hvector(
-    large: bool,
-    count: i64,
-    blocklength: i64,
-    stride: i64,
-    oldtype: MPI_Datatype,
-) -> MpiResult<MPI_Datatype> {
-    let mut process = process::enter()?;
-    not_negative("count", count)?;
-    not_negative("blocklength", blocklength)?;
-    let of = component(&process, "oldtype", oldtype)?;
-    make(&mut process, Constructor::Hvector { count, blocklength, stride, of }, large)
-}
-
-/// MPI_Type_indexed: displacements in extents of `oldtype`.
-///
-/// # Errors
-/// Wrong arguments, or a type that is too large.
-pub fn indexed(
-    large: bool,
-    blocklengths: Box<[i64]>,
-    displacements: Box<[i64]>,
-    oldtype: MPI_Datatype,
-) -> MpiResult<MPI_Datatype> {
-    let mut process = process::enter()?;
-    none_negative("array_of_blocklengths", &blocklengths)?;
-    let of = component(&process, "oldtype", oldtype)?;
-    make(&mut process, Constructor::Indexed { blocklengths, displacements, of }, large)
-}
-
-/// MPI_Type_create_hindexed: displacements in bytes.
-///
-/// # Errors
-/// Wrong arguments, or a type that is too large.
-pub fn create_hindexed(
-    large: bool,
-    blocklengths: Box<[i64]>,
-    displacements: Box<[i64]>,
-    oldtype: MPI_Datatype,
-) -> MpiResult<MPI_Datatype> {
-    let mut process = process::enter()?;
-    none_negative("array_of_blocklengths", &blocklengths)?;
-    let of = component(&process, "oldtype", oldtype)?;
-    make(&mut process, Constructor::Hindexed { blocklengths, displacements, of }, large)
-}
-
-/// MPI_Type_create_indexed_block: displacements in extents of `oldtype`.
-///
-/// # Errors
-/// Wrong arguments, or a type that is too large.
-pub fn create_indexed_block(
-    large: bool,
-    blocklength: i64,
-    displacements: Box<[i64]>,
-    oldtype: MPI_Datatype,
-) -> MpiResult<MPI_Datatype> {
-    let mut process = process::enter()?;
-    not_negative("blocklength", blocklength)?;
-    let of = component(&process, "oldtype", oldtype)?;
-    make(&mut process, Constructor::IndexedBlock { blocklength, displacements, of }, large)
-}
-
-/// MPI_Type_create_hindexed_block: displacements in bytes.
-///
-/// # Errors
-/// Wrong arguments, or a type that is too large.
-pub fn create_hindexed_block(
-    large: bool,
-    blocklength: i64,
-    displacements: Box<[i64]>,
-    oldtype: MPI_Datatype,
-) -> MpiResult<MPI_Datatype> {
-    let mut process = process::enter()?;
-    not_negative("blocklength", blocklength)?;
-    let of = component(&process, "oldtype", oldtype)?;
-    make(&mut process, Constructor::HindexedBlock { blocklength, displacements, of }, large)
+    make(&mut process, constructor, [of].into(), large)
 }
 
 /// MPI_Type_create_struct: displacements in bytes.
@@ -169,20 +96,11 @@ pub fn create_struct(
     types: &[MPI_Datatype],
 ) -> MpiResult<MPI_Datatype> {
     let mut process = process::enter()?;
-    none_negative("array_of_blocklengths", &blocklengths)?;
+    let constructor = Constructor::Struct { blocklengths, displacements };
+    check(&constructor)?;
     let types =
         types.iter().map(|of| component(&process, "array_of_types", *of)).collect::<MpiResult<_>>()?;
-    make(&mut process, Constructor::Struct { blocklengths, displacements, types }, large)
-}
-
-/// MPI_Type_create_resized: bounds set.
-///
-/// # Errors
-/// Wrong arguments, or a type that is too large.
-pub fn create_resized(large: bool, oldtype: MPI_Datatype, lb: i64, extent: i64) -> MpiResult<MPI_Datatype> {
-    let mut process = process::enter()?;
-    let of = component(&process, "oldtype", oldtype)?;
-    make(&mut process, Constructor::Resized { lb, extent, of }, large)
+    make(&mut process, constructor, types, large)
 }
 
 /// MPI_Type_dup: the same type with copies of the attributes whose keys say so; committed if the old one is.
@@ -193,11 +111,11 @@ pub fn dup(oldtype: MPI_Datatype) -> MpiResult<MPI_Datatype> {
     let (of, committed) = {
         let process = process::enter()?;
         let of = component(&process, "oldtype", oldtype)?;
-        (of, process.datatypes.is_committed("oldtype", oldtype)?)
+        (of, process.datatypes.committed("oldtype", oldtype).is_ok())
     };
     let copied = attributes::copy_all(oldtype)?;
     let mut process = process::enter()?;
-    let handle = make(&mut process, Constructor::Dup(of), false)?;
+    let handle = make(&mut process, Constructor::Dup, [of].into(), false)?;
     if committed {
         process.datatypes.commit("oldtype", handle)?;
     }

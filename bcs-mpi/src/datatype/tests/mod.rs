@@ -193,9 +193,8 @@ fn types_nest_as_deep_as_one_likes() {
     use super::constructor::Constructor;
     let mut of = build(&Recipe::Named(crate::constants::MPI_INT), false);
     for i in 0..100_000i64 {
-        let constructor =
-            if i % 2 == 0 { Constructor::Dup(of) } else { Constructor::Contiguous { count: 1, of } };
-        of = Type::new(constructor, false).unwrap();
+        let constructor = if i % 2 == 0 { Constructor::Dup } else { Constructor::Contiguous { count: 1 } };
+        of = Type::new(constructor, [of].into(), false).unwrap();
     }
     assert_eq!(of.layout(3).as_block(), Some(0));
     assert_eq!(of.convert(5 * 4, Measure::Bytes), Some(5));
@@ -204,21 +203,21 @@ fn types_nest_as_deep_as_one_likes() {
 
 #[test]
 fn what_reaches_too_far_is_refused() {
-    use super::constructor::Constructor as C;
+    use super::constructor::{Constructor as C, Unit};
     let int = || build(&Recipe::Named(crate::constants::MPI_INT), false);
-    let refused = |constructor| Type::new(constructor, true).is_err();
-    assert!(refused(C::Contiguous { count: i64::MAX, of: int() }));
-    assert!(refused(C::Vector { count: 2, blocklength: 1, stride: i64::MAX, of: int() }));
-    assert!(refused(C::Hvector { count: 3, blocklength: 1, stride: i64::MAX / 2 + 5, of: int() }));
-    assert!(refused(C::Hvector { count: 2, blocklength: 1, stride: i64::MIN, of: int() }));
-    assert!(refused(C::Resized { lb: i64::MAX, extent: 1, of: int() }));
-    assert!(refused(C::HindexedBlock {
-        blocklength: 1,
-        displacements: [i64::MIN, i64::MAX - 4].into(),
-        of: int()
-    }));
+    let made = |constructor| Type::new(constructor, [int()].into(), true);
+    let refused = |constructor| made(constructor).is_err();
+    let hvector = |count, stride| C::Vector { count, blocklength: 1, stride, unit: Unit::Bytes };
+    let vector = |count, stride| C::Vector { count, blocklength: 1, stride, unit: Unit::Extents };
+    assert!(refused(C::Contiguous { count: i64::MAX }));
+    assert!(refused(vector(2, i64::MAX)));
+    assert!(refused(hvector(3, i64::MAX / 2 + 5)));
+    assert!(refused(hvector(2, i64::MIN)));
+    assert!(refused(C::Resized { lb: i64::MAX, extent: 1 }));
+    let displacements = [i64::MIN, i64::MAX - 4].into();
+    assert!(refused(C::IndexedBlock { blocklength: 1, displacements, unit: Unit::Bytes }));
     // A stride that is never taken does not matter.
-    assert!(!refused(C::Vector { count: 1, blocklength: 1, stride: i64::MAX, of: int() }));
-    let far = Type::new(C::Resized { lb: 0, extent: i64::MAX, of: int() }, true).unwrap();
+    assert!(!refused(vector(1, i64::MAX)));
+    let far = made(C::Resized { lb: 0, extent: i64::MAX }).unwrap();
     assert!(far.span(1).is_ok() && far.span(3).is_err());
 }

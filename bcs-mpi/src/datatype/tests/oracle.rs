@@ -4,7 +4,7 @@
 
 use crate::constants::*;
 use crate::datatype::basic::{alignment, basics};
-use crate::datatype::constructor::Constructor;
+use crate::datatype::constructor::{Constructor, Unit};
 use crate::datatype::darray::Darray;
 use crate::datatype::subarray::Subarray;
 use crate::datatype::table::predefined_type;
@@ -18,8 +18,8 @@ pub enum Recipe {
     Named(MPI_Datatype),
     Dup(Box<Recipe>),
     Contiguous(i64, Box<Recipe>),
-    Vector(i64, i64, i64, Box<Recipe>),
-    Hvector(i64, i64, i64, Box<Recipe>),
+    /// Count, blocklength and stride; whether that is bytes.
+    Vector(i64, i64, i64, bool, Box<Recipe>),
     /// Blocklengths with displacements; whether those are bytes.
     Indexed(Vec<(i64, i64)>, bool, Box<Recipe>),
     IndexedBlock(i64, Vec<i64>, bool, Box<Recipe>),
@@ -97,16 +97,11 @@ impl Typemap {
                 let of = Self::of(of);
                 (0..*count).for_each(|i| map.add(&of, i * of.extent()));
             }
-            Recipe::Vector(count, length, stride, of) => {
+            Recipe::Vector(count, length, stride, bytes, of) => {
                 let of = Self::of(of);
+                let unit = if *bytes { 1 } else { of.extent() };
                 for i in 0..*count {
-                    (0..*length).for_each(|j| map.add(&of, (i * stride + j) * of.extent()));
-                }
-            }
-            Recipe::Hvector(count, length, stride, of) => {
-                let of = Self::of(of);
-                for i in 0..*count {
-                    (0..*length).for_each(|j| map.add(&of, i * stride + j * of.extent()));
+                    (0..*length).for_each(|j| map.add(&of, i * stride * unit + j * of.extent()));
                 }
             }
             Recipe::Indexed(blocks, bytes, of) => {
@@ -224,59 +219,55 @@ fn owner(index: i64, &(size, distribution, argument, processes): &Dimension) -> 
 /// The type that a recipe makes, by the constructors.
 pub fn build(recipe: &Recipe, large: bool) -> Arc<Type> {
     use Constructor as C;
-    let component = |of: &Recipe| build(of, large);
-    let constructor = match recipe {
+    let unit = |bytes: bool| if bytes { Unit::Bytes } else { Unit::Extents };
+    let order = |fortran: bool| if fortran { MPI_ORDER_FORTRAN } else { MPI_ORDER_C };
+    let (constructor, of) = match recipe {
         Recipe::Named(handle) => return predefined_type(*handle).unwrap().clone(),
-        Recipe::Dup(of) => C::Dup(component(of)),
-        Recipe::Contiguous(count, of) => C::Contiguous { count: *count, of: component(of) },
-        Recipe::Vector(count, blocklength, stride, of) => {
-            C::Vector { count: *count, blocklength: *blocklength, stride: *stride, of: component(of) }
-        }
-        Recipe::Hvector(count, blocklength, stride, of) => {
-            C::Hvector { count: *count, blocklength: *blocklength, stride: *stride, of: component(of) }
+        Recipe::Dup(of) => (C::Dup, of),
+        Recipe::Contiguous(count, of) => (C::Contiguous { count: *count }, of),
+        Recipe::Vector(count, blocklength, stride, bytes, of) => {
+            let (count, blocklength, stride) = (*count, *blocklength, *stride);
+            (C::Vector { count, blocklength, stride, unit: unit(*bytes) }, of)
         }
         Recipe::Indexed(blocks, bytes, of) => {
             let (blocklengths, displacements) =
                 (blocks.iter().map(|block| block.0).collect(), blocks.iter().map(|block| block.1).collect());
-            if *bytes {
-                C::Hindexed { blocklengths, displacements, of: component(of) }
-            } else {
-                C::Indexed { blocklengths, displacements, of: component(of) }
-            }
+            (C::Indexed { blocklengths, displacements, unit: unit(*bytes) }, of)
         }
         Recipe::IndexedBlock(blocklength, places, bytes, of) => {
             let (blocklength, displacements) = (*blocklength, places.clone().into());
-            if *bytes {
-                C::HindexedBlock { blocklength, displacements, of: component(of) }
-            } else {
-                C::IndexedBlock { blocklength, displacements, of: component(of) }
-            }
+            (C::IndexedBlock { blocklength, displacements, unit: unit(*bytes) }, of)
         }
-        Recipe::Struct(members) => C::Struct {
-            blocklengths: members.iter().map(|member| member.0).collect(),
-            displacements: members.iter().map(|member| member.1).collect(),
-            types: members.iter().map(|member| component(&member.2)).collect(),
-        },
-        Recipe::Subarray(dimensions, fortran, of) => C::Subarray(Subarray {
-            sizes: dimensions.iter().map(|dimension| dimension.0).collect(),
-            subsizes: dimensions.iter().map(|dimension| dimension.1).collect(),
-            starts: dimensions.iter().map(|dimension| dimension.2).collect(),
-            fortran: *fortran,
-            of: component(of),
-        }),
-        Recipe::Darray(dimensions, seed, fortran, of) => C::Darray(Darray {
-            size: dimensions.iter().map(|dimension| dimension.3).product(),
-            rank: rank_of(dimensions, *seed),
-            gsizes: dimensions.iter().map(|dimension| dimension.0).collect(),
-            distribs: dimensions.iter().map(|dimension| dimension.1).collect(),
-            dargs: dimensions.iter().map(|dimension| dimension.2).collect(),
-            psizes: dimensions.iter().map(|dimension| dimension.3).collect(),
-            fortran: *fortran,
-            of: component(of),
-        }),
-        Recipe::Resized(lb, extent, of) => C::Resized { lb: *lb, extent: *extent, of: component(of) },
+        Recipe::Struct(members) => {
+            let blocklengths = members.iter().map(|member| member.0).collect();
+            let displacements = members.iter().map(|member| member.1).collect();
+            let types = members.iter().map(|member| build(&member.2, large)).collect();
+            return Type::new(C::Struct { blocklengths, displacements }, types, large).unwrap();
+        }
+        Recipe::Subarray(dimensions, fortran, of) => {
+            let subarray = Subarray {
+                sizes: dimensions.iter().map(|dimension| dimension.0).collect(),
+                subsizes: dimensions.iter().map(|dimension| dimension.1).collect(),
+                starts: dimensions.iter().map(|dimension| dimension.2).collect(),
+                order: order(*fortran),
+            };
+            (C::Subarray(subarray), of)
+        }
+        Recipe::Darray(dimensions, seed, fortran, of) => {
+            let darray = Darray {
+                size: dimensions.iter().map(|dimension| dimension.3).product(),
+                rank: rank_of(dimensions, *seed),
+                gsizes: dimensions.iter().map(|dimension| dimension.0).collect(),
+                distribs: dimensions.iter().map(|dimension| dimension.1).collect(),
+                dargs: dimensions.iter().map(|dimension| dimension.2).collect(),
+                psizes: dimensions.iter().map(|dimension| dimension.3).collect(),
+                order: order(*fortran),
+            };
+            (C::Darray(darray), of)
+        }
+        Recipe::Resized(lb, extent, of) => (C::Resized { lb: *lb, extent: *extent }, of),
     };
-    Type::new(constructor, large).unwrap()
+    Type::new(constructor, [build(of, large)].into(), large).unwrap()
 }
 
 fn dimension() -> impl Strategy<Value = Dimension> {
@@ -318,9 +309,9 @@ pub fn recipes() -> impl Strategy<Value = Recipe> {
             1 => boxed.clone().prop_map(Recipe::Dup),
             2 => (count.clone(), boxed.clone()).prop_map(|(count, of)| Recipe::Contiguous(count, of)),
             3 => (count.clone(), length.clone(), -5i64..7, boxed.clone())
-                .prop_map(|(count, length, stride, of)| Recipe::Vector(count, length, stride, of)),
+                .prop_map(|(count, length, stride, of)| Recipe::Vector(count, length, stride, false, of)),
             2 => (0i64..12, length.clone(), -40i64..60, boxed.clone())
-                .prop_map(|(count, length, stride, of)| Recipe::Hvector(count, length, stride, of)),
+                .prop_map(|(count, length, stride, of)| Recipe::Vector(count, length, stride, true, of)),
             2 => (prop::collection::vec((length.clone(), -8i64..9), 0..4), any::<bool>(), boxed.clone())
                 .prop_map(|(blocks, bytes, of)| Recipe::Indexed(blocks, bytes, of)),
             2 => (length.clone(), prop::collection::vec(-8i64..9, 0..5), any::<bool>(), boxed.clone())

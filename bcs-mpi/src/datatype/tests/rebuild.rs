@@ -1,7 +1,7 @@
 //! A type made anew from what MPI_Type_get_contents tells of it, argument by argument as the table of §5.1.13 has them.
 
 use crate::constants::*;
-use crate::datatype::constructor::Constructor as C;
+use crate::datatype::constructor::{Constructor as C, Unit};
 use crate::datatype::darray::Darray;
 use crate::datatype::envelope::Contents;
 use crate::datatype::subarray::Subarray;
@@ -39,8 +39,7 @@ pub fn rebuilt(of: &Arc<Type>) -> Arc<Type> {
     // With large counts, counts and addresses come from one array in the order of the arguments.
     let (mut integer, mut address) = (Taker(&integers), Taker(&addresses));
     let mut large_count = Taker(&contents.counts);
-    let mut types = contents.types.iter().map(rebuilt);
-    let mut component = || types.next().unwrap();
+    let components = contents.types.iter().map(rebuilt).collect();
     macro_rules! count {
         () => {
             if large { &mut large_count } else { &mut integer }
@@ -51,59 +50,55 @@ pub fn rebuilt(of: &Arc<Type>) -> Arc<Type> {
             if large { &mut large_count } else { &mut address }
         };
     }
+    macro_rules! placed {
+        ($unit:expr) => {
+            if $unit == Unit::Bytes { bytes!() } else { count!() }
+        };
+    }
+    let unit = match contents.combiner {
+        MPI_COMBINER_HVECTOR | MPI_COMBINER_HINDEXED | MPI_COMBINER_HINDEXED_BLOCK => Unit::Bytes,
+        _ => Unit::Extents,
+    };
     let constructor = match contents.combiner {
-        MPI_COMBINER_DUP => C::Dup(component()),
-        MPI_COMBINER_CONTIGUOUS => C::Contiguous { count: count!().one(), of: component() },
-        MPI_COMBINER_VECTOR => {
-            let (count, blocklength, stride) = (count!().one(), count!().one(), count!().one());
-            C::Vector { count, blocklength, stride, of: component() }
+        MPI_COMBINER_DUP => C::Dup,
+        MPI_COMBINER_CONTIGUOUS => C::Contiguous { count: count!().one() },
+        MPI_COMBINER_VECTOR | MPI_COMBINER_HVECTOR => {
+            let (count, blocklength) = (count!().one(), count!().one());
+            C::Vector { count, blocklength, stride: placed!(unit).one(), unit }
         }
-        MPI_COMBINER_HVECTOR => {
-            let (count, blocklength, stride) = (count!().one(), count!().one(), bytes!().one());
-            C::Hvector { count, blocklength, stride, of: component() }
-        }
-        MPI_COMBINER_INDEXED => {
+        MPI_COMBINER_INDEXED | MPI_COMBINER_HINDEXED => {
             let n = count!().one() as usize;
-            let (blocklengths, displacements) = (count!().many(n), count!().many(n));
-            C::Indexed { blocklengths, displacements, of: component() }
+            let (blocklengths, displacements) = (count!().many(n), placed!(unit).many(n));
+            C::Indexed { blocklengths, displacements, unit }
         }
-        MPI_COMBINER_HINDEXED => {
-            let n = count!().one() as usize;
-            let (blocklengths, displacements) = (count!().many(n), bytes!().many(n));
-            C::Hindexed { blocklengths, displacements, of: component() }
-        }
-        MPI_COMBINER_INDEXED_BLOCK => {
+        MPI_COMBINER_INDEXED_BLOCK | MPI_COMBINER_HINDEXED_BLOCK => {
             let (n, blocklength) = (count!().one() as usize, count!().one());
-            C::IndexedBlock { blocklength, displacements: count!().many(n), of: component() }
-        }
-        MPI_COMBINER_HINDEXED_BLOCK => {
-            let (n, blocklength) = (count!().one() as usize, count!().one());
-            C::HindexedBlock { blocklength, displacements: bytes!().many(n), of: component() }
+            C::IndexedBlock { blocklength, displacements: placed!(unit).many(n), unit }
         }
         MPI_COMBINER_STRUCT => {
             let n = count!().one() as usize;
             let (blocklengths, displacements) = (count!().many(n), bytes!().many(n));
-            C::Struct { blocklengths, displacements, types: (0..n).map(|_| component()).collect() }
+            C::Struct { blocklengths, displacements }
         }
         MPI_COMBINER_SUBARRAY => {
             let n = integer.one() as usize;
             let (sizes, subsizes, starts) = (count!().many(n), count!().many(n), count!().many(n));
-            let fortran = integer.one() == i64::from(MPI_ORDER_FORTRAN);
-            C::Subarray(Subarray { sizes, subsizes, starts, fortran, of: component() })
+            let order = integer.one() as i32;
+            C::Subarray(Subarray { sizes, subsizes, starts, order })
         }
         MPI_COMBINER_DARRAY => {
             let (size, rank, n) = (integer.one() as i32, integer.one() as i32, integer.one() as usize);
             let gsizes = count!().many(n);
             let (distribs, dargs, psizes) = (integer.ints(n), integer.ints(n), integer.ints(n));
-            let fortran = integer.one() == i64::from(MPI_ORDER_FORTRAN);
-            C::Darray(Darray { size, rank, gsizes, distribs, dargs, psizes, fortran, of: component() })
+            let order = integer.one() as i32;
+            C::Darray(Darray { size, rank, gsizes, distribs, dargs, psizes, order })
         }
         MPI_COMBINER_RESIZED => {
             let (lb, extent) = (bytes!().one(), bytes!().one());
-            C::Resized { lb, extent, of: component() }
+            C::Resized { lb, extent }
         }
         other => panic!("combiner {other}"),
     };
     assert!(integer.0.is_empty() && address.0.is_empty() && large_count.0.is_empty(), "{contents:?}");
-    Type::new(constructor, large).unwrap()
+    Type::new(constructor, components, large).unwrap()
 }
