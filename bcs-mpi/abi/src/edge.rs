@@ -65,21 +65,17 @@ macro_rules! calls {
         calls! { $($rest)* }
     };
     (twin $name:ident($($argument:ident : $type:ty),* $(,)?) [$($options:tt)*] $body:block $($rest:tt)*) => {
+        #[allow(dead_code, clippy::upper_case_acronyms, reason = "names of the table's language")]
         const _: () = {
-            #[allow(dead_code, clippy::upper_case_acronyms, reason = "names of the table's language")]
             type COUNT = ::std::ffi::c_int;
-            #[allow(dead_code, clippy::upper_case_acronyms, reason = "names of the table's language")]
             type DISPL = ::std::ffi::c_int;
-            #[allow(dead_code, clippy::upper_case_acronyms, reason = "names of the table's language")]
             type ADDR = ::bcs_mpi::constants::MPI_Aint;
             define_call! { $name($($argument: $type),*) [$($options)*] $body }
         };
+        #[allow(dead_code, clippy::upper_case_acronyms, reason = "names of the table's language")]
         const _: () = {
-            #[allow(dead_code, clippy::upper_case_acronyms, reason = "names of the table's language")]
             type COUNT = ::bcs_mpi::constants::MPI_Count;
-            #[allow(dead_code, clippy::upper_case_acronyms, reason = "names of the table's language")]
             type DISPL = ::bcs_mpi::constants::MPI_Aint;
-            #[allow(dead_code, clippy::upper_case_acronyms, reason = "names of the table's language")]
             type ADDR = ::bcs_mpi::constants::MPI_Count;
             pastey::paste! { define_call! { [<$name _c>]($($argument: $type),*) [$($options)*] $body } }
         };
@@ -209,11 +205,20 @@ pub fn callback<F>(function: Option<F>, argument: &'static str) -> MpiResult<F> 
 /// A negative count, or no array for something.
 #[inline(always)]
 pub unsafe fn array<'a, T>(at: *mut T, count: c_int, names: [&'static str; 2]) -> MpiResult<&'a mut [T]> {
-    if count > 0 && !at.is_null() {
+    match length(at.is_null(), count.into(), names)? {
+        0 => Ok(&mut []),
         // SAFETY: the caller's promise.
-        return Ok(unsafe { std::slice::from_raw_parts_mut(at, count as usize) });
+        count => Ok(unsafe { std::slice::from_raw_parts_mut(at, count) }),
     }
-    if count == 0 { Ok(&mut []) } else { Err(no_array(count, names)) }
+}
+
+/// The length of an array, which has to be one if it is to have elements.
+#[inline(always)]
+fn length(is_null: bool, count: i64, names: [&'static str; 2]) -> MpiResult<usize> {
+    match usize::try_from(count) {
+        Ok(length) if length == 0 || !is_null => Ok(length),
+        _ => Err(no_array(count, names)),
+    }
 }
 
 /// A negative length: MPI_ERR_COUNT where the standard calls it a count, MPI_ERR_ARG (as MPICH) where it has another name.
@@ -232,9 +237,9 @@ pub fn check_length(argument: &'static str, room: c_int) -> MpiResult {
 }
 
 #[cold]
-fn no_array(count: c_int, [array, length]: [&'static str; 2]) -> MpiError {
+fn no_array(count: i64, [array, length]: [&'static str; 2]) -> MpiError {
     if count < 0 {
-        return negative(length, count.into());
+        return negative(length, count);
     }
     MpiError::argument(MPI_ERR_ARG, array, "NULL", format!("it has to have {count} elements"))
 }
@@ -279,15 +284,10 @@ pub const fn is_large<COUNT>() -> bool {
 /// # Errors
 /// A negative count, or no array for something.
 pub unsafe fn read_only<'a, T>(at: *const T, count: i64, names: [&'static str; 2]) -> MpiResult<&'a [T]> {
-    match usize::try_from(count) {
-        Ok(0) => Ok(&[]),
+    match length(at.is_null(), count, names)? {
+        0 => Ok(&[]),
         // SAFETY: the caller's promise.
-        Ok(count) if !at.is_null() => Ok(unsafe { std::slice::from_raw_parts(at, count) }),
-        Ok(_) => {
-            let allowed = format!("it has to have {count} elements");
-            Err(MpiError::argument(MPI_ERR_ARG, names[0], "NULL", allowed))
-        }
-        Err(_) => Err(negative(names[1], count)),
+        count => Ok(unsafe { std::slice::from_raw_parts(at, count) }),
     }
 }
 

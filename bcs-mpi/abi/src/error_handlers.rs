@@ -6,57 +6,35 @@ use bcs_mpi::environment::error_handlers;
 use bcs_mpi::error::{HandlerFunction, Owner};
 use std::ffi::c_int;
 
-calls! {
-    call MPI_Comm_create_errhandler(function: Option<MPI_Comm_errhandler_function>, errhandler: *mut MPI_Errhandler) [] {
-        let errhandler = handle(errhandler, "errhandler")?;
-        errhandler.set(error_handlers::create(HandlerFunction::Communicator(callback(function, "comm_errhandler_fn")?)))
-    }
-    call MPI_Comm_set_errhandler(comm: MPI_Comm, errhandler: MPI_Errhandler) [on comm] {
-        error_handlers::set(Owner::Communicator(comm), errhandler)?
-    }
-    call MPI_Comm_get_errhandler(comm: MPI_Comm, errhandler: *mut MPI_Errhandler) [on comm] {
-        handle(errhandler, "errhandler")?.set(error_handlers::get(Owner::Communicator(comm))?)
-    }
-    call MPI_Comm_call_errhandler(comm: MPI_Comm, errorcode: c_int) [on comm] {
-        error_handlers::call("MPI_Comm_call_errhandler", Owner::Communicator(comm), errorcode)?
-    }
-    call MPI_Win_create_errhandler(function: Option<MPI_Win_errhandler_function>, errhandler: *mut MPI_Errhandler) [] {
-        let errhandler = handle(errhandler, "errhandler")?;
-        errhandler.set(error_handlers::create(HandlerFunction::Window(callback(function, "win_errhandler_fn")?)))
-    }
-    call MPI_Win_set_errhandler(win: MPI_Win, errhandler: MPI_Errhandler) [on win] {
-        error_handlers::set(Owner::Window(win), errhandler)?
-    }
-    call MPI_Win_get_errhandler(win: MPI_Win, errhandler: *mut MPI_Errhandler) [on win] {
-        handle(errhandler, "errhandler")?.set(error_handlers::get(Owner::Window(win))?)
-    }
-    call MPI_Win_call_errhandler(win: MPI_Win, errorcode: c_int) [on win] {
-        error_handlers::call("MPI_Win_call_errhandler", Owner::Window(win), errorcode)?
-    }
-    call MPI_Session_create_errhandler(function: Option<MPI_Session_errhandler_function>, errhandler: *mut MPI_Errhandler) [] {
-        let errhandler = handle(errhandler, "errhandler")?;
-        errhandler.set(error_handlers::create(HandlerFunction::Session(callback(function, "session_errhandler_fn")?)))
-    }
-    call MPI_Session_set_errhandler(session: MPI_Session, errhandler: MPI_Errhandler) [on session] {
-        error_handlers::set(Owner::Session(session), errhandler)?
-    }
-    call MPI_Session_get_errhandler(session: MPI_Session, errhandler: *mut MPI_Errhandler) [on session] {
-        handle(errhandler, "errhandler")?.set(error_handlers::get(Owner::Session(session))?)
-    }
-    call MPI_Session_call_errhandler(session: MPI_Session, errorcode: c_int) [on session] {
-        error_handlers::call("MPI_Session_call_errhandler", Owner::Session(session), errorcode)?
-    }
-    call MPI_File_create_errhandler(function: Option<MPI_File_errhandler_function>, errhandler: *mut MPI_Errhandler) [] {
-        let errhandler = handle(errhandler, "errhandler")?;
-        errhandler.set(error_handlers::create(HandlerFunction::File(callback(function, "file_errhandler_fn")?)))
-    }
-    call MPI_File_set_errhandler(file: MPI_File, errhandler: MPI_Errhandler) [on file] {
-        error_handlers::set(Owner::File(file), errhandler)?
-    }
-    call MPI_File_get_errhandler(file: MPI_File, errhandler: *mut MPI_Errhandler) [on file] {
-        handle(errhandler, "errhandler")?.set(error_handlers::get(Owner::File(file))?)
-    }
-    call MPI_File_call_errhandler(fh: MPI_File, errorcode: c_int) [on fh] {
-        error_handlers::call("MPI_File_call_errhandler", Owner::File(fh), errorcode)?
-    }
+/// A line: the kind of object, its handle, the names of that in two calls, the function's type and argument, the four calls.
+macro_rules! error_handlers {
+    ($($owner:ident $handle:ident $object:ident $called:ident $function:ident $argument:literal
+        $create:ident $set:ident $get:ident $call:ident;)*) => { calls! { $(
+        call $create(function: Option<$function>, errhandler: *mut MPI_Errhandler) [] {
+            let errhandler = handle(errhandler, "errhandler")?;
+            errhandler.set(error_handlers::create(HandlerFunction::$owner(callback(function, $argument)?)))
+        }
+        call $set($object: $handle, errhandler: MPI_Errhandler) [on $object] {
+            error_handlers::set(Owner::$owner($object), errhandler)?
+        }
+        call $get($object: $handle, errhandler: *mut MPI_Errhandler) [on $object] {
+            handle(errhandler, "errhandler")?.set(error_handlers::get(Owner::$owner($object))?)
+        }
+        call $call($called: $handle, errorcode: c_int) [on $called] {
+            error_handlers::call(stringify!($call), Owner::$owner($called), errorcode)?
+        }
+    )* } };
+}
+
+error_handlers! {
+    Communicator MPI_Comm comm comm MPI_Comm_errhandler_function "comm_errhandler_fn"
+        MPI_Comm_create_errhandler MPI_Comm_set_errhandler
+        MPI_Comm_get_errhandler MPI_Comm_call_errhandler;
+    Window MPI_Win win win MPI_Win_errhandler_function "win_errhandler_fn"
+        MPI_Win_create_errhandler MPI_Win_set_errhandler MPI_Win_get_errhandler MPI_Win_call_errhandler;
+    Session MPI_Session session session MPI_Session_errhandler_function "session_errhandler_fn"
+        MPI_Session_create_errhandler MPI_Session_set_errhandler
+        MPI_Session_get_errhandler MPI_Session_call_errhandler;
+    File MPI_File file fh MPI_File_errhandler_function "file_errhandler_fn"
+        MPI_File_create_errhandler MPI_File_set_errhandler MPI_File_get_errhandler MPI_File_call_errhandler;
 }
