@@ -1,9 +1,8 @@
-//! Cursors: moving a message's bytes between where its datatype has them and one packed stream, from any byte of the stream on.
+//! Cursors: moving a message's bytes between where its datatype has them and one packed stream, in chunks of any size.
 //!
 //! A [`Layout`] is a loop program over all elements of a message. A [`Cursor`] is a place in its packed stream. It is what a channel
-//! pulls chunks from: [`Cursor::pack`] fills the next slot of a window and [`Cursor::unpack`] empties one, each going on where the last ended;
-//! [`Cursor::seek`] goes to any byte by division and search, so that several movers may work on parts of one message, each with a
-//! cursor of its own. [`copy`] moves from one memory to another with two cursors and nothing in between.
+//! pulls chunks from: [`Cursor::pack`] fills the next slot of a window and [`Cursor::unpack`] empties one, each going on where the last ended.
+//! [`copy`] moves from one memory to another with two cursors and nothing in between.
 
 use super::flat::{Body, Leaf, Node};
 use super::strided::{Blocks, Way, copy_across, move_equal, move_regular, move_varied};
@@ -77,7 +76,6 @@ struct Frame<'a> {
 /// A place in the packed stream of a message. Offsets are relative to the buffer's address.
 #[derive(Clone, Debug)]
 pub struct Cursor<'a> {
-    root: Option<&'a Node>,
     position: i64,
     end: i64,
     frames: Vec<Frame<'a>>,
@@ -98,7 +96,6 @@ impl<'a> Cursor<'a> {
         let root = layout.root.as_ref();
         let depth = root.map_or(0, Node::depth);
         let mut cursor = Self {
-            root,
             position: 0,
             end: layout.bytes() as i64,
             frames: Vec::with_capacity(depth),
@@ -109,7 +106,7 @@ impl<'a> Cursor<'a> {
             byte: 0,
         };
         if let Some(root) = root {
-            cursor.descend(root, 0, 0);
+            cursor.descend(root, 0);
         }
         cursor
     }
@@ -126,55 +123,22 @@ impl<'a> Cursor<'a> {
         (self.end - self.position) as usize
     }
 
-    /// Goes to a byte of the packed stream, its end at most.
-    pub fn seek(&mut self, position: usize) {
-        let position = (position as u64).min(self.end as u64) as i64;
-        self.position = position;
-        if position == self.end {
-            return;
-        }
-        if let Some(root) = self.root {
-            self.frames.clear();
-            self.descend(root, 0, position);
-        }
-    }
-
-    /// Goes down to byte `at` of a node that has it.
-    fn descend(&mut self, mut node: &'a Node, mut base: i64, mut at: i64) {
+    /// Goes down to the first byte of a node.
+    fn descend(&mut self, mut node: &'a Node, mut base: i64) {
         loop {
-            match node {
+            let (offset, first) = match node {
                 Node::Leaf(leaf) => {
                     self.leaf = leaf;
                     self.base = base.wrapping_add(leaf.offset);
-                    self.iteration = at / leaf.bytes;
-                    let at = at % leaf.bytes;
-                    (self.block, self.byte) = match &leaf.body {
-                        Body::One => (0, at),
-                        Body::Equal(_) => ((at / leaf.block) as usize, at % leaf.block),
-                        Body::Varied(pieces) => {
-                            let block = pieces.partition_point(|piece| piece.at <= at) - 1;
-                            (block, at - pieces[block].at)
-                        }
-                    };
+                    (self.iteration, self.block, self.byte) = (0, 0, 0);
                     return;
                 }
-                Node::Loop(of) => {
-                    let index = at / of.bytes;
-                    let base_in = base.wrapping_add(of.offset);
-                    self.frames.push(Frame { node, base: base_in, index });
-                    base = base_in.wrapping_add(index.wrapping_mul(of.stride));
-                    at %= of.bytes;
-                    node = &of.body;
-                }
-                Node::Sequence(of) => {
-                    let index = of.entries.partition_point(|entry| entry.at <= at) - 1;
-                    let base_in = base.wrapping_add(of.offset);
-                    self.frames.push(Frame { node, base: base_in, index: index as i64 });
-                    base = base_in;
-                    at -= of.entries[index].at;
-                    node = &of.entries[index].node;
-                }
-            }
+                Node::Loop(of) => (of.offset, &*of.body),
+                Node::Sequence(of) => (of.offset, &of.entries[0]),
+            };
+            base = base.wrapping_add(offset);
+            self.frames.push(Frame { node, base, index: 0 });
+            node = first;
         }
     }
 
@@ -187,12 +151,12 @@ impl<'a> Cursor<'a> {
                     Some((&*of.body, frame.base.wrapping_add(frame.index.wrapping_mul(of.stride))))
                 }
                 Node::Sequence(of) if (frame.index as usize) < of.entries.len() => {
-                    Some((&of.entries[frame.index as usize].node, frame.base))
+                    Some((&of.entries[frame.index as usize], frame.base))
                 }
                 _ => None,
             };
             match next {
-                Some((node, base)) => return self.descend(node, base, 0),
+                Some((node, base)) => return self.descend(node, base),
                 None => self.frames.pop(),
             };
         }
@@ -202,11 +166,8 @@ impl<'a> Cursor<'a> {
     #[inline]
     fn whole_block(&self) -> (i64, i64) {
         let start = self.base.wrapping_add(self.iteration.wrapping_mul(self.leaf.stride));
-        match &self.leaf.body {
-            Body::One => (start, self.leaf.block),
-            Body::Equal(offsets) => (start.wrapping_add(offsets[self.block]), self.leaf.block),
-            Body::Varied(pieces) => (start.wrapping_add(pieces[self.block].offset), pieces[self.block].bytes),
-        }
+        let piece = self.leaf.piece(self.block);
+        (start.wrapping_add(piece.offset), piece.bytes)
     }
 
     /// The bytes from here to the end of their block: offset and number; none at the end.
@@ -227,12 +188,7 @@ impl<'a> Cursor<'a> {
         if self.byte == of_block {
             self.byte = 0;
             self.block += 1;
-            let blocks = match &self.leaf.body {
-                Body::One => 1,
-                Body::Equal(offsets) => offsets.len(),
-                Body::Varied(pieces) => pieces.len(),
-            };
-            if self.block == blocks {
+            if self.block == self.leaf.blocks() {
                 self.block = 0;
                 self.pass_iterations(1);
             }

@@ -2,8 +2,7 @@
 //!
 //! A program is a tree of loops over blocks, not a list of blocks: a vector of a million blocks is one node. It is made bottom up by
 //! [`Node::repeated`] and [`Builder`], which merge what is adjacent and turn what is regular into loops, so that the largest pieces there are
-//! get moved. Every node knows its bytes, so a position in the packed stream is found by division and search, never by walking
-//! (see [`super::cursor`]).
+//! get moved (see [`super::cursor`]). Every node knows its bytes.
 //!
 //! Invariants: no node is empty (no bytes: no node); no offset that a byte lies at overflows (the constructors have checked the bounds);
 //! a loop doubles the bytes at least, so that loops nest at most 63 deep.
@@ -87,16 +86,7 @@ pub struct Sequence {
     /// Loops and sequences below this one, this one included.
     depth: u32,
     /// The nodes, at least 2.
-    pub entries: Arc<[Entry]>,
-}
-
-/// A node of a sequence.
-#[derive(Clone, Debug)]
-pub struct Entry {
-    /// Where it begins in the packed bytes of the sequence.
-    pub at: i64,
-    /// The node.
-    pub node: Node,
+    pub entries: Arc<[Node]>,
 }
 
 /// Arithmetic progressions of fewer blocks than this stay in a list: a list of blocks costs less than a node each.
@@ -204,13 +194,9 @@ impl Node {
     /// Nodes and list entries, shared ones counted once a place: a measure for tests.
     pub fn entries(&self) -> usize {
         match self {
-            Node::Leaf(leaf) => match &leaf.body {
-                Body::One => 1,
-                Body::Equal(offsets) => offsets.len(),
-                Body::Varied(pieces) => pieces.len(),
-            },
+            Node::Leaf(leaf) => leaf.blocks(),
             Node::Loop(of) => 1 + of.body.entries(),
-            Node::Sequence(of) => of.entries.iter().map(|entry| entry.node.entries()).sum(),
+            Node::Sequence(of) => of.entries.iter().map(Node::entries).sum(),
         }
     }
 
@@ -291,38 +277,27 @@ fn goes_on(count: i64, inner: i64, outer: i64) -> bool {
 
 /// Repetitions of two blocks of which the second touches the next repetition's first: a block, a loop over one larger block, a block.
 fn rotated(leaf: &Leaf, count: i64, stride: i64) -> Option<Node> {
-    let (first, second) = match &leaf.body {
-        Body::Equal(offsets) if offsets.len() == 2 => ((offsets[0], leaf.block), (offsets[1], leaf.block)),
-        Body::Varied(pieces) if pieces.len() == 2 => {
-            ((pieces[0].offset, pieces[0].bytes), (pieces[1].offset, pieces[1].bytes))
-        }
-        _ => return None,
-    };
-    if count < RUN as i64 || second.0.checked_add(second.1)? != first.0.checked_add(stride)? {
+    if leaf.blocks() != 2 || count < RUN as i64 {
         return None;
     }
-    let bytes = first.1 + second.1;
-    let middle = Leaf { count: count - 1, stride, ..Leaf::one(leaf.offset + second.0, bytes) };
-    let last = leaf.offset + second.0 + (count - 1) * stride;
+    let (first, second) = (leaf.piece(0), leaf.piece(1));
+    if second.offset.checked_add(second.bytes)? != first.offset.checked_add(stride)? {
+        return None;
+    }
+    let bytes = first.bytes + second.bytes;
+    let middle = Leaf { count: count - 1, stride, ..Leaf::one(leaf.offset + second.offset, bytes) };
+    let last = leaf.offset + second.offset + (count - 1) * stride;
     Some(sequence(vec![
-        Node::block(leaf.offset + first.0, first.1),
+        Node::block(leaf.offset + first.offset, first.bytes),
         Node::Leaf(middle),
-        Node::block(last, second.1),
+        Node::block(last, second.bytes),
     ]))
 }
 
 fn sequence(nodes: Vec<Node>) -> Node {
-    let (mut at, mut depth) = (0, 0);
-    let entries: Arc<[Entry]> = nodes
-        .into_iter()
-        .map(|node| {
-            let entry = Entry { at, node };
-            at += entry.node.bytes();
-            depth = depth.max(entry.node.depth() as u32);
-            entry
-        })
-        .collect();
-    Node::Sequence(Sequence { offset: 0, bytes: at, depth: depth + 1, entries })
+    let bytes = nodes.iter().map(Node::bytes).sum();
+    let depth = nodes.iter().map(Node::depth).max().unwrap_or(0) as u32 + 1;
+    Node::Sequence(Sequence { offset: 0, bytes, depth, entries: nodes.into() })
 }
 
 /// An item of a sequence that is being made; blocks are kept small, as there may be millions.
@@ -341,20 +316,13 @@ impl Builder {
     /// Adds a node at the end.
     pub fn push(&mut self, node: Node) {
         match node {
-            Node::Leaf(leaf) if leaf.count == 1 => match &leaf.body {
-                Body::One => self.push_block(leaf.offset, leaf.bytes),
-                Body::Equal(offsets) if offsets.len() <= SPLICED => {
-                    offsets.iter().for_each(|at| self.push_block(leaf.offset.wrapping_add(*at), leaf.block));
+            Node::Leaf(leaf) if leaf.count == 1 && leaf.blocks() <= SPLICED => {
+                for piece in (0..leaf.blocks()).map(|i| leaf.piece(i)) {
+                    self.push_block(leaf.offset.wrapping_add(piece.offset), piece.bytes);
                 }
-                Body::Varied(pieces) if pieces.len() <= SPLICED => {
-                    pieces
-                        .iter()
-                        .for_each(|of| self.push_block(leaf.offset.wrapping_add(of.offset), of.bytes));
-                }
-                _ => self.items.push(Item::Node(Box::new(Node::Leaf(leaf)))),
-            },
+            }
             Node::Sequence(of) if of.entries.len() <= SPLICED || of.depth >= DEEPEST => {
-                of.entries.iter().for_each(|entry| self.push(entry.node.clone().shifted(of.offset)));
+                of.entries.iter().for_each(|entry| self.push(entry.clone().shifted(of.offset)));
             }
             node => self.items.push(Item::Node(Box::new(node))),
         }
@@ -502,7 +470,7 @@ mod tests {
         let Node::Sequence(all) = element.repeated(1000, 16) else { panic!("no sequence") };
         assert_eq!(all.entries.len(), 3);
         assert_eq!(all.bytes, 12_000);
-        let Node::Leaf(middle) = &all.entries[1].node else { panic!("no loop") };
+        let Node::Leaf(middle) = &all.entries[1] else { panic!("no loop") };
         assert_eq!((middle.count, middle.stride, middle.bytes), (999, 16, 12));
     }
 
