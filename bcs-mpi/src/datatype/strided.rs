@@ -26,21 +26,21 @@ pub struct Blocks {
     pub block: usize,
 }
 
-/// Calls a function with the block size as a constant, for the sizes that are worth it.
+/// Calls a function, which is inlined, with the block size first: as a constant for the sizes that are worth it.
 macro_rules! by_size {
-    ($block:expr, $function:ident ($($argument:expr),*), $other:expr) => {
+    ($block:expr, $function:ident ($($argument:expr),*)) => {
         match $block {
-            1 => $function::<1>($($argument),*),
-            2 => $function::<2>($($argument),*),
-            3 => $function::<3>($($argument),*),
-            4 => $function::<4>($($argument),*),
-            8 => $function::<8>($($argument),*),
-            12 => $function::<12>($($argument),*),
-            16 => $function::<16>($($argument),*),
-            24 => $function::<24>($($argument),*),
-            32 => $function::<32>($($argument),*),
-            64 => $function::<64>($($argument),*),
-            _ => $other,
+            1 => $function(1, $($argument),*),
+            2 => $function(2, $($argument),*),
+            3 => $function(3, $($argument),*),
+            4 => $function(4, $($argument),*),
+            8 => $function(8, $($argument),*),
+            12 => $function(12, $($argument),*),
+            16 => $function(16, $($argument),*),
+            24 => $function(24, $($argument),*),
+            32 => $function(32, $($argument),*),
+            64 => $function(64, $($argument),*),
+            other => $function(other, $($argument),*),
         }
     };
 }
@@ -58,12 +58,12 @@ unsafe fn move_block(way: Way, memory: *mut u8, packed: *mut u8, bytes: usize) {
 }
 
 #[inline(always)]
-unsafe fn regular<const BLOCK: usize>(way: Way, mut memory: *mut u8, mut packed: *mut u8, blocks: &Blocks) {
+unsafe fn regular(block: usize, way: Way, mut memory: *mut u8, mut packed: *mut u8, blocks: &Blocks) {
     for _ in 0..blocks.count {
         // SAFETY: the caller's promise.
-        unsafe { move_block(way, memory, packed, BLOCK) };
+        unsafe { move_block(way, memory, packed, block) };
         memory = memory.wrapping_offset(blocks.stride);
-        packed = packed.wrapping_add(BLOCK);
+        packed = packed.wrapping_add(block);
     }
 }
 
@@ -75,35 +75,18 @@ pub unsafe fn move_regular(way: Way, memory: *mut u8, packed: *mut u8, blocks: &
     // SAFETY: the caller's promise.
     unsafe {
         match way {
-            Way::Pack => by_size!(
-                blocks.block,
-                regular(Way::Pack, memory, packed, blocks),
-                other(Way::Pack, memory, packed, blocks)
-            ),
-            Way::Unpack => by_size!(
-                blocks.block,
-                regular(Way::Unpack, memory, packed, blocks),
-                other(Way::Unpack, memory, packed, blocks)
-            ),
+            Way::Pack => by_size!(blocks.block, regular(Way::Pack, memory, packed, blocks)),
+            Way::Unpack => by_size!(blocks.block, regular(Way::Unpack, memory, packed, blocks)),
         }
     }
 }
 
-unsafe fn other(way: Way, mut memory: *mut u8, mut packed: *mut u8, blocks: &Blocks) {
-    for _ in 0..blocks.count {
-        // SAFETY: the caller's promise.
-        unsafe { move_block(way, memory, packed, blocks.block) };
-        memory = memory.wrapping_offset(blocks.stride);
-        packed = packed.wrapping_add(blocks.block);
-    }
-}
-
 #[inline(always)]
-unsafe fn equal<const BLOCK: usize>(way: Way, memory: *mut u8, mut packed: *mut u8, offsets: &[i64]) {
+unsafe fn equal(block: usize, way: Way, memory: *mut u8, mut packed: *mut u8, offsets: &[i64]) {
     for &offset in offsets {
         // SAFETY: the caller's promise.
-        unsafe { move_block(way, memory.wrapping_offset(offset as isize), packed, BLOCK) };
-        packed = packed.wrapping_add(BLOCK);
+        unsafe { move_block(way, memory.wrapping_offset(offset as isize), packed, block) };
+        packed = packed.wrapping_add(block);
     }
 }
 
@@ -115,18 +98,8 @@ pub unsafe fn move_equal(way: Way, memory: *mut u8, packed: *mut u8, block: usiz
     // SAFETY: the caller's promise.
     unsafe {
         match way {
-            Way::Pack => by_size!(block, equal(Way::Pack, memory, packed, offsets), {
-                for (i, &offset) in offsets.iter().enumerate() {
-                    let from = memory.wrapping_offset(offset as isize);
-                    move_block(Way::Pack, from, packed.wrapping_add(i * block), block);
-                }
-            }),
-            Way::Unpack => by_size!(block, equal(Way::Unpack, memory, packed, offsets), {
-                for (i, &offset) in offsets.iter().enumerate() {
-                    let to = memory.wrapping_offset(offset as isize);
-                    move_block(Way::Unpack, to, packed.wrapping_add(i * block), block);
-                }
-            }),
+            Way::Pack => by_size!(block, equal(Way::Pack, memory, packed, offsets)),
+            Way::Unpack => by_size!(block, equal(Way::Unpack, memory, packed, offsets)),
         }
     }
 }
@@ -178,15 +151,10 @@ pub unsafe fn move_varied(way: Way, memory: *mut u8, mut packed: *mut u8, pieces
 }
 
 #[inline(always)]
-unsafe fn across<const BLOCK: usize>(
-    mut from: *const u8,
-    mut to: *mut u8,
-    strides: (isize, isize),
-    count: usize,
-) {
+unsafe fn across(block: usize, mut from: *const u8, mut to: *mut u8, strides: (isize, isize), count: usize) {
     for _ in 0..count {
         // SAFETY: the caller's promise.
-        unsafe { copy_nonoverlapping(from, to, BLOCK) };
+        unsafe { copy_nonoverlapping(from, to, block) };
         from = from.wrapping_offset(strides.0);
         to = to.wrapping_offset(strides.1);
     }
@@ -198,14 +166,5 @@ unsafe fn across<const BLOCK: usize>(
 /// `from` must be readable, `to` writable for every block; no block of one may overlap one of the other.
 pub unsafe fn copy_across(from: *const u8, to: *mut u8, block: usize, strides: (isize, isize), count: usize) {
     // SAFETY: the caller's promise.
-    unsafe {
-        by_size!(block, across(from, to, strides, count), {
-            let (mut from, mut to) = (from, to);
-            for _ in 0..count {
-                copy_nonoverlapping(from, to, block);
-                from = from.wrapping_offset(strides.0);
-                to = to.wrapping_offset(strides.1);
-            }
-        });
-    }
+    unsafe { by_size!(block, across(from, to, strides, count)) }
 }
