@@ -86,16 +86,16 @@ pub fn tag_of(datatypes: &Datatypes, count: i64, datatype: MPI_Datatype) -> u16 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Signature {
     /// Of the basic types.
-    hash: u64,
+    pub(super) hash: u64,
     /// Of their kinds.
-    hash_of_kinds: u64,
+    pub(super) hash_of_kinds: u64,
     /// The base to the power of the number of elements.
     power: u64,
     elements: Elements,
-    /// The number of the first element's basic type: the low byte of its handle.
-    first: u8,
+    /// The number of the first element's basic type: the low byte of its handle; 0 without elements.
+    pub(super) first: u8,
     /// All elements are of that type.
-    one_type: bool,
+    pub(super) one_type: bool,
     /// Some are packed.
     packed: bool,
 }
@@ -171,26 +171,6 @@ impl Signature {
                 (hash ^ hash >> 16 ^ hash >> 32 ^ hash >> 48) as u16 | HASHED
             }
         }
-    }
-
-    /// The hash of the basic types.
-    pub fn hash(self) -> u64 {
-        self.hash
-    }
-
-    /// The hash of their kinds.
-    pub fn hash_of_kinds(self) -> u64 {
-        self.hash_of_kinds
-    }
-
-    /// The number of the first element's basic type, 0 without elements.
-    pub fn first(self) -> u8 {
-        self.first
-    }
-
-    /// Whether all elements are of one basic type.
-    pub fn is_of_one_type(self) -> bool {
-        self.one_type
     }
 
     /// Whether all elements are of one kind.

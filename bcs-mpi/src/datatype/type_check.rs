@@ -42,15 +42,15 @@ impl Datatypes {
 }
 
 fn tell(check: TypeCheck, signature: Signature, count: i64) -> u16 {
-    let number = u16::from(signature.first());
+    let number = u16::from(signature.first);
     match check {
         TypeCheck::Off => 0,
         TypeCheck::Kinds if signature.matches_anything() => 0,
         TypeCheck::Kinds if signature.is_of_one_kind() => number,
-        TypeCheck::Kinds => SEVERAL | folded(signature.repeated(count).hash_of_kinds()),
+        TypeCheck::Kinds => SEVERAL | folded(signature.repeated(count).hash_of_kinds),
         TypeCheck::Strict if signature.is_packed() => 0,
-        TypeCheck::Strict if signature.is_of_one_type() => EXACT | number,
-        TypeCheck::Strict => SEVERAL | EXACT | folded(signature.repeated(count).hash()),
+        TypeCheck::Strict if signature.one_type => EXACT | number,
+        TypeCheck::Strict => SEVERAL | EXACT | folded(signature.repeated(count).hash),
     }
 }
 
