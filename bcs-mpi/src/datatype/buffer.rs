@@ -87,18 +87,6 @@ pub fn check_not_in_place(argument: &'static str, address: *const c_void) -> Mpi
     Ok(())
 }
 
-/// Bytes that a count of elements of this size has, at most `LIMIT`.
-#[inline(always)]
-fn total<const LIMIT: usize>(names: &Names, count: i64, element: usize) -> MpiResult<usize> {
-    match usize::try_from(count) {
-        Ok(count) => match count.checked_mul(element) {
-            Some(bytes) if bytes <= LIMIT => Ok(bytes),
-            _ => Err(wrong_count(names[1], count as i64)),
-        },
-        Err(_) => Err(wrong_count(names[1], count)),
-    }
-}
-
 /// Bytes of a message at most.
 const MOST_SENT: usize = MESSAGE_LIMIT as usize - 1;
 /// Bytes of room for one at most.
@@ -151,8 +139,23 @@ pub fn bytes_together(
     datatype: MPI_Datatype,
     action: &'static str,
 ) -> MpiResult<Option<usize>> {
+    together::<MOST_ROOM>(names, buffer, count, datatype, action)
+}
+
+/// The same, of `MOST` bytes at most.
+#[inline(always)]
+fn together<const MOST: usize>(
+    names: &Names,
+    buffer: *const c_void,
+    count: i64,
+    datatype: MPI_Datatype,
+    action: &'static str,
+) -> MpiResult<Option<usize>> {
     let Some(element) = contiguous_bytes(datatype) else { return Ok(None) };
-    let bytes = total::<MOST_ROOM>(names, count, element)?;
+    let bytes = match usize::try_from(count).ok().and_then(|count| count.checked_mul(element)) {
+        Some(bytes) if bytes <= MOST => bytes,
+        _ => return Err(wrong_count(names[1], count)),
+    };
     match is_no_buffer(buffer) && bytes != 0 {
         true => Err(no_buffer(names[0], buffer, bytes, action)),
         false => Ok(Some(bytes)),
@@ -249,14 +252,10 @@ impl Outgoing {
         count: i64,
         datatype: MPI_Datatype,
     ) -> MpiResult<Self> {
-        let Some(element) = contiguous_bytes(datatype) else {
-            return Self::of_layout(datatypes, names, buffer, count, datatype);
-        };
-        let bytes = total::<MOST_SENT>(names, count, element)?;
-        if is_no_buffer(buffer) && bytes != 0 {
-            return Err(no_buffer(names[0], buffer, bytes, "sent"));
+        match together::<MOST_SENT>(names, buffer, count, datatype, "sent")? {
+            Some(bytes) => Ok(Self { data: buffer.cast(), bytes, packed: None, scattered: None }),
+            None => Self::of_layout(datatypes, names, buffer, count, datatype),
         }
-        Ok(Self { data: buffer.cast(), bytes, packed: None, scattered: None })
     }
 
     /// Packs the message if it is scattered.
@@ -341,14 +340,10 @@ impl Incoming {
         count: i64,
         datatype: MPI_Datatype,
     ) -> MpiResult<Self> {
-        let Some(element) = contiguous_bytes(datatype) else {
-            return Self::of_layout(datatypes, names, buffer, count, datatype);
-        };
-        let bytes = total::<MOST_ROOM>(names, count, element)?;
-        if is_no_buffer(buffer) && bytes != 0 {
-            return Err(no_buffer(names[0], buffer, bytes, "received"));
+        match together::<MOST_ROOM>(names, buffer, count, datatype, "received")? {
+            Some(bytes) => Ok(Self { data: buffer.cast(), bytes, staged: None }),
+            None => Self::of_layout(datatypes, names, buffer, count, datatype),
         }
-        Ok(Self { data: buffer.cast(), bytes, staged: None })
     }
 
     #[inline(never)]
