@@ -19,7 +19,7 @@ calls! {
         datatype: MPI_Datatype, comm: MPI_Comm,
     ) [on comm] {
         let position = object(position, "position")?;
-        let from = Packed { buffer: inbuf, size: wide(insize), position: wide(*position) };
+        let from = Packed { buffer: inbuf.cast_mut(), size: wide(insize), position: wide(*position) };
         *position = pack::unpack(from, outbuf, wide(outcount), datatype, comm)? as COUNT
     }
     twin MPI_Pack_size(incount: COUNT, datatype: MPI_Datatype, comm: MPI_Comm, size: *mut COUNT) [on comm] {
@@ -39,7 +39,7 @@ calls! {
         outcount: COUNT, datatype: MPI_Datatype,
     ) [] {
         let (datarep, position) = (string(datarep, "datarep", MPI_ERR_ARG)?, object(position, "position")?);
-        let from = Packed { buffer: inbuf, size: wide(insize), position: wide(*position) };
+        let from = Packed { buffer: inbuf.cast_mut(), size: wide(insize), position: wide(*position) };
         *position = pack::unpack_external(&datarep, from, outbuf, wide(outcount), datatype)? as ADDR
     }
     twin MPI_Pack_external_size(

@@ -1,43 +1,45 @@
 //! MPI_Pack and its kin (MPI-5.0, §5.2, §5.3). Packed data is the bytes of the message, without a header.
 
-use super::buffer::{is_no_buffer, no_buffer};
+use super::buffer::{check_address, check_count, is_no_buffer, no_buffer, wrong_count};
 use super::external32;
 use super::typemap::Type;
 use crate::constants::*;
-use crate::error::{MpiError, MpiResult, Problem};
+use crate::error::{MpiError, MpiResult};
 use crate::process::{self, Process};
 use std::ffi::c_void;
 use std::sync::Arc;
 
-/// The type and the count of a call, checked.
+/// The type of a call, which is checked with its count after `first`.
 fn checked(
-    process: &Process,
-    names: [&'static str; 2],
+    argument: &'static str,
     count: i64,
     datatype: MPI_Datatype,
+    first: impl FnOnce(&Process) -> MpiResult,
 ) -> MpiResult<Arc<Type>> {
-    let of = process.datatypes.committed(names[1], datatype)?;
-    super::buffer::check_count(names[0], of, count)?;
+    let process = process::enter()?;
+    first(&process)?;
+    let of = process.datatypes.committed("datatype", datatype)?;
+    check_count(argument, of, count)?;
     Ok(of.clone())
 }
 
 /// A call's place in packed data: a buffer, its bytes, and how far it is used.
 #[derive(Clone, Copy, Debug)]
-pub struct Packed<P> {
-    /// Its address.
-    pub buffer: P,
+pub struct Packed {
+    /// Its address; unpacking only reads there.
+    pub buffer: *mut c_void,
     /// Its bytes.
     pub size: i64,
     /// The first byte that is not used yet.
     pub position: i64,
 }
 
-impl<P> Packed<P> {
-    /// Where the next `bytes` bytes end.
+impl Packed {
+    /// The next `bytes` bytes, and the position where they end.
     ///
     /// # Errors
     /// Not in the buffer.
-    fn end(&self, names: [&'static str; 2], address: *const c_void, bytes: i64) -> MpiResult<i64> {
+    fn next(&self, names: [&'static str; 2], bytes: i64) -> MpiResult<(*mut u8, i64)> {
         if self.size < 0 {
             let allowed = "it must not be negative";
             return Err(MpiError::argument(MPI_ERR_ARG, names[1], self.size, allowed));
@@ -50,13 +52,18 @@ impl<P> Packed<P> {
             let allowed = format!("{bytes} bytes are needed from position {}", self.position);
             return Err(MpiError::argument(MPI_ERR_TRUNCATE, names[1], self.size, allowed));
         }
-        if is_no_buffer(address) && bytes > 0 {
-            let action = if names[0] == "outbuf" { "packed" } else { "unpacked" };
-            return Err(no_buffer(names[0], address, bytes as usize, action));
+        if is_no_buffer(self.buffer) && bytes > 0 {
+            let action = if names == OUT { "packed" } else { "unpacked" };
+            return Err(no_buffer(names[0], self.buffer, bytes as usize, action));
         }
-        Ok(self.position + bytes)
+        let at = self.buffer.cast::<u8>().wrapping_add(self.position as usize);
+        Ok((at, self.position + bytes))
     }
 }
+
+/// The names of packed data's buffer and of its size, when packing and when unpacking.
+const OUT: [&str; 2] = ["outbuf", "outsize"];
+const IN: [&str; 2] = ["inbuf", "insize"];
 
 /// Checks the name of a data representation.
 fn check_datarep(datarep: &str) -> MpiResult {
@@ -78,21 +85,15 @@ pub unsafe fn pack(
     inbuf: *const c_void,
     count: i64,
     datatype: MPI_Datatype,
-    to: Packed<*mut c_void>,
+    to: Packed,
     comm: MPI_Comm,
 ) -> MpiResult<i64> {
-    let process = process::enter()?;
-    process.communicator(comm)?;
-    let of = checked(&process, ["incount", "datatype"], count, datatype)?;
-    drop(process);
-    let end = to.end(["outbuf", "outsize"], to.buffer, of.size() * count)?;
-    super::buffer::check_address("inbuf", inbuf, &of, count, "packed")?;
+    let of = checked("incount", count, datatype, |process| process.communicator(comm).map(drop))?;
+    let (at, end) = to.next(OUT, of.size() * count)?;
+    check_address("inbuf", inbuf, &of, count, "packed")?;
     let layout = of.layout(count);
     // SAFETY: the caller's promise; the room has been checked.
-    unsafe {
-        let at = to.buffer.cast::<u8>().wrapping_add(to.position as usize);
-        layout.cursor().pack_raw(inbuf.cast(), at, layout.bytes());
-    }
+    unsafe { layout.cursor().pack_raw(inbuf.cast(), at, layout.bytes()) };
     Ok(end)
 }
 
@@ -104,24 +105,18 @@ pub unsafe fn pack(
 /// # Errors
 /// Wrong arguments, or too few bytes.
 pub unsafe fn unpack(
-    from: Packed<*const c_void>,
+    from: Packed,
     outbuf: *mut c_void,
     count: i64,
     datatype: MPI_Datatype,
     comm: MPI_Comm,
 ) -> MpiResult<i64> {
-    let process = process::enter()?;
-    process.communicator(comm)?;
-    let of = checked(&process, ["outcount", "datatype"], count, datatype)?;
-    drop(process);
-    let end = from.end(["inbuf", "insize"], from.buffer, of.size() * count)?;
-    super::buffer::check_address("outbuf", outbuf, &of, count, "unpacked")?;
+    let of = checked("outcount", count, datatype, |process| process.communicator(comm).map(drop))?;
+    let (at, end) = from.next(IN, of.size() * count)?;
+    check_address("outbuf", outbuf, &of, count, "unpacked")?;
     let layout = of.layout(count);
     // SAFETY: the caller's promise; the bytes have been checked.
-    unsafe {
-        let at = from.buffer.cast::<u8>().wrapping_add(from.position as usize);
-        layout.cursor().unpack_raw(at, layout.bytes(), outbuf.cast());
-    }
+    unsafe { layout.cursor().unpack_raw(at, layout.bytes(), outbuf.cast()) };
     Ok(end)
 }
 
@@ -130,28 +125,19 @@ pub unsafe fn unpack(
 /// # Errors
 /// Wrong arguments.
 pub fn pack_size(count: i64, datatype: MPI_Datatype, comm: MPI_Comm) -> MpiResult<i64> {
-    let process = process::enter()?;
-    process.communicator(comm)?;
-    let of = checked(&process, ["incount", "datatype"], count, datatype)?;
+    let of = checked("incount", count, datatype, |process| process.communicator(comm).map(drop))?;
     Ok(of.size() * count)
-}
-
-#[cold]
-fn too_many(argument: &'static str, value: i64) -> MpiError {
-    MpiError::new(Problem::Count { argument, value, allowed: "so many elements are more than memory can be" })
 }
 
 /// The type of a call with external32, and the bytes of `count` elements in it.
 fn external(
     datarep: &str,
-    names: [&'static str; 2],
+    argument: &'static str,
     count: i64,
     datatype: MPI_Datatype,
 ) -> MpiResult<(Arc<Type>, i64)> {
-    let process = process::enter()?;
-    check_datarep(datarep)?;
-    let of = checked(&process, names, count, datatype)?;
-    let bytes = external32::size(&of, count).ok_or_else(|| too_many(names[0], count))?;
+    let of = checked(argument, count, datatype, |_| check_datarep(datarep))?;
+    let bytes = external32::size(&of, count).ok_or_else(|| wrong_count(argument, count))?;
     Ok((of, bytes))
 }
 
@@ -167,13 +153,12 @@ pub unsafe fn pack_external(
     inbuf: *const c_void,
     count: i64,
     datatype: MPI_Datatype,
-    to: Packed<*mut c_void>,
+    to: Packed,
 ) -> MpiResult<i64> {
-    let (of, bytes) = external(datarep, ["incount", "datatype"], count, datatype)?;
-    let end = to.end(["outbuf", "outsize"], to.buffer, bytes)?;
-    super::buffer::check_address("inbuf", inbuf, &of, count, "packed")?;
+    let (of, bytes) = external(datarep, "incount", count, datatype)?;
+    let (at, end) = to.next(OUT, bytes)?;
+    check_address("inbuf", inbuf, &of, count, "packed")?;
     if bytes > 0 {
-        let at = to.buffer.cast::<u8>().wrapping_add(to.position as usize);
         // SAFETY: the caller's promise; the room has been checked.
         unsafe {
             let room = std::slice::from_raw_parts_mut(at, bytes as usize);
@@ -192,16 +177,15 @@ pub unsafe fn pack_external(
 /// As [`unpack`]; another representation than external32.
 pub unsafe fn unpack_external(
     datarep: &str,
-    from: Packed<*const c_void>,
+    from: Packed,
     outbuf: *mut c_void,
     count: i64,
     datatype: MPI_Datatype,
 ) -> MpiResult<i64> {
-    let (of, bytes) = external(datarep, ["outcount", "datatype"], count, datatype)?;
-    let end = from.end(["inbuf", "insize"], from.buffer, bytes)?;
-    super::buffer::check_address("outbuf", outbuf, &of, count, "unpacked")?;
+    let (of, bytes) = external(datarep, "outcount", count, datatype)?;
+    let (at, end) = from.next(IN, bytes)?;
+    check_address("outbuf", outbuf, &of, count, "unpacked")?;
     if bytes > 0 {
-        let at = from.buffer.cast::<u8>().wrapping_add(from.position as usize);
         // SAFETY: the caller's promise; the bytes have been checked.
         unsafe {
             let bytes = std::slice::from_raw_parts(at, bytes as usize);
@@ -216,5 +200,5 @@ pub unsafe fn unpack_external(
 /// # Errors
 /// Wrong arguments; another representation than external32.
 pub fn pack_external_size(datarep: &str, count: i64, datatype: MPI_Datatype) -> MpiResult<i64> {
-    Ok(external(datarep, ["incount", "datatype"], count, datatype)?.1)
+    Ok(external(datarep, "incount", count, datatype)?.1)
 }
