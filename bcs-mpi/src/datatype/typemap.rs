@@ -263,7 +263,7 @@ impl Type {
     /// The basic elements of `count` elements of this type, in the order of the stream, equal ones together.
     pub fn runs(&self, count: i64) -> Runs<'_> {
         let all = Place { of: self, times: count, part: 0 };
-        Runs { stack: if count > 0 && self.size() > 0 { vec![all] } else { Vec::new() }, pair: None }
+        Runs { stack: if count > 0 && self.size() > 0 { vec![all] } else { Vec::new() } }
     }
 }
 
@@ -292,35 +292,26 @@ struct Place<'a> {
 #[derive(Debug)]
 pub struct Runs<'a> {
     stack: Vec<Place<'a>>,
-    /// The second element of a pair, and how many more pairs.
-    pair: Option<(&'static Datatype, i64, bool)>,
 }
 
 impl Iterator for Runs<'_> {
     type Item = (Basic, i64);
 
     fn next(&mut self) -> Option<(Basic, i64)> {
-        if let Some((datatype, left, second)) = self.pair.take() {
-            let (elements, _) = basics(datatype);
-            if second {
-                self.pair = (left > 1).then_some((datatype, left - 1, false));
-                return Some((elements[1], 1));
-            }
-            self.pair = Some((datatype, left, true));
-            return Some((elements[0], 1));
-        }
         while let Some(top) = self.stack.last_mut() {
             if let Some(datatype) = top.of.as_predefined() {
-                let times = top.times;
-                self.stack.pop();
                 let (elements, count) = basics(datatype);
+                let Place { times, part, .. } = *top;
+                // The halves of a pair alternate; one element comes so many times together.
+                let is_pair = count == 2;
+                if !is_pair || (part == 1 && times == 1) {
+                    self.stack.pop();
+                } else {
+                    *top = Place { part: 1 - part, times: times - part as i64, ..*top };
+                }
                 match count {
                     0 => continue,
-                    1 => return Some((elements[0], times)),
-                    _ => {
-                        self.pair = Some((datatype, times, true));
-                        return Some((elements[0], 1));
-                    }
+                    _ => return Some((elements[part], if is_pair { 1 } else { times })),
                 }
             }
             let is_struct = matches!(top.of.constructor, Constructor::Struct { .. });
