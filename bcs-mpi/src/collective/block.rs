@@ -12,9 +12,6 @@ use crate::datatype::cursor::copy;
 use crate::datatype::{Layout, tag_of};
 use crate::error::MpiResult;
 use crate::process::Process;
-use crate::progress::members::{Members, Message};
-use crate::progress::party::Party;
-use crate::progress::pending::Join;
 use std::ffi::c_void;
 use std::sync::Arc;
 
@@ -266,32 +263,6 @@ unsafe fn put(from: *const u8, to: *mut u8, bytes: usize) {
     }
 }
 
-/// Posts a block's send.
-///
-/// # Safety
-/// `wire` must live until `join` is complete.
-///
-/// # Errors
-/// The NIC fails.
-pub unsafe fn post_wire(party: &Party, join: &mut Join, to: u32, wire: &Wire) -> MpiResult {
-    // SAFETY: the promise of `Block::new`, and the caller's.
-    join.add(unsafe { party.post_send(to, wire.data, wire.bytes)? });
-    Ok(())
-}
-
-/// Posts a block's receive: it has to be as long as its place.
-///
-/// # Safety
-/// `landing` must live until `join` is complete.
-///
-/// # Errors
-/// The NIC fails.
-pub unsafe fn post_landing(party: &Party, join: &mut Join, from: u32, landing: &Landing) -> MpiResult {
-    // SAFETY: as above.
-    join.add(unsafe { party.post_receive(from, landing.data, landing.bytes)? }.exactly());
-    Ok(())
-}
-
 /// The blocks of a w form: a count, a displacement in bytes and a datatype each.
 #[derive(Clone, Copy, Debug)]
 pub struct Typed {
@@ -335,7 +306,7 @@ impl Typed {
 ///
 /// # Errors
 /// A null buffer for something, a null array, a count or a datatype that cannot be.
-pub unsafe fn blocks(
+pub(super) unsafe fn blocks(
     process: &Process,
     names: &Names,
     buffer: *const c_void,

@@ -1,11 +1,44 @@
 //! Buffers of collectives, as calls describe them: an address, a count and a datatype for each block
 //! (MPI-5.0, §6.2).
 
-use super::block::Places;
+use super::block::{Agreed, Block, Places};
+use super::side::Side;
 use crate::constants::*;
-use crate::datatype::buffer::Names;
+use crate::datatype::buffer::{Names, RECEIVE_NAMES, SEND_NAMES};
 use crate::error::{MpiError, MpiResult, Problem};
+use crate::process::Process;
 use std::ffi::{c_int, c_void};
+
+/// The address of a buffer: its type says which way blocks go.
+pub trait Buffer: Copy {
+    /// Whether they are sent.
+    const SENDS: bool;
+    /// What its arguments are called.
+    const NAMES: Names = if Self::SENDS { SEND_NAMES } else { RECEIVE_NAMES };
+    /// What is to be done with them.
+    const ACTION: &'static str = if Self::SENDS { "sent" } else { "received" };
+
+    /// The address itself.
+    fn address(self) -> *const c_void;
+}
+
+impl Buffer for *const c_void {
+    const SENDS: bool = true;
+
+    #[inline]
+    fn address(self) -> *const c_void {
+        self
+    }
+}
+
+impl Buffer for *mut c_void {
+    const SENDS: bool = false;
+
+    #[inline]
+    fn address(self) -> *const c_void {
+        self.cast_const()
+    }
+}
 
 /// A member's own buffer in a gather, an allgather, a scatter or a broadcast.
 #[derive(Clone, Copy, Debug)]
@@ -18,10 +51,28 @@ pub struct Own<P> {
     pub datatype: MPI_Datatype,
 }
 
-impl Own<*mut c_void> {
-    /// The same, to be looked at.
-    pub fn as_const(&self) -> Own<*const c_void> {
-        Own { buffer: self.buffer.cast_const(), count: self.count, datatype: self.datatype }
+impl<P: Buffer> Own<P> {
+    /// Whether it is MPI_IN_PLACE.
+    pub fn is_in_place(&self) -> bool {
+        self.buffer.address() == MPI_IN_PLACE.cast_const()
+    }
+
+    /// The same as the blocks of one member.
+    pub fn alone(&self) -> Everyone<P> {
+        Everyone::of(self.buffer, Blocks::Equal(self.count), self.datatype)
+    }
+
+    /// The block.
+    ///
+    /// # Safety
+    /// As [`Block::new`].
+    ///
+    /// # Errors
+    /// As there.
+    pub unsafe fn block(&self, process: &Process) -> MpiResult<Block> {
+        let buffer = self.buffer.address();
+        // SAFETY: the caller's promise.
+        unsafe { Block::new(process, &P::NAMES, buffer, self.count, self.datatype, P::ACTION) }
     }
 }
 
@@ -38,6 +89,34 @@ impl<P> Everyone<P> {
     /// Blocks of one type.
     pub fn of(buffer: P, blocks: Blocks, datatype: MPI_Datatype) -> Self {
         Self { buffer, places: Places::Of(blocks, datatype) }
+    }
+
+    /// The elements of each block and their type, if these are alike: not in the v and w forms.
+    pub fn each(&self) -> Option<(i64, MPI_Datatype)> {
+        match self.places {
+            Places::Of(Blocks::Equal(count), datatype) => Some((count, datatype)),
+            _ => None,
+        }
+    }
+
+    /// What members have to say alike of these blocks, if they are like this one.
+    pub fn agreed(&self, own: Agreed) -> Agreed {
+        if self.each().is_some() { own } else { Agreed::EACH_ITS_OWN }
+    }
+}
+
+impl<P: Buffer> Everyone<P> {
+    /// The blocks, so many.
+    ///
+    /// # Safety
+    /// As [`Side::new`].
+    ///
+    /// # Errors
+    /// As there.
+    pub unsafe fn side(&self, process: &Process, count: usize) -> MpiResult<Side> {
+        let buffer = self.buffer.address();
+        // SAFETY: the caller's promise.
+        unsafe { Side::new(process, &P::NAMES, buffer, &self.places, count, P::ACTION) }
     }
 }
 

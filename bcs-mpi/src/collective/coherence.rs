@@ -13,9 +13,9 @@
 //! this member, nobody asks.
 
 use super::block::Places;
-use super::buffers::{Blocks, Everyone, Own, element_at};
+use super::buffers::{Blocks, Buffer, Everyone, element_at};
 use crate::constants::*;
-use crate::datatype::buffer::{Names, RECEIVE_NAMES, SEND_NAMES, contiguous_bytes};
+use crate::datatype::buffer::contiguous_bytes;
 use crate::datatype::{Datatypes, tag_of};
 use crate::error::{MpiError, MpiResult, Problem};
 use std::ffi::c_void;
@@ -36,29 +36,20 @@ fn lowest(datatypes: &Datatypes, buffer: *const c_void, count: i64, datatype: MP
 ///
 /// # Safety
 /// Arrays, unless null, must have as many numbers.
-unsafe fn lowest_of_blocks(
-    datatypes: &Datatypes,
-    names: &Names,
-    buffer: *const c_void,
-    places: &Places,
-    members: usize,
-) -> Lowest {
-    match places {
+unsafe fn lowest_of_blocks<P: Buffer>(datatypes: &Datatypes, all: &Everyone<P>, members: usize) -> Lowest {
+    let buffer = all.buffer.address();
+    match all.places {
+        // Elements follow each other, downwards where the extent is negative.
+        Places::Of(Blocks::Equal(count), datatype) => {
+            lowest(datatypes, buffer, count.saturating_mul(members as i64), datatype)
+        }
         Places::Of(blocks, datatype) => {
-            let extent = datatypes.committed("datatype", *datatype).ok()?.extent() as isize;
+            let extent = datatypes.committed("datatype", datatype).ok()?.extent() as isize;
+            // SAFETY: the caller's promise.
+            let list = unsafe { blocks.read(members, &P::NAMES) }.ok()?;
             let at = |index| element_at(buffer.cast(), index, extent).cast();
-            match blocks {
-                // Elements follow each other, downwards where the extent is negative.
-                Blocks::Equal(count) => {
-                    lowest(datatypes, buffer, count.saturating_mul(members as i64), *datatype)
-                }
-                Blocks::Vector(..) => {
-                    // SAFETY: the caller's promise.
-                    let list = unsafe { blocks.read(members, names) }.ok()?;
-                    let of = |(count, index)| lowest(datatypes, at(index), count, *datatype);
-                    list.into_iter().filter_map(of).min()
-                }
-            }
+            let of = |(count, index)| lowest(datatypes, at(index), count, datatype);
+            list.into_iter().filter_map(of).min()
         }
         Places::Typed(typed) if typed.has_null() => None,
         Places::Typed(typed) => (0..members)
@@ -71,13 +62,6 @@ unsafe fn lowest_of_blocks(
     }
 }
 
-fn check_apart(arguments: [&'static str; 2], one: Lowest, other: Lowest) -> MpiResult {
-    match one.is_some() && one == other {
-        true => Err(aliased(arguments)),
-        false => Ok(()),
-    }
-}
-
 #[cold]
 fn aliased([argument, other]: [&'static str; 2]) -> MpiError {
     MpiError::new(Problem::Aliased { argument, other })
@@ -85,14 +69,6 @@ fn aliased([argument, other]: [&'static str; 2]) -> MpiError {
 
 /// Elements of a block, and their type.
 type Elements = (i64, MPI_Datatype);
-
-/// The elements of each block of those of all, if these are alike.
-fn each<P>(all: &Everyone<P>) -> Option<Elements> {
-    match all.places {
-        Places::Of(Blocks::Equal(count), datatype) => Some((count, datatype)),
-        _ => None,
-    }
-}
 
 /// Checks that what is sent is as long as the room for it, and of the same types. What is longer is found
 /// where it is cut off.
@@ -116,70 +92,31 @@ fn check_alike(datatypes: &Datatypes, sent: Option<Elements>, room: Option<Eleme
     }
 }
 
-/// Checks that a member's own block is not where it receives those of all, and that it is like them.
+/// Checks that so many blocks which a call sends are not where it receives those others, and that they are
+/// alike; whichever way the blocks go that come first.
 ///
 /// # Safety
-/// Arrays, unless null, must have as many numbers as there are members.
-///
-/// # Errors
-/// It is, or differs.
-pub(super) unsafe fn check_own(
-    datatypes: &Datatypes,
-    own: &Own<*const c_void>,
-    all: &Everyone<*mut c_void>,
-    members: usize,
-) -> MpiResult {
-    check_alike(datatypes, Some((own.count, own.datatype)), each(all))?;
-    let to = all.buffer.cast_const();
-    // SAFETY: the caller's promise.
-    let other = unsafe { lowest_of_blocks(datatypes, &RECEIVE_NAMES, to, &all.places, members) };
-    check_apart(["sendbuf", "recvbuf"], lowest(datatypes, own.buffer, own.count, own.datatype), other)
-}
-
-/// Checks that the blocks of all, which the root sends, are not where it receives its own, and that this
-/// is like them.
-///
-/// # Safety
-/// Arrays, unless null, must have as many numbers as there are members.
+/// Arrays, unless null, must have as many numbers as there are blocks.
 ///
 /// # Errors
 /// They are, or differ.
-pub(super) unsafe fn check_own_of_root(
+pub(super) unsafe fn check<P: Buffer, Q: Buffer>(
     datatypes: &Datatypes,
-    own: &Own<*mut c_void>,
-    all: &Everyone<*const c_void>,
-    members: usize,
+    (one, blocks_of_one): (&Everyone<P>, usize),
+    (other, blocks_of_other): (&Everyone<Q>, usize),
 ) -> MpiResult {
-    check_alike(datatypes, each(all), Some((own.count, own.datatype)))?;
+    match P::SENDS {
+        true => check_alike(datatypes, one.each(), other.each())?,
+        false => check_alike(datatypes, other.each(), one.each())?,
+    }
     // SAFETY: the caller's promise.
-    let other = unsafe { lowest_of_blocks(datatypes, &SEND_NAMES, all.buffer, &all.places, members) };
-    let one = lowest(datatypes, own.buffer.cast_const(), own.count, own.datatype);
-    check_apart(["recvbuf", "sendbuf"], one, other)
-}
-
-/// Checks that the blocks for all are not where those of all are received, and that they are like these.
-///
-/// # Safety
-/// Arrays, unless null, must have as many numbers as there are members.
-///
-/// # Errors
-/// They are, or differ.
-pub(super) unsafe fn check_all(
-    datatypes: &Datatypes,
-    send: &Everyone<*const c_void>,
-    receive: &Everyone<*mut c_void>,
-    members: usize,
-) -> MpiResult {
-    check_alike(datatypes, each(send), each(receive))?;
-    let to = receive.buffer.cast_const();
-    // SAFETY: the caller's promise.
-    let (one, other) = unsafe {
-        (
-            lowest_of_blocks(datatypes, &SEND_NAMES, send.buffer, &send.places, members),
-            lowest_of_blocks(datatypes, &RECEIVE_NAMES, to, &receive.places, members),
-        )
+    let (first, second) = unsafe {
+        (lowest_of_blocks(datatypes, one, blocks_of_one), lowest_of_blocks(datatypes, other, blocks_of_other))
     };
-    check_apart(["sendbuf", "recvbuf"], one, other)
+    match first.is_some() && first == second {
+        true => Err(aliased([P::NAMES[0], Q::NAMES[0]])),
+        false => Ok(()),
+    }
 }
 
 /// Checks that two vectors of one type, of which `bytes` bytes matter, are not one; MPI_IN_PLACE is none.

@@ -63,25 +63,27 @@ impl Side {
         Ok(Side::Each(unsafe { blocks(process, names, buffer, places, edges, action)? }))
     }
 
+    /// Bytes of a block, and the tag of its signature.
+    #[inline]
+    pub fn about(&self, block: u32) -> (usize, u16) {
+        match self {
+            Side::Row { bytes, tag, .. } => (*bytes, *tag),
+            Side::Same(same) => (same.bytes, same.tag),
+            Side::Each(each) => (each[block as usize].bytes, each[block as usize].tag),
+        }
+    }
+
     /// Bytes of a block.
     #[inline]
     pub fn bytes(&self, block: u32) -> usize {
-        match self {
-            Side::Row { bytes, .. } => *bytes,
-            Side::Same(same) => same.bytes,
-            Side::Each(each) => each[block as usize].bytes,
-        }
+        self.about(block).0
     }
 
     /// The tag of a block's signature: what both ends of an edge compare. Nothing matches nothing, whatever
     /// it is nothing of.
     #[inline]
     pub fn signature(&self, block: u32) -> u16 {
-        let (bytes, tag) = match self {
-            Side::Row { bytes, tag, .. } => (*bytes, *tag),
-            Side::Same(same) => (same.bytes, same.tag),
-            Side::Each(each) => (each[block as usize].bytes, each[block as usize].tag),
-        };
+        let (bytes, tag) = self.about(block);
         if bytes == 0 { 0 } else { tag }
     }
 

@@ -10,7 +10,6 @@ mod neighbourhood;
 mod persistent;
 mod reduction;
 
-pub(in crate::collective) use movement::agreed;
 pub use movement::{allgather, alltoall, barrier, bcast, gather, scatter};
 pub use neighbourhood::{neighbour_allgather, neighbour_alltoall};
 pub use reduction::{Vectors, allreduce, reduce, reduce_local, reduce_scatter, scan};

@@ -1,32 +1,19 @@
 //! Calls that move data: their arguments, checked and resolved into blocks (MPI-5.0, §6.3 to §6.8).
 
 use super::super::algorithm;
-use super::super::block::{Agreed, Block, Places};
+use super::super::block::{Agreed, Block};
 use super::super::broadcast::broadcast;
-use super::super::buffers::{Blocks, Everyone, Own};
-use super::super::coherence::{check_all, check_own, check_own_of_root};
+use super::super::buffers::{Buffer, Everyone, Own};
+use super::super::coherence::check;
 use super::super::inter;
 use super::super::movement;
 use super::super::side::Side;
 use super::{Call, Form, at_once};
 use crate::constants::*;
-use crate::datatype::buffer::{NAMES, RECEIVE_NAMES, SEND_NAMES};
+use crate::datatype::buffer::NAMES;
 use crate::error::MpiResult;
-use crate::process;
+use crate::process::{self, Process};
 use std::ffi::{c_int, c_void};
-
-/// What members have to say alike of these blocks, or of a member's own, if it gives or takes one:
-/// nothing in a v or w form.
-pub(in crate::collective) fn agreed<P>(all: &Everyone<P>, own: Option<Agreed>) -> Agreed {
-    match all.places {
-        Places::Of(Blocks::Equal(_), _) => own.unwrap_or_default(),
-        _ => Agreed::EACH_ITS_OWN,
-    }
-}
-
-fn in_place(buffer: *const c_void) -> bool {
-    buffer == MPI_IN_PLACE.cast_const()
-}
 
 /// MPI_Barrier and its kin.
 ///
@@ -37,11 +24,8 @@ fn in_place(buffer: *const c_void) -> bool {
 pub fn barrier(call: Call) -> MpiResult<MPI_Request> {
     let mut process = process::enter()?;
     let communicator = process.communicator(call.comm)?;
-    if communicator.is_inter() {
-        return inter::barrier(&mut process, call);
-    }
-    let size = communicator.size;
-    if call.form == Form::Blocking {
+    if call.form == Form::Blocking && !communicator.is_inter() {
+        let size = communicator.size;
         at_once::barrier(&mut process, call, size)?;
         return Ok(MPI_REQUEST_NULL);
     }
@@ -66,15 +50,41 @@ pub unsafe fn bcast(
     let communicator = process.communicator(call.comm)?;
     if communicator.is_inter() {
         // SAFETY: the caller's promise.
-        return unsafe {
-            inter::bcast(&mut process, call, &Own { buffer: buffer.cast_const(), count, datatype }, root)
-        };
+        return unsafe { inter::bcast(&mut process, call, buffer, count, datatype, root) };
     }
     let root = communicator.root(root)?;
     let action = if communicator.rank == root { "sent" } else { "received" };
     // SAFETY: the caller's promise.
     let block = unsafe { Block::new(&process, &NAMES, buffer, count, datatype, action)? };
     call.launch(&mut process, move |party| broadcast(party, block.clone(), root))
+}
+
+/// A member's own block, none where it is in place, and those of all, of a rooted call: with the root, and
+/// with what members have to say alike.
+///
+/// # Safety
+/// As [`gather`] and [`scatter`].
+unsafe fn rooted<P: Buffer, Q: Buffer>(
+    process: &Process,
+    call: Call,
+    own: &Own<P>,
+    all: &Everyone<Q>,
+    root: c_int,
+) -> MpiResult<(Option<Block>, Side, u32, Agreed)> {
+    let communicator = process.communicator(call.comm)?;
+    let (root, rank, size) = (communicator.root(root)?, communicator.rank, communicator.size as usize);
+    let is_root = rank == root;
+    let given = (!is_root || !own.is_in_place()).then_some(own);
+    // SAFETY: the caller's promise.
+    let (side, block) = unsafe {
+        let side = if is_root { all.side(process, size)? } else { Side::NOTHING };
+        if is_root && let Some(own) = given {
+            check(&process.datatypes, (&own.alone(), 1), (all, size))?;
+        }
+        (side, given.map(|own| own.block(process)).transpose()?)
+    };
+    let agreed = all.agreed(block.as_ref().map_or_else(|| side.agreed(rank), Block::agreed));
+    Ok((block, side, root, agreed))
 }
 
 /// MPI_Igather, MPI_Igatherv and their kin.
@@ -92,35 +102,13 @@ pub unsafe fn gather(
     root: c_int,
 ) -> MpiResult<MPI_Request> {
     let mut process = process::enter()?;
-    let communicator = process.communicator(call.comm)?;
-    if communicator.is_inter() {
+    if process.communicator(call.comm)?.is_inter() {
         // SAFETY: the caller's promise.
-        return unsafe { inter::gather(&mut process, call, own, all, root) };
+        return unsafe { inter::rooted(&mut process, call, own, all, root) };
     }
-    let (root, rank, size) = (communicator.root(root)?, communicator.rank, communicator.size);
-    let receive = match rank == root {
-        // SAFETY: the caller's promise.
-        true => unsafe {
-            Side::new(&process, &RECEIVE_NAMES, all.buffer, &all.places, size as usize, "received")?
-        },
-        false => Side::NOTHING,
-    };
-    if rank == root && !in_place(own.buffer) {
-        // SAFETY: as above.
-        unsafe { check_own(&process.datatypes, own, all, size as usize)? };
-    }
-    let own = match rank == root && in_place(own.buffer) {
-        true => None,
-        false => {
-            // SAFETY: as above.
-            Some(unsafe { Block::new(&process, &SEND_NAMES, own.buffer, own.count, own.datatype, "sent")? })
-        }
-    };
-    let own_agreed = own.as_ref().map_or_else(|| receive.agreed(rank), Block::agreed);
-    let agreed = agreed(all, Some(own_agreed));
-    call.launch(&mut process, move |party| {
-        movement::gather(party, own.clone(), receive.clone(), root, agreed)
-    })
+    // SAFETY: as above.
+    let (own, all, root, agreed) = unsafe { rooted(&process, call, own, all, root)? };
+    call.launch(&mut process, move |party| movement::gather(party, own.clone(), all.clone(), root, agreed))
 }
 
 /// MPI_Iscatter, MPI_Iscatterv and their kin.
@@ -138,31 +126,13 @@ pub unsafe fn scatter(
     root: c_int,
 ) -> MpiResult<MPI_Request> {
     let mut process = process::enter()?;
-    let communicator = process.communicator(call.comm)?;
-    if communicator.is_inter() {
+    if process.communicator(call.comm)?.is_inter() {
         // SAFETY: the caller's promise.
-        return unsafe { inter::scatter(&mut process, call, all, own, root) };
+        return unsafe { inter::rooted(&mut process, call, own, all, root) };
     }
-    let (root, rank, size) = (communicator.root(root)?, communicator.rank, communicator.size);
-    let send = match rank == root {
-        // SAFETY: the caller's promise.
-        true => unsafe { Side::new(&process, &SEND_NAMES, all.buffer, &all.places, size as usize, "sent")? },
-        false => Side::NOTHING,
-    };
-    if rank == root && own.buffer != MPI_IN_PLACE {
-        // SAFETY: as above.
-        unsafe { check_own_of_root(&process.datatypes, own, all, size as usize)? };
-    }
-    let own = match rank == root && own.buffer == MPI_IN_PLACE {
-        true => None,
-        // SAFETY: as above.
-        false => Some(unsafe {
-            Block::new(&process, &RECEIVE_NAMES, own.buffer, own.count, own.datatype, "received")?
-        }),
-    };
-    let own_agreed = own.as_ref().map_or_else(|| send.agreed(rank), Block::agreed);
-    let agreed = agreed(all, Some(own_agreed));
-    call.launch(&mut process, move |party| movement::scatter(party, send.clone(), own.clone(), root, agreed))
+    // SAFETY: as above.
+    let (own, all, root, agreed) = unsafe { rooted(&process, call, own, all, root)? };
+    call.launch(&mut process, move |party| movement::scatter(party, all.clone(), own.clone(), root, agreed))
 }
 
 /// MPI_Iallgather, MPI_Iallgatherv and their kin.
@@ -184,20 +154,16 @@ pub unsafe fn allgather(
         return unsafe { inter::allgather(&mut process, call, own, all) };
     }
     let size = communicator.size as usize;
-    // SAFETY: the caller's promise.
-    let receive = unsafe { Side::new(&process, &RECEIVE_NAMES, all.buffer, &all.places, size, "received")? };
-    if !in_place(own.buffer) {
-        // SAFETY: as above.
-        unsafe { check_own(&process.datatypes, own, all, size)? };
-    }
-    let own = match in_place(own.buffer) {
-        true => None,
-        false => {
-            // SAFETY: as above.
-            Some(unsafe { Block::new(&process, &SEND_NAMES, own.buffer, own.count, own.datatype, "sent")? })
+    let given = (!own.is_in_place()).then_some(own);
+    // SAFETY: as above.
+    let (receive, own) = unsafe {
+        let receive = all.side(&process, size)?;
+        if let Some(own) = given {
+            check(&process.datatypes, (&own.alone(), 1), (all, size))?;
         }
+        (receive, given.map(|own| own.block(&process)).transpose()?)
     };
-    let agreed = agreed(all, Some(own.as_ref().map_or_else(|| receive.agreed(0), Block::agreed)));
+    let agreed = all.agreed(own.as_ref().map_or_else(|| receive.agreed(0), Block::agreed));
     call.launch(&mut process, move |party| movement::allgather(party, own.clone(), receive.clone(), agreed))
 }
 
@@ -220,19 +186,16 @@ pub unsafe fn alltoall(
         return unsafe { inter::alltoall(&mut process, call, send, receive) };
     }
     let size = communicator.size as usize;
-    // SAFETY: the caller's promise.
-    let incoming =
-        unsafe { Side::new(&process, &RECEIVE_NAMES, receive.buffer, &receive.places, size, "received")? };
-    if !in_place(send.buffer) {
-        // SAFETY: as above.
-        unsafe { check_all(&process.datatypes, send, receive, size)? };
-    }
-    let outgoing = match in_place(send.buffer) {
-        true => None,
-        // SAFETY: as above.
-        false => Some(unsafe { Side::new(&process, &SEND_NAMES, send.buffer, &send.places, size, "sent")? }),
+    let given = (send.buffer != MPI_IN_PLACE.cast_const()).then_some(send);
+    // SAFETY: as above.
+    let (incoming, outgoing) = unsafe {
+        let incoming = receive.side(&process, size)?;
+        if let Some(send) = given {
+            check(&process.datatypes, (send, size), (receive, size))?;
+        }
+        (incoming, given.map(|send| send.side(&process, size)).transpose()?)
     };
-    let agreed = agreed(receive, Some(incoming.agreed(0)));
+    let agreed = receive.agreed(incoming.agreed(0));
     call.launch(&mut process, move |party| {
         movement::alltoall(party, outgoing.clone(), incoming.clone(), agreed)
     })

@@ -1,13 +1,11 @@
 //! Neighbourhood calls: their arguments, checked and resolved into a block an edge (MPI-5.0, §8.6).
 
 use super::super::algorithm::{AlongEdges, neighbour_exchange};
-use super::super::block::Block;
 use super::super::buffers::{Everyone, Own};
 use super::super::neighbourhood;
 use super::super::side::Side;
 use super::{Call, Form};
 use crate::constants::*;
-use crate::datatype::buffer::{RECEIVE_NAMES, SEND_NAMES};
 use crate::error::MpiResult;
 use crate::process::{self, Guard};
 use crate::progress::party::Party;
@@ -29,14 +27,8 @@ pub unsafe fn neighbour_allgather(
 ) -> MpiResult<MPI_Request> {
     let mut process = process::enter()?;
     let neighbours = topology::neighbours(&process, call.comm)?;
-    let from = neighbours.sources;
     // SAFETY: the caller's promise.
-    let (receive, own) = unsafe {
-        (
-            Side::new(&process, &RECEIVE_NAMES, all.buffer, &all.places, from, "received")?,
-            Block::new(&process, &SEND_NAMES, own.buffer, own.count, own.datatype, "sent")?,
-        )
-    };
+    let (receive, own) = unsafe { (all.side(&process, neighbours.sources)?, own.block(&process)?) };
     launch(&mut process, call, AlongEdges { neighbours, send: Side::Same(own), receive })
 }
 
@@ -56,12 +48,7 @@ pub unsafe fn neighbour_alltoall(
     let neighbours = topology::neighbours(&process, call.comm)?;
     let (from, to) = (neighbours.sources, neighbours.destinations);
     // SAFETY: the caller's promise.
-    let (receive, send) = unsafe {
-        (
-            Side::new(&process, &RECEIVE_NAMES, receive.buffer, &receive.places, from, "received")?,
-            Side::new(&process, &SEND_NAMES, send.buffer, &send.places, to, "sent")?,
-        )
-    };
+    let (receive, send) = unsafe { (receive.side(&process, from)?, send.side(&process, to)?) };
     launch(&mut process, call, AlongEdges { neighbours, send, receive })
 }
 

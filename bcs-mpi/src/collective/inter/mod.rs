@@ -11,10 +11,9 @@ mod algorithm;
 mod movement;
 mod reduction;
 
-pub use movement::{allgather, alltoall, barrier, bcast, gather, scatter};
+pub use movement::{allgather, alltoall, bcast, rooted};
 pub use reduction::{allreduce, reduce, reduce_scatter};
 
-use super::block::Block;
 use super::forms::Joins;
 use crate::communicator::Communicator;
 use crate::constants::*;
@@ -73,18 +72,17 @@ impl Sides {
         self.remote.announce(NO_ROOT, operation, bytes)
     }
 
-    /// The same of an operation in which each group gives to the other: of a block that this one gives to
-    /// each member there, and of one that each gives to it.
+    /// The same of an operation in which each group gives to the other: bytes and tag of a block that this
+    /// one gives to each member there, and of one that each gives to it.
     ///
     /// # Errors
     /// The NIC fails.
-    pub fn announce_both_ways(&self, given: &Block, taken: &Block) -> MpiResult {
+    pub fn announce_both_ways(&self, given: (usize, u16), taken: (usize, u16)) -> MpiResult {
         let [first, second] = match self.side {
             Side::First => [given, taken],
             Side::Second => [taken, given],
         };
-        let both =
-            BothWays { bytes: [first.bytes as u64, second.bytes as u64], tags: [first.tag, second.tag] };
+        let both = BothWays { bytes: [first.0 as u64, second.0 as u64], tags: [first.1, second.1] };
         let (signature, bytes) = both.said();
         self.remote.announce(BOTH_WAYS, signature, bytes as usize)
     }

@@ -1,10 +1,10 @@
 //! Broadcast: the root sends to rank 0 of the other group, which broadcasts. One step more than a broadcast in that group.
 
 use super::super::{Role, Sides};
-use crate::collective::block::{Block, post_landing, post_wire};
+use crate::collective::block::Block;
 use crate::collective::broadcast::broadcast as broadcast_in_group;
 use crate::error::MpiResult;
-use crate::progress::pending::Join;
+use crate::progress::members::{Members, Message};
 
 /// Brings the root's block to all members of the other group.
 ///
@@ -16,21 +16,18 @@ pub async fn broadcast(sides: Sides, block: Block, role: Role) -> MpiResult {
         return Ok(());
     }
     let Sides { remote, after, .. } = sides;
-    let mut join = Join::new();
     match role {
         Role::Idle => Ok(()),
         Role::Root => {
             let wire = block.wire()?;
-            // SAFETY: the wire lives until the join is complete.
-            unsafe { post_wire(&remote, &mut join, 0, &wire)? };
-            join.all().await
+            // SAFETY: the wire lives until the send is complete.
+            unsafe { remote.post_send(0, wire.data(), wire.bytes())? }.await
         }
         Role::Of(root) => {
             if after.rank == 0 {
                 let landing = block.landing()?;
-                // SAFETY: the landing lives until the join is complete.
-                unsafe { post_landing(&remote, &mut join, root, &landing)? };
-                join.all().await?;
+                // SAFETY: the landing lives until the receive is complete.
+                unsafe { remote.post_receive(root, landing.data(), landing.bytes())? }.exactly().await?;
                 block.land(&landing);
             }
             broadcast_in_group(after, block, 0).await

@@ -1,29 +1,34 @@
 //! Gather, scatter, allgather and alltoall of all kinds: a message from every member that gives to every one of the other group that takes. One step.
 
 use super::super::{Role, Sides};
-use crate::collective::block::{Agreed, Block, post_landing, post_wire};
+use crate::collective::block::Agreed;
+use crate::collective::buffers::Everyone;
+use crate::collective::side::Side;
 use crate::error::MpiResult;
+use crate::progress::members::{Members, Message};
 use crate::progress::pending::Join;
 use std::ops::Range;
 
 /// Blocks that go to members of the other group, or come from them.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Ends {
-    /// One for each rank there, or a single one for all.
-    pub blocks: Vec<Block>,
+    /// One for each of these members, or the same for all.
+    pub side: Side,
     /// Which members.
     pub peers: Range<u32>,
 }
 
 impl Ends {
+    /// No blocks.
+    pub const NONE: Self = Self { side: Side::NOTHING, peers: 0..0 };
+
     /// The members that there is a message for, from the one opposite on, so that no member is
     /// everybody's first; and the block of each.
-    fn each(&self, rank: u32, agreed: Agreed) -> impl Iterator<Item = (u32, usize)> {
+    fn each(&self, rank: u32, agreed: Agreed) -> impl Iterator<Item = (u32, u32)> {
         let (first, count) = (self.peers.start, self.peers.len() as u32);
-        let block = |peer: u32| if self.blocks.len() == 1 { 0 } else { peer as usize };
-        let peers = (0..count).map(move |step| first + (rank + step) % count);
-        let has_message = move |block: usize| agreed.is_message(self.blocks[block].bytes);
-        peers.map(move |peer| (peer, block(peer))).filter(move |(_, block)| has_message(*block))
+        let blocks = (0..count).map(move |step| (rank + step) % count);
+        let messages = blocks.filter(move |block| agreed.is_message(self.side.bytes(*block)));
+        messages.map(move |block| (first + block, block))
     }
 }
 
@@ -38,35 +43,40 @@ pub enum Alike {
     Nothing,
 }
 
+impl Alike {
+    /// Where each group gives to the other, and blocks are received like this.
+    pub fn each_way<P>(received: &Everyone<P>) -> Self {
+        if received.each().is_some() { Alike::EachWay } else { Alike::Nothing }
+    }
+}
+
 /// Sends one group of blocks and receives another.
 ///
 /// # Errors
 /// A block is not as long as its place; the NIC fails.
 pub async fn exchange(sides: Sides, alike: Alike, outgoing: Ends, incoming: Ends) -> MpiResult {
-    let mut agreed = Agreed::EACH_ITS_OWN;
-    match (alike, outgoing.blocks.first(), incoming.blocks.first()) {
-        (Alike::Rooted(role, of_all), ..) => {
-            agreed = of_all;
-            sides.announce_rooted(role, agreed.signature, agreed.bytes)?;
-        }
-        (Alike::EachWay, Some(given), Some(taken)) => sides.announce_both_ways(given, taken)?,
-        _ => sides.announce((0, 0), 0)?,
+    let agreed = if let Alike::Rooted(_, agreed) = alike { agreed } else { Agreed::EACH_ITS_OWN };
+    match alike {
+        Alike::Rooted(role, _) => sides.announce_rooted(role, agreed.signature, agreed.bytes)?,
+        Alike::EachWay => sides.announce_both_ways(outgoing.side.about(0), incoming.side.about(0))?,
+        Alike::Nothing => sides.announce((0, 0), 0)?,
     }
     let remote = sides.remote;
     let mut join = Join::new();
-    let landings: Vec<_> = incoming.blocks.iter().map(Block::landing).collect::<MpiResult<_>>()?;
+    let (landings, wires) = (incoming.side.landings()?, outgoing.side.wires()?);
     for (peer, block) in incoming.each(remote.rank, agreed) {
+        let (to, room) = (landings.at(block), incoming.side.bytes(block));
         // SAFETY: the landings live until the join is complete.
-        unsafe { post_landing(&remote, &mut join, peer, &landings[block])? };
+        join.add(unsafe { remote.post_receive(peer, to, room)? }.exactly());
     }
-    let wires: Vec<_> = outgoing.blocks.iter().map(Block::wire).collect::<MpiResult<_>>()?;
     for (peer, block) in outgoing.each(remote.rank, agreed) {
+        let (from, bytes) = (wires.at(block), outgoing.side.bytes(block));
         // SAFETY: the wires live until the join is complete.
-        unsafe { post_wire(&remote, &mut join, peer, &wires[block])? };
+        join.add(unsafe { remote.post_send(peer, from, bytes)? });
     }
     join.all().await?;
-    for (block, landing) in incoming.blocks.iter().zip(&landings) {
-        block.land(landing);
+    for block in 0..incoming.peers.len() as u32 {
+        incoming.side.land(&landings, block);
     }
     Ok(())
 }

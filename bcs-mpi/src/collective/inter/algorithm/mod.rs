@@ -1,7 +1,6 @@
 //! The algorithms of collectives on intercommunicators, as futures: one a file.
 
 mod allreduce;
-mod barrier;
 mod broadcast;
 mod exchange;
 mod idle;
@@ -9,7 +8,6 @@ mod reduce;
 mod reduce_scatter;
 
 pub use allreduce::allreduce;
-pub use barrier::barrier;
 pub use broadcast::broadcast;
 pub use exchange::{Alike, Ends, exchange};
 pub use idle::idle;
