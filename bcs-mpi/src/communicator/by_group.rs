@@ -4,7 +4,8 @@
 //! The group's first member takes a context and tells the others, in messages that no program can
 //! receive: in the parent's context for collectives, or in one that is no communicator's.
 
-use super::create::{make, store, subgroup, take_context, taken};
+use super::Communicator;
+use super::create::{Kin, make, store, subgroup, take_context, taken};
 use super::hints::Hints;
 use super::leaders::Assembly;
 use crate::constants::*;
@@ -56,8 +57,8 @@ pub fn create_group(comm: MPI_Comm, group: MPI_Group, tag: c_int) -> MpiResult<M
     let way = (parent.context + 1, tag);
     let party = Party::loose(Primitive::CommCreateGroup, way, parent.rank, parent.group.clone());
     let context = told(&mut process, party, names, &group)?;
-    let new = make(&process, comm, group, context)?;
-    store(&mut process, new)
+    let new = make(&process, comm, group, Kin::default())?;
+    store(&mut process, new, context)
 }
 
 /// The tag of messages that make a communicator of these groups in this call: 31 bits of a hash of them
@@ -117,12 +118,10 @@ pub fn create_from_group(
     let way = (NO_PARENT, tag_of(call, stringtag, &[&group]));
     let all = Group::Range { first: 0, size: process.place.size };
     let context = told(&mut process, Party::loose(call, way, own, all), group.clone(), &group)?;
-    let mut new = make(&process, MPI_COMM_SELF, group, context)?;
-    if let Some(new) = &mut new {
-        (new.error_handler, new.error_handler_was_set, new.hints) = (errhandler, true, hints);
-        new.session = session;
-    }
-    let new = store(&mut process, new)?;
+    let new = make(&process, MPI_COMM_SELF, group, Kin { hints, ..Kin::default() })?;
+    let chosen =
+        |new| Communicator { error_handler: errhandler, error_handler_was_set: true, session, ..new };
+    let new = store(&mut process, new.map(chosen), context)?;
     error_handlers::release(errhandler)?;
     Ok(new)
 }

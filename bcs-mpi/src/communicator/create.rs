@@ -6,14 +6,13 @@
 
 use super::hints::Hints;
 use super::meeting::{Arrival, agree, awaits_all, collective_of, gather_all, post, waiting_in};
-use super::{Communicator, inter};
+use super::{Communicator, inter, wrong_communicator};
 use crate::attributes::{self, Attributes};
 use crate::collective::forms::Call;
 use crate::constants::*;
 use crate::environment::error_handlers;
 use crate::error::{MpiError, MpiResult, Problem};
 use crate::group::{self, Group};
-use crate::handle::{Kind, Stale};
 use crate::point_to_point::attached_buffer::{self, Level};
 use crate::process::end::{end_if_unheard, is_fatal};
 use crate::process::{self, Guard, Process};
@@ -57,10 +56,7 @@ pub(super) fn reach_of(process: &Process, group: &Group) -> MpiResult<Reach> {
 /// # Errors
 /// There was none.
 pub(super) fn taken(context: u32) -> MpiResult<u32> {
-    if context != NO_CONTEXT {
-        return Ok(context);
-    }
-    Err(MpiError::new(Problem::NoContext))
+    if context != NO_CONTEXT { Ok(context) } else { Err(MpiError::new(Problem::NoContext)) }
 }
 
 /// The context of a new communicator: where all members of the parent are in it one of them takes it,
@@ -124,7 +120,8 @@ pub(super) fn register_nodes(
 }
 
 impl Process {
-    /// Gives a communicator that has none yet its context.
+    /// Gives a communicator that has none yet its context; to an intercommunicator when its hidden one has
+    /// its own.
     ///
     /// # Errors
     /// It is gone, or NIC memory is corrupt.
@@ -132,59 +129,56 @@ impl Process {
         let memory = self.port.memory().clone();
         let communicator = self.communicator_mut(comm)?;
         communicator.context = context;
-        Ok(register_nodes(&memory, &communicator.everybody(), communicator.local.1, context)?)
+        register_nodes(&memory, &communicator.everybody(), communicator.local.1, context)?;
+        if communicator.is_inter() {
+            let local_comm = communicator.local_comm;
+            self.communicator_mut(local_comm)?.made_in = Some(context + 1);
+        }
+        Ok(())
     }
 }
 
-impl Communicator {
-    /// Gives a new communicator what it is made with.
-    pub(super) fn take_in(&mut self, kin: Kin) {
-        let Kin { attributes, topology, hints } = kin;
-        self.neighbours = topology.as_ref().map(|topology| Arc::new(Neighbours::of(topology, self.rank)));
-        (self.attributes, self.topology, self.hints) = (attributes, topology, hints);
-    }
-}
-
-/// A communicator of this group, in which this process has a rank.
+/// A communicator of this group without a context, if this process has a rank in it.
 pub(super) fn make(
     process: &Process,
     parent: MPI_Comm,
     group: Group,
-    context: u32,
+    kin: Kin,
 ) -> MpiResult<Option<Communicator>> {
     let Some(rank) = group.member(process.place.rank) else { return Ok(None) };
     let local = local_members(process.port.memory(), &group, rank)?;
-    if context != NO_CONTEXT {
-        register_nodes(process.port.memory(), &group, local.1, context)?;
-    }
     let parent = match parent {
         // What comes from a session's group has no other parent.
         MPI_COMM_SELF => process.communicators.own(),
         _ => process.communicator(parent)?,
     };
+    let Kin { attributes, topology, hints } = kin;
+    let neighbours = topology.as_ref().map(|topology| Arc::new(Neighbours::of(topology, rank)));
     Ok(Some(Communicator {
-        context,
-        rank,
-        size: group.size(),
-        peers: group.clone(),
-        peer_count: group.size(),
-        local_comm: MPI_COMM_NULL,
-        name: String::new(),
         error_handler: parent.error_handler,
         error_handler_was_set: parent.error_handler_was_set,
-        on_nic: (rank, group.size()),
-        local,
-        sequence: 0,
-        made_in: None,
-        attributes: Attributes::default(),
-        topology: None,
-        neighbours: None,
-        wiring: Wiring::Unmade,
-        hints: Hints::default(),
         session: parent.session,
-        in_use: Arc::default(),
-        group,
+        attributes,
+        topology,
+        neighbours,
+        hints,
+        ..Communicator::new(group, rank, local)
     }))
+}
+
+/// Keeps a new communicator, and gives it its context if that is known.
+pub(super) fn store(
+    process: &mut Process,
+    communicator: Option<Communicator>,
+    context: u32,
+) -> MpiResult<MPI_Comm> {
+    let Some(communicator) = communicator else { return Ok(MPI_COMM_NULL) };
+    error_handlers::retain(communicator.error_handler)?;
+    let comm = process.communicators.insert(communicator);
+    if context != NO_CONTEXT {
+        process.set_context(comm, context)?;
+    }
+    Ok(comm)
 }
 
 /// A communicator of part of another's members. All of them call it at once, for communicators that have
@@ -192,7 +186,7 @@ pub(super) fn make(
 ///
 /// # Errors
 /// No such communicator, no context, or the NIC fails.
-pub(crate) fn with_topology(
+pub(crate) fn part_of(
     process: &mut Guard,
     call: Primitive,
     comm: MPI_Comm,
@@ -200,17 +194,8 @@ pub(crate) fn with_topology(
     kin: Kin,
 ) -> MpiResult<MPI_Comm> {
     let context = context_of(process, call, comm, &group)?;
-    let mut new = make(process, comm, group, context)?;
-    if let Some(new) = &mut new {
-        new.take_in(kin);
-    }
-    store(process, new)
-}
-
-pub(super) fn store(process: &mut Process, communicator: Option<Communicator>) -> MpiResult<MPI_Comm> {
-    let Some(communicator) = communicator else { return Ok(MPI_COMM_NULL) };
-    error_handlers::retain(communicator.error_handler)?;
-    Ok(process.communicators.insert(communicator))
+    let new = make(process, comm, group, kin)?;
+    store(process, new, context)
 }
 
 /// What a duplicate of a communicator has: attributes as their keys say, in callbacks that may call MPI,
@@ -235,7 +220,7 @@ pub fn dup(call: Primitive, comm: MPI_Comm, info: MPI_Info) -> MpiResult<MPI_Com
         return inter::dup(&mut process, call, comm, kin);
     }
     let group = communicator.group.clone();
-    with_topology(&mut process, call, comm, group, kin)
+    part_of(&mut process, call, comm, group, kin)
 }
 
 /// The group of an argument whose members are all in the communicator.
@@ -244,12 +229,8 @@ pub(super) fn subgroup(process: &Process, comm: MPI_Comm, handle: MPI_Group) -> 
     let communicator = process.communicator(comm)?;
     if !communicator.group.contains(&group) {
         let allowed = format!("its members must all be members of {}", communicator.title());
-        return Err(MpiError::argument(
-            MPI_ERR_GROUP,
-            "group",
-            format!("a group of {}", group.size()),
-            allowed,
-        ));
+        let value = format!("a group of {}", group.size());
+        return Err(MpiError::argument(MPI_ERR_GROUP, "group", value, allowed));
     }
     Ok(group)
 }
@@ -266,9 +247,7 @@ pub fn create(comm: MPI_Comm, group: MPI_Group) -> MpiResult<MPI_Comm> {
         return inter::create_of(&mut process, comm, group);
     }
     let group = subgroup(&process, comm, group)?;
-    let context = context_of(&mut process, Primitive::CommCreate, comm, &group)?;
-    let new = make(&process, comm, group, context)?;
-    store(&mut process, new)
+    part_of(&mut process, Primitive::CommCreate, comm, group, Kin::default())
 }
 
 /// MPI_Comm_free. Pending operations of the communicator complete as if it lived.
@@ -290,7 +269,7 @@ pub fn free(comm: &mut MPI_Comm) -> MpiResult {
 /// # Errors
 /// No such communicator, or the NIC fails.
 pub(crate) fn remove(process: &mut Guard, comm: MPI_Comm) -> MpiResult {
-    let freed = process.communicators.remove(comm).map_err(|why| wrong(comm, why))?;
+    let freed = process.communicators.remove(comm).map_err(|why| wrong_communicator("comm", comm, why))?;
     let local = process.communicators.remove(freed.local_comm).ok();
     let Process { communicators, requests, .. } = &mut **process;
     communicators.keep_handler(comm, freed.error_handler, |comm| requests.are_of(comm))?;
@@ -382,9 +361,4 @@ fn refuse_predefined(comm: MPI_Comm, done: &str) -> MpiResult {
     };
     let allowed = format!("predefined communicators are not {done}");
     Err(MpiError::argument(MPI_ERR_COMM, "comm", name, allowed))
-}
-
-#[cold]
-fn wrong(comm: MPI_Comm, why: Stale) -> MpiError {
-    MpiError::handle("comm", comm.0, Kind::Communicator, why)
 }

@@ -58,11 +58,8 @@ pub(crate) fn begin(
     }
     let (root, group) = (communicator.chooser(), communicator.group.clone());
     let chosen = if communicator.rank == root { take_context(process, &group)? } else { NO_CONTEXT };
-    let mut new = make(process, comm, group, NO_CONTEXT)?;
-    if let Some(new) = &mut new {
-        new.take_in(kin);
-    }
-    let new = store(process, new)?;
+    let new = make(process, comm, group, kin)?;
+    let new = store(process, new, NO_CONTEXT)?;
     let party = Party::join(process, comm, call)?;
     let what = party.waiting();
     let future = Box::pin(async move {

@@ -12,7 +12,7 @@ use super::hints::Hints;
 use super::idup::Duplication;
 use super::leaders::{Assembly, Leading, Words, across};
 use super::meeting::gather_all;
-use super::{Communicator, both, side_of, wrong_communicator};
+use super::{Communicator, both, side_of};
 use crate::constants::*;
 use crate::environment::error_handlers;
 use crate::error::{MpiError, MpiResult, Problem};
@@ -156,47 +156,27 @@ pub(super) fn build(
     (shared, hidden): (u32, u32),
     kin: Kin,
 ) -> MpiResult<MPI_Comm> {
-    let (Some(local), Some(new)) = (
-        make(process, parent, groups.own.clone(), hidden)?,
-        make(process, parent, groups.own.clone(), NO_CONTEXT)?,
-    ) else {
-        return Ok(MPI_COMM_NULL);
-    };
+    let local = make(process, parent, groups.own.clone(), Kin::default())?;
+    let new = make(process, parent, groups.own.clone(), kin)?;
+    let (Some(local), Some(new)) = (local, new) else { return Ok(MPI_COMM_NULL) };
     // What happens there is an error of the intercommunicator.
-    let local_comm = store(process, Some(Communicator { error_handler: MPI_ERRORS_RETURN, ..local }))?;
-    let (all, side) = (groups.everybody(), groups.side());
+    let local_comm =
+        store(process, Some(Communicator { error_handler: MPI_ERRORS_RETURN, ..local }), hidden)?;
+    let all = groups.everybody();
     let position = all.member(process.place.rank).unwrap_or_default();
     let local = local_members(process.port.memory(), &all, position)?;
-    let on_nic = (side.member(new.rank), all.size());
-    let Groups { peers, .. } = groups;
-    let Kin { attributes, topology, hints } = kin;
-    let peer_count = peers.size();
-    let new =
-        Communicator { peers, peer_count, local_comm, on_nic, local, attributes, topology, hints, ..new };
-    let comm = store(process, Some(new))?;
-    if shared != NO_CONTEXT {
-        set_shared_context(process, comm, shared)?;
-    }
-    Ok(comm)
-}
-
-/// Gives an intercommunicator the context that both groups share.
-fn set_shared_context(process: &mut Process, comm: MPI_Comm, shared: u32) -> MpiResult {
-    process.set_context(comm, shared)?;
-    let local_comm = process.communicator(comm)?.local_comm;
-    process.communicator_mut(local_comm)?.made_in = Some(shared + 1);
-    Ok(())
-}
-
-#[cold]
-fn overlap(argument: &'static str, class: c_int) -> MpiError {
-    let allowed = "the two groups of an intercommunicator must have no process in common";
-    MpiError::argument(class, argument, "a group that overlaps the other one", allowed)
+    let on_nic = (groups.side().member(new.rank), all.size());
+    let peers = groups.peers;
+    let new = Communicator { peer_count: peers.size(), peers, local_comm, on_nic, local, ..new };
+    store(process, Some(new), shared)
 }
 
 fn check_disjoint(one: &Group, other: &Group, argument: &'static str, class: c_int) -> MpiResult {
-    let overlaps = one.ranks().into_iter().any(|rank| other.member(rank).is_some());
-    if overlaps { Err(overlap(argument, class)) } else { Ok(()) }
+    if one.ranks().into_iter().all(|rank| other.member(rank).is_none()) {
+        return Ok(());
+    }
+    let allowed = "the two groups of an intercommunicator must have no process in common";
+    Err(MpiError::argument(class, argument, "a group that overlaps the other one", allowed))
 }
 
 /// A leader's way to the other one.
@@ -253,8 +233,7 @@ const EITHER: [Reach; 2] = [Reach::Here, Reach::Nodes];
 
 /// The way of the leader of a group in MPI_Intercomm_create.
 fn way_to(process: &Process, (peer_comm, remote_leader): (MPI_Comm, c_int), tag: c_int) -> MpiResult<Way> {
-    let found = process.communicators.get(peer_comm);
-    let communicator = found.map_err(|why| wrong_communicator("peer_comm", peer_comm, why))?;
+    let communicator = process.communicator_of("peer_comm", peer_comm)?;
     let peer = communicator.member("remote_leader", remote_leader)?;
     let (own, theirs) = (process.place.rank, communicator.job_rank(peer));
     if own == theirs {
@@ -351,13 +330,10 @@ pub fn create_from_groups(
         let allowed = "it has to be what the other group calls its local group";
         Err(MpiError::argument(MPI_ERR_GROUP, "remote_group", value, allowed))
     });
-    let new = match made {
-        Ok(new) => new,
-        Err(error) => {
-            error_handlers::release(errhandler)?;
-            return Err(error);
-        }
-    };
+    if made.is_err() {
+        error_handlers::release(errhandler)?;
+    }
+    let new = made?;
     let communicator = process.communicator_mut(new)?;
     let inherited = std::mem::replace(&mut communicator.error_handler, errhandler);
     communicator.error_handler_was_set = true;
@@ -432,7 +408,7 @@ pub(super) fn idup(process: &mut Guard, call: Primitive, comm: MPI_Comm, kin: Ki
             let (shared, hidden) = agreed.contexts(0);
             let local_comm = process.communicator(new)?.local_comm;
             process.set_context(local_comm, hidden)?;
-            set_shared_context(process, new, shared)
+            process.set_context(new, shared)
         })
     });
     Ok(Duplication { new, what, future })
@@ -478,8 +454,8 @@ pub fn merge(comm: MPI_Comm, high: bool) -> MpiResult<MPI_Comm> {
         }
     };
     let all = both(first, &groups.own, &groups.peers);
-    let new = make(&process, comm, all, agreed.shared(0))?;
-    store(&mut process, new)
+    let new = make(&process, comm, all, Kin::default())?;
+    store(&mut process, new, agreed.shared(0))
 }
 
 /// MPI_Comm_create on an intercommunicator.
@@ -488,15 +464,14 @@ pub(super) fn create_of(process: &mut Guard, comm: MPI_Comm, group: MPI_Group) -
     announce(process, call, comm)?;
     let words = exchange(process, call, comm, &bytes_of(&own))?;
     let groups = Groups { own: group_of(&words.own), peers: group_of(&words.other) };
-    let made: Vec<Groups> =
-        if groups.own.size() > 0 && groups.peers.size() > 0 { vec![groups] } else { vec![] };
-    let agreed = take_contexts(process, call, comm, &made)?;
+    let made = (groups.own.size() > 0 && groups.peers.size() > 0).then_some(groups);
+    let agreed = take_contexts(process, call, comm, made.as_slice())?;
     if own.size() > 0 && words.own != bytes_of(&own) {
         let value = format!("a group of {}, not the one that rank 0 gives", own.size());
         let allowed = "all members of a group of an intercommunicator have to give the same";
         return Err(MpiError::argument(MPI_ERR_GROUP, "group", value, allowed));
     }
-    match made.into_iter().next() {
+    match made {
         Some(groups) if own.size() > 0 => build(process, comm, groups, agreed.contexts(0), Kin::default()),
         _ => Ok(MPI_COMM_NULL),
     }

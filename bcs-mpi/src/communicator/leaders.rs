@@ -10,6 +10,7 @@
 use crate::error::{MpiError, MpiResult, Problem};
 use crate::group::Group;
 use crate::progress::members::Members;
+use crate::progress::nodes::Branch;
 use crate::progress::party::Party;
 use crate::progress::pending::Join;
 use std::ffi::c_int;
@@ -37,25 +38,16 @@ impl Assembly {
     /// # Errors
     /// The NIC fails.
     pub async fn tell(&self, mut word: Vec<u8>) -> MpiResult<Vec<u8>> {
-        let size = self.names.size();
-        // Places are counted from the leader. A member's parent is the place without its lowest bit; its
-        // children are the places with one bit more below that.
         let own = self.names.member(self.party.rank).unwrap_or(self.leader);
-        let place = (own + size - self.leader) % size;
-        let name = |place: u32| self.names.job_rank((place + self.leader) % size);
-        let lowest = if place == 0 { size.next_power_of_two() } else { place & place.wrapping_neg() };
-        if place != 0 {
-            word = receive_word(&self.party, name(place - lowest)).await?;
+        let Branch { parent, children, .. } = Branch::new(own, self.names.size(), self.leader);
+        if let Some(parent) = parent {
+            word = receive_word(&self.party, self.names.job_rank(parent)).await?;
         }
         let letter = Letter::of(&word);
         let mut join = Join::new();
-        let mut bit = lowest >> 1;
-        while bit != 0 {
-            if place + bit < size {
-                // SAFETY: the letter lives, unchanged, until the join is complete.
-                unsafe { letter.post(&self.party, name(place + bit), &mut join)? };
-            }
-            bit >>= 1;
+        for (child, ..) in children {
+            // SAFETY: the letter lives, unchanged, until the join is complete.
+            unsafe { letter.post(&self.party, self.names.job_rank(child), &mut join)? };
         }
         join.all().await?;
         Ok(word)

@@ -8,8 +8,8 @@ use super::Communicator;
 use crate::constants::MPI_Comm;
 use crate::error::MpiResult;
 use crate::process::{Guard, Process};
+use crate::progress::released::take_board;
 use mds::Primitive;
-use nic_emu::board::Board;
 use nic_emu::descriptor::CollectiveKind;
 use nic_emu::port::{Awaits, Collective, PortError, Release};
 use nic_emu::status::{NOBODY, WaitingFor};
@@ -150,9 +150,7 @@ pub fn waiting_in(
         call: call.index() as u32,
         context: communicator.context + 1,
         peer: root.unwrap_or(NOBODY),
-        tag: 0,
         bytes: bytes as u64,
-        requests: 1,
         peer_in_job: root.map_or(NOBODY, |root| communicator.job_rank(root)),
         ..WaitingFor::SOMETHING
     }
@@ -215,27 +213,14 @@ pub fn gather_all<const BYTES: usize>(
     comm: MPI_Comm,
     own: [u8; BYTES],
 ) -> MpiResult<Vec<[u8; BYTES]>> {
-    if process.communicator(comm)?.size == 1 {
-        return Ok(vec![own]);
-    }
-    let released = meet(process, call, comm, &Arrival::default(), &own)?;
-    let instance = match released {
-        Some(Release::Instance(instance)) => instance,
-        // A small board comes whole.
-        Some(Release::Result(payload)) => {
-            let size = process.communicator(comm)?.size as usize;
-            let part = |member: usize| payload[member * BYTES..][..BYTES].try_into().expect("BYTES long");
-            return Ok((0..size).map(part).collect());
-        }
-        None => return Ok(vec![own]),
-    };
-    let board = Board::new(process.port.memory(), instance)?;
-    let mut all = vec![[0; BYTES]; board.len()];
-    for (member, bytes) in all.iter_mut().enumerate() {
+    let mut all = vec![own; process.communicator(comm)?.size as usize];
+    if all.len() > 1
+        && let Some(release) = meet(process, call, comm, &Arrival::default(), &own)?
+    {
+        let places = (0..).zip(&mut all).map(|(member, place)| (member, 0..BYTES, place.as_mut_ptr()));
         // SAFETY: each element has BYTES.
-        unsafe { board.read(member, 0, bytes.as_mut_ptr(), BYTES)? };
+        unsafe { take_board(process, release, BYTES, places)? };
     }
-    board.depart().map_err(PortError::from)?;
     Ok(all)
 }
 

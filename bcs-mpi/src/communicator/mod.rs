@@ -91,6 +91,34 @@ pub struct Communicator {
 }
 
 impl Communicator {
+    /// One of this group in which this process has this rank and this place on its node, with nothing else:
+    /// without a context, too.
+    fn new(group: Group, rank: u32, local: (u16, u16)) -> Self {
+        Self {
+            context: create::NO_CONTEXT,
+            rank,
+            size: group.size(),
+            peers: group.clone(),
+            peer_count: group.size(),
+            local_comm: MPI_COMM_NULL,
+            name: String::new(),
+            error_handler: MPI_ERRORS_ARE_FATAL,
+            error_handler_was_set: false,
+            on_nic: (rank, group.size()),
+            local,
+            sequence: 0,
+            made_in: None,
+            attributes: Attributes::default(),
+            topology: None,
+            neighbours: None,
+            wiring: Wiring::Unmade,
+            hints: Hints::default(),
+            session: MPI_SESSION_NULL,
+            in_use: Arc::default(),
+            group,
+        }
+    }
+
     /// The member that chooses in its next collective, if that is about a choice.
     pub fn chooser(&self) -> u32 {
         self.sequence % self.size
@@ -240,36 +268,21 @@ impl Communicators {
     /// # Errors
     /// NIC memory is corrupt.
     pub fn of_job(rank: u32, size: u32, memory: &NicMemory) -> Result<Self, PortError> {
-        let make = |context, group: Group, name: &str, rank, local| Communicator {
-            context,
-            rank,
-            size: group.size(),
-            on_nic: (rank, group.size()),
-            peers: group.clone(),
-            peer_count: group.size(),
-            local_comm: MPI_COMM_NULL,
-            group,
-            name: name.into(),
-            error_handler: MPI_ERRORS_ARE_FATAL,
-            error_handler_was_set: false,
-            local,
-            sequence: 0,
-            made_in: None,
-            attributes: Attributes::default(),
-            topology: None,
-            neighbours: None,
-            wiring: Wiring::Unmade,
-            hints: Hints::default(),
-            session: MPI_SESSION_NULL,
-            in_use: Arc::default(),
-        };
         let all = Group::Range { first: 0, size };
         let alone = Group::Range { first: rank, size: 1 };
         let local = create::local_members(memory, &all, rank)?;
         create::register_nodes(memory, &all, local.1, WORLD_CONTEXT)?;
         Ok(Self {
-            world: make(WORLD_CONTEXT, all, "MPI_COMM_WORLD", rank, local),
-            own: make(self_context(rank), alone, "MPI_COMM_SELF", 0, (0, 1)),
+            world: Communicator {
+                context: WORLD_CONTEXT,
+                name: "MPI_COMM_WORLD".into(),
+                ..Communicator::new(all, rank, local)
+            },
+            own: Communicator {
+                context: self_context(rank),
+                name: "MPI_COMM_SELF".into(),
+                ..Communicator::new(alone, 0, (0, 1))
+            },
             table: Table::new(Kind::Communicator),
             freed: Vec::new(),
             has_world: false,
@@ -364,13 +377,22 @@ impl Process {
     /// It names none.
     #[inline]
     pub fn communicator(&self, handle: MPI_Comm) -> MpiResult<&Communicator> {
+        self.communicator_of("comm", handle)
+    }
+
+    /// The communicator of an argument of this name.
+    ///
+    /// # Errors
+    /// It names none.
+    #[inline]
+    pub fn communicator_of(&self, argument: &'static str, handle: MPI_Comm) -> MpiResult<&Communicator> {
         match self.communicators.get(handle) {
             Ok(communicator) => Ok(communicator),
-            Err(why) => Err(wrong_communicator("comm", handle, why)),
+            Err(why) => Err(wrong_communicator(argument, handle, why)),
         }
     }
 
-    /// The same, to be changed.
+    /// The communicator of an argument `comm`, to be changed.
     ///
     /// # Errors
     /// It names none.
@@ -381,17 +403,13 @@ impl Process {
             Err(why) => Err(wrong_communicator("comm", handle, why)),
         }
     }
-}
 
-impl Process {
     /// The communicator of an argument of this name, which has to be an intracommunicator.
     ///
     /// # Errors
     /// It names none, or an intercommunicator.
     pub fn intracommunicator(&self, argument: &'static str, handle: MPI_Comm) -> MpiResult<&Communicator> {
-        let communicator =
-            self.communicators.get(handle).map_err(|why| wrong_communicator(argument, handle, why))?;
-        if communicator.is_inter() { Err(wrong_kind(argument, communicator)) } else { Ok(communicator) }
+        self.of_kind(false, argument, handle)
     }
 
     /// The communicator of an argument of this name, which has to be an intercommunicator.
@@ -399,20 +417,27 @@ impl Process {
     /// # Errors
     /// It names none, or an intracommunicator.
     pub fn intercommunicator(&self, argument: &'static str, handle: MPI_Comm) -> MpiResult<&Communicator> {
-        let communicator =
-            self.communicators.get(handle).map_err(|why| wrong_communicator(argument, handle, why))?;
-        if communicator.is_inter() { Ok(communicator) } else { Err(wrong_kind(argument, communicator)) }
+        self.of_kind(true, argument, handle)
+    }
+
+    fn of_kind(&self, inter: bool, argument: &'static str, handle: MPI_Comm) -> MpiResult<&Communicator> {
+        let communicator = self.communicator_of(argument, handle)?;
+        if communicator.is_inter() == inter {
+            Ok(communicator)
+        } else {
+            Err(wrong_kind(argument, communicator))
+        }
     }
 }
 
 #[cold]
 fn wrong_kind(argument: &'static str, communicator: &Communicator) -> MpiError {
-    let title = communicator.title();
-    let (value, allowed) = match communicator.is_inter() {
-        true => (format!("{title}, an intercommunicator"), "it has to be an intracommunicator"),
-        false => (format!("{title}, an intracommunicator"), "it has to be an intercommunicator"),
+    let (is, has_to_be) = match communicator.is_inter() {
+        true => ("an intercommunicator", "an intracommunicator"),
+        false => ("an intracommunicator", "an intercommunicator"),
     };
-    MpiError::argument(MPI_ERR_COMM, argument, value, allowed)
+    let value = format!("{}, {is}", communicator.title());
+    MpiError::argument(MPI_ERR_COMM, argument, value, format!("it has to be {has_to_be}"))
 }
 
 #[cold]
@@ -481,10 +506,7 @@ pub fn group(comm: MPI_Comm) -> MpiResult<MPI_Group> {
 /// No such communicators.
 pub fn compare(first: MPI_Comm, second: MPI_Comm) -> MpiResult<c_int> {
     let process = process::enter()?;
-    let get = |argument, handle| {
-        process.communicators.get(handle).map_err(|why| wrong_communicator(argument, handle, why))
-    };
-    let (one, other) = (get("comm1", first)?, get("comm2", second)?);
+    let (one, other) = (process.communicator_of("comm1", first)?, process.communicator_of("comm2", second)?);
     let local = one.group.compare(&other.group);
     let remote = if one.is_inter() { one.peers.compare(&other.peers) } else { local };
     Ok(match (local, remote) {

@@ -1,7 +1,7 @@
 //! Splitting communicators by colours (MPI-5.0, §7.4.2). Two meetings: colours and keys to all, then the
 //! contexts; on an intercommunicator each group meets, and then the leaders exchange what was said.
 
-use super::create::{Kin, context_of, make, store};
+use super::create::{Kin, part_of};
 use super::hints::Hints;
 use super::inter::{self, Groups};
 use super::meeting::gather_all;
@@ -21,28 +21,17 @@ struct Choice {
     key: c_int,
 }
 
-/// Bytes of a choice on its way.
-const CHOICE_BYTES: usize = 8;
-
 impl Choice {
-    fn bytes(self) -> [u8; CHOICE_BYTES] {
-        let mut bytes = [0; CHOICE_BYTES];
-        bytes[..4].copy_from_slice(&self.colour.to_ne_bytes());
-        bytes[4..].copy_from_slice(&self.key.to_ne_bytes());
-        bytes
+    /// Both numbers on their way, as one.
+    fn bytes(self) -> [u8; size_of::<i64>()] {
+        (i64::from(self.colour) << 32 | i64::from(self.key.cast_unsigned())).to_ne_bytes()
     }
 
     /// The choices of all members, one after the other.
     fn all(bytes: &[u8]) -> Vec<Self> {
-        let (numbers, _) = bytes.as_chunks();
-        let (pairs, _) = numbers.as_chunks::<2>();
-        pairs
-            .iter()
-            .map(|[colour, key]| Self {
-                colour: c_int::from_ne_bytes(*colour),
-                key: c_int::from_ne_bytes(*key),
-            })
-            .collect()
+        let (choices, _) = bytes.as_chunks();
+        let choices = choices.iter().map(|both| i64::from_ne_bytes(*both));
+        choices.map(|both| Self { colour: (both >> 32) as c_int, key: both as c_int }).collect()
     }
 }
 
@@ -85,10 +74,7 @@ fn split_by(process: &mut Guard, call: Primitive, comm: MPI_Comm, own: Choice) -
     let group = communicator.group.clone();
     let all = Choice::all(gather_all(process, call, comm, own.bytes())?.as_flattened());
     let members = if own.colour == MPI_UNDEFINED { Vec::new() } else { members_of(&all, own.colour) };
-    let group = group.choose(&members);
-    let context = context_of(process, call, comm, &group)?;
-    let new = make(process, comm, group, context)?;
-    store(process, new)
+    part_of(process, call, comm, group.choose(&members), Kin::default())
 }
 
 /// The members of one colour in both groups.

@@ -49,7 +49,7 @@ pub fn create(comm: MPI_Comm, dims: &[c_int], periods: &[c_int]) -> MpiResult<MP
     let grid = checked_grid(communicator, dims, periods)?;
     let group = communicator.group.first(grid.size());
     let kin = Kin { topology: Some(Topology::Cartesian(Arc::new(grid))), ..Kin::default() };
-    create::with_topology(&mut process, Primitive::CartCreate, comm, group, kin)
+    create::part_of(&mut process, Primitive::CartCreate, comm, group, kin)
 }
 
 /// MPI_Cart_map: the rank that [`create()`] would give this process.
@@ -74,7 +74,7 @@ pub fn sub(comm: MPI_Comm, remain: impl FnOnce(usize) -> MpiResult<Vec<bool>>) -
     let part = grid.part(communicator.rank, &remain(grid.dims.len())?);
     let group = communicator.group.choose(&part.members);
     let kin = Kin { topology: Some(Topology::Cartesian(Arc::new(part.grid))), ..Kin::default() };
-    create::with_topology(&mut process, Primitive::CartSub, comm, group, kin)
+    create::part_of(&mut process, Primitive::CartSub, comm, group, kin)
 }
 
 /// MPI_Cartdim_get.

@@ -82,7 +82,7 @@ pub fn create_adjacent(comm: MPI_Comm, sources: Side<'_>, destinations: Side<'_>
     let own = Neighbourhood { sources: from, destinations: to, weights };
     let group = process.communicator(comm)?.group.clone();
     let kin = Kin { topology: Some(Topology::Distributed(Arc::new(own))), ..Kin::default() };
-    create::with_topology(&mut process, Primitive::DistGraphCreateAdjacent, comm, group, kin)
+    create::part_of(&mut process, Primitive::DistGraphCreateAdjacent, comm, group, kin)
 }
 
 /// Numbers of an edge on its way to one of its ends: whether that is where it leads to, the other end, its weight.
@@ -125,7 +125,7 @@ pub fn create(
     let mut process = process::enter()?;
     let group = process.communicator(comm)?.group.clone();
     let kin = Kin { topology: Some(Topology::Distributed(Arc::new(own))), ..Kin::default() };
-    create::with_topology(&mut process, Primitive::DistGraphCreate, comm, group, kin)
+    create::part_of(&mut process, Primitive::DistGraphCreate, comm, group, kin)
 }
 
 /// Brings edges, sorted by rank, to their ranks.

@@ -72,7 +72,7 @@ pub fn create(
     let graph = checked_graph(communicator, index, edges)?;
     let group = communicator.group.first(index.len() as u32);
     let kin = Kin { topology: Some(Topology::Graph(Arc::new(graph))), ..Kin::default() };
-    create::with_topology(&mut process, Primitive::GraphCreate, comm, group, kin)
+    create::part_of(&mut process, Primitive::GraphCreate, comm, group, kin)
 }
 
 /// MPI_Graph_map: the rank that [`create()`] would give this process.
