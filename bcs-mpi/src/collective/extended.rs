@@ -153,14 +153,9 @@ impl Extended {
         let index =
             |bytes: &[u8]| i32::from_ne_bytes(bytes[BYTES..BYTES + 4].try_into().expect("four bytes"));
         let (a, b) = (real(left), real(inout));
-        let left_wins = match self.op {
-            ReduceOp::Maxloc => x87::less(&b, &a),
-            _ => x87::less(&a, &b),
-        };
-        let right_wins = match self.op {
-            ReduceOp::Maxloc => x87::less(&a, &b),
-            _ => x87::less(&b, &a),
-        };
+        let (above, below) = (x87::less(&b, &a), x87::less(&a, &b));
+        let (left_wins, right_wins) =
+            if self.op == ReduceOp::Maxloc { (above, below) } else { (below, above) };
         if left_wins || !right_wins && index(left) < index(inout) {
             inout[..VALUE].copy_from_slice(&a);
             inout[BYTES..BYTES + 4].copy_from_slice(&left[BYTES..BYTES + 4]);

@@ -71,9 +71,9 @@ pub fn sub(comm: MPI_Comm, remain: impl FnOnce(usize) -> MpiResult<Vec<bool>>) -
     let mut process = process::enter()?;
     let communicator = process.communicator(comm)?;
     let grid = grid_of(communicator)?;
-    let part = grid.part(communicator.rank, &remain(grid.dims.len())?);
-    let group = communicator.group.choose(&part.members);
-    let kin = Kin { topology: Some(Topology::Cartesian(Arc::new(part.grid))), ..Kin::default() };
+    let (part, members) = grid.part(communicator.rank, &remain(grid.dims.len())?);
+    let group = communicator.group.choose(&members);
+    let kin = Kin { topology: Some(Topology::Cartesian(Arc::new(part))), ..Kin::default() };
     create::part_of(&mut process, Primitive::CartSub, comm, group, kin)
 }
 
@@ -143,15 +143,14 @@ pub fn coords(comm: MPI_Comm, rank: c_int, maxdims: c_int) -> MpiResult<Vec<c_in
 pub fn rank(comm: MPI_Comm, read: impl FnOnce(usize) -> MpiResult<Vec<c_int>>) -> MpiResult<c_int> {
     let process = process::enter()?;
     let grid = grid_of(process.communicator(comm)?)?;
-    let given = read(grid.dims.len())?;
-    let mut coordinates = Vec::with_capacity(given.len());
-    for (d, &value) in given.iter().enumerate() {
-        let Some(coordinate) = grid.wrap(d, value.into()) else {
+    let coordinate = |(d, value): (usize, c_int)| {
+        grid.wrap(d, value.into()).ok_or_else(|| {
             let allowed = format!("dimension {d} is no ring and has the coordinates 0..{}", grid.dims[d] - 1);
-            return Err(MpiError::argument(MPI_ERR_ARG, "coords", value, allowed));
-        };
-        coordinates.push(coordinate);
-    }
+            MpiError::argument(MPI_ERR_ARG, "coords", value, allowed)
+        })
+    };
+    let given = read(grid.dims.len())?.into_iter().enumerate();
+    let coordinates: Vec<u32> = given.map(coordinate).collect::<MpiResult<_>>()?;
     Ok(grid.rank(&coordinates) as c_int)
 }
 

@@ -59,8 +59,7 @@ pub type Side<'a> = (&'a [c_int], Option<&'a [c_int]>);
 /// # Errors
 /// No such intracommunicator, a rank out of range, negative weights, or weights at one side only.
 pub fn create_adjacent(comm: MPI_Comm, sources: Side<'_>, destinations: Side<'_>) -> MpiResult<MPI_Comm> {
-    let mut process = process::enter()?;
-    let size = process.intracommunicator("comm_old", comm)?.size;
+    let size = process::enter()?.intracommunicator("comm_old", comm)?.size;
     let from = checked(size, "sources", sources.0)?;
     let to = checked(size, "destinations", destinations.0)?;
     checked_weights("sourceweights", sources.1)?;
@@ -69,20 +68,21 @@ pub fn create_adjacent(comm: MPI_Comm, sources: Side<'_>, destinations: Side<'_>
         (Some(sources), Some(destinations)) => Some((sources.into(), destinations.into())),
         (None, None) => None,
         _ => {
-            let (argument, allowed) =
-                ("destweights", "MPI_UNWEIGHTED stands for all weights of a graph or for none");
-            return Err(MpiError::argument(
-                MPI_ERR_ARG,
-                argument,
-                "of another kind than 'sourceweights'",
-                allowed,
-            ));
+            let value = "of another kind than 'sourceweights'";
+            let allowed = "MPI_UNWEIGHTED stands for all weights of a graph or for none";
+            return Err(MpiError::argument(MPI_ERR_ARG, "destweights", value, allowed));
         }
     };
     let own = Neighbourhood { sources: from, destinations: to, weights };
+    made(Primitive::DistGraphCreateAdjacent, comm, own)
+}
+
+/// The new communicator of a process with these edges.
+fn made(call: Primitive, comm: MPI_Comm, own: Neighbourhood) -> MpiResult<MPI_Comm> {
+    let mut process = process::enter()?;
     let group = process.communicator(comm)?.group.clone();
     let kin = Kin { topology: Some(Topology::Distributed(Arc::new(own))), ..Kin::default() };
-    create::part_of(&mut process, Primitive::DistGraphCreateAdjacent, comm, group, kin)
+    create::part_of(&mut process, call, comm, group, kin)
 }
 
 /// Numbers of an edge on its way to one of its ends: whether that is where it leads to, the other end, its weight.
@@ -122,10 +122,7 @@ pub fn create(
         destinations: ranks(0),
         weights: weights.map(|_| (weights_at(1), weights_at(0))),
     };
-    let mut process = process::enter()?;
-    let group = process.communicator(comm)?.group.clone();
-    let kin = Kin { topology: Some(Topology::Distributed(Arc::new(own))), ..Kin::default() };
-    create::part_of(&mut process, Primitive::DistGraphCreate, comm, group, kin)
+    made(Primitive::DistGraphCreate, comm, own)
 }
 
 /// Brings edges, sorted by rank, to their ranks.
@@ -162,11 +159,11 @@ fn bring(
 /// Where blocks of these counts begin, one after the other, and where the last one ends.
 fn starts(counts: &[i64]) -> (Vec<i64>, usize) {
     let mut next = 0;
-    let mut starts = Vec::with_capacity(counts.len());
-    for count in counts {
-        starts.push(next);
+    let start = |count| {
         next += count;
-    }
+        next - count
+    };
+    let starts = counts.iter().map(start).collect();
     (starts, next as usize)
 }
 

@@ -18,17 +18,11 @@ impl Grid {
     /// The coordinates of a rank that is less than [`Self::size`].
     pub fn coordinates(&self, rank: u32) -> Vec<u32> {
         let mut rest = rank;
-        let mut coordinates: Vec<u32> = self
-            .dims
-            .iter()
-            .rev()
-            .map(|&dim| {
-                let coordinate = rest % dim;
-                rest /= dim;
-                coordinate
-            })
-            .collect();
-        coordinates.reverse();
+        let mut coordinates = vec![0; self.dims.len()];
+        for (coordinate, dim) in coordinates.iter_mut().zip(&self.dims).rev() {
+            *coordinate = rest % dim;
+            rest /= dim;
+        }
         coordinates
     }
 
@@ -54,19 +48,15 @@ impl Grid {
         Some(rank - coordinate * stride + there * stride)
     }
 
-    /// The grid of the dimensions that remain, which of those grids this rank is in, how many there are, and the ranks of its members.
-    pub fn part(&self, rank: u32, remain: &[bool]) -> Part {
-        let own = self.coordinates(rank);
-        let dimensions = || 0..self.dims.len();
-        let pick = |keep: bool| -> Vec<usize> { dimensions().filter(|&d| remain[d] == keep).collect() };
-        let (kept, dropped) = (pick(true), pick(false));
+    /// Of the grids that this one falls into when dimensions are dropped, the one that a rank is in: the grid of
+    /// the dimensions that remain, and the ranks of its members in the whole grid, in their order in the part.
+    pub fn part(&self, rank: u32, remain: &[bool]) -> (Grid, Vec<u32>) {
+        let kept: Vec<usize> = (0..self.dims.len()).filter(|&d| remain[d]).collect();
         let grid = Grid {
             dims: kept.iter().map(|&d| self.dims[d]).collect(),
             periods: kept.iter().map(|&d| self.periods[d]).collect(),
         };
-        let index = dropped.iter().fold(0, |index, &d| index * self.dims[d] + own[d]);
-        let parts = dropped.iter().map(|&d| self.dims[d]).product();
-        let mut there = own;
+        let mut there = self.coordinates(rank);
         let members = (0..grid.size())
             .map(|member| {
                 for (&d, coordinate) in kept.iter().zip(grid.coordinates(member)) {
@@ -75,21 +65,8 @@ impl Grid {
                 self.rank(&there)
             })
             .collect();
-        Part { grid, index, parts, members }
+        (grid, members)
     }
-}
-
-/// One of the grids that a grid falls into when dimensions are dropped.
-#[derive(Debug)]
-pub struct Part {
-    /// The dimensions that remain.
-    pub grid: Grid,
-    /// Which of the parts it is.
-    pub index: u32,
-    /// How many parts there are.
-    pub parts: u32,
-    /// The ranks of its members in the whole grid, in their order in the part.
-    pub members: Vec<u32>,
 }
 
 #[cfg(test)]
@@ -142,20 +119,15 @@ mod tests {
         }
 
         #[test]
-        fn parts_hold_every_rank_once_and_agree_about_it(grid in grids(), keep in proptest::collection::vec(any::<bool>(), 5)) {
+        fn a_part_has_the_ranks_of_the_same_coordinates_elsewhere(grid in grids(), keep in proptest::collection::vec(any::<bool>(), 5)) {
             let all = all(&grid);
             let keep = &keep[..grid.dims.len()];
             for (rank, own) in all.iter().enumerate() {
-                let part = grid.part(rank as u32, keep);
+                let (part, members) = grid.part(rank as u32, keep);
                 let same = |other: &Vec<u32>| (0..keep.len()).all(|d| keep[d] || other[d] == own[d]);
                 let expected: Vec<u32> = (0..all.len()).filter(|&r| same(&all[r])).map(|r| r as u32).collect();
-                prop_assert_eq!(&part.members, &expected);
-                prop_assert_eq!(part.grid.size() as usize, expected.len());
-                prop_assert!(part.index < part.parts);
-                prop_assert_eq!(part.parts * part.grid.size(), grid.size());
-                for &member in &expected {
-                    prop_assert_eq!(grid.part(member, keep).index, part.index);
-                }
+                prop_assert_eq!(&members, &expected);
+                prop_assert_eq!(part.size() as usize, expected.len());
             }
         }
     }
