@@ -9,7 +9,7 @@ use super::algorithm::{AlongEdges, neighbour_exchange};
 use super::side::{self, Landings};
 use crate::error::{MpiError, MpiResult};
 use crate::process::{Guard, Process};
-use crate::progress::party::Party;
+use crate::progress::party::{Joins, Party};
 use crate::progress::task::drive;
 use crate::topology::wiring::{Wires, Wiring, wire};
 use nic_emu::edge::{Arrived, EdgeReader, EdgeWriter};

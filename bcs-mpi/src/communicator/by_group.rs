@@ -13,7 +13,7 @@ use crate::environment::error_handlers;
 use crate::error::{MpiError, MpiResult, Problem};
 use crate::group::{self, Group};
 use crate::process::{self, Guard};
-use crate::progress::party::Party;
+use crate::progress::party::{Joins, Party};
 use crate::progress::task::drive;
 use mds::Primitive;
 use std::ffi::c_int;

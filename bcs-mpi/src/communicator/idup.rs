@@ -12,7 +12,7 @@ use super::meeting::Arrival;
 use crate::constants::*;
 use crate::error::MpiResult;
 use crate::process::{self, Guard};
-use crate::progress::party::Party;
+use crate::progress::party::{Joins, Party};
 use crate::progress::task::with;
 use mds::Primitive;
 use nic_emu::descriptor::CollectiveKind;
@@ -60,7 +60,7 @@ pub(crate) fn begin(
     let chosen = if communicator.rank == root { take_context(process, &group)? } else { NO_CONTEXT };
     let new = make(process, comm, group, kin)?;
     let new = store(process, new, NO_CONTEXT)?;
-    let party = Party::join(process, comm, call)?;
+    let party = Party::join(process, comm, call, false)?;
     let what = party.waiting();
     let future = Box::pin(async move {
         let (given, mut brought) = (chosen.to_ne_bytes(), chosen.to_ne_bytes());

@@ -18,7 +18,7 @@ use crate::environment::error_handlers;
 use crate::error::{MpiError, MpiResult, Problem};
 use crate::group::{self, Group};
 use crate::process::{self, Guard, Process};
-use crate::progress::party::Party;
+use crate::progress::party::{Joins, Party};
 use crate::progress::task::{drive, with};
 use mds::Primitive;
 use nic_emu::contexts::{self, Reach};
@@ -268,7 +268,7 @@ pub fn create(
         return Err(MpiError::new(Problem::Tag { argument: "tag", value: tag, also: "" }));
     }
     let way = leads.then(|| way_to(&process, (peer_comm, remote_leader), tag));
-    let party = Party::join(&mut process, local_comm, call)?;
+    let party = Party::join(&mut process, local_comm, call, false)?;
     let what = party.waiting();
     let introduced = introduce(Assembly::of(party, leader), group, way);
     let (groups, contexts) = drive(&mut process, &what, introduced)?;
@@ -344,7 +344,7 @@ pub fn create_from_groups(
 /// Tells the NIC that this process makes something of an intercommunicator, so that members who call what
 /// does not fit are found. Comes first in the call.
 pub(super) fn announce(process: &mut Guard, call: Primitive, comm: MPI_Comm) -> MpiResult {
-    Party::join(process, comm, call)?.announce_in(process, NO_ROOT, (0, 0), 0)
+    Party::join(process, comm, call, false)?.announce_in(process, NO_ROOT, (0, 0), 0)
 }
 
 /// Has rank 0s of both groups exchange words, and all members told. `word` makes that of rank 0, and is
@@ -357,8 +357,8 @@ fn conversation<WORD: FnOnce(&Process, bool) -> MpiResult<Vec<u8>>>(
 ) -> MpiResult<(WaitingFor, impl Future<Output = MpiResult<Words>> + use<WORD>)> {
     let communicator = process.intercommunicator("comm", comm)?;
     let (local_comm, leads, side) = (communicator.local_comm, communicator.rank == 0, communicator.side());
-    let bridge = Party::join(process, comm, call)?;
-    let local = Party::join(process, local_comm, call)?;
+    let bridge = Party::join(process, comm, call, false)?;
+    let local = Party::join(process, local_comm, call, false)?;
     let what = bridge.waiting();
     let leading = leads.then(|| Ok(Leading { bridge, peer: 0, word: word(process, side == Side::First)? }));
     Ok((what, across(Assembly::of(local, 0), leading)))

@@ -88,6 +88,12 @@ impl Progress {
         self.tasks.push_back(Task { future, end: end.clone() });
         State::Operation(Box::new(Started { end, what }))
     }
+
+    /// The collective that whoever waits now waits for, if there is no other operation under way.
+    #[inline]
+    pub(crate) fn take_awaited(&mut self) -> Option<Waiter> {
+        self.awaited.take().filter(|_| self.tasks.len() <= 1)
+    }
 }
 
 impl Operation for Started {
@@ -102,14 +108,6 @@ impl Operation for Started {
 
     fn is_collective(&self) -> bool {
         true
-    }
-}
-
-impl Progress {
-    /// The collective that whoever waits now waits for, if there is no other operation under way.
-    #[inline]
-    pub(crate) fn take_awaited(&mut self) -> Option<Waiter> {
-        self.awaited.take().filter(|_| self.tasks.len() <= 1)
     }
 }
 

@@ -14,7 +14,7 @@ use super::members::{Members, Placement};
 use super::nodes::Nodes;
 use super::pending::Pending;
 use super::released::take_result;
-use super::task::with;
+use super::task::{ready, with};
 use crate::api::{Mode, Received, bcs_recv, bcs_send};
 use crate::collective::wanted::Wanted;
 use crate::communicator::meeting::{Arrival, Waiter, awaits, post};
@@ -28,11 +28,10 @@ use nic_emu::doorbell::RingKind;
 use nic_emu::lane::LaneKey;
 use nic_emu::matching::Envelope;
 use nic_emu::port::{Collective, PortError, Posted, Release, Send};
-use nic_emu::status::{NOBODY, WaitingFor};
+use nic_emu::status::WaitingFor;
 use std::cell::Cell;
 use std::future::poll_fn;
 use std::sync::Arc;
-use std::task::Poll;
 
 /// Bits of a tag that name the call.
 const CALL_BITS: u32 = 8;
@@ -72,12 +71,21 @@ pub struct Party {
     _in_use: Option<Arc<()>>,
 }
 
-impl Party {
-    /// This process in the next collective operation of a communicator, called by `call`.
+/// Those who take part in a collective operation.
+pub trait Joins: Sized {
+    /// This process in the next collective operation of a communicator, called by `call`, which waits for
+    /// its end if it `blocks`.
     ///
     /// # Errors
     /// No such communicator.
-    pub fn join(process: &mut Process, comm: MPI_Comm, call: Primitive) -> MpiResult<Self> {
+    fn join(process: &mut Process, comm: MPI_Comm, call: Primitive, blocks: bool) -> MpiResult<Self>;
+
+    /// What a hang report says of a rank that waits for the operation.
+    fn waiting(&self) -> WaitingFor;
+}
+
+impl Joins for Party {
+    fn join(process: &mut Process, comm: MPI_Comm, call: Primitive, blocks: bool) -> MpiResult<Self> {
         let job_wants = process.wanted;
         let communicator = process.communicator_mut(comm)?;
         let sequence = communicator.sequence;
@@ -93,35 +101,39 @@ impl Party {
             peers: communicator.peers.clone(),
             on_nic: communicator.on_nic,
             local: communicator.local,
-            blocks: false,
+            blocks,
             wanted: communicator.hints.wanted.or(&job_wants),
             arrivals: Cell::new(0),
             _in_use: Some(communicator.in_use.clone()),
         })
     }
 
+    fn waiting(&self) -> WaitingFor {
+        let (call, context) = (self.call.index() as u32, self.contexts.own);
+        WaitingFor { call, context, ..WaitingFor::SOMETHING }
+    }
+}
+
+impl Party {
     /// Processes that have no communicator yet, or are two of one: they call each other by their ranks in
     /// `peers`, this one by `rank`, and their messages have this context and tag. The NIC does nothing
     /// for them as a whole.
     pub fn loose(call: Primitive, (context, tag): (u32, i32), rank: u32, peers: Group) -> Self {
-        let (comm, size, sequence, on_nic, local) = (MPI_COMM_NULL, peers.size(), 0, (0, 0), (0, 0));
-        let (blocks, arrivals, contexts) = (false, Cell::new(0), Contexts { own: context, above: [None; 2] });
-        let _in_use = None;
         Self {
-            comm,
+            comm: MPI_COMM_NULL,
             rank,
-            size,
-            contexts,
-            sequence,
+            size: peers.size(),
+            contexts: Contexts { own: context, above: [None; 2] },
+            sequence: 0,
             tag,
             call,
             peers,
-            on_nic,
-            local,
-            blocks,
+            on_nic: (0, 0),
+            local: (0, 0),
+            blocks: false,
             wanted: Wanted::default(),
-            arrivals,
-            _in_use,
+            arrivals: Cell::new(0),
+            _in_use: None,
         }
     }
 
@@ -129,11 +141,6 @@ impl Party {
     pub fn in_part_of(self, other: &Self) -> Self {
         let [made_in, _] = self.contexts.above;
         Self { contexts: Contexts { above: [made_in, other.contexts.above[0]], ..self.contexts }, ..self }
-    }
-
-    /// The same in a call that waits for the operation's end.
-    pub fn blocking(self) -> Self {
-        Self { blocks: true, ..self }
     }
 
     /// The algorithms that the user wants.
@@ -144,18 +151,6 @@ impl Party {
     /// Whether a call waits for the operation's end.
     pub fn blocks(&self) -> bool {
         self.blocks
-    }
-
-    /// What a hang report says of a rank that waits for the operation.
-    pub fn waiting(&self) -> WaitingFor {
-        WaitingFor {
-            call: self.call.index() as u32,
-            context: self.contexts.own,
-            peer: NOBODY,
-            peer_in_job: NOBODY,
-            requests: 1,
-            ..WaitingFor::default()
-        }
     }
 
     /// The operation, as lanes name it.
@@ -181,6 +176,15 @@ impl Party {
     /// Whether there is no other member, in either group.
     pub fn is_alone(&self) -> bool {
         self.on_nic.1 == 1
+    }
+
+    fn send_to(&self, to: u32) -> Send {
+        let (context, source, tag) = (self.contexts.own, self.rank, self.tag);
+        Send { context, source, tag, destination: self.job_rank(to), synchronous: false, signature: 0 }
+    }
+
+    fn receive_from(&self, from: u32) -> Envelope {
+        Envelope { context: self.contexts.own, source: from, tag: self.tag }
     }
 
     fn pending(&self, nic: Option<u32>, room: Option<u64>) -> Pending {
@@ -254,10 +258,9 @@ impl Party {
         data: *const u8,
         bytes: usize,
     ) -> MpiResult<Option<u32>> {
-        let (context, source, tag) = (self.contexts.own, self.rank, self.tag);
-        let destination = self.peers.job_rank(to);
-        let send = Send { context, source, tag, destination, synchronous: false, signature: 0 };
-        let what = || WaitingFor { peer: to, peer_in_job: destination, sends: true, ..self.waiting() };
+        let send = self.send_to(to);
+        let peer_in_job = send.destination;
+        let what = || WaitingFor { peer: to, peer_in_job, sends: true, ..self.waiting() };
         process.make_room(what, |port| port.lacks_cell(RingKind::Send))?;
         // SAFETY: the caller's promise.
         let posted = unsafe { process.port.post_checked_send(&send, self.check(signature), data, bytes)? };
@@ -310,7 +313,7 @@ impl Party {
         data: *mut u8,
         bytes: usize,
     ) -> MpiResult<u32> {
-        let envelope = Envelope { context: self.contexts.own, source: from, tag: self.tag };
+        let envelope = self.receive_from(from);
         let (check, peer) = (self.check(signature), (self.peers.job_rank(from), self.comm.0 as u64));
         let what = || WaitingFor { peer: from, peer_in_job: peer.0, ..self.waiting() };
         process.make_room(what, |port| port.lacks_cell(RingKind::Receive))?;
@@ -515,18 +518,10 @@ impl Members for Party {
 
     unsafe fn post_send(&self, to: u32, data: *const u8, bytes: usize) -> MpiResult<Pending> {
         with(|process| {
-            let send = Send {
-                context: self.contexts.own,
-                source: self.rank,
-                tag: self.tag,
-                destination: self.peers.job_rank(to),
-                synchronous: false,
-                signature: 0,
-            };
+            let (send, peer) = (self.send_to(to), (to, self.comm));
             // SAFETY: the caller's promise.
-            let posted = unsafe {
-                bcs_send(process, self.call, &send, (to, self.comm), data, bytes, Mode::NonBlocking)?
-            };
+            let posted =
+                unsafe { bcs_send(process, self.call, &send, peer, data, bytes, Mode::NonBlocking)? };
             process.progress.has_posted = true;
             Ok(self.pending(posted, None))
         })
@@ -534,7 +529,7 @@ impl Members for Party {
 
     unsafe fn post_receive(&self, from: u32, data: *mut u8, bytes: usize) -> MpiResult<Pending> {
         with(|process| {
-            let envelope = Envelope { context: self.contexts.own, source: from, tag: self.tag };
+            let envelope = self.receive_from(from);
             let (peer, place) = ((self.peers.job_rank(from), self.comm), (data, bytes, 0));
             // SAFETY: the caller's promise.
             let received =
@@ -559,13 +554,5 @@ impl Members for Party {
             }
             Ok(())
         })
-    }
-}
-
-fn ready<T>(step: MpiResult<Option<T>>) -> Poll<MpiResult<T>> {
-    match step {
-        Ok(None) => Poll::Pending,
-        Ok(Some(done)) => Poll::Ready(Ok(done)),
-        Err(error) => Poll::Ready(Err(error)),
     }
 }

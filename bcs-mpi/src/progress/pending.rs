@@ -3,10 +3,9 @@
 
 use super::contexts::Contexts;
 use super::members::Message;
-use super::task::with;
+use super::task::{ready, with};
 use crate::error::{MpiError, MpiResult, Problem};
 use crate::process::Process;
-use nic_emu::port::Outcome;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
@@ -34,38 +33,26 @@ impl Pending {
         Self { nic, room, contexts, is_taken_back: false, is_exact: false, giver: None }
     }
 
-    fn look(&mut self) -> Poll<MpiResult> {
-        let Some(request) = self.nic else { return Poll::Ready(Ok(())) };
-        let outcome = match with(|process| self.test(process, request)) {
-            Ok(None) => return Poll::Pending,
-            Ok(Some(outcome)) => outcome,
-            Err(error) => return Poll::Ready(Err(error)),
-        };
-        self.nic = None;
-        if let Err(error) = with(|process| self.contexts.check_whole(process)) {
-            return Poll::Ready(Err(error));
-        }
-        match self.room {
-            Some(room) if outcome.length.bytes() > room || self.is_exact && outcome.length.bytes() < room => {
-                Poll::Ready(Err(MpiError::new(Problem::BlockMisfit {
-                    sent: outcome.length.bytes(),
-                    room,
-                    from: self.giver.unwrap_or(outcome.source),
-                })))
-            }
-            _ => Poll::Ready(Ok(())),
-        }
-    }
-
     /// Looks at the NIC's request, which is complete before the message's memory is let go of, whatever
     /// has happened.
-    fn test(&mut self, process: &mut Process, request: u32) -> MpiResult<Option<Outcome>> {
-        let outcome = process.port.test(request)?;
-        if outcome.is_none() && !self.is_taken_back && self.contexts.check_whole(process).is_err() {
-            self.is_taken_back = true;
-            process.port.cancel(request)?;
+    fn look(&mut self, process: &mut Process, request: u32) -> MpiResult<Option<()>> {
+        let Some(outcome) = process.port.test(request)? else {
+            if !self.is_taken_back && self.contexts.check_whole(process).is_err() {
+                self.is_taken_back = true;
+                process.port.cancel(request)?;
+            }
+            return Ok(None);
+        };
+        self.nic = None;
+        self.contexts.check_whole(process)?;
+        let sent = outcome.length.bytes();
+        match self.room {
+            Some(room) if sent > room || self.is_exact && sent < room => {
+                let from = self.giver.unwrap_or(outcome.source);
+                Err(MpiError::new(Problem::BlockMisfit { sent, room, from }))
+            }
+            _ => Ok(Some(())),
         }
-        Ok(outcome)
     }
 }
 
@@ -87,7 +74,10 @@ impl Future for Pending {
     type Output = MpiResult;
 
     fn poll(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<MpiResult> {
-        self.look()
+        match self.nic {
+            Some(request) => ready(with(|process| self.look(process, request))),
+            None => Poll::Ready(Ok(())),
+        }
     }
 }
 

@@ -80,3 +80,8 @@ pub fn drive<T>(
         Poll::Pending => Ok(None),
     })
 }
+
+/// What a step has come to, as futures answer it.
+pub(crate) fn ready<T>(step: MpiResult<Option<T>>) -> Poll<MpiResult<T>> {
+    step.transpose().map_or(Poll::Pending, Poll::Ready)
+}

@@ -16,42 +16,12 @@ pub use reduction::{Vectors, allreduce, reduce, reduce_local, reduce_scatter, sc
 
 use crate::constants::{MPI_Comm, MPI_REQUEST_NULL, MPI_Request};
 use crate::error::MpiResult;
-use crate::process::{Guard, Process};
-use crate::progress::party::Party;
+use crate::process::Guard;
+use crate::progress::party::Joins;
 use crate::progress::task::drive;
 use crate::request::persistent as request;
 use mds::Primitive;
-use nic_emu::status::WaitingFor;
 use persistent::Again;
-
-/// Those who take part in a collective operation.
-pub trait Joins: Sized {
-    /// This process in the next collective operation of a communicator, called by `call`.
-    ///
-    /// # Errors
-    /// No such communicator.
-    fn join(process: &mut Process, comm: MPI_Comm, call: Primitive) -> MpiResult<Self>;
-
-    /// The same in a call that waits for the operation's end.
-    fn blocking(self) -> Self;
-
-    /// What a hang report says of a rank that waits for the operation.
-    fn waiting(&self) -> WaitingFor;
-}
-
-impl Joins for Party {
-    fn join(process: &mut Process, comm: MPI_Comm, call: Primitive) -> MpiResult<Self> {
-        Party::join(process, comm, call)
-    }
-
-    fn blocking(self) -> Self {
-        Party::blocking(self)
-    }
-
-    fn waiting(&self) -> WaitingFor {
-        Party::waiting(self)
-    }
-}
 
 /// How a call starts its operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -107,14 +77,13 @@ impl Call {
             let starter = Box::new(Again::new(process, self, make)?);
             return Ok(request::create(process, starter, self.comm));
         }
-        let party = J::join(process, self.comm, self.primitive)?;
+        let blocks = self.form == Form::Blocking;
+        let party = J::join(process, self.comm, self.primitive, blocks)?;
         let what = party.waiting();
-        match self.form {
-            Form::Blocking => {
-                drive(process, &what, make(party.blocking()))?;
-                Ok(MPI_REQUEST_NULL)
-            }
-            Form::NonBlocking | Form::Persistent => process.start_request(self.comm, what, make(party)),
+        if !blocks {
+            return process.start_request(self.comm, what, make(party));
         }
+        drive(process, &what, make(party))?;
+        Ok(MPI_REQUEST_NULL)
     }
 }

@@ -8,7 +8,7 @@ use super::{Call, Form};
 use crate::constants::*;
 use crate::error::MpiResult;
 use crate::process::{self, Guard};
-use crate::progress::party::Party;
+use crate::progress::party::{Joins, Party};
 use crate::topology;
 use std::ffi::c_void;
 use std::rc::Rc;
@@ -54,7 +54,7 @@ pub unsafe fn neighbour_alltoall(
 
 fn launch(process: &mut Guard, call: Call, exchange: AlongEdges) -> MpiResult<MPI_Request> {
     if call.form == Form::Blocking {
-        let party = Party::join(process, call.comm, call.primitive)?.blocking();
+        let party = Party::join(process, call.comm, call.primitive, true)?;
         neighbourhood::exchange(process, party, exchange)?;
         return Ok(MPI_REQUEST_NULL);
     }

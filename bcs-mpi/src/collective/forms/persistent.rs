@@ -10,12 +10,13 @@
 //! Where the communicator asserts `mpi_assert_strict_persistent_collective_ordering`, or has one member,
 //! starts take their numbers in the communicator itself.
 
-use super::{Call, Joins};
+use super::Call;
 use crate::communicator::create::{Kin, remove};
 use crate::communicator::idup::{self, Duplication};
 use crate::constants::MPI_Comm;
 use crate::error::{MpiError, MpiResult, Problem};
 use crate::process::{Guard, Process};
+use crate::progress::party::Joins;
 use crate::progress::task::with;
 use crate::request::State;
 use crate::request::persistent::Starter;
@@ -94,7 +95,7 @@ where
     fn start(&mut self, process: &mut Process) -> MpiResult<State> {
         let (make, Call { primitive, comm, .. }) = (self.make.clone(), self.call);
         let Some(own) = self.own.clone() else {
-            let party = J::join(process, comm, primitive)?;
+            let party = J::join(process, comm, primitive, false)?;
             return Ok(process.progress.add(party.waiting(), make(party)));
         };
         let made_in = process.communicators.get(comm).map(|comm| comm.context + 1).ok();
@@ -102,7 +103,7 @@ where
             own.made().await?;
             let party = with(|process| {
                 process.communicator_mut(own.comm)?.made_in = made_in;
-                J::join(process, own.comm, primitive)
+                J::join(process, own.comm, primitive, false)
             })?;
             make(party).await
         }))

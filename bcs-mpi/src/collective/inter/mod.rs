@@ -14,12 +14,11 @@ mod reduction;
 pub use movement::{allgather, alltoall, bcast, rooted};
 pub use reduction::{allreduce, reduce, reduce_scatter};
 
-use super::forms::Joins;
 use crate::communicator::Communicator;
 use crate::constants::*;
 use crate::error::{MpiError, MpiResult, Problem};
 use crate::process::Process;
-use crate::progress::party::Party;
+use crate::progress::party::{Joins, Party};
 use mds::Primitive;
 use nic_emu::both_ways::BothWays;
 use nic_emu::root::{BOTH_WAYS, NO_ROOT, Side};
@@ -42,18 +41,13 @@ pub struct Sides {
 }
 
 impl Joins for Sides {
-    fn join(process: &mut Process, comm: MPI_Comm, call: Primitive) -> MpiResult<Self> {
+    fn join(process: &mut Process, comm: MPI_Comm, call: Primitive, blocks: bool) -> MpiResult<Self> {
         let communicator = process.communicator(comm)?;
         let (local, side) = (communicator.local_comm, communicator.side());
-        let remote = Party::join(process, comm, call)?;
-        let before = Party::join(process, local, call)?.in_part_of(&remote);
-        let after = Party::join(process, local, call)?.in_part_of(&remote);
+        let remote = Party::join(process, comm, call, blocks)?;
+        let before = Party::join(process, local, call, blocks)?.in_part_of(&remote);
+        let after = Party::join(process, local, call, blocks)?.in_part_of(&remote);
         Ok(Self { side, remote, before, after })
-    }
-
-    fn blocking(self) -> Self {
-        let Self { side, remote, before, after } = self;
-        Self { side, remote: remote.blocking(), before: before.blocking(), after: after.blocking() }
     }
 
     fn waiting(&self) -> WaitingFor {
