@@ -16,14 +16,14 @@ pub enum Shares {
     Each(Numbers),
 }
 
-/// The elements that each of `members` gets.
+/// The elements that each of `members` gets, and all of them.
 ///
 /// # Safety
 /// An array must be null or have as many numbers.
 ///
 /// # Errors
 /// No array, or a negative number.
-pub(super) unsafe fn shares_of(shares: &Shares, members: usize) -> MpiResult<Vec<i64>> {
+pub(super) unsafe fn shares_of(shares: &Shares, members: usize) -> MpiResult<(Vec<usize>, i64)> {
     let counts: Vec<i64> = match *shares {
         Shares::Equal(count) => vec![count; members],
         Shares::Each(numbers) if numbers.is_null() => {
@@ -32,11 +32,10 @@ pub(super) unsafe fn shares_of(shares: &Shares, members: usize) -> MpiResult<Vec
         // SAFETY: the caller's promise.
         Shares::Each(numbers) => (0..members).map(|i| unsafe { numbers.at(i) }).collect(),
     };
-    match counts.iter().find(|count| **count < 0) {
-        Some(&value) => {
-            let allowed = "it must not be negative";
-            Err(MpiError::new(Problem::Count { argument: "recvcounts", value, allowed }))
-        }
-        None => Ok(counts),
+    if let Some(&value) = counts.iter().find(|count| **count < 0) {
+        let allowed = "it must not be negative";
+        return Err(MpiError::new(Problem::Count { argument: "recvcounts", value, allowed }));
     }
+    let total = counts.iter().fold(0i64, |total, count| total.saturating_add(*count));
+    Ok((counts.into_iter().map(|count| count as usize).collect(), total))
 }

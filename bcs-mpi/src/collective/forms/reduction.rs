@@ -33,7 +33,7 @@ impl Vectors {
         if self.send == MPI_IN_PLACE.cast_const() { self.receive.cast_const() } else { self.send }
     }
 
-    fn operands(&self, from: *const c_void) -> Operands {
+    pub(in crate::collective) fn operands(&self, from: *const c_void) -> Operands {
         Operands { from: from.cast(), to: self.receive.cast(), count: self.count as usize }
     }
 }
@@ -147,13 +147,11 @@ pub unsafe fn reduce_scatter(call: Call, vectors: &Vectors, shares: &Shares) -> 
     let (rank, size) = (communicator.rank as usize, communicator.size as usize);
     let reduction = Reduction::new(&process, vectors.op, vectors.datatype)?;
     // SAFETY: the caller's promise.
-    let counts = unsafe { shares_of(shares, size)? };
-    let total = counts.iter().fold(0i64, |total, count| total.saturating_add(*count));
+    let (shares, total) = unsafe { shares_of(shares, size)? };
     let from = vectors.source();
     reduction.check(&SEND, from, total)?;
-    let bytes = reduction.check(&RECEIVE, vectors.receive, counts[rank])?;
+    let bytes = reduction.check(&RECEIVE, vectors.receive, shares[rank] as i64)?;
     check_vectors(vectors.send, vectors.receive, bytes)?;
-    let shares: Vec<usize> = counts.iter().map(|count| *count as usize).collect();
     let operands = Vectors { count: total, ..*vectors }.operands(from);
     call.launch(&mut process, move |party| {
         combination::reduce_scatter(party, reduction.clone(), operands.clone(), shares.clone())

@@ -1,6 +1,5 @@
 //! Calls that combine operands of one group for the other: their arguments, checked (MPI-5.0, §6.9, §6.10).
 
-use super::super::combination::Operands;
 use super::super::forms::{Call, Vectors};
 use super::super::reduce_scatter::{RECEIVE, SEND, Shares, shares_of};
 use super::super::reduction::Reduction;
@@ -14,10 +13,6 @@ use std::ffi::{c_int, c_void};
 fn check(reduction: &Reduction, names: &Names, buffer: *const c_void, count: i64) -> MpiResult {
     refuse_in_place(names[0], buffer)?;
     reduction.check(names, buffer, count).map(drop)
-}
-
-fn operands(vectors: &Vectors, count: i64) -> Operands {
-    Operands { from: vectors.send.cast(), to: vectors.receive.cast(), count: count as usize }
 }
 
 /// MPI_Reduce and its kin.
@@ -44,7 +39,7 @@ pub unsafe fn reduce(
         Role::Root => check(&reduction, &RECEIVE_NAMES, vectors.receive, vectors.count)?,
         _ => check(&reduction, &SEND_NAMES, vectors.send, vectors.count)?,
     }
-    let operands = operands(vectors, vectors.count);
+    let operands = vectors.operands(vectors.send);
     call.launch(process, move |sides| algorithm::reduce(sides, reduction.clone(), operands.clone(), role))
 }
 
@@ -59,7 +54,7 @@ pub unsafe fn allreduce(process: &mut Guard, call: Call, vectors: &Vectors) -> M
     let reduction = Reduction::new(process, vectors.op, vectors.datatype)?;
     check(&reduction, &RECEIVE_NAMES, vectors.receive, vectors.count)?;
     check(&reduction, &SEND_NAMES, vectors.send, vectors.count)?;
-    let operands = operands(vectors, vectors.count);
+    let operands = vectors.operands(vectors.send);
     call.launch(process, move |sides| algorithm::allreduce(sides, reduction.clone(), operands.clone()))
 }
 
@@ -81,12 +76,10 @@ pub unsafe fn reduce_scatter(
     let (rank, size) = (communicator.rank as usize, communicator.size as usize);
     let reduction = Reduction::new(process, vectors.op, vectors.datatype)?;
     // SAFETY: the caller's promise.
-    let counts = unsafe { shares_of(shares, size)? };
-    let total = counts.iter().fold(0i64, |total, count| total.saturating_add(*count));
+    let (shares, total) = unsafe { shares_of(shares, size)? };
     check(&reduction, &SEND, vectors.send, total)?;
-    check(&reduction, &RECEIVE, vectors.receive, counts[rank])?;
-    let shares: Vec<usize> = counts.iter().map(|count| *count as usize).collect();
-    let operands = operands(vectors, total);
+    check(&reduction, &RECEIVE, vectors.receive, shares[rank] as i64)?;
+    let operands = Vectors { count: total, ..*vectors }.operands(vectors.send);
     call.launch(process, move |sides| {
         algorithm::reduce_scatter(sides, reduction.clone(), operands.clone(), shares.clone())
     })
