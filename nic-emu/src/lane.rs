@@ -583,7 +583,7 @@ mod tests {
     fn chunks_that_are_read_late_keep_their_slots_and_bytes_and_no_others() {
         let memory = memory();
         let mut writer = LaneWriter::default();
-        let mut give = |writer: &mut LaneWriter, number, bytes| {
+        let give = |writer: &mut LaneWriter, number, bytes| {
             let room = writer.room(&memory, 0, SAME, bytes, true).unwrap()?;
             let range = room.start..room.start + room.bytes;
             writer.publish(&memory, 0, LaneKey(7, number, 0), room, (0, bytes as u64), 1).unwrap();

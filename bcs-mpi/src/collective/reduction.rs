@@ -233,7 +233,7 @@ impl Reduction {
         place: impl Fn(usize) -> *mut u8,
     ) -> MpiResult {
         let Some(ranks) = NonZeroU32::new(count as u32).filter(|_| bytes > 0) else { return Ok(()) };
-        for step in ReductionTree::new(ranks).steps(0..ranks.get()) {
+        for step in ReductionTree::new(ranks).steps() {
             // SAFETY: the caller's promise.
             let (left, right) = unsafe {
                 (

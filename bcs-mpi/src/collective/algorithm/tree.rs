@@ -39,7 +39,7 @@ pub async fn reduce_along_tree(members: &impl Members, combination: &Combination
 pub async fn to_last(members: &impl Members, reduction: &Reduction, value: &mut Vector) -> MpiResult {
     let Some(ranks) = NonZeroU32::new(members.size()) else { return Ok(()) };
     let mut left = Vector::default();
-    for step in ReductionTree::new(ranks).steps(0..ranks.get()) {
+    for step in ReductionTree::new(ranks).steps() {
         if step.left == members.rank() {
             // A left half is taken once: this member has no part in later steps.
             return members.send(step.right, value).await;
