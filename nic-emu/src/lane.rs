@@ -512,7 +512,9 @@ mod tests {
             let mut write = |written: &mut usize| {
                 let Some(&(bytes, each)) = chunks.get(*written) else { return false };
                 let shape = Shape { each, ..SAME };
-                let Some(room) = writer.room(&memory, 0, shape, bytes, *written % 2 == 0).unwrap() else { return false };
+                let is_thorough = written.is_multiple_of(2);
+                let room = writer.room(&memory, 0, shape, bytes, is_thorough).unwrap();
+                let Some(room) = room else { return false };
                 // SAFETY: the writer answered a place for as many bytes.
                 unsafe { room.data.as_ptr().write_bytes(*written as u8, bytes) };
                 let portion = share(*written) as u64;

@@ -12,6 +12,7 @@ use super::super::block::Agreed;
 use super::super::combination::Combination;
 use super::super::movement::{Movement, Pattern};
 use super::super::reduction::Reduction;
+use super::combine::combine_in_exchange;
 use super::move_directly::move_directly;
 use super::move_in_exchange::move_blocks;
 use super::scratch::Scratch;
@@ -23,11 +24,17 @@ use crate::progress::party::Party;
 /// Bytes of a section of a vector at most, whose shares are under way at once: of all members a cache holds them.
 const SECTION_BYTES: usize = 4 << 20;
 
+/// Members from which on they combine shares in an exchange: with fewer each combines all that counts for it.
+const LEAST_OF_SHARES: u32 = 5;
+
 /// As all members are on one node, shares and prefixes go in an exchange.
 ///
 /// # Errors
 /// Another member's vector is longer; no memory is left; the NIC fails.
 pub async fn scan_in_exchange(party: &Party, combination: &Combination<'_>) -> MpiResult {
+    if party.size < LEAST_OF_SHARES {
+        return combine_in_exchange(party, combination).await;
+    }
     let Some(exchange) = party.exchange(&combination.arrival()).await? else {
         return scan_by_shares(party, combination).await;
     };
