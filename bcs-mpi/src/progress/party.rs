@@ -178,11 +178,13 @@ impl Party {
         self.on_nic.1 == 1
     }
 
+    #[inline]
     fn send_to(&self, to: u32) -> Send {
         let (context, source, tag) = (self.contexts.own, self.rank, self.tag);
         Send { context, source, tag, destination: self.job_rank(to), synchronous: false, signature: 0 }
     }
 
+    #[inline]
     fn receive_from(&self, from: u32) -> Envelope {
         Envelope { context: self.contexts.own, source: from, tag: self.tag }
     }

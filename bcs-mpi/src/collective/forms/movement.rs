@@ -24,8 +24,12 @@ use std::ffi::{c_int, c_void};
 pub fn barrier(call: Call) -> MpiResult<MPI_Request> {
     let mut process = process::enter()?;
     let communicator = process.communicator(call.comm)?;
-    if call.form == Form::Blocking && !communicator.is_inter() {
-        let size = communicator.size;
+    if communicator.is_inter() {
+        // The groups' own communicators count it, as all collectives of both.
+        return call.launch(&mut process, |sides: inter::Sides| algorithm::barrier(sides.remote));
+    }
+    let size = communicator.size;
+    if call.form == Form::Blocking {
         at_once::barrier(&mut process, call, size)?;
         return Ok(MPI_REQUEST_NULL);
     }
