@@ -216,7 +216,7 @@ impl Outstanding {
         }
     }
 
-    /// Whether [`Self::set_landed`] was called for it.
+    /// Whether a complete request's bytes are where they belong, although it was not taken.
     #[inline]
     pub fn has_landed(&self, request: u32) -> bool {
         self.record(request).is_some_and(|record| record.landed)

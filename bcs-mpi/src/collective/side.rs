@@ -37,7 +37,7 @@ impl Side {
     /// The blocks that a call's arguments describe, so many.
     ///
     /// # Safety
-    /// As [`super::block::blocks`].
+    /// The address as [`Block::new`] says, for every block; arrays must be null or have so many elements.
     ///
     /// # Errors
     /// A null buffer for something, a null array, a count or a datatype that cannot be.
