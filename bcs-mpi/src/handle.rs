@@ -1,8 +1,8 @@
 //! Handles: how objects are named to programs (MPI-5.0, chapter 20).
 //!
-//! Predefined objects have the ABI's small numbers. Every other handle is `kind:8 | generation:24 | index:32` of a pointer
-//! (the kind is never 0, so it is no predefined number). A slot's generation moves on when it is freed, so a
-//! handle that was freed, is of another kind, or was made up is recognised, and not followed.
+//! Predefined objects have the ABI's small numbers. Every other handle is `kind:8 | generation:24 | index:32`
+//! of a pointer (the kind is never 0, so it is no predefined number). A slot's generation moves on when it is
+//! freed, so a handle that was freed, is of another kind, or was made up is recognised, and not followed.
 
 use crate::constants::*;
 use crate::error::{MpiError, MpiResult};
@@ -34,7 +34,8 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// What such an object is called in messages, its null handle with that one's name, and the error class of a wrong handle.
+    /// What such an object is called in messages, its null handle with that one's name, and the error class
+    /// of a wrong handle.
     pub(crate) const fn about(self) -> (&'static str, (usize, &'static str), c_int) {
         match self {
             Kind::Communicator => ("a communicator", (MPI_COMM_NULL.0, "MPI_COMM_NULL"), MPI_ERR_COMM),

@@ -1,8 +1,9 @@
 //! Collectives under way on a node: an instance per operation, a member per local rank (paper, §4.4).
 //!
-//! Arrivals meet here. Nothing of it is shared with point-to-point traffic. The processor makes an instance at the first arrival,
-//! keyed by context and sequence number, and releases members through their request slots. A member that still has to read other members'
-//! contributions reads them and departs; the last to depart hands slabs and instance back ([`crate::departure`]).
+//! Arrivals meet here. Nothing of it is shared with point-to-point traffic. The processor makes an instance
+//! at the first arrival, keyed by context and sequence number, and releases members through their request
+//! slots. A member that still has to read other members' contributions reads them and departs; the last to
+//! depart hands slabs and instance back ([`crate::departure`]).
 
 use crate::descriptor::{CollectiveKind, INLINE_BYTES};
 use crate::memory::{Word, Word64};
@@ -60,11 +61,11 @@ pub struct Instance {
     pub departed: AtomicU32,
     /// Members of the communicator on all nodes.
     pub comm_size: Word,
-    /// 1 when other nodes have brought what the members read ([`crate::memory::NicMemory::brought`]); 0 when that
-    /// is in the members' contributions.
+    /// 1 when other nodes have brought what the members read ([`crate::memory::NicMemory::brought`]); 0 when
+    /// that is in the members' contributions.
     pub is_brought: Word64,
-    /// The next one of the stack that it is on, plus one: of departed instances ([`crate::departure`]), or, where members are on several nodes, of those that all local
-    /// members have reached.
+    /// The next one of the stack that it is on, plus one: of departed instances ([`crate::departure`]), or,
+    /// where members are on several nodes, of those that all local members have reached.
     pub next_stacked: AtomicU32,
     /// 1 once the last reader has given back the slabs: of an instance whose members are on several nodes.
     pub handed_back: AtomicU32,

@@ -1,13 +1,15 @@
 //! Departures: how what a collective held comes back once all have read what they need (paper, §4.4).
 //!
-//! The last member to depart gives the slabs of all contributions back to their owners itself, as the reader of a message does, and puts the instance on
-//! the stack of departed ones, from which whoever holds the run token frees it before it looks for room. So neither a rank that waits for a slab
-//! nor a descriptor that waits for an instance depends on a slice that nobody has a reason to run.
+//! The last member to depart gives the slabs of all contributions back to their owners itself, as the reader
+//! of a message does, and puts the instance on the stack of departed ones, from which whoever holds the run
+//! token frees it before it looks for room. So neither a rank that waits for a slab nor a descriptor that
+//! waits for an instance depends on a slice that nobody has a reason to run.
 //!
-//! An instance whose members are on several nodes is freed by the driver of global slices, which sees that the
-//! instance was handed back.
+//! An instance whose members are on several nodes is freed by the driver of global slices, which sees that
+//! the instance was handed back.
 //!
-//! Invariant: of an instance with readers exactly one departure is the last; of one without, the processor hands it back.
+//! Invariant: of an instance with readers exactly one departure is the last; of one without, the processor
+//! hands it back.
 
 use crate::collective::{Instance, InstanceState};
 use crate::collective_list::CollectiveList;
@@ -16,7 +18,8 @@ use crate::pool::NONE;
 use crate::slab::SLAB_BYTES;
 use crate::sync::Ordering;
 
-/// One of the readers of an instance departs. True when it was the last: then slabs and instance are to be handed back.
+/// One of the readers of an instance departs. True when it was the last: then slabs and instance are to be
+/// handed back.
 #[inline]
 pub(crate) fn is_last(instance: &Instance) -> bool {
     // Before the count: after it the instance may be another collective's.

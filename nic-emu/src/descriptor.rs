@@ -13,8 +13,8 @@
 //!   7     (links, once queued)             (links, once queued)        sequence:32 | local index:16 | local size:16
 //! ```
 //!
-//! The words are read by other processes, so nothing in them is trusted: every index is checked where it is used,
-//! and an unknown kind is an error, not a guess.
+//! The words are read by other processes, so nothing in them is trusted: every index is checked where it is
+//! used, and an unknown kind is an error, not a guess.
 
 use crate::ring::{CELL_WORDS, Cell};
 use std::fmt;
@@ -25,11 +25,13 @@ pub const INLINE_BYTES: usize = 24;
 /// "No request": a send that was complete when it was posted.
 pub const NO_REQUEST: u32 = u32::MAX;
 
-/// Bytes of a message are fewer: their number shares a word with the message's signature. No address space holds as many.
+/// Bytes of a message are fewer: their number shares a word with the message's signature. No address space
+/// holds as many.
 pub const MESSAGE_LIMIT: u64 = 1 << LENGTH_BITS;
 const LENGTH_BITS: u32 = 48;
 
-/// A message's length as a descriptor and a request slot have it, in one word: its bytes, and above them its signature.
+/// A message's length as a descriptor and a request slot have it, in one word: its bytes, and above them its
+/// signature.
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[repr(transparent)]
 pub struct Length(u64);
@@ -65,8 +67,8 @@ impl Length {
         (self.0 >> LENGTH_BITS) as u16
     }
 
-    /// False when the message fits in this room and has no signature: one comparison for both, as a signature makes the word larger than any room
-    /// that memory has.
+    /// False when the message fits in this room and has no signature: one comparison for both, as a signature
+    /// makes the word larger than any room that memory has.
     #[inline(always)]
     pub const fn is_to_be_looked_at(self, room: u64) -> bool {
         self.0 > room
@@ -94,7 +96,8 @@ pub enum Payload {
     Slab(u32),
     /// In the poster's memory, at this address.
     Memory(u64),
-    /// In this block of the receiver's pool ([`crate::unexpected`]): of messages that came before their receives.
+    /// In this block of the receiver's pool ([`crate::unexpected`]): of messages that came before their
+    /// receives.
     Pooled(u64),
 }
 
@@ -141,8 +144,8 @@ impl Payload {
     }
 }
 
-/// What both ends of a message have to say alike, where it is a collective's: then its length, too, is all that the receiver has room for
-/// (MPI-5.0, §8.6). The messages of programs are not checked.
+/// What both ends of a message have to say alike, where it is a collective's: then its length, too, is all
+/// that the receiver has room for (MPI-5.0, §8.6). The messages of programs are not checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Check {
     /// The call that the program made, as `mds::Primitive` numbers it, plus one; 0 where nothing is checked.
@@ -206,7 +209,8 @@ pub struct SendDescriptor {
     pub tag: i32,
     /// Length of the message, below [`MESSAGE_LIMIT`].
     pub bytes: u64,
-    /// What the sender's library tells the receiver's of the message's type; 0 where it tells nothing. The NIC carries it.
+    /// What the sender's library tells the receiver's of the message's type; 0 where it tells nothing. The
+    /// NIC carries it.
     pub signature: u16,
     /// The receiver's rank in the job.
     pub destination: u32,
@@ -246,7 +250,8 @@ pub enum PointToPoint {
     Send(SendDescriptor),
     /// A receive.
     Receive(ReceiveDescriptor),
-    /// Take back the descriptor with this request, if it has not been matched; `destination` is that of the send.
+    /// Take back the descriptor with this request, if it has not been matched; `destination` is that of the
+    /// send.
     Cancel {
         /// The request to cancel.
         request: u32,
@@ -272,7 +277,8 @@ pub enum CollectiveKind {
     Reduce = 3,
     /// The combination of all contributions goes to all.
     Allreduce = 4,
-    /// Every contribution is put up for all to read: the board that scatter, gather, allgather and alltoall use.
+    /// Every contribution is put up for all to read: the board that scatter, gather, allgather and alltoall
+    /// use.
     Board = 5,
 }
 
@@ -289,10 +295,12 @@ impl CollectiveKind {
 pub struct CollectiveDescriptor {
     /// What it does.
     pub kind: CollectiveKind,
-    /// Operation of a reduction, as `arith::ReduceOp` numbers it; in a board, about which members only have to agree, with [`OF_REDUCTION`].
-    /// Where nothing is combined, the low byte of the type signature (`bcs-mpi`, `datatype::signature`): 0 and 0 where any other matches.
+    /// Operation of a reduction, as `arith::ReduceOp` numbers it; in a board, about which members only have
+    /// to agree, with [`OF_REDUCTION`]. Where nothing is combined, the low byte of the type signature
+    /// (`bcs-mpi`, `datatype::signature`): 0 and 0 where any other matches.
     pub op: u8,
-    /// Element type of a reduction, as `arith::ElementType` numbers it, or the high byte of the type signature.
+    /// Element type of a reduction, as `arith::ElementType` numbers it, or the high byte of the type
+    /// signature.
     pub element: u8,
     /// Context of the communicator.
     pub context: u32,
@@ -302,8 +310,8 @@ pub struct CollectiveDescriptor {
     pub comm_size: u32,
     /// Bytes of this member's contribution.
     pub bytes: u64,
-    /// What all members have to agree on, below [`AGREED_LIMIT`]: the bytes of a vector or a message, of all its
-    /// slabs together, and for a board the most that any member contributes.
+    /// What all members have to agree on, below [`AGREED_LIMIT`]: the bytes of a vector or a message, of all
+    /// its slabs together, and for a board the most that any member contributes.
     pub agreed_bytes: u64,
     /// The call that the program made, as `mds::Primitive` numbers it: all members have to make the same.
     pub call: u8,
@@ -321,7 +329,8 @@ pub struct CollectiveDescriptor {
     pub local_size: u16,
 }
 
-/// Above what [`CollectiveDescriptor::agreed_bytes`] may be: it shares a word with the length of what rides in the descriptor.
+/// Above what [`CollectiveDescriptor::agreed_bytes`] may be: it shares a word with the length of what rides
+/// in the descriptor.
 pub const AGREED_LIMIT: u64 = 1 << 56;
 
 /// In the operation of a board: that of a reduction, for which the members are there.
@@ -361,8 +370,8 @@ pub(crate) const fn is_receive(words: &[u64; CELL_WORDS]) -> bool {
     words[0] as u8 == RECEIVE
 }
 
-/// True when two collective descriptors are arrivals at the same collective, and say the same of it: what it is, its root, sequence number and local
-/// members, and its bytes.
+/// True when two collective descriptors are arrivals at the same collective, and say the same of it: what it
+/// is, its root, sequence number and local members, and its bytes.
 #[inline]
 pub(crate) const fn is_of_same_collective(a: &[u64; CELL_WORDS], b: &[u64; CELL_WORDS]) -> bool {
     a[0] == b[0]
@@ -373,7 +382,8 @@ pub(crate) const fn is_of_same_collective(a: &[u64; CELL_WORDS], b: &[u64; CELL_
         && a[7] >> 48 == b[7] >> 48
 }
 
-/// True for a send whose bytes ride in it and whose sender waits for nothing: matching it is all there is to do.
+/// True for a send whose bytes ride in it and whose sender waits for nothing: matching it is all there is to
+/// do.
 #[inline]
 pub(crate) const fn is_buffered_inline(words: &[u64; CELL_WORDS]) -> bool {
     words[0] as u32 == SEND as u32 | (Place::Inline as u32) << 16 && high(words[3]) == NO_REQUEST
@@ -385,7 +395,8 @@ pub(crate) const fn is_in_memory(words: &[u64; CELL_WORDS]) -> bool {
     (words[0] >> 16) as u8 == Place::Memory as u8
 }
 
-/// The number that a node gives a message from another one whose bytes it has not got ([`number`]); 0 for none.
+/// The number that a node gives a message from another one whose bytes it has not got ([`number`]); 0 for
+/// none.
 pub(crate) fn number_of(words: &[u64; CELL_WORDS]) -> u64 {
     match (low(words[0]) >> 16) as u8 {
         place if place == Place::Inline as u8 => 0,
@@ -403,7 +414,8 @@ pub(crate) fn forget_request(cell: &Cell) {
     cell.set_word(3, pair(low(cell.word(3)), NO_REQUEST));
 }
 
-/// Says in the cell of a send that its bytes are in this block of its receiver's pool from now on; `complete` if nobody waits for it any more.
+/// Says in the cell of a send that its bytes are in this block of its receiver's pool from now on; `complete`
+/// if nobody waits for it any more.
 pub(crate) fn keep_in_pool(cell: &Cell, block: u64, complete: bool) {
     cell.set_word(0, cell.word(0) & !(0xff << 16) | (Place::Pooled as u64) << 16);
     if complete {
@@ -440,8 +452,9 @@ impl SendDescriptor {
     }
 }
 
-/// The words of a send whose message rides in the descriptor and that is complete when it is posted: what [`SendDescriptor::encode`]
-/// gives for it, without the bytes taking a way through memory. `peers` are source and destination.
+/// The words of a send whose message rides in the descriptor and that is complete when it is posted: what
+/// [`SendDescriptor::encode`] gives for it, without the bytes taking a way through memory. `peers` are source
+/// and destination.
 #[inline(always)]
 pub fn encode_inline(
     context: u32,

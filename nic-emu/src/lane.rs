@@ -12,9 +12,9 @@
 //! readers' caches.
 //!
 //! Invariant: a slot's label (collective and step) is published after the chunk's bytes and withdrawn before
-//! they change. Whoever fills a lane is in a collective that all its members have reached, and for which each has
-//! set slots aside ([`LaneWriter::has_slots_for`]), so chunks are always being taken, and lanes cannot wait for
-//! each other in a circle.
+//! they change. Whoever fills a lane is in a collective that all its members have reached, and for which each
+//! has set slots aside ([`LaneWriter::has_slots_for`]), so chunks are always being taken, and lanes cannot
+//! wait for each other in a circle.
 //!
 //! ```text
 //!  page 0            32 slots of a line: label, collective, chunk, what it says, readers that have still to read
@@ -29,8 +29,8 @@ use std::ptr::NonNull;
 
 /// Chunks of a lane that are under way at once.
 pub const LANE_SLOTS: usize = 32;
-/// Slots of a lane that are set aside for each collective under way: in a step a member gives one chunk, and those
-/// of its last steps may have readers left.
+/// Slots of a lane that are set aside for each collective under way: in a step a member gives one chunk, and
+/// those of its last steps may have readers left.
 pub const COLLECTIVE_SLOTS: usize = 4;
 /// Bytes of a lane that hold chunks: twice the L2 cache of most processors.
 pub const LANE_DATA_BYTES: usize = 2 << 20;
@@ -187,8 +187,8 @@ pub struct Loan {
 
 impl LaneWriter {
     /// Space for a chunk of this shape with `bytes` bytes, [`LANE_CHUNK_BYTES`] in all at most; none while
-    /// readers have still to read what lies there. No member is marked, and no portion set. Chunks that others
-    /// have read before older ones make room only for who is `thorough`.
+    /// readers have still to read what lies there. No member is marked, and no portion set. Chunks that
+    /// others have read before older ones make room only for who is `thorough`.
     pub fn room(
         &mut self,
         memory: &NicMemory,
@@ -249,7 +249,8 @@ impl LaneWriter {
         }
     }
 
-    /// Whether there are slots for so many collectives under way, beside those of chunks that have readers left.
+    /// Whether there are slots for so many collectives under way, beside those of chunks that have readers
+    /// left.
     pub fn has_slots_for(
         &mut self,
         memory: &NicMemory,

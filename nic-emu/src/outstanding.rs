@@ -1,8 +1,10 @@
-//! A rank's outstanding requests: a record beside every request slot that is in use. Private to the rank's process.
+//! A rank's outstanding requests: a record beside every request slot that is in use. Private to the rank's
+//! process.
 //!
-//! A request is one thing: the NIC's slot, and here what only the rank needs of it: where its bytes go, what a hang report says of it, and the
-//! name that a program holds it by. A name is good until its slot is freed or the name is dropped; the slot's generation moves on then, so a
-//! name that is out of date is recognised, and not followed.
+//! A request is one thing: the NIC's slot, and here what only the rank needs of it: where its bytes go, what
+//! a hang report says of it, and the name that a program holds it by. A name is good until its slot is freed
+//! or the name is dropped; the slot's generation moves on then, so a name that is out of date is recognised,
+//! and not followed.
 
 use crate::channel::Buffer;
 use crate::descriptor::NO_REQUEST;
@@ -43,7 +45,8 @@ pub struct About {
     pub address: u64,
     /// A word for the poster: whose request it is.
     pub owner: u64,
-    /// What the poster knows of a receive's type, to be compared with the message's; 0 where nothing is to be compared.
+    /// What the poster knows of a receive's type, to be compared with the message's; 0 where nothing is to be
+    /// compared.
     pub signature: u16,
 }
 
@@ -163,8 +166,8 @@ impl Outstanding {
         is_message.then_some(Buffer { address: record.about.address, bytes: record.about.bytes })
     }
 
-    /// Says who a request's peer is, in the communicator and in the job (or `NOBODY`), and whose request it is: what [`Self::about`]
-    /// answers, and hang reports say.
+    /// Says who a request's peer is, in the communicator and in the job (or `NOBODY`), and whose request it
+    /// is: what [`Self::about`] answers, and hang reports say.
     #[inline(always)]
     pub fn label(&mut self, request: u32, (peer, peer_in_job): (u32, u32), owner: u64) {
         if let Some(record) = self.records.get_mut(request as usize) {
@@ -173,8 +176,8 @@ impl Outstanding {
         }
     }
 
-    /// Names an outstanding request: answers the generation (of [`GENERATION_BITS`] bits) that goes with its number. The name is good until
-    /// the request is taken.
+    /// Names an outstanding request: answers the generation (of [`GENERATION_BITS`] bits) that goes with its
+    /// number. The name is good until the request is taken.
     #[inline(always)]
     pub fn name(&mut self, request: u32) -> u32 {
         match self.records.get_mut(request as usize) {
@@ -222,8 +225,8 @@ impl Outstanding {
         self.record(request).is_some_and(|record| record.landed)
     }
 
-    /// Takes a complete request: its slot is free. Answers what it was posted for and what was known of it; none when it is
-    /// not outstanding.
+    /// Takes a complete request: its slot is free. Answers what it was posted for and what was known of it;
+    /// none when it is not outstanding.
     #[inline(always)]
     pub(crate) fn take(&mut self, request: u32) -> Option<(Purpose, About)> {
         let record = self.records.get_mut(request as usize)?;

@@ -1,7 +1,7 @@
 //! The two matching queues of a rank: posted receives, and unexpected messages (paper, §4.3). Processor only.
 //!
-//! Doubly linked lists of entries (descriptors as they stood in the ring, 64 bytes) in the node's entry pool. Order is
-//! order of arrival, which is what MPI's matching rules are about.
+//! Doubly linked lists of entries (descriptors as they stood in the ring, 64 bytes) in the node's entry pool.
+//! Order is order of arrival, which is what MPI's matching rules are about.
 
 use crate::memory::{Corrupt, ENTRIES, MESSAGE_ENTRIES, NicMemory, Word, Word64};
 use crate::pool::{NONE, Walk};
@@ -15,8 +15,9 @@ pub struct Queue {
     last: Word,
 }
 
-/// The posted receives of a rank. The oldest stands in the queue's own line, as far as it was posted to an empty queue: a rank that
-/// waits for one message, the commonest case, is matched without touching another line.
+/// The posted receives of a rank. The oldest stands in the queue's own line, as far as it was posted to an
+/// empty queue: a rank that waits for one message, the commonest case, is matched without touching another
+/// line.
 #[repr(C)]
 #[derive(Default)]
 pub struct PostedQueue {
@@ -190,8 +191,8 @@ impl Queue {
         Ok(found.map(|(entry, _)| (entry, words)))
     }
 
-    /// The first entry, from the oldest, whose envelope words satisfy the predicate: what matching asks, and the only thing
-    /// that it reads of entries that do not match.
+    /// The first entry, from the oldest, whose envelope words satisfy the predicate: what matching asks, and
+    /// the only thing that it reads of entries that do not match.
     #[inline]
     pub fn find_envelope<'m>(
         &self,
@@ -206,7 +207,8 @@ impl Queue {
         self.last.get().checked_sub(1)
     }
 
-    /// Whether an entry is in this queue, or in another one but not at its front: an entry that nobody uses is in none.
+    /// Whether an entry is in this queue, or in another one but not at its front: an entry that nobody uses
+    /// is in none.
     pub fn holds(&self, memory: &NicMemory, entry: u32) -> Result<bool, Corrupt> {
         let previous = (memory.entry(entry)?.word(LINKS) >> 32) as u32;
         Ok(match previous {
@@ -263,7 +265,8 @@ pub(crate) fn give_back(memory: &NicMemory, entry: u32) -> Result<(), Corrupt> {
     })
 }
 
-/// The first entry that satisfies the predicate, from this link on along those that `follow` takes from the word of links.
+/// The first entry that satisfies the predicate, from this link on along those that `follow` takes from the
+/// word of links.
 #[inline]
 fn seek<'m>(
     memory: &'m NicMemory,

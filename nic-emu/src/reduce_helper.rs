@@ -1,7 +1,8 @@
 //! RH, the Reduce Helper (paper, §4.1, §4.4): reductions, computed on the NIC.
 //!
-//! Reduce microphase. When all members have come, their contributions are combined in the order of the reduction tree, which goes by
-//! rank and not by arrival, in the slabs where they lie. The result is in the last member's place.
+//! Reduce microphase. When all members have come, their contributions are combined in the order of the
+//! reduction tree, which goes by rank and not by arrival, in the slabs where they lie. The result is in the
+//! last member's place.
 
 use crate::arith::reduction_tree::ReductionTree;
 use crate::arith::{ArithError, Arithmetic, ElementType, ReduceOp, combine, combine_at};
@@ -43,7 +44,8 @@ impl Reduction {
 
 /// What the Reduce Helper does.
 impl CollectiveHelper<'_, '_> {
-    /// Reduce microphase: acts on an instance at which somebody has arrived in this slice; computes it when all are there.
+    /// Reduce microphase: acts on an instance at which somebody has arrived in this slice; computes it when
+    /// all are there.
     #[inline]
     pub fn reduce(&mut self, index: u32) -> Result<(), Corrupt> {
         let instance = self.list.memory.instance(index)?;

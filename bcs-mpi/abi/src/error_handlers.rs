@@ -6,7 +6,8 @@ use bcs_mpi::environment::error_handlers;
 use bcs_mpi::error::{HandlerFunction, Owner};
 use std::ffi::c_int;
 
-/// A line: the kind of object, its handle, the names of that in two calls, the function's type and argument, the four calls.
+/// A line: the kind of object, its handle, the names of that in two calls, the function's type and argument,
+/// the four calls.
 macro_rules! error_handlers {
     ($($owner:ident $handle:ident $object:ident $called:ident $function:ident $argument:literal
         $create:ident $set:ident $get:ident $call:ident;)*) => { calls! { $(

@@ -9,8 +9,8 @@ use nic_emu::doorbell::RingKind;
 use nic_emu::port::{Posted, Send};
 use nic_emu::status::WaitingFor;
 
-/// Sends `bytes` bytes at `data`, for `comm`. `peer` is the destination's rank in the communicator. Answers the NIC's request of a
-/// non-blocking send that is not complete yet.
+/// Sends `bytes` bytes at `data`, for `comm`. `peer` is the destination's rank in the communicator. Answers
+/// the NIC's request of a non-blocking send that is not complete yet.
 ///
 /// # Safety
 /// `data` must be readable for `bytes` bytes, until the request that is answered is complete.
@@ -63,8 +63,8 @@ pub fn waiting(call: Primitive, send: &Send, (peer, peer_in_job): (u32, u32), by
     }
 }
 
-/// Sends `bytes` bytes that `fill` writes to where they ride, piece by piece in order, if the message can be buffered: then it is complete.
-/// Otherwise nothing was sent, and the answer is false.
+/// Sends `bytes` bytes that `fill` writes to where they ride, piece by piece in order, if the message can be
+/// buffered: then it is complete. Otherwise nothing was sent, and the answer is false.
 ///
 /// # Errors
 /// The NIC fails.

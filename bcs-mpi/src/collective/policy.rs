@@ -32,10 +32,10 @@ const LEAST_OF_SHARES: usize = 4 << 10;
 /// (`storm run --collective allreduce=tree -n 8 --ppn 2 microbench allreduce --sizes 256K,1M,16M`).
 const LEAST_BETWEEN_NODES: usize = 512 << 10;
 
-/// Members on one node from which on the NIC goes slab by slab, where ranks share cores. An allreduce of 16 KB
-/// takes 28 µs with 8 ranks on two cores, and 52 by an exchange; of 64 KB 80, and 89; with 16 ranks 58 and 176,
-/// and 190 and 351 (`storm run --collective allreduce=nic -n 8 microbench allreduce --sizes 16K,64K`). With 4
-/// ranks it is slower.
+/// Members on one node from which on the NIC goes slab by slab, where ranks share cores. An allreduce of 16
+/// KB takes 28 µs with 8 ranks on two cores, and 52 by an exchange; of 64 KB 80, and 89; with 16 ranks 58 and
+/// 176, and 190 and 351 (`storm run --collective allreduce=nic -n 8 microbench allreduce --sizes 16K,64K`).
+/// With 4 ranks it is slower.
 const LEAST_OF_SLABS: usize = 5;
 
 /// Bytes of a block up to which a message costs more than they do.
@@ -127,8 +127,8 @@ impl<'a> Situation<'a> {
         self.reduction.is_some_and(|reduction| reduction.on_nic().is_some())
     }
 
-    /// The NIC can combine slab by slab: members are on one node, and a call waits for all slabs. Each slab is a
-    /// collective with a number of its own.
+    /// The NIC can combine slab by slab: members are on one node, and a call waits for all slabs. Each slab
+    /// is a collective with a number of its own.
     fn can_go_in_slabs(&self) -> bool {
         self.is_on_nic() && self.blocks && self.is_on_one_node
     }

@@ -1,4 +1,5 @@
-//! Constructors: the call that a type was made by, with its arguments (MPI-5.0, §5.1.13). Component types are the [`Type`](super::Type)'s.
+//! Constructors: the call that a type was made by, with its arguments (MPI-5.0, §5.1.13). Component types are
+//! the [`Type`](super::Type)'s.
 
 use super::darray::Darray;
 use super::subarray::Subarray;

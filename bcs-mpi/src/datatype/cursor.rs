@@ -1,8 +1,10 @@
-//! Cursors: moving a message's bytes between where its datatype has them and one packed stream, in chunks of any size.
+//! Cursors: moving a message's bytes between where its datatype has them and one packed stream, in chunks of
+//! any size.
 //!
-//! A [`Layout`] is a loop program over all elements of a message. A [`Cursor`] is a place in its packed stream. It is what a channel
-//! pulls chunks from: [`Cursor::pack`] fills the next slot of a window and [`Cursor::unpack`] empties one, each going on where the last ended.
-//! [`copy`] moves from one memory to another with two cursors and nothing in between.
+//! A [`Layout`] is a loop program over all elements of a message. A [`Cursor`] is a place in its packed
+//! stream. It is what a channel pulls chunks from: [`Cursor::pack`] fills the next slot of a window and
+//! [`Cursor::unpack`] empties one, each going on where the last ended. [`copy`] moves from one memory to
+//! another with two cursors and nothing in between.
 
 use super::flat::{Body, Leaf, Node};
 use super::strided::{Blocks, Way, copy_across, move_equal, move_regular, move_varied};
@@ -14,7 +16,8 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// `count` elements of a datatype with this program, an extent apart. The caller has checked that no offset overflows.
+    /// `count` elements of a datatype with this program, an extent apart. The caller has checked that no
+    /// offset overflows.
     #[inline]
     pub fn new(element: Option<&Node>, count: i64, extent: i64) -> Self {
         Self { root: element.filter(|_| count > 0).map(|node| node.clone().repeated(count, extent)) }
@@ -248,7 +251,8 @@ impl<'a> Cursor<'a> {
         bytes as usize
     }
 
-    /// Moves whole blocks of a list, up to its end and `left` bytes; answers the bytes, 0 where no whole block is next.
+    /// Moves whole blocks of a list, up to its end and `left` bytes; answers the bytes, 0 where no whole
+    /// block is next.
     #[inline]
     unsafe fn run_list(&mut self, way: Way, memory: *mut u8, packed: *mut u8, left: i64) -> usize {
         if self.byte != 0 {
@@ -324,7 +328,8 @@ impl<'a> Cursor<'a> {
         unsafe { self.run(Way::Unpack, memory, from.cast_mut(), bytes) }
     }
 
-    /// Blocks of equal length and distance from here on, when the cursor is at the first byte of one: offset and blocks.
+    /// Blocks of equal length and distance from here on, when the cursor is at the first byte of one: offset
+    /// and blocks.
     fn regular(&self) -> Option<(isize, Blocks)> {
         let leaf = self.leaf;
         if self.position == self.end || self.byte != 0 || !matches!(leaf.body, Body::One) {
@@ -384,8 +389,8 @@ const FEW_BLOCKS: usize = 16;
 /// Iterations whose blocks are moved together: few enough to stay in the nearest cache.
 const TILE: usize = 128;
 
-/// Moves iterations of a few blocks each: the first block of all, then the second of all, and so on, so that each loop moves one size. The
-/// order does not matter, as the blocks do not overlap where they are written.
+/// Moves iterations of a few blocks each: the first block of all, then the second of all, and so on, so that
+/// each loop moves one size. The order does not matter, as the blocks do not overlap where they are written.
 unsafe fn tiles(way: Way, memory: *mut u8, packed: *mut u8, leaf: &Leaf, count: usize) {
     let (stride, bytes) = (leaf.stride as isize, leaf.bytes as isize);
     for first in (0..count).step_by(TILE) {
@@ -407,8 +412,8 @@ unsafe fn tiles(way: Way, memory: *mut u8, packed: *mut u8, leaf: &Leaf, count: 
     }
 }
 
-/// Copies from one memory to another, as far as both go; answers the bytes. Nothing is staged: the larger block of the two sides is the
-/// packed stream of the other.
+/// Copies from one memory to another, as far as both go; answers the bytes. Nothing is staged: the larger
+/// block of the two sides is the packed stream of the other.
 ///
 /// # Safety
 /// `source` must be readable and `target` writable wherever their layouts have bytes; the two must not overlap.

@@ -1,8 +1,8 @@
-//! MPI_Type_create_darray (MPI-5.0, §5.1.4): a process's share of an array that is distributed over a grid of processes, each dimension in
-//! blocks, cyclically or not at all.
+//! MPI_Type_create_darray (MPI-5.0, §5.1.4): a process's share of an array that is distributed over a grid of
+//! processes, each dimension in blocks, cyclically or not at all.
 //!
-//! Blocks are a special case of cyclic: one round. The type has the bounds of the whole array, set by markers. The grid is in row-major
-//! order whatever the order of the array.
+//! Blocks are a special case of cyclic: one round. The type has the bounds of the whole array, set by
+//! markers. The grid is in row-major order whatever the order of the array.
 
 use super::placement::{Placement, TooLarge, product};
 use super::subarray::inside_out;
@@ -24,7 +24,8 @@ pub struct Darray {
     pub dargs: Box<[c_int]>,
     /// Processes, by dimension.
     pub psizes: Box<[c_int]>,
-    /// Whether the neighbours of the first dimension lie together (MPI_ORDER_FORTRAN) or of the last (MPI_ORDER_C).
+    /// Whether the neighbours of the first dimension lie together (MPI_ORDER_FORTRAN) or of the last
+    /// (MPI_ORDER_C).
     pub order: c_int,
 }
 
@@ -42,7 +43,8 @@ impl Darray {
         self.psizes.iter().map(place).collect()
     }
 
-    /// Elements of a block of a dimension, blocks of all processes in a round, and this process's place among them.
+    /// Elements of a block of a dimension, blocks of all processes in a round, and this process's place among
+    /// them.
     fn blocks(&self, dimension: usize, coordinate: i64) -> (i64, i64, i64) {
         let (elements, processes) = (self.gsizes[dimension], self.psizes[dimension] as i64);
         let given = self.dargs[dimension];

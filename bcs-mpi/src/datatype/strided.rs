@@ -1,7 +1,7 @@
 //! The loops that move blocks: between memory with gaps and packed bytes, and between two memories with gaps.
 //!
-//! Blocks of a few usual sizes have a loop each, in which the size is known to the compiler and a block is a register or two;
-//! larger ones are copied with `memcpy`.
+//! Blocks of a few usual sizes have a loop each, in which the size is known to the compiler and a block is a
+//! register or two; larger ones are copied with `memcpy`.
 
 use super::flat::Piece;
 use std::ptr::copy_nonoverlapping;
@@ -26,7 +26,8 @@ pub struct Blocks {
     pub block: usize,
 }
 
-/// Calls a function, which is inlined, with the block size first: as a constant for the sizes that are worth it.
+/// Calls a function, which is inlined, with the block size first: as a constant for the sizes that are worth
+/// it.
 macro_rules! by_size {
     ($block:expr, $function:ident ($($argument:expr),*)) => {
         match $block {

@@ -15,7 +15,8 @@ pub struct Subarray {
     pub subsizes: Box<[i64]>,
     /// Where the box begins.
     pub starts: Box<[i64]>,
-    /// Whether the neighbours of the first dimension lie together (MPI_ORDER_FORTRAN) or of the last (MPI_ORDER_C).
+    /// Whether the neighbours of the first dimension lie together (MPI_ORDER_FORTRAN) or of the last
+    /// (MPI_ORDER_C).
     pub order: c_int,
 }
 

@@ -1,6 +1,8 @@
-//! Matched probes and receives (MPI-5.0, §3.8.2, §3.8.3): a message is taken from all other receives when it is found.
+//! Matched probes and receives (MPI-5.0, §3.8.2, §3.8.3): a message is taken from all other receives when it
+//! is found.
 //!
-//! The NIC gives a found message a context of its own, so that its receive is an ordinary one in that context.
+//! The NIC gives a found message a context of its own, so that its receive is an ordinary one in that
+//! context.
 
 use super::envelope;
 use super::receive::receive;
@@ -66,7 +68,8 @@ fn message(process: &Process, handle: MPI_Message) -> MpiResult<Option<Matched>>
     process.requests.messages.named("message", handle.0).copied().map(Some)
 }
 
-/// MPI_Mrecv, whose request is null; MPI_Imrecv, which stores no status. Once the arguments are found right, the handle is gone.
+/// MPI_Mrecv, whose request is null; MPI_Imrecv, which stores no status. Once the arguments are found right,
+/// the handle is gone.
 ///
 /// # Safety
 /// `buf` must be writable for `count` elements, unless it is null, and used by nobody else, until the request is complete.

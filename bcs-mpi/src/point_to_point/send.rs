@@ -1,6 +1,7 @@
 //! Sends: standard, buffered, synchronous and ready, blocking and not (MPI-5.0, §3.4, §3.7.2).
 //!
-//! A ready send is a standard one. Small messages are buffered by the NIC, so they are complete when they are posted.
+//! A ready send is a standard one. Small messages are buffered by the NIC, so they are complete when they are
+//! posted.
 
 use super::{Peer, Sent, for_nobody, send_tag};
 use crate::api::{Mode, bcs_send, bcs_send_filled};
@@ -47,7 +48,8 @@ impl SendMode {
 /// The names of a send's arguments, beside those of its buffer.
 pub(super) const PEER_NAMES: [&str; 2] = ["dest", "tag"];
 
-/// A send in a mode of a message that tells this of its type, its arguments checked: the descriptor, and the destination's rank; none for MPI_PROC_NULL.
+/// A send in a mode of a message that tells this of its type, its arguments checked: the descriptor, and the
+/// destination's rank; none for MPI_PROC_NULL.
 #[inline(always)]
 pub(super) fn describe(
     process: &Process,
@@ -94,8 +96,8 @@ pub(super) unsafe fn check<const COMPARED: bool>(
     Ok((message, to))
 }
 
-/// Sends what is complete when it is posted: a scattered message that can be buffered, and in buffered mode any. Otherwise the answer is false, and the
-/// message in one piece.
+/// Sends what is complete when it is posted: a scattered message that can be buffered, and in buffered mode
+/// any. Otherwise the answer is false, and the message in one piece.
 ///
 /// # Safety
 /// The message must be readable.
@@ -119,7 +121,8 @@ unsafe fn send_at_once(
     Ok(false)
 }
 
-/// Sends a scattered message straight from where it lies, if it can be buffered; else packs it, and answers false.
+/// Sends a scattered message straight from where it lies, if it can be buffered; else packs it, and answers
+/// false.
 ///
 /// # Safety
 /// The message must be readable.
@@ -144,7 +147,8 @@ unsafe fn send_scattered(
     Ok(false)
 }
 
-/// MPI_Send, MPI_Bsend, MPI_Ssend, MPI_Rsend, whose request is [`BUFFERED`]; MPI_Isend, MPI_Ibsend, MPI_Issend, MPI_Irsend.
+/// MPI_Send, MPI_Bsend, MPI_Ssend, MPI_Rsend, whose request is [`BUFFERED`]; MPI_Isend, MPI_Ibsend,
+/// MPI_Issend, MPI_Irsend.
 ///
 /// # Safety
 /// `buf` must be readable for `count` elements, unless it is null, until the request is complete.
@@ -200,7 +204,8 @@ unsafe fn send_in<const COMPARED: bool>(
         return Ok(BUFFERED);
     }
     let (call, data, bytes) = (send_mode.call(mode), message.data, message.bytes);
-    // SAFETY: the message is readable until the send is complete: the program keeps its buffer, and the request a packed message.
+    // SAFETY: the message is readable until the send is complete: the program keeps its buffer, and the
+    // request a packed message.
     let posted = unsafe { bcs_send(process, call, &send, (peer, comm), data, bytes, mode)? };
     Ok(match (posted, message.packed) {
         (None, _) => BUFFERED,

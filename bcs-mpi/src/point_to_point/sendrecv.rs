@@ -1,4 +1,5 @@
-//! Send and receive in one call (MPI-5.0, §3.10): the receive is posted first, so the two cannot wait for each other.
+//! Send and receive in one call (MPI-5.0, §3.10): the receive is posted first, so the two cannot wait for
+//! each other.
 
 use super::receive::conclude;
 use super::send::{SendMode, describe};
@@ -29,7 +30,8 @@ pub struct Peers {
     pub receive_tag: c_int,
 }
 
-/// Both halves, their arguments checked: what is sent and to whom, and where what comes goes and from whom; no peer for MPI_PROC_NULL.
+/// Both halves, their arguments checked: what is sent and to whom, and where what comes goes and from whom;
+/// no peer for MPI_PROC_NULL.
 struct Halves {
     message: Outgoing,
     to: Option<(Send, u32)>,
@@ -84,7 +86,8 @@ impl Halves {
         }
     }
 
-    /// Starts both; then waits for them, or answers the request that completes them. A message that was packed or set aside is kept with that.
+    /// Starts both; then waits for them, or answers the request that completes them. A message that was
+    /// packed or set aside is kept with that.
     ///
     /// # Safety
     /// The promise of [`check`].

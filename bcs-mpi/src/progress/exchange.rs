@@ -5,12 +5,12 @@
 //! others give, as it comes: bytes that lie in a lane, or in the memory of the member that lends them. Who
 //! lends waits until nobody reads its memory any more. What the system refuses to read comes as a message.
 //!
-//! As many exchanges as find slots in every member's lane may be under way at once, of any communicators: each
-//! member says when they meet whether its lane has slots for one more, and where one has none, the operation goes
-//! by messages. A lane without room for bytes has room for what is lent. All members have reached an operation
-//! before what they give takes room, so it is taken by members that wait for nothing else. Whoever is
-//! refused gives all back that is lent to it, and serves its own readers, before it waits for messages; so
-//! nobody waits in a circle.
+//! As many exchanges as find slots in every member's lane may be under way at once, of any communicators:
+//! each member says when they meet whether its lane has slots for one more, and where one has none, the
+//! operation goes by messages. A lane without room for bytes has room for what is lent. All members have
+//! reached an operation before what they give takes room, so it is taken by members that wait for nothing
+//! else. Whoever is refused gives all back that is lent to it, and serves its own readers, before it waits
+//! for messages; so nobody waits in a circle.
 
 use super::members::{Members, Message};
 use super::party::Party;
@@ -185,8 +185,8 @@ impl Exchange {
         Ok(Giver { number, member, local_index, reader: process.port.lane_reader(local_index) })
     }
 
-    /// Takes a block from each of these members, as they come, and puts it in its place, or posts a receive. It is
-    /// all that the member gives, or what is `from` there on.
+    /// Takes a block from each of these members, as they come, and puts it in its place, or posts a receive.
+    /// It is all that the member gives, or what is `from` there on.
     ///
     /// # Safety
     /// The places must be writable, and used by nobody else until the messages are complete.
@@ -292,8 +292,8 @@ impl Exchange {
         Ok(bytes)
     }
 
-    /// A step in which members give each other blocks, or parts of what is the same for all: of these every member
-    /// wants the same of each.
+    /// A step in which members give each other blocks, or parts of what is the same for all: of these every
+    /// member wants the same of each.
     ///
     /// # Safety
     /// What is given must be readable, and the places writable, until the answer is there.

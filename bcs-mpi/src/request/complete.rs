@@ -1,7 +1,7 @@
 //! The wait and test families (MPI-5.0, §3.7.3, §3.7.5; the paper's bcs_test and bcs_testall).
 //!
-//! Calls that complete one request answer its error; those that complete several put codes into the statuses and answer
-//! `MPI_ERR_IN_STATUS`. `MPI_ERROR` of a status is written in that case only.
+//! Calls that complete one request answer its error; those that complete several put codes into the statuses
+//! and answer `MPI_ERR_IN_STATUS`. `MPI_ERROR` of a status is written in that case only.
 
 use super::{BUFFERED, Finished, Status, Statuses, is_idle, poll, take_received};
 use crate::api::Mode;
@@ -66,8 +66,8 @@ impl Failures {
     }
 }
 
-/// The end of a call that completes one request: stores the status, and answers the error. The guard goes first, as a generalized request
-/// has functions of the program called.
+/// The end of a call that completes one request: stores the status, and answers the error. The guard goes
+/// first, as a generalized request has functions of the program called.
 #[inline]
 fn conclude(process: Guard, finished: Finished, status: Statuses) -> MpiResult {
     drop(process);
@@ -228,7 +228,8 @@ fn first(process: &mut Process, requests: &[MPI_Request]) -> Option<MPI_Request>
     requests.iter().copied().find(|request| !is_idle(process, *request))
 }
 
-/// What `poll` finds among requests of which `one` has something under way: a blocking call waits until it does, the other one looks twice.
+/// What `poll` finds among requests of which `one` has something under way: a blocking call waits until it
+/// does, the other one looks twice.
 fn find<T>(
     process: &mut Guard,
     (call, mode): (Primitive, Mode),
@@ -247,7 +248,8 @@ fn find<T>(
     process.wait_for_some(&what, |process| poll(process, requests)).map(Some)
 }
 
-/// MPI_Waitany and MPI_Testany: the index of the one that completed, or no index when nothing is under way; none when none has completed.
+/// MPI_Waitany and MPI_Testany: the index of the one that completed, or no index when nothing is under way;
+/// none when none has completed.
 ///
 /// # Errors
 /// No such requests, or what the operation failed with.
@@ -278,7 +280,8 @@ pub fn any(
     conclude(process, finished, status)
 }
 
-/// MPI_Waitsome and MPI_Testsome: how many completed, 0 in a test perhaps; none when nothing is under way. `indices` has as many elements as `requests`.
+/// MPI_Waitsome and MPI_Testsome: how many completed, 0 in a test perhaps; none when nothing is under way.
+/// `indices` has as many elements as `requests`.
 ///
 /// # Errors
 /// No such requests, or `MPI_ERR_IN_STATUS`.

@@ -1,4 +1,5 @@
-//! Looking at requests that stay as they are (MPI-5.0, §3.7.6): MPI_Request_get_status and its forms for any, all and some of several.
+//! Looking at requests that stay as they are (MPI-5.0, §3.7.6): MPI_Request_get_status and its forms for any,
+//! all and some of several.
 
 use super::{Status, Statuses, is_idle, keep, look_at};
 use crate::constants::*;
@@ -6,7 +7,8 @@ use crate::error::MpiResult;
 use crate::process::{self, Guard};
 use std::ffi::c_int;
 
-/// The status of a request that is complete, which stays as it is. The lock is let go while a generalized request's query function runs.
+/// The status of a request that is complete, which stays as it is. The lock is let go while a generalized
+/// request's query function runs.
 fn status_of(process: &mut Guard, handle: MPI_Request) -> MpiResult<Option<Status>> {
     let Some(finished) = look_at(process, handle)? else { return Ok(None) };
     if let Some(callbacks) = finished.generalized {
@@ -18,7 +20,8 @@ fn status_of(process: &mut Guard, handle: MPI_Request) -> MpiResult<Option<Statu
     Ok(Some(status))
 }
 
-/// MPI_Request_get_status: whether the request is complete; then its status is stored. A null request, and an inactive one, has the empty status.
+/// MPI_Request_get_status: whether the request is complete; then its status is stored. A null request, and an
+/// inactive one, has the empty status.
 ///
 /// # Errors
 /// No such request.
@@ -38,8 +41,8 @@ pub fn get_status(handle: MPI_Request, status: Statuses) -> MpiResult<bool> {
     Ok(true)
 }
 
-/// MPI_Request_get_status_any: whether one is complete, its index, and its status stored. With none that has anything under way there is the
-/// empty status, but no index.
+/// MPI_Request_get_status_any: whether one is complete, its index, and its status stored. With none that has
+/// anything under way there is the empty status, but no index.
 ///
 /// # Errors
 /// No such requests.
@@ -77,8 +80,8 @@ pub fn get_status_all(requests: &[MPI_Request], statuses: Statuses) -> MpiResult
     Ok(true)
 }
 
-/// MPI_Request_get_status_some: how many are complete, perhaps 0, their indices and statuses stored; none when nothing is under way. It looks for as
-/// many as there is room for indices.
+/// MPI_Request_get_status_some: how many are complete, perhaps 0, their indices and statuses stored; none
+/// when nothing is under way. It looks for as many as there is room for indices.
 ///
 /// # Errors
 /// No such requests.

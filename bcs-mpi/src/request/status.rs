@@ -39,7 +39,8 @@ impl Status {
     /// The status of a receive from MPI_PROC_NULL (§3.10).
     pub const PROC_NULL: Self = Self { source: MPI_PROC_NULL, tag: MPI_ANY_TAG, bytes: 0, cancelled: false };
 
-    /// The status of a receive or a probe; of a message that was longer than the buffer, the buffer's bytes arrived.
+    /// The status of a receive or a probe; of a message that was longer than the buffer, the buffer's bytes
+    /// arrived.
     #[inline]
     pub fn received(outcome: &Outcome, room: u64) -> Self {
         Self {
@@ -69,7 +70,8 @@ impl Status {
         if to.is_null() {
             return;
         }
-        // SAFETY: not null, so writable by the caller's promise. Field by field, as MPI_ERROR may be uninitialised.
+        // SAFETY: not null, so writable by the caller's promise. Field by field, as MPI_ERROR may be
+        // uninitialised.
         unsafe {
             (&raw mut (*to).MPI_SOURCE).write(self.source);
             (&raw mut (*to).MPI_TAG).write(self.tag);

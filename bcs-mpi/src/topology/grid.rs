@@ -26,7 +26,8 @@ impl Grid {
         coordinates
     }
 
-    /// A coordinate of a dimension, brought into range where the dimension is a ring; none where it is outside.
+    /// A coordinate of a dimension, brought into range where the dimension is a ring; none where it is
+    /// outside.
     pub fn wrap(&self, dimension: usize, coordinate: i64) -> Option<u32> {
         let dim = self.dims[dimension] as i64;
         if self.periods[dimension] {
@@ -48,8 +49,9 @@ impl Grid {
         Some(rank - coordinate * stride + there * stride)
     }
 
-    /// Of the grids that this one falls into when dimensions are dropped, the one that a rank is in: the grid of
-    /// the dimensions that remain, and the ranks of its members in the whole grid, in their order in the part.
+    /// Of the grids that this one falls into when dimensions are dropped, the one that a rank is in: the grid
+    /// of the dimensions that remain, and the ranks of its members in the whole grid, in their order in the
+    /// part.
     pub fn part(&self, rank: u32, remain: &[bool]) -> (Grid, Vec<u32>) {
         let kept: Vec<usize> = (0..self.dims.len()).filter(|&d| remain[d]).collect();
         let grid = Grid {

@@ -7,8 +7,8 @@ use std::marker::PhantomData;
 
 /// Vectors of a combine.
 ///
-/// Invariant of the kernels: both are valid for `count` elements of the kernel's type, of any alignment, and do not
-/// overlap. The result goes in place of the right operand.
+/// Invariant of the kernels: both are valid for `count` elements of the kernel's type, of any alignment, and
+/// do not overlap. The result goes in place of the right operand.
 #[derive(Clone, Copy)]
 pub(super) struct Operands {
     pub left: *const u8,

@@ -20,8 +20,8 @@
 //! - Integers wrap. Logical operations take any non-zero for true and give 0 or 1.
 //! - Padding inside a pair type is neither read nor written.
 
-/// An enum whose values travel as their discriminants, in whose order they stand: with a table of them, by which
-/// `TryFrom` finds a value.
+/// An enum whose values travel as their discriminants, in whose order they stand: with a table of them, by
+/// which `TryFrom` finds a value.
 macro_rules! numbered {
     ($(#[$of_enum:meta])* pub enum $name:ident, else $unknown:ident {
         $($(#[$doc:meta])* $variant:ident = $number:literal,)+
@@ -146,8 +146,8 @@ pub fn combine(
     unsafe { combine_at(op, element, left, inout_right.as_mut_ptr(), bytes, arithmetic) }
 }
 
-/// Combines vectors of `bytes` bytes each that others may write, too: nothing refers to them. Who does write them meanwhile has changed the
-/// result, and nothing else.
+/// Combines vectors of `bytes` bytes each that others may write, too: nothing refers to them. Who does write
+/// them meanwhile has changed the result, and nothing else.
 ///
 /// # Safety
 /// `left` must be readable and `inout_right` readable and writable for `bytes` bytes, and they must not overlap.

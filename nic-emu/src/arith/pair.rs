@@ -119,7 +119,8 @@ macro_rules! integer_extrema {
 }
 integer_extrema!(i16, i32, i64);
 
-/// Whose index goes with the extreme value: the left one's (`Greater`), the right one's, or the smaller of both.
+/// Whose index goes with the extreme value: the left one's (`Greater`), the right one's, or the smaller of
+/// both.
 #[inline(always)]
 fn winner<V: Copy, E: Extremum<V>>(left: V, right: V) -> Ordering {
     // A NaN has no order, not even with itself.

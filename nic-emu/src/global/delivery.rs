@@ -1,5 +1,5 @@
-//! What a collective across nodes gives this node's members: small results in their request slots, larger ones in NIC memory, where
-//! they read them until they depart.
+//! What a collective across nodes gives this node's members: small results in their request slots, larger
+//! ones in NIC memory, where they read them until they depart.
 
 use super::error::GlobalError;
 use super::image::{image, write};
@@ -31,7 +31,8 @@ impl Deliveries {
         }
     }
 
-    /// Ends a collective here, of which these are the bytes: the result of a reduction may be for another node.
+    /// Ends a collective here, of which these are the bytes: the result of a reduction may be for another
+    /// node.
     ///
     /// # Errors
     /// As [`Self::deliver`].

@@ -7,8 +7,8 @@
 //!  then            the bytes
 //! ```
 //!
-//! Only global slices write an image. Its place is that of the collective's instance, and is used again when all
-//! readers have departed.
+//! Only global slices write an image. Its place is that of the collective's instance, and is used again when
+//! all readers have departed.
 
 use super::error::GlobalError;
 use crate::memory::NicMemory;

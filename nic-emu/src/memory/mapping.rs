@@ -1,4 +1,5 @@
-//! The mapping itself: a sparse memfd (or, in the simulator, anonymous memory), and checked access to its regions.
+//! The mapping itself: a sparse memfd (or, in the simulator, anonymous memory), and checked access to its
+//! regions.
 
 use super::layout::{Control, Header, INSTANCE_CHAINS, Layout, LayoutError, MAGIC, RankBlock, checked};
 use super::{Corrupt, ENTRIES, INSTANCES, REQUESTS, TRANSFERS, Word};
@@ -52,8 +53,9 @@ pub enum MapError {
 
 /// A mapping of a job's NIC memory.
 ///
-/// Most of it is never written, and takes up nothing. So that it stays so, no core dump holds it (the kernel would fill its holes), and a
-/// program that has asked for all its memory to be locked (`mlockall` with `MCL_FUTURE`) gets it unlocked. Nobody can change the file's size.
+/// Most of it is never written, and takes up nothing. So that it stays so, no core dump holds it (the kernel
+/// would fill its holes), and a program that has asked for all its memory to be locked (`mlockall` with
+/// `MCL_FUTURE`) gets it unlocked. Nobody can change the file's size.
 pub struct NicMemory {
     base: NonNull<u8>,
     layout: Layout,
@@ -62,8 +64,8 @@ pub struct NicMemory {
     private: bool,
 }
 
-// SAFETY: the mapping is shared memory made of atomics (and of byte regions that the protocol hands from one owner to
-// the next with release/acquire pairs); its address stays valid until drop, from any thread.
+// SAFETY: the mapping is shared memory made of atomics (and of byte regions that the protocol hands from one
+// owner to the next with release/acquire pairs); its address stays valid until drop, from any thread.
 unsafe impl Send for NicMemory {}
 // SAFETY: as above.
 unsafe impl Sync for NicMemory {}
@@ -127,8 +129,8 @@ impl NicMemory {
         Self::map(Some(fd), layout)
     }
 
-    /// Maps the whole memfd, or without one as much anonymous memory. Nobody may touch it at first: what is locked as soon as it may be
-    /// touched would be filled then.
+    /// Maps the whole memfd, or without one as much anonymous memory. Nobody may touch it at first: what is
+    /// locked as soon as it may be touched would be filled then.
     fn map(fd: Option<OwnedFd>, layout: Layout) -> Result<Self, MapError> {
         let refused = |operation| move |source| MapError::System { operation, bytes: layout.bytes, source };
         let (start, none) = (std::ptr::null_mut(), ProtFlags::empty());
@@ -144,8 +146,8 @@ impl NicMemory {
         let private = fd.is_none();
         let memory = Self { base, layout, fd, private };
         let start = base.as_ptr().cast();
-        // SAFETY: the whole of the mapping that was just made, of which nobody else knows. The advice changes nothing of what it holds; a
-        // system that does not take it dumps more than it need.
+        // SAFETY: the whole of the mapping that was just made, of which nobody else knows. The advice changes
+        // nothing of what it holds; a system that does not take it dumps more than it need.
         unsafe {
             munlock(start, layout.bytes).map_err(refused("unlock"))?;
             let _ = madvise(start, layout.bytes, Advice::LinuxDontDump);
@@ -155,7 +157,8 @@ impl NicMemory {
         Ok(memory)
     }
 
-    /// Whether the ranks are threads of the process that made this memory, as in the simulator: then their buffers are its own.
+    /// Whether the ranks are threads of the process that made this memory, as in the simulator: then their
+    /// buffers are its own.
     #[inline]
     pub fn has_ranks_here(&self) -> bool {
         self.private
@@ -351,7 +354,8 @@ impl NicMemory {
         Ok(unsafe { self.at(self.layout.instances + i * self.layout.instance_stride) })
     }
 
-    /// The chain that a collective under way is in: its first instance, plus one. Collectives of a communicator that follow each other are in chains of their own.
+    /// The chain that a collective under way is in: its first instance, plus one. Collectives of a
+    /// communicator that follow each other are in chains of their own.
     #[inline]
     pub(crate) fn instance_chain(&self, context: u32, sequence: u32) -> &Word {
         let hash = context.wrapping_mul(0x9e37_79b1).wrapping_add(sequence) as usize;
@@ -373,7 +377,8 @@ impl NicMemory {
     #[inline]
     pub fn window(&self, window: u32) -> Result<NonNull<u8>, Corrupt> {
         let i = checked("window", window, self.layout.window_count)?;
-        // SAFETY: the region holds so many windows and the index was checked, so the sum stays inside the mapping.
+        // SAFETY: the region holds so many windows and the index was checked, so the sum stays inside the
+        // mapping.
         Ok(unsafe { self.base.add(self.layout.windows + i * WINDOW_BYTES) })
     }
 
@@ -484,11 +489,12 @@ impl NicMemory {
         }
     }
 
-    /// Gives the pages of a range of a local rank's pool of unexpected messages back to the system, in which nothing is any more. Where the system does not do so, they
-    /// stay.
+    /// Gives the pages of a range of a local rank's pool of unexpected messages back to the system, in which
+    /// nothing is any more. Where the system does not do so, they stay.
     pub(crate) fn forget_unexpected(&self, local_index: u32, offset: u64, bytes: u64) -> Result<(), Corrupt> {
         let first = self.unexpected_bytes(local_index, offset, bytes)?;
-        // SAFETY: pages of the mapping, checked, whose bytes nobody reads before somebody has written them again: they read as zeros then.
+        // SAFETY: pages of the mapping, checked, whose bytes nobody reads before somebody has written them
+        // again: they read as zeros then.
         let _ = unsafe { madvise(first.as_ptr().cast(), bytes as usize, Advice::LinuxRemove) };
         Ok(())
     }
@@ -515,7 +521,8 @@ impl Drop for NicMemory {
     }
 }
 
-/// The place of a rank with one rank a node, in order. Places are kept as what they differ by from it: so the table of a very large job is empty.
+/// The place of a rank with one rank a node, in order. Places are kept as what they differ by from it: so the
+/// table of a very large job is empty.
 fn one_a_node(job_rank: u32) -> u64 {
     (job_rank as u64) << 32
 }

@@ -140,7 +140,8 @@ impl Port {
     }
 
     /// Gives that, in the way that [`Self::way_to_give`] has said, to so many of the members. None when the
-    /// lane has no room now, for which one may look thoroughly; else what has to be taken back, if anything is lent.
+    /// lane has no room now, for which one may look thoroughly; else what has to be taken back, if anything
+    /// is lent.
     ///
     /// # Safety
     /// What is given must be readable, and stay so until it was taken back.

@@ -1,7 +1,8 @@
 //! Waiting: a rank lends its core to the NIC until what it waits for is complete (design §4).
 //!
-//! Polls first, then yields, then sleeps; see [`crate::waiting`]. Who may sleep asks [`Port::should_sleep`]; if so it announces that it sleeps, does one more
-//! step of its wait and looks once more at what it waits for, and sleeps if nothing has come of that and [`Port::may_stay_asleep`].
+//! Polls first, then yields, then sleeps; see [`crate::waiting`]. Who may sleep asks [`Port::should_sleep`];
+//! if so it announces that it sleeps, does one more step of its wait and looks once more at what it waits
+//! for, and sleeps if nothing has come of that and [`Port::may_stay_asleep`].
 
 use super::{Port, PortError};
 use crate::buffer_sender::BufferSender;
@@ -22,14 +23,16 @@ pub const LONGEST_SLEEP: Duration = Duration::from_millis(2);
 /// Of what a rank waits for: requests, one or several, which wake it. For a wait that names none.
 pub const SOME_REQUESTS: u32 = NO_REQUEST - 1;
 
-/// In a job on several nodes: yields before a rank sleeps though nobody wants its core, or though nobody will wake it.
+/// In a job on several nodes: yields before a rank sleeps though nobody wants its core, or though nobody will
+/// wake it.
 const LONG: u32 = 20_000;
 
 /// Sends since a rank last waited that are a stream: it leaves them to their receivers for a while.
 const STREAM: u32 = 8;
 
 impl Port {
-    /// One step of whatever there is to do: a transfer of this rank's, or a slice. True if something was done.
+    /// One step of whatever there is to do: a transfer of this rank's, or a slice. True if something was
+    /// done.
     #[inline]
     pub fn progress(&mut self) -> Result<bool, PortError> {
         let moved = self.move_bytes()?;
@@ -78,7 +81,8 @@ impl Port {
         waiting::wake_nic_thread(&self.memory, self.wake_pipe.as_ref().map(|pipe| pipe.as_fd()));
     }
 
-    /// Waits until `ready` answers something, lending the core meanwhile. `what` is what a hang report says of this wait.
+    /// Waits until `ready` answers something, lending the core meanwhile. `what` is what a hang report says
+    /// of this wait.
     #[inline]
     pub fn wait<T>(
         &mut self,
@@ -88,8 +92,8 @@ impl Port {
         self.wait_for(None, what, ready)
     }
 
-    /// Waits as [`Self::wait`]; for this request, if that is given, which `ready` takes: between looks at everything else it is looked at
-    /// alone.
+    /// Waits as [`Self::wait`]; for this request, if that is given, which `ready` takes: between looks at
+    /// everything else it is looked at alone.
     #[inline]
     pub fn wait_for<T>(
         &mut self,
@@ -124,10 +128,12 @@ impl Port {
         result
     }
 
-    /// Begins a wait that the caller drives itself, because it must let go of its lock between two looks: [`Port::wait_step`],
-    /// then, after [`Stepped::Nothing`], [`Waiting::pause`] without the lock, and so on until what it waits for has come; then
-    /// [`Port::end_wait`]. Where threads wait at the same time, the first begins and the last ends. `request` is what is waited for, if that
-    /// is one request (then a step ends as soon as that is no more pending), or [`SOME_REQUESTS`]. None is for what nobody wakes a rank for.
+    /// Begins a wait that the caller drives itself, because it must let go of its lock between two looks:
+    /// [`Port::wait_step`], then, after [`Stepped::Nothing`], [`Waiting::pause`] without the lock, and so on
+    /// until what it waits for has come; then [`Port::end_wait`]. Where threads wait at the same time, the
+    /// first begins and the last ends. `request` is what is waited for, if that is one request (then a step
+    /// ends as soon as that is no more pending), or [`SOME_REQUESTS`]. None is for what nobody wakes a rank
+    /// for.
     #[inline]
     pub fn begin_wait(&mut self, request: Option<u32>) -> Waiting {
         self.set_activity(Activity::Polling);
@@ -144,7 +150,8 @@ impl Port {
         }
     }
 
-    /// Goes on with a wait that may sleep. It is given all by value, so that shorter waits need no place for it in memory.
+    /// Goes on with a wait that may sleep. It is given all by value, so that shorter waits need no place for
+    /// it in memory.
     #[cold]
     #[inline(never)]
     fn wait_long<T>(
@@ -212,8 +219,8 @@ impl Port {
         Ok(Stepped::Nothing)
     }
 
-    /// Looks at one request alone for a while: a line that nobody writes before it is complete, whereas looking for work takes lines from
-    /// those who are at work. True once it is not pending any more.
+    /// Looks at one request alone for a while: a line that nobody writes before it is complete, whereas
+    /// looking for work takes lines from those who are at work. True once it is not pending any more.
     #[inline]
     fn watch(&self, request: u32) -> bool {
         if !self.moving.is_empty() {
@@ -251,11 +258,13 @@ impl Port {
         Ok(())
     }
 
-    /// Progress of a rank that waits. Of ranks that wait at the same time one is best the processor all the time, so that the NIC's state does not
-    /// go from core to core. Which one it is they learn by themselves: a rank that ran slices in its last wait goes for the token at once when it
-    /// has just posted, and whenever it finds something posted; a rank whose waits were ended by others' slices begins the next one by looking at
-    /// its own request alone, for the longer the more often that was so, and leaves others some time with what they have posted. So it is with
-    /// a stream of sends, whose receiver has all that a slice needs but the descriptors themselves.
+    /// Progress of a rank that waits. Of ranks that wait at the same time one is best the processor all the
+    /// time, so that the NIC's state does not go from core to core. Which one it is they learn by themselves:
+    /// a rank that ran slices in its last wait goes for the token at once when it has just posted, and
+    /// whenever it finds something posted; a rank whose waits were ended by others' slices begins the next
+    /// one by looking at its own request alone, for the longer the more often that was so, and leaves others
+    /// some time with what they have posted. So it is with a stream of sends, whose receiver has all that a
+    /// slice needs but the descriptors themselves.
     #[inline]
     pub(super) fn progress_in(&mut self, waiting: &mut Waiting) -> Result<bool, PortError> {
         let moved = self.move_bytes()?;
@@ -305,8 +314,8 @@ impl Port {
         self.served = if self.has_run { 0 } else { (self.served + 1).min(self.waiting.trust) };
     }
 
-    /// Says that threads of this rank call MPI at the same time. Then a rank that waits in one thread may compute in
-    /// another, and its waiting is no evidence of a deadlock.
+    /// Says that threads of this rank call MPI at the same time. Then a rank that waits in one thread may
+    /// compute in another, and its waiting is no evidence of a deadlock.
     pub fn set_concurrent(&mut self) {
         self.status().set_concurrent();
     }
@@ -334,16 +343,16 @@ impl Port {
             }
     }
 
-    /// Says that this rank sleeps from now on. Part of a wait that the caller drives; by one thread of the rank at a time. `is_woken` says that nothing is
-    /// waited for beside requests.
+    /// Says that this rank sleeps from now on. Part of a wait that the caller drives; by one thread of the
+    /// rank at a time. `is_woken` says that nothing is waited for beside requests.
     #[cold]
     pub fn announce_sleep(&self, waiting: &Waiting, is_woken: bool) -> Asleep {
         let is_woken = is_woken && waiting.request != NO_REQUEST;
         waiting::announce_sleep(&self.memory, self.local_index, is_woken)
     }
 
-    /// Called after posting when the rank goes on computing: sees to it that somebody runs the NIC. `overlap` says that there
-    /// is something for the NIC thread to do meanwhile.
+    /// Called after posting when the rank goes on computing: sees to it that somebody runs the NIC. `overlap`
+    /// says that there is something for the NIC thread to do meanwhile.
     #[inline]
     pub fn nudge(&mut self, overlap: bool) -> Result<(), PortError> {
         // Ranks that sleep run no slice; and with fixed slices nobody plans one while the NIC rests.
@@ -373,7 +382,8 @@ pub struct Waiting {
     unscheduled: bool,
     /// Steps for which it leaves that to others.
     trusting: u32,
-    /// Looks that found work since this rank last went for the token; 0 before it has done so for the first time.
+    /// Looks that found work since this rank last went for the token; 0 before it has done so for the first
+    /// time.
     looks: u32,
 }
 

@@ -1,6 +1,7 @@
 //! Posting: what a rank asks of its NIC, as descriptors in its rings.
 //!
-//! A descriptor is visible to the processor with the doorbell that is rung after it, never before. What lacks room makes the poster wait (`room`).
+//! A descriptor is visible to the processor with the doorbell that is rung after it, never before. What lacks
+//! room makes the poster wait (`room`).
 
 use super::{Port, PortError};
 use crate::descriptor::{
@@ -16,8 +17,8 @@ use crate::slab::{BUFFERED_BYTES, PIPELINED_BYTES, ReturnedSlabs, SLAB_BYTES, Sl
 use crate::status::{NOBODY, WaitingFor};
 use crate::strobe_sender::StrobeSender;
 
-/// Slices after which a rank goes on that has asked for a request to be taken back, though the NIC has not taken the entry: some more than the two that
-/// this takes where there is room.
+/// Slices after which a rank goes on that has asked for a request to be taken back, though the NIC has not
+/// taken the entry: some more than the two that this takes where there is room.
 const DECISION_SLICES: u32 = 8;
 
 /// A send to be posted.
@@ -112,7 +113,8 @@ impl Port {
         unsafe { self.post_long_send(send, Check::NONE, data, bytes) }
     }
 
-    /// [`Self::post_send`] of a message about which its receiver has to say the same ([`Self::post_receive_of`]).
+    /// [`Self::post_send`] of a message about which its receiver has to say the same
+    /// ([`Self::post_receive_of`]).
     ///
     /// # Safety
     /// As [`Self::post_send`].
@@ -192,11 +194,12 @@ impl Port {
         unsafe { self.post_receive_of(envelope, Check::NONE, (NOBODY, 0), 0, (buffer, capacity)) }
     }
 
-    /// [`Self::post_receive`] with the source's rank in the job (or `NOBODY`), a word that says whose request it is, and the signature of what
-    /// is to be received: all are there to be asked for with [`Outstanding::about`](crate::outstanding::Outstanding::about).
+    /// [`Self::post_receive`] with the source's rank in the job (or `NOBODY`), a word that says whose request
+    /// it is, and the signature of what is to be received: all are there to be asked for with
+    /// [`Outstanding::about`](crate::outstanding::Outstanding::about).
     ///
-    /// With a check it takes a message about which its sender has to say the same, and that has to be as long as there is room. What does not
-    /// fit breaks the communicator ([`crate::breach`]).
+    /// With a check it takes a message about which its sender has to say the same, and that has to be as long
+    /// as there is room. What does not fit breaks the communicator ([`crate::breach`]).
     ///
     /// # Safety
     /// As [`Self::post_receive`].
@@ -291,7 +294,8 @@ impl Port {
         Ok((request != NO_REQUEST).then_some(request))
     }
 
-    /// Asks to take a request's descriptor back; the request still completes, cancelled or not. See [`Self::await_decision`].
+    /// Asks to take a request's descriptor back; the request still completes, cancelled or not. See
+    /// [`Self::await_decision`].
     pub fn cancel(&mut self, request: u32) -> Result<(), PortError> {
         let Some((ring, destination)) = self.way_of(request) else { return Ok(()) };
         self.reserve(ring)?;
@@ -308,12 +312,14 @@ impl Port {
         }
     }
 
-    /// After [`Self::cancel`]: waits until the NIC has decided what becomes of the request, and the rank can see it: a slice, or with fixed slices the
-    /// start of the one after it. Otherwise the program could look at the request, find it neither complete nor cancelled, and post the receive of a
-    /// message that the NIC takes back a moment later.
+    /// After [`Self::cancel`]: waits until the NIC has decided what becomes of the request, and the rank can
+    /// see it: a slice, or with fixed slices the start of the one after it. Otherwise the program could look
+    /// at the request, find it neither complete nor cancelled, and post the receive of a message that the NIC
+    /// takes back a moment later.
     ///
-    /// Not for longer than some slices: while its pools are full the NIC leaves entries in their rings until others receive, which may be other
-    /// threads of this rank. `call` is the one that waits, as hang reports name it.
+    /// Not for longer than some slices: while its pools are full the NIC leaves entries in their rings until
+    /// others receive, which may be other threads of this rank. `call` is the one that waits, as hang reports
+    /// name it.
     pub fn await_decision(&mut self, request: u32, call: u32) -> Result<(), PortError> {
         let Some((ring, _)) = self.way_of(request) else { return Ok(()) };
         let what = self.waiting_for(request, call, 1);
@@ -342,7 +348,8 @@ impl Port {
         })
     }
 
-    /// [`Self::payload`] of a message: without a free slab, those of messages without a receive are freed first.
+    /// [`Self::payload`] of a message: without a free slab, those of messages without a receive are freed
+    /// first.
     ///
     /// # Safety
     /// As [`Self::payload`].
@@ -382,7 +389,8 @@ impl Port {
             && let Some(slab) = take(&mut self.slabs, &block.returned)
             && let Ok(to) = self.memory.slab(self.local_index, slab)
         {
-            // SAFETY: the slab has SLAB_BYTES and is this rank's until it is posted; `data` is the caller's promise.
+            // SAFETY: the slab has SLAB_BYTES and is this rank's until it is posted; `data` is the caller's
+            // promise.
             unsafe { self.stores.copy_in(data, to.as_ptr(), bytes) };
             if bytes >= PIPELINED_BYTES {
                 block.filled[slab as usize].publish(bytes as u32);
@@ -416,8 +424,8 @@ impl Port {
     }
 }
 
-/// A message that rides in a descriptor, as words. Eight bytes, the commonest length by far, do not go through memory: bytes that are
-/// written one way and read another wait for each other.
+/// A message that rides in a descriptor, as words. Eight bytes, the commonest length by far, do not go
+/// through memory: bytes that are written one way and read another wait for each other.
 ///
 /// # Safety
 /// `data` must be readable for `bytes` bytes, which are at most [`INLINE_BYTES`].

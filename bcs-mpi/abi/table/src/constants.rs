@@ -1,5 +1,6 @@
-//! Writes the Rust modules `bcs-mpi/src/constants/*.rs`: one constant a line; of datatypes, operations and error classes rows of a
-//! table, of which a macro of `constants.rs` makes the constants and the lookup table.
+//! Writes the Rust modules `bcs-mpi/src/constants/*.rs`: one constant a line; of datatypes, operations and
+//! error classes rows of a table, of which a macro of `constants.rs` makes the constants and the lookup
+//! table.
 
 use std::fmt::Write as _;
 

@@ -1,7 +1,7 @@
 //! Reads the tables. Every line is checked: a wrong one names its table and line number.
 //!
-//! Invariant: names are unique over all tables, aliases point to a name of the same section, and every parsed number
-//! fits the type that its section names.
+//! Invariant: names are unique over all tables, aliases point to a name of the same section, and every parsed
+//! number fits the type that its section names.
 
 use std::collections::HashSet;
 
@@ -281,8 +281,8 @@ impl Tables {
         symbols
     }
 
-    /// Every named constant with its C type, datatypes and operations included, in the order of the header; and whether the
-    /// library's Rust sources have it.
+    /// Every named constant with its C type, datatypes and operations included, in the order of the header;
+    /// and whether the library's Rust sources have it.
     pub fn named_values(&self) -> impl Iterator<Item = (&'static str, &'static str, bool)> + '_ {
         let in_rust = |s: &Section| s.module != HEADER_ONLY;
         let constants = self
@@ -294,7 +294,8 @@ impl Tables {
     }
 }
 
-/// The title of a chapter of the standard, as the table of functions has it; empty for a chapter without functions.
+/// The title of a chapter of the standard, as the table of functions has it; empty for a chapter without
+/// functions.
 #[must_use]
 pub fn chapter_title(chapter: u8) -> &'static str {
     let [.., (_, functions)] = SOURCES;

@@ -1,6 +1,6 @@
 //! Combining in an exchange, as all members are on one node: each combines what it wants of the contributions
-//! that count for it, in the order of the reduction tree, from where members give them. One step for each part,
-//! which a cache holds of several members; a byte is copied once, or twice through a lane.
+//! that count for it, in the order of the reduction tree, from where members give them. One step for each
+//! part, which a cache holds of several members; a byte is copied once, or twice through a lane.
 
 use super::super::combination::Combination;
 use super::super::reduction::Reduction;
@@ -13,25 +13,34 @@ use crate::progress::party::Party;
 use nic_emu::port::{Giving, Taking};
 use std::ops::Range;
 
-/// Bytes that are combined in a step at most: what a cache holds, and where ranks share cores more, as each step
-/// may cost a context switch. With 2 ranks an allreduce of 1 MB takes 280 µs by 96 KB, and 350 by 256.
+/// Bytes that are combined in a step at most: what a cache holds, and where ranks share cores more, as each
+/// step may cost a context switch. With 2 ranks an allreduce of 1 MB takes 240 µs by 96 KB, and 350 by 256
+/// (`storm run -n 2 microbench allreduce --sizes 1M`).
 const fn most_bytes(is_crowded: bool) -> usize {
     if is_crowded { 256 << 10 } else { 96 << 10 }
 }
 
-/// Reduce-scatter, and the scans of few members.
+/// Reduce-scatter.
 ///
 /// # Errors
 /// Another member gave less; no memory is left; the NIC fails.
 pub async fn combine_in_exchange(party: &Party, combination: &Combination<'_>) -> MpiResult {
-    let Some(exchange) = party.exchange(&combination.arrival()).await? else {
-        return combine_shares(party, combination).await;
-    };
+    match party.exchange(&combination.arrival()).await? {
+        Some(exchange) => combine_results(&exchange, combination).await,
+        None => combine_shares(party, combination).await,
+    }
+}
+
+/// Combines what this member gets, in an exchange that members have met for: reduce-scatter, or a scan.
+///
+/// # Errors
+/// As [`combine_in_exchange`].
+pub async fn combine_results(exchange: &Exchange, combination: &Combination<'_>) -> MpiResult {
     let share = |member: u32| combination.result_of(member);
-    let (elsewhere, result) = combination.place_apart(share(party.rank).len())?;
+    let (elsewhere, result) = combination.place_apart(share(exchange.party().rank).len())?;
     // SAFETY: the promise of `Combination::new`; at the end all have read this member's operands.
     unsafe {
-        combine_given(&exchange, combination, &share, result).await?;
+        combine_given(exchange, combination, &share, result).await?;
         std::ptr::copy_nonoverlapping(elsewhere.as_ptr(), combination.to(), elsewhere.len());
     }
     Ok(())

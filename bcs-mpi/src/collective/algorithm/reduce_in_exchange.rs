@@ -1,6 +1,6 @@
-//! Reduce and allreduce in an exchange, as all members are on one node, in two steps or more: every member combines a
-//! share of all vectors ([`super::combine`]), and gives its share of the result to the root, or to all. Where
-//! there are few members, the root combines everything, in one.
+//! Reduce and allreduce in an exchange, as all members are on one node, in two steps or more: every member
+//! combines a share of all vectors ([`super::combine`]), and gives its share of the result to the root, or to
+//! all. Where there are few members, the root combines everything, in one.
 
 use super::super::combination::{Combination, Results};
 use super::combine::combine_given;

@@ -3,7 +3,8 @@
 use nic_emu::slab::SLAB_BYTES;
 use std::ops::Range;
 
-/// A block for each member, one behind the other, cut into slabs: of several whole blocks, or of a part of one.
+/// A block for each member, one behind the other, cut into slabs: of several whole blocks, or of a part of
+/// one.
 #[derive(Clone, Copy, Debug)]
 pub struct Row {
     members: u32,

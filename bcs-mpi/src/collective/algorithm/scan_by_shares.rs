@@ -1,18 +1,18 @@
 //! Scan and exscan by shares: every member gives every other the share of its vector that this one combines,
 //! combines its own share of all vectors to the shares of all prefixes, and gives every member its part of
-//! them. Two steps, of n - 1 messages each way for n members; a member sends less than two vectors, where one that
-//! combines all lower vectors reads up to n - 1.
+//! them. Two steps, of n - 1 messages each way for n members; a member sends less than two vectors, where one
+//! that combines all lower vectors reads up to n - 1.
 //!
 //! The prefixes of a share come in place (Sklansky, "Conditional-Sum Addition Logic", IRE Transactions on
 //! Electronic Computers, 1960): of two aligned blocks of members, the last prefix of the left one is combined
-//! with every prefix of the right one. That is the order of the reduction tree over as many members, with log2 n
-//! joins of a share for every second member instead of up to n - 1 of a vector for each.
+//! with every prefix of the right one. That is the order of the reduction tree over as many members, with
+//! log2 n joins of a share for every second member instead of up to n - 1 of a vector for each.
 
 use super::super::block::Agreed;
 use super::super::combination::Combination;
 use super::super::movement::{Movement, Pattern};
 use super::super::reduction::Reduction;
-use super::combine::combine_in_exchange;
+use super::combine::combine_results;
 use super::move_directly::move_directly;
 use super::move_in_exchange::move_blocks;
 use super::scratch::Scratch;
@@ -21,23 +21,24 @@ use crate::error::MpiResult;
 use crate::progress::members::Members;
 use crate::progress::party::Party;
 
-/// Bytes of a section of a vector at most, whose shares are under way at once: of all members a cache holds them.
+/// Bytes of a vector whose shares are under way at once, at most: a member has as much scratch memory.
 const SECTION_BYTES: usize = 4 << 20;
 
-/// Members from which on they combine shares in an exchange: with fewer each combines all that counts for it.
-const LEAST_OF_SHARES: u32 = 5;
+/// So many members are few: in an exchange each of them combines all vectors that count for it, in one step a
+/// part.
+const FEW_MEMBERS: u32 = 4;
 
 /// As all members are on one node, shares and prefixes go in an exchange.
 ///
 /// # Errors
 /// Another member's vector is longer; no memory is left; the NIC fails.
 pub async fn scan_in_exchange(party: &Party, combination: &Combination<'_>) -> MpiResult {
-    if party.size < LEAST_OF_SHARES {
-        return combine_in_exchange(party, combination).await;
-    }
     let Some(exchange) = party.exchange(&combination.arrival()).await? else {
         return scan_by_shares(party, combination).await;
     };
+    if party.size <= FEW_MEMBERS {
+        return combine_results(&exchange, combination).await;
+    }
     scan_sections(party, combination, async |movement| move_blocks(&exchange, movement).await).await
 }
 

@@ -1,5 +1,5 @@
-//! Arguments of MPI_Type_create_subarray and MPI_Type_create_darray, checked (MPI-5.0, §5.1.3, §5.1.4). The arrays of a call have one
-//! length, which is the number of dimensions.
+//! Arguments of MPI_Type_create_subarray and MPI_Type_create_darray, checked (MPI-5.0, §5.1.3, §5.1.4). The
+//! arrays of a call have one length, which is the number of dimensions.
 
 use super::wrong_element;
 use crate::constants::*;

@@ -1,6 +1,8 @@
-//! The constructor calls (MPI-5.0, §5.1.2 to §5.1.7, §5.1.10): their arguments, a [`Constructor`], are checked, and become a type.
+//! The constructor calls (MPI-5.0, §5.1.2 to §5.1.7, §5.1.10): their arguments, a [`Constructor`], are
+//! checked, and become a type.
 //!
-//! `large` says that the call was the one with large counts (NAME_c): what MPI_Type_get_contents answers depends on it.
+//! `large` says that the call was the one with large counts (NAME_c): what MPI_Type_get_contents answers
+//! depends on it.
 
 mod arrays;
 mod fortran;
