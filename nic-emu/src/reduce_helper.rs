@@ -79,7 +79,7 @@ impl CollectiveHelper<'_, '_> {
                 {
                     let Reduction { op, element, arithmetic } = reduction;
                     // SAFETY: both point at slabs, which have SLAB_BYTES >= `bytes` and are distinct.
-                    unsafe { combine_at(op, element, left, right, bytes, arithmetic) }
+                    unsafe { combine_at(op, element, (left, right, right), bytes, arithmetic) }
                 }
                 _ => return Err(corrupt("contribution")),
             };

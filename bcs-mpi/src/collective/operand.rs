@@ -176,6 +176,23 @@ impl Operand {
         (self.op as u8 | OF_REDUCTION, element)
     }
 
+    /// Combines operands of so many bytes that others may write, too, as [`arith::combine_at`] does; none where
+    /// the NIC does not compute with the element.
+    ///
+    /// # Safety
+    /// As there.
+    pub unsafe fn combine_at(
+        &self,
+        places: (*const u8, *const u8, *mut u8),
+        bytes: usize,
+        arithmetic: Arithmetic,
+    ) -> Option<MpiResult> {
+        let Element::Nic(element) = self.element else { return None };
+        // SAFETY: the caller's promise.
+        let done = unsafe { arith::combine_at(self.op, element, places, bytes, arithmetic) };
+        Some(done.map_err(|error| MpiError::new(Problem::Nic(error.to_string()))))
+    }
+
     /// `inout = left op inout`, element by element; `left` is of the lower ranks.
     ///
     /// # Errors

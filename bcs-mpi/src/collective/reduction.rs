@@ -217,31 +217,66 @@ impl Reduction {
         }
     }
 
-    /// Combines `bytes` bytes at each of the places of consecutive ranks from 0 on, in the order of the reduction
-    /// tree over as many; the result is at the last place. In a task.
+    /// `out = left op right` of so many bytes; `left` is of the lower ranks. In a task.
     ///
     /// # Safety
-    /// Places must be different ones of so many bytes; those that are no right operand of the tree are only
-    /// read.
+    /// Operands must be readable and `out` writable; it may be an operand's place, and otherwise must not
+    /// overlap one. Others may write operands only if [`Self::combines_what_others_write`].
+    ///
+    /// # Errors
+    /// As [`Self::combine`].
+    unsafe fn combine_at(&self, left: *const u8, right: *const u8, out: *mut u8, bytes: usize) -> MpiResult {
+        if let Kind::Predefined(operand, arithmetic) = &self.kind {
+            // SAFETY: the caller's promise.
+            if let Some(done) = unsafe { operand.combine_at((left, right, out), bytes, *arithmetic) } {
+                return done;
+            }
+        }
+        let mut own;
+        // SAFETY: as above; here nobody else writes the operands.
+        unsafe {
+            let mut left = std::slice::from_raw_parts(left, bytes);
+            if left.as_ptr() == out.cast_const() {
+                own = Vector::new(bytes)?;
+                own.copy_from_slice(left);
+                left = &own;
+            }
+            std::ptr::copy(right, out, bytes);
+            self.combine(left, std::slice::from_raw_parts_mut(out, bytes))
+        }
+    }
+
+    /// Operands may lie where others write, too.
+    pub fn combines_what_others_write(&self) -> bool {
+        self.on_nic().is_some()
+    }
+
+    /// Combines operands of `bytes` bytes, of consecutive ranks from 0 on, in the order of the reduction tree
+    /// over as many. What is combined with an operand to its left goes to that rank's place, and the result so
+    /// to the last one's. In a task.
+    ///
+    /// # Safety
+    /// As [`Self::combine_at`]; places must be different ones of so many bytes, and overlap no other rank's
+    /// operand, but the last one may be that of any operand.
     ///
     /// # Errors
     /// As [`Self::combine`].
     pub unsafe fn combine_places(
         &self,
-        count: usize,
+        mut operands: Vec<*const u8>,
         bytes: usize,
         place: impl Fn(usize) -> *mut u8,
     ) -> MpiResult {
-        let Some(ranks) = NonZeroU32::new(count as u32).filter(|_| bytes > 0) else { return Ok(()) };
+        let Some(ranks) = NonZeroU32::new(operands.len() as u32).filter(|_| bytes > 0) else {
+            return Ok(());
+        };
         for step in ReductionTree::new(ranks).steps() {
-            // SAFETY: the caller's promise.
-            let (left, right) = unsafe {
-                (
-                    std::slice::from_raw_parts(place(step.left as usize).cast_const(), bytes),
-                    std::slice::from_raw_parts_mut(place(step.right as usize), bytes),
-                )
-            };
-            self.combine(left, right)?;
+            let (left, right) = (step.left as usize, step.right as usize);
+            let to = place(right);
+            // SAFETY: the caller's promise. When the last place is written first, all other operands have been
+            // combined, or are now.
+            unsafe { self.combine_at(operands[left], operands[right], to, bytes)? };
+            operands[right] = to;
         }
         Ok(())
     }
@@ -258,7 +293,10 @@ impl Reduction {
             return Err(MpiError::new(Problem::Nic("vectors that are combined differ in length".into())));
         }
         // SAFETY: the vectors are different ones, borrowed, and all have as many bytes.
-        unsafe { self.combine_places(places.len(), bytes, |number| places[number])? };
+        unsafe {
+            let operands = places.iter().map(|place| place.cast_const()).collect();
+            self.combine_places(operands, bytes, |number| places[number])?;
+        }
         Ok(vectors.last())
     }
 

@@ -27,7 +27,6 @@ use nic_emu::policy;
 use nic_emu::port::{Giving, PortError, Taking};
 use std::cell::Cell;
 use std::future::poll_fn;
-use std::ops::Range;
 use std::sync::Arc;
 use std::task::Poll;
 
@@ -35,8 +34,6 @@ use std::task::Poll;
 pub struct Contribution<'a> {
     /// What there is.
     pub giving: Giving<'a>,
-    /// Of what is the same for all: which of its bytes a reader wants. All, unless this says less.
-    pub wanted: Option<&'a dyn Fn(u32) -> Range<usize>>,
     /// Who takes it.
     pub readers: &'a [u32],
 }
@@ -44,23 +41,19 @@ pub struct Contribution<'a> {
 impl<'a> Contribution<'a> {
     /// Bytes that all these readers copy.
     pub fn whole(data: *const u8, bytes: usize, readers: &'a [u32]) -> Self {
-        Self { giving: Giving::Same { data, bytes, skip: 0..0, taking: Taking::Copy }, wanted: None, readers }
+        Self { giving: Giving::Same { data, bytes, taking: Taking::Copy }, readers }
     }
 
     /// A block for each member, by its rank.
     pub fn blocks(blocks: &'a [(*const u8, usize)], readers: &'a [u32]) -> Self {
-        Self { giving: Giving::Each(blocks), wanted: None, readers }
+        Self { giving: Giving::Each { blocks, taking: Taking::Copy }, readers }
     }
 
     /// What a reader gets as a message.
     fn message(&self, reader: u32) -> (*const u8, usize) {
-        match (&self.giving, self.wanted) {
-            (Giving::Each(blocks), _) => blocks[reader as usize],
-            (Giving::Same { data, bytes, .. }, None) => (*data, *bytes),
-            (Giving::Same { data, .. }, Some(wanted)) => {
-                let wanted = wanted(reader);
-                (data.wrapping_add(wanted.start), wanted.len())
-            }
+        match &self.giving {
+            Giving::Each { blocks, .. } => blocks[reader as usize],
+            Giving::Same { data, bytes, .. } => (*data, *bytes),
         }
     }
 }
@@ -186,30 +179,35 @@ impl Exchange {
     }
 
     /// Takes a block from each of these members, as they come, and puts it in its place, or posts a receive.
-    /// It is all that the member gives, or what is `from` there on.
+    /// A block that lies in a lane is left there if it `stays`: then it is held, and is where `operands` says.
     ///
     /// # Safety
     /// The places must be writable, and used by nobody else until the messages are complete.
     ///
     /// # Errors
     /// A block is not as long as its place; the NIC fails.
-    async unsafe fn take_blocks(
-        &self,
-        from: Option<usize>,
+    async unsafe fn take_blocks<'a>(
+        &'a self,
         destinations: &[Destination],
         messages: &mut Join,
+        mut stays: Option<(&mut Vec<Offer<'a>>, &mut [*const u8])>,
     ) -> MpiResult {
         let mut offers = self.offers(destinations.iter().map(|(member, ..)| *member))?;
         let mut taken = Ok(());
         while let Some(block) = offers.next().await? {
             let (member, to, room) = destinations[block.number];
-            let (start, bytes) = (from.unwrap_or(0), block.bytes());
-            let there = bytes.saturating_sub(start).min(room);
+            let bytes = block.bytes();
+            if let (Some((held, operands)), Portion::Lane(data)) = (&mut stays, block.chunk.portion())
+                && bytes == room
+            {
+                operands[block.number] = data.as_ptr();
+                held.push(block);
+                continue;
+            }
             // SAFETY: the caller's promise; no more is copied than there is room for.
-            let is_here = unsafe { block.copy(start, to, there)? };
-            let fits = if from.is_some() { there == room } else { bytes == room };
-            if is_here && !fits && taken.is_ok() {
-                taken = Err(misfit(bytes, start + room, member));
+            let is_here = unsafe { block.copy(to, bytes.min(room))? };
+            if is_here && bytes != room && taken.is_ok() {
+                taken = Err(misfit(bytes, room, member));
             }
             if !block.finish(is_here)? {
                 // SAFETY: the caller's promise.
@@ -258,10 +256,10 @@ impl Exchange {
         readers: &[u32],
     ) -> MpiResult<usize> {
         let taking = if part < rest { Taking::Stream } else { Taking::Copy };
-        let giving = |bytes| Giving::Same { data, bytes, skip: 0..0, taking };
+        let giving = |bytes| Giving::Same { data, bytes, taking };
         let by = self.way_to_give(&giving(part))?;
         let bytes = if by == By::Lane { part } else { rest };
-        let contribution = Contribution { giving: giving(bytes), wanted: None, readers };
+        let contribution = Contribution { giving: giving(bytes), readers };
         // SAFETY: the caller's promise.
         unsafe { self.give(by, contribution).await? }.over().await?;
         Ok(bytes)
@@ -284,7 +282,7 @@ impl Exchange {
             return Err(misfit(bytes, rest, giver));
         }
         // SAFETY: the caller's promise: there is room for what is left.
-        let is_here = unsafe { offer.copy(0, to, bytes)? };
+        let is_here = unsafe { offer.copy(to, bytes)? };
         if !offer.finish(is_here)? {
             // SAFETY: as above.
             unsafe { self.party.post_receive(giver, to, bytes)? }.exactly().await?;
@@ -292,8 +290,7 @@ impl Exchange {
         Ok(bytes)
     }
 
-    /// A step in which members give each other blocks, or parts of what is the same for all: of these every
-    /// member wants the same of each.
+    /// A step in which members give each other blocks.
     ///
     /// # Safety
     /// What is given must be readable, and the places writable, until the answer is there.
@@ -305,16 +302,40 @@ impl Exchange {
         contribution: Contribution<'_>,
         destinations: &[Destination],
     ) -> MpiResult {
+        // SAFETY: the caller's promise.
+        unsafe { self.move_operands(contribution, destinations, false, |_| Ok(())).await }
+    }
+
+    /// The same with blocks that are combined: `combine` gets to know where that of each destination is, in its
+    /// place, or, if it `stays` there, in a lane, where others may write.
+    ///
+    /// # Safety
+    /// As there.
+    ///
+    /// # Errors
+    /// As there, and those of `combine`.
+    pub async unsafe fn move_operands(
+        &self,
+        contribution: Contribution<'_>,
+        destinations: &[Destination],
+        stays: bool,
+        combine: impl FnOnce(&[*const u8]) -> MpiResult,
+    ) -> MpiResult {
         self.next_step();
-        let from = contribution.wanted.map(|wanted| wanted(self.party.rank).start);
         let by = self.way_to_give(&contribution.giving)?;
         // SAFETY: the caller's promise.
         let mut given = unsafe { self.give(by, contribution).await? };
-        let mut messages = Join::new();
+        let (mut messages, mut held) = (Join::new(), Vec::new());
+        let mut operands: Vec<*const u8> = destinations.iter().map(|(_, to, _)| to.cast_const()).collect();
+        let stays = stays.then_some((&mut held, &mut operands[..]));
         // SAFETY: as above.
-        let taken = unsafe { self.take_blocks(from, destinations, &mut messages).await };
-        given.serve().await?;
-        messages.all().await.and(taken).and(given.over().await)
+        let taken = unsafe { self.take_blocks(destinations, &mut messages, stays).await };
+        let served = given.serve().await;
+        let done = messages.all().await.and(taken).and(served).and_then(|()| combine(&operands));
+        for block in held {
+            block.finish(true)?;
+        }
+        done.and(given.over().await)
     }
 
     /// Looks until something is there; a rank with a core of its own looks many times before it waits as for
@@ -451,27 +472,26 @@ impl Offer<'_> {
         self.chunk.bytes()
     }
 
-    /// Copies some of them, from `from` on. False if they come as a message, or the system refuses to read
-    /// them: then [`Self::finish`] says so.
+    /// Copies the first of them. False if they come as a message, or the system refuses to read them: then
+    /// [`Self::finish`] says so.
     ///
     /// # Safety
     /// `to` must be writable for `bytes` bytes.
-    unsafe fn copy(&self, from: usize, to: *mut u8, bytes: usize) -> MpiResult<bool> {
+    unsafe fn copy(&self, to: *mut u8, bytes: usize) -> MpiResult<bool> {
         if self.chunk.portion() == Portion::Message {
             return Ok(false);
         }
-        if from.checked_add(bytes).is_none_or(|end| end > self.bytes()) {
-            return Err(misfit(self.bytes(), from.saturating_add(bytes), self.member));
+        if bytes > self.bytes() {
+            return Err(misfit(self.bytes(), bytes, self.member));
         }
         match self.chunk.portion() {
             Portion::Message => Ok(false),
             Portion::Lane(data) => {
                 // SAFETY: the bytes can be read, checked; the rest is the caller's promise.
-                unsafe { std::ptr::copy_nonoverlapping(data.as_ptr().add(from), to, bytes) };
+                unsafe { std::ptr::copy_nonoverlapping(data.as_ptr(), to, bytes) };
                 Ok(true)
             }
             Portion::Lent(address) => with(|process| {
-                let address = address.wrapping_add(from as u64);
                 // SAFETY: the caller's promise.
                 Ok(unsafe { process.port.read_lent_memory(self.local_index, address, to, bytes)? })
             }),

@@ -125,26 +125,26 @@ pub(super) unsafe fn run(
     }
     match op {
         // SAFETY: passed on.
-        R::Replace => unsafe { copy(element, operands) },
-        R::NoOp => {}
+        R::Replace => unsafe { copy(element, operands.left, operands) },
+        // SAFETY: passed on.
+        R::NoOp => unsafe { copy(element, operands.right, operands) },
         _ => return Err(ArithError::Unsupported { op, element }),
     }
     Ok(())
 }
 
-/// Replaces the right operand by the left one.
+/// Copies one of the operands to where the result goes.
 ///
 /// # Safety
 /// The invariant of [`Operands`] for `element`.
-unsafe fn copy(element: E, operands: Operands) {
-    let Operands { left, inout_right, count } = operands;
+unsafe fn copy(element: E, operand: *const u8, Operands { out, count, .. }: Operands) {
     // SAFETY: passed on; the pairs without padding are plain bytes.
     unsafe {
         match element {
-            E::F64I32 => pair::copy::<F64, i32>(left, inout_right, count),
-            E::I64I32 => pair::copy::<i64, i32>(left, inout_right, count),
-            E::I16I32 => pair::copy::<i16, i32>(left, inout_right, count),
-            _ => std::ptr::copy_nonoverlapping(left, inout_right, count << element.size_log2()),
+            E::F64I32 => pair::copy::<F64, i32>(operand, out, count),
+            E::I64I32 => pair::copy::<i64, i32>(operand, out, count),
+            E::I16I32 => pair::copy::<i16, i32>(operand, out, count),
+            _ => std::ptr::copy(operand, out, count << element.size_log2()),
         }
     }
 }

@@ -1,18 +1,19 @@
 //! The loops over operand vectors: one generic loop, compiled once for the baseline and once for AVX2.
 //!
 //! A vector is taken in blocks of a fixed number of lanes that are loaded whole, combined, and stored whole,
-//! so the compiler keeps a block in vector registers, and the result overwrites the right operand.
+//! so the compiler keeps a block in vector registers, and the result may overwrite an operand.
 
 use std::marker::PhantomData;
 
 /// Vectors of a combine.
 ///
-/// Invariant of the kernels: both are valid for `count` elements of the kernel's type, of any alignment, and
-/// do not overlap. The result goes in place of the right operand.
+/// Invariant of the kernels: all are valid for `count` elements of the kernel's type, of any alignment. The
+/// result may go where an operand is; otherwise it overlaps none.
 #[derive(Clone, Copy)]
 pub(super) struct Operands {
     pub left: *const u8,
-    pub inout_right: *mut u8,
+    pub right: *const u8,
+    pub out: *mut u8,
     /// Number of elements.
     pub count: usize,
 }
@@ -74,13 +75,13 @@ pub(super) unsafe fn one_by_one<O: Operation>(operands: Operands) {
 /// The invariant of [`Operands`] for `O::Item`.
 #[inline(always)]
 unsafe fn elements<O: Operation>(operands: Operands, first: usize) {
-    let left = operands.left.cast::<O::Item>();
-    let right = operands.inout_right.cast::<O::Item>();
+    let (left, right) = (operands.left.cast::<O::Item>(), operands.right.cast::<O::Item>());
+    let out = operands.out.cast::<O::Item>();
     for i in first..operands.count {
-        // SAFETY: `i` is below the count for which both vectors are valid; accesses are unaligned.
+        // SAFETY: `i` is below the count for which all vectors are valid; accesses are unaligned.
         unsafe {
             let result = O::combine(left.add(i).read_unaligned(), right.add(i).read_unaligned());
-            right.add(i).write_unaligned(result);
+            out.add(i).write_unaligned(result);
         }
     }
 }
@@ -89,17 +90,18 @@ unsafe fn elements<O: Operation>(operands: Operands, first: usize) {
 /// The invariant of [`Operands`] for `O::Item`.
 #[inline(always)]
 unsafe fn blocks<O: Operation, const LANES: usize>(operands: Operands) {
-    let left = operands.left.cast::<O::Item>();
-    let right = operands.inout_right.cast::<O::Item>();
+    let (left, right) = (operands.left.cast::<O::Item>(), operands.right.cast::<O::Item>());
+    let out = operands.out.cast::<O::Item>();
     let whole = operands.count - operands.count % LANES;
     let mut first = 0;
     while first < whole {
-        // SAFETY: `first + LANES <= count`, for which both vectors are valid; accesses are unaligned, and
+        // SAFETY: `first + LANES <= count`, for which all vectors are valid; accesses are unaligned, and
         // both operands of the block are read before it is written.
         unsafe {
             let left = left.add(first).cast::<[O::Item; LANES]>().read_unaligned();
-            let inout = right.add(first).cast::<[O::Item; LANES]>();
-            inout.write_unaligned(O::combine_block(&left, &inout.read_unaligned()));
+            let right = right.add(first).cast::<[O::Item; LANES]>().read_unaligned();
+            let out = out.add(first).cast::<[O::Item; LANES]>();
+            out.write_unaligned(O::combine_block(&left, &right));
         }
         first += LANES;
     }
@@ -154,15 +156,19 @@ mod tests {
         let count = 8 * LANES + 3;
         let bytes = (count * size_of::<O::Item>()).next_multiple_of(8);
         let (left, right) = (material(1, bytes), material(77, bytes));
-        let [mut baseline, mut reference] = [right.clone(), right];
-        let operands =
-            |out: &mut Vec<u8>| Operands { left: left.as_ptr(), inout_right: out.as_mut_ptr(), count };
-        // SAFETY: all vectors hold `count` elements, and the result goes in place of the right operand.
+        let [mut baseline, mut in_place, mut reference] = [vec![0; bytes], left.clone(), right.clone()];
+        let whole = count * size_of::<O::Item>();
+        let operands = |left, right, out| Operands { left, right, out, count };
+        // SAFETY: all vectors hold `count` elements; the result has a place of its own, or an operand's.
         unsafe {
-            blocks::<O, LANES>(operands(&mut baseline));
-            one_by_one::<ByReference<O>>(operands(&mut reference));
+            blocks::<O, LANES>(operands(left.as_ptr(), right.as_ptr(), baseline.as_mut_ptr()));
+            let out = in_place.as_mut_ptr();
+            blocks::<O, LANES>(operands(out, right.as_ptr(), out));
+            let out = reference.as_mut_ptr();
+            one_by_one::<ByReference<O>>(operands(left.as_ptr(), out, out));
         }
-        assert!(baseline == reference, "{}", std::any::type_name::<O>());
+        assert!(baseline[..whole] == reference[..whole], "{}", std::any::type_name::<O>());
+        assert!(in_place[..whole] == reference[..whole], "{}", std::any::type_name::<O>());
     }
 
     /// The dispatch takes AVX2 where it can, so the baseline loop would go untested on most machines.

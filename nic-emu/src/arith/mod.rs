@@ -141,16 +141,18 @@ pub fn combine(
     arithmetic: Arithmetic,
 ) -> Result<(), ArithError> {
     count_of(op, element, left.len(), inout_right.len())?;
-    let (left, bytes) = (left.as_ptr(), left.len());
+    let (left, bytes, out) = (left.as_ptr(), left.len(), inout_right.as_mut_ptr());
     // SAFETY: both vectors are as long, and cannot overlap because one is borrowed beside a mutable borrow.
-    unsafe { combine_at(op, element, left, inout_right.as_mut_ptr(), bytes, arithmetic) }
+    unsafe { combine_at(op, element, (left, out, out), bytes, arithmetic) }
 }
 
 /// Combines vectors of `bytes` bytes each that others may write, too: nothing refers to them. Who does write
-/// them meanwhile has changed the result, and nothing else.
+/// them meanwhile has changed the result, and nothing else. Of the three places the first two have the
+/// operands, and the last one gets the result.
 ///
 /// # Safety
-/// `left` must be readable and `inout_right` readable and writable for `bytes` bytes, and they must not overlap.
+/// Operands must be readable and the place of the result writable for `bytes` bytes; it may be an operand's,
+/// and otherwise must not overlap one.
 ///
 /// # Errors
 /// As for [`combine`]; nothing is written then.
@@ -158,14 +160,13 @@ pub fn combine(
 pub unsafe fn combine_at(
     op: ReduceOp,
     element: ElementType,
-    left: *const u8,
-    inout_right: *mut u8,
+    (left, right, out): (*const u8, *const u8, *mut u8),
     bytes: usize,
     arithmetic: Arithmetic,
 ) -> Result<(), ArithError> {
     let count = count_of(op, element, bytes, bytes)?;
-    let operands = Operands { left, inout_right, count };
-    // SAFETY: both vectors hold `count` elements and do not overlap: the caller's promise.
+    let operands = Operands { left, right, out, count };
+    // SAFETY: all hold `count` elements, and the result overlaps no operand in part: the caller's promise.
     unsafe { dispatch::run(op, element, operands, arithmetic) }
 }
 

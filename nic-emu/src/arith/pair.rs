@@ -140,20 +140,20 @@ impl<V: Copy, I: Copy, E: Extremum<V>, M: Extremum<I>> Locate<V, I, E, M> {
         for i in 0..operands.count {
             let value_at = i * size_of::<Pair<V, I>>();
             let index_at = value_at + offset_of!(Pair<V, I>, index);
-            // SAFETY: both fields lie in element `i`, below the count for which both vectors are valid;
+            // SAFETY: both fields lie in element `i`, below the count for which all vectors are valid;
             // accesses are unaligned.
             unsafe {
                 let left = operands.left.add(value_at).cast::<V>().read_unaligned();
-                let right = operands.inout_right.add(value_at).cast::<V>().read_unaligned();
+                let right = operands.right.add(value_at).cast::<V>().read_unaligned();
                 let left_index = operands.left.add(index_at).cast::<I>().read_unaligned();
-                let right_index = operands.inout_right.add(index_at).cast::<I>().read_unaligned();
+                let right_index = operands.right.add(index_at).cast::<I>().read_unaligned();
                 let index = match winner::<V, E>(left, right) {
                     Ordering::Greater => left_index,
                     Ordering::Less => right_index,
                     Ordering::Equal => M::value(left_index, right_index),
                 };
-                operands.inout_right.add(value_at).cast::<V>().write_unaligned(E::value(left, right));
-                operands.inout_right.add(index_at).cast::<I>().write_unaligned(index);
+                operands.out.add(value_at).cast::<V>().write_unaligned(E::value(left, right));
+                operands.out.add(index_at).cast::<I>().write_unaligned(index);
             }
         }
     }
@@ -162,7 +162,7 @@ impl<V: Copy, I: Copy, E: Extremum<V>, M: Extremum<I>> Locate<V, I, E, M> {
 /// Copies pairs, without their padding.
 ///
 /// # Safety
-/// `source` and `out` are valid for `count` C structs of `V` and `I`, and do not overlap.
+/// `source` and `out` are valid for `count` C structs of `V` and `I`, and are the same or do not overlap.
 pub(super) unsafe fn copy<V: Copy, I: Copy>(source: *const u8, out: *mut u8, count: usize) {
     for i in 0..count {
         let value_at = i * size_of::<Pair<V, I>>();

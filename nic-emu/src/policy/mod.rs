@@ -48,12 +48,6 @@ pub const SLOW_LANE_NS_A_KB: u64 = 250;
 /// While lanes are slow, one of so many large collectives tries them again: cores change their places.
 pub const LANE_TRIAL_COLLECTIVES: u32 = 64;
 
-/// Bytes of a contribution from which on who combines them reads them where they lie, by cross-memory
-/// attach, and not from a lane: one copy instead of two. With 8 ranks on two cores a reduce-scatter of 64
-/// KB, of which each combines 8, takes 60 µs through lanes and 80 by attach; of 256 KB, 204 and 138; of 1
-/// MB, 705 and 475. With 2 ranks 10.2 and 8.7, 26 and 17, 99 and 56.
-pub const LENT_OPERAND_BYTES: usize = 32 << 10;
-
 /// Bytes that a rank gives through its lane at most where all readers copy the same: beyond, they read
 /// them where they lie.
 pub fn laid_bytes(crowded: bool) -> usize {
@@ -74,6 +68,11 @@ pub const LAID_BLOCKS_BYTES: usize = 32 << 10;
 /// quicker than the way of their results.
 pub fn root_combines(crowded: bool, members: u32) -> bool {
     members <= if crowded { 4 } else { 2 }
+}
+
+/// Whether every member of a large allreduce combines everything itself: then results have no way to go.
+pub fn all_combine(crowded: bool, members: u32) -> bool {
+    !crowded && members <= 2
 }
 
 /// Bytes a node moves in a nanosecond, for the budget of a fixed slice: 8 GB/s.

@@ -6,18 +6,17 @@ use crate::channel::{Peer, copy, read_peer};
 use crate::host::CrossMemory;
 use crate::lane::{By, LANE_CHUNK_BYTES, LaneKey, LaneReader, LaneWriter, Loan, Shape};
 use crate::policy;
-use std::ops::Range;
 
 /// Bytes of a chunk from which on filling it says how fast the lane is.
 const PACED_BYTES: usize = 4 << 10;
 
-/// What readers do with what is the same for all of them.
+/// What readers do with what they are given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Taking {
     /// They copy it.
     Copy,
-    /// Each combines so many bytes at most.
-    Combine(usize),
+    /// They combine it, from where it lies if it lies in the lane.
+    Combine,
     /// They copy it, while its rank gives the next part.
     Stream,
 }
@@ -31,25 +30,30 @@ pub enum Giving<'a> {
         data: *const u8,
         /// How many there are.
         bytes: usize,
-        /// Of these, the ones that matter to nobody else.
-        skip: Range<usize>,
         /// What readers do with them.
         taking: Taking,
     },
     /// To every member, by its rank, a block of its own.
-    Each(&'a [(*const u8, usize)]),
+    Each {
+        /// Where it is, and how many bytes it has.
+        blocks: &'a [(*const u8, usize)],
+        /// What its reader does with it.
+        taking: Taking,
+    },
 }
 
 impl Giving<'_> {
     fn bytes(&self) -> usize {
         match self {
             Giving::Same { bytes, .. } => *bytes,
-            Giving::Each(blocks) => blocks.iter().fold(0, |sum, (_, bytes)| sum.saturating_add(*bytes)),
+            Giving::Each { blocks, .. } => {
+                blocks.iter().fold(0, |sum, (_, bytes)| sum.saturating_add(*bytes))
+            }
         }
     }
 
     fn shape(&self, by: By, members: u32) -> Shape {
-        Shape { by, each: matches!(self, Giving::Each(_)), members }
+        Shape { by, each: matches!(self, Giving::Each { .. }), members }
     }
 }
 
@@ -79,12 +83,13 @@ impl Port {
             (0, _) => return if fits { By::Lane } else { By::Message },
             (word, _) if word == CrossMemory::Always as u32 => true,
             _ if !fits => true,
-            (_, Giving::Same { taking: Taking::Combine(bytes), .. }) => *bytes >= policy::LENT_OPERAND_BYTES,
-            (_, Giving::Same { taking: Taking::Stream, .. }) => self.is_slow_to_lay(),
-            (_, Giving::Same { .. }) => {
-                bytes > policy::laid_bytes(self.is_crowded()) || self.is_slow_to_lay()
+            (_, Giving::Each { taking: Taking::Copy, .. }) => bytes > policy::LAID_BLOCKS_BYTES,
+            (_, Giving::Same { taking: Taking::Copy, .. })
+                if bytes > policy::laid_bytes(self.is_crowded()) =>
+            {
+                true
             }
-            (_, Giving::Each(_)) => bytes > policy::LAID_BLOCKS_BYTES,
+            _ => self.is_slow_to_lay(),
         };
         if by_attach { By::Attach } else { By::Lane }
     }
@@ -160,23 +165,23 @@ impl Port {
         };
         let to = room.data.as_ptr();
         let same = match giving {
-            &Giving::Same { data, bytes, ref skip, .. } => {
+            &Giving::Same { data, bytes, .. } => {
                 if by == By::Lane {
                     // SAFETY: the caller's promise; there is room for `bytes`.
-                    unsafe { self.lay(data, to, bytes, skip.clone()) };
+                    unsafe { self.lay(&[(data, bytes)], to) };
                 }
                 (if by == By::Attach { data as u64 } else { 0 }, bytes as u64)
             }
-            Giving::Each(blocks) => {
+            Giving::Each { blocks, .. } => {
+                if by == By::Lane {
+                    // SAFETY: as above: there is room for all blocks.
+                    unsafe { self.lay(blocks, to) };
+                }
                 let mut next = 0;
                 for (member, &(data, bytes)) in blocks.iter().enumerate() {
-                    let mut portion = (data as u64, bytes as u64);
-                    if by == By::Lane {
-                        // SAFETY: as above: there is room for all blocks.
-                        unsafe { copy(data, to.add(next), bytes) };
-                        portion.0 = next as u64;
-                        next += bytes;
-                    }
+                    let at = if by == By::Lane { next } else { data as u64 };
+                    let portion = (at, bytes as u64);
+                    next += portion.1;
                     LaneWriter::set_portion(&self.memory, self.local_index, &room, member as u32, portion)?;
                 }
                 (0, 0)
@@ -185,20 +190,21 @@ impl Port {
         Ok(Some(self.lane.publish(&self.memory, self.local_index, key, room, same, readers)?))
     }
 
-    /// Copies bytes into the lane, but those in `skip`, and notes how long that takes.
+    /// Copies blocks into the lane, one behind the other, and notes how long that takes.
     ///
     /// # Safety
-    /// `data` must be readable for `bytes` bytes, and `to` writable.
-    unsafe fn lay(&mut self, data: *const u8, to: *mut u8, bytes: usize, skip: Range<usize>) {
-        let started = if bytes >= PACED_BYTES { (self.clock)() } else { 0 };
-        let (first, last) = (skip.start.min(bytes), skip.end.min(bytes).max(skip.start.min(bytes)));
-        // SAFETY: the caller's promise.
-        unsafe {
-            copy(data, to, first);
-            copy(data.wrapping_add(last), to.add(last), bytes - last);
+    /// They must be readable, and `to` writable for all of them.
+    unsafe fn lay(&mut self, blocks: &[(*const u8, usize)], to: *mut u8) {
+        let total: usize = blocks.iter().map(|(_, bytes)| bytes).sum();
+        let started = if total >= PACED_BYTES { (self.clock)() } else { 0 };
+        let mut next = 0;
+        for &(data, bytes) in blocks {
+            // SAFETY: the caller's promise.
+            unsafe { copy(data, to.wrapping_add(next), bytes) };
+            next += bytes;
         }
-        if bytes >= PACED_BYTES && first == last {
-            let pace = (self.clock)().saturating_sub(started) * 1024 / bytes as u64;
+        if total >= PACED_BYTES {
+            let pace = (self.clock)().saturating_sub(started) * 1024 / total as u64;
             self.lane_pace.best = self.lane_pace.best.min(pace);
         }
     }

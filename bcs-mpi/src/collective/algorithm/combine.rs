@@ -10,14 +10,20 @@ use crate::error::MpiResult;
 use crate::progress::exchange::{Contribution, Destination, Exchange};
 use crate::progress::members::Members;
 use crate::progress::party::Party;
+use nic_emu::lane::LANE_CHUNK_BYTES;
 use nic_emu::port::{Giving, Taking};
 use std::ops::Range;
 
-/// Bytes that are combined in a step at most: what a cache holds, and where ranks share cores more, as each
-/// step may cost a context switch. With 2 ranks an allreduce of 1 MB takes 240 µs by 96 KB, and 350 by 256
-/// (`storm run -n 2 microbench allreduce --sizes 1M`).
-const fn most_bytes(is_crowded: bool) -> usize {
-    if is_crowded { 256 << 10 } else { 96 << 10 }
+/// Bytes that a member combines in a step at most: what a cache holds, and where each member wants another
+/// part, what a lane takes of so many at once, unless that is little. Where ranks share cores more, as each
+/// step may cost a context switch.
+const fn part_bytes(is_crowded: bool, parts: usize) -> usize {
+    let (cached, laid) = (96 << 10, (LANE_CHUNK_BYTES / parts).saturating_sub(64));
+    match is_crowded {
+        true => 256 << 10,
+        false if laid < 16 << 10 || laid > cached => cached,
+        false => laid,
+    }
 }
 
 /// Reduce-scatter.
@@ -63,8 +69,10 @@ pub async unsafe fn combine_given(
     let (party, element) = (exchange.party(), combination.reduction.element);
     let (rank, size) = (party.rank, party.size);
     let operands = combination.operands_of(rank, size);
-    let longest = (0..party.size).map(|member| share(member).len()).max().unwrap_or(0);
-    let most = most_bytes(party.is_crowded());
+    let longest = (0..size).map(|member| share(member).len()).max().unwrap_or(0);
+    // Members want the same of each other if each wants everything, or nothing.
+    let is_same = (0..size).all(|member| [0, combination.bytes()].contains(&share(member).len()));
+    let most = part_bytes(party.is_crowded(), if is_same { 1 } else { size as usize });
     let most = (most - most % element).max(element).min(longest);
     let mut scratch = Scratch::take(party, operands.len() * most.min(share(rank).len()))?;
     for first in (0..longest).step_by(most.max(1)) {
@@ -73,33 +81,35 @@ pub async unsafe fn combine_given(
             let start = share.end.min(share.start + first);
             start..share.end.min(start + most)
         };
-        let (own, bytes) = (part(rank), part(rank).len());
-        let places = Places::new(
-            (rank as usize, operands.len()),
-            (combination.from().wrapping_add(own.start), bytes),
-            (result.wrapping_add(first.min(share(rank).len())), scratch.as_mut_ptr()),
-        );
-        // What this member combines itself the others do not, unless it combines all.
-        let skip = if share(rank).len() < combination.bytes() { own.clone() } else { 0..0 };
-        let giving = Giving::Same {
-            data: combination.from(),
-            bytes: combination.bytes(),
-            skip,
-            taking: Taking::Combine(most),
+        let block = |member: u32| (combination.from().wrapping_add(part(member).start), part(member).len());
+        let blocks: Vec<_> = (0..size).filter(|_| !is_same).map(block).collect();
+        let (own, bytes) = block(rank);
+        let same = (combination.from().wrapping_add(first), most.min(longest - first));
+        let giving = match is_same {
+            true => Giving::Same { data: same.0, bytes: same.1, taking: Taking::Combine },
+            false => Giving::Each { blocks: &blocks, taking: Taking::Combine },
+        };
+        let places = Places {
+            rank: rank as usize,
+            members: operands.len(),
+            own,
+            bytes,
+            result: result.wrapping_add(first.min(share(rank).len())),
+            scratch: scratch.as_mut_ptr(),
         };
         let reads = |member: &u32| {
             combination.operands_of(*member, size).contains(&rank) && !part(*member).is_empty()
         };
         let readers: Vec<u32> = party.others().filter(reads).collect();
-        let contribution = Contribution { giving, wanted: Some(&part), readers: &readers };
         let others = operands.clone().filter(|member| *member != rank && bytes > 0);
         let destinations: Vec<Destination> =
             others.map(|member| (member, places.of(member as usize), bytes)).collect();
         // SAFETY: the caller's promise, and that of `Combination::new`; the places are apart from each other.
-        unsafe {
-            exchange.move_blocks(contribution, &destinations).await?;
-            places.combine(combination.reduction)?;
-        }
+        let combine = |others: &[*const u8]| unsafe { places.combine(combination.reduction, others) };
+        let (contribution, stays) =
+            (Contribution { giving, readers: &readers }, combination.reduction.combines_what_others_write());
+        // SAFETY: as above.
+        unsafe { exchange.move_operands(contribution, &destinations, stays, combine).await? };
     }
     scratch.give_back(party)
 }
@@ -112,51 +122,38 @@ struct Places {
     bytes: usize,
     result: *mut u8,
     scratch: *mut u8,
-    /// The last member's place is that of the result.
-    is_last_in_result: bool,
-    /// This member's own part is used where it lies: a left operand is only read.
-    is_own_in_place: bool,
 }
 
 impl Places {
-    fn new(
-        (rank, members): (usize, usize),
-        (own, bytes): (*const u8, usize),
-        (result, scratch): (*mut u8, *mut u8),
-    ) -> Self {
-        let is_last_or_no_operand = rank + 1 >= members;
-        // Otherwise the result would overwrite this member's own part before its turn.
-        let is_last_in_result = is_last_or_no_operand || own.addr().abs_diff(result.addr()) >= bytes;
-        let is_own_in_place = rank.is_multiple_of(2) && !is_last_or_no_operand;
-        Self { rank, members, own, bytes, result, scratch, is_last_in_result, is_own_in_place }
-    }
-
+    /// The last member's place is that of the result, unless that would overwrite this member's own part before
+    /// its turn.
     fn of(&self, member: usize) -> *mut u8 {
-        match member {
-            _ if member == self.rank && self.is_own_in_place => self.own.cast_mut(),
-            _ if member + 1 == self.members && self.is_last_in_result => self.result,
-            _ => self.scratch.wrapping_add(member * self.bytes),
+        let is_free =
+            self.rank + 1 >= self.members || self.own.addr().abs_diff(self.result.addr()) >= self.bytes;
+        match member + 1 == self.members && is_free {
+            true => self.result,
+            false => self.scratch.wrapping_add(member * self.bytes),
         }
     }
 
-    /// Combines what is at the places, and puts it where the result goes.
+    /// Combines the own part, if that counts, and those of the other members, from where they are, and puts the
+    /// result where it goes.
     ///
     /// # Safety
-    /// The own part must be readable, and the places of all members hold what they give.
-    unsafe fn combine(&self, reduction: &Reduction) -> MpiResult {
-        if self.members == 0 {
-            return Ok(());
+    /// All must be readable, and the result writable.
+    unsafe fn combine(&self, reduction: &Reduction, others: &[*const u8]) -> MpiResult {
+        let mut operands = others.to_vec();
+        if self.rank < self.members {
+            operands.insert(self.rank.min(operands.len()), self.own);
         }
-        let (own, last, bytes) = (self.of(self.rank), self.of(self.members - 1), self.bytes);
-        // SAFETY: the caller's promise. The places are different ones, and the own part, where it lies, is no
-        // right operand. In place, the own part may lie where the result goes.
+        let Some(&last) = operands.last().filter(|_| self.bytes > 0) else { return Ok(()) };
+        let result = if operands.len() == 1 { last } else { self.of(self.members - 1).cast_const() };
+        // SAFETY: the caller's promise; the places are different ones. In place, the own part may lie where the
+        // result goes.
         unsafe {
-            if self.rank < self.members && own.cast_const() != self.own {
-                std::ptr::copy(self.own, own, bytes);
-            }
-            reduction.combine_places(self.members, bytes, |member| self.of(member))?;
-            if last != self.result {
-                std::ptr::copy_nonoverlapping(last, self.result, bytes);
+            reduction.combine_places(operands, self.bytes, |member| self.of(member))?;
+            if result != self.result.cast_const() {
+                std::ptr::copy(result, self.result, self.bytes);
             }
         }
         Ok(())

@@ -30,16 +30,20 @@ pub async fn combine_on_board(party: &Party, combination: &Combination<'_>) -> M
     };
     let take = |number, release| {
         let (wanted, at) = cut.wanted(number).unwrap_or_default();
-        let (count, to) = (members.len(), combination.to().wrapping_add(at));
+        let to = combination.to().wrapping_add(at);
         let pieces =
             members.clone().zip(0..).map(|(member, place)| (member, wanted.clone(), place_of(place)));
         // SAFETY: each place has as many bytes as are wanted of a slab.
         with(|process| unsafe { take_board(process, release, cut.slab(number).len(), pieces) })?;
-        // SAFETY: the places are different ones, of this process's own memory.
-        unsafe { combination.reduction.combine_places(count, wanted.len(), place_of)? };
-        // SAFETY: the promise of `Combination::new`.
-        unsafe { std::ptr::copy_nonoverlapping(place_of(count - 1), to, wanted.len()) };
-        Ok(())
+        let places = |number| if number + 1 == members.len() { to } else { place_of(number) };
+        let operands = (0..members.len()).map(|number| place_of(number).cast_const()).collect();
+        // SAFETY: the promise of `Combination::new`; the places are different ones.
+        unsafe {
+            if members.len() == 1 {
+                std::ptr::copy_nonoverlapping(place, to, wanted.len());
+            }
+            combination.reduction.combine_places(operands, wanted.len(), places)
+        }
     };
     let done = slab_by_slab(party, cut.slabs(), reach, take).await;
     scratch.give_back(party)?;

@@ -3,7 +3,7 @@
 //! all. Where there are few members, the root combines everything, in one.
 
 use super::super::combination::{Combination, Results};
-use super::combine::combine_given;
+use super::combine::{combine_given, combine_results};
 use super::shares::{equal_share_bytes, reduce_by_shares};
 use crate::communicator::meeting::Arrival;
 use crate::error::MpiResult;
@@ -25,6 +25,9 @@ pub async fn reduce_in_exchange(party: &Party, combination: &Combination<'_>) ->
     let Some(exchange) = party.exchange(&combination.arrival()).await? else {
         return reduce_by_shares(party, combination).await;
     };
+    if matches!(combination.results, Results::All) && nic_emu::policy::all_combine(party.is_crowded(), size) {
+        return combine_results(&exchange, combination).await;
+    }
     let root = match combination.results {
         Results::Root(root) => Some(root),
         _ => None,

@@ -106,7 +106,8 @@ pub async unsafe fn combine_share(
             // SAFETY: the caller's promise; the own part of the scratch memory is free.
             unsafe {
                 std::ptr::copy_nonoverlapping(data.add(own.start), place(number, rank as usize), bytes);
-                reduction.combine_places(count, bytes, |member| place(number, member))?;
+                let operands = (0..count).map(|member| place(number, member).cast_const()).collect();
+                reduction.combine_places(operands, bytes, |member| place(number, member))?;
                 let result = result.add(own.start - start);
                 std::ptr::copy_nonoverlapping(place(number, count - 1), result, bytes);
             }
