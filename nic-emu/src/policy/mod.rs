@@ -48,21 +48,13 @@ pub const SLOW_LANE_NS_A_KB: u64 = 250;
 /// While lanes are slow, one of so many large collectives tries them again: cores change their places.
 pub const LANE_TRIAL_COLLECTIVES: u32 = 64;
 
-/// Bytes that a rank gives through its lane at most where all readers copy the same: beyond, they read
-/// them where they lie.
-pub fn laid_bytes(crowded: bool) -> usize {
-    if crowded { LANE_CHUNK_BYTES } else { 32 << 10 }
+/// Bytes that a rank gives through its lane at most where each reader copies a block of its own: bytes of all
+/// blocks. Beyond, they read them where they lie, by cross-memory attach. What all readers want goes through the
+/// lane as far as a chunk holds it: with 2 ranks a gather of 64 KB takes 6 µs through lanes and 10 by attach, of
+/// 128 KB 11 and 17 (`storm run -n 2 microbench gather0 --sizes 64K,128K`).
+pub fn laid_blocks_bytes(crowded: bool) -> usize {
+    if crowded { 32 << 10 } else { LANE_CHUNK_BYTES }
 }
-
-/// Bytes of a part of what one rank gives to all others of the node: so many that filling and draining
-/// overlap, each long enough that telling of it costs little. Where ranks share cores that is all of it.
-pub fn part_bytes(crowded: bool, bytes: usize) -> usize {
-    if crowded { bytes } else { (bytes / 8).next_multiple_of(4096).clamp(8 << 10, 64 << 10) }
-}
-
-/// Bytes that a rank gives through its lane at most where each reader copies a block of its own: bytes of
-/// all blocks.
-pub const LAID_BLOCKS_BYTES: usize = 32 << 10;
 
 /// Whether the root of a large reduction combines everything itself: where more hands would not be
 /// quicker than the way of their results.

@@ -83,9 +83,8 @@ impl Port {
             (0, _) => return if fits { By::Lane } else { By::Message },
             (word, _) if word == CrossMemory::Always as u32 => true,
             _ if !fits => true,
-            (_, Giving::Each { taking: Taking::Copy, .. }) => bytes > policy::LAID_BLOCKS_BYTES,
-            (_, Giving::Same { taking: Taking::Copy, .. })
-                if bytes > policy::laid_bytes(self.is_crowded()) =>
+            (_, Giving::Each { taking: Taking::Copy, .. })
+                if bytes > policy::laid_blocks_bytes(self.is_crowded()) =>
             {
                 true
             }
