@@ -4,12 +4,12 @@
 //! is under way (MPI-5.0, §4.1.9), so it keeps layouts. What lies together is used where it is; other
 //! messages are packed when the operation starts, and unpacked as they arrive.
 
-use super::buffers::{Blocks, Numbers, element_at, misfit, null_array};
+use super::buffers::{Blocks, Numbers, misfit, null_array};
 use super::reduction::Vector;
 use crate::constants::*;
-use crate::datatype::buffer::{Names, bytes_together, check_not_in_place, layout_of};
+use crate::datatype::buffer::{Names, bytes_together, layout_of};
 use crate::datatype::cursor::copy;
-use crate::datatype::{Layout, tag_of};
+use crate::datatype::{Datatypes, Layout, tag_of};
 use crate::error::MpiResult;
 use crate::process::Process;
 use std::ffi::c_void;
@@ -61,46 +61,19 @@ impl Agreed {
     }
 }
 
-/// What a block that is sent looks like on the wire.
+/// A block on its way: where its bytes lie, or, if they do not lie together, where they are packed.
 pub struct Wire {
-    data: *const u8,
-    bytes: usize,
-    _packed: Vector,
-}
-
-/// Where a block arrives.
-pub struct Landing {
-    data: *mut u8,
-    bytes: usize,
-    packed: Option<Vector>,
+    /// The first byte.
+    pub data: *mut u8,
+    /// How many there are, or how many there is room for.
+    pub bytes: usize,
+    packed: Vector,
 }
 
 impl Wire {
-    /// Bytes as they lie.
-    pub(super) fn of(data: *const u8, bytes: usize) -> Self {
-        Self { data, bytes, _packed: Vector::default() }
-    }
-
-    /// How many bytes it has.
-    pub fn bytes(&self) -> usize {
-        self.bytes
-    }
-
-    /// Its first byte.
-    pub fn data(&self) -> *const u8 {
-        self.data
-    }
-}
-
-impl Landing {
-    /// Its first byte.
-    pub fn data(&self) -> *mut u8 {
-        self.data
-    }
-
-    /// How many bytes there is room for.
-    pub fn bytes(&self) -> usize {
-        self.bytes
+    /// Packed bytes.
+    pub(super) fn of(mut packed: Vector) -> Self {
+        Self { data: packed.as_mut_ptr(), bytes: packed.len(), packed }
     }
 }
 
@@ -144,7 +117,7 @@ impl Block {
     ///
     /// # Errors
     /// As [`Self::new`].
-    unsafe fn displaced(
+    pub(super) unsafe fn displaced(
         process: &Process,
         names: &Names,
         at: *const c_void,
@@ -166,10 +139,7 @@ impl Block {
     /// # Errors
     /// There is no memory for what does not lie together.
     pub fn wire(&self) -> MpiResult<Wire> {
-        match &self.layout {
-            None => Ok(Wire::of(self.at.cast_const(), self.bytes)),
-            Some(_) => self.snapshot(),
-        }
+        if self.layout.is_none() { self.landing() } else { self.snapshot() }
     }
 
     /// A copy of what is sent now: the block may change before it has gone.
@@ -179,26 +149,31 @@ impl Block {
     pub fn snapshot(&self) -> MpiResult<Wire> {
         let mut packed = Vector::new(self.bytes)?;
         self.read(&mut packed);
-        Ok(Wire { data: packed.as_ptr(), bytes: packed.len(), _packed: packed })
+        Ok(Wire::of(packed))
     }
 
     /// Where it arrives.
     ///
     /// # Errors
     /// There is no memory for it.
-    pub fn landing(&self) -> MpiResult<Landing> {
-        if self.layout.is_none() {
-            return Ok(Landing { data: self.at, bytes: self.bytes, packed: None });
+    pub fn landing(&self) -> MpiResult<Wire> {
+        match self.layout {
+            None => Ok(Wire { data: self.at, bytes: self.bytes, packed: Vector::default() }),
+            Some(_) => Ok(Wire::of(Vector::new(self.bytes)?)),
         }
-        let mut packed = Vector::new(self.bytes)?;
-        Ok(Landing { data: packed.as_mut_ptr(), bytes: self.bytes, packed: Some(packed) })
     }
 
     /// Puts what has arrived where the program wants it.
-    pub fn land(&self, landing: &Landing) {
-        if let Some(packed) = &landing.packed {
-            self.write(packed);
+    pub fn land(&self, landing: &Wire) {
+        if let Some(layout) = &self.layout {
+            // SAFETY: the promise of `new`.
+            unsafe { layout.unpack(&landing.packed, self.at) };
         }
+    }
+
+    /// One like it, so many bytes further.
+    pub(super) fn further(&self, bytes: usize) -> Self {
+        Self { at: self.at.wrapping_add(bytes), ..self.clone() }
     }
 
     /// Reads it, packed: as much as there is room for.
@@ -207,21 +182,11 @@ impl Block {
         unsafe { self.copy_out(to.as_mut_ptr(), to.len().min(self.bytes)) };
     }
 
-    /// Writes it, from packed bytes: as much as there is.
-    pub fn write(&self, from: &[u8]) {
-        match &self.layout {
-            // SAFETY: the promise of `new`.
-            Some(layout) => unsafe { layout.unpack(from, self.at) },
-            // SAFETY: as above.
-            None => unsafe { put(from.as_ptr(), self.at, from.len().min(self.bytes)) },
-        }
-    }
-
     /// Copies its first bytes, packed, to another place.
     ///
     /// # Safety
     /// That must be writable for so many.
-    pub(super) unsafe fn copy_out(&self, to: *mut u8, bytes: usize) {
+    unsafe fn copy_out(&self, to: *mut u8, bytes: usize) {
         match &self.layout {
             // SAFETY: the promise of `new`, and the caller's.
             Some(layout) => _ = unsafe { layout.cursor().pack_raw(self.at, to, bytes) },
@@ -283,81 +248,70 @@ pub enum Places {
     Typed(Typed),
 }
 
-impl Typed {
-    /// Whether an array is missing.
-    pub(super) fn has_null(&self) -> bool {
-        self.counts.is_null() || self.displacements.is_null() || self.types.is_null()
-    }
-
-    /// Count, displacement and type of a member's block.
+impl Places {
+    /// Count, displacement in bytes and type of each of `members` blocks of a buffer whose arguments have
+    /// these names.
     ///
     /// # Safety
-    /// The arrays must have it.
-    pub(super) unsafe fn at(&self, member: usize) -> (i64, i64, MPI_Datatype) {
-        // SAFETY: the caller's promise.
-        unsafe { (self.counts.at(member), self.displacements.at(member), *self.types.add(member)) }
+    /// Arrays must be null or have `members` elements.
+    ///
+    /// # Errors
+    /// A null array, or a datatype that cannot be.
+    pub(super) unsafe fn read(
+        &self,
+        datatypes: &Datatypes,
+        names: &Names,
+        members: usize,
+    ) -> MpiResult<Vec<(i64, isize, MPI_Datatype)>> {
+        let displacements = if is_sent(names) { "sdispls" } else { "rdispls" };
+        let [_, counts, types] = self.names(names);
+        match *self {
+            Places::Of(blocks, datatype) => {
+                let extent = datatypes.committed(names[2], datatype)?.extent() as isize;
+                // What is no address is none of the program's, and is not used.
+                let block =
+                    |(count, index): (i64, i64)| (count, (index as isize).wrapping_mul(extent), datatype);
+                match blocks {
+                    Blocks::Equal(count) => {
+                        Ok((0..members as i64).map(|i| block((count, i.saturating_mul(count)))).collect())
+                    }
+                    Blocks::Vector(numbers, _) if numbers.is_null() => Err(null_array(counts)),
+                    Blocks::Vector(_, places) if places.is_null() => Err(null_array(displacements)),
+                    Blocks::Vector(numbers, places) => {
+                        // SAFETY: the caller's promise.
+                        Ok((0..members).map(|i| block(unsafe { (numbers.at(i), places.at(i)) })).collect())
+                    }
+                }
+            }
+            Places::Typed(typed) => {
+                let missing = [
+                    (typed.counts.is_null(), counts),
+                    (typed.displacements.is_null(), displacements),
+                    (typed.types.is_null(), types),
+                ];
+                if let Some((_, argument)) = missing.into_iter().find(|(is_null, _)| *is_null && members > 0)
+                {
+                    return Err(null_array(argument));
+                }
+                // SAFETY: the caller's promise.
+                let block = |i| unsafe {
+                    (typed.counts.at(i), typed.displacements.at(i) as isize, *typed.types.add(i))
+                };
+                Ok((0..members).map(block).collect())
+            }
+        }
+    }
+
+    /// The names of its arguments, in a call whose other form has these.
+    pub(super) fn names(&self, names: &Names) -> Names {
+        match self {
+            Places::Of(..) => *names,
+            Places::Typed(_) if is_sent(names) => [names[0], "sendcounts", "sendtypes"],
+            Places::Typed(_) => [names[0], "recvcounts", "recvtypes"],
+        }
     }
 }
 
-/// The blocks that a call's arguments describe, one a member.
-///
-/// # Safety
-/// The address as [`Block::new`] says, for every block; arrays must be null or have `members` elements.
-///
-/// # Errors
-/// A null buffer for something, a null array, a count or a datatype that cannot be.
-pub(super) unsafe fn blocks(
-    process: &Process,
-    names: &Names,
-    buffer: *const c_void,
-    places: &Places,
-    members: usize,
-    action: &'static str,
-) -> MpiResult<Vec<Block>> {
-    let sends = names[1].starts_with("send");
-    check_not_in_place(names[0], buffer)?;
-    match places {
-        Places::Of(blocks, datatype) => {
-            let extent = process.datatypes.committed(names[2], *datatype)?.extent() as isize;
-            // SAFETY: the caller's promise.
-            let list = unsafe { blocks.read(members, names)? };
-            // With MPI_BOTTOM a type is made of addresses; without a displacement it stays null, and is found
-            // so if it is not.
-            let at = |index| element_at(buffer.cast(), index, extent);
-            list.into_iter()
-                // SAFETY: as above.
-                .map(|(count, index)| unsafe {
-                    Block::displaced(process, names, at(index).cast(), count, *datatype, action)
-                })
-                .collect()
-        }
-        Places::Typed(typed) => {
-            let [counts, displacements, types] = if sends {
-                ["sendcounts", "sdispls", "sendtypes"]
-            } else {
-                ["recvcounts", "rdispls", "recvtypes"]
-            };
-            for (is_null, argument) in [
-                (typed.counts.is_null(), counts),
-                (typed.displacements.is_null(), displacements),
-                (typed.types.is_null(), types),
-            ] {
-                if is_null && members > 0 {
-                    return Err(null_array(argument));
-                }
-            }
-            let names = [names[0], counts, types];
-            (0..members)
-                .map(|i| {
-                    // SAFETY: as above.
-                    unsafe {
-                        let (count, at, datatype) = typed.at(i);
-                        let at = buffer.cast::<u8>().wrapping_offset(at as isize);
-                        let at = if count == 0 { buffer } else { at.cast() };
-                        Block::displaced(process, &names, at, count, datatype, action)
-                    }
-                })
-                .collect()
-        }
-    }
+fn is_sent(names: &Names) -> bool {
+    names[1].starts_with("send")
 }

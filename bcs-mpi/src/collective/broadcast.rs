@@ -1,7 +1,8 @@
 //! MPI_Bcast and its forms (MPI-5.0, §6.4).
 
-use super::block::{Block, Wire};
-use super::policy::{self, Situation};
+use super::block::Block;
+use super::policy::{self, Collective, Situation};
+use crate::communicator::meeting::Arrival;
 use crate::error::MpiResult;
 use crate::progress::party::Party;
 
@@ -32,12 +33,9 @@ impl Broadcast {
         self.place
     }
 
-    /// Tells the NIC of it.
-    ///
-    /// # Errors
-    /// The NIC fails.
-    pub fn announce(&self, party: &Party) -> MpiResult {
-        party.announce(self.root, self.signature, self.bytes)
+    /// What members say when they meet.
+    pub fn arrival(&self) -> Arrival {
+        Arrival { operation: self.signature, root: self.root, most_bytes: self.bytes, ..Arrival::default() }
     }
 }
 
@@ -53,17 +51,13 @@ pub async fn broadcast(party: Party, block: Block, root: u32) -> MpiResult {
         return party.announce(root, (0, 0), 0);
     }
     let is_root = party.rank == root;
-    let (wire, landing) =
-        (is_root.then(|| block.wire()).transpose()?, (!is_root).then(|| block.landing()).transpose()?);
-    let place = landing.as_ref().map(|landing| landing.data());
-    let place = place.or(wire.as_ref().map(|wire: &Wire| wire.data().cast_mut()));
-    let place = place.unwrap_or(std::ptr::null_mut());
-    // SAFETY: wire and landing live until the operation is over; the wire is only read.
-    let broadcast = unsafe { Broadcast::new(root, block.agreed().signature, (place, block.bytes)) };
-    let number = policy::bcast::choice(party.wanted(), &Situation::of_blocks(&party, Some(block.bytes)));
+    let wire = if is_root { block.wire()? } else { block.landing()? };
+    // SAFETY: the wire lives until the operation is over; the root's is only read.
+    let broadcast = unsafe { Broadcast::new(root, block.agreed().signature, (wire.data, wire.bytes)) };
+    let number = Collective::bcast.choice(&Situation::of_blocks(&party, Some(block.bytes)));
     policy::bcast::run(number, &party, &broadcast).await?;
-    if let Some(landing) = &landing {
-        block.land(landing);
+    if !is_root {
+        block.land(&wire);
     }
     Ok(())
 }

@@ -166,33 +166,6 @@ pub(super) fn null_array(argument: &'static str) -> MpiError {
     MpiError::new(Problem::NullResult { argument })
 }
 
-impl Blocks {
-    /// Count and displacement of each of `members` blocks.
-    ///
-    /// # Safety
-    /// Arrays, unless null, must have `members` numbers.
-    pub(super) unsafe fn read(&self, members: usize, names: &Names) -> MpiResult<Vec<(i64, i64)>> {
-        match *self {
-            Blocks::Equal(count) => {
-                Ok((0..members as i64).map(|i| (count, i.saturating_mul(count))).collect())
-            }
-            Blocks::Vector(counts, _) if counts.is_null() => Err(null_array(names[1])),
-            Blocks::Vector(_, displacements) if displacements.is_null() => {
-                Err(null_array(if names[1].starts_with("send") { "sdispls" } else { "rdispls" }))
-            }
-            Blocks::Vector(counts, displacements) => {
-                // SAFETY: the caller's promise.
-                Ok((0..members).map(|i| unsafe { (counts.at(i), displacements.at(i)) }).collect())
-            }
-        }
-    }
-}
-
-/// The address of an element; one that is no address is none of the program's, and is not used.
-pub fn element_at(buffer: *const u8, index: i64, extent: isize) -> *const u8 {
-    buffer.wrapping_offset((index as isize).wrapping_mul(extent))
-}
-
 /// A block that is not as long as its place.
 #[cold]
 pub fn misfit(sent: usize, room: usize, from: u32) -> MpiError {

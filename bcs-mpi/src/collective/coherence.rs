@@ -13,7 +13,7 @@
 //! this member, nobody asks.
 
 use super::block::Places;
-use super::buffers::{Blocks, Buffer, Everyone, element_at};
+use super::buffers::{Blocks, Buffer, Everyone};
 use crate::constants::*;
 use crate::datatype::buffer::contiguous_bytes;
 use crate::datatype::{Datatypes, tag_of};
@@ -43,22 +43,13 @@ unsafe fn lowest_of_blocks<P: Buffer>(datatypes: &Datatypes, all: &Everyone<P>, 
         Places::Of(Blocks::Equal(count), datatype) => {
             lowest(datatypes, buffer, count.saturating_mul(members as i64), datatype)
         }
-        Places::Of(blocks, datatype) => {
-            let extent = datatypes.committed("datatype", datatype).ok()?.extent() as isize;
+        places => {
             // SAFETY: the caller's promise.
-            let list = unsafe { blocks.read(members, &P::NAMES) }.ok()?;
-            let at = |index| element_at(buffer.cast(), index, extent).cast();
-            let of = |(count, index)| lowest(datatypes, at(index), count, datatype);
+            let list = unsafe { places.read(datatypes, &P::NAMES, members) }.ok()?;
+            let of =
+                |(count, at, datatype)| lowest(datatypes, buffer.wrapping_byte_offset(at), count, datatype);
             list.into_iter().filter_map(of).min()
         }
-        Places::Typed(typed) if typed.has_null() => None,
-        Places::Typed(typed) => (0..members)
-            .filter_map(|member| {
-                // SAFETY: the caller's promise.
-                let (count, at, datatype) = unsafe { typed.at(member) };
-                lowest(datatypes, buffer.wrapping_byte_offset(at as isize), count, datatype)
-            })
-            .min(),
     }
 }
 

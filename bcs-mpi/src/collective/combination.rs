@@ -2,13 +2,14 @@
 //! §6.9 to §6.11), in the order of the reduction tree, so that the bits are the same whatever the way.
 
 use super::algorithm::Cut;
-use super::policy::{self, Situation};
+use super::policy::{self, Collective, Situation};
 use super::reduction::{Reduction, Vector};
 use super::scan::ScanKind;
 use crate::communicator::meeting::Arrival;
 use crate::error::MpiResult;
 use crate::progress::party::Party;
 use std::ops::Range;
+use std::sync::Arc;
 
 /// A vector of the program's that is combined with the other members'.
 #[derive(Clone, Debug)]
@@ -22,16 +23,28 @@ pub struct Operands {
 }
 
 /// Who gets what of the result.
-#[derive(Clone, Copy, Debug)]
-pub enum Results<'a> {
+#[derive(Clone, Debug)]
+pub enum Results {
     /// All of it, every member.
     All,
     /// All of it, this one.
     Root(u32),
     /// Each member these elements.
-    Shares(&'a [Range<usize>]),
+    Shares(Arc<[Range<usize>]>),
     /// Each member what those up to it, or before it, have.
     Prefix(ScanKind),
+}
+
+impl Results {
+    /// The collective that answers this.
+    pub fn collective(&self) -> Collective {
+        match self {
+            Self::All => Collective::allreduce,
+            Self::Root(_) => Collective::reduce,
+            Self::Shares(_) => Collective::reduce_scatter,
+            Self::Prefix(_) => Collective::scan,
+        }
+    }
 }
 
 /// A vector that is combined with other members', and what becomes of it.
@@ -39,7 +52,7 @@ pub struct Combination<'a> {
     /// What is done with operands.
     pub reduction: &'a Reduction,
     /// Who gets what.
-    pub results: Results<'a>,
+    pub results: &'a Results,
     operands: &'a Operands,
 }
 
@@ -49,7 +62,7 @@ impl<'a> Combination<'a> {
     /// # Safety
     /// They must be readable, and the place of what this member gets of the result writable, for as long as
     /// the operation is under way; nobody else uses them.
-    pub unsafe fn new(reduction: &'a Reduction, operands: &'a Operands, results: Results<'a>) -> Self {
+    pub unsafe fn new(reduction: &'a Reduction, operands: &'a Operands, results: &'a Results) -> Self {
         Self { reduction, results, operands }
     }
 
@@ -105,14 +118,14 @@ impl<'a> Combination<'a> {
 
     /// The root, or 0.
     pub fn root(&self) -> u32 {
-        if let Results::Root(root) = self.results { root } else { 0 }
+        if let Results::Root(root) = self.results { *root } else { 0 }
     }
 
     /// Whether a member gets the whole result.
     pub fn gets_all(&self, member: u32) -> bool {
         match self.results {
             Results::All => true,
-            Results::Root(root) => member == root,
+            Results::Root(root) => member == *root,
             Results::Shares(_) | Results::Prefix(_) => false,
         }
     }
@@ -130,10 +143,10 @@ impl<'a> Combination<'a> {
     pub fn result_of(&self, member: u32) -> Range<usize> {
         match self.results {
             Results::Shares(shares) => {
-                let Range { start, end } = shares[member as usize];
+                let Range { start, end } = shares[member as usize].clone();
                 start * self.reduction.element..end * self.reduction.element
             }
-            Results::Root(root) if member != root => 0..0,
+            Results::Root(root) if member != *root => 0..0,
             Results::Prefix(kind) if !kind.gives(member) => 0..0,
             _ => 0..self.bytes(),
         }
@@ -149,105 +162,32 @@ impl<'a> Combination<'a> {
         let (operation, root) = (self.reduction.said(), self.root());
         Arrival { operation, root, most_bytes: self.bytes(), ..Arrival::default() }
     }
-
-    /// Tells the NIC of it.
-    ///
-    /// # Errors
-    /// The NIC fails.
-    pub fn announce(&self, party: &Party) -> MpiResult {
-        party.announce(self.root(), self.reduction.said(), self.bytes())
-    }
 }
 
-/// Combines all members' vectors; the root gets the result.
+/// Combines all members' vectors, and gives each what it gets of that. Of nothing, members only tell each
+/// other; alone, a member has the result.
 ///
 /// # Errors
-/// Another member's vector is longer; the NIC fails.
-pub async fn reduce(party: Party, reduction: Reduction, operands: Operands, root: u32) -> MpiResult {
+/// Another member's vector, or share, is longer; the NIC fails.
+pub async fn combine(party: Party, reduction: Reduction, operands: Operands, results: Results) -> MpiResult {
     // SAFETY: whoever made the operands has checked them, and the program keeps them.
-    let combination = unsafe { Combination::new(&reduction, &operands, Results::Root(root)) };
-    if is_done(&party, &combination)? {
-        return Ok(());
-    }
-    let number = policy::reduce::choice(
-        party.wanted(),
-        &Situation::of_vectors(&party, &reduction, combination.bytes()),
-    );
-    policy::reduce::run(number, &party, &combination).await
-}
-
-/// Combines all members' vectors; everybody gets the result.
-///
-/// # Errors
-/// Another member's vector is longer; the NIC fails.
-pub async fn allreduce(party: Party, reduction: Reduction, operands: Operands) -> MpiResult {
-    // SAFETY: as above.
-    let combination = unsafe { Combination::new(&reduction, &operands, Results::All) };
-    if is_done(&party, &combination)? {
-        return Ok(());
-    }
-    let number = policy::allreduce::choice(
-        party.wanted(),
-        &Situation::of_vectors(&party, &reduction, combination.bytes()),
-    );
-    policy::allreduce::run(number, &party, &combination).await
-}
-
-/// Of nothing, members only tell each other; alone, a member has the result.
-fn is_done(party: &Party, combination: &Combination<'_>) -> MpiResult<bool> {
+    let combination = unsafe { Combination::new(&reduction, &operands, &results) };
     if combination.bytes() == 0 {
-        party.announce(combination.root(), (0, 0), 0)?;
-        return Ok(true);
+        let is_shared = matches!(results, Results::Shares(_));
+        let operation = if is_shared { reduction.said() } else { (0, 0) };
+        return party.announce(combination.root(), operation, 0);
     }
-    if party.size == 1 {
-        let Combination { reduction, operands, .. } = combination;
-        // SAFETY: the promise of `Combination::new`.
+    if party.size == 1 && combination.gets_all(party.rank) {
+        // SAFETY: as above.
         unsafe { reduction.store(&reduction.load(operands.from, 0, operands.count)?, operands.to) };
+        return Ok(());
     }
-    Ok(party.size == 1)
-}
-
-/// Combines all members' vectors and gives each its share of so many elements. In place, operands are where
-/// the result goes.
-///
-/// # Errors
-/// Another member's share is longer; the NIC fails.
-pub async fn reduce_scatter(
-    party: Party,
-    reduction: Reduction,
-    operands: Operands,
-    counts: Vec<usize>,
-) -> MpiResult {
-    let mut first = 0;
-    let share = |count: &usize| {
-        let start = first;
-        first += count;
-        start..first
-    };
-    let shares: Vec<Range<usize>> = counts.iter().map(share).collect();
-    // SAFETY: whoever made the operands has checked them, and the program keeps them.
-    let combination = unsafe { Combination::new(&reduction, &operands, Results::Shares(&shares)) };
-    if combination.bytes() == 0 {
-        return combination.announce(&party);
+    let situation = Situation::of_vectors(&party, &reduction, combination.bytes());
+    let number = results.collective().choice(&situation);
+    match results {
+        Results::All => policy::allreduce::run(number, &party, &combination).await,
+        Results::Root(_) => policy::reduce::run(number, &party, &combination).await,
+        Results::Shares(_) => policy::reduce_scatter::run(number, &party, &combination).await,
+        Results::Prefix(_) => policy::scan::run(number, &party, &combination).await,
     }
-    let number = policy::reduce_scatter::choice(
-        party.wanted(),
-        &Situation::of_vectors(&party, &reduction, combination.bytes()),
-    );
-    policy::reduce_scatter::run(number, &party, &combination).await
-}
-
-/// Combines the vectors of the members before this one, and this one's if `kind` says so.
-///
-/// # Errors
-/// Another member's vector is longer; the NIC fails.
-pub async fn scan(party: Party, reduction: Reduction, operands: Operands, kind: ScanKind) -> MpiResult {
-    // SAFETY: as above.
-    let combination = unsafe { Combination::new(&reduction, &operands, Results::Prefix(kind)) };
-    if combination.bytes() == 0 {
-        return party.announce(0, (0, 0), 0);
-    }
-    let number =
-        policy::scan::choice(party.wanted(), &Situation::of_vectors(&party, &reduction, combination.bytes()));
-    policy::scan::run(number, &party, &combination).await
 }

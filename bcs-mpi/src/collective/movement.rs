@@ -2,14 +2,13 @@
 //! and w forms (MPI-5.0, §6.5 to §6.8). Blocks become addresses and lengths here; how they go, [`policy`]
 //! says.
 
-use super::block::{Agreed, Block, Wire};
-use super::policy::{self, Situation, Transport};
+use super::block::Agreed;
+use super::policy::{self, Collective, Situation, Transport};
 use super::side::{Side, Wires};
 use crate::communicator::meeting::Arrival;
 use crate::error::MpiResult;
 use crate::progress::members::Members;
 use crate::progress::party::Party;
-use std::ptr::null;
 
 /// Which members give blocks to which.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,19 +24,42 @@ pub enum Pattern {
 }
 
 impl Pattern {
+    /// Whether a member gives others a block.
+    pub fn gives(self, member: u32) -> bool {
+        match self {
+            Self::Gather(root) => member != root,
+            Self::Scatter(root) => member == root,
+            Self::Allgather | Self::Alltoall => true,
+        }
+    }
+
+    /// Whether a member takes others' blocks.
+    pub fn takes(self, member: u32) -> bool {
+        match self {
+            Self::Gather(root) => member == root,
+            Self::Scatter(root) => member != root,
+            Self::Allgather | Self::Alltoall => true,
+        }
+    }
+
     /// Whether one member gives another one a block.
     pub fn goes(self, from: u32, to: u32) -> bool {
-        from != to
-            && match self {
-                Self::Gather(root) => to == root,
-                Self::Scatter(root) => from == root,
-                Self::Allgather | Self::Alltoall => true,
-            }
+        from != to && self.gives(from) && self.takes(to)
     }
 
     /// Whether a member gives all others the same.
     pub fn gives_the_same(self) -> bool {
         matches!(self, Self::Gather(_) | Self::Allgather)
+    }
+
+    /// The collective that does this.
+    pub fn collective(self) -> Collective {
+        match self {
+            Self::Gather(_) => Collective::gather,
+            Self::Scatter(_) => Collective::scatter,
+            Self::Allgather => Collective::allgather,
+            Self::Alltoall => Collective::alltoall,
+        }
     }
 
     /// The root, or 0.
@@ -90,113 +112,50 @@ impl<'a> Movement<'a> {
         let root = self.pattern.root();
         Arrival { operation: signature, root, most_bytes: bytes, ..Arrival::default() }
     }
-
-    /// Tells the NIC of it.
-    ///
-    /// # Errors
-    /// The NIC fails.
-    pub fn announce(&self, party: &Party) -> MpiResult {
-        party.announce(self.pattern.root(), self.agreed.signature, self.agreed.bytes)
-    }
 }
 
-/// Brings every member's block to the root. `own` is none where it is in place; `all` matters at the root.
+/// Brings the blocks that this member gives, as the pattern says, to where others take them, and theirs to
+/// where it does. In place, what it would give itself is there, and what it gives may lie where it takes
+/// something.
 ///
 /// # Errors
 /// A block is not as long as its place; the NIC fails.
-pub async fn gather(party: Party, own: Option<Block>, all: Side, root: u32, agreed: Agreed) -> MpiResult {
-    let is_root = party.rank == root;
-    let placed = match &own {
-        Some(own) if is_root => all.take_own(root, own, root),
-        _ => Ok(()),
-    };
-    let wire = own.as_ref().filter(|_| !is_root).map(Block::wire).transpose()?;
-    let landings = all.landings()?;
-    let outgoing = |_| wire.as_ref().map_or((null(), 0), |wire| (wire.data(), wire.bytes()));
-    let incoming = |member| (landings.at(member), all.bytes(member));
-    // SAFETY: wire and landings live until the operation is over.
-    let movement = unsafe { Movement::new(Pattern::Gather(root), agreed, &outgoing, &incoming) };
-    let number = policy::gather::choice(party.wanted(), &Situation::of_blocks(&party, agreed.of_all(1)));
-    policy::gather::run(number, &party, &movement).await?;
-    for member in party.others().filter(|_| is_root) {
-        all.land(&landings, member);
-    }
-    placed
-}
-
-/// Brings every member its block of the root's. `own` is none where it is in place; `all` matters at the
-/// root.
-///
-/// # Errors
-/// A block is not as long as its place; the NIC fails.
-pub async fn scatter(party: Party, all: Side, own: Option<Block>, root: u32, agreed: Agreed) -> MpiResult {
-    let (size, is_root) = (party.size, party.rank == root);
-    let placed = match &own {
-        Some(own) if is_root => all.give_own(root, own, root),
-        _ => Ok(()),
-    };
-    let number = policy::scatter::choice(party.wanted(), &Situation::of_blocks(&party, agreed.of_all(size)));
-    let is_row = policy::scatter::ALGORITHMS[number].transport == Transport::Slab;
-    let wires = if is_row && is_root { all.row(size)? } else { all.wires()? };
-    let landing = own.as_ref().filter(|_| !is_root).map(Block::landing).transpose()?;
-    let outgoing = |member| (wires.at(member), all.bytes(member));
-    let incoming = |_| landing.as_ref().map_or((std::ptr::null_mut(), 0), |it| (it.data(), it.bytes()));
-    // SAFETY: wires and landing live until the operation is over.
-    let movement = unsafe { Movement::new(Pattern::Scatter(root), agreed, &outgoing, &incoming) };
-    policy::scatter::run(number, &party, &movement).await?;
-    if let (Some(own), Some(landing)) = (&own, &landing) {
-        own.land(landing);
-    }
-    placed
-}
-
-/// Brings every member's block to all. `own` is none where it is in place: then it is this member's of `all`.
-///
-/// # Errors
-/// A block is not as long as its place; the NIC fails.
-pub async fn allgather(party: Party, own: Option<Block>, all: Side, agreed: Agreed) -> MpiResult {
+pub async fn bring(
+    party: Party,
+    pattern: Pattern,
+    (given, taken): (Side, Side),
+    is_in_place: bool,
+    agreed: Agreed,
+) -> MpiResult {
     let rank = party.rank;
-    let placed = own.as_ref().map_or(Ok(()), |own| all.take_own(rank, own, rank));
-    let wire: Wire = own.as_ref().map_or_else(|| all.wire(rank), Block::wire)?;
-    let landings = all.landings()?;
-    let outgoing = |_| (wire.data(), wire.bytes());
-    let incoming = |member| (landings.at(member), all.bytes(member));
-    // SAFETY: wire and landings live until the operation is over.
-    let movement = unsafe { Movement::new(Pattern::Allgather, agreed, &outgoing, &incoming) };
-    let number = policy::allgather::choice(party.wanted(), &Situation::of_blocks(&party, agreed.of_all(1)));
-    policy::allgather::run(number, &party, &movement).await?;
-    for member in party.others() {
-        all.land(&landings, member);
-    }
-    placed
-}
-
-/// Brings block j of member i to place i at member j. `send` is none where it is in place: then blocks of
-/// `receive` are exchanged.
-///
-/// # Errors
-/// A block is not as long as its place; the NIC fails.
-pub async fn alltoall(party: Party, send: Option<Side>, receive: Side, agreed: Agreed) -> MpiResult {
-    let (rank, size) = (party.rank, party.size);
-    let placed = send.as_ref().map_or(Ok(()), |send| send.copy_own(rank, &receive));
-    let given = send.as_ref().unwrap_or(&receive);
-    let number = policy::alltoall::choice(party.wanted(), &Situation::of_blocks(&party, agreed.of_all(size)));
-    // In place, what is sent goes before anything arrives where it was.
-    let is_row = policy::alltoall::ALGORITHMS[number].transport == Transport::Slab;
-    let wires: Wires = match (is_row, send.is_some()) {
-        (true, true) => given.row(size)?,
-        (true, false) => given.row_of_snapshots(size)?,
-        (false, true) => given.wires()?,
-        (false, false) => given.snapshots(size)?,
+    let has_own = matches!(pattern, Pattern::Allgather | Pattern::Alltoall) || rank == pattern.root();
+    let placed = match has_own && !is_in_place {
+        true => given.block(rank).copy_to(&taken.block(rank), rank),
+        false => Ok(()),
     };
-    let landings = receive.landings()?;
-    let outgoing = |member| (wires.at(member), given.bytes(member));
-    let incoming = |member| (landings.at(member), receive.bytes(member));
+    let bytes = agreed.of_all(if pattern.gives_the_same() { 1 } else { party.size });
+    let number = pattern.collective().choice(&Situation::of_blocks(&party, bytes));
+    let by_slabs = pattern.collective().algorithms()[number].transport == Transport::Slab;
+    let wires = match &given {
+        _ if !pattern.gives(rank) => Side::NOTHING.wires()?,
+        Side::Each(each) if by_slabs && !pattern.gives_the_same() => Wires::row_of(each)?,
+        // What is sent goes before anything arrives where it was.
+        _ if is_in_place && pattern == Pattern::Alltoall => given.snapshots(party.size)?,
+        _ => given.wires()?,
+    };
+    let landings = if pattern.takes(rank) { taken.landings()? } else { Side::NOTHING.landings()? };
+    let outgoing = |member| (wires.at(member).cast_const(), given.bytes(member));
+    let incoming = |member| (landings.at(member), taken.bytes(member));
     // SAFETY: wires and landings live until the operation is over.
-    let movement = unsafe { Movement::new(Pattern::Alltoall, agreed, &outgoing, &incoming) };
-    policy::alltoall::run(number, &party, &movement).await?;
-    for member in party.others() {
-        receive.land(&landings, member);
+    let movement = unsafe { Movement::new(pattern, agreed, &outgoing, &incoming) };
+    match pattern {
+        Pattern::Gather(_) => policy::gather::run(number, &party, &movement).await?,
+        Pattern::Scatter(_) => policy::scatter::run(number, &party, &movement).await?,
+        Pattern::Allgather => policy::allgather::run(number, &party, &movement).await?,
+        Pattern::Alltoall => policy::alltoall::run(number, &party, &movement).await?,
+    }
+    for member in party.others().filter(|member| pattern.goes(*member, rank)) {
+        taken.land(&landings, member);
     }
     placed
 }

@@ -6,7 +6,7 @@
 //! wait for each other in a circle.
 
 use super::algorithm::{AlongEdges, neighbour_exchange};
-use super::side::{self, Landings};
+use super::side;
 use crate::error::{MpiError, MpiResult};
 use crate::process::{Guard, Process};
 use crate::progress::party::{Joins, Party};
@@ -72,7 +72,7 @@ fn complete(process: &mut Guard, party: &Party, requests: Requests) -> MpiResult
     let count = requests.len();
     for request in requests {
         let mut is_taken_back = false;
-        process.wait_for(request, (party.call(), count), |process| {
+        process.wait_for(request, (party.call, count), |process| {
             let outcome = process.port.test(request)?;
             if outcome.is_none() && !is_taken_back && process.port.check_whole(party.context()).is_err() {
                 is_taken_back = true;
@@ -94,7 +94,7 @@ unsafe fn put_and_take(
     what: &WaitingFor,
     exchange: &AlongEdges,
     wires: &mut Wires,
-    (outgoing, landings): (&side::Wires, &Landings),
+    (outgoing, landings): (&side::Wires, &side::Wires),
     requests: &mut Requests,
 ) -> MpiResult {
     let AlongEdges { neighbours, send, receive } = exchange;
@@ -107,7 +107,7 @@ unsafe fn put_and_take(
     }
     for (i, (edge, wire)) in neighbours.outgoing.iter().zip(&mut wires.outgoing).enumerate() {
         let (signature, bytes) = (send.signature(edge.block), send.bytes(edge.block));
-        let from = outgoing.at(edge.block);
+        let from = outgoing.at(edge.block).cast_const();
         let put = match wire {
             // SAFETY: the promise of `Side::new`; what is lent was read when this call returns.
             Some(wire) => unsafe { put(process, party, what, wire, signature, (from, bytes))? },
@@ -143,7 +143,7 @@ unsafe fn put_and_take(
         })?;
         if !was_read {
             let (signature, bytes) = (send.signature(edge.block), send.bytes(edge.block));
-            let from = outgoing.at(edge.block);
+            let from = outgoing.at(edge.block).cast_const();
             // SAFETY: as above.
             requests.extend(unsafe { party.send_along(process, edge.peer, signature, from, bytes)? });
         }

@@ -11,7 +11,7 @@ use super::broadcast::Broadcast;
 use super::combination::Combination;
 use super::movement::Movement;
 use super::reduction::Reduction;
-use super::wanted::Wanted;
+use crate::communicator::meeting::Arrival;
 use crate::error::{MpiError, MpiResult, Problem};
 use crate::process::monitor::note_algorithm;
 use crate::progress::members::{Members, Placement};
@@ -58,10 +58,6 @@ const LEAST_OF_DOUBLING: usize = 8 << 10;
 /// What all members know of a call.
 pub struct Situation<'a> {
     members: &'a dyn Placement,
-    /// A call waits for the operation's end.
-    blocks: bool,
-    /// All members are on this node.
-    is_on_one_node: bool,
     /// Who asks, if there is more than messages.
     party: Option<&'a Party>,
     /// Bytes that a member gives at most; none where each has blocks that nobody else knows of.
@@ -75,8 +71,7 @@ pub struct Situation<'a> {
 impl<'a> Situation<'a> {
     /// Members give so many bytes each at most, or blocks that nobody else knows of (none).
     pub fn of_blocks(party: &'a Party, bytes: Option<usize>) -> Self {
-        let (blocks, is_on_one_node) = (party.blocks(), party.is_on_one_node());
-        Self { blocks, is_on_one_node, party: Some(party), ..Self::apart(party, bytes, None) }
+        Self { party: Some(party), ..Self::apart(party, bytes, None) }
     }
 
     /// Members combine vectors of so many bytes.
@@ -86,8 +81,17 @@ impl<'a> Situation<'a> {
 
     /// Members have nothing but messages.
     pub fn apart(members: &'a dyn Placement, bytes: Option<usize>, reduction: Option<&'a Reduction>) -> Self {
-        let (blocks, is_on_one_node, party, nodes) = (false, false, None, OnceCell::new());
-        Self { members, blocks, is_on_one_node, party, bytes, reduction, nodes }
+        Self { members, party: None, bytes, reduction, nodes: OnceCell::new() }
+    }
+
+    /// A call waits for the operation's end.
+    fn blocks(&self) -> bool {
+        self.party.is_some_and(|party| party.blocks)
+    }
+
+    /// All members are on this node.
+    fn is_on_one_node(&self) -> bool {
+        self.party.is_some_and(Party::is_on_one_node)
     }
 
     fn size(&self) -> usize {
@@ -113,13 +117,8 @@ impl<'a> Situation<'a> {
     /// Of operations that do not block any number may be under way, in a different order at each member, and
     /// slabs are few: there it is what rides in the descriptor.
     fn fits_nic(&self) -> bool {
-        let most = if self.blocks { SLAB_BYTES } else { INLINE_BYTES };
+        let most = if self.blocks() { SLAB_BYTES } else { INLINE_BYTES };
         self.bytes.is_some_and(|bytes| bytes <= most)
-    }
-
-    /// What a member gives rides in a descriptor.
-    fn rides(&self) -> bool {
-        self.bytes.is_some_and(|bytes| bytes <= INLINE_BYTES)
     }
 
     /// The NIC can do the operation.
@@ -130,23 +129,18 @@ impl<'a> Situation<'a> {
     /// The NIC can combine slab by slab: members are on one node, and a call waits for all slabs. Each slab
     /// is a collective with a number of its own.
     fn can_go_in_slabs(&self) -> bool {
-        self.is_on_nic() && self.blocks && self.is_on_one_node
-    }
-
-    /// Ranks share cores, and a member gives at most a slab for each member: then the NIC is quicker than an
-    /// exchange, in which every member waits for every other one.
-    fn is_a_few_slabs(&self) -> bool {
-        self.is_up_to(self.size())
+        self.is_on_nic() && self.blocks() && self.is_on_one_node()
     }
 
     /// The NIC can move blocks slab by slab.
     fn can_move_slabs(&self) -> bool {
-        self.blocks && self.is_on_one_node && self.gives_something() && self.bytes.is_some()
+        self.blocks() && self.is_on_one_node() && self.gives_something() && self.bytes.is_some()
     }
 
-    /// All members share one node's cores, and what a member gives is so few slabs.
+    /// All members share one node's cores, and what a member gives is so few slabs: then the NIC is quicker
+    /// than an exchange, in which every member waits for every other one.
     fn is_up_to(&self, slabs: usize) -> bool {
-        self.is_on_one_node
+        self.is_on_one_node()
             && self.size() >= LEAST_OF_SLABS
             && self.bytes() <= slabs * SLAB_BYTES
             && self.party.is_some_and(Party::is_crowded)
@@ -177,21 +171,21 @@ impl<'a> Situation<'a> {
 
     /// Members combine shares of a vector.
     fn has_shares(&self) -> bool {
-        self.bytes() >= if self.is_on_one_node { LEAST_OF_SHARES } else { LEAST_BETWEEN_NODES }
+        self.bytes() >= if self.is_on_one_node() { LEAST_OF_SHARES } else { LEAST_BETWEEN_NODES }
     }
 
     /// Members combine halves of a vector: where there are so many that a share is not worth a message, or
     /// between nodes, below what lanes are for.
     fn has_halves(&self) -> bool {
         let is_short = self.size() >= MANY_MEMBERS && self.bytes() / self.size() < FEW_BYTES;
-        let is_between = !self.is_on_one_node && self.size() >= LEAST_OF_HALVING;
+        let is_between = !self.is_on_one_node() && self.size() >= LEAST_OF_HALVING;
         self.has_shares() && (is_short || is_between && self.bytes() < LEAST_OF_LANES)
     }
 
     /// Members can put up their contributions on a board: in a call that blocks, as slabs are few.
     fn fits_board(&self) -> bool {
-        let is_small = self.is_on_one_node || self.bytes().saturating_mul(self.size()) <= BROUGHT_BYTES;
-        self.blocks
+        let is_small = self.is_on_one_node() || self.bytes().saturating_mul(self.size()) <= BROUGHT_BYTES;
+        self.blocks()
             && self.gives_something()
             && self.bytes.is_some_and(|bytes| bytes <= SLAB_BYTES)
             && is_small
@@ -200,22 +194,16 @@ impl<'a> Situation<'a> {
     /// Members can exchange contributions: all are on this node, and are not so many that looking at all of
     /// them takes long. In a call that blocks: nobody takes what is given while ranks compute.
     fn can_exchange(&self) -> bool {
-        self.blocks && self.is_on_one_node && self.members.size() <= LANE_MEMBERS && self.gives_something()
+        self.blocks()
+            && self.is_on_one_node()
+            && self.members.size() <= LANE_MEMBERS
+            && self.gives_something()
     }
 
-    /// Members can put up their vectors.
+    /// Members can put up their vectors, at once or slab by slab: no element may be longer than a slab.
     fn can_put_up_vectors(&self) -> bool {
-        self.fits_board() && self.travels_as_it_lies()
-    }
-
-    /// The same slab by slab.
-    fn can_put_up_slabs(&self) -> bool {
-        self.can_put_up_vectors() || self.can_move_slabs() && self.has_elements_of_slabs()
-    }
-
-    /// Operands travel as they lie, and none is longer than a slab.
-    fn has_elements_of_slabs(&self) -> bool {
-        self.travels_as_it_lies() && self.reduction.is_some_and(|it| it.element <= SLAB_BYTES)
+        let has_slabs = self.reduction.is_some_and(|it| it.element <= SLAB_BYTES) && self.can_move_slabs();
+        self.travels_as_it_lies() && (self.fits_board() || has_slabs)
     }
 
     /// Members can exchange vectors.
@@ -268,12 +256,21 @@ impl Algorithm {
     }
 }
 
-/// The number of the algorithm to take.
-fn choose(algorithms: &[Algorithm], wanted: Option<usize>, situation: &Situation<'_>) -> usize {
-    let can = |number: &usize| algorithms.get(*number).is_some_and(|algorithm| algorithm.can(situation));
-    let suits = |algorithm: &Algorithm| algorithm.can(situation) && (algorithm.suits)(situation);
-    // The last one can always be used.
-    wanted.filter(can).or_else(|| algorithms.iter().position(suits)).unwrap_or(algorithms.len() - 1)
+impl Collective {
+    /// Its algorithms, in the order in which they are asked.
+    pub fn algorithms(self) -> &'static [Algorithm] {
+        TABLE[self as usize].2
+    }
+
+    /// The number of the algorithm that an operation takes.
+    pub fn choice(self, situation: &Situation<'_>) -> usize {
+        let algorithms = self.algorithms();
+        let can = |number: &usize| algorithms.get(*number).is_some_and(|algorithm| algorithm.can(situation));
+        let suits = |algorithm: &Algorithm| algorithm.can(situation) && (algorithm.suits)(situation);
+        let wanted = situation.party.and_then(|party| party.wanted.algorithm(self));
+        // The last one can always be used.
+        wanted.filter(can).or_else(|| algorithms.iter().position(suits)).unwrap_or(algorithms.len() - 1)
+    }
 }
 
 macro_rules! by_messages {
@@ -316,11 +313,6 @@ macro_rules! algorithms_of {
             Algorithm { name: $name, transport: Transport::$transport, can: $can, suits: $suits }
         ),+];
 
-        /// The number of the algorithm that this operation takes.
-        pub fn choice(wanted: &Wanted, situation: &Situation<'_>) -> usize {
-            choose(ALGORITHMS, wanted.algorithm(Collective::$collective), situation)
-        }
-
         /// Runs the algorithm of this number.
         ///
         /// # Errors
@@ -328,7 +320,8 @@ macro_rules! algorithms_of {
         pub async fn run(number: usize, party: &Party, call: $call) -> MpiResult {
             note_algorithm(Collective::$collective, number);
             if ALGORITHMS[number].transport == Transport::Messages {
-                call.announce(party)?;
+                let Arrival { root, operation, most_bytes, .. } = call.arrival();
+                party.announce(root, operation, most_bytes)?;
             }
             let mut numbers = 0..;
             $(if numbers.next() == Some(number) {
@@ -370,7 +363,7 @@ algorithms! {
     /// MPI_Scatter and MPI_Scatterv; bytes are those of the root's blocks together.
     scatter(&Movement<'_>) {
         "nic" Slab scatter_on_nic,
-            if |s| s.fits_nic() && s.blocks && s.gives_something() || s.can_move_slabs(),
+            if |s| s.fits_nic() && s.blocks() && s.gives_something() || s.can_move_slabs(),
             when |s| s.fits_nic() || s.is_up_to(4);
         "exchange" Exchange move_in_exchange, if |s| s.can_exchange(), when |_| true;
         "binomial" Messages binomial_scatter, if |s| s.bytes.is_some(),
@@ -388,7 +381,7 @@ algorithms! {
     /// MPI_Alltoall, its v and w forms; bytes are those of a member's blocks together.
     alltoall(&Movement<'_>) {
         "board" Slab move_on_board, if |s| s.fits_board() || s.can_move_slabs(),
-            when |s| s.fits_board() || s.is_a_few_slabs();
+            when |s| s.fits_board() || s.is_up_to(s.size());
         "exchange" Exchange move_in_exchange, if |s| s.can_exchange(), when |_| true;
         "bruck" Messages bruck_alltoall, if |s| s.bytes.is_some(), when |s| s.is_small_among_many(s.size());
         "direct" Messages move_directly, if |_| true, when |_| true;
@@ -398,8 +391,8 @@ algorithms! {
     /// MPI_Allreduce.
     allreduce(&Combination<'_>) {
         "nic" Slab reduce_on_nic, if |s| s.is_on_nic() && s.fits_nic() || s.can_go_in_slabs(),
-            when |s| s.fits_nic() || s.is_a_few_slabs();
-        "board" Slab combine_on_board, if |s| s.can_put_up_slabs(), when |s| s.fits_board();
+            when |s| s.fits_nic() || s.is_up_to(s.size());
+        "board" Slab combine_on_board, if |s| s.can_put_up_vectors(), when |s| s.fits_board();
         "exchange" Exchange reduce_in_exchange, if |s| s.can_exchange_vectors(), when |_| true;
         "lanes" Messages reduce_in_lanes, if |s| s.has_lanes(), when |s| s.bytes() >= LEAST_OF_LANES;
         "halving" Messages reduce_by_halving, if |s| s.can_halve(), when |s| s.has_halves();
@@ -409,8 +402,8 @@ algorithms! {
     /// MPI_Reduce_scatter and MPI_Reduce_scatter_block.
     reduce_scatter(&Combination<'_>) {
         "nic" Slab reduce_on_nic, if |s| s.is_on_nic() && s.fits_nic() || s.can_go_in_slabs(),
-            when |s| s.fits_nic() && !s.is_on_one_node || s.rides() || s.is_a_few_slabs();
-        "board" Slab combine_on_board, if |s| s.can_put_up_slabs(),
+            when |s| s.fits_nic() && !s.is_on_one_node() || s.bytes() <= INLINE_BYTES || s.is_up_to(s.size());
+        "board" Slab combine_on_board, if |s| s.can_put_up_vectors(),
             when |s| s.fits_board() || s.is_up_to(s.size() / 2);
         "exchange" Exchange combine_in_exchange, if |s| s.can_exchange_vectors(), when |_| true;
         "shares" Messages combine_shares, if |s| s.travels_as_it_lies(), when |_| true;
@@ -418,7 +411,7 @@ algorithms! {
     }
     /// MPI_Scan and MPI_Exscan.
     scan(&Combination<'_>) {
-        "board" Slab combine_on_board, if |s| s.can_put_up_slabs(),
+        "board" Slab combine_on_board, if |s| s.can_put_up_vectors(),
             when |s| s.fits_board() || s.is_up_to(s.size() / 2);
         "exchange" Exchange scan_in_exchange, if |s| s.can_exchange_vectors(), when |_| true;
         "shares" Messages scan_by_shares, if |s| s.travels_as_it_lies(),

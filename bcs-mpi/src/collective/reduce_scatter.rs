@@ -3,6 +3,8 @@
 use super::buffers::Numbers;
 use crate::datatype::buffer::Names;
 use crate::error::{MpiError, MpiResult, Problem};
+use std::ops::Range;
+use std::sync::Arc;
 
 pub(super) const SEND: Names = ["sendbuf", "recvcounts", "datatype"];
 pub(super) const RECEIVE: Names = ["recvbuf", "recvcount", "datatype"];
@@ -16,26 +18,34 @@ pub enum Shares {
     Each(Numbers),
 }
 
-/// The elements that each of `members` gets, and all of them.
+/// Which elements each of `members` gets, and how many they are together.
 ///
 /// # Safety
 /// An array must be null or have as many numbers.
 ///
 /// # Errors
 /// No array, or a negative number.
-pub(super) unsafe fn shares_of(shares: &Shares, members: usize) -> MpiResult<(Vec<usize>, i64)> {
-    let counts: Vec<i64> = match *shares {
-        Shares::Equal(count) => vec![count; members],
-        Shares::Each(numbers) if numbers.is_null() => {
-            return Err(MpiError::new(Problem::NullResult { argument: "recvcounts" }));
-        }
-        // SAFETY: the caller's promise.
-        Shares::Each(numbers) => (0..members).map(|i| unsafe { numbers.at(i) }).collect(),
-    };
-    if let Some(&value) = counts.iter().find(|count| **count < 0) {
-        let allowed = "it must not be negative";
-        return Err(MpiError::new(Problem::Count { argument: "recvcounts", value, allowed }));
+pub(super) unsafe fn shares_of(shares: &Shares, members: usize) -> MpiResult<(Arc<[Range<usize>]>, i64)> {
+    if let Shares::Each(numbers) = shares
+        && numbers.is_null()
+    {
+        return Err(MpiError::new(Problem::NullResult { argument: "recvcounts" }));
     }
-    let total = counts.iter().fold(0i64, |total, count| total.saturating_add(*count));
-    Ok((counts.into_iter().map(|count| count as usize).collect(), total))
+    let mut total = 0i64;
+    let share = |member| {
+        let value = match *shares {
+            Shares::Equal(count) => count,
+            // SAFETY: the caller's promise.
+            Shares::Each(numbers) => unsafe { numbers.at(member) },
+        };
+        if value < 0 {
+            let allowed = "it must not be negative";
+            return Err(MpiError::new(Problem::Count { argument: "recvcounts", value, allowed }));
+        }
+        let start = total;
+        total = total.saturating_add(value);
+        Ok(start as usize..total as usize)
+    };
+    let shares = (0..members).map(share).collect::<MpiResult<_>>()?;
+    Ok((shares, total))
 }

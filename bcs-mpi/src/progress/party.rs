@@ -56,15 +56,16 @@ pub struct Party {
     contexts: Contexts,
     sequence: u32,
     tag: i32,
-    call: Primitive,
+    /// The call.
+    pub call: Primitive,
     /// Whom messages go to and come from.
     peers: Group,
     on_nic: (u32, u32),
     local: (u16, u16),
     /// A call waits for the operation's end.
-    blocks: bool,
+    pub blocks: bool,
     /// Algorithms that the user wants.
-    wanted: Wanted,
+    pub wanted: Wanted,
     /// Times that this member has arrived on the NIC.
     arrivals: Cell<u32>,
     /// Says that the communicator is in use, as long as the party lives.
@@ -143,16 +144,6 @@ impl Party {
         Self { contexts: Contexts { above: [made_in, other.contexts.above[0]], ..self.contexts }, ..self }
     }
 
-    /// The algorithms that the user wants.
-    pub fn wanted(&self) -> &Wanted {
-        &self.wanted
-    }
-
-    /// Whether a call waits for the operation's end.
-    pub fn blocks(&self) -> bool {
-        self.blocks
-    }
-
     /// The operation, as lanes name it.
     pub fn lane_key(&self) -> LaneKey {
         LaneKey(self.contexts.own, self.sequence, 0)
@@ -202,11 +193,6 @@ impl Party {
     /// The same for the messages that tell of edges.
     pub fn for_wiring(self) -> Self {
         Self { tag: tag(self.sequence, Primitive::NeighborAllgather), ..self }
-    }
-
-    /// The call.
-    pub fn call(&self) -> Primitive {
-        self.call
     }
 
     /// A member's rank in the job.

@@ -17,6 +17,7 @@ use bcs_mpi::collective::scan::ScanKind;
 use bcs_mpi::progress::members::Placement;
 use fastrand::Rng;
 use std::ops::Range;
+use std::sync::Arc;
 
 /// Nodes up to which algorithms are run in which every member sends to every other one.
 const MOST_OF_MANY: usize = 1024;
@@ -94,7 +95,7 @@ fn cost_of_combination(nodes: &[u32], name: &str, way: usize) -> Cost {
     let reduction = crate::random::sum_of_doubles();
     // An element for each member, so that shares are alike.
     let count = nodes.len();
-    let shares: Vec<Range<usize>> = (0..count).map(|member| member..member + 1).collect();
+    let shares: Arc<[Range<usize>]> = (0..count).map(|member| member..member + 1).collect();
     let (results, sent) = run(nodes, &mut Rng::with_seed(1), |member| {
         let (reduction, shares) = (&reduction, &shares);
         async move {
@@ -103,11 +104,11 @@ fn cost_of_combination(nodes: &[u32], name: &str, way: usize) -> Cost {
             let results = match name {
                 "reduce" => Results::Root(0),
                 "allreduce" => Results::All,
-                "reduce_scatter" => Results::Shares(shares),
+                "reduce_scatter" => Results::Shares(shares.clone()),
                 _ => Results::Prefix(ScanKind::Inclusive),
             };
             // SAFETY: both live until the operation is over.
-            let combination = unsafe { Combination::new(reduction, &operands, results) };
+            let combination = unsafe { Combination::new(reduction, &operands, &results) };
             match name {
                 "reduce" => policy::reduce::run_by_messages(way, &member, &combination).await,
                 "allreduce" => policy::allreduce::run_by_messages(way, &member, &combination).await,

@@ -17,6 +17,7 @@ use bcs_mpi::progress::members::Placement;
 use fastrand::Rng;
 use nic_emu::arith::Arithmetic;
 use std::ops::Range;
+use std::sync::Arc;
 
 /// Programs that are run; `BCS_SEEDS=FIRST:COUNT` runs others.
 const SEEDS: Range<u64> = 0..400;
@@ -64,15 +65,6 @@ fn ways(ways: &[Algorithm], situation: &Situation<'_>) -> Vec<usize> {
     (0..ways.len()).filter(|number| can(&ways[*number])).collect()
 }
 
-fn ways_to_move(pattern: Pattern) -> &'static [Algorithm] {
-    match pattern {
-        Pattern::Gather(_) => policy::gather::ALGORITHMS,
-        Pattern::Scatter(_) => policy::scatter::ALGORITHMS,
-        Pattern::Allgather => policy::allgather::ALGORITHMS,
-        Pattern::Alltoall => policy::alltoall::ALGORITHMS,
-    }
-}
-
 async fn move_by(way: usize, member: &Member, movement: &Movement<'_>) -> MpiResult {
     match movement.pattern {
         Pattern::Gather(_) => policy::gather::run_by_messages(way, member, movement).await,
@@ -98,8 +90,8 @@ fn blocks_arrive(nodes: &[u32], pattern: Pattern, lengths: &[usize], random: &mu
         .collect();
     let placement = members_on(nodes);
     let situation = Situation::apart(&placement, agreed.of_all(1), None);
-    for way in ways(ways_to_move(pattern), &situation) {
-        let name = ways_to_move(pattern)[way].name;
+    for way in ways(pattern.collective().algorithms(), &situation) {
+        let name = pattern.collective().algorithms()[way].name;
         let room = |to: u32| (0..size as u32).map(|from| vec![0xAA; length(from, to)]).collect();
         let mut taken: Vec<Vec<Vec<u8>>> = (0..size as u32).map(room).collect();
         let places: Vec<Vec<(*mut u8, usize)>> = taken
@@ -174,17 +166,8 @@ enum Wanted {
     Prefix(ScanKind),
 }
 
-fn ways_to_combine(results: Results<'_>) -> &'static [Algorithm] {
-    match results {
-        Results::All => policy::allreduce::ALGORITHMS,
-        Results::Root(_) => policy::reduce::ALGORITHMS,
-        Results::Shares(_) => policy::reduce_scatter::ALGORITHMS,
-        Results::Prefix(_) => policy::scan::ALGORITHMS,
-    }
-}
-
 async fn combine_by(way: usize, member: &Member, combination: &Combination<'_>) -> MpiResult {
-    match combination.results {
+    match *combination.results {
         Results::All => policy::allreduce::run_by_messages(way, member, combination).await,
         Results::Root(_) => policy::reduce::run_by_messages(way, member, combination).await,
         Results::Shares(_) => policy::reduce_scatter::run_by_messages(way, member, combination).await,
@@ -228,7 +211,7 @@ fn reductions_have_the_bits_of_the_tree() {
             _ => Wanted::Prefix(ScanKind::Exclusive),
         };
         let mut first = 0;
-        let shares: Vec<Range<usize>> = (0..size)
+        let shares: Arc<[Range<usize>]> = (0..size)
             .map(|_| {
                 let start = first;
                 first += [0, 1, random.usize(0..9)][random.usize(0..3)];
@@ -247,13 +230,13 @@ fn reductions_have_the_bits_of_the_tree() {
         let results = match wanted {
             Wanted::All => Results::All,
             Wanted::Root(root) => Results::Root(root),
-            Wanted::Shares => Results::Shares(&shares),
+            Wanted::Shares => Results::Shares(shares.clone()),
             Wanted::Prefix(kind) => Results::Prefix(kind),
         };
         let placement = members_on(&nodes);
         let situation = Situation::apart(&placement, Some(elements * 8), Some(&reduction));
-        for way in ways(ways_to_combine(results), &situation) {
-            let name = ways_to_combine(results)[way].name;
+        for way in ways(results.collective().algorithms(), &situation) {
+            let name = results.collective().algorithms()[way].name;
             let mut own = vectors.clone();
             let mut taken =
                 if in_place { Vec::new() } else { vec![Vector::new(elements * 8).expect("memory"); size] };
@@ -265,7 +248,8 @@ fn reductions_have_the_bits_of_the_tree() {
                 })
                 .collect();
             let (ended, _) = run(&nodes, random, |member| {
-                let (reduction, operands) = (&reduction, &operands[member.rank() as usize]);
+                let (reduction, operands, results) =
+                    (&reduction, &operands[member.rank() as usize], &results);
                 async move {
                     // SAFETY: all live until the run is over.
                     let combination = unsafe { Combination::new(reduction, operands, results) };

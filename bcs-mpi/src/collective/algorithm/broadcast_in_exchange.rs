@@ -3,7 +3,6 @@
 
 use super::super::broadcast::Broadcast;
 use super::binomial_broadcast::binomial_broadcast;
-use crate::communicator::meeting::Arrival;
 use crate::error::MpiResult;
 use crate::progress::party::Party;
 
@@ -12,12 +11,10 @@ use crate::progress::party::Party;
 /// # Errors
 /// The root's is longer or shorter; the NIC fails.
 pub async fn broadcast_in_exchange(party: &Party, broadcast: &Broadcast) -> MpiResult {
-    let &Broadcast { root, signature, bytes, .. } = broadcast;
-    let arrival = Arrival { operation: signature, root, most_bytes: bytes, ..Arrival::default() };
-    let Some(exchange) = party.exchange(&arrival).await? else {
+    let Some(exchange) = party.exchange(&broadcast.arrival()).await? else {
         return binomial_broadcast(party, broadcast).await;
     };
     let place = broadcast.place();
     // SAFETY: the promise of `Broadcast::new`; the root only reads.
-    unsafe { exchange.stream(root, place.cast_const(), place, bytes).await }
+    unsafe { exchange.stream(broadcast.root, place.cast_const(), place, broadcast.bytes).await }
 }

@@ -17,11 +17,9 @@ use std::ptr::null;
 /// # Errors
 /// The root's is longer; the NIC fails.
 pub async fn broadcast_on_nic(party: &Party, broadcast: &Broadcast) -> MpiResult {
-    let &Broadcast { root, signature, bytes: most_bytes, .. } = broadcast;
-    let kind = CollectiveKind::Broadcast;
-    let arrival = Arrival { kind, operation: signature, root, most_bytes };
-    let is_root = party.rank == root;
-    let cut = Cut::of(most_bytes, 1, if is_root { 0..0 } else { 0..most_bytes });
+    let arrival = Arrival { kind: CollectiveKind::Broadcast, ..broadcast.arrival() };
+    let is_root = party.rank == broadcast.root;
+    let cut = Cut::of(broadcast.bytes, 1, if is_root { 0..0 } else { 0..broadcast.bytes });
     let reach = |number| {
         let (slab, waits) = (cut.slab(number), cut.wanted(number).is_some());
         let data = if is_root { broadcast.place().wrapping_add(slab.start).cast_const() } else { null() };

@@ -17,8 +17,7 @@ use std::ptr::null;
 /// The NIC fails.
 pub async fn move_on_board(party: &Party, movement: &Movement<'_>) -> MpiResult {
     let (rank, each, pattern) = (party.rank, movement.agreed.bytes, movement.pattern);
-    let takes = party.others().any(|member| pattern.goes(member, rank));
-    let gives = party.others().any(|member| pattern.goes(rank, member));
+    let (gives, takes) = (pattern.gives(rank), pattern.takes(rank));
     // A block for all, or one for each.
     let row = if pattern == Pattern::Alltoall { Row::of(party.size, each) } else { Row::of(1, each) };
     let is_mine = |slab| pattern != Pattern::Alltoall || row.members(slab).contains(&rank);

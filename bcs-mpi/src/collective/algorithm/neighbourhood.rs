@@ -45,8 +45,7 @@ impl AlongEdges {
                 process.port.break_context(party.context(), &report)?;
                 return Ok(process.port.check_whole(party.context())?);
             }
-            // SAFETY: the promise of `Side::new`.
-            unsafe { self.send.copy(to, &self.receive, from)? };
+            self.send.block(to).copy_to(&self.receive.block(from), rank)?;
         }
         Ok(())
     }

@@ -50,7 +50,7 @@ pub async fn reduce_by_halving(members: &impl Members, combination: &Combination
         }
         distance *= 2;
     }
-    if let Results::Root(root) = combination.results {
+    if let Results::Root(root) = *combination.results {
         let mut join = Join::new();
         let own = bytes(rank, size);
         if rank == root {

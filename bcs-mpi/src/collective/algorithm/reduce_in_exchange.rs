@@ -28,7 +28,7 @@ pub async fn reduce_in_exchange(party: &Party, combination: &Combination<'_>) ->
     if matches!(combination.results, Results::All) && nic_emu::policy::all_combine(party.is_crowded(), size) {
         return combine_results(&exchange, combination).await;
     }
-    let root = match combination.results {
+    let root = match *combination.results {
         Results::Root(root) => Some(root),
         _ => None,
     };

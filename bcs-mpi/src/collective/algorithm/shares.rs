@@ -163,7 +163,7 @@ pub async unsafe fn bring_shares(
 ) -> MpiResult {
     let bytes = share(members.rank()).len();
     let place = |member: u32| (combination.to().wrapping_add(share(member).start), share(member).len());
-    if let Results::Root(root) = combination.results {
+    if let Results::Root(root) = *combination.results {
         let outgoing = |_| (result, bytes);
         // SAFETY: the caller's promise.
         let movement = unsafe { Movement::new(Pattern::Gather(root), Agreed::default(), &outgoing, &place) };

@@ -21,7 +21,7 @@ pub async fn reduce_along_tree(members: &impl Members, combination: &Combination
     let mut value = unsafe { reduction.load(combination.from(), 0, combination.count())? };
     to_last(members, reduction, &mut value).await?;
     let (rank, last) = (members.rank(), members.size() - 1);
-    match combination.results {
+    match *combination.results {
         Results::Root(root) if root == last => {}
         Results::Root(root) if rank == last => return members.send(root, &value).await,
         Results::Root(root) if rank == root => members.receive(last, &mut value).await?,

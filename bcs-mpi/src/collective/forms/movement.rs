@@ -6,13 +6,13 @@ use super::super::broadcast::broadcast;
 use super::super::buffers::{Buffer, Everyone, Own};
 use super::super::coherence::check;
 use super::super::inter;
-use super::super::movement;
+use super::super::movement::{self, Pattern};
 use super::super::side::Side;
 use super::{Call, Form, at_once};
 use crate::constants::*;
 use crate::datatype::buffer::NAMES;
 use crate::error::MpiResult;
-use crate::process::{self, Process};
+use crate::process::{self, Guard, Process};
 use std::ffi::{c_int, c_void};
 
 /// MPI_Barrier and its kin.
@@ -63,32 +63,28 @@ pub unsafe fn bcast(
     call.launch(&mut process, move |party| broadcast(party, block.clone(), root))
 }
 
-/// A member's own block, none where it is in place, and those of all, of a rooted call: with the root, and
-/// with what members have to say alike.
+/// A member's own block, nothing where it is in place, and those of all, if the argument matters; whether it
+/// is in place, and what members have to say alike.
 ///
 /// # Safety
 /// As [`gather`] and [`scatter`].
-unsafe fn rooted<P: Buffer, Q: Buffer>(
+unsafe fn blocks<P: Buffer, Q: Buffer>(
     process: &Process,
-    call: Call,
     own: &Own<P>,
-    all: &Everyone<Q>,
-    root: c_int,
-) -> MpiResult<(Option<Block>, Side, u32, Agreed)> {
-    let communicator = process.communicator(call.comm)?;
-    let (root, rank, size) = (communicator.root(root)?, communicator.rank, communicator.size as usize);
-    let is_root = rank == root;
-    let given = (!is_root || !own.is_in_place()).then_some(own);
+    (all, matters): (&Everyone<Q>, bool),
+    (rank, size): (u32, usize),
+) -> MpiResult<(Side, Side, bool, Agreed)> {
+    let is_in_place = matters && own.is_in_place();
     // SAFETY: the caller's promise.
     let (side, block) = unsafe {
-        let side = if is_root { all.side(process, size)? } else { Side::NOTHING };
-        if is_root && let Some(own) = given {
+        let side = if matters { all.side(process, size)? } else { Side::NOTHING };
+        if matters && !is_in_place {
             check(&process.datatypes, (&own.alone(), 1), (all, size))?;
         }
-        (side, given.map(|own| own.block(process)).transpose()?)
+        (side, if is_in_place { None } else { Some(own.block(process)?) })
     };
     let agreed = all.agreed(block.as_ref().map_or_else(|| side.agreed(rank), Block::agreed));
-    Ok((block, side, root, agreed))
+    Ok((block.map_or(Side::NOTHING, Side::same), side, is_in_place, agreed))
 }
 
 /// MPI_Igather, MPI_Igatherv and their kin.
@@ -106,13 +102,16 @@ pub unsafe fn gather(
     root: c_int,
 ) -> MpiResult<MPI_Request> {
     let mut process = process::enter()?;
-    if process.communicator(call.comm)?.is_inter() {
+    let communicator = process.communicator(call.comm)?;
+    if communicator.is_inter() {
         // SAFETY: the caller's promise.
         return unsafe { inter::rooted(&mut process, call, own, all, root) };
     }
+    let (root, rank, size) = (communicator.root(root)?, communicator.rank, communicator.size as usize);
     // SAFETY: as above.
-    let (own, all, root, agreed) = unsafe { rooted(&process, call, own, all, root)? };
-    call.launch(&mut process, move |party| movement::gather(party, own.clone(), all.clone(), root, agreed))
+    let (own, all, is_in_place, agreed) =
+        unsafe { blocks(&process, own, (all, rank == root), (rank, size))? };
+    bring(&mut process, call, Pattern::Gather(root), (own, all), is_in_place, agreed)
 }
 
 /// MPI_Iscatter, MPI_Iscatterv and their kin.
@@ -130,13 +129,16 @@ pub unsafe fn scatter(
     root: c_int,
 ) -> MpiResult<MPI_Request> {
     let mut process = process::enter()?;
-    if process.communicator(call.comm)?.is_inter() {
+    let communicator = process.communicator(call.comm)?;
+    if communicator.is_inter() {
         // SAFETY: the caller's promise.
         return unsafe { inter::rooted(&mut process, call, own, all, root) };
     }
+    let (root, rank, size) = (communicator.root(root)?, communicator.rank, communicator.size as usize);
     // SAFETY: as above.
-    let (own, all, root, agreed) = unsafe { rooted(&process, call, own, all, root)? };
-    call.launch(&mut process, move |party| movement::scatter(party, all.clone(), own.clone(), root, agreed))
+    let (own, all, is_in_place, agreed) =
+        unsafe { blocks(&process, own, (all, rank == root), (rank, size))? };
+    bring(&mut process, call, Pattern::Scatter(root), (all, own), is_in_place, agreed)
 }
 
 /// MPI_Iallgather, MPI_Iallgatherv and their kin.
@@ -157,18 +159,11 @@ pub unsafe fn allgather(
         // SAFETY: the caller's promise.
         return unsafe { inter::allgather(&mut process, call, own, all) };
     }
-    let size = communicator.size as usize;
-    let given = (!own.is_in_place()).then_some(own);
+    let (rank, size) = (communicator.rank, communicator.size as usize);
     // SAFETY: as above.
-    let (receive, own) = unsafe {
-        let receive = all.side(&process, size)?;
-        if let Some(own) = given {
-            check(&process.datatypes, (&own.alone(), 1), (all, size))?;
-        }
-        (receive, given.map(|own| own.block(&process)).transpose()?)
-    };
-    let agreed = all.agreed(own.as_ref().map_or_else(|| receive.agreed(0), Block::agreed));
-    call.launch(&mut process, move |party| movement::allgather(party, own.clone(), receive.clone(), agreed))
+    let (own, all, is_in_place, agreed) = unsafe { blocks(&process, own, (all, true), (rank, size))? };
+    let own = if is_in_place { Side::same(all.block(rank)) } else { own };
+    bring(&mut process, call, Pattern::Allgather, (own, all), is_in_place, agreed)
 }
 
 /// MPI_Ialltoall, MPI_Ialltoallv, MPI_Alltoallw and their kin.
@@ -190,17 +185,29 @@ pub unsafe fn alltoall(
         return unsafe { inter::alltoall(&mut process, call, send, receive) };
     }
     let size = communicator.size as usize;
-    let given = (send.buffer != MPI_IN_PLACE.cast_const()).then_some(send);
+    let is_in_place = send.buffer == MPI_IN_PLACE.cast_const();
     // SAFETY: as above.
-    let (incoming, outgoing) = unsafe {
+    let (outgoing, incoming) = unsafe {
         let incoming = receive.side(&process, size)?;
-        if let Some(send) = given {
+        if is_in_place {
+            (incoming.clone(), incoming)
+        } else {
             check(&process.datatypes, (send, size), (receive, size))?;
+            (send.side(&process, size)?, incoming)
         }
-        (incoming, given.map(|send| send.side(&process, size)).transpose()?)
     };
     let agreed = receive.agreed(incoming.agreed(0));
-    call.launch(&mut process, move |party| {
-        movement::alltoall(party, outgoing.clone(), incoming.clone(), agreed)
-    })
+    bring(&mut process, call, Pattern::Alltoall, (outgoing, incoming), is_in_place, agreed)
+}
+
+/// Starts the movement of the blocks that this member gives and takes.
+fn bring(
+    process: &mut Guard,
+    call: Call,
+    pattern: Pattern,
+    sides: (Side, Side),
+    is_in_place: bool,
+    agreed: Agreed,
+) -> MpiResult<MPI_Request> {
+    call.launch(process, move |party| movement::bring(party, pattern, sides.clone(), is_in_place, agreed))
 }

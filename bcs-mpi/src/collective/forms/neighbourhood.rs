@@ -29,7 +29,7 @@ pub unsafe fn neighbour_allgather(
     let neighbours = topology::neighbours(&process, call.comm)?;
     // SAFETY: the caller's promise.
     let (receive, own) = unsafe { (all.side(&process, neighbours.sources)?, own.block(&process)?) };
-    launch(&mut process, call, AlongEdges { neighbours, send: Side::Same(own), receive })
+    launch(&mut process, call, AlongEdges { neighbours, send: Side::same(own), receive })
 }
 
 /// MPI_Neighbor_alltoall, its v and w forms and their kin: a block of its own to every destination.

@@ -1,7 +1,7 @@
 //! Calls that combine operands: their arguments, checked (MPI-5.0, §6.9 to §6.11).
 
 use super::super::coherence::check_vectors;
-use super::super::combination::{self, Operands};
+use super::super::combination::{Operands, Results, combine};
 use super::super::inter;
 use super::super::reduce_scatter::{RECEIVE, SEND, Shares, shares_of};
 use super::super::reduction::Reduction;
@@ -10,7 +10,7 @@ use super::{Call, at_once};
 use crate::constants::*;
 use crate::datatype::buffer::{RECEIVE_NAMES, SEND_NAMES};
 use crate::error::{MpiError, MpiResult};
-use crate::process;
+use crate::process::{self, Guard};
 use std::ffi::{c_int, c_void};
 
 /// The two vectors of a reduction.
@@ -70,9 +70,7 @@ pub unsafe fn reduce(call: Call, vectors: &Vectors, root: c_int) -> MpiResult<MP
     if unsafe { at_once::combine(&mut process, call, members, &reduction, &operands, bytes)? } {
         return Ok(MPI_REQUEST_NULL);
     }
-    call.launch(&mut process, move |party| {
-        combination::reduce(party, reduction.clone(), operands.clone(), root)
-    })
+    launch(&mut process, call, reduction, operands, Results::Root(root))
 }
 
 /// MPI_Allreduce and its kin.
@@ -102,7 +100,7 @@ pub unsafe fn allreduce(call: Call, vectors: &Vectors) -> MpiResult<MPI_Request>
     if unsafe { at_once::combine(&mut process, call, (size, None), &reduction, &operands, bytes)? } {
         return Ok(MPI_REQUEST_NULL);
     }
-    call.launch(&mut process, move |party| combination::allreduce(party, reduction.clone(), operands.clone()))
+    launch(&mut process, call, reduction, operands, Results::All)
 }
 
 /// MPI_Iscan, MPI_Iexscan and their kin.
@@ -123,9 +121,7 @@ pub unsafe fn scan(call: Call, kind: ScanKind, vectors: &Vectors) -> MpiResult<M
         check_vectors(vectors.send, vectors.receive, bytes)?;
     }
     let operands = vectors.operands(from);
-    call.launch(&mut process, move |party| {
-        combination::scan(party, reduction.clone(), operands.clone(), kind)
-    })
+    launch(&mut process, call, reduction, operands, Results::Prefix(kind))
 }
 
 /// MPI_Ireduce_scatter, MPI_Ireduce_scatter_block and their kin; `vectors.count` does not matter.
@@ -150,12 +146,21 @@ pub unsafe fn reduce_scatter(call: Call, vectors: &Vectors, shares: &Shares) -> 
     let (shares, total) = unsafe { shares_of(shares, size)? };
     let from = vectors.source();
     reduction.check(&SEND, from, total)?;
-    let bytes = reduction.check(&RECEIVE, vectors.receive, shares[rank] as i64)?;
+    let bytes = reduction.check(&RECEIVE, vectors.receive, shares[rank].len() as i64)?;
     check_vectors(vectors.send, vectors.receive, bytes)?;
     let operands = Vectors { count: total, ..*vectors }.operands(from);
-    call.launch(&mut process, move |party| {
-        combination::reduce_scatter(party, reduction.clone(), operands.clone(), shares.clone())
-    })
+    launch(&mut process, call, reduction, operands, Results::Shares(shares))
+}
+
+/// Starts the combination of all members' operands.
+fn launch(
+    process: &mut Guard,
+    call: Call,
+    reduction: Reduction,
+    operands: Operands,
+    results: Results,
+) -> MpiResult<MPI_Request> {
+    call.launch(process, move |party| combine(party, reduction.clone(), operands.clone(), results.clone()))
 }
 
 /// MPI_Reduce_local: combines two vectors of this process, `inbuf` on the left.

@@ -84,7 +84,7 @@ pub unsafe fn rooted<P: Buffer, Q: Buffer>(
         Role::Of(root) => {
             // SAFETY: as above.
             let block = unsafe { own_block(process, own)? };
-            (Ends { side: Side::Each(vec![block]), peers: root..root + 1 }, P::SENDS)
+            (Ends { side: Side::same(block), peers: root..root + 1 }, P::SENDS)
         }
     };
     let (bytes, tag) = ends.side.about(0);
@@ -109,7 +109,7 @@ pub unsafe fn allgather(
     let peers = process.communicator(call.comm)?.peer_count;
     // SAFETY: the caller's promise.
     let (own, incoming) = unsafe { (own_block(process, own)?, all_blocks(process, all, peers)?) };
-    let outgoing = Ends { side: Side::Same(own), peers: 0..peers };
+    let outgoing = Ends { side: Side::same(own), peers: 0..peers };
     launch(process, call, Alike::each_way(all), outgoing, incoming)
 }
 

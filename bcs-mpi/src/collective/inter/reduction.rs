@@ -78,7 +78,7 @@ pub unsafe fn reduce_scatter(
     // SAFETY: the caller's promise.
     let (shares, total) = unsafe { shares_of(shares, size)? };
     check(&reduction, &SEND, vectors.send, total)?;
-    check(&reduction, &RECEIVE, vectors.receive, shares[rank] as i64)?;
+    check(&reduction, &RECEIVE, vectors.receive, shares[rank].len() as i64)?;
     let operands = Vectors { count: total, ..*vectors }.operands(vectors.send);
     call.launch(process, move |sides| {
         algorithm::reduce_scatter(sides, reduction.clone(), operands.clone(), shares.clone())

@@ -21,13 +21,13 @@ pub async fn broadcast(sides: Sides, block: Block, role: Role) -> MpiResult {
         Role::Root => {
             let wire = block.wire()?;
             // SAFETY: the wire lives until the send is complete.
-            unsafe { remote.post_send(0, wire.data(), wire.bytes())? }.await
+            unsafe { remote.post_send(0, wire.data, wire.bytes)? }.await
         }
         Role::Of(root) => {
             if after.rank == 0 {
                 let landing = block.landing()?;
                 // SAFETY: the landing lives until the receive is complete.
-                unsafe { remote.post_receive(root, landing.data(), landing.bytes())? }.exactly().await?;
+                unsafe { remote.post_receive(root, landing.data, landing.bytes)? }.exactly().await?;
                 block.land(&landing);
             }
             broadcast_in_group(after, block, 0).await

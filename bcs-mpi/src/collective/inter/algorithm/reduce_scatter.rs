@@ -8,6 +8,8 @@ use crate::collective::reduction::{Reduction, Vector};
 use crate::error::MpiResult;
 use crate::progress::members::Members;
 use crate::progress::pending::Join;
+use std::ops::Range;
+use std::sync::Arc;
 
 /// Combines the vectors of each group, and gives each member of the other one its share of the result.
 ///
@@ -17,7 +19,7 @@ pub async fn reduce_scatter(
     sides: Sides,
     reduction: Reduction,
     operands: Operands,
-    shares: Vec<usize>,
+    shares: Arc<[Range<usize>]>,
 ) -> MpiResult {
     let Operands { from, to, count } = operands;
     sides.announce(reduction.said(), count * reduction.element)?;
@@ -28,13 +30,17 @@ pub async fn reduce_scatter(
         return Ok(());
     }
     to_last(&before, &reduction, &mut value).await?;
-    let (own, last) = (after.rank as usize, after.size - 1);
-    let bytes: Vec<usize> = shares.iter().map(|share| share * reduction.element).collect();
+    let last = after.size - 1;
+    let bytes = |member: u32| {
+        let Range { start, end } = shares[member as usize].clone();
+        start * reduction.element..end * reduction.element
+    };
+    let own = bytes(after.rank);
     if after.rank != last {
-        if bytes[own] == 0 {
+        if own.is_empty() {
             return Ok(());
         }
-        let mut share = Vector::new(bytes[own])?;
+        let mut share = Vector::new(own.len())?;
         after.receive(last, &mut share).await?;
         // SAFETY: as above.
         unsafe { reduction.store(&share, to) };
@@ -42,17 +48,13 @@ pub async fn reduce_scatter(
     }
     let mut result = Vector::new(value.len())?;
     remote.swap((remote.size - 1, &value), (remote.size - 1, &mut result)).await?;
+    // SAFETY: as above.
+    unsafe { reduction.store(&result[own], to) };
     let mut join = Join::new();
-    let mut rest = &result[..];
-    for (member, &bytes) in bytes.iter().enumerate() {
-        let (share, after_it) = rest.split_at(bytes);
-        rest = after_it;
-        if member == own {
-            // SAFETY: as above.
-            unsafe { reduction.store(share, to) };
-        } else if bytes > 0 {
+    for (member, share) in (0..last).map(|member| (member, &result[bytes(member)])) {
+        if !share.is_empty() {
             // SAFETY: the result lives, unchanged, until the join is complete.
-            join.add(unsafe { after.post_send(member as u32, share.as_ptr(), bytes)? });
+            join.add(unsafe { after.post_send(member, share.as_ptr(), share.len())? });
         }
     }
     join.all().await
