@@ -16,7 +16,7 @@ pub enum Unit {
 }
 
 /// A constructor call.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 #[allow(missing_docs)]
 pub enum Constructor {
     /// None: a predefined type.

@@ -10,7 +10,7 @@ use crate::constants::*;
 use std::ffi::c_int;
 
 /// The arguments of MPI_Type_create_darray.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Darray {
     /// Processes.
     pub size: c_int,

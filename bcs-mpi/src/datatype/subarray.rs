@@ -7,7 +7,7 @@ use crate::constants::MPI_ORDER_FORTRAN;
 use std::ffi::c_int;
 
 /// The arguments of MPI_Type_create_subarray.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Subarray {
     /// Elements of the array, by dimension.
     pub sizes: Box<[i64]>,

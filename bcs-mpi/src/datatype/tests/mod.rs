@@ -186,7 +186,7 @@ proptest! {
 #[test]
 fn types_nest_as_deep_as_one_likes() {
     use super::constructor::Constructor;
-    let mut of = build(&Recipe::Named(crate::constants::MPI_INT), false);
+    let mut of = build(&Recipe::named(crate::constants::MPI_INT), false);
     for i in 0..100_000i64 {
         let constructor = if i % 2 == 0 { Constructor::Dup } else { Constructor::Contiguous { count: 1 } };
         of = Type::new(constructor, [of].into(), false).unwrap();
@@ -199,7 +199,7 @@ fn types_nest_as_deep_as_one_likes() {
 #[test]
 fn what_reaches_too_far_is_refused() {
     use super::constructor::{Constructor as C, Unit};
-    let int = || build(&Recipe::Named(crate::constants::MPI_INT), false);
+    let int = || build(&Recipe::named(crate::constants::MPI_INT), false);
     let made = |constructor| Type::new(constructor, [int()].into(), true);
     let refused = |constructor| made(constructor).is_err();
     let hvector = |count, stride| C::Vector { count, blocklength: 1, stride, unit: Unit::Bytes };

@@ -14,21 +14,21 @@ use std::sync::Arc;
 
 /// How to make a type.
 #[derive(Clone, Debug)]
-pub enum Recipe {
-    Named(MPI_Datatype),
-    Dup(Box<Recipe>),
-    Contiguous(i64, Box<Recipe>),
-    /// Count, blocklength and stride; whether that is bytes.
-    Vector(i64, i64, i64, bool, Box<Recipe>),
-    /// Blocklengths with displacements; whether those are bytes.
-    Indexed(Vec<(i64, i64)>, bool, Box<Recipe>),
-    IndexedBlock(i64, Vec<i64>, bool, Box<Recipe>),
-    Struct(Vec<(i64, i64, Recipe)>),
-    /// Size, part and start by dimension; whether in the order of Fortran.
-    Subarray(Vec<(i64, i64, i64)>, bool, Box<Recipe>),
-    /// Elements, distribution, argument and processes by dimension; a number that makes the rank; order.
-    Darray(Vec<(i64, i32, i32, i32)>, i32, bool, Box<Recipe>),
-    Resized(i64, i64, Box<Recipe>),
+pub struct Recipe {
+    constructor: Constructor,
+    components: Vec<Recipe>,
+}
+
+impl Recipe {
+    /// A predefined type.
+    pub fn named(handle: MPI_Datatype) -> Self {
+        let constructor = Constructor::Named(predefined_datatype(handle).unwrap());
+        Self { constructor, components: Vec::new() }
+    }
+
+    fn of(constructor: Constructor, of: Recipe) -> Self {
+        Self { constructor, components: vec![of] }
+    }
 }
 
 /// A type: basic elements in order, and the bounds that were set.
@@ -82,78 +82,64 @@ impl Typemap {
         self.align = self.align.max(other.align);
     }
 
+    /// Adds so many copies at a displacement, one behind the other.
+    fn add_block(&mut self, other: &Typemap, count: i64, at: i64) {
+        (0..count).for_each(|i| self.add(other, at + i * other.extent()));
+    }
+
+    /// Adds a copy for each of those elements of an array that `has` tells of by their indices.
+    fn add_array(&mut self, other: &Typemap, sizes: &[i64], order: i32, has: impl Fn(usize, i64) -> bool) {
+        for (index, at) in elements(sizes, order == MPI_ORDER_FORTRAN) {
+            if index.iter().enumerate().all(|(dimension, index)| has(dimension, *index)) {
+                self.add(other, at * other.extent());
+            }
+        }
+        self.markers = Some((0, sizes.iter().product::<i64>() * other.extent()));
+    }
+
     pub fn of(recipe: &Recipe) -> Self {
+        use Constructor as C;
         let mut map = Self { align: 1, ..Self::default() };
-        match recipe {
-            Recipe::Named(handle) => {
-                let datatype = predefined_datatype(*handle).unwrap();
+        let components: Vec<Self> = recipe.components.iter().map(Self::of).collect();
+        let of = components.first().cloned().unwrap_or_default();
+        let unit = |unit: &Unit| if *unit == Unit::Bytes { 1 } else { of.extent() };
+        match &recipe.constructor {
+            C::Named(datatype) => {
                 let (elements, count) = basics(datatype);
                 map.entries = elements[..count].iter().map(|of| (of.datatype, of.bytes, of.offset)).collect();
                 map.align = alignment(datatype);
                 map.reach = (count > 0).then_some((0, datatype.extent as i64));
             }
-            Recipe::Dup(of) => map = Self::of(of),
-            Recipe::Contiguous(count, of) => {
-                let of = Self::of(of);
-                (0..*count).for_each(|i| map.add(&of, i * of.extent()));
+            C::F90 { .. } => unreachable!("no recipe makes one"),
+            C::Dup => map = of,
+            C::Contiguous { count } => map.add_block(&of, *count, 0),
+            C::Vector { count, blocklength, stride, unit: of_stride } => {
+                (0..*count).for_each(|i| map.add_block(&of, *blocklength, i * stride * unit(of_stride)));
             }
-            Recipe::Vector(count, length, stride, bytes, of) => {
-                let of = Self::of(of);
-                let unit = if *bytes { 1 } else { of.extent() };
-                for i in 0..*count {
-                    (0..*length).for_each(|j| map.add(&of, i * stride * unit + j * of.extent()));
+            C::Indexed { blocklengths, displacements, unit: of_places } => {
+                for (length, at) in blocklengths.iter().zip(displacements) {
+                    map.add_block(&of, *length, at * unit(of_places));
                 }
             }
-            Recipe::Indexed(blocks, bytes, of) => {
-                let of = Self::of(of);
-                let unit = if *bytes { 1 } else { of.extent() };
-                for (length, at) in blocks {
-                    (0..*length).for_each(|j| map.add(&of, at * unit + j * of.extent()));
+            C::IndexedBlock { blocklength, displacements, unit: of_places } => {
+                displacements.iter().for_each(|at| map.add_block(&of, *blocklength, at * unit(of_places)));
+            }
+            C::Struct { blocklengths, displacements } => {
+                for ((of, length), at) in components.iter().zip(blocklengths).zip(displacements) {
+                    map.add_block(of, *length, *at);
                 }
             }
-            Recipe::IndexedBlock(length, places, bytes, of) => {
-                let of = Self::of(of);
-                let unit = if *bytes { 1 } else { of.extent() };
-                for at in places {
-                    (0..*length).for_each(|j| map.add(&of, at * unit + j * of.extent()));
-                }
+            C::Subarray(array) => map.add_array(&of, &array.sizes, array.order, |dimension, index| {
+                let start = array.starts[dimension];
+                (start..start + array.subsizes[dimension]).contains(&index)
+            }),
+            C::Darray(array) => {
+                let mine = coordinates(array);
+                let is_mine = |dimension, index| owner(array, dimension, index) == mine[dimension];
+                map.add_array(&of, &array.gsizes, array.order, is_mine);
             }
-            Recipe::Struct(members) => {
-                for (length, at, of) in members {
-                    let of = Self::of(of);
-                    (0..*length).for_each(|j| map.add(&of, at + j * of.extent()));
-                }
-            }
-            Recipe::Subarray(dimensions, fortran, of) => {
-                let of = Self::of(of);
-                let sizes: Vec<i64> = dimensions.iter().map(|dimension| dimension.0).collect();
-                for (index, at) in elements(&sizes, *fortran) {
-                    let inside =
-                        |(i, (_, part, start)): (&i64, &(i64, i64, i64))| (*start..start + part).contains(i);
-                    if index.iter().zip(dimensions).all(inside) {
-                        map.add(&of, at * of.extent());
-                    }
-                }
-                map.markers = Some((0, sizes.iter().product::<i64>() * of.extent()));
-            }
-            Recipe::Darray(dimensions, seed, fortran, of) => {
-                let of = Self::of(of);
-                let sizes: Vec<i64> = dimensions.iter().map(|dimension| dimension.0).collect();
-                let mine = coordinates(dimensions, rank_of(dimensions, *seed));
-                for (index, at) in elements(&sizes, *fortran) {
-                    let is_mine = index
-                        .iter()
-                        .zip(dimensions)
-                        .zip(&mine)
-                        .all(|((i, dimension), mine)| owner(*i, dimension) == *mine);
-                    if is_mine {
-                        map.add(&of, at * of.extent());
-                    }
-                }
-                map.markers = Some((0, sizes.iter().product::<i64>() * of.extent()));
-            }
-            Recipe::Resized(lb, extent, of) => {
-                map = Self::of(of);
+            C::Resized { lb, extent } => {
+                map = of;
                 map.markers = Some((*lb, lb + extent));
             }
         }
@@ -188,26 +174,23 @@ fn elements(sizes: &[i64], fortran: bool) -> Vec<(Vec<i64>, i64)> {
     (0..all).map(|place| (index(place), place)).collect()
 }
 
-type Dimension = (i64, i32, i32, i32);
-
-fn rank_of(dimensions: &[Dimension], seed: i32) -> i32 {
-    seed % dimensions.iter().map(|dimension| dimension.3).product::<i32>()
-}
-
-fn coordinates(dimensions: &[Dimension], mut rank: i32) -> Vec<i64> {
-    let mut coordinates = vec![0; dimensions.len()];
-    for i in (0..dimensions.len()).rev() {
-        coordinates[i] = i64::from(rank % dimensions[i].3);
-        rank /= dimensions[i].3;
+/// The place of a share's process in the grid.
+fn coordinates(array: &Darray) -> Vec<i64> {
+    let mut rank = array.rank;
+    let mut coordinates = vec![0; array.psizes.len()];
+    for (coordinate, processes) in coordinates.iter_mut().zip(&array.psizes).rev() {
+        *coordinate = i64::from(rank % processes);
+        rank /= processes;
     }
     coordinates
 }
 
 /// Which process of a dimension has an index.
-fn owner(index: i64, &(size, distribution, argument, processes): &Dimension) -> i64 {
-    let processes = i64::from(processes);
+fn owner(array: &Darray, dimension: usize, index: i64) -> i64 {
+    let (size, processes) = (array.gsizes[dimension], i64::from(array.psizes[dimension]));
+    let argument = array.dargs[dimension];
     let given = i64::from(argument);
-    match (distribution, argument == MPI_DISTRIBUTE_DFLT_DARG) {
+    match (array.distribs[dimension], argument == MPI_DISTRIBUTE_DFLT_DARG) {
         (MPI_DISTRIBUTE_NONE, _) => 0,
         (MPI_DISTRIBUTE_BLOCK, true) => index / ((size + processes - 1) / processes),
         (MPI_DISTRIBUTE_BLOCK, false) => index / given,
@@ -218,57 +201,15 @@ fn owner(index: i64, &(size, distribution, argument, processes): &Dimension) -> 
 
 /// The type that a recipe makes, by the constructors.
 pub fn build(recipe: &Recipe, large: bool) -> Arc<Type> {
-    use Constructor as C;
-    let unit = |bytes: bool| if bytes { Unit::Bytes } else { Unit::Extents };
-    let order = |fortran: bool| if fortran { MPI_ORDER_FORTRAN } else { MPI_ORDER_C };
-    let (constructor, of) = match recipe {
-        Recipe::Named(handle) => return predefined_type(*handle).unwrap().clone(),
-        Recipe::Dup(of) => (C::Dup, of),
-        Recipe::Contiguous(count, of) => (C::Contiguous { count: *count }, of),
-        Recipe::Vector(count, blocklength, stride, bytes, of) => {
-            let (count, blocklength, stride) = (*count, *blocklength, *stride);
-            (C::Vector { count, blocklength, stride, unit: unit(*bytes) }, of)
-        }
-        Recipe::Indexed(blocks, bytes, of) => {
-            let (blocklengths, displacements) =
-                (blocks.iter().map(|block| block.0).collect(), blocks.iter().map(|block| block.1).collect());
-            (C::Indexed { blocklengths, displacements, unit: unit(*bytes) }, of)
-        }
-        Recipe::IndexedBlock(blocklength, places, bytes, of) => {
-            let (blocklength, displacements) = (*blocklength, places.clone().into());
-            (C::IndexedBlock { blocklength, displacements, unit: unit(*bytes) }, of)
-        }
-        Recipe::Struct(members) => {
-            let blocklengths = members.iter().map(|member| member.0).collect();
-            let displacements = members.iter().map(|member| member.1).collect();
-            let types = members.iter().map(|member| build(&member.2, large)).collect();
-            return Type::new(C::Struct { blocklengths, displacements }, types, large).unwrap();
-        }
-        Recipe::Subarray(dimensions, fortran, of) => {
-            let subarray = Subarray {
-                sizes: dimensions.iter().map(|dimension| dimension.0).collect(),
-                subsizes: dimensions.iter().map(|dimension| dimension.1).collect(),
-                starts: dimensions.iter().map(|dimension| dimension.2).collect(),
-                order: order(*fortran),
-            };
-            (C::Subarray(subarray), of)
-        }
-        Recipe::Darray(dimensions, seed, fortran, of) => {
-            let darray = Darray {
-                size: dimensions.iter().map(|dimension| dimension.3).product(),
-                rank: rank_of(dimensions, *seed),
-                gsizes: dimensions.iter().map(|dimension| dimension.0).collect(),
-                distribs: dimensions.iter().map(|dimension| dimension.1).collect(),
-                dargs: dimensions.iter().map(|dimension| dimension.2).collect(),
-                psizes: dimensions.iter().map(|dimension| dimension.3).collect(),
-                order: order(*fortran),
-            };
-            (C::Darray(darray), of)
-        }
-        Recipe::Resized(lb, extent, of) => (C::Resized { lb: *lb, extent: *extent }, of),
-    };
-    Type::new(constructor, [build(of, large)].into(), large).unwrap()
+    if let Constructor::Named(datatype) = recipe.constructor {
+        return predefined_type(datatype.handle).unwrap().clone();
+    }
+    let components = recipe.components.iter().map(|of| build(of, large)).collect();
+    Type::new(recipe.constructor.clone(), components, large).unwrap()
 }
+
+/// Size, distribution, argument and processes of a dimension.
+type Dimension = (i64, i32, i32, i32);
 
 fn dimension() -> impl Strategy<Value = Dimension> {
     (1i64..7, 0..5, 1i32..4, 1i32..4).prop_map(|(size, kind, argument, processes)| match kind {
@@ -288,8 +229,35 @@ fn part() -> impl Strategy<Value = (i64, i64, i64)> {
     })
 }
 
+fn unit() -> impl Strategy<Value = Unit> {
+    prop::sample::select(vec![Unit::Extents, Unit::Bytes])
+}
+
+fn subarray(dimensions: &[(i64, i64, i64)], order: i32) -> Subarray {
+    Subarray {
+        sizes: dimensions.iter().map(|dimension| dimension.0).collect(),
+        subsizes: dimensions.iter().map(|dimension| dimension.1).collect(),
+        starts: dimensions.iter().map(|dimension| dimension.2).collect(),
+        order,
+    }
+}
+
+fn darray(dimensions: &[Dimension], seed: i32, order: i32) -> Darray {
+    let size = dimensions.iter().map(|dimension| dimension.3).product();
+    Darray {
+        size,
+        rank: seed % size,
+        gsizes: dimensions.iter().map(|dimension| dimension.0).collect(),
+        distribs: dimensions.iter().map(|dimension| dimension.1).collect(),
+        dargs: dimensions.iter().map(|dimension| dimension.2).collect(),
+        psizes: dimensions.iter().map(|dimension| dimension.3).collect(),
+        order,
+    }
+}
+
 /// Random types.
 pub fn recipes() -> impl Strategy<Value = Recipe> {
+    use Constructor as C;
     let names = [
         MPI_CHAR,
         MPI_SHORT,
@@ -301,27 +269,46 @@ pub fn recipes() -> impl Strategy<Value = Recipe> {
         MPI_C_FLOAT_COMPLEX,
         MPI_LONG_DOUBLE,
     ];
-    let named = prop::sample::select(names.to_vec()).prop_map(Recipe::Named);
+    let named = prop::sample::select(names.to_vec()).prop_map(Recipe::named);
     named.prop_recursive(4, 24, 3, |of| {
-        let boxed = of.clone().prop_map(Box::new).boxed();
+        let of = of.boxed();
         let (count, length) = (0i64..4, 0i64..4);
+        let order = prop::sample::select(vec![MPI_ORDER_C, MPI_ORDER_FORTRAN]);
+        let vector = |unit| {
+            move |(count, blocklength, stride, of)| {
+                Recipe::of(C::Vector { count, blocklength, stride, unit }, of)
+            }
+        };
         prop_oneof![
-            1 => boxed.clone().prop_map(Recipe::Dup),
-            2 => (count.clone(), boxed.clone()).prop_map(|(count, of)| Recipe::Contiguous(count, of)),
-            3 => (count.clone(), length.clone(), -5i64..7, boxed.clone())
-                .prop_map(|(count, length, stride, of)| Recipe::Vector(count, length, stride, false, of)),
-            2 => (0i64..12, length.clone(), -40i64..60, boxed.clone())
-                .prop_map(|(count, length, stride, of)| Recipe::Vector(count, length, stride, true, of)),
-            2 => (prop::collection::vec((length.clone(), -8i64..9), 0..4), any::<bool>(), boxed.clone())
-                .prop_map(|(blocks, bytes, of)| Recipe::Indexed(blocks, bytes, of)),
-            2 => (length.clone(), prop::collection::vec(-8i64..9, 0..5), any::<bool>(), boxed.clone())
-                .prop_map(|(length, places, bytes, of)| Recipe::IndexedBlock(length, places, bytes, of)),
-            3 => prop::collection::vec((length.clone(), -30i64..60, of.clone()), 0..4).prop_map(Recipe::Struct),
-            2 => (prop::collection::vec(part(), 1..4), any::<bool>(), boxed.clone())
-                .prop_map(|(dimensions, fortran, of)| Recipe::Subarray(dimensions, fortran, of)),
-            2 => (prop::collection::vec(dimension(), 1..3), 0i32..100, any::<bool>(), boxed.clone())
-                .prop_map(|(dimensions, seed, fortran, of)| Recipe::Darray(dimensions, seed, fortran, of)),
-            2 => (-20i64..20, -10i64..80, boxed).prop_map(|(lb, extent, of)| Recipe::Resized(lb, extent, of)),
+            1 => of.clone().prop_map(|of| Recipe::of(C::Dup, of)),
+            2 => (count.clone(), of.clone()).prop_map(|(count, of)| Recipe::of(C::Contiguous { count }, of)),
+            3 => (count.clone(), length.clone(), -5i64..7, of.clone()).prop_map(vector(Unit::Extents)),
+            2 => (0i64..12, length.clone(), -40i64..60, of.clone()).prop_map(vector(Unit::Bytes)),
+            2 => (prop::collection::vec((length.clone(), -8i64..9), 0..4), unit(), of.clone())
+                .prop_map(|(blocks, unit, of)| {
+                    let (blocklengths, displacements): (Vec<_>, Vec<_>) = blocks.into_iter().unzip();
+                    let (blocklengths, displacements) = (blocklengths.into(), displacements.into());
+                    Recipe::of(C::Indexed { blocklengths, displacements, unit }, of)
+                }),
+            2 => (length.clone(), prop::collection::vec(-8i64..9, 0..5), unit(), of.clone())
+                .prop_map(|(blocklength, displacements, unit, of)| {
+                    let displacements = displacements.into();
+                    Recipe::of(C::IndexedBlock { blocklength, displacements, unit }, of)
+                }),
+            3 => prop::collection::vec(((length.clone(), -30i64..60), of.clone()), 0..4).prop_map(|blocks| {
+                let (blocks, components): (Vec<_>, Vec<_>) = blocks.into_iter().unzip();
+                let (blocklengths, displacements): (Vec<_>, Vec<_>) = blocks.into_iter().unzip();
+                let (blocklengths, displacements) = (blocklengths.into(), displacements.into());
+                Recipe { constructor: C::Struct { blocklengths, displacements }, components }
+            }),
+            2 => (prop::collection::vec(part(), 1..4), order.clone(), of.clone())
+                .prop_map(|(dimensions, order, of)| Recipe::of(C::Subarray(subarray(&dimensions, order)), of)),
+            2 => (prop::collection::vec(dimension(), 1..3), 0i32..100, order, of.clone())
+                .prop_map(|(dimensions, seed, order, of)| {
+                    Recipe::of(C::Darray(darray(&dimensions, seed, order)), of)
+                }),
+            2 => (-20i64..20, -10i64..80, of)
+                .prop_map(|(lb, extent, of)| Recipe::of(C::Resized { lb, extent }, of)),
         ]
     })
     .prop_filter("small enough to write out", |recipe| Typemap::of(recipe).entries.len() <= 3000)
