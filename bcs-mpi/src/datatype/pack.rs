@@ -5,22 +5,42 @@ use super::external32;
 use super::typemap::Type;
 use crate::constants::*;
 use crate::error::{MpiError, MpiResult};
-use crate::process::{self, Process};
+use crate::process;
 use std::ffi::c_void;
 use std::sync::Arc;
 
-/// The type of a call, which is checked with its count after `first`.
+/// How elements are packed.
+#[derive(Clone, Copy, Debug)]
+pub enum Form<'a> {
+    /// As they are in memory, for messages of a communicator: MPI_Pack and its kin.
+    Native(MPI_Comm),
+    /// In a data representation of this name: MPI_Pack_external and its kin.
+    Named(&'a str),
+}
+
+/// The type of a call, and the bytes of its elements when they are packed: the arguments are checked.
 fn checked(
+    form: Form<'_>,
     argument: &'static str,
     count: i64,
     datatype: MPI_Datatype,
-    first: impl FnOnce(&Process) -> MpiResult,
-) -> MpiResult<Arc<Type>> {
+) -> MpiResult<(Arc<Type>, i64)> {
     let process = process::enter()?;
-    first(&process)?;
+    match form {
+        Form::Native(comm) => process.communicator(comm).map(drop)?,
+        Form::Named("external32") => {}
+        Form::Named(other) => {
+            let allowed = "the only one is \"external32\"";
+            return Err(MpiError::argument(MPI_ERR_ARG, "datarep", format!("\"{other}\""), allowed));
+        }
+    }
     let of = process.datatypes.committed("datatype", datatype)?;
     check_count(argument, of, count)?;
-    Ok(of.clone())
+    let bytes = match form {
+        Form::Native(_) => of.size() * count,
+        Form::Named(_) => external32::size(of, count).ok_or_else(|| wrong_count(argument, count))?,
+    };
+    Ok((of.clone(), bytes))
 }
 
 /// A call's place in packed data: a buffer, its bytes, and how far it is used.
@@ -65,39 +85,39 @@ impl Packed {
 const OUT: [&str; 2] = ["outbuf", "outsize"];
 const IN: [&str; 2] = ["inbuf", "insize"];
 
-/// Checks the name of a data representation.
-fn check_datarep(datarep: &str) -> MpiResult {
-    if datarep == "external32" {
-        return Ok(());
-    }
-    let allowed = "the only one is \"external32\"";
-    Err(MpiError::argument(MPI_ERR_ARG, "datarep", format!("\"{datarep}\""), allowed))
-}
-
-/// MPI_Pack: answers the new position.
+/// MPI_Pack, MPI_Pack_external: answers the new position.
 ///
 /// # Safety
 /// `inbuf` must be readable for `count` elements, `to` writable for its bytes.
 ///
 /// # Errors
-/// Wrong arguments, or too little room.
+/// Wrong arguments, too little room, or a value that external32 cannot hold.
 pub unsafe fn pack(
+    form: Form<'_>,
     inbuf: *const c_void,
     count: i64,
     datatype: MPI_Datatype,
     to: Packed,
-    comm: MPI_Comm,
 ) -> MpiResult<i64> {
-    let of = checked("incount", count, datatype, |process| process.communicator(comm).map(drop))?;
-    let (at, end) = to.next(OUT, of.size() * count)?;
+    let (of, bytes) = checked(form, "incount", count, datatype)?;
+    let (at, end) = to.next(OUT, bytes)?;
     check_address("inbuf", inbuf, &of, count, "packed")?;
     let layout = of.layout(count);
     // SAFETY: the caller's promise; the room has been checked.
-    unsafe { layout.cursor().pack_raw(inbuf.cast(), at, layout.bytes()) };
+    unsafe {
+        match form {
+            Form::Native(_) => _ = layout.cursor().pack_raw(inbuf.cast(), at, layout.bytes()),
+            Form::Named(_) if bytes == 0 => {}
+            Form::Named(_) => {
+                let room = std::slice::from_raw_parts_mut(at, bytes as usize);
+                external32::pack(&of, count, &layout, inbuf.cast(), room)?;
+            }
+        }
+    }
     Ok(end)
 }
 
-/// MPI_Unpack: answers the new position.
+/// MPI_Unpack, MPI_Unpack_external: answers the new position.
 ///
 /// # Safety
 /// `from` must be readable for its bytes, `outbuf` writable for `count` elements.
@@ -105,100 +125,34 @@ pub unsafe fn pack(
 /// # Errors
 /// Wrong arguments, or too few bytes.
 pub unsafe fn unpack(
+    form: Form<'_>,
     from: Packed,
     outbuf: *mut c_void,
     count: i64,
     datatype: MPI_Datatype,
-    comm: MPI_Comm,
 ) -> MpiResult<i64> {
-    let of = checked("outcount", count, datatype, |process| process.communicator(comm).map(drop))?;
-    let (at, end) = from.next(IN, of.size() * count)?;
+    let (of, bytes) = checked(form, "outcount", count, datatype)?;
+    let (at, end) = from.next(IN, bytes)?;
     check_address("outbuf", outbuf, &of, count, "unpacked")?;
     let layout = of.layout(count);
     // SAFETY: the caller's promise; the bytes have been checked.
-    unsafe { layout.cursor().unpack_raw(at, layout.bytes(), outbuf.cast()) };
+    unsafe {
+        match form {
+            Form::Native(_) => _ = layout.cursor().unpack_raw(at, layout.bytes(), outbuf.cast()),
+            Form::Named(_) if bytes == 0 => {}
+            Form::Named(_) => {
+                let bytes = std::slice::from_raw_parts(at, bytes as usize);
+                external32::unpack(&of, count, &layout, bytes, outbuf.cast());
+            }
+        }
+    }
     Ok(end)
 }
 
-/// MPI_Pack_size.
+/// MPI_Pack_size, MPI_Pack_external_size.
 ///
 /// # Errors
 /// Wrong arguments.
-pub fn pack_size(count: i64, datatype: MPI_Datatype, comm: MPI_Comm) -> MpiResult<i64> {
-    let of = checked("incount", count, datatype, |process| process.communicator(comm).map(drop))?;
-    Ok(of.size() * count)
-}
-
-/// The type of a call with external32, and the bytes of `count` elements in it.
-fn external(
-    datarep: &str,
-    argument: &'static str,
-    count: i64,
-    datatype: MPI_Datatype,
-) -> MpiResult<(Arc<Type>, i64)> {
-    let of = checked(argument, count, datatype, |_| check_datarep(datarep))?;
-    let bytes = external32::size(&of, count).ok_or_else(|| wrong_count(argument, count))?;
-    Ok((of, bytes))
-}
-
-/// MPI_Pack_external: answers the new position.
-///
-/// # Safety
-/// As [`pack`].
-///
-/// # Errors
-/// As [`pack`]; another representation than external32, or a value that it cannot hold.
-pub unsafe fn pack_external(
-    datarep: &str,
-    inbuf: *const c_void,
-    count: i64,
-    datatype: MPI_Datatype,
-    to: Packed,
-) -> MpiResult<i64> {
-    let (of, bytes) = external(datarep, "incount", count, datatype)?;
-    let (at, end) = to.next(OUT, bytes)?;
-    check_address("inbuf", inbuf, &of, count, "packed")?;
-    if bytes > 0 {
-        // SAFETY: the caller's promise; the room has been checked.
-        unsafe {
-            let room = std::slice::from_raw_parts_mut(at, bytes as usize);
-            external32::pack(&of, count, &of.layout(count), inbuf.cast(), room)?;
-        }
-    }
-    Ok(end)
-}
-
-/// MPI_Unpack_external: answers the new position.
-///
-/// # Safety
-/// As [`unpack`].
-///
-/// # Errors
-/// As [`unpack`]; another representation than external32.
-pub unsafe fn unpack_external(
-    datarep: &str,
-    from: Packed,
-    outbuf: *mut c_void,
-    count: i64,
-    datatype: MPI_Datatype,
-) -> MpiResult<i64> {
-    let (of, bytes) = external(datarep, "outcount", count, datatype)?;
-    let (at, end) = from.next(IN, bytes)?;
-    check_address("outbuf", outbuf, &of, count, "unpacked")?;
-    if bytes > 0 {
-        // SAFETY: the caller's promise; the bytes have been checked.
-        unsafe {
-            let bytes = std::slice::from_raw_parts(at, bytes as usize);
-            external32::unpack(&of, count, &of.layout(count), bytes, outbuf.cast());
-        }
-    }
-    Ok(end)
-}
-
-/// MPI_Pack_external_size.
-///
-/// # Errors
-/// Wrong arguments; another representation than external32.
-pub fn pack_external_size(datarep: &str, count: i64, datatype: MPI_Datatype) -> MpiResult<i64> {
-    Ok(external(datarep, "incount", count, datatype)?.1)
+pub fn size(form: Form<'_>, count: i64, datatype: MPI_Datatype) -> MpiResult<i64> {
+    Ok(checked(form, "incount", count, datatype)?.1)
 }
