@@ -212,15 +212,13 @@ pub struct Requests {
     pub messages: Table<Matched>,
     /// Freed while under way (MPI_Request_free): they complete all the same.
     abandoned: Vec<Request>,
-    /// Plain ones among them, by the NIC's request.
-    abandoned_plain: Vec<u32>,
 }
 
 impl Default for Requests {
     fn default() -> Self {
         let table = Table::from_index(Kind::Request, REQUESTS as u32);
         let messages = Table::new(Kind::Message);
-        Self { table, messages, abandoned: Vec::new(), abandoned_plain: Vec::new() }
+        Self { table, messages, abandoned: Vec::new() }
     }
 }
 
@@ -504,7 +502,8 @@ pub fn free(handle: &mut MPI_Request) -> MpiResult {
     }
     if let Some(nic) = process.plain(freed) {
         process.port.requests_mut().drop_name(nic);
-        process.requests.abandoned_plain.push(nic);
+        // Of a receive, too, only the end matters.
+        process.abandon(State::Send(nic, Box::default()), MPI_COMM_NULL);
     } else {
         let request = process.request(freed).inspect_err(|_| *handle = freed)?;
         if let State::Generalized(generalized) = &mut request.state {
@@ -563,16 +562,8 @@ fn reap(process: &mut Process) -> MpiResult<bool> {
             false
         }
     });
-    let Process { port, requests, .. } = process;
-    requests.abandoned_plain.retain(|&nic| match port.test(nic) {
-        Ok(outcome) => outcome.is_none(),
-        Err(error) => {
-            result = Err(error.into());
-            false
-        }
-    });
-    let all = abandoned.is_empty() && requests.abandoned_plain.is_empty();
-    requests.abandoned.append(&mut abandoned);
+    let all = abandoned.is_empty();
+    process.requests.abandoned.append(&mut abandoned);
     result.map(|()| all)
 }
 
