@@ -348,8 +348,22 @@ impl Party {
         bytes: usize,
         wanted: bool,
     ) -> MpiResult<Option<Waiter>> {
-        // SAFETY: the caller's promise.
-        with(|process| unsafe { self.arrive(process, arrival, data, bytes, wanted) })
+        with(|process| {
+            let collective = self.collective(process, arrival)?;
+            let is_broadcast = arrival.kind == CollectiveKind::Broadcast;
+            let awaits =
+                awaits(process, &collective, if is_broadcast { self.job_rank(arrival.root) } else { 0 })?;
+            if self.blocks {
+                // SAFETY: the caller's promise.
+                return unsafe { post(process, &collective, awaits, data, bytes, wanted) };
+            }
+            let what = || collective.waiting(bytes);
+            process.make_room(what, |port| port.lacks_for_collective(&collective, bytes))?;
+            // SAFETY: as above.
+            let request = unsafe { process.port.post_collective(&collective, data, bytes, wanted)? };
+            process.port.leave_to_nic(request, awaits)?;
+            Ok(request.map(|request| Waiter { request, awaits }))
+        })
     }
 
     /// The second half: waits until the NIC lets the member go.
@@ -419,29 +433,6 @@ impl Party {
             sequence: self.next_number(process)?,
             local: self.local,
         })
-    }
-
-    unsafe fn arrive(
-        &self,
-        process: &mut Guard,
-        arrival: &Arrival,
-        data: *const u8,
-        bytes: usize,
-        wanted: bool,
-    ) -> MpiResult<Option<Waiter>> {
-        let collective = self.collective(process, arrival)?;
-        let root = if arrival.kind == CollectiveKind::Broadcast { self.job_rank(arrival.root) } else { 0 };
-        let awaits = awaits(process, &collective, root)?;
-        if self.blocks {
-            // SAFETY: the caller's promise.
-            return unsafe { post(process, &collective, awaits, data, bytes, wanted) };
-        }
-        let what = || collective.waiting(bytes);
-        process.make_room(what, |port| port.lacks_for_collective(&collective, bytes))?;
-        // SAFETY: the caller's promise.
-        let request = unsafe { process.port.post_collective(&collective, data, bytes, wanted)? };
-        process.port.leave_to_nic(request, awaits)?;
-        Ok(request.map(|request| Waiter { request, awaits }))
     }
 
     /// The operation's number for its first arrival. A call that blocks may arrive more often: nobody
