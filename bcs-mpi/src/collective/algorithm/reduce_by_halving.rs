@@ -6,6 +6,7 @@
 
 use super::super::combination::{Combination, Results};
 use super::super::reduction::Vector;
+use super::shares::bring_shares;
 use crate::error::MpiResult;
 use crate::progress::members::{Members, Message};
 use crate::progress::pending::Join;
@@ -51,40 +52,31 @@ pub async fn reduce_by_halving(members: &impl Members, combination: &Combination
         distance *= 2;
     }
     if let Results::Root(root) = *combination.results {
-        let mut join = Join::new();
-        let own = bytes(rank, size);
+        let piece = |member: u32| bytes(member, size);
+        let own = &value[piece(rank)];
         if rank == root {
-            for member in members.others() {
-                let theirs = &mut value[bytes(member, size)];
-                // SAFETY: the value lives, and nobody else uses this piece, until the join is complete.
-                join.add(
-                    unsafe { members.post_receive(member, theirs.as_mut_ptr(), theirs.len())? }.exactly(),
-                );
-            }
-        } else {
-            // SAFETY: as above.
-            join.add(unsafe { members.post_send(root, value[own].as_ptr(), bytes(rank, size).len())? });
+            let place = combination.to().wrapping_add(piece(rank).start);
+            // SAFETY: the promise of `Combination::new`: the root's place has room for the whole vector.
+            unsafe { std::ptr::copy_nonoverlapping(own.as_ptr(), place, own.len()) };
+        }
+        // SAFETY: the pieces are disjoint, and the value lives until the answer is there.
+        return unsafe { bring_shares(members, combination, piece, own.as_ptr()).await };
+    }
+    while distance > 1 {
+        let other = rank ^ (distance / 2);
+        let (own, room) = (bytes(rank, distance), bytes(other, distance));
+        let place = value.as_mut_ptr();
+        let mut join = Join::new();
+        // SAFETY: the two pieces of the value are disjoint, and nobody else uses them until the join is
+        // complete.
+        unsafe {
+            join.add(members.post_receive(other, place.add(room.start), room.len())?.exactly());
+            join.add(members.post_send(other, place.add(own.start), own.len())?);
         }
         join.all().await?;
-    } else {
-        while distance > 1 {
-            let other = rank ^ (distance / 2);
-            let (own, room) = (bytes(rank, distance), bytes(other, distance));
-            let place = value.as_mut_ptr();
-            let mut join = Join::new();
-            // SAFETY: the two pieces of the value are disjoint, and nobody else uses them until the join is
-            // complete.
-            unsafe {
-                join.add(members.post_receive(other, place.add(room.start), room.len())?.exactly());
-                join.add(members.post_send(other, place.add(own.start), own.len())?);
-            }
-            join.all().await?;
-            distance /= 2;
-        }
+        distance /= 2;
     }
-    if combination.gets_all(rank) {
-        // SAFETY: as above.
-        unsafe { reduction.store(&value, combination.to()) };
-    }
+    // SAFETY: as above.
+    unsafe { reduction.store(&value, combination.to()) };
     Ok(())
 }
