@@ -8,7 +8,7 @@ use super::operand::Operand;
 use super::operation::{self, Function};
 use crate::constants::*;
 use crate::datatype::Type;
-use crate::datatype::buffer::{Names, check_address, check_count, is_no_buffer, no_buffer};
+use crate::datatype::buffer::{MOST_ROOM, Names, bytes_of, check_address, check_count};
 use crate::error::{MpiError, MpiResult, Problem};
 use crate::process::{Guard, Process};
 use crate::progress::task::{unguarded, with};
@@ -139,7 +139,9 @@ impl Reduction {
     #[inline(always)]
     pub fn check(&self, names: &Names, buffer: *const c_void, count: i64) -> MpiResult<usize> {
         match &self.kind {
-            Kind::Predefined(operand, _) => vector_bytes(names, buffer, count, operand.extent),
+            Kind::Predefined(operand, _) => {
+                bytes_of::<MOST_ROOM>(names, buffer, count, operand.extent, done_with(names))
+            }
             Kind::User(user) => user.check(names, buffer, count),
         }
     }
@@ -338,29 +340,8 @@ impl Reduction {
     }
 }
 
-/// Checks a vector of elements of this extent; answers its bytes.
-#[inline(always)]
-fn vector_bytes(names: &Names, buffer: *const c_void, count: i64, extent: usize) -> MpiResult<usize> {
-    let bytes = usize::try_from(count).ok().and_then(|count| count.checked_mul(extent));
-    let Some(bytes) = bytes.filter(|&bytes| bytes <= isize::MAX as usize) else {
-        return Err(wrong_count(names[1], count));
-    };
-    if is_no_buffer(buffer) && bytes != 0 {
-        return Err(no_buffer(names[0], buffer, bytes, done_with(names)));
-    }
-    Ok(bytes)
-}
-
-#[cold]
-fn wrong_count(argument: &'static str, value: i64) -> MpiError {
-    let allowed = match value < 0 {
-        true => "it must not be negative",
-        false => "so many elements are more than memory can be",
-    };
-    MpiError::new(Problem::Count { argument, value, allowed })
-}
-
 /// What is done with the elements of a buffer of this name.
+#[inline(always)]
 fn done_with(names: &Names) -> &'static str {
     if names[0] == "recvbuf" { "received" } else { "sent" }
 }

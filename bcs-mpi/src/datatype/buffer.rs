@@ -90,7 +90,7 @@ pub fn check_not_in_place(argument: &'static str, address: *const c_void) -> Mpi
 /// Bytes of a message at most.
 const MOST_SENT: usize = MESSAGE_LIMIT as usize - 1;
 /// Bytes of room for one at most.
-const MOST_ROOM: usize = isize::MAX as usize;
+pub const MOST_ROOM: usize = isize::MAX as usize;
 
 /// Addresses below this are no program's: with a null buffer (MPI_BOTTOM) a datatype's displacements have to lead above it.
 const FIRST_ADDRESS: i64 = 0x1000;
@@ -152,13 +152,28 @@ fn together<const MOST: usize>(
     action: &'static str,
 ) -> MpiResult<Option<usize>> {
     let Some(element) = contiguous_bytes(datatype) else { return Ok(None) };
+    bytes_of::<MOST>(names, buffer, count, element, action).map(Some)
+}
+
+/// The bytes of elements of so many, one behind the other: `MOST` at most.
+///
+/// # Errors
+/// A null buffer for something, a count that cannot be.
+#[inline(always)]
+pub fn bytes_of<const MOST: usize>(
+    names: &Names,
+    buffer: *const c_void,
+    count: i64,
+    element: usize,
+    action: &'static str,
+) -> MpiResult<usize> {
     let bytes = match usize::try_from(count).ok().and_then(|count| count.checked_mul(element)) {
         Some(bytes) if bytes <= MOST => bytes,
         _ => return Err(wrong_count(names[1], count)),
     };
     match is_no_buffer(buffer) && bytes != 0 {
         true => Err(no_buffer(names[0], buffer, bytes, action)),
-        false => Ok(Some(bytes)),
+        false => Ok(bytes),
     }
 }
 
