@@ -189,7 +189,7 @@ impl Block {
     unsafe fn copy_out(&self, to: *mut u8, bytes: usize) {
         match &self.layout {
             // SAFETY: the promise of `new`, and the caller's.
-            Some(layout) => _ = unsafe { layout.cursor().pack_raw(self.at, to, bytes) },
+            Some(layout) => _ = unsafe { layout.cursor().pack(self.at, to, bytes) },
             // SAFETY: as above.
             None => unsafe { put(self.at, to, bytes) },
         }

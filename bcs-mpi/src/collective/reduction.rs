@@ -177,7 +177,7 @@ impl Reduction {
             Kind::User(user) if !user.together => {
                 let layout = user.of.layout(count as i64);
                 // SAFETY: the caller's promise; the vector has the room.
-                unsafe { layout.cursor().pack_raw(from, vector.as_mut_ptr(), vector.len()) };
+                unsafe { layout.cursor().pack(from, vector.as_mut_ptr(), vector.len()) };
             }
             _ if vector.is_empty() => {}
             // SAFETY: as above.
@@ -434,7 +434,7 @@ impl User {
             // SAFETY: as above.
             unguarded(|| unsafe { call(function, one, other, count, extent, &mut datatype) })?;
             // SAFETY: as above; `inout` has the room.
-            unsafe { layout.cursor().pack_raw(other, inout.as_mut_ptr(), inout.len()) };
+            unsafe { layout.cursor().pack(other, inout.as_mut_ptr(), inout.len()) };
         }
         if is_own {
             with(|process| process.datatypes.remove("datatype", datatype))?;

@@ -221,7 +221,7 @@ impl Scattered {
     pub unsafe fn fill<R>(&self, send: impl FnOnce(&mut dyn FnMut(*mut u8, usize)) -> R) -> R {
         let mut cursor = self.layout.cursor();
         // SAFETY: the promise of `Outgoing::as_it_lies`, and the caller's.
-        send(&mut |to, bytes| _ = unsafe { cursor.pack_raw(self.buffer, to, bytes) })
+        send(&mut |to, bytes| _ = unsafe { cursor.pack(self.buffer, to, bytes) })
     }
 }
 
@@ -403,7 +403,7 @@ pub unsafe fn copy_to(layout: &Layout, from: *const u8, to: &mut Incoming) {
             }
         }
         // SAFETY: as above.
-        (None, None) => _ = unsafe { layout.cursor().pack_raw(from, to.data, to.bytes) },
+        (None, None) => _ = unsafe { layout.cursor().pack(from, to.data, to.bytes) },
     }
 }
 
@@ -414,7 +414,7 @@ impl Staged {
     /// `from` must be readable for `bytes` bytes, and the buffer of the receive still be writable.
     pub unsafe fn fill_from(&self, from: *const u8, bytes: usize) {
         // SAFETY: the caller's promise, and that of `Incoming::new`.
-        unsafe { self.layout.cursor().unpack_raw(from, bytes, self.buffer) };
+        unsafe { self.layout.cursor().unpack(from, bytes, self.buffer) };
     }
 
     /// Puts the first `bytes` bytes, which have arrived, where the program wants them.

@@ -52,7 +52,7 @@ impl Layout {
         let mut packed = Vec::with_capacity(self.bytes());
         // SAFETY: the caller's promise; the room is there, and all of it is written.
         unsafe {
-            self.cursor().pack_raw(memory, packed.as_mut_ptr(), self.bytes());
+            self.cursor().pack(memory, packed.as_mut_ptr(), self.bytes());
             packed.set_len(self.bytes());
         }
         packed
@@ -64,7 +64,7 @@ impl Layout {
     /// `memory` must be writable wherever the layout has the packed bytes.
     pub unsafe fn unpack(&self, packed: &[u8], memory: *mut u8) {
         // SAFETY: the caller's promise.
-        unsafe { self.cursor().unpack(packed, memory) };
+        unsafe { self.cursor().unpack(packed.as_ptr(), packed.len(), memory) };
     }
 }
 
@@ -288,42 +288,22 @@ impl<'a> Cursor<'a> {
         bytes as usize
     }
 
-    /// Packs the next bytes, as many as fit; answers how many.
+    /// Packs the next bytes, `room` at most; answers how many.
     ///
     /// # Safety
-    /// `memory` must be readable wherever the layout has these bytes.
+    /// `memory` must be readable wherever the layout has these bytes, and `to` writable for `room`.
     #[inline]
-    pub unsafe fn pack(&mut self, memory: *const u8, to: &mut [u8]) -> usize {
-        // SAFETY: the caller's promise; the slice is writable.
-        unsafe { self.pack_raw(memory, to.as_mut_ptr(), to.len()) }
-    }
-
-    /// The same to memory that need not be initialised.
-    ///
-    /// # Safety
-    /// As [`Self::pack`], and `to` must be writable for `room` bytes.
-    #[inline]
-    pub unsafe fn pack_raw(&mut self, memory: *const u8, to: *mut u8, room: usize) -> usize {
+    pub unsafe fn pack(&mut self, memory: *const u8, to: *mut u8, room: usize) -> usize {
         // SAFETY: the caller's promise; packing only reads `memory`.
         unsafe { self.run(Way::Pack, memory.cast_mut(), to, room) }
     }
 
-    /// Unpacks the next bytes, as many as there are and as have room; answers how many.
+    /// Unpacks the next bytes, `bytes` at most; answers how many.
     ///
     /// # Safety
-    /// `memory` must be writable wherever the layout has these bytes.
+    /// `memory` must be writable wherever the layout has these bytes, and `from` readable for `bytes`.
     #[inline]
-    pub unsafe fn unpack(&mut self, from: &[u8], memory: *mut u8) -> usize {
-        // SAFETY: the caller's promise.
-        unsafe { self.unpack_raw(from.as_ptr(), from.len(), memory) }
-    }
-
-    /// The same from an address.
-    ///
-    /// # Safety
-    /// As [`Self::unpack`], and `from` must be readable for `bytes` bytes.
-    #[inline]
-    pub unsafe fn unpack_raw(&mut self, from: *const u8, bytes: usize, memory: *mut u8) -> usize {
+    pub unsafe fn unpack(&mut self, from: *const u8, bytes: usize, memory: *mut u8) -> usize {
         // SAFETY: the caller's promise; unpacking only reads `from`.
         unsafe { self.run(Way::Unpack, memory, from.cast_mut(), bytes) }
     }
@@ -443,11 +423,11 @@ pub unsafe fn copy(from: &Layout, source: *const u8, to: &Layout, target: *mut u
         if there >= room {
             let Some((offset, bytes)) = reader.take_block(left) else { break };
             // SAFETY: the caller's promise; the block is readable.
-            unsafe { writer.unpack_raw(source.wrapping_offset(offset), bytes, target) };
+            unsafe { writer.unpack(source.wrapping_offset(offset), bytes, target) };
         } else {
             let Some((offset, bytes)) = writer.take_block(left) else { break };
             // SAFETY: the caller's promise; the block is writable.
-            unsafe { reader.pack_raw(source, target.wrapping_offset(offset), bytes) };
+            unsafe { reader.pack(source, target.wrapping_offset(offset), bytes) };
         }
     }
     all

@@ -163,7 +163,7 @@ pub unsafe fn pack(
             let now = left.min((CHUNK / inside) as i64) as usize;
             let chunk = &mut buffer[..now * inside];
             // SAFETY: the caller's promise.
-            unsafe { cursor.pack(memory, chunk) };
+            unsafe { cursor.pack(memory, chunk.as_mut_ptr(), chunk.len()) };
             let (head, rest) = std::mem::take(&mut to).split_at_mut(now * outside);
             write(&basic, chunk, head)?;
             to = rest;
@@ -188,7 +188,7 @@ pub unsafe fn unpack(of: &Type, count: i64, layout: &Layout, mut from: &[u8], me
             let chunk = &mut buffer[..now * inside];
             read(&basic, head, chunk);
             // SAFETY: the caller's promise.
-            unsafe { cursor.unpack(chunk, memory) };
+            unsafe { cursor.unpack(chunk.as_ptr(), chunk.len(), memory) };
             from = rest;
             left -= now as i64;
         }

@@ -106,7 +106,7 @@ pub unsafe fn pack(
     // SAFETY: the caller's promise; the room has been checked.
     unsafe {
         match form {
-            Form::Native(_) => _ = layout.cursor().pack_raw(inbuf.cast(), at, layout.bytes()),
+            Form::Native(_) => _ = layout.cursor().pack(inbuf.cast(), at, layout.bytes()),
             Form::Named(_) if bytes == 0 => {}
             Form::Named(_) => {
                 let room = std::slice::from_raw_parts_mut(at, bytes as usize);
@@ -138,7 +138,7 @@ pub unsafe fn unpack(
     // SAFETY: the caller's promise; the bytes have been checked.
     unsafe {
         match form {
-            Form::Native(_) => _ = layout.cursor().unpack_raw(at, layout.bytes(), outbuf.cast()),
+            Form::Native(_) => _ = layout.cursor().unpack(at, layout.bytes(), outbuf.cast()),
             Form::Named(_) if bytes == 0 => {}
             Form::Named(_) => {
                 let bytes = std::slice::from_raw_parts(at, bytes as usize);

@@ -99,7 +99,7 @@ proptest! {
             let at = cursor.position();
             let mut chunk = vec![0; bytes];
             // SAFETY: as above.
-            let moved = unsafe { cursor.pack(base, &mut chunk) };
+            let moved = unsafe { cursor.pack(base, chunk.as_mut_ptr(), bytes) };
             prop_assert_eq!(moved, bytes.min(packed.len() - at));
             prop_assert_eq!(&chunk[..moved], &packed[at..at + moved]);
             prop_assert_eq!(cursor.remaining(), packed.len() - at - moved);
@@ -115,7 +115,7 @@ proptest! {
         let mut cursor = layout.cursor();
         for part in message.chunks(chunk) {
             // SAFETY: as above.
-            prop_assert_eq!(unsafe { cursor.unpack(part, base) }, part.len());
+            prop_assert_eq!(unsafe { cursor.unpack(part.as_ptr(), part.len(), base) }, part.len());
         }
         prop_assert_eq!(&memory.bytes, &expected);
     }
