@@ -180,11 +180,12 @@ impl Party {
         Envelope { context: self.contexts.own, source: from, tag: self.tag }
     }
 
-    fn pending(&self, nic: Option<u32>, room: Option<u64>) -> Pending {
+    /// The message of a request of the NIC, if that is not complete; received messages have so much room.
+    pub fn pending(&self, nic: Option<u32>, room: Option<u64>) -> Pending {
         Pending::new(nic, room, self.contexts)
     }
 
-    /// The same for messages along the edges of a topology ([`Self::post_send_along`]): their tag is that
+    /// The same for messages along the edges of a topology ([`Self::send_along`]): their tag is that
     /// of the operation whatever the call is, so that they meet, and the calls are compared.
     pub fn in_neighbourhood(self) -> Self {
         Self { tag: tag(self.sequence, Primitive::NeighborAlltoall), ..self }
@@ -211,30 +212,11 @@ impl Party {
     }
 
     /// Posts a send along an edge: of as many bytes as the member at its other end receives, of a type
-    /// with the same signature, in the same call. Otherwise the communicator is broken.
+    /// with the same signature, in the same call. Otherwise the communicator is broken. Answers the NIC's
+    /// request, if it is not complete.
     ///
     /// # Safety
-    /// `data` must be readable for `bytes` bytes until the answer is ready.
-    ///
-    /// # Errors
-    /// The NIC fails.
-    pub unsafe fn post_send_along(
-        &self,
-        to: u32,
-        signature: u16,
-        data: *const u8,
-        bytes: usize,
-    ) -> MpiResult<Pending> {
-        // SAFETY: the caller's promise.
-        let nic = with(|process| unsafe { self.send_along(process, to, signature, data, bytes) })?;
-        Ok(self.pending(nic, None))
-    }
-
-    /// [`Self::post_send_along`] in a call that has the process; answers the NIC's request, if it is not
-    /// complete.
-    ///
-    /// # Safety
-    /// As there.
+    /// `data` must be readable for `bytes` bytes until the request is complete.
     ///
     /// # Errors
     /// The NIC fails.
@@ -266,30 +248,11 @@ impl Party {
         }
     }
 
-    /// Posts a receive along an edge: of all that the member at its other end sends, as
-    /// [`Self::post_send_along`].
+    /// Posts a receive along an edge: of all that the member at its other end sends, as [`Self::send_along`].
+    /// Answers the NIC's request.
     ///
     /// # Safety
-    /// `data` must be writable for `bytes` bytes, and used by nobody else, until the answer is ready.
-    ///
-    /// # Errors
-    /// The NIC fails.
-    pub unsafe fn post_receive_along(
-        &self,
-        from: u32,
-        signature: u16,
-        data: *mut u8,
-        bytes: usize,
-    ) -> MpiResult<Pending> {
-        // SAFETY: the caller's promise.
-        let request = with(|process| unsafe { self.receive_along(process, from, signature, data, bytes) })?;
-        Ok(self.pending(Some(request), Some(bytes as u64)))
-    }
-
-    /// [`Self::post_receive_along`] in a call that has the process; answers the NIC's request.
-    ///
-    /// # Safety
-    /// As there.
+    /// `data` must be writable for `bytes` bytes, and used by nobody else, until the request is complete.
     ///
     /// # Errors
     /// The NIC fails.

@@ -5,7 +5,7 @@
 
 use super::super::side::Side;
 use crate::error::MpiResult;
-use crate::process::Process;
+use crate::process::{Guard, Process};
 use crate::progress::party::Party;
 use crate::progress::pending::Join;
 use crate::progress::task::with;
@@ -63,14 +63,18 @@ pub async fn neighbour_exchange(party: Party, exchange: Rc<AlongEdges>) -> MpiRe
     for edge in &neighbours.incoming {
         let (signature, bytes) = (receive.signature(edge.block), receive.bytes(edge.block));
         // SAFETY: the landings live until the join is complete.
-        let pending =
-            unsafe { party.post_receive_along(edge.peer, signature, landings.at(edge.block), bytes)? };
-        join.add(pending);
+        let post = |process: &mut Guard| unsafe {
+            party.receive_along(process, edge.peer, signature, landings.at(edge.block), bytes)
+        };
+        join.add(party.pending(Some(with(post)?), Some(bytes as u64)));
     }
     for edge in &neighbours.outgoing {
         let (signature, bytes) = (send.signature(edge.block), send.bytes(edge.block));
         // SAFETY: the wires live until the join is complete.
-        join.add(unsafe { party.post_send_along(edge.peer, signature, wires.at(edge.block), bytes)? });
+        let post = |process: &mut Guard| unsafe {
+            party.send_along(process, edge.peer, signature, wires.at(edge.block), bytes)
+        };
+        join.add(party.pending(with(post)?, None));
     }
     let copied = with(|process| exchange.copy_own(&party, process));
     join.all().await?;
