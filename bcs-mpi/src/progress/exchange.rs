@@ -195,12 +195,12 @@ impl Exchange {
         let mut offers = self.offers(destinations.iter().map(|(member, ..)| *member))?;
         let mut taken = Ok(());
         while let Some(block) = offers.next().await? {
-            let (member, to, room) = destinations[block.number];
+            let (member, to, room) = destinations[block.giver.number];
             let bytes = block.bytes();
             if let (Some((held, operands)), Portion::Lane(data)) = (&mut stays, block.chunk.portion())
                 && bytes == room
             {
-                operands[block.number] = data.as_ptr();
+                operands[block.giver.number] = data.as_ptr();
                 held.push(block);
                 continue;
             }
@@ -430,11 +430,7 @@ struct Offers<'a> {
 
 /// What a member gives this one.
 struct Offer<'a> {
-    /// The member's place among those asked for.
-    number: usize,
-    /// Which member.
-    member: u32,
-    local_index: u32,
+    giver: Giver,
     chunk: Chunk<'a>,
 }
 
@@ -456,8 +452,7 @@ impl<'a> Offers<'a> {
                         giver.reader.advance();
                         process.port.note_lane_reader(local, giver.reader);
                         // What is left stays in order: the next members first.
-                        let Giver { number, member, local_index, .. } = givers.remove(place);
-                        return Ok(Some(Some(Offer { number, member, local_index, chunk })));
+                        return Ok(Some(Some(Offer { giver: givers.remove(place), chunk })));
                     }
                 }
                 Ok(None)
@@ -482,7 +477,7 @@ impl Offer<'_> {
             return Ok(false);
         }
         if bytes > self.bytes() {
-            return Err(misfit(self.bytes(), bytes, self.member));
+            return Err(misfit(self.bytes(), bytes, self.giver.member));
         }
         match self.chunk.portion() {
             Portion::Message => Ok(false),
@@ -493,7 +488,7 @@ impl Offer<'_> {
             }
             Portion::Lent(address) => with(|process| {
                 // SAFETY: the caller's promise.
-                Ok(unsafe { process.port.read_lent_memory(self.local_index, address, to, bytes)? })
+                Ok(unsafe { process.port.read_lent_memory(self.giver.local_index, address, to, bytes)? })
             }),
         }
     }

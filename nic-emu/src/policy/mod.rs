@@ -56,6 +56,12 @@ pub fn laid_blocks_bytes(crowded: bool) -> usize {
     if crowded { 32 << 10 } else { LANE_CHUNK_BYTES }
 }
 
+/// Bytes of a part of what one rank gives to all others of the node: so many that filling and draining
+/// overlap, each long enough that telling of it costs little. Where ranks share cores that is all of it.
+pub fn part_bytes(crowded: bool, bytes: usize) -> usize {
+    if crowded { bytes } else { (bytes / 8).next_multiple_of(4096).clamp(8 << 10, 64 << 10) }
+}
+
 /// Whether the root of a large reduction combines everything itself: where more hands would not be
 /// quicker than the way of their results.
 pub fn root_combines(crowded: bool, members: u32) -> bool {
