@@ -11,6 +11,7 @@
 pub mod abort_record;
 pub mod arith;
 pub mod doorbell;
+pub mod priority;
 pub mod ring;
 pub mod sync;
 mod text;
@@ -19,95 +20,55 @@ pub mod wait_word;
 
 // Loom sees what is shared without the token: the modules above.
 #[cfg(not(loom))]
-pub mod abort;
+pub use with_token::*;
+
 #[cfg(not(loom))]
-pub mod board;
-#[cfg(not(loom))]
-pub mod both_ways;
-#[cfg(not(loom))]
-pub mod breach;
-#[cfg(not(loom))]
-pub mod breaches;
-#[cfg(not(loom))]
-pub mod buffer_receiver;
-#[cfg(not(loom))]
-pub mod buffer_sender;
-#[cfg(not(loom))]
-pub mod channel;
-#[cfg(not(loom))]
-pub mod collective;
-#[cfg(not(loom))]
-mod collective_at_once;
-#[cfg(not(loom))]
-pub mod collective_helper;
-#[cfg(not(loom))]
-pub mod collective_list;
-#[cfg(not(loom))]
-pub mod completer;
-#[cfg(not(loom))]
-pub mod contexts;
-#[cfg(not(loom))]
-pub mod crowd;
-#[cfg(not(loom))]
-pub mod departure;
-#[cfg(not(loom))]
-pub mod descriptor;
-#[cfg(not(loom))]
-pub mod dma_helper;
-#[cfg(not(loom))]
-pub mod edge;
-#[cfg(not(loom))]
-pub mod global;
-#[cfg(not(loom))]
-pub mod hang;
-#[cfg(not(loom))]
-pub mod host;
-#[cfg(not(loom))]
-pub mod lane;
-#[cfg(not(loom))]
-pub mod matching;
-#[cfg(not(loom))]
-pub mod memory;
-#[cfg(not(loom))]
-pub mod microphase;
-#[cfg(not(loom))]
-pub mod mismatch;
-#[cfg(not(loom))]
-pub mod nic_thread;
-#[cfg(not(loom))]
-pub mod outstanding;
-#[cfg(not(loom))]
-pub mod policy;
-#[cfg(not(loom))]
-pub mod pool;
-#[cfg(not(loom))]
-pub mod port;
-#[cfg(not(loom))]
-mod prefetch;
-pub mod priority;
-#[cfg(not(loom))]
-pub mod processor;
-#[cfg(not(loom))]
-pub mod queue;
-#[cfg(not(loom))]
-pub mod reduce_helper;
-#[cfg(not(loom))]
-pub mod request;
-#[cfg(not(loom))]
-pub mod root;
-#[cfg(not(loom))]
-pub mod slab;
-#[cfg(not(loom))]
-pub mod status;
-#[cfg(not(loom))]
-pub mod strobe_receiver;
-#[cfg(not(loom))]
-pub mod strobe_sender;
-#[cfg(not(loom))]
-pub mod transfer;
-#[cfg(not(loom))]
-pub mod unexpected;
-#[cfg(not(loom))]
-pub mod waiting;
-#[cfg(not(loom))]
-pub mod wake_pipe;
+#[path = "."]
+mod with_token {
+    pub mod abort;
+    pub mod board;
+    pub mod both_ways;
+    pub mod breach;
+    pub mod breaches;
+    pub mod buffer_receiver;
+    pub mod buffer_sender;
+    pub mod channel;
+    pub mod collective;
+    pub(crate) mod collective_at_once;
+    pub mod collective_helper;
+    pub mod collective_list;
+    pub mod completer;
+    pub mod contexts;
+    pub mod crowd;
+    pub mod departure;
+    pub mod descriptor;
+    pub mod dma_helper;
+    pub mod edge;
+    pub mod global;
+    pub mod hang;
+    pub mod host;
+    pub mod lane;
+    pub mod matching;
+    pub mod memory;
+    pub mod microphase;
+    pub mod mismatch;
+    pub mod nic_thread;
+    pub mod outstanding;
+    pub mod policy;
+    pub mod pool;
+    pub mod port;
+    pub(crate) mod prefetch;
+    pub mod processor;
+    pub mod queue;
+    pub mod reduce_helper;
+    pub mod request;
+    pub mod root;
+    pub mod slab;
+    pub mod status;
+    pub mod strobe_receiver;
+    pub mod strobe_sender;
+    pub mod transfer;
+    pub mod unexpected;
+    pub mod waiting;
+    pub mod wake_pipe;
+}
