@@ -208,14 +208,6 @@ impl NicHost {
         told.or_else(|| self.thread.as_ref().and_then(NicThread::finding))
     }
 
-    /// The deadlock that was found, if one was.
-    pub fn deadlock(&self) -> Option<HangReport> {
-        match self.finding() {
-            Some(Finding::Deadlock(report)) => Some(report),
-            _ => None,
-        }
-    }
-
     /// What every rank does and waits for, now.
     pub fn report(&self) -> HangReport {
         HangReport::new(JobState::read(&self.memory))
