@@ -1,7 +1,7 @@
 //! MPI_Reduce_scatter and MPI_Reduce_scatter_block (MPI-5.0, §6.10): the shares of the members.
 
 use super::buffers::Numbers;
-use crate::datatype::buffer::Names;
+use crate::datatype::buffer::{Names, wrong_count};
 use crate::error::{MpiError, MpiResult, Problem};
 use std::ops::Range;
 use std::sync::Arc;
@@ -39,8 +39,7 @@ pub(super) unsafe fn shares_of(shares: &Shares, members: usize) -> MpiResult<(Ar
             Shares::Each(numbers) => unsafe { numbers.at(member) },
         };
         if value < 0 {
-            let allowed = "it must not be negative";
-            return Err(MpiError::new(Problem::Count { argument: "recvcounts", value, allowed }));
+            return Err(wrong_count("recvcounts", value));
         }
         let start = total;
         total = total.saturating_add(value);

@@ -46,10 +46,10 @@ pub const SEND_NAMES: Names = ["sendbuf", "sendcount", "sendtype"];
 pub const RECEIVE_NAMES: Names = ["recvbuf", "recvcount", "recvtype"];
 
 #[cold]
-pub(super) fn wrong_count(argument: &'static str, value: i64) -> MpiError {
+pub(crate) fn wrong_count(argument: &'static str, value: i64) -> MpiError {
     let allowed =
         if value < 0 { "it must not be negative" } else { "so many elements are more than memory can be" };
-    MpiError::new(Problem::Count { argument, value, allowed })
+    MpiError::argument(MPI_ERR_COUNT, argument, value, allowed)
 }
 
 /// Whether an address is that of no buffer: null, or MPI_IN_PLACE in a call that has handled it where it is allowed.

@@ -39,7 +39,6 @@ impl Problem {
         match self {
             Problem::Rank { argument, .. }
             | Problem::Tag { argument, .. }
-            | Problem::Count { argument, .. }
             | Problem::NullBuffer { argument, .. }
             | Problem::InPlace { argument }
             | Problem::NullResult { argument }

@@ -44,16 +44,6 @@ pub enum Problem {
         /// What else is allowed.
         also: &'static str,
     },
-    /// A negative count, or one whose bytes cannot be addressed.
-    #[error("argument '{argument}' is {value}, but {allowed}")]
-    Count {
-        /// The argument's name.
-        argument: &'static str,
-        /// Its value.
-        value: i64,
-        /// What is allowed.
-        allowed: &'static str,
-    },
     /// A null buffer for something.
     #[error(
         "argument '{argument}' is NULL, but {bytes} bytes are to be {action}; give the address of as many, or a count of 0"
@@ -264,7 +254,6 @@ impl Problem {
             Problem::Rank { argument: "root", .. } => MPI_ERR_ROOT,
             Problem::Rank { .. } => MPI_ERR_RANK,
             Problem::Tag { .. } => MPI_ERR_TAG,
-            Problem::Count { .. } => MPI_ERR_COUNT,
             Problem::BlocksDiffer { sent, room } if sent == room => MPI_ERR_TYPE,
             Problem::BlocksDiffer { .. } => MPI_ERR_COUNT,
             Problem::NullBuffer { .. }
