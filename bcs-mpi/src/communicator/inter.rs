@@ -10,7 +10,7 @@ use super::by_group::{BETWEEN_GROUPS, NO_PARENT, check_tag, not_in_group, tag_of
 use super::create::{Kin, NO_CONTEXT, local_members, make, reach_of, remove, store, subgroup, take_context};
 use super::hints::Hints;
 use super::idup::Duplication;
-use super::leaders::{Assembly, Leading, Words, across};
+use super::leaders::{Assembly, Leading, Words, across, join_words, split_words};
 use super::meeting::gather_all;
 use super::{Communicator, both, side_of};
 use crate::constants::*;
@@ -70,25 +70,13 @@ impl Taken {
 
     /// A leader's word: these, and what it says.
     fn word(&self, says: &[u8]) -> Vec<u8> {
-        let lengths = [self.shared.len() as u32, self.hidden.len() as u32];
-        let numbers = lengths.iter().chain(&self.shared).chain(&self.hidden);
-        numbers.flat_map(|number| number.to_ne_bytes()).chain(says.iter().copied()).collect()
+        join_words([&bytes_of(&self.shared), &bytes_of(&self.hidden), says])
     }
 
     /// Reads a leader's word.
     fn read(word: &[u8]) -> Option<(Self, Vec<u8>)> {
-        let (shared, rest) = number(word)?;
-        let (hidden, mut rest) = number(rest)?;
-        let mut numbers = |count: u32| {
-            let mut read = Vec::new();
-            for _ in 0..count {
-                let (context, after) = number(rest)?;
-                read.push(context);
-                rest = after;
-            }
-            Some(read)
-        };
-        Some((Self { shared: numbers(shared)?, hidden: numbers(hidden)? }, rest.to_vec()))
+        let [shared, hidden, says] = split_words(word)?;
+        Some((Self { shared: numbers_of(shared), hidden: numbers_of(hidden) }, says.to_vec()))
     }
 
     /// Gives back all of them: no member of either group uses one. For the leader.
@@ -97,10 +85,6 @@ impl Taken {
             contexts::give_back(process.port.memory(), *context);
         }
     }
-}
-
-fn number(bytes: &[u8]) -> Option<(u32, &[u8])> {
-    bytes.split_first_chunk().map(|(number, rest)| (u32::from_ne_bytes(*number), rest))
 }
 
 /// What both groups have agreed on.
@@ -138,13 +122,12 @@ impl Agreed {
     }
 }
 
-fn bytes_of(group: &Group) -> Vec<u8> {
-    group.ranks().into_iter().flat_map(u32::to_ne_bytes).collect()
+fn bytes_of(numbers: &[u32]) -> Vec<u8> {
+    numbers.iter().flat_map(|number| number.to_ne_bytes()).collect()
 }
 
-fn group_of(bytes: &[u8]) -> Group {
-    let (ranks, _) = bytes.as_chunks();
-    Group::of(ranks.iter().map(|rank| u32::from_ne_bytes(*rank)).collect())
+fn numbers_of(bytes: &[u8]) -> Vec<u32> {
+    bytes.as_chunks().0.iter().map(|number| u32::from_ne_bytes(*number)).collect()
 }
 
 /// An intercommunicator of these groups, and its hidden intracommunicator; MPI_COMM_NULL for who is not
@@ -205,11 +188,11 @@ async fn introduce(
             let shared = if takes { EITHER.map(take).to_vec() } else { Vec::new() };
             Ok(Taken { shared, hidden: vec![take_context(process, &own)?] })
         })?;
-        Ok(Leading { bridge, peer, word: taken.word(&bytes_of(&own)) })
+        Ok(Leading { bridge, peer, word: taken.word(&bytes_of(&own.ranks())) })
     };
     let leading = way.map(|way| way.and_then(lead));
     let agreed = Agreed::new(&across(assembly, leading).await?)?;
-    let peers = group_of(&agreed.other);
+    let peers = Group::of(numbers_of(&agreed.other));
     let disjoint = check_disjoint(&own, &peers, "local_comm", MPI_ERR_COMM);
     with(|process| {
         if disjoint.is_err() && leads {
@@ -317,7 +300,7 @@ pub fn create_from_groups(
     let assembly = Assembly { party, names: group.clone(), leader };
     let introduced = introduce(assembly, group.clone(), way);
     let made = drive(&mut process, &what, introduced).and_then(|(told, contexts)| {
-        let is_as_told = bytes_of(&told.peers) == bytes_of(&remote);
+        let is_as_told = told.peers.ranks() == remote.ranks();
         let kin = Kin { hints, ..Kin::default() };
         let new = build(&mut process, MPI_COMM_SELF, told, contexts, kin)?;
         if is_as_told {
@@ -462,11 +445,12 @@ pub fn merge(comm: MPI_Comm, high: bool) -> MpiResult<MPI_Comm> {
 pub(super) fn create_of(process: &mut Guard, comm: MPI_Comm, group: MPI_Group) -> MpiResult<MPI_Comm> {
     let (call, own) = (Primitive::CommCreate, subgroup(process, comm, group)?);
     announce(process, call, comm)?;
-    let words = exchange(process, call, comm, &bytes_of(&own))?;
-    let groups = Groups { own: group_of(&words.own), peers: group_of(&words.other) };
+    let words = exchange(process, call, comm, &bytes_of(&own.ranks()))?;
+    let groups =
+        Groups { own: Group::of(numbers_of(&words.own)), peers: Group::of(numbers_of(&words.other)) };
     let made = (groups.own.size() > 0 && groups.peers.size() > 0).then_some(groups);
     let agreed = take_contexts(process, call, comm, made.as_slice())?;
-    if own.size() > 0 && words.own != bytes_of(&own) {
+    if own.size() > 0 && words.own != bytes_of(&own.ranks()) {
         let value = format!("a group of {}, not the one that rank 0 gives", own.size());
         let allowed = "all members of a group of an intercommunicator have to give the same";
         return Err(MpiError::argument(MPI_ERR_GROUP, "group", value, allowed));

@@ -161,12 +161,12 @@ pub(super) async fn across(group: Assembly, leading: Option<MpiResult<Leading>>)
 }
 
 /// Words as one, each behind its length.
-fn join_words(words: [&[u8]; 3]) -> Vec<u8> {
+pub(super) fn join_words(words: [&[u8]; 3]) -> Vec<u8> {
     words.into_iter().flat_map(|word| Letter::of(word).0).collect()
 }
 
 /// What [`join_words`] joined.
-fn split_words(mut joined: &[u8]) -> Option<[&[u8]; 3]> {
+pub(super) fn split_words(mut joined: &[u8]) -> Option<[&[u8]; 3]> {
     let mut words = [&joined[..0]; 3];
     for word in &mut words {
         let (length, rest) = joined.split_first_chunk()?;
