@@ -246,7 +246,7 @@ impl fmt::Display for Called {
             && let (Ok(op), Ok(element)) =
                 (ReduceOp::try_from(op & !OF_REDUCTION), ElementType::try_from(element))
         {
-            write!(f, ", {} of {}", op.name(), format!("{element:?}").to_lowercase())?;
+            write!(f, ", {} of {}", op.name(), element.name())?;
         }
         // What communicators are made by is the library's own.
         if self.bytes > 0 && !name.starts_with("MPI_Comm_") {

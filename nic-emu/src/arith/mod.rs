@@ -21,10 +21,10 @@
 //! - Padding inside a pair type is neither read nor written.
 
 /// An enum whose values travel as their discriminants, in whose order they stand: with a table of them, by
-/// which `TryFrom` finds a value.
+/// which `TryFrom` finds a value, and with their names.
 macro_rules! numbered {
     ($(#[$of_enum:meta])* pub enum $name:ident, else $unknown:ident {
-        $($(#[$doc:meta])* $variant:ident = $number:literal,)+
+        $($(#[$doc:meta])* $variant:ident = $number:literal $text:literal,)+
     }) => {
         $(#[$of_enum])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -36,6 +36,11 @@ macro_rules! numbered {
         impl $name {
             /// All of them, in the order of discriminants.
             pub const ALL: [Self; [$($number),+].len()] = [$(Self::$variant),+];
+
+            /// What messages call it.
+            pub const fn name(self) -> &'static str {
+                [$($text),+][self as usize]
+            }
         }
 
         impl TryFrom<u8> for $name {

@@ -8,55 +8,33 @@ numbered! {
     /// Predefined operation of MPI.
     pub enum ReduceOp, else UnknownReduceOp {
         /// Maximum (`MPI_MAX`).
-        Max = 0,
+        Max = 0 "MPI_MAX",
         /// Minimum (`MPI_MIN`).
-        Min = 1,
+        Min = 1 "MPI_MIN",
         /// Sum (`MPI_SUM`).
-        Sum = 2,
+        Sum = 2 "MPI_SUM",
         /// Product (`MPI_PROD`).
-        Prod = 3,
+        Prod = 3 "MPI_PROD",
         /// Logical and (`MPI_LAND`).
-        Land = 4,
+        Land = 4 "MPI_LAND",
         /// Bitwise and (`MPI_BAND`).
-        Band = 5,
+        Band = 5 "MPI_BAND",
         /// Logical or (`MPI_LOR`).
-        Lor = 6,
+        Lor = 6 "MPI_LOR",
         /// Bitwise or (`MPI_BOR`).
-        Bor = 7,
+        Bor = 7 "MPI_BOR",
         /// Logical exclusive or (`MPI_LXOR`).
-        Lxor = 8,
+        Lxor = 8 "MPI_LXOR",
         /// Bitwise exclusive or (`MPI_BXOR`).
-        Bxor = 9,
+        Bxor = 9 "MPI_BXOR",
         /// Minimum and where it is (`MPI_MINLOC`).
-        Minloc = 10,
+        Minloc = 10 "MPI_MINLOC",
         /// Maximum and where it is (`MPI_MAXLOC`).
-        Maxloc = 11,
+        Maxloc = 11 "MPI_MAXLOC",
         /// The incoming (left) operand replaces the other (`MPI_REPLACE` of one-sided communication).
-        Replace = 12,
+        Replace = 12 "MPI_REPLACE",
         /// The incoming (left) operand is dropped (`MPI_NO_OP` of one-sided communication).
-        NoOp = 13,
-    }
-}
-
-impl ReduceOp {
-    /// Its name in the MPI standard.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Max => "MPI_MAX",
-            Self::Min => "MPI_MIN",
-            Self::Sum => "MPI_SUM",
-            Self::Prod => "MPI_PROD",
-            Self::Land => "MPI_LAND",
-            Self::Band => "MPI_BAND",
-            Self::Lor => "MPI_LOR",
-            Self::Bor => "MPI_BOR",
-            Self::Lxor => "MPI_LXOR",
-            Self::Bxor => "MPI_BXOR",
-            Self::Minloc => "MPI_MINLOC",
-            Self::Maxloc => "MPI_MAXLOC",
-            Self::Replace => "MPI_REPLACE",
-            Self::NoOp => "MPI_NO_OP",
-        }
+        NoOp = 13 "MPI_NO_OP",
     }
 }
 
