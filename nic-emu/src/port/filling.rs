@@ -5,7 +5,7 @@
 //! several times what one sweep over them does, which can also go past the caches ([`crate::channel::Stores`]).
 
 use super::{Port, PortError, Send};
-use crate::descriptor::{Check, INLINE_BYTES, Length, NO_REQUEST, Payload, SendDescriptor, encode_inline};
+use crate::descriptor::{INLINE_BYTES, Length, Payload, encode_inline};
 use crate::doorbell::RingKind;
 use crate::slab::{PIPELINED_BYTES, SLAB_BYTES};
 use std::mem::MaybeUninit;
@@ -35,18 +35,7 @@ impl Port {
             self.post(RingKind::Send, &encode_inline(send.context, peers, send.tag, length, words))?;
             return Ok(true);
         }
-        let descriptor = |slab| SendDescriptor {
-            context: send.context,
-            source: send.source,
-            tag: send.tag,
-            bytes: bytes as u64,
-            signature: send.signature,
-            destination: send.destination,
-            request: NO_REQUEST,
-            synchronous: false,
-            check: Check::NONE,
-            payload: Payload::Slab(slab),
-        };
+        let descriptor = |slab| send.descriptor(bytes, Payload::Slab(slab));
         if let Some(first) = self.run_for(send.destination, bytes)? {
             self.post(RingKind::Send, &descriptor(first).encode())?;
             let to = self.memory.run(self.local_index, first, bytes as u64)?;

@@ -38,6 +38,25 @@ pub struct Send {
     pub signature: u16,
 }
 
+impl Send {
+    /// Its descriptor, for whose end nobody waits.
+    #[inline]
+    pub(super) fn descriptor(&self, bytes: usize, payload: Payload) -> SendDescriptor {
+        SendDescriptor {
+            context: self.context,
+            source: self.source,
+            tag: self.tag,
+            bytes: bytes as u64,
+            signature: self.signature,
+            destination: self.destination,
+            request: NO_REQUEST,
+            synchronous: self.synchronous,
+            check: Check::NONE,
+            payload,
+        }
+    }
+}
+
 /// What became of a posted send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Posted {
@@ -159,18 +178,7 @@ impl Port {
             let about = About { context, tag, peer_in_job, bytes, address, ..About::NOTHING };
             self.arm(Purpose::Send, about)?
         };
-        let descriptor = SendDescriptor {
-            context: send.context,
-            source: send.source,
-            tag: send.tag,
-            bytes: bytes as u64,
-            signature: send.signature,
-            destination: send.destination,
-            request,
-            synchronous: send.synchronous,
-            check,
-            payload,
-        };
+        let descriptor = SendDescriptor { request, check, ..send.descriptor(bytes, payload) };
         self.post(RingKind::Send, &descriptor.encode())?;
         if let Some(first) = run {
             // SAFETY: the caller's promise.
