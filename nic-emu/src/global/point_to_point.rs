@@ -517,9 +517,8 @@ impl PointToPointEngine {
                 self.to_grant.push_back(id);
             }
         }
-        while let Some(id) = again.pop_back() {
-            self.to_grant.push_front(id);
-        }
+        again.append(&mut self.to_grant);
+        self.to_grant = again;
         Ok(())
     }
 
@@ -547,9 +546,8 @@ impl PointToPointEngine {
             }
             budget -= self.send_granted(env, to, &grant)?;
         }
-        while let Some(grant) = kept.pop_back() {
-            self.grants.push_front(grant);
-        }
+        kept.append(&mut self.grants);
+        self.grants = kept;
         if env.fixed && budget > 0 {
             self.send_staged(env, budget)?;
         }
