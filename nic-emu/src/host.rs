@@ -220,10 +220,9 @@ impl NicHost {
             return RankPhase::Aborted { code, message };
         }
         match self.memory.rank(local_index).map(|block| block.status.phase()) {
-            Ok(Phase::Attached) => RankPhase::Attached,
-            Ok(Phase::Finalized) => RankPhase::Finalized,
             // A rank that exited was attached, or never was an MPI program.
-            Ok(Phase::Exited) => RankPhase::Attached,
+            Ok(Phase::Attached | Phase::Exited) => RankPhase::Attached,
+            Ok(Phase::Finalized) => RankPhase::Finalized,
             _ => RankPhase::NotAttached,
         }
     }
