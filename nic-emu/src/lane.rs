@@ -34,7 +34,7 @@ pub const LANE_SLOTS: usize = 32;
 pub const COLLECTIVE_SLOTS: usize = 4;
 /// Bytes of a lane that hold chunks: twice the L2 cache of most processors.
 pub const LANE_DATA_BYTES: usize = 2 << 20;
-/// Bytes of a chunk at most.
+/// Bytes that a chunk gives at most.
 pub const LANE_CHUNK_BYTES: usize = 256 << 10;
 /// Members that a chunk has portions for, at most.
 pub const LANE_MEMBERS: u32 = 1024;
@@ -186,7 +186,7 @@ pub struct Loan {
 }
 
 impl LaneWriter {
-    /// Space for a chunk of this shape with `bytes` bytes, [`LANE_CHUNK_BYTES`] in all at most; none while
+    /// Space for a chunk of this shape that gives `bytes` bytes, [`LANE_CHUNK_BYTES`] at most; none while
     /// readers have still to read what lies there. No member is marked, and no portion set. Chunks that
     /// others have read before older ones make room only for who is `thorough`.
     pub fn room(
@@ -198,10 +198,11 @@ impl LaneWriter {
         thorough: bool,
     ) -> Result<Option<Space>, Corrupt> {
         let head = shape.head_bytes();
-        let (bytes, limit) = (head.saturating_add(bytes), LANE_CHUNK_BYTES as u64 + 1);
         if bytes > LANE_CHUNK_BYTES {
+            let limit = LANE_CHUNK_BYTES as u64 + 1;
             return Err(Corrupt { what: "bytes of a chunk of a lane", value: bytes as u64, limit });
         }
+        let bytes = head + bytes;
         self.forget_read(slots(memory, local_index)?, false);
         let mut place = self.free_place(bytes);
         if place.is_none() && thorough {

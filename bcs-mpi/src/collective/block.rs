@@ -134,6 +134,12 @@ impl Block {
         Ok(Self { at: block.at.wrapping_add(at.addr()), ..block })
     }
 
+    /// Its first byte, if its bytes lie together.
+    #[inline]
+    pub fn together(&self) -> Option<*mut u8> {
+        self.layout.is_none().then_some(self.at)
+    }
+
     /// As it is sent now.
     ///
     /// # Errors

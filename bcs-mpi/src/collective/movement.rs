@@ -42,6 +42,11 @@ impl Pattern {
         }
     }
 
+    /// Whether a block of a member's is its own.
+    pub fn has_own(self, member: u32) -> bool {
+        matches!(self, Self::Allgather | Self::Alltoall) || member == self.root()
+    }
+
     /// Whether one member gives another one a block.
     pub fn goes(self, from: u32, to: u32) -> bool {
         from != to && self.gives(from) && self.takes(to)
@@ -128,8 +133,7 @@ pub async fn bring(
     agreed: Agreed,
 ) -> MpiResult {
     let rank = party.rank;
-    let has_own = matches!(pattern, Pattern::Allgather | Pattern::Alltoall) || rank == pattern.root();
-    let placed = match has_own && !is_in_place {
+    let placed = match pattern.has_own(rank) && !is_in_place {
         true => given.block(rank).copy_to(&taken.block(rank), rank),
         false => Ok(()),
     };

@@ -258,7 +258,8 @@ impl Reduction {
     /// to the last one's. In a task.
     ///
     /// # Safety
-    /// As [`Self::combine_at`]; places must be different ones of so many bytes, and overlap no other rank's
+    /// Operands must be readable; others may write them only if [`Self::combines_what_others_write`]. Places must
+    /// be different ones of so many bytes, writable, and overlap no other rank's
     /// operand, but the last one may be that of any operand.
     ///
     /// # Errors

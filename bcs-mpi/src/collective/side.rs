@@ -81,6 +81,15 @@ impl Side {
         }
     }
 
+    /// Where the first block is, and how far from one to the next, if each has so many bytes that lie together.
+    #[inline]
+    pub fn row(&self, bytes: usize) -> Option<(*mut u8, usize)> {
+        match self {
+            Side::Alike { first, apart } if first.bytes == bytes => Some((first.together()?, *apart)),
+            _ => None,
+        }
+    }
+
     /// Bytes of a block, and the tag of its signature.
     #[inline]
     pub fn about(&self, block: u32) -> (usize, u16) {

@@ -9,7 +9,7 @@
 //! each member says when they meet whether its lane has slots for one more, and where one has none, the
 //! operation goes by messages. A lane without room for bytes has room for what is lent. All members have
 //! reached an operation before what they give takes room, so it is taken by members that wait for nothing
-//! else. Whoever is refused gives all back that is lent to it, and serves its own readers, before it waits
+//! else than what others give there. Whoever is refused gives all back that is lent to it, and serves its own readers, before it waits
 //! for messages; so nobody waits in a circle.
 
 use super::members::{Members, Message};
@@ -126,7 +126,7 @@ impl Exchange {
     }
 
     fn way_to_give(&self, giving: &Giving<'_>) -> MpiResult<By> {
-        with(|process| Ok(process.port.way_to_give(giving, self.party.size)))
+        with(|process| Ok(process.port.way_to_give(giving)))
     }
 
     /// Gives that to its readers, as soon as the lane has room for it.
@@ -140,12 +140,11 @@ impl Exchange {
             return Ok(given);
         }
         let (counts, mut by) = ((self.party.size, readers.len() as u32), by);
-        let is_only_one = Arc::strong_count(&self.slots) == 2;
         given.lent = self
             .until(|process, thorough| {
                 // SAFETY: the caller's promise.
                 let lent = unsafe { process.port.give(self.key.get(), by, giving, counts, thorough)? };
-                if lent.is_none() && thorough && by == By::Lane && !is_only_one {
+                if lent.is_none() && thorough && by == By::Lane && Arc::strong_count(&self.slots) > 2 {
                     // What is in the way may be another exchange's, which waits for this one.
                     by = process.port.way_past_lane();
                 }

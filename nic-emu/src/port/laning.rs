@@ -75,10 +75,10 @@ impl Default for LanePace {
 }
 
 impl Port {
-    /// How this rank gives that to so many members.
-    pub fn way_to_give(&mut self, giving: &Giving<'_>, members: u32) -> By {
-        let (bytes, head) = (giving.bytes(), giving.shape(By::Lane, members).head_bytes());
-        let fits = bytes <= LANE_CHUNK_BYTES - head;
+    /// How this rank gives that.
+    pub fn way_to_give(&mut self, giving: &Giving<'_>) -> By {
+        let bytes = giving.bytes();
+        let fits = bytes <= LANE_CHUNK_BYTES;
         let by_attach = match (self.memory.header().cross_memory.get(), giving) {
             (0, _) => return if fits { By::Lane } else { By::Message },
             (word, _) if word == CrossMemory::Always as u32 => true,

@@ -14,13 +14,13 @@ use nic_emu::lane::LANE_CHUNK_BYTES;
 use nic_emu::port::{Giving, Taking};
 use std::ops::Range;
 
-/// Bytes that a member combines in a step at most: what a cache holds, and where each member wants another
-/// part, what a lane takes of so many at once, unless that is little. Where ranks share cores more, as each
-/// step may cost a context switch.
+/// Bytes that a member combines in a step at most: what a cache holds, and of so many different parts what a
+/// lane takes at once, unless that is little. Where ranks share cores more, as each step may cost a context
+/// switch.
 const fn part_bytes(is_crowded: bool, parts: usize) -> usize {
-    let (cached, laid) = (96 << 10, (LANE_CHUNK_BYTES / parts).saturating_sub(64));
+    let (cached, laid) = (96 << 10, LANE_CHUNK_BYTES / parts);
     match is_crowded {
-        true => 256 << 10,
+        true => LANE_CHUNK_BYTES,
         false if laid < 16 << 10 || laid > cached => cached,
         false => laid,
     }

@@ -1,20 +1,24 @@
-//! The short way of blocking calls: what the NIC does at once, as barriers and reductions of up to a slab,
-//! and what a member does alone. The member arrives and waits in the call itself, without a future.
+//! The short way of blocking calls: what the NIC does at once, as barriers, and reductions and blocks of up to
+//! a slab, and what a member does alone. The member arrives and waits in the call itself, without a future.
 //!
 //! The Reduce Helper combines in the order of the reduction tree, and a member that gets no result goes on
 //! at once.
 
+use super::super::block::Agreed;
 use super::super::combination::Operands;
+use super::super::movement::Pattern;
 use super::super::policy::{self, Collective};
 use super::super::reduction::Reduction;
+use super::super::side::Side;
 use super::{Call, Form};
 use crate::communicator::meeting::{Arrival, arrive, meet, released, waiting_in};
 use crate::error::MpiResult;
 use crate::process::Guard;
 use crate::process::monitor::note_algorithm;
-use crate::progress::released::take_result;
+use crate::progress::released::{take_board, take_result};
 use nic_emu::descriptor::CollectiveKind;
 use nic_emu::slab::SLAB_BYTES;
+use std::ptr::null_mut;
 
 /// Waits until all `members` of the call's communicator are there.
 ///
@@ -67,6 +71,76 @@ pub(super) unsafe fn combine(
         }
         _ => Ok(false),
     }
+}
+
+/// Moves blocks through slabs, if they lie one behind the other and that can be done at once; answers whether
+/// it is.
+///
+/// # Safety
+/// The sides must be what a call has found that it gives and takes.
+///
+/// # Errors
+/// The NIC fails.
+#[inline]
+pub(super) unsafe fn bring(
+    process: &mut Guard,
+    call: Call,
+    pattern: Pattern,
+    (given, taken): &(Side, Side),
+    is_in_place: bool,
+    agreed: Agreed,
+) -> MpiResult<bool> {
+    let Call { primitive, comm, form } = call;
+    let communicator = process.communicator(comm)?;
+    let (rank, size, each) = (communicator.rank, communicator.size, agreed.bytes);
+    let bytes = each.saturating_mul(if pattern.gives_the_same() { 1 } else { size as usize });
+    if form != Form::Blocking
+        || agreed.differs
+        || size == 1
+        || communicator.local.1 as u32 != communicator.on_nic.1
+        || !(1..=SLAB_BYTES).contains(&bytes)
+        || !wants_nic(process, call, pattern.collective())?
+    {
+        return Ok(false);
+    }
+    let (gives, takes) = (pattern.gives(rank), pattern.takes(rank));
+    let has_own = pattern.has_own(rank) && !is_in_place;
+    let row = |side: &Side, matters| if matters { side.row(each) } else { Some((null_mut(), 0)) };
+    let (Some(from), Some(to)) = (row(given, gives || has_own), row(taken, takes || has_own)) else {
+        return Ok(false);
+    };
+    let of = |(first, apart): (*mut u8, usize), member: u32| first.wrapping_add(member as usize * apart);
+    if has_own && of(from, rank) != of(to, rank) {
+        // SAFETY: the caller's promise: both have as many bytes.
+        unsafe { std::ptr::copy(of(from, rank), of(to, rank), each) };
+    }
+    note_algorithm(pattern.collective(), policy::ON_NIC);
+    let (operation, root, is_row) =
+        (agreed.signature, pattern.root(), matches!(pattern, Pattern::Scatter(_)));
+    let arrival = match is_row {
+        true => Arrival { kind: CollectiveKind::Broadcast, operation, root, most_bytes: bytes },
+        false => Arrival { operation, root, most_bytes: each, ..Arrival::default() },
+    };
+    let what = waiting_in(process.communicator(comm)?, primitive, None, bytes);
+    let (data, bytes) = if gives { (from.0, bytes) } else { (null_mut(), if is_row { bytes } else { 0 }) };
+    // SAFETY: as above; up to a slab nothing is read after this.
+    let waiter = unsafe { arrive(process, primitive, comm, &arrival, data, bytes, takes)? };
+    let Some(waiter) = waiter else { return Ok(true) };
+    let release = released(process, &what, waiter)?;
+    let (skip, gives_all) = (rank as usize * each, pattern.gives_the_same());
+    let place = if gives_all { 0..each } else { skip..skip + each };
+    let givers = (0..size).filter(|member| pattern.goes(*member, rank));
+    // SAFETY: as above: every place has as many bytes as a block.
+    unsafe {
+        match is_row {
+            true => take_result(process, release, skip, to.0, each)?,
+            false => {
+                let pieces = givers.map(|member| (member, place.clone(), of(to, member)));
+                take_board(process, release, if gives_all { each } else { each * size as usize }, pieces)?;
+            }
+        }
+    }
+    Ok(true)
 }
 
 /// Whether the user wants nothing else.

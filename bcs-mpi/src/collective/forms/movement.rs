@@ -209,5 +209,9 @@ fn bring(
     is_in_place: bool,
     agreed: Agreed,
 ) -> MpiResult<MPI_Request> {
+    // SAFETY: the sides are of this call's arguments.
+    if unsafe { at_once::bring(process, call, pattern, &sides, is_in_place, agreed)? } {
+        return Ok(MPI_REQUEST_NULL);
+    }
     call.launch(process, move |party| movement::bring(party, pattern, sides.clone(), is_in_place, agreed))
 }
