@@ -291,19 +291,12 @@ pub struct RankBlock {
 
 /// Why a layout cannot be made.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
-pub enum LayoutError {
-    /// No rank, or more than can be addressed.
-    #[error(
-        "a job of {job_ranks} ranks with {local_ranks} on this node cannot have a NIC: 1 to {limit} ranks are possible"
-    )]
-    Ranks {
-        /// Ranks on this node.
-        local_ranks: u32,
-        /// Ranks of the job.
-        job_ranks: u32,
-        /// The largest number.
-        limit: u32,
-    },
+#[error("a job of {job_ranks} ranks with {local_ranks} on this node cannot have a NIC: 1 to {limit} ranks are possible", limit = Layout::MAX_LOCAL_RANKS)]
+pub struct LayoutError {
+    /// Ranks on this node: none, or more than can be addressed.
+    local_ranks: u32,
+    /// Ranks of the job.
+    job_ranks: u32,
 }
 
 /// Offsets of all regions for a number of ranks.
@@ -339,7 +332,8 @@ pub struct Layout {
     pub(super) emds: [usize; 2],
     pub(super) unexpected_chunks_at: usize,
     pub(super) unexpected_bytes_at: usize,
-    unexpected_chunks: u32,
+    /// Chunks of a rank's pool of unexpected messages.
+    pub(crate) unexpected_chunks: u32,
     /// Bytes of the whole mapping.
     pub bytes: usize,
 }
@@ -357,7 +351,7 @@ impl Layout {
             || local_ranks > Self::MAX_LOCAL_RANKS
             || job_ranks > Self::MAX_JOB_RANKS
         {
-            return Err(LayoutError::Ranks { local_ranks, job_ranks, limit: Self::MAX_LOCAL_RANKS });
+            return Err(LayoutError { local_ranks, job_ranks });
         }
         let mut end = size_of::<Header>();
         let mut region = |bytes: usize| {
@@ -369,56 +363,41 @@ impl Layout {
         // Every node has a rank, so there are at most so many others.
         let other_nodes = (job_ranks - local_ranks) as usize;
         let instance_stride = INSTANCE_BYTES + local * MEMBER_BYTES;
-        let control = region(size_of::<Control>() + local * 8);
-        let breaches = region(size_of::<Breaches>());
         let doorbell_stride = if local <= LONE_DOORBELLS { 64 } else { 8 };
-        let doorbells = region(local * doorbell_stride);
-        let places = region(job_ranks as usize * 8);
-        let ranks = region(local * size_of::<RankBlock>());
-        let entries = region(ENTRIES * size_of::<Cell>());
-        let transfers = region(TRANSFERS * size_of::<Transfer>());
-        let instances = region(INSTANCES * instance_stride);
-        let instance_chains = region(INSTANCE_CHAINS * size_of::<Word>());
         let window_count = if other_nodes == 0 { WINDOWS } else { 2 * WINDOWS };
-        let windows = region(window_count * WINDOW_BYTES);
-        let lanes = region(local * LANE_BYTES);
-        let edges = region(local * EDGES * size_of::<Edge>());
         // What only jobs of several nodes have.
         let group_stride = if other_nodes == 0 { 0 } else { (1 + (other_nodes + 1).div_ceil(64)) * 8 };
-        let groups = region(SLOTS as usize * group_stride);
-        let context_slots =
-            region(if other_nodes == 0 { 0 } else { SLOTS as usize * size_of::<AtomicU32>() });
+        let context_slots = if other_nodes == 0 { 0 } else { SLOTS as usize };
         let brought_stride = match other_nodes {
             0 => 0,
             _ => (8 + BROUGHT_BYTES + job_ranks as usize * ENTRY_BYTES).next_multiple_of(PAGE),
         };
-        let brought = region(INSTANCES * brought_stride);
-        let emds = [region(emds_words[0] * 8), region(emds_words[1] * 8)];
+        // The regions lie in the order in which they stand here.
         let layout = Self {
             local_ranks,
             job_ranks,
             emds_words,
-            control,
-            breaches,
-            doorbells,
+            control: region(size_of::<Control>() + local * 8),
+            breaches: region(size_of::<Breaches>()),
+            doorbells: region(local * doorbell_stride),
             doorbell_stride,
-            places,
-            ranks,
-            entries,
-            transfers,
-            instances,
+            places: region(job_ranks as usize * 8),
+            ranks: region(local * size_of::<RankBlock>()),
+            entries: region(ENTRIES * size_of::<Cell>()),
+            transfers: region(TRANSFERS * size_of::<Transfer>()),
+            instances: region(INSTANCES * instance_stride),
             instance_stride,
-            instance_chains,
-            windows,
+            instance_chains: region(INSTANCE_CHAINS * size_of::<Word>()),
+            windows: region(window_count * WINDOW_BYTES),
             window_count,
-            lanes,
-            edges,
-            groups,
+            lanes: region(local * LANE_BYTES),
+            edges: region(local * EDGES * size_of::<Edge>()),
+            groups: region(SLOTS as usize * group_stride),
             group_stride,
-            context_slots,
-            brought,
+            context_slots: region(context_slots * size_of::<AtomicU32>()),
+            brought: region(INSTANCES * brought_stride),
             brought_stride,
-            emds,
+            emds: [region(emds_words[0] * 8), region(emds_words[1] * 8)],
             unexpected_chunks_at: end,
             unexpected_bytes_at: end,
             unexpected_chunks: 0,
@@ -435,12 +414,6 @@ impl Layout {
             (self.unexpected_chunks_at + all * size_of::<Chunk>()).next_multiple_of(PAGE);
         let bytes = unexpected_bytes_at + all * CHUNK_BYTES;
         Self { unexpected_bytes_at, unexpected_chunks: chunks, bytes, ..self }
-    }
-
-    /// Chunks of a rank's pool of unexpected messages.
-    #[inline]
-    pub fn unexpected_chunks(&self) -> u32 {
-        self.unexpected_chunks
     }
 
     /// Bytes of a rank's pool of unexpected messages at most.

@@ -464,7 +464,7 @@ impl NicMemory {
     /// A chunk of a local rank's pool of unexpected messages.
     pub(crate) fn unexpected_chunk(&self, local_index: u32, chunk: u32) -> Result<&Chunk, Corrupt> {
         let rank = checked("local rank", local_index, self.layout.local_ranks as usize)?;
-        let chunks = self.layout.unexpected_chunks() as usize;
+        let chunks = self.layout.unexpected_chunks as usize;
         let i = rank * chunks + checked("chunk of a pool", chunk, chunks)?;
         // SAFETY: the region holds `chunks` of them for each local rank and both indices were checked.
         Ok(unsafe { self.at(self.layout.unexpected_chunks_at + i * size_of::<Chunk>()) })
@@ -478,7 +478,7 @@ impl NicMemory {
         bytes: u64,
     ) -> Result<NonNull<u8>, Corrupt> {
         let rank = checked("local rank", local_index, self.layout.local_ranks as usize)?;
-        let size = self.layout.unexpected_chunks() as usize * CHUNK_BYTES;
+        let size = self.layout.unexpected_chunks as usize * CHUNK_BYTES;
         match offset.checked_add(bytes) {
             Some(end) if end <= size as u64 => {
                 let at = self.layout.unexpected_bytes_at + rank * size + offset as usize;

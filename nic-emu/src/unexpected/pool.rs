@@ -217,7 +217,7 @@ impl<'m> UnexpectedPool<'m> {
     /// Bytes of the longest message that may find room; 0 at the limit. May be asked without the token, as a hint.
     pub fn room_bytes(&self) -> u64 {
         if self.state.returned.load(Ordering::Relaxed) != 0
-            || self.state.touched.get() < self.memory.layout().unexpected_chunks()
+            || self.state.touched.get() < self.memory.layout().unexpected_chunks
         {
             return CHUNK_BYTES as u64;
         }
@@ -350,7 +350,7 @@ impl<'m> UnexpectedPool<'m> {
         // As if none had ever been used.
         self.state.touched.set(0);
         self.state.with_room.iter().for_each(|first| first.set(NONE));
-        for index in 0..touched.min(self.memory.layout().unexpected_chunks()) {
+        for index in 0..touched.min(self.memory.layout().unexpected_chunks) {
             self.memory.unexpected_chunk(self.owner, index)?.room.set(0);
         }
         let first = KEPT_CHUNKS as u64 * CHUNK_BYTES as u64;
@@ -366,7 +366,7 @@ impl<'m> UnexpectedPool<'m> {
             return Ok(Some((first - 1, self.memory.unexpected_chunk(self.owner, first - 1)?)));
         }
         let index = self.state.touched.get();
-        if index >= self.memory.layout().unexpected_chunks() {
+        if index >= self.memory.layout().unexpected_chunks {
             return Ok(None);
         }
         self.state.touched.set(index + 1);
@@ -418,7 +418,7 @@ impl<'m> UnexpectedPool<'m> {
         let block =
             Block { chunk: (word >> 24) as u32, unit: (word >> 8) as u16 as u32, order: word as u8 as u32 };
         if block.word() != word
-            || block.chunk >= self.memory.layout().unexpected_chunks()
+            || block.chunk >= self.memory.layout().unexpected_chunks
             || !blocks::is_block(block.unit, block.order)
         {
             return Err(Corrupt { what: "block of a pool", value: word, limit: 0 });
