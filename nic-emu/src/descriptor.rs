@@ -101,44 +101,37 @@ pub enum Payload {
     Pooled(u64),
 }
 
-/// How the payload words are to be read; in the flags byte of sends and collectives.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-enum Place {
-    Inline = 0,
-    Slab = 1,
-    Memory = 2,
-    Pooled = 3,
-}
+// How the payload words are to be read; in the flags byte of sends and collectives.
+const INLINE: u8 = 0;
+const SLAB: u8 = 1;
+const MEMORY: u8 = 2;
+const POOLED: u8 = 3;
 
 impl Payload {
     #[inline]
     fn encode(&self) -> (u8, [u64; 3]) {
         match self {
             Payload::Inline(bytes) => {
-                let word =
-                    |i: usize| u64::from_ne_bytes(bytes[i * 8..i * 8 + 8].try_into().expect("eight bytes"));
-                (Place::Inline as u8, [word(0), word(1), word(2)])
+                let (words, _) = bytes.as_chunks();
+                (INLINE, std::array::from_fn(|i| u64::from_ne_bytes(words[i])))
             }
-            Payload::Slab(slab) => (Place::Slab as u8, [*slab as u64, 0, 0]),
-            Payload::Memory(address) => (Place::Memory as u8, [*address, 0, 0]),
-            Payload::Pooled(block) => (Place::Pooled as u8, [*block, 0, 0]),
+            Payload::Slab(slab) => (SLAB, [*slab as u64, 0, 0]),
+            Payload::Memory(address) => (MEMORY, [*address, 0, 0]),
+            Payload::Pooled(block) => (POOLED, [*block, 0, 0]),
         }
     }
 
     #[inline]
     fn decode(place: u8, words: [u64; 3]) -> Option<Self> {
         match place {
-            p if p == Place::Inline as u8 => {
+            INLINE => {
                 let mut bytes = [0; INLINE_BYTES];
-                for (i, word) in words.iter().enumerate() {
-                    bytes[i * 8..i * 8 + 8].copy_from_slice(&word.to_ne_bytes());
-                }
+                bytes.as_chunks_mut().0.iter_mut().zip(words).for_each(|(to, word)| *to = word.to_ne_bytes());
                 Some(Payload::Inline(bytes))
             }
-            p if p == Place::Slab as u8 => Some(Payload::Slab(words[0] as u32)),
-            p if p == Place::Memory as u8 => Some(Payload::Memory(words[0])),
-            p if p == Place::Pooled as u8 => Some(Payload::Pooled(words[0])),
+            SLAB => Some(Payload::Slab(words[0] as u32)),
+            MEMORY => Some(Payload::Memory(words[0])),
+            POOLED => Some(Payload::Pooled(words[0])),
             _ => None,
         }
     }
@@ -386,20 +379,20 @@ pub(crate) const fn is_of_same_collective(a: &[u64; CELL_WORDS], b: &[u64; CELL_
 /// do.
 #[inline]
 pub(crate) const fn is_buffered_inline(words: &[u64; CELL_WORDS]) -> bool {
-    words[0] as u32 == SEND as u32 | (Place::Inline as u32) << 16 && high(words[3]) == NO_REQUEST
+    words[0] as u32 == SEND as u32 | (INLINE as u32) << 16 && high(words[3]) == NO_REQUEST
 }
 
 /// True for a send whose bytes are in the sender's memory.
 #[inline]
 pub(crate) const fn is_in_memory(words: &[u64; CELL_WORDS]) -> bool {
-    (words[0] >> 16) as u8 == Place::Memory as u8
+    (words[0] >> 16) as u8 == MEMORY
 }
 
 /// The number that a node gives a message from another one whose bytes it has not got ([`number`]); 0 for
 /// none.
 pub(crate) fn number_of(words: &[u64; CELL_WORDS]) -> u64 {
     match (low(words[0]) >> 16) as u8 {
-        place if place == Place::Inline as u8 => 0,
+        INLINE => 0,
         _ => words[6],
     }
 }
@@ -417,7 +410,7 @@ pub(crate) fn forget_request(cell: &Cell) {
 /// Says in the cell of a send that its bytes are in this block of its receiver's pool from now on; `complete`
 /// if nobody waits for it any more.
 pub(crate) fn keep_in_pool(cell: &Cell, block: u64, complete: bool) {
-    cell.set_word(0, cell.word(0) & !(0xff << 16) | (Place::Pooled as u64) << 16);
+    cell.set_word(0, cell.word(0) & !(0xff << 16) | (POOLED as u64) << 16);
     if complete {
         forget_request(cell);
     }
@@ -463,7 +456,7 @@ pub fn encode_inline(
     length: Length,
     payload: [u64; INLINE_BYTES / 8],
 ) -> [u64; CELL_WORDS] {
-    const { assert!(Place::Inline as u32 == 0) };
+    const { assert!(INLINE == 0) };
     [
         pair(SEND as u32, context),
         pair(peers.0, tag as u32),
