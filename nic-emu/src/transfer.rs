@@ -65,7 +65,7 @@ pub enum Worker {
 pub const WORKERS: usize = 3;
 
 /// A matched pair, as the Buffer Receiver starts its transfer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Pair {
     /// Local index of the sender, or [`ELSEWHERE`].
     pub source: u32,
@@ -121,12 +121,6 @@ pub struct Side {
     _pad: [u64; 3],
 }
 
-/// A range in one word, so that taking one back from another worker is one swap; 0 is none.
-#[inline]
-fn pack(range: Range) -> u64 {
-    range.offset << LENGTH_BITS | range.bytes
-}
-
 /// A transfer in NIC memory.
 #[repr(C, align(64))]
 pub struct Transfer {
@@ -170,6 +164,7 @@ pub struct Transfer {
     _pad2: [u32; 11],
 
     sides: [Side; WORKERS],
+    /// Ranges that were given back, each in one word, so that taking one from another worker is one swap; 0 is none.
     returned: [AtomicU64; WORKERS],
     _pad3: [u64; 5],
 
@@ -374,8 +369,8 @@ impl Pinned<'_> {
         // Only this side writes anything but 0 here.
         if side.held_bytes.get() != 0 && returned.load(Ordering::Relaxed) == 0 {
             self.transfer.given_back.fetch_add(1, Ordering::Relaxed);
-            let held = Range { offset: side.held_offset.get(), bytes: side.held_bytes.get() };
-            returned.store(pack(held), Ordering::Release);
+            let held = side.held_offset.get() << LENGTH_BITS | side.held_bytes.get();
+            returned.store(held, Ordering::Release);
             side.held_bytes.set(0);
         }
     }
@@ -410,15 +405,7 @@ mod tests {
     fn prepared(bytes: u64, granted: u64) -> Box<Transfer> {
         // SAFETY: zeroed NIC memory is a valid, empty one: all fields are atomics or words.
         let transfer: Box<Transfer> = unsafe { Box::new(std::mem::zeroed()) };
-        let pair = Pair {
-            source: 0,
-            destination: 1,
-            source_request: 0,
-            destination_request: 0,
-            source_address: 0,
-            destination_address: 0,
-            bytes,
-        };
+        let pair = Pair { destination: 1, bytes, ..Pair::default() };
         transfer.prepare(&pair, None, granted);
         transfer
     }

@@ -220,9 +220,8 @@ impl Outgoing {
             destination: ELSEWHERE,
             source_request: request,
             destination_request: NO_REQUEST,
-            source_address: 0,
-            destination_address: 0,
             bytes: self.bytes,
+            ..Pair::default()
         };
         let (window, moved) = (dma_helper::window_of(rank), (self.sent, self.granted));
         self.transfer = DmaHelper::new(memory).start(&pair, window, moved, completer)?;
@@ -277,9 +276,8 @@ impl Landing {
                 destination: self.rank,
                 source_request: NO_REQUEST,
                 destination_request: self.request,
-                source_address: 0,
-                destination_address: 0,
                 bytes: self.bytes,
+                ..Pair::default()
             };
             let (window, moved) = (dma_helper::landing_window_of(self.rank), (self.first, self.bytes));
             self.transfer = DmaHelper::new(memory).start(&pair, window, moved, completer)?;
