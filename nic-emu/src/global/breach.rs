@@ -40,7 +40,7 @@ impl Collectives {
             {
                 let mut report = env.memory.breaches().report(breach)?.into_bytes();
                 report.truncate(env.payload_bytes as usize);
-                let broken = Record::new(Kind::Broken, 0, &[context.into()]).with_payload(report);
+                let broken = Record { payload: report, ..Record::new(Kind::Broken, 0, &[context.into()]) };
                 nodes
                     .iter()
                     .filter(|node| *node != self.node)

@@ -79,7 +79,7 @@ impl Collectives {
         }
         let key = (context, active.collective);
         let Some(gather) = self.gathers.get_mut(&key) else { return Ok(true) };
-        if gather.complete_children < group.tree.children().len() {
+        if gather.complete_children < group.tree.children.len() {
             return Ok(false);
         }
         let instance = env.memory.instance(active.instance)?;
@@ -87,7 +87,7 @@ impl Collectives {
         if instance.reduces() {
             combine(env.memory, gather, instance)?;
         }
-        if let Some(parent) = group.tree.parent() {
+        if let Some(parent) = group.tree.parent {
             let called = gather.called().unwrap_or(Called::of(instance));
             for record in gather.records(context, active.collective, &called, env.payload_bytes, slice) {
                 env.links.send(parent.0, &record);

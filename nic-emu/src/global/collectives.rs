@@ -47,7 +47,8 @@ pub struct Collectives {
     pub(super) groups: BTreeMap<u32, Group>,
     pub(super) gathers: BTreeMap<(u32, u64), Gather>,
     pub(super) deliveries: Deliveries,
-    seen: u32,
+    /// `arrived` of NIC memory, as far as it is published.
+    pub published: u32,
     /// Breaches that have been noticed, of those that there have been here.
     pub(super) noticed: u32,
     /// Mismatches of other nodes in communicators whose nodes are not known here yet.
@@ -72,7 +73,7 @@ impl Collectives {
     /// A communicator was not registered.
     pub fn publish(&mut self, env: &mut Env<'_, '_>, posted: u64) -> Result<(), GlobalError> {
         let arrived = env.memory.header().remote.arrived.get();
-        if arrived == self.seen {
+        if arrived == self.published {
             return Ok(());
         }
         let mut new = Vec::new();
@@ -90,7 +91,7 @@ impl Collectives {
         for (context, sequence, index) in in_order(new) {
             self.publish_one(env, context, sequence, index, posted)?;
         }
-        self.seen = arrived;
+        self.published = arrived;
         Ok(())
     }
 
@@ -123,7 +124,7 @@ impl Collectives {
 
     /// True when local members have reached a collective that is not published.
     pub fn wants_to_publish(&self, memory: &NicMemory) -> bool {
-        memory.header().remote.arrived.get() != self.seen
+        memory.header().remote.arrived.get() != self.published
     }
 
     /// True when nothing is under way.
@@ -137,11 +138,6 @@ impl Collectives {
     /// may wait for ever, and so may members that have not looked at what they got.
     pub fn is_quiet(&self) -> bool {
         self.groups.values().all(|group| group.active.is_none())
-    }
-
-    /// `arrived` of NIC memory, as far as it is published.
-    pub fn published(&self) -> u32 {
-        self.seen
     }
 
     /// The first microphase after `after` that this node needs, in the current slice (or, with `next`, in the next one).
@@ -211,7 +207,7 @@ impl Collectives {
             let result = self.small_result(env, collective, &mut gather, instance)?;
             let words = [context as u64, collective, signature(&agreed), u64::from(result.is_some())];
             let payload = result.clone().unwrap_or_default();
-            self.go(env, context, Record::new(Kind::Down, 0, &words).with_payload(payload), slice)?;
+            self.go(env, context, Record { payload, ..Record::new(Kind::Down, 0, &words) }, slice)?;
         }
         Ok(())
     }
@@ -253,7 +249,7 @@ impl Collectives {
         let Some(Ready { instance: index, .. }) = group.ready.remove(&collective) else { return Ok(()) };
         group.told.remove(&collective);
         group.reached.remove(&collective);
-        for child in group.tree.children() {
+        for child in &group.tree.children {
             env.links.send(child.0, &record);
         }
         self.scheduled += 1;
@@ -440,10 +436,10 @@ impl Collectives {
             group.note(collective, gather);
             self.moves += 1;
         }
-        if gather.complete_children < group.tree.children().len() {
+        if gather.complete_children < group.tree.children.len() {
             return Ok(());
         }
-        let Some(parent) = group.tree.parent() else { return Ok(()) };
+        let Some(parent) = group.tree.parent else { return Ok(()) };
         if gather.is_whole() && instance.reduces() {
             combine(env.memory, gather, instance)?;
         }

@@ -88,7 +88,7 @@ impl Group {
 
     /// What a collective has gathered so far has changed.
     pub fn note(&mut self, collective: u64, gather: &Gather) {
-        let children = self.tree.children().len();
+        let children = self.tree.children.len();
         if self.tree.is_lead() && gather.has_own && gather.complete_children == children {
             self.reached.insert(collective);
         }

@@ -116,11 +116,8 @@ impl Gather {
         }
         let building = self.building.entry(from).or_default();
         if building.len() as u64 != offset || offset + record.payload.len() as u64 > total {
-            return Err(GlobalError::Record {
-                node: NodeId(from),
-                what: "offset of a contribution",
-                value: offset,
-            });
+            let what = "offset of a contribution";
+            return Err(GlobalError::Record { node: NodeId(from), what, value: offset });
         }
         building.extend_from_slice(&record.payload);
         if building.len() as u64 == total {
@@ -196,7 +193,7 @@ impl Gather {
                 let piece = &value[offset..value.len().min(offset + payload_bytes as usize)];
                 let words =
                     [context as u64, collective, signature, value.len() as u64, offset as u64, item, 0];
-                records.push(Record::new(Kind::Up, 0, &words).with_payload(piece.to_vec()));
+                records.push(Record { payload: piece.to_vec(), ..Record::new(Kind::Up, 0, &words) });
                 offset += piece.len();
                 if offset >= value.len() {
                     break;
@@ -205,9 +202,9 @@ impl Gather {
         }
         let (whole, end) = (u64::from(self.is_whole()), END | self.root_node as u64);
         let (bytes, call) = (called.bytes, called.call as u64);
-        let last =
-            Record::new(Kind::Up, 0, &[context as u64, collective, signature, bytes, call, whole, end]);
-        records.push(last.with_posted(Posted::in_slice(self.posted, slice)));
+        let words = [context as u64, collective, signature, bytes, call, whole, end];
+        let posted = Posted::in_slice(self.posted, slice);
+        records.push(Record { posted, ..Record::new(Kind::Up, 0, &words) });
         records
     }
 }

@@ -57,8 +57,10 @@ pub fn nodes(memory: &NicMemory, context: u32) -> Option<NodeSet> {
 /// A node's place in the tree of a communicator's nodes: the lowest is the lead and the root.
 #[derive(Clone, Debug, Default)]
 pub struct Tree {
-    parent: Option<NodeId>,
-    children: Vec<NodeId>,
+    /// Where this node sends what it has combined.
+    pub parent: Option<NodeId>,
+    /// The nodes that send to this one.
+    pub children: Vec<NodeId>,
 }
 
 /// Children of a node in a tree of nodes.
@@ -68,10 +70,7 @@ impl Tree {
     /// The place of one of a group's nodes; none when it is not in the group.
     pub fn new(nodes: &NodeSet, here: NodeId) -> Option<Self> {
         let index = nodes.iter().position(|node| node == here)?;
-        let parent = match index.checked_sub(1) {
-            Some(before) => nodes.iter().nth(before / FANOUT),
-            None => None,
-        };
+        let parent = index.checked_sub(1).and_then(|before| nodes.iter().nth(before / FANOUT));
         let children = nodes.iter().skip(index * FANOUT + 1).take(FANOUT).collect();
         Some(Self { parent, children })
     }
@@ -79,15 +78,5 @@ impl Tree {
     /// Whether this node is the lead.
     pub fn is_lead(&self) -> bool {
         self.parent.is_none()
-    }
-
-    /// Where this node sends what it has combined.
-    pub fn parent(&self) -> Option<NodeId> {
-        self.parent
-    }
-
-    /// The nodes that send to this one.
-    pub fn children(&self) -> &[NodeId] {
-        &self.children
     }
 }

@@ -10,7 +10,7 @@
 
 use super::error::GlobalError;
 use super::layout::{ARRIVED, GlobalLayout, LINKED, SENT};
-use super::record::{self, HEADER_BYTES, Kind, PAD, Record};
+use super::record::{self, HEADER_BYTES, Kind, Record};
 use super::record_buffers::RecordBuffers;
 use bcs_core::{Bytes, Fabric, FabricError, GlobalAddress, NodeId, NodeSet, Source};
 use bytes::BytesMut;
@@ -362,7 +362,7 @@ impl Outgoing {
                 break;
             }
             if padding > 0 {
-                batch.join(written % ring, &PAD.to_le_bytes());
+                batch.join(written % ring, &(Kind::Pad as u64).to_le_bytes());
                 written += padding;
             }
             let at = written % ring;

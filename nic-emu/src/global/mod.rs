@@ -110,7 +110,8 @@ pub enum Polled {
 /// A node's part in the job's global slices. See the module.
 pub struct GlobalNic<F> {
     memory: Arc<NicMemory>,
-    fabric: F,
+    /// The network.
+    pub fabric: F,
     layout: GlobalLayout,
     node: u32,
     fixed: bool,
@@ -172,21 +173,11 @@ impl<F: Fabric> GlobalNic<F> {
         }
     }
 
-    /// The network.
-    pub fn fabric(&self) -> &F {
-        &self.fabric
-    }
-
-    /// The network, to be left.
-    pub fn fabric_mut(&mut self) -> &mut F {
-        &mut self.fabric
-    }
-
     /// The slice that this node is in, and its microphase: on the lead until all nodes are done with it, on others until they are themselves.
     pub fn now_in(&self) -> (SliceIndex, Option<Microphase>) {
         let (slice, _) = read_strobe(self.strobe);
         let microphase = match &self.sender {
-            Some(sender) => sender.running().filter(|_| slice != 0),
+            Some(sender) => sender.running.filter(|_| slice != 0),
             None => self.working,
         };
         (SliceIndex(slice), microphase)
@@ -307,8 +298,8 @@ impl<F: Fabric> GlobalNic<F> {
         if !is_quiet {
             remote.rest.set(0);
         }
-        remote.published.set(self.collectives.published());
-        memory.header().room.driver_saw.set(self.messages.news());
+        remote.published.set(self.collectives.published);
+        memory.header().room.driver_saw.set(self.messages.news);
         remote.moves.set(self.moves());
         remote.sent.set(self.links.sent);
         remote.taken.set(self.links.taken);
@@ -519,7 +510,7 @@ impl<F: Fabric> GlobalNic<F> {
             }
             let report = if is_done { self.tree.report(&self.fabric, wish)? } else { None };
             self.issued = sender.poll(&mut self.fabric, now_ns, report, wish, arrived)?;
-            if let Some(record) = sender.take_record()
+            if let Some(record) = sender.finished.take()
                 && let Ok(ring) = EmdsRing::<GlobalRecord>::open(env.memory.emds_global())
             {
                 ring.record(&record);

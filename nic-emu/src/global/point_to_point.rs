@@ -144,7 +144,7 @@ pub struct PointToPointEngine {
     late: VecDeque<Late>,
     /// Those of them that found their receivers at the limit, and the news of room before the last attempt.
     refused: VecDeque<Late>,
-    news: u32,
+    pub news: u32,
     /// Descriptors sent, and messages matched, since the last look: for EMDS.
     pub counts: (u64, u64),
 }
@@ -206,11 +206,6 @@ impl PointToPointEngine {
     /// When messages are to be looked at that wait for a receive, of elastic slices.
     pub fn next_ns(&self) -> Option<u64> {
         self.late.front().map(|late| late.due_ns)
-    }
-
-    /// The news of room up to which it is known that there is none for what waits for some.
-    pub fn news(&self) -> u32 {
-        self.news
     }
 
     /// A record has arrived, in this slice.
@@ -275,7 +270,7 @@ impl PointToPointEngine {
                 *in_slice += 1;
                 outbound.remove(env.memory, entry)?;
                 remote.outbound.set(remote.outbound.get().wrapping_sub(1));
-                let record = Record::new(Kind::Send, origin, &words[..7]).with_posted(posted);
+                let record = Record { posted, ..Record::new(Kind::Send, origin, &words[..7]) };
                 if let Some(PointToPoint::Send(SendDescriptor {
                     payload: Payload::Slab(slab), bytes, ..
                 })) = PointToPoint::decode(&words)
@@ -706,14 +701,8 @@ fn append_slab(
     if end > limit {
         return Err(Corrupt { what: "end of a message in a slab", value: end, limit });
     }
-    let bytes = bytes as usize;
-    to.reserve(bytes);
-    // SAFETY: the range lies in the slab, checked, there is room for it behind the length, and what is there has been written then.
-    unsafe {
-        let free = to.spare_capacity_mut().as_mut_ptr().cast();
-        std::ptr::copy_nonoverlapping(from.as_ptr().add(offset as usize), free, bytes);
-        to.set_len(to.len() + bytes);
-    }
+    // SAFETY: the range lies in the slab, checked.
+    unsafe { rank_memory::append_copy(from.as_ptr().add(offset as usize), bytes as usize, to) };
     Ok(())
 }
 

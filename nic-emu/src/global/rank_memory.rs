@@ -18,21 +18,33 @@ pub fn append(
     bytes: usize,
     to: &mut BytesMut,
 ) -> Result<(), ChannelError> {
-    to.reserve(bytes);
-    let free = to.spare_capacity_mut().as_mut_ptr().cast::<u8>();
     if memory.has_ranks_here() {
         // SAFETY: the rank is a thread of this process, and nobody else writes this memory: it vouched for
-        // the buffer when it posted, until its request is complete. There is room for so many bytes behind
-        // the length.
-        unsafe { std::ptr::copy(address as *const u8, free, bytes) };
-    } else {
-        let peer = Peer::of(memory, local_index)?;
-        // SAFETY: there is room for so many bytes behind the length.
-        unsafe { channel::read_peer(peer, address, free, bytes)? };
+        // the buffer when it posted, until its request is complete.
+        unsafe { append_copy(address as *const u8, bytes, to) };
+        return Ok(());
     }
-    // SAFETY: so many bytes behind the old length have just been written.
-    unsafe { to.set_len(to.len() + bytes) };
+    let peer = Peer::of(memory, local_index)?;
+    to.reserve(bytes);
+    // SAFETY: there is room for so many bytes behind the length, which have been written then.
+    unsafe {
+        channel::read_peer(peer, address, to.spare_capacity_mut().as_mut_ptr().cast(), bytes)?;
+        to.set_len(to.len() + bytes);
+    }
     Ok(())
+}
+
+/// Appends bytes that others may write at the same time, if they are mad.
+///
+/// # Safety
+/// `bytes` bytes from `from` on must be readable.
+pub unsafe fn append_copy(from: *const u8, bytes: usize, to: &mut BytesMut) {
+    to.reserve(bytes);
+    // SAFETY: the caller's promise; there is room for so many bytes behind the length, which have been written then.
+    unsafe {
+        std::ptr::copy_nonoverlapping(from, to.spare_capacity_mut().as_mut_ptr().cast(), bytes);
+        to.set_len(to.len() + bytes);
+    }
 }
 
 /// Copies into a rank's memory.

@@ -12,7 +12,7 @@ pub const HEADER_BYTES: usize = 64;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Kind {
-    /// The rest of the ring is not used.
+    /// The rest of the ring is not used: this is the first word of it.
     Pad = 1,
     /// A send descriptor for the Buffer Receiver, or the wish to take one back; `rank` posted it.
     Send = 2,
@@ -82,16 +82,6 @@ impl Record {
         Self { kind, rank, posted: Posted::default(), words: all, payload: Vec::new() }
     }
 
-    /// The same, posted then.
-    pub fn with_posted(self, posted: Posted) -> Self {
-        Self { posted, ..self }
-    }
-
-    /// The same with a payload.
-    pub fn with_payload(self, payload: Vec<u8>) -> Self {
-        Self { payload, ..self }
-    }
-
     /// The header of the record with a payload of so many bytes.
     pub fn header(&self, payload_bytes: usize) -> [u8; HEADER_BYTES] {
         debug_assert!(
@@ -137,9 +127,6 @@ impl Record {
 pub fn record_bytes(payload_bytes: usize) -> usize {
     HEADER_BYTES + payload_bytes.next_multiple_of(8)
 }
-
-/// The first word of padding up to the end of a ring.
-pub const PAD: u64 = Kind::Pad as u64;
 
 #[cfg(all(test, not(loom)))]
 mod tests {

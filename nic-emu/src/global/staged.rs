@@ -7,6 +7,7 @@
 
 use super::error::GlobalError;
 use super::link::Links;
+use super::rank_memory;
 use super::record::{Kind, Record};
 use crate::channel::{self, ChannelError, Policy};
 use crate::completer::Completer;
@@ -247,13 +248,8 @@ impl Outgoing {
             let bytes = (range.bytes - done).min(payload_bytes);
             let record = Record::new(Kind::Data, 0, &[self.id, range.offset + done]);
             links.send_with(self.to, &record, bytes as usize, |payload| {
-                payload.reserve(bytes as usize);
-                // SAFETY: the chunk is in its window, and this is a part of it; there is room for it behind the length, and what is there has been written then.
-                unsafe {
-                    let free = payload.spare_capacity_mut().as_mut_ptr().cast();
-                    std::ptr::copy_nonoverlapping(from.add(done as usize), free, bytes as usize);
-                    payload.set_len(payload.len() + bytes as usize);
-                }
+                // SAFETY: the chunk is in its window, and this is a part of it.
+                unsafe { rank_memory::append_copy(from.add(done as usize), bytes as usize, payload) };
                 Ok::<(), GlobalError>(())
             })?;
             done += bytes;

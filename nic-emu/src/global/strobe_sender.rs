@@ -22,15 +22,16 @@ pub struct StrobeSender {
     layout: GlobalLayout,
     period_ns: u64,
     next_ns: u64,
-    /// The microphase that is under way; none between slices.
-    running: Option<Microphase>,
+    /// The microphase that is under way on some node; none between slices.
+    pub running: Option<Microphase>,
     /// A bell was rung that may be for the next slice.
     rung: bool,
     slice: u64,
     started_ns: u64,
     microphase_ns: u64,
     record: GlobalRecord,
-    finished: Option<GlobalRecord>,
+    /// The record of a slice that is over, to be taken.
+    pub finished: Option<GlobalRecord>,
 }
 
 impl StrobeSender {
@@ -42,16 +43,6 @@ impl StrobeSender {
     /// When it has to be polled at the latest, if nothing arrives.
     pub fn next_ns(&self) -> Option<u64> {
         (self.period_ns != 0 && self.running.is_none()).then_some(self.next_ns)
-    }
-
-    /// The microphase that is under way on some node; none between slices.
-    pub fn running(&self) -> Option<Microphase> {
-        self.running
-    }
-
-    /// Takes the record of a slice that is over.
-    pub fn take_record(&mut self) -> Option<GlobalRecord> {
-        self.finished.take()
     }
 
     /// Goes on: answers the next microstrobe, if there is to be one. `report` is that of all nodes of the last one, `wants` what the lead wants of the

@@ -75,7 +75,7 @@ impl<'a> NodeDriver<'a> {
             self.shared.report(finding);
             self.linger();
         }
-        self.nic.fabric_mut().leave(PATIENCE);
+        self.nic.fabric.leave(PATIENCE);
         // What the kernel does at its end is not urgent.
         drop(self.nic);
         priority::lower();
@@ -115,10 +115,10 @@ impl<'a> NodeDriver<'a> {
     fn linger(&mut self) {
         while !self.shared.is_over() {
             // Who cannot take part any more has nothing left to do but to wait for its end.
-            let _ = self.nic.fabric_mut().progress();
+            let _ = self.nic.fabric.progress();
             let asleep = self.pipe.announce_sleep(self.memory);
-            let timeout = self.nic.fabric().timeout().unwrap_or(IDLE_SLEEP).min(IDLE_SLEEP);
-            if self.shared.is_over() || asleep.wait(self.nic.fabric().as_fd(), timeout).is_err() {
+            let timeout = self.nic.fabric.timeout().unwrap_or(IDLE_SLEEP).min(IDLE_SLEEP);
+            if self.shared.is_over() || asleep.wait(self.nic.fabric.as_fd(), timeout).is_err() {
                 return;
             }
         }
@@ -144,7 +144,7 @@ impl<'a> NodeDriver<'a> {
 
     /// What an error of the global slices is to the launcher.
     fn found(&self, error: &GlobalError) -> Finding {
-        let fabric = self.nic.fabric();
+        let fabric = &self.nic.fabric;
         match *error {
             // A node that the others hold for dead has lost them all.
             GlobalError::NodeDied { node: died } => {
@@ -169,8 +169,8 @@ impl<'a> NodeDriver<'a> {
         }
         let due = self.nic.next_ns().map(|due| Duration::from_nanos(due.saturating_sub(now_ns())));
         let timeout =
-            [due, self.nic.fabric().timeout()].into_iter().flatten().fold(IDLE_SLEEP, Duration::min);
-        asleep.wait(self.nic.fabric().as_fd(), timeout).map_err(|error| {
+            [due, self.nic.fabric.timeout()].into_iter().flatten().fold(IDLE_SLEEP, Duration::min);
+        asleep.wait(self.nic.fabric.as_fd(), timeout).map_err(|error| {
             Finding::Told(format!(
                 "the NIC thread cannot wait for the job's network: {error}; start the job again"
             ))
