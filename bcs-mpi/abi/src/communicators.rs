@@ -1,7 +1,6 @@
-//! Chapter 7: communicators and caching; chapter 16: the old names of caching.
+//! Chapter 7: communicators.
 
 use crate::edge::{handle, object, place, result_string, string};
-use bcs_mpi::attributes;
 use bcs_mpi::communicator::idup::idup;
 use bcs_mpi::communicator::{self, by_group, create, hints, inter, split};
 use bcs_mpi::constants::*;
@@ -123,48 +122,5 @@ calls! {
     }
     call MPI_Comm_set_name(comm: MPI_Comm, comm_name: *const c_char) [on comm] {
         communicator::set_name(comm, string(comm_name, "comm_name", MPI_ERR_ARG)?)?
-    }
-    call MPI_Comm_create_keyval(
-        comm_copy_attr_fn: usize, comm_delete_attr_fn: usize, comm_keyval: *mut c_int, extra_state: *mut c_void,
-    ) [] {
-        place(comm_keyval, "comm_keyval")?
-            .set(attributes::create_keyval::<MPI_Comm>(comm_copy_attr_fn, comm_delete_attr_fn, extra_state)?)
-    }
-    call MPI_Comm_free_keyval(comm_keyval: *mut c_int) [] {
-        attributes::free_keyval::<MPI_Comm>(object(comm_keyval, "comm_keyval")?)?
-    }
-    call MPI_Comm_set_attr(comm: MPI_Comm, comm_keyval: c_int, attribute_val: *mut c_void) [on comm] {
-        attributes::set(comm, comm_keyval, attribute_val)?
-    }
-    call MPI_Comm_get_attr(comm: MPI_Comm, comm_keyval: c_int, attribute_val: *mut c_void, flag: *mut c_int) [on comm] {
-        let (value, flag) = (place(attribute_val.cast::<*mut c_void>(), "attribute_val")?, place(flag, "flag")?);
-        let found = attributes::get(comm, comm_keyval)?;
-        flag.set(found.is_some().into());
-        if let Some(found) = found {
-            value.set(found);
-        }
-    }
-    call MPI_Comm_delete_attr(comm: MPI_Comm, comm_keyval: c_int) [on comm] {
-        attributes::delete(comm, comm_keyval)?
-    }
-    call MPI_Keyval_create(copy_fn: usize, delete_fn: usize, keyval: *mut c_int, extra_state: *mut c_void) [] {
-        place(keyval, "keyval")?.set(attributes::create_keyval::<MPI_Comm>(copy_fn, delete_fn, extra_state)?)
-    }
-    call MPI_Keyval_free(keyval: *mut c_int) [] {
-        attributes::free_keyval::<MPI_Comm>(object(keyval, "keyval")?)?
-    }
-    call MPI_Attr_put(comm: MPI_Comm, keyval: c_int, attribute_val: *mut c_void) [on comm] {
-        attributes::set(comm, keyval, attribute_val)?
-    }
-    call MPI_Attr_get(comm: MPI_Comm, keyval: c_int, attribute_val: *mut c_void, flag: *mut c_int) [on comm] {
-        let (value, flag) = (place(attribute_val.cast::<*mut c_void>(), "attribute_val")?, place(flag, "flag")?);
-        let found = attributes::get(comm, keyval)?;
-        flag.set(found.is_some().into());
-        if let Some(found) = found {
-            value.set(found);
-        }
-    }
-    call MPI_Attr_delete(comm: MPI_Comm, keyval: c_int) [on comm] {
-        attributes::delete(comm, keyval)?
     }
 }

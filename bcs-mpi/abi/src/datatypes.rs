@@ -1,9 +1,8 @@
-//! Chapter 5: datatypes; chapter 7: their names and attributes; chapter 19: types of Fortran.
+//! Chapter 5: datatypes; chapter 7: their names; chapter 19: types of Fortran.
 
 use crate::edge::{
     handle, is_large, narrow, numbers, object, place, read_only, result_string, store_all, string, wide,
 };
-use bcs_mpi::attributes;
 use bcs_mpi::constants::*;
 use bcs_mpi::datatype;
 use bcs_mpi::datatype::construct::{self, Constructor, Darray, Subarray, Unit, create};
@@ -238,31 +237,6 @@ calls! {
     }
     call MPI_Type_set_name(datatype: MPI_Datatype, type_name: *const c_char) [] {
         datatype::set_name(datatype, string(type_name, "type_name", MPI_ERR_ARG)?)?
-    }
-    call MPI_Type_create_keyval(
-        type_copy_attr_fn: usize, type_delete_attr_fn: usize, type_keyval: *mut c_int, extra_state: *mut c_void,
-    ) [] {
-        let keyval = place(type_keyval, "type_keyval")?;
-        keyval.set(attributes::create_keyval::<MPI_Datatype>(type_copy_attr_fn, type_delete_attr_fn, extra_state)?)
-    }
-    call MPI_Type_free_keyval(type_keyval: *mut c_int) [] {
-        attributes::free_keyval::<MPI_Datatype>(object(type_keyval, "type_keyval")?)?
-    }
-    call MPI_Type_set_attr(datatype: MPI_Datatype, type_keyval: c_int, attribute_val: *mut c_void) [] {
-        attributes::set(datatype, type_keyval, attribute_val)?
-    }
-    call MPI_Type_get_attr(
-        datatype: MPI_Datatype, type_keyval: c_int, attribute_val: *mut c_void, flag: *mut c_int,
-    ) [] {
-        let (value, flag) = (place(attribute_val.cast::<*mut c_void>(), "attribute_val")?, place(flag, "flag")?);
-        let found = attributes::get(datatype, type_keyval)?;
-        flag.set(found.is_some().into());
-        if let Some(found) = found {
-            value.set(found);
-        }
-    }
-    call MPI_Type_delete_attr(datatype: MPI_Datatype, type_keyval: c_int) [] {
-        attributes::delete(datatype, type_keyval)?
     }
     call MPI_Get_address(location: *const c_void, address: *mut MPI_Aint) [] {
         place(address, "address")?.set(location.addr() as MPI_Aint)

@@ -8,6 +8,7 @@ mod edge;
 #[macro_use]
 mod forms;
 
+mod attributes;
 mod bcs;
 mod buffers;
 mod collective;

@@ -1,0 +1,47 @@
+//! Chapter 7: attributes of communicators and datatypes; chapter 16: the old names of those of communicators.
+
+use crate::edge::{object, place};
+use bcs_mpi::attributes;
+use bcs_mpi::constants::*;
+use std::ffi::{c_int, c_void};
+
+/// A line: the kind of handle, the names of arguments (the object, its key, the two callbacks), whose error
+/// handler is asked, the five calls.
+macro_rules! attributes {
+    ($($handle:ident $object:ident $keyval:ident $copy:ident $delete:ident [$($owner:tt)*]
+        $create:ident $free:ident $set:ident $get:ident $remove:ident;)*) => { calls! { $(
+        call $create($copy: usize, $delete: usize, $keyval: *mut c_int, extra_state: *mut c_void) [] {
+            place($keyval, stringify!($keyval))?
+                .set(attributes::create_keyval::<$handle>($copy, $delete, extra_state)?)
+        }
+        call $free($keyval: *mut c_int) [] {
+            attributes::free_keyval::<$handle>(object($keyval, stringify!($keyval))?)?
+        }
+        call $set($object: $handle, $keyval: c_int, attribute_val: *mut c_void) [$($owner)*] {
+            attributes::set($object, $keyval, attribute_val)?
+        }
+        call $get($object: $handle, $keyval: c_int, attribute_val: *mut c_void, flag: *mut c_int) [$($owner)*] {
+            let value = place(attribute_val.cast::<*mut c_void>(), "attribute_val")?;
+            let flag = place(flag, "flag")?;
+            let found = attributes::get($object, $keyval)?;
+            flag.set(found.is_some().into());
+            if let Some(found) = found {
+                value.set(found);
+            }
+        }
+        call $remove($object: $handle, $keyval: c_int) [$($owner)*] {
+            attributes::delete($object, $keyval)?
+        }
+    )* } };
+}
+
+attributes! {
+    MPI_Comm comm comm_keyval comm_copy_attr_fn comm_delete_attr_fn [on comm]
+        MPI_Comm_create_keyval MPI_Comm_free_keyval
+        MPI_Comm_set_attr MPI_Comm_get_attr MPI_Comm_delete_attr;
+    MPI_Comm comm keyval copy_fn delete_fn [on comm]
+        MPI_Keyval_create MPI_Keyval_free MPI_Attr_put MPI_Attr_get MPI_Attr_delete;
+    MPI_Datatype datatype type_keyval type_copy_attr_fn type_delete_attr_fn []
+        MPI_Type_create_keyval MPI_Type_free_keyval
+        MPI_Type_set_attr MPI_Type_get_attr MPI_Type_delete_attr;
+}
