@@ -105,7 +105,7 @@ const INLINE_OPENING: &str = "\
 #[must_use]
 pub fn render(tables: &Tables) -> String {
     let mut text = OPENING.to_owned();
-    versions(&mut text, tables);
+    tables.sections.iter().filter(|s| s.module == "versions").for_each(|s| section(&mut text, s));
     types(&mut text);
     callbacks(&mut text, &tables.callbacks);
     constants(&mut text, tables);
@@ -121,10 +121,6 @@ pub fn render(tables: &Tables) -> String {
         "#undef BCS_MPI_INLINE\n\n#ifdef __cplusplus\n}\n#endif\n\n#endif /* BCS_MPI_H_INCLUDED */\n",
     );
     text
-}
-
-fn versions(text: &mut String, tables: &Tables) {
-    tables.sections.iter().filter(|s| s.module == "versions").for_each(|s| section(text, s));
 }
 
 fn types(text: &mut String) {

@@ -236,19 +236,19 @@ impl Tables {
     ) -> Result<Self, TableError> {
         let mut names = HashSet::new();
         Ok(Self {
-            sections: sections(Lines::of("constants.tbl", constants), &mut names)?,
-            datatypes: rows(Lines::of("datatypes.tbl", datatypes), 7, &mut names, |row| {
+            sections: sections(lines("constants.tbl", constants), &mut names)?,
+            datatypes: rows(lines("datatypes.tbl", datatypes), 7, &mut names, |row| {
                 Ok(Datatype {
                     name: row.field(0),
                     handle: row.value(1)?,
                     since: row.since(2)?,
-                    class: row.one_of(3, &CLASSES)?,
+                    class: row.class(3)?,
                     size: row.number(4)? as usize,
                     extent: row.number(5)? as usize,
                     element: row.field(6),
                 })
             })?,
-            operations: rows(Lines::of("operations.tbl", operations), 5, &mut names, |row| {
+            operations: rows(lines("operations.tbl", operations), 5, &mut names, |row| {
                 Ok(Operation {
                     name: row.field(0),
                     handle: row.number(1)?,
@@ -257,7 +257,7 @@ impl Tables {
                     meaning: row.field(4),
                 })
             })?,
-            callbacks: rows(Lines::of("callbacks.tbl", callbacks), 4, &mut names, |row| {
+            callbacks: rows(lines("callbacks.tbl", callbacks), 4, &mut names, |row| {
                 Ok(Callback {
                     name: row.field(0),
                     since: row.since(1)?,
@@ -265,7 +265,7 @@ impl Tables {
                     parameters: row.field(3),
                 })
             })?,
-            functions: rows(Lines::of("functions.tbl", functions), 6, &mut names, row_functions)?
+            functions: rows(lines("functions.tbl", functions), 6, &mut names, row_functions)?
                 .into_iter()
                 .flatten()
                 .collect(),
@@ -304,25 +304,13 @@ pub fn chapter_title(chapter: u8) -> &'static str {
 }
 
 /// The lines of a table that hold something.
-struct Lines {
-    table: &'static str,
-    rest: std::iter::Enumerate<std::str::Lines<'static>>,
-}
-
-impl Lines {
-    fn of(table: &'static str, text: &'static str) -> Self {
-        Self { table, rest: text.lines().enumerate() }
-    }
-}
-
-impl Iterator for Lines {
-    type Item = Row;
-
-    fn next(&mut self) -> Option<Row> {
-        self.rest.find(|(_, text)| !text.trim().is_empty() && !text.starts_with('#')).map(|(index, text)| {
-            Row { table: self.table, line: index + 1, fields: text.split(" | ").map(str::trim).collect() }
-        })
-    }
+fn lines(table: &'static str, text: &'static str) -> impl Iterator<Item = Row> {
+    let filled = text.lines().enumerate().filter(|(_, text)| !text.trim().is_empty() && !text.starts_with('#'));
+    filled.map(move |(index, text)| Row {
+        table,
+        line: index + 1,
+        fields: text.split(" | ").map(str::trim).collect(),
+    })
 }
 
 /// One line, cut in fields.
@@ -366,10 +354,8 @@ impl Row {
 
     fn since(&self, index: usize) -> Result<Since, TableError> {
         let text = self.field(index);
-        let (added, deprecated) = match text.split_once('-') {
-            Some((added, deprecated)) => (added, Some(deprecated)),
-            None => (text, None),
-        };
+        let (added, deprecated) =
+            text.split_once('-').map_or((text, None), |(added, deprecated)| (added, Some(deprecated)));
         let is_version = |v: &str| {
             v.len() == 3 && v.as_bytes()[1] == b'.' && v.split('.').all(|n| n.parse::<u8>().is_ok())
         };
@@ -379,9 +365,9 @@ impl Row {
         self.wrong(text, "a version of MPI such as 3.1, or two with a dash between them")
     }
 
-    fn one_of(&self, index: usize, allowed: &[&'static str]) -> Result<&'static str, TableError> {
+    fn class(&self, index: usize) -> Result<&'static str, TableError> {
         let text = self.field(index);
-        if allowed.contains(&text) { Ok(text) } else { self.wrong(text, "a class of datatypes") }
+        if CLASSES.contains(&text) { Ok(text) } else { self.wrong(text, "a class of datatypes") }
     }
 
     fn classes(&self, index: usize) -> Result<Vec<&'static str>, TableError> {
@@ -405,10 +391,11 @@ impl Row {
 fn row_functions(row: &Row) -> Result<Vec<Function>, TableError> {
     let parameters = |count: &str, displacement: &str, address: &str| match row.field(5) {
         "void" => Vec::new(),
-        list => list
-            .split(", ")
-            .map(|p| replace_words(p, &[("COUNT", count), ("DISPL", displacement), ("ADDR", address)]))
-            .collect(),
+        list => {
+            let list =
+                list.replace("COUNT", count).replace("DISPL", displacement).replace("ADDR", address);
+            list.split(", ").map(str::to_owned).collect()
+        }
     };
     let plain = Function {
         name: row.field(0).to_owned(),
@@ -430,27 +417,8 @@ fn row_functions(row: &Row) -> Result<Vec<Function>, TableError> {
     Ok(vec![plain, large])
 }
 
-/// The text with whole words replaced.
-fn replace_words(text: &str, replacements: &[(&str, &str)]) -> String {
-    let replace = |word: &str| match replacements.iter().find(|(from, _)| *from == word) {
-        Some((_, to)) => (*to).to_owned(),
-        None => word.to_owned(),
-    };
-    let mut result = String::new();
-    let mut word = String::new();
-    for letter in text.chars() {
-        if letter.is_ascii_alphanumeric() || letter == '_' {
-            word.push(letter);
-        } else {
-            result += &replace(&std::mem::take(&mut word));
-            result.push(letter);
-        }
-    }
-    result + &replace(&word)
-}
-
 fn rows<T>(
-    lines: Lines,
+    lines: impl Iterator<Item = Row>,
     fields: usize,
     names: &mut HashSet<&'static str>,
     make: impl Fn(&Row) -> Result<T, TableError>,
@@ -464,7 +432,7 @@ fn rows<T>(
         .collect()
 }
 
-fn sections(lines: Lines, names: &mut HashSet<&'static str>) -> Result<Vec<Section>, TableError> {
+fn sections(lines: impl Iterator<Item = Row>, names: &mut HashSet<&'static str>) -> Result<Vec<Section>, TableError> {
     let mut sections: Vec<Section> = Vec::new();
     for row in lines {
         row.expect_fields(4)?;

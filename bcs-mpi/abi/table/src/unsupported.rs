@@ -65,12 +65,9 @@ fn line(text: &mut String, function: &Function) -> Result<(), String> {
             function.returns
         ));
     }
-    let mut types = Vec::new();
-    for parameter in &function.parameters {
-        types.push(
-            rust_type(parameter).ok_or_else(|| format!("{name}: no rule for the parameter '{parameter}'"))?,
-        );
-    }
+    let no_rule = |parameter: &String| format!("{name}: no rule for the parameter '{parameter}'");
+    let types = function.parameters.iter().map(|of| rust_type(of).ok_or_else(|| no_rule(of)));
+    let types: Vec<_> = types.collect::<Result<_, _>>()?;
     let parameters: Vec<_> = types.iter().enumerate().map(|(i, kind)| format!("_p{i}: {kind}")).collect();
     let parameters = parameters.join(", ");
     let written = if name.starts_with("MPI_T_") {
