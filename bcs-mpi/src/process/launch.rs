@@ -63,16 +63,6 @@ pub enum LaunchError {
         /// What the system said.
         source: std::io::Error,
     },
-    /// Another process was this rank before.
-    #[error(
-        "rank {rank} of this job is process {pid} already; one process of each rank calls MPI_Init, once (to run an MPI program from another, unset BCS_RANK)"
-    )]
-    Taken {
-        /// The rank.
-        rank: u32,
-        /// The process.
-        pid: u32,
-    },
     /// What the launcher says in the environment and in NIC memory differ.
     #[error(
         "the environment says rank {rank} of {size}, the NIC memory is of {job_ranks} ranks; start the program with the launcher of this installation"
@@ -128,10 +118,7 @@ pub fn open() -> Result<(Port, Place), LaunchError> {
         universe_size: optional("BCS_UNIVERSE_SIZE")?,
     };
     let spans_nodes = memory.node().1 > 1;
-    let port = Port::open(Arc::new(memory), local_rank).map_err(|error| match error {
-        PortError::Taken { pid, .. } => LaunchError::Taken { rank, pid },
-        error => error.into(),
-    })?;
+    let port = Port::open(Arc::new(memory), local_rank)?;
     let port =
         if spans_nodes { port.with_wake_pipe(wake_descriptor(required("BCS_WAKE_FD")?)?) } else { port };
     Ok((port, place))

@@ -61,16 +61,14 @@ pub struct Process {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum LifePhase {
-    /// Before MPI_Init.
+    /// Before MPI_Init, and in it.
     Uninitialised = 0,
-    /// In MPI_Init.
-    Starting = 1,
     /// Between MPI_Init and MPI_Finalize; calls do not overlap.
-    Active = 2,
+    Active = 1,
     /// The same at MPI_THREAD_MULTIPLE: calls may overlap.
-    Concurrent = 3,
+    Concurrent = 2,
     /// After MPI_Finalize.
-    Finalised = 4,
+    Finalised = 3,
 }
 
 struct Library {
@@ -113,7 +111,7 @@ fn enter_otherwise() -> MpiResult<Guard> {
         LifePhase::Active => Ok(Guard { lock: None }),
         LifePhase::Concurrent => Ok(Guard { lock: Some(lock()) }),
         LifePhase::Finalised => Err(MpiError::new(Problem::Finalised)),
-        LifePhase::Uninitialised | LifePhase::Starting => Err(MpiError::new(Problem::NotInitialised)),
+        LifePhase::Uninitialised => Err(MpiError::new(Problem::NotInitialised)),
     }
 }
 
@@ -121,9 +119,8 @@ fn enter_otherwise() -> MpiResult<Guard> {
 pub fn phase() -> LifePhase {
     match LIBRARY.phase.load(Ordering::Acquire) {
         0 => LifePhase::Uninitialised,
-        1 => LifePhase::Starting,
-        2 => LifePhase::Active,
-        3 => LifePhase::Concurrent,
+        1 => LifePhase::Active,
+        2 => LifePhase::Concurrent,
         _ => LifePhase::Finalised,
     }
 }

@@ -62,20 +62,14 @@ fn join(call: Primitive, level: c_int, entered_ns: u64) -> MpiResult {
             resume();
             Ok(())
         }
-        LifePhase::Uninitialised | LifePhase::Starting => {
-            LIBRARY.phase.store(LifePhase::Starting as u32, Ordering::Release);
-            start(call, level, entered_ns).inspect_err(|_| {
-                LIBRARY.phase.store(LifePhase::Uninitialised as u32, Ordering::Release);
-            })
-        }
+        LifePhase::Uninitialised => start(call, level, entered_ns),
     }
 }
 
 /// Wakes the process after its last user had gone.
 fn resume() {
     let concurrent = THREADS.get().is_some_and(|(level, _)| *level == MPI_THREAD_MULTIPLE);
-    let phase = if concurrent { LifePhase::Concurrent } else { LifePhase::Active };
-    LIBRARY.phase.store(phase as u32, Ordering::Release);
+    activate(concurrent);
     if let Ok(process) = super::enter() {
         process.port.resume();
     }
@@ -116,11 +110,16 @@ fn start(call: Primitive, level: c_int, entered_ns: u64) -> MpiResult {
         port,
         place,
     };
-    // SAFETY: the phase is Starting, which this thread alone has entered, and in which no guard exists.
+    // SAFETY: the phase is Uninitialised, in which no guard exists, and `join` lets one thread at a time in.
     unsafe { (*LIBRARY.process.get()).write(process) };
+    activate(concurrent);
+    Ok(())
+}
+
+/// Calls find the process from now on.
+fn activate(concurrent: bool) {
     let phase = if concurrent { LifePhase::Concurrent } else { LifePhase::Active };
     LIBRARY.phase.store(phase as u32, Ordering::Release);
-    Ok(())
 }
 
 /// MPI_Query_thread.

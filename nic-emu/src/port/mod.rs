@@ -64,11 +64,11 @@ pub enum PortError {
     Channel(#[from] ChannelError),
     /// Another process is this rank.
     #[error(
-        "local rank {local_index} of this job is process {pid} already; one process of each rank calls MPI_Init, once (to run an MPI program from another, unset BCS_RANK)"
+        "rank {rank} of this job is process {pid} already; one process of each rank calls MPI_Init, once (to run an MPI program from another, unset BCS_RANK)"
     )]
     Taken {
-        /// The rank's index on this node.
-        local_index: u32,
+        /// The rank.
+        rank: u32,
         /// The process.
         pid: u32,
     },
@@ -172,7 +172,8 @@ impl Port {
         if theirs != 0 && own != 0 && theirs != own {
             memory.header().cross_memory.set(0);
         }
-        block.status.claim(std::process::id()).map_err(|pid| PortError::Taken { local_index, pid })?;
+        let rank = memory.job_rank(local_index);
+        block.status.claim(std::process::id()).map_err(|pid| PortError::Taken { rank, pid })?;
         block.status.set_phase(Phase::Attached);
         let transfers_seen = block.status.transfers_started.load(Ordering::Acquire);
         let doorbell = memory.doorbell(local_index)?;
