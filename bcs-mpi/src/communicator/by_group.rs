@@ -12,6 +12,7 @@ use crate::constants::*;
 use crate::environment::error_handlers;
 use crate::error::{MpiError, MpiResult, Problem};
 use crate::group::{self, Group};
+use crate::point_to_point::send_tag;
 use crate::process::{self, Guard};
 use crate::progress::party::{Joins, Party};
 use crate::progress::task::drive;
@@ -44,9 +45,7 @@ fn told(process: &mut Guard, party: Party, names: Group, group: &Group) -> MpiRe
 pub fn create_group(comm: MPI_Comm, group: MPI_Group, tag: c_int) -> MpiResult<MPI_Comm> {
     let mut process = process::enter()?;
     process.intracommunicator("comm", comm)?;
-    if tag < 0 {
-        return Err(MpiError::new(Problem::Tag { argument: "tag", value: tag, also: "" }));
-    }
+    send_tag("tag", tag)?;
     let group = subgroup(&process, comm, group)?;
     if group.member(process.place.rank).is_none() {
         return Ok(MPI_COMM_NULL);

@@ -17,6 +17,7 @@ use crate::constants::*;
 use crate::environment::error_handlers;
 use crate::error::{MpiError, MpiResult, Problem};
 use crate::group::{self, Group};
+use crate::point_to_point::send_tag;
 use crate::process::{self, Guard, Process};
 use crate::progress::party::{Joins, Party};
 use crate::progress::task::{drive, with};
@@ -247,9 +248,7 @@ pub fn create(
     let local = process.intracommunicator("local_comm", local_comm)?;
     let leader = local.member("local_leader", local_leader)?;
     let (group, leads) = (local.group.clone(), local.rank == leader);
-    if tag < 0 {
-        return Err(MpiError::new(Problem::Tag { argument: "tag", value: tag, also: "" }));
-    }
+    send_tag("tag", tag)?;
     let way = leads.then(|| way_to(&process, (peer_comm, remote_leader), tag));
     let party = Party::join(&mut process, local_comm, call, false)?;
     let what = party.waiting();

@@ -151,12 +151,8 @@ impl CodeTable {
             _ => return Err(unknown(argument, code)),
         }
         if is_class && self.added.iter().any(|(other, added)| *other != code && added.class == code) {
-            return Err(MpiError::argument(
-                MPI_ERR_ARG,
-                argument,
-                code,
-                "codes of this class must be removed before it",
-            ));
+            let before = "codes of this class must be removed before it";
+            return Err(MpiError::argument(MPI_ERR_ARG, argument, code, before));
         }
         self.added.remove(&code);
         *self.last_used = self.added.last_key_value().map_or(MPI_ERR_LASTCODE, |(last, _)| *last);

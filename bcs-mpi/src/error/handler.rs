@@ -80,10 +80,10 @@ enum Action {
 pub fn raise(
     call: &'static str,
     parameters: &[&'static str],
-    error: MpiError,
+    mut error: MpiError,
     owner: Option<Owner>,
 ) -> c_int {
-    let error = error.named_as_in(parameters);
+    error.0.problem.name_as_in(parameters);
     let message = format!("{call}: {error}");
     match error.problem() {
         Problem::JobEnds => end::leave(),

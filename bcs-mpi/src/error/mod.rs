@@ -99,12 +99,6 @@ impl MpiError {
         &self.0.problem
     }
 
-    /// The same error, of a call with these parameters.
-    fn named_as_in(mut self, parameters: &[&'static str]) -> Self {
-        self.0.problem.name_as_in(parameters);
-        self
-    }
-
     /// Its error class.
     pub fn class(&self) -> c_int {
         self.0.problem.class()

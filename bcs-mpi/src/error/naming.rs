@@ -34,8 +34,8 @@ fn name_in(parameters: &[&'static str], argument: &'static str) -> &'static str 
 }
 
 impl Problem {
-    /// The argument that is wrong, where it is one.
-    fn argument_mut(&mut self) -> Option<&mut &'static str> {
+    /// Names the argument that is wrong, where it is one, as a call with these parameters does.
+    pub(super) fn name_as_in(&mut self, parameters: &[&'static str]) {
         match self {
             Problem::Rank { argument, .. }
             | Problem::Tag { argument, .. }
@@ -43,15 +43,8 @@ impl Problem {
             | Problem::InPlace { argument }
             | Problem::NullResult { argument }
             | Problem::Handle { argument, .. }
-            | Problem::Argument { argument, .. } => Some(argument),
-            _ => None,
-        }
-    }
-
-    /// Names the argument as a call with these parameters does.
-    pub(super) fn name_as_in(&mut self, parameters: &[&'static str]) {
-        if let Some(argument) = self.argument_mut() {
-            *argument = name_in(parameters, argument);
+            | Problem::Argument { argument, .. } => *argument = name_in(parameters, argument),
+            _ => {}
         }
     }
 }

@@ -51,7 +51,7 @@ fn for_nobody(error: MpiError, (count, datatype): (i64, MPI_Datatype), peer: c_i
 
 /// The tag of a send.
 #[inline(always)]
-fn send_tag(argument: &'static str, tag: c_int) -> MpiResult<c_int> {
+pub(crate) fn send_tag(argument: &'static str, tag: c_int) -> MpiResult<c_int> {
     if tag >= 0 { Ok(tag) } else { Err(wrong_tag(argument, tag, "")) }
 }
 
