@@ -6,7 +6,7 @@ use bcs_mpi::communicator::{self, by_group, create, hints, inter, split};
 use bcs_mpi::constants::*;
 use bcs_mpi::environment::error_handlers::heard_by;
 use mds::Primitive;
-use std::ffi::{c_char, c_int, c_void};
+use std::ffi::{c_char, c_int};
 
 calls! {
     call MPI_Comm_rank(comm: MPI_Comm, rank: *mut c_int) [on comm] {

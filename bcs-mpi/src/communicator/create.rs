@@ -149,7 +149,7 @@ pub(super) fn make(
     let local = local_members(process.port.memory(), &group, rank)?;
     let parent = match parent {
         // What comes from a session's group has no other parent.
-        MPI_COMM_SELF => process.communicators.own(),
+        MPI_COMM_SELF => &process.communicators.own,
         _ => process.communicator(parent)?,
     };
     let Kin { attributes, topology, hints } = kin;

@@ -251,13 +251,15 @@ pub(crate) fn both(side: Side, own: &Group, peers: &Group) -> Group {
 /// The communicators of this process.
 pub struct Communicators {
     world: Communicator,
-    own: Communicator,
-    table: Table<Communicator>,
+    /// MPI_COMM_SELF, also where programs have none.
+    pub(crate) own: Communicator,
+    /// Those that are made.
+    pub(crate) table: Table<Communicator>,
     /// The error handlers of freed communicators that requests are still of.
     freed: Vec<(MPI_Comm, MPI_Errhandler)>,
     /// Whether there are MPI_COMM_WORLD and MPI_COMM_SELF: between MPI_Init and MPI_Finalize, and not for
     /// sessions alone.
-    has_world: bool,
+    pub(crate) has_world: bool,
     /// Attribute keys.
     pub keys: Keys,
 }
@@ -290,16 +292,6 @@ impl Communicators {
         })
     }
 
-    /// Says that the world model begins, or that it is over.
-    pub(crate) fn set_world(&mut self, active: bool) {
-        self.has_world = active;
-    }
-
-    /// MPI_COMM_SELF, also where programs have none.
-    pub(crate) fn own(&self) -> &Communicator {
-        &self.own
-    }
-
     /// The communicator of a handle.
     ///
     /// # Errors
@@ -328,11 +320,6 @@ impl Communicators {
             MPI_COMM_NULL => Err(Stale::Null),
             other => self.table.get_mut(other.0),
         }
-    }
-
-    /// The handles themselves, for conversions.
-    pub fn table(&self) -> &Table<Communicator> {
-        &self.table
     }
 
     /// Keeps the error handler of a communicator that is freed as long as there are requests of it.

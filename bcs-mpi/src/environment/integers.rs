@@ -47,7 +47,7 @@ pub fn of_handle(of: Of, handle: usize) -> c_int {
         Of::Communicator | Of::Datatype | Of::Group | Of::Message | Of::Request => {
             let Ok(mut process) = process::enter() else { return -1 };
             match of {
-                Of::Communicator => process.communicators.table().to_int(handle),
+                Of::Communicator => process.communicators.table.to_int(handle),
                 Of::Datatype => process.datatypes.to_int(handle),
                 Of::Group => process.groups.to_int(handle),
                 Of::Message => process.requests.messages.to_int(handle),
@@ -72,7 +72,7 @@ pub fn to_handle(of: Of, int: c_int, null: usize) -> usize {
         Of::Communicator | Of::Datatype | Of::Group | Of::Message | Of::Request => {
             let Ok(process) = process::enter() else { return null };
             match of {
-                Of::Communicator => process.communicators.table().from_int(int),
+                Of::Communicator => process.communicators.table.from_int(int),
                 Of::Datatype => process.datatypes.from_int(int),
                 Of::Group => process.groups.from_int(int),
                 Of::Message => process.requests.messages.from_int(int),

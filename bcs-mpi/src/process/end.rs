@@ -21,7 +21,7 @@ use std::io::Write;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
 
-/// What an abort needs, without the lock: the thread that holds it may be the one that is stuck.
+/// What an abort needs, and the end of recording, without the lock: the thread that holds it may be the one that is stuck.
 pub(super) struct Exit {
     pub(super) memory: Arc<NicMemory>,
     pub(super) local_index: u32,
@@ -53,8 +53,8 @@ pub fn finalize() -> MpiResult {
     }
     // All that members have called is with the NIC by now.
     let world = process.communicators.get(MPI_COMM_WORLD).into_iter();
-    world.chain(process.communicators.table().iter()).for_each(|comm| end_if_unheard(&process.port, comm));
-    process.communicators.set_world(false);
+    world.chain(process.communicators.table.iter()).for_each(|comm| end_if_unheard(&process.port, comm));
+    process.communicators.has_world = false;
     drop(process);
     monitor::leave(timed, || 0);
     let mut life = life();

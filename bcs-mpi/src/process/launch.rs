@@ -13,7 +13,7 @@
 
 use crate::collective::wanted::{UnknownAlgorithm, VARIABLE, Wanted};
 use bcs_core::TypeCheck;
-use nic_emu::memory::{Layout, NicMemory};
+use nic_emu::memory::{Layout, MapError, NicMemory};
 use nic_emu::port::{Port, PortError};
 use std::ffi::c_int;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -78,15 +78,12 @@ pub enum LaunchError {
     /// There is no such algorithm.
     #[error("{VARIABLE} (storm run --collective): {0}")]
     Collective(UnknownAlgorithm),
+    /// NIC memory cannot be mapped.
+    #[error(transparent)]
+    Map(#[from] MapError),
     /// The NIC refuses.
     #[error(transparent)]
     Port(#[from] PortError),
-}
-
-impl From<nic_emu::memory::MapError> for LaunchError {
-    fn from(error: nic_emu::memory::MapError) -> Self {
-        LaunchError::Port(error.into())
-    }
 }
 
 /// The port and the place of this process.
@@ -147,7 +144,7 @@ pub fn wanted() -> Result<Wanted, LaunchError> {
 
 /// A process without a launcher: a job of one rank, with a NIC that nobody else sees.
 fn alone() -> Result<(Port, Place), LaunchError> {
-    let layout = Layout::new(1, 1, [0; 2]).map_err(nic_emu::memory::MapError::from)?;
+    let layout = Layout::new(1, 1, [0; 2]).map_err(MapError::from)?;
     let memory = NicMemory::create_private(layout, 0, 1)?;
     let header = memory.header();
     header.cross_memory.set(1);

@@ -4,11 +4,11 @@
 //! Time stamps are CLOCK_MONOTONIC's. Below MPI_THREAD_MULTIPLE the main recorder serves all threads; with it every thread has one
 //! of its own, attached at its first call and detached when it ends.
 
+use super::end::{EXIT, Exit};
 use super::launch::Place;
 use crate::collective::policy::{Collective, MOST_ALGORITHMS, TABLE};
 use mds::mmds::{AlgorithmReport, UnexpectedReport};
 use mds::{Clock, Entry, MdsConfig, Primitive, ProcessRecorder, Recorder};
-use nic_emu::memory::NicMemory;
 use nic_emu::port::now_ns;
 use nic_emu::unexpected::UnexpectedPool;
 use std::cell::RefCell;
@@ -30,9 +30,6 @@ struct Monitor {
     main_thread: Option<ThreadId>,
     directory: PathBuf,
     run: mds::trace::Run,
-    rank: u32,
-    memory: Arc<NicMemory>,
-    local_index: u32,
 }
 
 thread_local! {
@@ -118,7 +115,7 @@ pub fn start(
     config: &MdsConfig,
     place: &Place,
     concurrent: bool,
-    (memory, local_index): (&Arc<NicMemory>, u32),
+    nodes: u32,
     init: Primitive,
     entered_ns: u64,
 ) {
@@ -130,10 +127,7 @@ pub fn start(
         recorder,
         main_thread: concurrent.then(|| std::thread::current().id()),
         directory: config.trace_dir.clone(),
-        run: mds::trace::Run { id: place.job.clone(), ranks: place.size, nodes: memory.node().1 },
-        rank: place.rank,
-        memory: memory.clone(),
-        local_index,
+        run: mds::trace::Run { id: place.job.clone(), ranks: place.size, nodes },
     };
     if MONITOR.set(monitor).is_ok() {
         ON.store(true, Ordering::Release);
@@ -145,23 +139,25 @@ pub fn finish() {
     if !ON.swap(false, Ordering::AcqRel) {
         return;
     }
-    let Some(monitor) = MONITOR.get() else { return };
+    let (Some(monitor), Some(Exit { memory, local_index, rank, .. })) = (MONITOR.get(), EXIT.get()) else {
+        return;
+    };
     monitor.recorder.stop(now_ns());
     let program =
         std::env::current_exe().map_or_else(|_| String::new(), |path| path.to_string_lossy().into_owned());
     let process = mds::trace::Process {
-        rank: monitor.rank,
-        node: monitor.memory.node().0,
+        rank: *rank,
+        node: memory.node().0,
         host: super::super::environment::host_name(),
         program,
         pid: std::process::id(),
     };
     let mut report = monitor.recorder.report();
     report.collectives = algorithms();
-    if let Ok(pool) = UnexpectedPool::of(&monitor.memory, monitor.local_index) {
+    if let Ok(pool) = UnexpectedPool::of(memory, *local_index) {
         report.unexpected = UnexpectedReport { messages: pool.messages(), most_bytes: pool.most_bytes() };
     }
     if let Err(error) = mds::trace::write_mmds(&monitor.directory, &monitor.run, &process, &report) {
-        eprintln!("rank {}: MMDS: {error}", monitor.rank);
+        eprintln!("rank {rank}: MMDS: {error}");
     }
 }

@@ -38,7 +38,7 @@ pub fn init(call: Primitive, required: c_int) -> MpiResult<c_int> {
         return Err(MpiError::new(Problem::InitialisedTwice));
     }
     join(call, required, entered_ns)?;
-    super::enter()?.communicators.set_world(true);
+    super::enter()?.communicators.has_world = true;
     life.world = World::Active;
     Ok(THREADS.get().map_or(required, |(level, _)| *level))
 }
@@ -93,7 +93,7 @@ fn start(call: Primitive, level: c_int, entered_ns: u64) -> MpiResult {
         rank: place.rank,
         launched: place.launched,
     });
-    monitor::start(&mds, &place, concurrent, (port.memory(), port.local_index()), call, entered_ns);
+    monitor::start(&mds, &place, concurrent, port.memory().node().1, call, entered_ns);
     let communicators = Communicators::of_job(place.rank, place.size, port.memory())
         .map_err(|error| failed(error.to_string()))?;
     let process = Process {

@@ -55,40 +55,32 @@ pub struct Corrupt {
     pub limit: u64,
 }
 
-/// A counter that only the processor writes; others may look.
-#[repr(transparent)]
-#[derive(Default)]
-pub struct Word(AtomicU32);
+macro_rules! words {
+    ($($(#[$doc:meta])* $word:ident($atomic:ident, $value:ident))*) => { $(
+        $(#[$doc])*
+        #[repr(transparent)]
+        #[derive(Default)]
+        pub struct $word($atomic);
 
-impl Word {
-    /// Its value.
-    #[inline]
-    pub fn get(&self) -> u32 {
-        self.0.load(Ordering::Relaxed)
-    }
+        impl $word {
+            /// Its value.
+            #[inline]
+            pub fn get(&self) -> $value {
+                self.0.load(Ordering::Relaxed)
+            }
 
-    /// Sets it.
-    #[inline]
-    pub fn set(&self, value: u32) {
-        self.0.store(value, Ordering::Relaxed);
-    }
+            /// Sets it.
+            #[inline]
+            pub fn set(&self, value: $value) {
+                self.0.store(value, Ordering::Relaxed);
+            }
+        }
+    )* };
 }
 
-/// The same in 64 bits.
-#[repr(transparent)]
-#[derive(Default)]
-pub struct Word64(AtomicU64);
-
-impl Word64 {
-    /// Its value.
-    #[inline]
-    pub fn get(&self) -> u64 {
-        self.0.load(Ordering::Relaxed)
-    }
-
-    /// Sets it.
-    #[inline]
-    pub fn set(&self, value: u64) {
-        self.0.store(value, Ordering::Relaxed);
-    }
+words! {
+    /// A counter that only the processor writes; others may look.
+    Word(AtomicU32, u32)
+    /// The same in 64 bits.
+    Word64(AtomicU64, u64)
 }

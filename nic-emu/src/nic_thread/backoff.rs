@@ -8,20 +8,8 @@ use std::time::Duration;
 /// The longest wait.
 const LONGEST: Duration = Duration::from_millis(1);
 
-/// The waits for one holder of the token.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Backoff(Duration);
-
-impl Backoff {
-    /// The first wait is so long; each is nothing if the first is.
-    pub(super) fn new(first: Duration) -> Self {
-        Self(first)
-    }
-
-    /// How long to wait this time.
-    pub(super) fn next(&mut self) -> Duration {
-        let now = self.0;
-        self.0 = (now * 2).min(LONGEST);
-        now
-    }
+/// How long to wait this time, which is how long it was to be; nothing for ever if that is nothing.
+pub(super) fn next(wait: &mut Duration) -> Duration {
+    let longer = (*wait * 2).min(LONGEST);
+    std::mem::replace(wait, longer)
 }

@@ -155,9 +155,10 @@ impl NicThread {
                     None => Ticker::new(&of_thread, core.is_some()).run(),
                     Some(Network { fabric, pipe }) => {
                         NodeDriver::new(&of_thread, core.is_some(), fabric, &pipe).run();
+                        Ok(())
                     }
                 };
-                if let Err(finding) = caught(run) {
+                if let Err(finding) = caught(run).unwrap_or_else(Err) {
                     of_thread.report(finding);
                 }
             })?;

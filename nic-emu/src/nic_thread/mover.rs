@@ -1,7 +1,7 @@
 //! Bytes whose both ends compute: the NIC thread moves them from outside, by cross-memory attach (design §4, "Channels").
 
 use super::Shared;
-use super::backoff::Backoff;
+use super::backoff;
 use crate::channel::{self, Policy, Step};
 use crate::dma_helper::{self, DmaHelper};
 use crate::memory::{Corrupt, NicMemory, TRANSFERS};
@@ -41,9 +41,8 @@ impl<'a> Mover<'a> {
     ) -> Result<bool, Corrupt> {
         let mut moved = 0;
         let mut active = Vec::new();
-        let (shared, token_held) = (self.shared, self.token_held);
-        let backoff = Cell::new(Backoff::new(token_held));
-        let pause = || give_way(shared, &backoff);
+        let (shared, wait) = (self.shared, Cell::new(self.token_held));
+        let pause = || give_way(shared, &wait);
         let listed = processor.with_token(pause, |memory| list_active(memory, &mut active));
         if let Some(listed) = listed {
             listed?;
@@ -101,13 +100,13 @@ impl<'a> Mover<'a> {
 }
 
 /// Lets somebody else have the processor who has the run token. False when the job is over.
-fn give_way(shared: &Shared, backoff: &Cell<Backoff>) -> bool {
-    let mut next = backoff.get();
-    match next.next() {
+fn give_way(shared: &Shared, wait: &Cell<Duration>) -> bool {
+    let mut next = wait.get();
+    match backoff::next(&mut next) {
         Duration::ZERO => std::thread::yield_now(),
         held => std::thread::sleep(held),
     }
-    backoff.set(next);
+    wait.set(next);
     !shared.is_over()
 }
 

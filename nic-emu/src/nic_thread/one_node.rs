@@ -41,7 +41,8 @@ impl<'a> Ticker<'a> {
         Self { shared, memory, polls, mover: Mover::new(shared), hang: HangDetector::new() }
     }
 
-    pub(super) fn run(mut self) {
+    /// Ticks until the job is over, or it finds something that ends it.
+    pub(super) fn run(mut self) -> Result<(), Finding> {
         let period = self.memory.header().slice_period_ns.get();
         if period != 0 {
             // A beat is to be met within microseconds. Refused: beats are as late as the system's timers are.
@@ -49,24 +50,19 @@ impl<'a> Ticker<'a> {
         }
         let mut last_check = now_ns();
         while !self.shared.is_over() {
-            match self.tick() {
-                Ok(_) => {}
-                Err(error) => return self.shared.report(Finding::Slice(error)),
-            }
+            self.tick().map_err(Finding::Slice)?;
             let now = now_ns();
             if now.saturating_sub(last_check) >= IDLE_SLEEP.as_nanos() as u64 {
                 last_check = now;
-                if let Err(error) =
-                    unexpected::trim(self.memory, &Processor::new(self.memory, Holder::NIC_THREAD))
-                {
-                    return self.shared.report(Finding::Slice(error));
-                }
+                let processor = Processor::new(self.memory, Holder::NIC_THREAD);
+                unexpected::trim(self.memory, &processor).map_err(Finding::Slice)?;
                 if let Some(report) = self.hang.look(self.memory) {
-                    return self.shared.report(Finding::Deadlock(report));
+                    return Err(Finding::Deadlock(report));
                 }
             }
             self.pause(period, now);
         }
+        Ok(())
     }
 
     fn pause(&self, period: u64, now: u64) {

@@ -4,7 +4,7 @@
 //! want to run than the machine has processors ([`crate::crowd`]). When all has been quiet for a while, or somebody else wants the core, it sleeps
 //! until a packet arrives, a rank wakes it ([`crate::wake_pipe`]), or something is due.
 
-use super::backoff::Backoff;
+use super::backoff;
 use super::mover::Mover;
 use super::{Finding, IDLE_SLEEP, Shared, caught};
 use crate::crowd::Crowd;
@@ -85,7 +85,7 @@ impl<'a> NodeDriver<'a> {
     fn drive(&mut self) -> Result<(), Finding> {
         let mut moved_at = now_ns();
         let mut trimmed_at = moved_at;
-        let mut busy = Backoff::new(TOKEN_HELD);
+        let mut busy = TOKEN_HELD;
         while !self.shared.is_over() {
             let now = now_ns();
             if now.saturating_sub(trimmed_at) >= IDLE_SLEEP.as_nanos() as u64 {
@@ -98,12 +98,12 @@ impl<'a> NodeDriver<'a> {
             let stays_awake = self.polls || !self.is_urgent && !is_quiet && !self.crowd.is_crowded(now);
             let looked = if stays_awake { self.look()? } else { self.sleep()? };
             if !matches!(looked, Looked::Busy) {
-                busy = Backoff::new(TOKEN_HELD);
+                busy = TOKEN_HELD;
             }
             match looked {
                 Looked::Moved => moved_at = now,
                 Looked::Nothing if !stays_awake => {}
-                Looked::Busy if self.is_urgent => std::thread::sleep(busy.next()),
+                Looked::Busy if self.is_urgent => std::thread::sleep(backoff::next(&mut busy)),
                 // Whoever has the token may be waiting for this core.
                 Looked::Nothing | Looked::Busy => rustix::thread::sched_yield(),
             }

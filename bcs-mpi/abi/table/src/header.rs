@@ -107,7 +107,7 @@ pub fn render(tables: &Tables) -> String {
     let mut text = OPENING.to_owned();
     tables.sections.iter().filter(|s| s.module == "versions").for_each(|s| section(&mut text, s));
     types(&mut text);
-    callbacks(&mut text, &tables.callbacks);
+    callbacks(&mut text, tables);
     constants(&mut text, tables);
     for prefix in ["", "P"] {
         functions(&mut text, tables, prefix);
@@ -138,14 +138,17 @@ fn types(text: &mut String) {
     text.push_str(STATUSES);
 }
 
-fn callbacks(text: &mut String, callbacks: &[Callback]) {
-    let (tools, others): (Vec<_>, Vec<_>) = callbacks.iter().partition(|c| c.name.starts_with("MPI_T_"));
+fn callbacks(text: &mut String, tables: &Tables) {
+    let (tools, others): (Vec<_>, Vec<_>) = tables.callbacks.iter().partition(|c| c.name.starts_with("MPI_T_"));
     text.push_str("/* Functions that a program hands to MPI (appendix A.1.3) */\n");
     others.iter().for_each(|callback| callback_type(text, callback));
     text.push('\n');
     text.push_str("/* The tool interface has two enumerated types, which its callbacks need (15.3.8) */\n");
-    // The constants of these two are written by `enumeration`, in place of a section of macros.
-    text.push_str("@ENUMERATIONS@");
+    for section in &tables.sections {
+        if let Some(name) = section.c_type.strip_prefix("enum ") {
+            enumeration(text, section, name);
+        }
+    }
     tools.iter().for_each(|callback| callback_type(text, callback));
     text.push('\n');
 }
@@ -162,14 +165,8 @@ fn callback_type(text: &mut String, callback: &Callback) {
 }
 
 fn constants(text: &mut String, tables: &Tables) {
-    let mut enumerations = String::new();
-    for s in tables.sections.iter().filter(|s| s.module != "versions") {
-        match s.c_type.strip_prefix("enum ") {
-            Some(name) => enumeration(&mut enumerations, s, name),
-            None => section(text, s),
-        }
-    }
-    *text = text.replace("@ENUMERATIONS@", &enumerations);
+    let is_macros = |s: &&Section| s.module != "versions" && !s.c_type.starts_with("enum ");
+    tables.sections.iter().filter(is_macros).for_each(|s| section(text, s));
     text.push_str("/* Predefined operations (6.9.2, 6.9.4, 12.3.4) */\n");
     for operation in &tables.operations {
         let value = format!("((MPI_Op) {:#05x})", operation.handle);

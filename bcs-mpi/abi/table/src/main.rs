@@ -27,21 +27,18 @@ fn main() -> ExitCode {
 
 fn run(arguments: &[String]) -> Result<ExitCode, String> {
     let tables = Tables::read().map_err(|error| error.to_string())?;
-    let directory = |index: usize| {
-        arguments
-            .get(index)
-            .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../.."), PathBuf::from)
-    };
+    let crate_directory = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let directory = arguments.get(1).map_or_else(crate_directory, PathBuf::from);
     match arguments.first().map(String::as_str) {
         Some("write") => {
             for (path, text) in generate(&tables) {
-                let path = directory(1).join(path);
+                let path = directory.join(path);
                 std::fs::write(&path, text)
                     .map_err(|error| format!("cannot write {}: {error}", path.display()))?;
             }
         }
         Some("check") => {
-            let stale = stale_files(&tables, &directory(1));
+            let stale = stale_files(&tables, &directory);
             for path in &stale {
                 print(&format!("{} is not what the tables make: run mpi-abi-table write\n", path.display()))?;
             }
