@@ -59,20 +59,11 @@ impl Group {
         let first = ranks.first().copied().unwrap_or(0);
         let stride = ranks.get(1).map_or(1, |&second| i64::from(second) - i64::from(first));
         let at = |member: usize| i64::from(first) + stride * member as i64;
+        let is_strided = || ranks.iter().enumerate().all(|(i, &rank)| i64::from(rank) == at(i));
         match i32::try_from(stride) {
-            Ok(stride) if ranks.iter().enumerate().all(|(i, &rank)| i64::from(rank) == at(i)) => {
-                Self::strided(first, stride, size)
-            }
+            Ok(1) if is_strided() => Group::Range { first, size },
+            Ok(stride) if stride != 1 && is_strided() => Group::Strided { first, stride, size },
             _ => Group::List(Arc::new(Members { ranks: ranks.into(), index: OnceLock::new() })),
-        }
-    }
-
-    /// The group of ranks at equal distances.
-    fn strided(first: u32, stride: i32, size: u32) -> Self {
-        if stride == 1 || size < 2 {
-            Group::Range { first, size }
-        } else {
-            Group::Strided { first, stride, size }
         }
     }
 
@@ -126,11 +117,7 @@ impl Group {
 
     /// Its first so many members.
     pub fn first(&self, size: u32) -> Self {
-        match self {
-            Group::Range { first, .. } => Group::Range { first: *first, size },
-            Group::Strided { first, stride, .. } => Self::strided(*first, *stride, size),
-            Group::List(list) => Group::of(list.ranks[..size as usize].to_vec()),
-        }
+        Group::of(self.iter().take(size as usize).collect())
     }
 
     /// These of its members, in this order.
