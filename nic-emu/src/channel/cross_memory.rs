@@ -40,31 +40,18 @@ pub(super) fn attach(
         if moved > 0 {
             return Ok(Attempt::Moved(moved as u64));
         }
-        let source = Error::last_os_error();
+        let (source, direction) = (Error::last_os_error(), verb(direction));
         match source.raw_os_error() {
             code if moved == 0 || code == Some(libc::ESRCH) => return Err(ChannelError::Gone { peer }),
             Some(libc::EINTR | libc::EAGAIN) => {}
             Some(libc::EPERM | libc::ENOSYS | libc::EACCES) => return Ok(Attempt::Refused),
             Some(libc::EFAULT) if readable(peer.pid, there) => {
-                return Err(ChannelError::OwnBuffer { direction: verb(direction), address: here, bytes });
+                return Err(ChannelError::OwnBuffer { direction, address: here, bytes });
             }
             Some(libc::EFAULT) => {
-                return Err(ChannelError::PeerBuffer {
-                    peer,
-                    direction: verb(direction),
-                    address: there,
-                    bytes,
-                });
+                return Err(ChannelError::PeerBuffer { peer, direction, address: there, bytes });
             }
-            _ => {
-                return Err(ChannelError::System {
-                    peer,
-                    direction: verb(direction),
-                    address: there,
-                    bytes,
-                    source,
-                });
-            }
+            _ => return Err(ChannelError::System { peer, direction, address: there, bytes, source }),
         }
     }
 }
