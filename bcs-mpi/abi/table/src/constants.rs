@@ -7,23 +7,15 @@ use std::fmt::Write as _;
 use crate::GeneratedFile;
 use crate::table::{CLASSES, Constant, Datatype, Operation, Section, Since, Tables, Value};
 
-/// Modules made from sections of constants.tbl: name, file, first line of the header.
-const MODULES: [(&str, &str, &str); 7] = [
-    ("versions", "src/constants/versions.rs", "Versions of the standard and of its binary interface."),
-    ("errors", "src/constants/errors.rs", "Error classes: values, names and meanings."),
-    (
-        "handles",
-        "src/constants/handles.rs",
-        "Predefined communicators, groups, error handlers and the null handles.",
-    ),
-    (
-        "sentinels",
-        "src/constants/sentinels.rs",
-        "Special ranks, tags, addresses and the arguments that say \"none\".",
-    ),
-    ("limits", "src/constants/limits.rs", "Sizes that a program may use for its buffers."),
-    ("modes", "src/constants/modes.rs", "Thread levels, comparisons, assertions and other choices."),
-    ("attributes", "src/constants/attributes.rs", "Attribute keys, and callbacks with a predefined meaning."),
+/// Modules made from sections of constants.tbl: name, and first line of the header.
+const MODULES: [(&str, &str); 7] = [
+    ("versions", "Versions of the standard and of its binary interface."),
+    ("errors", "Error classes: values, names and meanings."),
+    ("handles", "Predefined communicators, groups, error handlers and the null handles."),
+    ("sentinels", "Special ranks, tags, addresses and the arguments that say \"none\"."),
+    ("limits", "Sizes that a program may use for its buffers."),
+    ("modes", "Thread levels, comparisons, assertions and other choices."),
+    ("attributes", "Attribute keys, and callbacks with a predefined meaning."),
 ];
 
 /// The error class that is none.
@@ -34,14 +26,14 @@ const LAST_CODE: &str = "MPI_ERR_LASTCODE";
 pub fn render(tables: &Tables) -> Vec<GeneratedFile> {
     let mut files: Vec<GeneratedFile> = MODULES
         .iter()
-        .map(|(module, path, purpose)| {
+        .map(|(module, purpose)| {
             let sections: Vec<_> = tables.sections.iter().filter(|s| s.module == *module).collect();
-            (*path, render_module(module, purpose, &sections))
+            (format!("src/constants/{module}.rs"), render_module(module, purpose, &sections))
         })
         .collect();
-    files.push(("src/constants/datatypes.rs", render_datatypes(&tables.datatypes)));
-    files.push(("src/constants/operations.rs", render_operations(&tables.operations)));
-    files.push(("../tests/abi/rust_values.rs", render_values(tables)));
+    files.push(("src/constants/datatypes.rs".into(), render_datatypes(&tables.datatypes)));
+    files.push(("src/constants/operations.rs".into(), render_operations(&tables.operations)));
+    files.push(("../tests/abi/rust_values.rs".into(), render_values(tables)));
     files
 }
 

@@ -139,7 +139,8 @@ fn types(text: &mut String) {
 }
 
 fn callbacks(text: &mut String, tables: &Tables) {
-    let (tools, others): (Vec<_>, Vec<_>) = tables.callbacks.iter().partition(|c| c.name.starts_with("MPI_T_"));
+    let (tools, others): (Vec<_>, Vec<_>) =
+        tables.callbacks.iter().partition(|c| c.name.starts_with("MPI_T_"));
     text.push_str("/* Functions that a program hands to MPI (appendix A.1.3) */\n");
     others.iter().for_each(|callback| callback_type(text, callback));
     text.push('\n');

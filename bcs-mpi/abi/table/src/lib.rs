@@ -21,12 +21,12 @@ pub mod unsupported;
 pub use table::{Function, TableError, Tables};
 
 /// A generated file: its path below the crate directory `bcs-mpi`, and its text.
-pub type GeneratedFile = (&'static str, String);
+pub type GeneratedFile = (String, String);
 
 /// All generated files.
 #[must_use]
 pub fn generate(tables: &Tables) -> Vec<GeneratedFile> {
-    let mut files = vec![("include/mpi.h", header::render(tables))];
+    let mut files = vec![("include/mpi.h".into(), header::render(tables))];
     files.extend(constants::render(tables));
     files
 }

@@ -305,7 +305,8 @@ pub fn chapter_title(chapter: u8) -> &'static str {
 
 /// The lines of a table that hold something.
 fn lines(table: &'static str, text: &'static str) -> impl Iterator<Item = Row> {
-    let filled = text.lines().enumerate().filter(|(_, text)| !text.trim().is_empty() && !text.starts_with('#'));
+    let filled =
+        text.lines().enumerate().filter(|(_, text)| !text.trim().is_empty() && !text.starts_with('#'));
     filled.map(move |(index, text)| Row {
         table,
         line: index + 1,
@@ -392,8 +393,7 @@ fn row_functions(row: &Row) -> Result<Vec<Function>, TableError> {
     let parameters = |count: &str, displacement: &str, address: &str| match row.field(5) {
         "void" => Vec::new(),
         list => {
-            let list =
-                list.replace("COUNT", count).replace("DISPL", displacement).replace("ADDR", address);
+            let list = list.replace("COUNT", count).replace("DISPL", displacement).replace("ADDR", address);
             list.split(", ").map(str::to_owned).collect()
         }
     };
@@ -432,7 +432,10 @@ fn rows<T>(
         .collect()
 }
 
-fn sections(lines: impl Iterator<Item = Row>, names: &mut HashSet<&'static str>) -> Result<Vec<Section>, TableError> {
+fn sections(
+    lines: impl Iterator<Item = Row>,
+    names: &mut HashSet<&'static str>,
+) -> Result<Vec<Section>, TableError> {
     let mut sections: Vec<Section> = Vec::new();
     for row in lines {
         row.expect_fields(4)?;
