@@ -1,8 +1,9 @@
 //! The BCS API for C (`bcs.h`; paper, table 4.1): sizes in bytes, and a flag where MPI has two calls.
 
 use crate::edge::{array, object, place};
+use crate::forms::own;
 use bcs_mpi::api::Mode;
-use bcs_mpi::collective::buffers::{Blocks, Everyone, Numbers, Own};
+use bcs_mpi::collective::buffers::{Blocks, Everyone, Numbers};
 use bcs_mpi::collective::forms::{self, Call, Vectors};
 use bcs_mpi::constants::*;
 use bcs_mpi::point_to_point::{self as p2p, SendMode};
@@ -29,10 +30,6 @@ macro_rules! bcs {
             }
         }
     )* };
-}
-
-fn own<P>(buffer: P, bytes: i64) -> Own<P> {
-    Own { buffer, count: bytes, datatype: MPI_BYTE }
 }
 
 /// The vectorial form where there are counts, else the other.
@@ -131,21 +128,21 @@ bcs! {
         data: *const c_void, counts: *const i64, displacements: *const i64, part: *mut c_void, bytes: i64, root: c_int,
         comm: MPI_Comm,
     ) [comm] {
-        let (all, own) = (all(data, counts, displacements, bytes), own(part, bytes));
+        let (all, own) = (all(data, counts, displacements, bytes), own(part, bytes, MPI_BYTE));
         forms::scatter(Call::blocking(Primitive::Scatter, comm), &all, &own, root).map(drop)?
     }
     bcs_gather(
         part: *const c_void, bytes: i64, data: *mut c_void, counts: *const i64, displacements: *const i64, root: c_int,
         comm: MPI_Comm,
     ) [comm] {
-        let (own, all) = (own(part, bytes), all(data, counts, displacements, bytes));
+        let (own, all) = (own(part, bytes, MPI_BYTE), all(data, counts, displacements, bytes));
         forms::gather(Call::blocking(Primitive::Gather, comm), &own, &all, root).map(drop)?
     }
     bcs_allgather(
         part: *const c_void, bytes: i64, data: *mut c_void, counts: *const i64, displacements: *const i64,
         comm: MPI_Comm,
     ) [comm] {
-        let (own, all) = (own(part, bytes), all(data, counts, displacements, bytes));
+        let (own, all) = (own(part, bytes, MPI_BYTE), all(data, counts, displacements, bytes));
         forms::allgather(Call::blocking(Primitive::Allgather, comm), &own, &all).map(drop)?
     }
     bcs_alltoall(

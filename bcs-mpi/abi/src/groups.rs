@@ -1,6 +1,6 @@
 //! Chapter 7: groups.
 
-use crate::edge::{array, handle, object, place};
+use crate::edge::{array, handle, object, place, read_only};
 use bcs_mpi::constants::*;
 use bcs_mpi::group::{self, Choice, SetOperation};
 use std::ffi::c_int;
@@ -24,17 +24,17 @@ calls! {
     call MPI_Group_translate_ranks(
         group1: MPI_Group, n: c_int, ranks1: *const c_int, group2: MPI_Group, ranks2: *mut c_int,
     ) [] {
-        let from = array(ranks1.cast_mut(), n, ["ranks1", "n"])?.to_vec();
+        let from = read_only(ranks1, n.into(), ["ranks1", "n"])?.to_vec();
         group::translate_ranks(group1, &from, group2, array(ranks2, n, ["ranks2", "n"])?)?
     }
     call MPI_Group_incl(group: MPI_Group, n: c_int, ranks: *const c_int, newgroup: *mut MPI_Group) [] {
         let newgroup = handle(newgroup, "newgroup")?;
-        let ranks = array(ranks.cast_mut(), n, RANKS)?;
+        let ranks = read_only(ranks, n.into(), RANKS)?;
         newgroup.set(group::choose(group, Choice::Include, ranks)?)
     }
     call MPI_Group_excl(group: MPI_Group, n: c_int, ranks: *const c_int, newgroup: *mut MPI_Group) [] {
         let newgroup = handle(newgroup, "newgroup")?;
-        let ranks = array(ranks.cast_mut(), n, RANKS)?;
+        let ranks = read_only(ranks, n.into(), RANKS)?;
         newgroup.set(group::choose(group, Choice::Exclude, ranks)?)
     }
     call MPI_Group_range_incl(group: MPI_Group, n: c_int, ranges: *mut [c_int; 3], newgroup: *mut MPI_Group) [] {

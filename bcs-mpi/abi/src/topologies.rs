@@ -1,33 +1,26 @@
 //! Chapter 8: process topologies.
 
-use crate::edge::{array, handle, place, store_all};
+use crate::edge::{array, handle, place, read_only, store_all};
 use bcs_mpi::constants::*;
 use bcs_mpi::error::{MpiError, MpiResult};
 use bcs_mpi::topology::{self, cartesian, distributed, graph};
 use std::ffi::c_int;
 
-/// An array of the program that is read.
-unsafe fn ints<'a>(at: *const c_int, count: c_int, names: [&'static str; 2]) -> MpiResult<&'a [c_int]> {
-    // SAFETY: the caller's promise.
-    Ok(unsafe { array(at.cast_mut(), count, names)? })
-}
-
-/// The same, of a number of dimensions.
+/// An array of the program that is read, of a number of dimensions.
 unsafe fn dimensions<'a>(at: *const c_int, count: c_int, name: &'static str) -> MpiResult<&'a [c_int]> {
     if count < 0 {
         return Err(MpiError::argument(MPI_ERR_DIMS, "ndims", count, "it must not be negative"));
     }
     // SAFETY: the caller's promise.
-    unsafe { ints(at, count, [name, "ndims"]) }
+    unsafe { read_only(at, count.into(), [name, "ndims"]) }
 }
 
 /// Weights of so many edges; none for MPI_UNWEIGHTED.
 unsafe fn weights<'a>(at: *const c_int, count: c_int, name: &'static str) -> MpiResult<Option<&'a [c_int]>> {
-    let at = at.cast_mut();
-    if at == MPI_UNWEIGHTED {
+    if at.cast_mut() == MPI_UNWEIGHTED {
         return Ok(None);
     }
-    if at == MPI_WEIGHTS_EMPTY {
+    if at.cast_mut() == MPI_WEIGHTS_EMPTY {
         if count == 0 {
             return Ok(Some(&[]));
         }
@@ -35,7 +28,7 @@ unsafe fn weights<'a>(at: *const c_int, count: c_int, name: &'static str) -> Mpi
         return Err(MpiError::argument(MPI_ERR_ARG, name, "MPI_WEIGHTS_EMPTY", allowed));
     }
     // SAFETY: the caller's promise.
-    unsafe { ints(at, count, [name, "n"]) }.map(Some)
+    unsafe { read_only(at, count.into(), [name, "n"]) }.map(Some)
 }
 
 /// Stores weights, unless the program does not want them.
@@ -50,7 +43,7 @@ unsafe fn store_weights(all: &[c_int], to: *mut c_int, name: &'static str) -> Mp
 /// As many numbers as the topology asks for.
 unsafe fn read(at: *const c_int, name: &'static str) -> impl FnOnce(usize) -> MpiResult<Vec<c_int>> {
     // SAFETY: the caller's promise: the array has what the call is to read.
-    move |count| Ok(unsafe { ints(at, count as c_int, [name, "count"])? }.to_vec())
+    move |count| Ok(unsafe { read_only(at, count as i64, [name, "count"])? }.to_vec())
 }
 
 fn sum(degrees: &[c_int]) -> MpiResult<c_int> {
@@ -126,13 +119,13 @@ calls! {
         comm_graph: *mut MPI_Comm,
     ) [time GraphCreate(0) on comm_old] {
         let comm_graph = handle(comm_graph, "comm_graph")?;
-        comm_graph.set(graph::create(comm_old, ints(indx, nnodes, ["indx", "nnodes"])?, read(edges, "edges"))?)
+        comm_graph.set(graph::create(comm_old, read_only(indx, nnodes.into(), ["indx", "nnodes"])?, read(edges, "edges"))?)
     }
     call MPI_Graph_map(
         comm: MPI_Comm, nnodes: c_int, indx: *const c_int, edges: *const c_int, newrank: *mut c_int,
     ) [on comm] {
         let newrank = place(newrank, "newrank")?;
-        newrank.set(graph::map(comm, ints(indx, nnodes, ["indx", "nnodes"])?, read(edges, "edges"))?)
+        newrank.set(graph::map(comm, read_only(indx, nnodes.into(), ["indx", "nnodes"])?, read(edges, "edges"))?)
     }
     call MPI_Graphdims_get(comm: MPI_Comm, nnodes: *mut c_int, nedges: *mut c_int) [on comm] {
         let (nodes, edges) = (place(nnodes, "nnodes")?, place(nedges, "nedges")?);
@@ -158,9 +151,9 @@ calls! {
         weights_: *const c_int, info: MPI_Info, _reorder: c_int, comm_dist_graph: *mut MPI_Comm,
     ) [time DistGraphCreate(0) on comm_old] {
         let comm_dist_graph = handle(comm_dist_graph, "comm_dist_graph")?;
-        let (sources, degrees) = (ints(sources, n, ["sources", "n"])?, ints(degrees, n, ["degrees", "n"])?);
+        let (sources, degrees) = (read_only(sources, n.into(), ["sources", "n"])?, read_only(degrees, n.into(), ["degrees", "n"])?);
         let edges = sum(degrees)?;
-        let destinations = ints(destinations, edges, ["destinations", "degrees"])?;
+        let destinations = read_only(destinations, edges.into(), ["destinations", "degrees"])?;
         let weights = weights(weights_, edges, "weights")?;
         bcs_mpi::environment::info::check(info)?;
         comm_dist_graph.set(distributed::create(comm_old, sources, degrees, destinations, weights)?)
@@ -171,8 +164,8 @@ calls! {
         comm_dist_graph: *mut MPI_Comm,
     ) [time DistGraphCreateAdjacent(0) on comm_old] {
         let comm_dist_graph = handle(comm_dist_graph, "comm_dist_graph")?;
-        let sources = ints(sources, indegree, ["sources", "indegree"])?;
-        let destinations = ints(destinations, outdegree, ["destinations", "outdegree"])?;
+        let sources = read_only(sources, indegree.into(), ["sources", "indegree"])?;
+        let destinations = read_only(destinations, outdegree.into(), ["destinations", "outdegree"])?;
         let from = (sources, weights(sourceweights, indegree, "sourceweights")?);
         let to = (destinations, weights(destweights, outdegree, "destweights")?);
         bcs_mpi::environment::info::check(info)?;

@@ -202,23 +202,20 @@ impl Communicator {
         }
     }
 
-    /// The root that an argument names.
+    /// The root that an argument names, on an intracommunicator.
     ///
     /// # Errors
     /// Another rank than the communicator has.
     #[inline]
     pub fn root(&self, value: c_int) -> MpiResult<u32> {
-        if (value as u32) < self.size {
-            return Ok(value as u32);
-        }
-        let (argument, comm) = ("root", self.title());
-        Err(MpiError::new(Problem::Rank { argument, value, comm, size: self.size, also: "" }))
+        self.member("root", value)
     }
 
     /// The rank among the peers that an argument names, which has to be one.
     ///
     /// # Errors
     /// Another rank than peers have.
+    #[inline]
     pub fn member(&self, argument: &'static str, value: c_int) -> MpiResult<u32> {
         if (value as u32) < self.peer_count {
             Ok(value as u32)
