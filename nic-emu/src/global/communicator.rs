@@ -105,12 +105,8 @@ impl Group {
 impl Active {
     /// The microphase that carries it out.
     pub fn microphase(&self) -> Microphase {
-        match self.kind {
-            kind if kind == CollectiveKind::Reduce as u32 || kind == CollectiveKind::Allreduce as u32 => {
-                Microphase::Reduce
-            }
-            _ => Microphase::BarrierAndBroadcast,
-        }
+        let reductions = [CollectiveKind::Reduce as u32, CollectiveKind::Allreduce as u32];
+        if reductions.contains(&self.kind) { Microphase::Reduce } else { Microphase::BarrierAndBroadcast }
     }
 }
 

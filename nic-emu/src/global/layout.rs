@@ -100,10 +100,6 @@ impl GlobalLayout {
         CELLS * (CELL_BYTES + self.data_bytes)
     }
 
-    const fn group(&self, context: u32) -> u64 {
-        self.groups() + slot(context) as u64 * self.group_bytes()
-    }
-
     /// The last microstrobe.
     pub fn strobe(&self) -> GlobalVariable {
         variable(0)
@@ -151,7 +147,8 @@ impl GlobalLayout {
 
     /// The cell for this chunk of a collective of this context; its data follows.
     pub fn cell(&self, context: u32, chunk: u64) -> GlobalAddress {
-        GlobalAddress(self.group(context) + chunk % CELLS * (CELL_BYTES + self.data_bytes))
+        let group = self.groups() + slot(context) as u64 * self.group_bytes();
+        GlobalAddress(group + chunk % CELLS * (CELL_BYTES + self.data_bytes))
     }
 }
 

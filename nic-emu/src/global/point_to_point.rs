@@ -142,8 +142,9 @@ pub struct PointToPointEngine {
     staged: Staged,
     /// Messages whose bytes are taken into their receivers' pools when they have waited for a while, oldest first.
     late: VecDeque<Late>,
-    /// Those of them that found their receivers at the limit, and the news of room before the last attempt.
+    /// Those of them that found their receivers at the limit.
     refused: VecDeque<Late>,
+    /// The news of room up to which it is known that there is none for what waits for some.
     pub news: u32,
     /// Descriptors sent, and messages matched, since the last look: for EMDS.
     pub counts: (u64, u64),

@@ -291,7 +291,10 @@ pub struct RankBlock {
 
 /// Why a layout cannot be made.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
-#[error("a job of {job_ranks} ranks with {local_ranks} on this node cannot have a NIC: 1 to {limit} ranks are possible", limit = Layout::MAX_LOCAL_RANKS)]
+#[error(
+    "a job of {job_ranks} ranks with {local_ranks} on this node cannot have a NIC: 1 to {} ranks are possible",
+    Layout::MAX_LOCAL_RANKS
+)]
 pub struct LayoutError {
     /// Ranks on this node: none, or more than can be addressed.
     local_ranks: u32,

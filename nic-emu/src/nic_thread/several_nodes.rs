@@ -168,8 +168,7 @@ impl<'a> NodeDriver<'a> {
             looked => return Ok(looked),
         }
         let due = self.nic.next_ns().map(|due| Duration::from_nanos(due.saturating_sub(now_ns())));
-        let timeout =
-            [due, self.nic.fabric.timeout()].into_iter().flatten().fold(IDLE_SLEEP, Duration::min);
+        let timeout = [due, self.nic.fabric.timeout()].into_iter().flatten().fold(IDLE_SLEEP, Duration::min);
         asleep.wait(self.nic.fabric.as_fd(), timeout).map_err(|error| {
             Finding::Told(format!(
                 "the NIC thread cannot wait for the job's network: {error}; start the job again"
