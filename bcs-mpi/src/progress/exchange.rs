@@ -24,7 +24,7 @@ use crate::process::Guard;
 use nic_emu::lane::{By, Chunk, LaneKey, LaneReader, Loan, Portion};
 use nic_emu::memory::NicMemory;
 use nic_emu::policy;
-use nic_emu::port::{Giving, PortError, Taking};
+use nic_emu::port::{Giving, PortError};
 use std::cell::Cell;
 use std::future::poll_fn;
 use std::sync::Arc;
@@ -38,22 +38,12 @@ pub struct Contribution<'a> {
     pub readers: &'a [u32],
 }
 
-impl<'a> Contribution<'a> {
-    /// Bytes that all these readers copy.
-    pub fn whole(data: *const u8, bytes: usize, readers: &'a [u32]) -> Self {
-        Self { giving: Giving::Same { data, bytes, taking: Taking::Copy }, readers }
-    }
-
-    /// A block for each member, by its rank.
-    pub fn blocks(blocks: &'a [(*const u8, usize)], readers: &'a [u32]) -> Self {
-        Self { giving: Giving::Each { blocks, taking: Taking::Copy }, readers }
-    }
-
+impl Contribution<'_> {
     /// What a reader gets as a message.
     fn message(&self, reader: u32) -> (*const u8, usize) {
         match &self.giving {
             Giving::Each { blocks, .. } => blocks[reader as usize],
-            Giving::Same { data, bytes, .. } => (*data, *bytes),
+            Giving::Same { data, bytes } => (*data, *bytes),
         }
     }
 }
@@ -254,8 +244,7 @@ impl Exchange {
         (part, rest): (usize, usize),
         readers: &[u32],
     ) -> MpiResult<usize> {
-        let taking = if part < rest { Taking::Stream } else { Taking::Copy };
-        let giving = |bytes| Giving::Same { data, bytes, taking };
+        let giving = |bytes| Giving::Same { data, bytes };
         let by = self.way_to_give(&giving(part))?;
         let bytes = if by == By::Lane { part } else { rest };
         let contribution = Contribution { giving: giving(bytes), readers };

@@ -10,17 +10,6 @@ use crate::policy;
 /// Bytes of a chunk from which on filling it says how fast the lane is.
 const PACED_BYTES: usize = 4 << 10;
 
-/// What readers do with what they are given.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Taking {
-    /// They copy it.
-    Copy,
-    /// They combine it, from where it lies if it lies in the lane.
-    Combine,
-    /// They copy it, while its rank gives the next part.
-    Stream,
-}
-
 /// What a rank gives to others of its node in one step of a collective.
 #[derive(Clone, Debug)]
 pub enum Giving<'a> {
@@ -30,15 +19,13 @@ pub enum Giving<'a> {
         data: *const u8,
         /// How many there are.
         bytes: usize,
-        /// What readers do with them.
-        taking: Taking,
     },
     /// To every member, by its rank, a block of its own.
     Each {
         /// Where it is, and how many bytes it has.
         blocks: &'a [(*const u8, usize)],
-        /// What its reader does with it.
-        taking: Taking,
+        /// Readers combine them, from where they lie if they lie in the lane; otherwise they copy them.
+        combined: bool,
     },
 }
 
@@ -77,19 +64,13 @@ impl Default for LanePace {
 impl Port {
     /// How this rank gives that.
     pub fn way_to_give(&mut self, giving: &Giving<'_>) -> By {
-        let bytes = giving.bytes();
-        let fits = bytes <= LANE_CHUNK_BYTES;
-        let by_attach = match (self.memory.header().cross_memory.get(), giving) {
-            (0, _) => return if fits { By::Lane } else { By::Message },
-            (word, _) if word == CrossMemory::Always as u32 => true,
-            _ if !fits => true,
-            (_, Giving::Each { taking: Taking::Copy, .. })
-                if bytes > policy::laid_blocks_bytes(self.is_crowded()) =>
-            {
-                true
-            }
-            _ => self.is_slow_to_lay(),
-        };
+        let (bytes, word) = (giving.bytes(), self.memory.header().cross_memory.get());
+        if word == 0 {
+            return if bytes <= LANE_CHUNK_BYTES { By::Lane } else { By::Message };
+        }
+        let is_copied = matches!(giving, Giving::Each { combined: false, .. });
+        let most = if is_copied { policy::laid_blocks_bytes(self.is_crowded()) } else { LANE_CHUNK_BYTES };
+        let by_attach = word == CrossMemory::Always as u32 || bytes > most || self.is_slow_to_lay();
         if by_attach { By::Attach } else { By::Lane }
     }
 
@@ -164,7 +145,7 @@ impl Port {
         };
         let to = room.data.as_ptr();
         let same = match giving {
-            &Giving::Same { data, bytes, .. } => {
+            &Giving::Same { data, bytes } => {
                 if by == By::Lane {
                     // SAFETY: the caller's promise; there is room for `bytes`.
                     unsafe { self.lay(&[(data, bytes)], to) };

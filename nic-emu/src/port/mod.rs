@@ -18,7 +18,7 @@ mod room;
 mod wiring;
 
 pub use completing::{Outcome, Received, Release};
-pub use laning::{Giving, Taking};
+pub use laning::Giving;
 pub use lending::{LONGEST_SLEEP, SOME_REQUESTS, Stepped, Waiting};
 pub use meeting::Awaits;
 pub use posting::{Collective, Posted, Send};

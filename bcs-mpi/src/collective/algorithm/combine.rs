@@ -11,7 +11,7 @@ use crate::progress::exchange::{Contribution, Destination, Exchange};
 use crate::progress::members::Members;
 use crate::progress::party::Party;
 use nic_emu::lane::LANE_CHUNK_BYTES;
-use nic_emu::port::{Giving, Taking};
+use nic_emu::port::Giving;
 use std::ops::Range;
 
 /// Bytes that a member combines in a step at most: what a cache holds, and of so many different parts what a
@@ -86,8 +86,8 @@ pub async unsafe fn combine_given(
         let (own, bytes) = block(rank);
         let same = (combination.from().wrapping_add(first), most.min(longest - first));
         let giving = match is_same {
-            true => Giving::Same { data: same.0, bytes: same.1, taking: Taking::Combine },
-            false => Giving::Each { blocks: &blocks, taking: Taking::Combine },
+            true => Giving::Same { data: same.0, bytes: same.1 },
+            false => Giving::Each { blocks: &blocks, combined: true },
         };
         let places = Places {
             rank: rank as usize,

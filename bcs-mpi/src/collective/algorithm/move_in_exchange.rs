@@ -8,6 +8,7 @@ use crate::error::MpiResult;
 use crate::progress::exchange::{Contribution, Destination, Exchange};
 use crate::progress::members::Members;
 use crate::progress::party::Party;
+use nic_emu::port::Giving;
 
 /// Moves blocks of any length.
 ///
@@ -37,13 +38,13 @@ pub async fn move_blocks(exchange: &Exchange, movement: &Movement<'_>) -> MpiRes
     let each_its_own = !pattern.gives_the_same() && !readers.is_empty();
     let blocks: Vec<_> =
         (0..party.size).filter(|_| each_its_own).map(|member| movement.outgoing(member)).collect();
-    let contribution = match readers.first() {
+    let giving = match readers.first() {
         Some(&reader) if !each_its_own => {
             let (data, bytes) = movement.outgoing(reader);
-            Contribution::whole(data, bytes, &readers)
+            Giving::Same { data, bytes }
         }
-        _ => Contribution::blocks(&blocks, &readers),
+        _ => Giving::Each { blocks: &blocks, combined: false },
     };
     // SAFETY: the promise of `Movement::new`.
-    unsafe { exchange.move_blocks(contribution, &destinations).await }
+    unsafe { exchange.move_blocks(Contribution { giving, readers: &readers }, &destinations).await }
 }

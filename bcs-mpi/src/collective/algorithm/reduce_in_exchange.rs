@@ -12,6 +12,7 @@ use crate::progress::members::Members;
 use crate::progress::party::Party;
 use crate::progress::released::take_board;
 use crate::progress::task::with;
+use nic_emu::port::Giving;
 use nic_emu::slab::SLAB_BYTES;
 use std::ops::Range;
 
@@ -83,6 +84,7 @@ async unsafe fn gather_shares(
     }
     let destinations: Vec<Destination> =
         others.map(|member| (member, place(member), share(member).len())).collect();
+    let giving = Giving::Same { data, bytes };
     // SAFETY: the caller's promise.
-    unsafe { exchange.move_blocks(Contribution::whole(data, bytes, readers), &destinations).await }
+    unsafe { exchange.move_blocks(Contribution { giving, readers }, &destinations).await }
 }
