@@ -39,8 +39,10 @@ fn an_abort_and_an_interrupt_end_the_ranks_of_all_hosts() {
     ended.says("rank 3 on c");
     let running =
         start(&mut cluster.storm_run(&["-n", "4", "--ppn", "1", "sh", "-c", "echo here; exec sleep 1000"]));
-    cluster.wait_for("the ranks", || running.processes().len() >= 4);
-    // The script that entered the namespace has been replaced by storm.
+    // Then the script that entered the namespace has been replaced by storm.
+    let sleeps =
+        |pid: &u32| std::fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|it| it == "sleep\n");
+    cluster.wait_for("the ranks", || running.processes().iter().filter(|pid| sleeps(pid)).count() >= 4);
     crate::run::kill(running.pid(), libc::SIGINT);
     assert_eq!(running.wait().code(), 130);
 }
