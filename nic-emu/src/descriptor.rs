@@ -308,7 +308,7 @@ pub struct CollectiveDescriptor {
     pub agreed_bytes: u64,
     /// The call that the program made, as `mds::Primitive` numbers it: all members have to make the same.
     pub call: u8,
-    /// The root ([`crate::root`]); 0 where there is none.
+    /// The root ([`crate::root`]); of a reduce-scatter, a hash of the numbers of elements that members get; 0 where there is neither.
     pub root: u32,
     /// The poster's request slot.
     pub request: u32,
@@ -330,6 +330,10 @@ pub const AGREED_LIMIT: u64 = 1 << 56;
 pub const OF_REDUCTION: u8 = 0x80;
 /// In the operation of a board: one of the program's own.
 pub const OF_PROGRAM: u8 = 0xff;
+
+/// In the operation of a board or a broadcast: what the library itself makes members agree on, as the context of a new communicator. The element type's place
+/// has seven bits about which all have to say the same. No type signature has this byte below one without [`OF_REDUCTION`].
+pub const OF_LIBRARY: u8 = 0x7f;
 
 const SEND: u8 = 1;
 const RECEIVE: u8 = 2;

@@ -17,7 +17,7 @@ use crate::buffer_receiver::Message;
 use crate::collective::Instance;
 use crate::collective_list::{ANY_SIGNATURE, operation};
 use crate::descriptor::{
-    Check, CollectiveDescriptor, CollectiveKind, OF_PROGRAM, OF_REDUCTION, ReceiveDescriptor,
+    Check, CollectiveDescriptor, CollectiveKind, OF_LIBRARY, OF_PROGRAM, OF_REDUCTION, ReceiveDescriptor,
 };
 use crate::hang::{communicator, counted, ranks_text};
 use crate::memory::{Corrupt, NicMemory};
@@ -218,6 +218,12 @@ pub(crate) fn report(
     if begun.joined(came).is_some_and(|called| root::is_said_by_itself(called.root)) {
         text += &format!("\n  {NOBODY_IS_ROOT}");
     }
+    let named = sides.iter().map(|(ranks, _)| ranks.len()).sum::<usize>();
+    let others = (late.local_size as usize).saturating_sub(named);
+    if others > 0 {
+        let place = if instance.spans_nodes() { " of this node" } else { "" };
+        text += &format!("\n  {} more{place} had not come yet", counted(others as u64, "rank"));
+    }
     Ok(text)
 }
 
@@ -235,10 +241,17 @@ impl fmt::Display for Called {
                 [first, second] => write!(f, ", of types with signatures {first:02x} and {second:02x}"),
             };
         }
+        let (op, element) = (self.operation as u8, (self.operation >> 8) as u8);
+        // A root, and bytes, of what is agreed on there are the library's own.
+        if op == OF_LIBRARY && element & OF_REDUCTION == 0 {
+            return match element {
+                0 => Ok(()),
+                hash => write!(f, ", algorithms of collectives (bcs_collective) with hash {hash:02x}"),
+            };
+        }
         if is_rooted(name) && self.root != root::NO_ROOT {
             write!(f, ", {}", Root(self.root))?;
         }
-        let (op, element) = (self.operation as u8, (self.operation >> 8) as u8);
         let reduces = combines_on_nic(self.kind);
         if op == OF_PROGRAM && combines(name) {
             f.write_str(", an operation of the program")?;
@@ -248,12 +261,17 @@ impl fmt::Display for Called {
         {
             write!(f, ", {} of {}", op.name(), element.name())?;
         }
-        // What communicators are made by is the library's own.
-        if self.bytes > 0 && !name.starts_with("MPI_Comm_") {
-            write!(f, ", {}", counted(self.bytes, "byte"))?;
-            if !reduces && !combines(name) && self.operation != 0 {
-                write!(f, " of {}", Elements(self.operation as u16))?;
-            }
+        let elements = Elements(self.operation as u16);
+        let has_elements = !reduces && !combines(name) && self.operation != 0;
+        match (self.bytes, has_elements) {
+            (0, false) => {}
+            // Each member says its own bytes.
+            (0, true) => write!(f, ", {elements}")?,
+            (bytes, false) => write!(f, ", {}", counted(bytes, "byte"))?,
+            (bytes, true) => write!(f, ", {} of {elements}", counted(bytes, "byte"))?,
+        }
+        if has_counts(name) && self.root != 0 && self.root < root::NO_ROOT {
+            write!(f, ", counts with hash {:08x}", self.root)?;
         }
         Ok(())
     }
@@ -280,6 +298,11 @@ pub(crate) fn is_rooted(call: &str) -> bool {
     let without = ["allreduce", "reduce_scatter", "allgather", "neighbor"];
     ["bcast", "reduce", "gather", "scatter"].iter().any(|name| call.contains(name))
         && !without.iter().any(|name| call.contains(name))
+}
+
+/// Whether a call of this name has a number of elements for each member, about which all say the same.
+fn has_counts(call: &str) -> bool {
+    call.to_lowercase().contains("reduce_scatter")
 }
 
 /// Whether a call of this name combines operands.

@@ -166,3 +166,36 @@ fn a_mismatch_in_an_intercommunicator_ends_a_job_whose_errors_are_fatal_with_bot
         }
     }
 }
+
+/// What rank 1 does otherwise, and what the report says of it and of the others.
+const TOLD_AS: [(&str, &[&str]); 7] = [
+    ("set_info", &["rank 1: MPI_Comm_set_info, algorithms of collectives (bcs_collective) with hash "]),
+    ("set_info_alone", &["rank 1: MPI_Comm_set_info, algorithms of", "MPI_Barrier"]),
+    ("dup_with_info", &["rank 1: MPI_Comm_dup_with_info, algorithms of"]),
+    ("idup_with_info", &["rank 1: MPI_Comm_idup_with_info, algorithms of"]),
+    // Neither the bytes nor the root by which a context is agreed on.
+    ("init", &["rank 1: MPI_Barrier_init\n", "MPI_Bcast_init\n"]),
+    (
+        "waitall",
+        &["rank 1: MPI_Iallreduce, MPI_SUM of i32, 20 bytes", "MPI_Iallreduce, MPI_SUM of i32, 16 bytes"],
+    ),
+    (
+        "allgatherv",
+        &["MPI_Allgatherv, 4-byte integers", "rank 1: MPI_Allgatherv, 4-byte floating point numbers"],
+    ),
+];
+
+#[test]
+fn a_report_says_what_the_program_called_and_nothing_of_the_librarys_own() {
+    let program = compiled("told_as");
+    for (what, said) in TOLD_AS {
+        let ended = launch(&Job::of(3), &program, &[what, "fatal"]);
+        let finding = ended.finding.clone().unwrap_or_else(|| panic!("{what}: {ended:#?}")) + "\n";
+        assert!(said.iter().all(|said| finding.contains(said)), "{what}: {finding}");
+        for nodes in [1, 2] {
+            let ended = launch(&Job { nodes, ..Job::of(3) }, &program, &[what, "returned"]);
+            let told = ended.stdout.lines().filter(|line| line.ends_with("was told")).count();
+            assert!(ended.is_well() && told == 3, "{what} on {nodes}: {ended:#?}");
+        }
+    }
+}

@@ -77,7 +77,7 @@ calls! {
         newcomm.set(new);
         request.set(started)
     }
-    call MPI_Comm_set_info(comm: MPI_Comm, info: MPI_Info) [on comm] {
+    call MPI_Comm_set_info(comm: MPI_Comm, info: MPI_Info) [time CommSetInfo(0) on comm] {
         hints::set_info(comm, info)?
     }
     call MPI_Comm_get_info(comm: MPI_Comm, info_used: *mut MPI_Info) [on comm] {

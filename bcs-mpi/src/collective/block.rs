@@ -9,7 +9,7 @@ use super::reduction::Vector;
 use crate::constants::*;
 use crate::datatype::buffer::{Names, bytes_together, layout_of};
 use crate::datatype::cursor::copy;
-use crate::datatype::{Datatypes, Layout, tag_of};
+use crate::datatype::{Datatypes, Layout, is_of_one_kind, tag_of};
 use crate::error::MpiResult;
 use crate::process::Process;
 use std::ffi::c_void;
@@ -49,6 +49,12 @@ impl Agreed {
 
     /// Nothing: each member has its own blocks.
     pub const EACH_ITS_OWN: Self = Self { bytes: 0, signature: (0, 0), differs: true };
+
+    /// The signature, if it is the same whatever the number of elements, of which there are some.
+    pub fn kind_of_elements(&self) -> (u8, u8) {
+        let tag = u16::from_le_bytes(self.signature.into());
+        if self.bytes > 0 && is_of_one_kind(tag) { self.signature } else { (0, 0) }
+    }
 
     /// The bytes of so many blocks together, if all say the same.
     pub fn of_all(&self, blocks: u32) -> Option<usize> {

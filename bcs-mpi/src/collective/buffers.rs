@@ -98,11 +98,6 @@ impl<P> Everyone<P> {
             _ => None,
         }
     }
-
-    /// What members have to say alike of these blocks, if they are like this one.
-    pub fn agreed(&self, own: Agreed) -> Agreed {
-        if self.each().is_some() { own } else { Agreed::EACH_ITS_OWN }
-    }
 }
 
 impl<P: Buffer> Everyone<P> {
@@ -117,6 +112,16 @@ impl<P: Buffer> Everyone<P> {
         let buffer = self.buffer.address();
         // SAFETY: the caller's promise.
         unsafe { Side::new(process, &P::NAMES, buffer, &self.places, count, P::ACTION) }
+    }
+
+    /// What members have to say alike of these blocks, of which this process gives or takes this one: in the
+    /// forms where each has its own bytes, only what their elements are.
+    pub fn agreed(&self, own: Agreed) -> Agreed {
+        match self.places {
+            Places::Of(Blocks::Equal(_), _) => own,
+            Places::Of(..) => Agreed { signature: own.kind_of_elements(), ..Agreed::EACH_ITS_OWN },
+            _ => Agreed::EACH_ITS_OWN,
+        }
     }
 }
 

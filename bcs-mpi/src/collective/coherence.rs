@@ -12,7 +12,7 @@
 //! Between groups, in place, where nothing is sent or received, or where the argument does not matter to
 //! this member, nobody asks.
 
-use super::block::Places;
+use super::block::{Agreed, Places};
 use super::buffers::{Blocks, Buffer, Everyone};
 use crate::constants::*;
 use crate::datatype::buffer::contiguous_bytes;
@@ -80,6 +80,19 @@ fn check_alike(datatypes: &Datatypes, sent: Option<Elements>, room: Option<Eleme
     match sent > room || sent == room && types_fit {
         true => Ok(()),
         false => Err(MpiError::new(Problem::BlocksDiffer { sent, room })),
+    }
+}
+
+/// Checks, in the v forms, that a member's own block is of the same elements as all blocks together, among which
+/// there is so much room for it.
+///
+/// # Errors
+/// It is not.
+pub(super) fn check_kinds(own: Agreed, of_all: (u8, u8), room: usize) -> MpiResult {
+    match own.kind_of_elements() {
+        (0, 0) => Ok(()),
+        kind if kind == of_all => Ok(()),
+        _ => Err(MpiError::new(Problem::BlocksDiffer { sent: own.bytes as i64, room: room as i64 })),
     }
 }
 

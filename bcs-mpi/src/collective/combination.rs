@@ -159,9 +159,21 @@ impl<'a> Combination<'a> {
 
     /// What members say when they meet.
     pub fn arrival(&self) -> Arrival {
-        let (operation, root) = (self.reduction.said(), self.root());
-        Arrival { operation, root, most_bytes: self.bytes(), ..Arrival::default() }
+        let root = match self.results {
+            Results::Shares(shares) => hash_of_counts(shares),
+            _ => self.root(),
+        };
+        Arrival { operation: self.reduction.said(), root, most_bytes: self.bytes(), ..Arrival::default() }
     }
+}
+
+/// What members compare of the elements that each gets: FNV-1a of where shares end, in the bits of a root of
+/// an intracommunicator.
+fn hash_of_counts(shares: &[Range<usize>]) -> u32 {
+    let bytes = shares.iter().flat_map(|share| share.end.to_le_bytes());
+    let hash = bytes
+        .fold(0xcbf2_9ce4_8422_2325u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
+    (hash >> 34) as u32
 }
 
 /// Combines all members' vectors, and gives each what it gets of that. Of nothing, members only tell each

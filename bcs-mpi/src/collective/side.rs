@@ -119,6 +119,13 @@ impl Side {
         Agreed::new(self.bytes(block), self.signature(block))
     }
 
+    /// What the elements of blocks of one datatype are: as [`Agreed::kind_of_elements`] of one with some.
+    pub fn kind_of_elements(&self) -> (u8, u8) {
+        let blocks = if let Side::Each(each) = self { each.as_slice() } else { &[] };
+        let some = blocks.iter().find(|block| block.bytes > 0);
+        some.map_or((0, 0), |block| block.agreed().kind_of_elements())
+    }
+
     /// Copies of what is sent now: the blocks, so many, may change before they have gone.
     ///
     /// # Errors

@@ -6,7 +6,7 @@
 
 use super::Communicator;
 use super::create::{Kin, make, store, subgroup, take_context, taken};
-use super::hints::Hints;
+use super::hints::{Hints, tell_of_new};
 use super::leaders::Assembly;
 use crate::constants::*;
 use crate::environment::error_handlers;
@@ -122,5 +122,6 @@ pub fn create_from_group(
         |new| Communicator { error_handler: errhandler, error_handler_was_set: true, session, ..new };
     let new = store(&mut process, new.map(chosen), context)?;
     error_handlers::release(errhandler)?;
+    tell_of_new(&mut process, call, new)?;
     Ok(new)
 }

@@ -4,7 +4,7 @@
 //! it in a meeting over the parent; of a duplicate the members do so in turn. When members free a
 //! communicator that spans nodes they leave it on the NIC, and once all have, its context comes back.
 
-use super::hints::Hints;
+use super::hints::{Hints, tell_of_new};
 use super::meeting::{Arrival, agree, awaits_all, collective_of, gather_all, post, waiting_in};
 use super::{Communicator, inter, wrong_communicator};
 use crate::attributes::{self, Attributes};
@@ -216,11 +216,14 @@ pub fn dup(call: Primitive, comm: MPI_Comm, info: MPI_Info) -> MpiResult<MPI_Com
     let kin = kin_of(comm, info)?;
     let mut process = process::enter()?;
     let communicator = process.communicator(comm)?;
-    if communicator.is_inter() {
-        return inter::dup(&mut process, call, comm, kin);
-    }
-    let group = communicator.group.clone();
-    part_of(&mut process, call, comm, group, kin)
+    let new = if communicator.is_inter() {
+        inter::dup(&mut process, call, comm, kin)?
+    } else {
+        let group = communicator.group.clone();
+        part_of(&mut process, call, comm, group, kin)?
+    };
+    tell_of_new(&mut process, call, new)?;
+    Ok(new)
 }
 
 /// The group of an argument whose members are all in the communicator.

@@ -6,11 +6,16 @@
 //!
 //! One more hint is ours: the algorithms of collectives that the program wants ([`HINT`]).
 
+use super::meeting::Arrival;
 use crate::collective::wanted::{HINT, Wanted};
 use crate::constants::*;
 use crate::environment::info;
 use crate::error::MpiResult;
-use crate::process;
+use crate::process::{self, Guard};
+use crate::progress::party::{Joins, Party};
+use mds::Primitive;
+use nic_emu::descriptor::CollectiveKind;
+use nic_emu::root::NO_ROOT;
 
 /// The standard's assertions, which are "true" or "false".
 const ASSERTIONS: [&str; 5] = [
@@ -79,8 +84,38 @@ impl Hints {
 pub fn set_info(comm: MPI_Comm, info: MPI_Info) -> MpiResult {
     let mut process = process::enter()?;
     let communicator = process.communicator_mut(comm)?;
-    communicator.hints.update(&info::pairs(info)?);
+    let pairs = info::pairs(info)?;
+    communicator.hints.update(&pairs);
+    if pairs.iter().any(|(key, _)| key == HINT) {
+        tell(&mut process, Primitive::CommSetInfo, comm)?;
+    }
     Ok(())
+}
+
+/// Tells the members of a communicator that `call` has made which algorithms this one wants, if any. That the
+/// others have said something else already, the communicator's next collective answers.
+///
+/// # Errors
+/// The NIC fails.
+pub(super) fn tell_of_new(process: &mut Guard, call: Primitive, new: MPI_Comm) -> MpiResult {
+    let wants = new != MPI_COMM_NULL && process.communicator(new)?.hints.wanted != Wanted::default();
+    match if wants { tell(process, call, new) } else { Ok(()) } {
+        Err(error) if error.problem().report().is_none() => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// Tells the NIC which algorithms this member wants in the communicator, about which `call` has to say the same
+/// at every member: they would not understand each other. Waits for nobody.
+///
+/// # Errors
+/// The NIC fails.
+fn tell(process: &mut Guard, call: Primitive, comm: MPI_Comm) -> MpiResult {
+    let communicator = process.communicator(comm)?;
+    let no_root = if communicator.is_inter() { NO_ROOT } else { 0 };
+    let Arrival { operation, root, .. } =
+        Arrival::of_library(CollectiveKind::Board, no_root, &communicator.hints);
+    Party::join(process, comm, call, false)?.announce_in(process, root, operation, 0)
 }
 
 /// MPI_Comm_get_info: a new info object with all hints of the communicator, defaults too.

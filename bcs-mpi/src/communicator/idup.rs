@@ -58,6 +58,7 @@ pub(crate) fn begin(
     }
     let (root, group) = (communicator.chooser(), communicator.group.clone());
     let chosen = if communicator.rank == root { take_context(process, &group)? } else { NO_CONTEXT };
+    let hints = kin.hints;
     let new = make(process, comm, group, kin)?;
     let new = store(process, new, NO_CONTEXT)?;
     let party = Party::join(process, comm, call, false)?;
@@ -65,7 +66,7 @@ pub(crate) fn begin(
     let future = Box::pin(async move {
         let (given, mut brought) = (chosen.to_ne_bytes(), chosen.to_ne_bytes());
         if party.size > 1 {
-            let arrival = Arrival { kind: CollectiveKind::Broadcast, root, ..Arrival::default() };
+            let arrival = Arrival::of_library(CollectiveKind::Broadcast, root, &hints);
             let room =
                 if party.rank == root { (null_mut(), 0) } else { (brought.as_mut_ptr(), brought.len()) };
             // SAFETY: the future keeps both until the answer is there.

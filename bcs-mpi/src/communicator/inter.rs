@@ -8,7 +8,7 @@
 
 use super::by_group::{BETWEEN_GROUPS, NO_PARENT, check_tag, not_in_group, tag_of};
 use super::create::{Kin, NO_CONTEXT, local_members, make, reach_of, remove, store, subgroup, take_context};
-use super::hints::Hints;
+use super::hints::{Hints, tell_of_new};
 use super::idup::Duplication;
 use super::leaders::{Assembly, Leading, Words, across, join_words, split_words};
 use super::meeting::gather_all;
@@ -320,6 +320,7 @@ pub fn create_from_groups(
     let inherited = std::mem::replace(&mut communicator.error_handler, errhandler);
     communicator.error_handler_was_set = true;
     error_handlers::release(inherited)?;
+    tell_of_new(&mut process, call, new)?;
     Ok(new)
 }
 

@@ -5,12 +5,13 @@
 //! the same order meet in the same ones.
 
 use super::Communicator;
+use super::hints::Hints;
 use crate::constants::MPI_Comm;
 use crate::error::MpiResult;
 use crate::process::{Guard, Process};
 use crate::progress::released::take_board;
 use mds::Primitive;
-use nic_emu::descriptor::CollectiveKind;
+use nic_emu::descriptor::{CollectiveKind, OF_LIBRARY};
 use nic_emu::port::{Awaits, Collective, PortError, Release};
 use nic_emu::status::{NOBODY, WaitingFor};
 
@@ -25,6 +26,13 @@ pub struct Arrival {
     pub root: u32,
     /// For a board: the most that any member contributes, about which all say the same.
     pub most_bytes: usize,
+}
+
+impl Arrival {
+    /// What the library makes members agree on by itself: neither `root` nor bytes are the program's.
+    pub fn of_library(kind: CollectiveKind, root: u32, hints: &Hints) -> Self {
+        Self { kind, operation: (OF_LIBRARY, hints.wanted.hash()), root, most_bytes: 0 }
+    }
 }
 
 impl Default for Arrival {
@@ -215,7 +223,8 @@ pub fn gather_all<const BYTES: usize>(
 ) -> MpiResult<Vec<[u8; BYTES]>> {
     let mut all = vec![own; process.communicator(comm)?.size as usize];
     if all.len() > 1
-        && let Some(release) = meet(process, call, comm, &Arrival::default(), &own)?
+        && let board = Arrival::of_library(CollectiveKind::Board, 0, &Hints::default())
+        && let Some(release) = meet(process, call, comm, &board, &own)?
     {
         let places = (0..).zip(&mut all).map(|(member, place)| (member, 0..BYTES, place.as_mut_ptr()));
         // SAFETY: each element has BYTES.
@@ -241,7 +250,7 @@ pub fn agree(
     if size == 1 {
         return Ok(chosen);
     }
-    let arrival = Arrival { kind: CollectiveKind::Broadcast, root, ..Arrival::default() };
+    let arrival = Arrival::of_library(CollectiveKind::Broadcast, root, &Hints::default());
     let released = meet(process, call, comm, &arrival, &chosen.to_ne_bytes())?;
     Ok(match released {
         Some(Release::Result(payload)) if rank != root => {

@@ -2,7 +2,7 @@
 //! contexts; on an intercommunicator each group meets, and then the leaders exchange what was said.
 
 use super::create::{Kin, part_of};
-use super::hints::Hints;
+use super::hints::{Hints, tell_of_new};
 use super::inter::{self, Groups};
 use super::meeting::gather_all;
 use crate::constants::*;
@@ -145,6 +145,7 @@ pub fn split_type(comm: MPI_Comm, split_type: c_int, key: c_int, info: MPI_Info)
     let new = split_by(&mut process, call, comm, Choice { colour, key })?;
     if new != MPI_COMM_NULL {
         process.communicator_mut(new)?.hints = Hints::of(info)?;
+        tell_of_new(&mut process, call, new)?;
         if split_type == MPI_COMM_TYPE_HW_UNGUIDED && info != MPI_INFO_NULL {
             info::set(info, RESOURCE_TYPE.into(), SHARED_MEMORY.into())?;
         }

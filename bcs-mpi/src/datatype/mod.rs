@@ -31,7 +31,7 @@ mod typemap;
 
 pub use buffer::{Incoming, Outgoing, contiguous_bytes};
 pub use cursor::{Cursor, Layout};
-pub use signature::{Signature, tag_of};
+pub use signature::{Signature, is_of_one_kind, tag_of};
 pub use table::Datatypes;
 pub use typemap::{Measure, Type};
 

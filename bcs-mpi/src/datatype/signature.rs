@@ -82,6 +82,11 @@ pub fn tag_of(datatypes: &Datatypes, count: i64, datatype: MPI_Datatype) -> u16 
     }
 }
 
+/// Whether elements with this tag are all of one kind: more or fewer of them have the same tag.
+pub fn is_of_one_kind(tag: u16) -> bool {
+    tag & HASHED == 0
+}
+
 /// Hashes of a signature, with what composing them takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Signature {

@@ -94,9 +94,9 @@ pub fn raise(
     }
     match decide(&error, &message, error.owner().or(owner)) {
         Action::Return(code) => code,
-        Action::EndJob(code) => match error.problem() {
-            Problem::Mismatch(report) => end::end_told(report),
-            _ => end::abort_job(code, &message),
+        Action::EndJob(code) => match error.problem().report() {
+            Some(report) => end::end_told(report),
+            None => end::abort_job(code, &message),
         },
         Action::Call(function, owner, code) => {
             // SAFETY: the program gave this function as an error handler; no lock is held.

@@ -174,12 +174,18 @@ pub enum Problem {
         allowed: String,
     },
     /// Errors of several requests, which their statuses tell.
-    #[error("{failed} of {count} requests failed; MPI_ERROR of each status says how")]
+    #[error(
+        "{failed} of {count} requests failed; MPI_ERROR of each status says how. The first is request {position}: {first}"
+    )]
     InStatus {
         /// Requests in error.
         failed: usize,
         /// Requests.
         count: usize,
+        /// Where the first of them is.
+        position: usize,
+        /// What is wrong with that.
+        first: Box<Problem>,
     },
     /// A function of the standard that the library does not have.
     #[error("this library does not have this function yet; see docs/conformance.md for what it has")]
@@ -273,6 +279,15 @@ impl Problem {
             Problem::Raised { class, .. } => *class,
             Problem::Code(code) => *code,
             Problem::Nic(_) => MPI_ERR_INTERN,
+        }
+    }
+
+    /// The report of collectives that do not fit, if it is this, or the first of several requests', that is wrong.
+    pub fn report(&self) -> Option<&str> {
+        match self {
+            Problem::Mismatch(report) => Some(report),
+            Problem::InStatus { first, .. } => first.report(),
+            _ => None,
         }
     }
 

@@ -16,13 +16,15 @@ use std::ffi::c_int;
 struct Failures {
     call: Primitive,
     failed: usize,
+    /// Where the first is, and what it is.
+    first: Option<(usize, Problem)>,
     /// The communicator of the first: its error handler is asked.
     owner: Option<Owner>,
 }
 
 impl Failures {
     fn of(call: Primitive) -> Self {
-        Self { call, failed: 0, owner: None }
+        Self { call, failed: 0, first: None, owner: None }
     }
 
     /// A completion: its status, and its error's code once there is an error.
@@ -51,14 +53,14 @@ impl Failures {
         let message = format!("{}: {error}", self.call);
         statuses.set_error(position, lasting().codes.code(error.problem(), &message));
         self.owner = self.owner.or(error.owner());
+        self.first.get_or_insert_with(|| (position, error.problem().clone()));
         Ok(())
     }
 
-    fn result(&self, count: usize) -> MpiResult {
-        if self.failed == 0 {
-            return Ok(());
-        }
-        let error = MpiError::new(Problem::InStatus { failed: self.failed, count });
+    fn result(self, count: usize) -> MpiResult {
+        let Some((position, first)) = self.first else { return Ok(()) };
+        let (failed, first) = (self.failed, Box::new(first));
+        let error = MpiError::new(Problem::InStatus { failed, count, position, first });
         Err(match self.owner {
             Some(owner) => error.of(owner),
             None => error,

@@ -157,6 +157,7 @@ primitives! {
     NeighborAlltoallInit   "MPI_Neighbor_alltoall_init"       immediate plain
     NeighborAlltoallvInit  "MPI_Neighbor_alltoallv_init"      immediate plain
     NeighborAlltoallwInit  "MPI_Neighbor_alltoallw_init"      immediate plain
+    CommSetInfo        "MPI_Comm_set_info"        immediate plain
     CommDup            "MPI_Comm_dup"             blocking  plain
     CommDupWithInfo    "MPI_Comm_dup_with_info"   blocking  plain
     CommCreate         "MPI_Comm_create"          blocking  plain

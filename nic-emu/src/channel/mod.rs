@@ -142,9 +142,9 @@ pub enum ChannelError {
         /// Which.
         peer: Peer,
     },
-    /// The other process has no memory where it said that its buffer is.
+    /// The other process has no such memory where it said that its buffer is.
     #[error(
-        "cannot {direction} {bytes} bytes at {address:#x} of {peer}: it has no such memory; the buffer of a message under way was freed or never was as long as its count says"
+        "cannot {direction} {bytes} bytes at {address:#x} of {peer}: it has no such memory, or may not {direction} it itself; the buffer of a message under way was freed, is read-only, or never was as long as its count says"
     )]
     PeerBuffer {
         /// The other process.
@@ -156,9 +156,10 @@ pub enum ChannelError {
         /// How many bytes.
         bytes: u64,
     },
-    /// This process has no memory where its buffer was said to be.
+    /// This process has no such memory where its buffer was said to be.
     #[error(
-        "cannot {direction} a message of which {bytes} bytes are at {address:#x} in this process: it has no such memory; the buffer was freed or never was as long as its count says"
+        "{bytes} bytes of a message under way cannot be {} at {address:#x} of this process: it has no such memory, or may not do so; the buffer was freed, is read-only, or never was as long as its count says",
+        if *.direction == "read" { "written" } else { "read" }
     )]
     OwnBuffer {
         /// "read" or "write", as seen from the other process's memory.

@@ -425,7 +425,10 @@ impl<F: Fabric> GlobalNic<F> {
         self.tree.strobe(&mut self.fabric, strobe)?;
         let Some(microphase) = microphase else { return Ok(()) };
         if slice != before {
-            self.record_slice(env.memory);
+            // What was before the first slice is told with it.
+            if before != 0 {
+                self.record_slice(env.memory);
+            }
             let elapsed = if before == 0 { 0 } else { now_ns.saturating_sub(self.started_ns) };
             self.record =
                 LocalRecord { slice: SliceIndex(slice), letts_ns: elapsed, ..LocalRecord::default() };
@@ -525,12 +528,15 @@ impl<F: Fabric> GlobalNic<F> {
         Ok(moved)
     }
 
-    /// Records the slice that is over (table 5.2).
+    /// Records the last slice, when the node takes part in no further one. A job may end before its first: then the messages that
+    /// it had are told as those of slice 1.
+    pub fn finish_recording(&mut self) {
+        self.record.slice = self.record.slice.max(SliceIndex(1));
+        self.record_slice(&self.memory.clone());
+    }
+
+    /// Records the slice that is over (table 5.2). Nobody else writes the local ring of a job on several nodes.
     fn record_slice(&mut self, memory: &NicMemory) {
-        // What was before the first slice is told with it.
-        if self.record.slice == SliceIndex(0) {
-            return;
-        }
         let (descriptors, matched) = std::mem::take(&mut self.messages.counts);
         let scheduled = std::mem::take(&mut self.collectives.scheduled);
         let Ok(ring) = EmdsRing::<LocalRecord>::open(memory.emds_local()) else { return };

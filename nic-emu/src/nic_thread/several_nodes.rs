@@ -75,6 +75,7 @@ impl<'a> NodeDriver<'a> {
             self.shared.report(finding);
             self.linger();
         }
+        self.nic.finish_recording();
         self.nic.fabric.leave(PATIENCE);
         // What the kernel does at its end is not urgent.
         drop(self.nic);

@@ -4,7 +4,7 @@ use super::super::algorithm;
 use super::super::block::{Agreed, Block};
 use super::super::broadcast::broadcast;
 use super::super::buffers::{Buffer, Everyone, Own};
-use super::super::coherence::check;
+use super::super::coherence::{check, check_kinds};
 use super::super::inter;
 use super::super::movement::{self, Pattern};
 use super::super::side::Side;
@@ -83,7 +83,13 @@ unsafe fn blocks<P: Buffer, Q: Buffer>(
         }
         (side, if is_in_place { None } else { Some(own.block(process)?) })
     };
-    let agreed = all.agreed(block.as_ref().map_or_else(|| side.agreed(rank), Block::agreed));
+    let (own, kind) = (block.as_ref().map(Block::agreed), side.kind_of_elements());
+    let agreed = all.agreed(own.unwrap_or_else(|| side.agreed(rank)));
+    if let Some(own) = own.filter(|_| agreed.differs && kind != (0, 0)) {
+        check_kinds(own, kind, side.bytes(rank))?;
+    }
+    let has_none = agreed.differs && agreed.signature == (0, 0);
+    let agreed = if has_none { Agreed { signature: kind, ..agreed } } else { agreed };
     Ok((block.map_or(Side::NOTHING, Side::same), side, is_in_place, agreed))
 }
 
@@ -196,7 +202,8 @@ pub unsafe fn alltoall(
             (send.side(&process, size)?, incoming)
         }
     };
-    let agreed = receive.agreed(incoming.agreed(0));
+    // What goes one way between two members may be of another type than what goes the other way.
+    let agreed = if receive.each().is_some() { incoming.agreed(0) } else { Agreed::EACH_ITS_OWN };
     bring(&mut process, call, Pattern::Alltoall, (outgoing, incoming), is_in_place, agreed)
 }
 
