@@ -172,56 +172,6 @@ where
     pub fn most_allocated(&self) -> usize {
         (64 << 10) + 32 * self.bytes.len()
     }
-
-    /// Receives it through [`crate::stream`] in parts of any size, and checks that all arrives that has to, and after it nothing.
-    ///
-    /// # Panics
-    /// Something else arrives, or it takes too much memory.
-    #[cfg(feature = "stream")]
-    pub fn check_receiver(&self, random: &mut Rng) {
-        use crate::stream::{Receiver, StreamError};
-        use tokio::io::AsyncWriteExt;
-        let runtime =
-            tokio::runtime::Builder::new_current_thread().build().expect("a runtime without drivers");
-        runtime.block_on(async {
-            let (mut far, near) = tokio::io::duplex(random.usize(1..4096));
-            let keeps_open = self.is_refused && random.bool();
-            let sending = async {
-                let mut rest = &self.bytes[..];
-                while !rest.is_empty() {
-                    let (part, after) = rest.split_at(random.usize(1..=rest.len()));
-                    // It may be closed before all is sent.
-                    if far.write_all(part).await.is_err() {
-                        return None;
-                    }
-                    rest = after;
-                }
-                keeps_open.then_some(far)
-            };
-            let receiving = async {
-                let mut receiver = Receiver::new(near);
-                for message in &self.messages {
-                    assert_eq!(receiver.receive::<T>().await.expect("a message").as_ref(), Some(message));
-                }
-                // It stays as it is: who asks again is told the same.
-                for _ in 0..2 {
-                    match receiver.receive::<T>().await {
-                        Err(StreamError::Wire(_)) => assert!(self.is_refused),
-                        Ok(None) | Err(StreamError::Cut) => assert!(!self.is_refused),
-                        other => panic!("{other:?}"),
-                    }
-                }
-            };
-            let before = allocated();
-            tokio::join!(sending, receiving);
-            let (bytes, most) = (allocated() - before, self.most_allocated());
-            assert!(
-                bytes <= most,
-                "{bytes} bytes of memory for {} that were sent, {most} at most",
-                self.bytes.len()
-            );
-        });
-    }
 }
 
 /// What a receiver takes of a stream, and whether it refuses what follows.

@@ -1,29 +1,13 @@
-//! The Machine Manager (paper, §4.1) and the `storm` program, which is `mpiexec` by another name.
+//! The Machine Manager of a cluster (paper, §4.1): a daemon that knows the nodes, places jobs on them, commits
+//! their launches, and beats the time.
 //!
-//! ```text
-//!  arguments ─► spelling ─► cli (clap) ─► request ─► Job ─► MachineManager ─► NodeManager ─► …
-//! ```
-//!
-//! On a machine without a cluster the managers are part of `storm` itself. The path from its start to
-//! the first rank is short on purpose: one thread, no runtime, one fork. Where a cluster is configured
-//! ([`configuration`]), `storm` is its [`client`].
+//! | module | holds |
+//! |---|---|
+//! | [`mapping`] | which ranks run on which nodes, decided without I/O |
+//! | [`daemon`] | the daemon |
 
-pub mod cli;
-pub mod client;
-pub mod cluster_init;
-pub mod configuration;
 pub mod daemon;
-pub mod hostfile;
-pub mod installation;
-pub mod machine;
-pub mod manual;
 pub mod mapping;
-pub mod protocol;
-pub mod request;
-pub mod spelling;
-pub mod value;
-
-pub use machine::MachineManager;
 
 #[cfg(test)]
 #[global_allocator]

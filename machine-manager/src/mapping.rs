@@ -5,9 +5,9 @@
 //! ranks than cores need no option. Invariants: every rank is placed once; no node has more than `--ppn` ranks; with `--nodes` exactly so many
 //! have ranks; rank 0 is on the job's node 0.
 
-use crate::protocol::{Mapping, Wish};
 use bcs_core::Placement;
-use node_manager::job::MAX_RANKS_PER_NODE;
+use bcs_protocol::storm::{Mapping, Wish};
+use program_launcher::job::MAX_RANKS_PER_NODE;
 use std::collections::HashMap;
 
 /// How many names an error lists.
@@ -325,8 +325,8 @@ fn by_node(candidates: &[Candidate], ranks: u32) -> Vec<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::protocol::HostSlots;
     use bcs_core::NodeId;
+    use bcs_protocol::storm::HostSlots;
     use proptest::prelude::*;
 
     const FOUR: [Slots<'_>; 4] = [

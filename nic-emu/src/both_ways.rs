@@ -22,9 +22,15 @@ impl BothWays {
     /// The signature, as the words of operation and element type have it, and the bytes about which all
     /// say the same.
     pub fn said(&self) -> ((u8, u8), u64) {
-        let [first, second] = self.tags.map(|tag| ((tag >> 8) as u8).wrapping_mul(37) ^ tag as u8);
+        // Nothing is of one type, whatever that is.
+        let nothing = |way: usize| self.bytes[way] == 0;
+        let known = |way: usize| nothing(way) || self.tags[way] != 0;
+        let hash = |way: usize| match (nothing(way), self.tags[way]) {
+            (true, _) => 1,
+            (false, tag) => (((tag >> 8) as u8).wrapping_mul(37) ^ tag as u8).max(1),
+        };
         // Neither is known where one is not.
-        let signature = if self.tags.contains(&0) { (0, 0) } else { (first.max(1), second.max(1)) };
+        let signature = if known(0) && known(1) { (hash(0), hash(1)) } else { (0, 0) };
         let [first, second] = self.bytes.map(|bytes| bytes.min(LONGEST));
         (signature, first | second << LENGTH_BITS)
     }
@@ -57,6 +63,8 @@ mod tests {
             assert_ne!(one.0, said([8, 4], tags).0);
         }
         assert_eq!(said([8, 4], [0, float]).0, (0, 0));
+        assert_eq!(said([8, 0], [int, int]), said([8, 0], [int, float]));
+        assert_ne!(said([8, 0], [int, int]), said([8, 0], [float, int]));
         assert_eq!(said([1 << 40, 0], [int, int]), said([LONGEST, 0], [int, int]));
         assert_eq!(BothLengths(one.1).to_string(), "8 bytes from the first group, 4 bytes from the second");
     }

@@ -246,7 +246,7 @@ impl fmt::Display for Called {
         if op == OF_LIBRARY && element & OF_REDUCTION == 0 {
             return match element {
                 0 => Ok(()),
-                hash => write!(f, ", algorithms of collectives (bcs_collective) with hash {hash:02x}"),
+                _ => write!(f, ", algorithms of collectives (bcs_collective) with hash {:08x}", self.bytes),
             };
         }
         if is_rooted(name) && self.root != root::NO_ROOT {

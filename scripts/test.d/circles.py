@@ -92,22 +92,23 @@ class Package:
     def __init__(self, folder: Path) -> None:
         self.source = folder / "src"
         self.modules: dict[tuple[str, ...], Module] = {}
-        for file in sorted(self.source.rglob("*.rs")):
-            self.read(file)
+        roots = [root for root in (self.source / "lib.rs", self.source / "main.rs") if root.exists()]
+        if roots:
+            self.read(roots[0], ())
 
-    def read(self, file: Path) -> None:
-        names = list(file.relative_to(self.source).with_suffix("").parts)
-        if names[0] == "bin":
-            return
-        if names[-1] in ("mod", "lib", "main"):
-            names.pop()
-        module = Module(file, tuple(names), code_of(file.read_text()))
+    def read(self, file: Path, path: tuple[str, ...]) -> None:
+        """Reads a module, and those below it that are part of more than tests."""
+        module = Module(file, path, code_of(file.read_text()))
         module.children = set(MODULE.findall(module.code))
         for found in USE.finditer(module.code):
-            for path, name in paths_of(found["tree"]):
-                module.uses.append((path, name, bool(found["visibility"])))
-        if module.path not in self.modules or file.name == "lib.rs":
-            self.modules[module.path] = module
+            for used, name in paths_of(found["tree"]):
+                module.uses.append((used, name, bool(found["visibility"])))
+        self.modules[path] = module
+        folder = file.parent if file.stem in ("lib", "main", "mod") else file.with_suffix("")
+        for child in sorted(module.children):
+            for below in (folder / f"{child}.rs", folder / child / "mod.rs"):
+                if below.exists():
+                    self.read(below, path + (child,))
 
     def absolute(self, module: Module, path: tuple[str, ...]) -> tuple[str, ...] | None:
         """The path from the root; none where it leaves the package, or is that of a local name."""

@@ -14,7 +14,7 @@ use crate::toolchain::{Language, bcs_mpi_directory, compile, expect_success, pri
 /// Where MPICH is; `None`, with the reason on standard error, when the test cannot be run here.
 fn mpich_prefix() -> Option<PathBuf> {
     let Some(prefix) = std::env::var_os("BCS_MPICH_PREFIX").map(PathBuf::from) else {
-        eprintln!("skipped: BCS_MPICH_PREFIX is not set to an environment with the PyPI package mpich");
+        bcs_skip::skip("BCS_MPICH_PREFIX is not set to an environment with the PyPI package mpich");
         return None;
     };
     let header = prefix.join("include/mpi_abi.h");

@@ -11,7 +11,7 @@ use crate::run::{Compiled, deck, mpiexec, prefix, repository, run};
 fn mpich() -> Option<PathBuf> {
     let prefix = std::env::var_os("BCS_MPICH_PREFIX").map(PathBuf::from);
     if prefix.is_none() {
-        eprintln!("skipped: BCS_MPICH_PREFIX is not set to an environment with the PyPI package mpich");
+        bcs_skip::skip("BCS_MPICH_PREFIX is not set to an environment with the PyPI package mpich");
     }
     prefix
 }

@@ -3,8 +3,10 @@
 //! It does what every launcher of ours has to: NIC memory inherited, the environment set, the NIC thread started after the processes, the
 //! job ended when a rank fails, a deadlock is found or time is up, and whoever is left killed.
 
-use bcs_core::fabric::quic::{Member, NetworkId, QuicOptions, QuicPort};
-use bcs_core::{Driven, EventTable, JobId, MappedMemory, NodeId, Placement, Rank, SliceLength, credentials};
+use bcs_core::{EventTable, JobId, MappedMemory, NodeId, Placement, Rank, SliceLength};
+use bcs_credentials as credentials;
+use bcs_fabric::Driven;
+use bcs_quic::{Member, NetworkId, QuicOptions, QuicPort};
 use nic_emu::arith::Arithmetic;
 use nic_emu::contexts::SLOTS;
 use nic_emu::global::GlobalLayout;

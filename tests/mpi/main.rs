@@ -321,6 +321,12 @@ fn what_other_libraries_let_pass_is_let_pass() {
 }
 
 #[test]
+fn collectives_of_no_elements_may_name_any_type() {
+    holds_with("nothing_of_any_type", &[1, 2, 3, 5]);
+    holds("nothing_of_any_type", &Job { nodes: 2, ..Job::of(3) });
+}
+
+#[test]
 fn what_is_available_at_any_time_needs_no_initialised_mpi() {
     holds_with("any_time", &[1, 2]);
 }

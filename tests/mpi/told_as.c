@@ -54,12 +54,11 @@ int main(int argc, char **argv)
         error = MPI_Iallreduce(ones, others + 1, 4 + odd, MPI_INT, MPI_SUM, comm, &requests[1]);
         if (!error)
             error = MPI_Waitall(3, requests, statuses);
-        if (returned && class_of(error) == MPI_ERR_IN_STATUS) {
-            CHECK_INT(class_of(statuses[1].MPI_ERROR), MPI_ERR_OTHER);
+        if (returned && error == MPI_ERR_IN_STATUS) {
             char text[MPI_MAX_ERROR_STRING];
             int length;
-            MPI_Error_string(error, text, &length);
-            CHECK(strstr(text, "1 of 3 requests failed") && strstr(text, "The first is request 1: "));
+            CHECK_INT(class_of(statuses[1].MPI_ERROR), MPI_ERR_OTHER);
+            MPI_Error_string(statuses[1].MPI_ERROR, text, &length);
             CHECK(strstr(text, "collective calls of"));
         }
     } else {
@@ -72,7 +71,7 @@ int main(int argc, char **argv)
     }
     /* Whoever was not told yet is so by the next collective: a duplicate with a context has hints of its own to agree on. */
     if (!error)
-        error = MPI_Barrier(!strcmp(what, "dup_with_info") ? second : comm);
+        error = MPI_Barrier(strstr(what, "dup_with_info") ? second : comm);
     CHECK(error != MPI_SUCCESS);
     printf("rank %d was told\n", rank);
     return MPI_Finalize();

@@ -42,8 +42,9 @@ pub struct Agreed {
 }
 
 impl Agreed {
-    /// About a block of so many bytes, with this tag of its signature.
+    /// About a block of so many bytes, with this tag of its signature. Nothing is of any type.
     pub fn new(bytes: usize, tag: u16) -> Self {
+        let tag = if bytes == 0 { 0 } else { tag };
         Self { bytes, signature: (tag as u8, (tag >> 8) as u8), differs: false }
     }
 

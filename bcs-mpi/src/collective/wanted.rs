@@ -60,17 +60,10 @@ impl Wanted {
         self.0[collective as usize].map(usize::from)
     }
 
-    /// Seven bits about which all members have to say the same; 0 if nothing is wanted.
-    pub fn hash(&self) -> u8 {
-        let wanted = self.0.iter().zip(1u32..).filter_map(|(algorithm, place)| Some((place, (*algorithm)?)));
-        let mut any = wanted.peekable();
-        if any.peek().is_none() {
-            return 0;
-        }
-        let sum = any.fold(0u32, |sum, (place, number)| {
-            (sum ^ (place << 8 | u32::from(number))).wrapping_mul(0x9e37_79b1)
-        });
-        (sum % 127) as u8 + 1
+    /// What members compare of it: FNV-1a of its places and numbers.
+    pub fn hash(&self) -> u32 {
+        let bytes = self.0.iter().map(|algorithm| algorithm.map_or(0, |number| number + 1));
+        bytes.fold(0x811c_9dc5, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
     }
 
     /// This, and for what it does not say the other.

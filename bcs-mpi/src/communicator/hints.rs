@@ -14,7 +14,6 @@ use crate::error::MpiResult;
 use crate::process::{self, Guard};
 use crate::progress::party::{Joins, Party};
 use mds::Primitive;
-use nic_emu::descriptor::CollectiveKind;
 use nic_emu::root::NO_ROOT;
 
 /// The standard's assertions, which are "true" or "false".
@@ -113,9 +112,8 @@ pub(super) fn tell_of_new(process: &mut Guard, call: Primitive, new: MPI_Comm) -
 fn tell(process: &mut Guard, call: Primitive, comm: MPI_Comm) -> MpiResult {
     let communicator = process.communicator(comm)?;
     let no_root = if communicator.is_inter() { NO_ROOT } else { 0 };
-    let Arrival { operation, root, .. } =
-        Arrival::of_library(CollectiveKind::Board, no_root, &communicator.hints);
-    Party::join(process, comm, call, false)?.announce_in(process, root, operation, 0)
+    let Arrival { operation, root, most_bytes, .. } = Arrival::of_wanted(&communicator.hints.wanted, no_root);
+    Party::join(process, comm, call, false)?.announce_in(process, root, operation, most_bytes)
 }
 
 /// MPI_Comm_get_info: a new info object with all hints of the communicator, defaults too.

@@ -7,6 +7,7 @@
 //! which the program knows nothing ([`crate::collective::forms`]).
 
 use super::create::{Kin, NO_CONTEXT, kin_of, make, store, take_context, taken};
+use super::hints::tell_of_new;
 use super::inter;
 use super::meeting::Arrival;
 use crate::constants::*;
@@ -58,7 +59,6 @@ pub(crate) fn begin(
     }
     let (root, group) = (communicator.chooser(), communicator.group.clone());
     let chosen = if communicator.rank == root { take_context(process, &group)? } else { NO_CONTEXT };
-    let hints = kin.hints;
     let new = make(process, comm, group, kin)?;
     let new = store(process, new, NO_CONTEXT)?;
     let party = Party::join(process, comm, call, false)?;
@@ -66,14 +66,17 @@ pub(crate) fn begin(
     let future = Box::pin(async move {
         let (given, mut brought) = (chosen.to_ne_bytes(), chosen.to_ne_bytes());
         if party.size > 1 {
-            let arrival = Arrival::of_library(CollectiveKind::Broadcast, root, &hints);
+            let arrival = Arrival::of_library(CollectiveKind::Broadcast, root);
             let room =
                 if party.rank == root { (null_mut(), 0) } else { (brought.as_mut_ptr(), brought.len()) };
             // SAFETY: the future keeps both until the answer is there.
             unsafe { party.on_nic(&arrival, (given.as_ptr(), given.len()), 0, room).await? };
         }
         let context = taken(u32::from_ne_bytes(brought))?;
-        with(|process| process.set_context(new, context))
+        with(|process| {
+            process.set_context(new, context)?;
+            tell_of_new(process, call, new)
+        })
     });
     Ok(Duplication { new, what, future })
 }

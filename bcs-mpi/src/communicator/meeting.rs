@@ -5,7 +5,7 @@
 //! the same order meet in the same ones.
 
 use super::Communicator;
-use super::hints::Hints;
+use crate::collective::wanted::Wanted;
 use crate::constants::MPI_Comm;
 use crate::error::MpiResult;
 use crate::process::{Guard, Process};
@@ -30,8 +30,14 @@ pub struct Arrival {
 
 impl Arrival {
     /// What the library makes members agree on by itself: neither `root` nor bytes are the program's.
-    pub fn of_library(kind: CollectiveKind, root: u32, hints: &Hints) -> Self {
-        Self { kind, operation: (OF_LIBRARY, hints.wanted.hash()), root, most_bytes: 0 }
+    pub fn of_library(kind: CollectiveKind, root: u32) -> Self {
+        Self { kind, operation: (OF_LIBRARY, 0), root, most_bytes: 0 }
+    }
+
+    /// The algorithms that a member wants: members with others would not understand each other.
+    pub fn of_wanted(wanted: &Wanted, root: u32) -> Self {
+        let kind = CollectiveKind::Board;
+        Self { kind, operation: (OF_LIBRARY, 1), root, most_bytes: wanted.hash() as usize }
     }
 }
 
@@ -223,7 +229,7 @@ pub fn gather_all<const BYTES: usize>(
 ) -> MpiResult<Vec<[u8; BYTES]>> {
     let mut all = vec![own; process.communicator(comm)?.size as usize];
     if all.len() > 1
-        && let board = Arrival::of_library(CollectiveKind::Board, 0, &Hints::default())
+        && let board = Arrival::of_library(CollectiveKind::Board, 0)
         && let Some(release) = meet(process, call, comm, &board, &own)?
     {
         let places = (0..).zip(&mut all).map(|(member, place)| (member, 0..BYTES, place.as_mut_ptr()));
@@ -250,7 +256,7 @@ pub fn agree(
     if size == 1 {
         return Ok(chosen);
     }
-    let arrival = Arrival::of_library(CollectiveKind::Broadcast, root, &Hints::default());
+    let arrival = Arrival::of_library(CollectiveKind::Broadcast, root);
     let released = meet(process, call, comm, &arrival, &chosen.to_ne_bytes())?;
     Ok(match released {
         Some(Release::Result(payload)) if rank != root => {

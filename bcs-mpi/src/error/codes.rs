@@ -42,8 +42,11 @@ impl CodeTable {
     /// The code for an error, whose message is kept for [`Self::text`].
     #[cold]
     pub fn code(&mut self, problem: &Problem, message: &str) -> c_int {
-        if let Problem::Raised { code, .. } = problem {
-            return *code;
+        match problem {
+            Problem::Raised { code, .. } => return *code,
+            // Programs compare what these calls answer with the class (MPI-5.0, §3.7.5); the statuses tell more.
+            Problem::InStatus { .. } => return problem.class(),
+            _ => {}
         }
         let class = problem.class();
         if !(0..=CLASS_MASK).contains(&class) {

@@ -1,6 +1,6 @@
 //! `machine-manager`: the Machine Manager of a cluster, as a daemon.
 
-use bcs_core::config::{DEFAULT_FILE, VARIABLE};
+use bcs_config::{DEFAULT_FILE, VARIABLE};
 use clap::Parser;
 use machine_manager::daemon;
 use std::error::Error;

@@ -1,21 +1,20 @@
 //! This manager's end of the control network, on which it beats, finds dead nodes, and starts jobs: it carries out what [`super::view`] decides.
 //!
 //! A job is started by one Compare-And-Write: *if it stands in `prepared` of its slot on all its nodes, write it into `go` there*
-//! ([`node_manager::commit`]). Invariant: whoever is told that a job was not started can rely on it; so a job that is withdrawn while
+//! ([`bcs_protocol::commit`]). Invariant: whoever is told that a job was not started can rely on it; so a job that is withdrawn while
 //! it is being started is answered when the network has.
 
 use super::HostId;
 use super::view::{Action, Heartbeat, Views};
-use bcs_core::config::NetworkConfig;
-use bcs_core::credentials::MANAGER;
-use bcs_core::fabric::quic::{Member, NetworkId, QuicFabric, QuicOptions, QuicPort};
-use bcs_core::{
-    Assignment, Comparison, Condition, Credential, EventTable, Fabric, FabricError, JobId, NodeId, NodeSet,
-    Source, SparseMemory, Ticket,
-};
-use node_manager::commit;
-use node_manager::launch;
-use node_manager::protocol::ToNode;
+use bcs_config::NetworkConfig;
+use bcs_core::{EventTable, JobId, NodeId, NodeSet, SparseMemory};
+use bcs_credentials::Credential;
+use bcs_credentials::MANAGER;
+use bcs_fabric::{Assignment, Comparison, Condition, Fabric, FabricError, Source, Ticket};
+use bcs_protocol::commit;
+use bcs_protocol::node::ToNode;
+use bcs_quic::{Member, NetworkId, QuicFabric, QuicOptions, QuicPort};
+use program_launcher::launch;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
@@ -175,7 +174,7 @@ impl Control {
 
     /// When [`Control::progress`] is due although nothing has arrived.
     pub fn wakes_in(&self, now: Duration) -> Option<Duration> {
-        let network = self.joined.as_ref().and_then(|joined| bcs_core::Driven::timeout(&joined.fabric));
+        let network = self.joined.as_ref().and_then(|joined| bcs_fabric::Driven::timeout(&joined.fabric));
         let views = self.views.wakes_at().map(|at| at.saturating_sub(now));
         let waiting = self.starts.values().filter(|start| self.may_ask(start));
         let starts = waiting.map(|start| start.not_before.saturating_sub(now)).min();
@@ -205,7 +204,7 @@ impl Control {
     /// Leaves the network, as far as that is possible without waiting.
     pub fn leave(&mut self) {
         if let Some(mut joined) = self.joined.take() {
-            bcs_core::Driven::leave(&mut joined.fabric, Duration::ZERO);
+            bcs_fabric::Driven::leave(&mut joined.fabric, Duration::ZERO);
         }
     }
 

@@ -2,7 +2,7 @@
 //! through them is for [`super::listen`].
 
 use super::listen::Reception;
-use bcs_core::config::MANAGER_SOCKET;
+use bcs_config::MANAGER_SOCKET;
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};

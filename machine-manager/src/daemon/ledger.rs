@@ -1,7 +1,7 @@
 //! What is held for each user: connections and bytes. Whoever holds something has a [`Share`] or [`Held`] of the ledger, and gives it back by
 //! dropping it, so that nothing is counted twice or for ever.
 
-use bcs_core::config::UserConfig;
+use bcs_config::UserConfig;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::Semaphore;

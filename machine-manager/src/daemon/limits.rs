@@ -18,11 +18,6 @@
 //! bounded for all users together: a launch waits until less than [`LAUNCHES_UP_TO_BYTES`] do, and [`ALL_LAUNCHES_UP_TO_BYTES`] for all nodes, and who sends input or signals beyond theirs
 //! loses the job, not the node. The heartbeat is on a thread of its own (`control_thread`).
 
-use std::time::Duration;
-
-/// The longest time limit of a job: ten years.
-pub const LONGEST_TIMEOUT: Duration = Duration::from_secs(10 * 365 * 86_400);
-
 /// A request that is longer is decoded beside the doors' thread, one of each user at a time.
 pub const DECODED_AT_ONCE_BYTES: usize = 64 << 10;
 

@@ -11,13 +11,13 @@ use super::ledger::{Held, Ledger, Share};
 use super::limits::{DECODED_AT_ONCE_BYTES, NODE_BYTES};
 use super::nodes::LinkId;
 use super::outbox::{Outbox, outbox};
-use crate::protocol::{Reply, Request};
-use bcs_core::config::UserConfig;
-use bcs_core::credentials::USER_PREFIX;
-use bcs_core::stream::{Receiver, SecureEnds, StreamError};
+use bcs_config::UserConfig;
 use bcs_core::wire;
-use node_manager::protocol::{FromNode, OUTPUT_CREDIT, ToNode};
-use node_manager::verdict::STATUS_USAGE;
+use bcs_credentials::USER_PREFIX;
+use bcs_protocol::node::{FromNode, OUTPUT_CREDIT, ToNode};
+use bcs_protocol::storm::{Reply, Request};
+use bcs_stream::{Receiver, SecureEnds, StreamError};
+use program_launcher::verdict::STATUS_USAGE;
 use std::collections::{HashMap, HashSet};
 use std::io;
 use std::net::IpAddr;
@@ -80,7 +80,7 @@ pub enum Arrival {
     /// The connection of a user is over.
     ClientGone(ClientId),
     /// Keys for a job's network were made, or not.
-    Keys(bcs_core::JobId, Result<Vec<node_manager::launch::JobNetwork>, String>),
+    Keys(bcs_core::JobId, Result<Vec<program_launcher::launch::JobNetwork>, String>),
 }
 
 /// Lets others in: what all connections share.
@@ -385,7 +385,7 @@ where
 {
     let mut stream = stream;
     let saying = async {
-        bcs_core::stream::send(&mut stream, message).await?;
+        bcs_stream::send(&mut stream, message).await?;
         Ok(tokio::io::AsyncWriteExt::shutdown(&mut stream).await?)
     };
     timeout(HANDSHAKE_LIMIT, saying).await.unwrap_or(Ok(()))
@@ -401,8 +401,8 @@ async fn pause(error: &io::Error) {
 mod tests {
     use super::*;
     use bcs_core::damage::{DamagedStream, Rng, run};
-    use node_manager::control::Notice;
-    use node_manager::protocol::VERSION;
+    use bcs_protocol::node::VERSION;
+    use program_launcher::control::Notice;
     use std::fmt::Debug;
     use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
 
@@ -410,7 +410,7 @@ mod tests {
     const HOST: HostId = HostId(3);
 
     fn reception() -> (Arc<Reception>, mpsc::Receiver<Arrival>) {
-        let credential = bcs_core::credentials::mint("test", ["manager"]).unwrap().remove(0);
+        let credential = bcs_credentials::mint("test", ["manager"]).unwrap().remove(0);
         let (sender, arrivals) = mpsc::channel(64);
         let users = UserConfig { request_bytes: 32 << 20, held_bytes: u64::MAX, ..UserConfig::default() };
         let ends = SecureEnds::new(&credential, "test/1").unwrap();
@@ -452,7 +452,7 @@ mod tests {
 
     #[test]
     fn damaged_requests_close_the_connection_of_their_user_and_nothing_else() {
-        let examples = crate::protocol::tests::requests();
+        let examples = bcs_protocol::storm::examples::requests();
         let (runtime, (reception, arrivals)) = (runtime(), reception());
         let arrivals = std::cell::RefCell::new(arrivals);
         run(|random| {

@@ -5,8 +5,8 @@
 
 use super::HostId;
 use super::outbox::Outbox;
-use crate::protocol::NodeState;
-use bcs_core::config::NodeConfig;
+use bcs_config::NodeConfig;
+use bcs_protocol::storm::NodeState;
 
 /// A connection of a node manager, by a number that is never used again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

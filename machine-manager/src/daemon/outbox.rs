@@ -168,8 +168,8 @@ impl Outgoing {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::protocol::Reply;
-    use bcs_core::stream::Receiver;
+    use bcs_protocol::storm::Reply;
+    use bcs_stream::Receiver;
 
     fn remark(bytes: usize) -> Reply {
         Reply::Remark("x".repeat(bytes))

@@ -2,12 +2,13 @@
 
 use super::cluster::{BOUND, Cluster};
 use bcs_core::JobId;
-use bcs_core::stream::{self, Receiver, SecureEnds};
-use machine_manager::protocol::{
+use bcs_protocol::storm::{
     ALPN, Description, HostSlots, NodeRow, NodeState, Reply, Request, Submission, Wish,
 };
-use node_manager::launch::Surroundings;
-use node_manager::{Application, Job, Verdict};
+use bcs_stream as stream;
+use bcs_stream::{Receiver, SecureEnds};
+use program_launcher::launch::Surroundings;
+use program_launcher::{Application, Job, Verdict};
 use std::time::{Duration, Instant};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpStream, UnixStream};

@@ -1,6 +1,6 @@
 //! A cluster in a directory of its own: keys, a configuration, and a machine manager that ends with it.
 
-use bcs_core::{Authority, Credential};
+use bcs_credentials::{Authority, Credential};
 use std::fs;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;

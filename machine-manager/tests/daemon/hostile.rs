@@ -3,8 +3,8 @@
 use super::client::{Client, on_nodes, shell, wait_until_up};
 use super::cluster::{Cluster, PATIENT};
 use super::node::{Node, Script};
-use machine_manager::protocol::{Reply, Request, Wish};
-use node_manager::Verdict;
+use bcs_protocol::storm::{Reply, Request, Wish};
+use program_launcher::Verdict;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 

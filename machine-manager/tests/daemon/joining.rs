@@ -3,9 +3,9 @@
 use super::client::{Client, nodes, wait_until, wait_until_up};
 use super::cluster::{Cluster, PATIENT};
 use super::node::{Node, Script, Seen};
-use bcs_core::Authority;
-use machine_manager::protocol::{NodeState, Reply, Request};
-use node_manager::protocol::{FromNode, ToNode};
+use bcs_credentials::Authority;
+use bcs_protocol::node::{FromNode, ToNode};
+use bcs_protocol::storm::{NodeState, Reply, Request};
 
 #[test]
 fn nodes_join_leave_and_come_back_and_users_see_who_is_up() {

@@ -2,14 +2,17 @@
 
 use super::client::runtime;
 use super::cluster::{Cluster, PORTS};
-use bcs_core::config::port_range::PortRange;
-use bcs_core::fabric::quic::{Member, NetworkId, QuicFabric, QuicOptions, QuicPort};
-use bcs_core::stream::{self, Receiver, SecureEnds};
-use bcs_core::{Credential, EventTable, Fabric, JobId, SparseMemory};
-use node_manager::Verdict;
-use node_manager::commit;
-use node_manager::control::{Command, Notice};
-use node_manager::protocol::{FromNode, LaunchOrder, ToNode, VERSION};
+use bcs_core::PortRange;
+use bcs_core::{EventTable, JobId, SparseMemory};
+use bcs_credentials::Credential;
+use bcs_fabric::Fabric;
+use bcs_protocol::commit;
+use bcs_protocol::node::{FromNode, LaunchOrder, ToNode, VERSION};
+use bcs_quic::{Member, NetworkId, QuicFabric, QuicOptions, QuicPort};
+use bcs_stream as stream;
+use bcs_stream::{Receiver, SecureEnds};
+use program_launcher::Verdict;
+use program_launcher::control::{Command, Notice};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -165,7 +168,7 @@ impl Life {
         address: SocketAddr,
         mut to_say: mpsc::UnboundedReceiver<FromNode>,
     ) -> Result<(), Box<dyn std::error::Error>> {
-        let ends = SecureEnds::new(&self.credential, machine_manager::protocol::ALPN)?;
+        let ends = SecureEnds::new(&self.credential, bcs_protocol::storm::ALPN)?;
         let socket = TcpStream::connect(address).await?;
         let stream = ends.connect(socket, "manager").await?;
         let (reader, mut writer) = tokio::io::split(stream);
@@ -208,7 +211,7 @@ impl Life {
             ToNode::View { view, roster } => {
                 let (bound, port) = self.port.take().ok_or("not bound")?;
                 assert_eq!((bound, roster[0].name.as_str()), (view, "manager"));
-                let member = |member: node_manager::launch::Member| Member {
+                let member = |member: program_launcher::launch::Member| Member {
                     name: member.name,
                     address: member.address.parse().unwrap(),
                 };
@@ -219,7 +222,7 @@ impl Life {
                 if let Some(mut last) =
                     self.fabric.replace(port.connect(roster, memory, EventTable::new(commit::EVENTS))?)
                 {
-                    bcs_core::Driven::leave(&mut last, Duration::ZERO);
+                    bcs_fabric::Driven::leave(&mut last, Duration::ZERO);
                 }
                 for (job, slot) in self.jobs.clone() {
                     self.prepared(slot, job)?;

@@ -4,11 +4,11 @@ use super::client::{Client, on_nodes, run, wait_until_up};
 use super::cluster::{BOUND, Cluster, PATIENT};
 use super::node::{Node, Script, Seen};
 use bcs_core::JobId;
-use machine_manager::protocol::{Reply, Request, Wish};
-use node_manager::Verdict;
-use node_manager::control::Command;
-use node_manager::protocol::{FromNode, OUTPUT_CREDIT, ToNode};
-use node_manager::verdict::{Exit, RankName};
+use bcs_protocol::node::{FromNode, OUTPUT_CREDIT, ToNode};
+use bcs_protocol::storm::{Reply, Request, Wish};
+use program_launcher::Verdict;
+use program_launcher::control::Command;
+use program_launcher::verdict::{Exit, RankName};
 use std::time::Instant;
 
 fn cluster_of(names: &[&str], script: &Script) -> (Cluster, Vec<Node>) {

@@ -1,6 +1,6 @@
 //! The metrics of tables 5.1 and 5.2 by name, and sets of them.
 
-use super::record::Scope;
+use super::scope::Scope;
 use std::fmt;
 
 macro_rules! metrics {

@@ -20,9 +20,11 @@
 mod metric;
 mod record;
 mod ring;
+mod scope;
 mod table;
 
 pub use metric::{Metric, MetricSet};
-pub use record::{EmdsRecord, GlobalRecord, LocalRecord, Scope};
+pub use record::{EmdsRecord, GlobalRecord, LocalRecord};
 pub use ring::{EmdsRing, RingError};
+pub use scope::Scope;
 pub use table::EmdsTable;

@@ -1,18 +1,8 @@
 //! One slice's record, local (table 5.2) and global (table 5.1). Times in nanoseconds.
 
 use super::metric::{Metric, MetricSet};
+use super::scope::Scope;
 use bcs_core::SliceIndex;
-use serde::{Deserialize, Serialize};
-
-/// Who records: every node for itself, or the strobe sender for all.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Scope {
-    /// The Strobe Receiver of a node (table 5.2).
-    Local,
-    /// The Strobe Sender (table 5.1).
-    Global,
-}
 
 /// What one node did in one slice, gathered by its Strobe Receiver (paper, table 5.2).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -20,7 +20,8 @@
 //! worst that a stray rank does is to spoil its own job's trace.
 
 use super::metric::MetricSet;
-use super::record::{EmdsRecord, Scope};
+use super::record::EmdsRecord;
+use super::scope::Scope;
 use super::table::EmdsTable;
 use crate::config::{EmdsConfig, SliceRange};
 use bcs_core::SliceIndex;

@@ -1,7 +1,7 @@
 //! What a ring held, copied out: columns by metric, rows by slice.
 
 use super::metric::Metric;
-use super::record::Scope;
+use super::scope::Scope;
 use crate::config::SliceRange;
 
 /// The recorded slices of one node, or of the strobe sender.

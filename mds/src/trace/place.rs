@@ -1,10 +1,11 @@
 //! Where trace files are, and how one gets there: beside its place first, then renamed into it.
 
 use super::error::TraceError;
-use std::fs::Permissions;
+use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, Write};
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
 
 /// How the name of a file begins and ends that is not yet in its place.
 const PARTIAL: (&str, &str) = (".mds-", ".partial");
@@ -63,7 +64,7 @@ pub(super) fn list(dir: &Path) -> Result<Vec<(PathBuf, FileKind)>, TraceError> {
 /// The directory cannot be created, or the file not be written or renamed; nothing is left behind then.
 pub fn write_file(
     path: &Path,
-    fill: impl FnOnce(&mut BufWriter<&mut std::fs::File>) -> io::Result<()>,
+    fill: impl FnOnce(&mut BufWriter<&mut File>) -> io::Result<()>,
 ) -> Result<(), TraceError> {
     let write = || {
         let dir = match path.parent() {
@@ -71,12 +72,12 @@ pub fn write_file(
             _ => Path::new("."),
         };
         std::fs::create_dir_all(dir)?;
-        let mut file = temporary(dir)?;
-        let mut buffer = BufWriter::new(file.as_file_mut());
+        let mut file = Temporary::new(dir)?;
+        let mut buffer = BufWriter::new(&mut file.file);
         fill(&mut buffer)?;
         buffer.flush()?;
         drop(buffer);
-        file.persist(path).map(drop).map_err(|e| e.error)
+        file.persist(path)
     };
     write().map_err(|source| TraceError::write(path, source))
 }
@@ -99,11 +100,40 @@ pub(super) fn clear(dir: &Path) -> Result<(), TraceError> {
 
 /// Whether a file can be made in `dir`.
 pub(super) fn check_writable(dir: &Path) -> Result<(), TraceError> {
-    temporary(dir).map(drop).map_err(|e| TraceError::write(dir, e))
+    Temporary::new(dir).map(drop).map_err(|e| TraceError::write(dir, e))
 }
 
-/// A file that removes itself unless it is renamed; readable by whom the umask lets.
-fn temporary(dir: &Path) -> io::Result<tempfile::NamedTempFile> {
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(PARTIAL.0).suffix(PARTIAL.1).permissions(Permissions::from_mode(0o666)).tempfile_in(dir)
+/// A file beside others, which is removed unless it is renamed.
+struct Temporary {
+    path: PathBuf,
+    file: File,
+}
+
+impl Temporary {
+    /// Makes one in `dir`; readable by whom the umask lets.
+    fn new(dir: &Path) -> io::Result<Self> {
+        static MADE: AtomicU64 = AtomicU64::new(0);
+        loop {
+            let number = MADE.fetch_add(1, Relaxed);
+            let path = dir.join(format!("{}{}-{number}{}", PARTIAL.0, std::process::id(), PARTIAL.1));
+            match OpenOptions::new().write(true).create_new(true).open(&path) {
+                Ok(file) => return Ok(Self { path, file }),
+                // Another process of that number, on another host or long ago, has left one.
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Renames it.
+    fn persist(self, to: &Path) -> io::Result<()> {
+        std::fs::rename(&self.path, to)
+    }
+}
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        // Renamed: there is nothing of this name.
+        let _ = std::fs::remove_file(&self.path);
+    }
 }

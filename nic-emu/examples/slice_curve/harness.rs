@@ -1,7 +1,7 @@
 //! What global slices take in virtual time: the real NICs of many nodes, one rank on each, over the simulated network.
 
 use bcs_core::NodeId;
-use bcs_core::fabric::sim::{Happened, NetworkModel, SimCluster, SimFabric, SimOptions};
+use bcs_fabric::sim::{Happened, NetworkModel, SimCluster, SimFabric, SimOptions};
 use nic_emu::arith::{ElementType, ReduceOp};
 use nic_emu::descriptor::CollectiveKind;
 use nic_emu::global::layout::EVENTS;

@@ -18,7 +18,8 @@ use super::point_to_point::Env;
 use crate::descriptor::CollectiveKind;
 use crate::microphase::Microphase;
 use crate::mismatch::Called;
-use bcs_core::{Fabric, FabricError, GlobalAddress, NodeId, NodeSet};
+use bcs_core::{GlobalAddress, NodeId, NodeSet};
+use bcs_fabric::{Fabric, FabricError};
 
 impl Collectives {
     /// Barrier-and-broadcast or reduce microphase: contributions begin their way. Then call [`Self::advance`] until it answers

@@ -33,7 +33,8 @@ use crate::mismatch::{Called, report_of_no_root};
 use crate::pool::{NONE, Walk};
 use crate::root;
 use crate::sync::Ordering;
-use bcs_core::{Fabric, NodeId};
+use bcs_core::NodeId;
+use bcs_fabric::Fabric;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Bytes of contributions that travel with their arrival from one node to its parent at most.

@@ -2,7 +2,8 @@
 
 use crate::channel::ChannelError;
 use crate::memory::Corrupt;
-use bcs_core::{FabricError, NodeId};
+use bcs_core::NodeId;
+use bcs_fabric::FabricError;
 
 /// Why global slices cannot go on. All of them end the job.
 #[derive(Debug, thiserror::Error)]

@@ -12,7 +12,8 @@ use super::error::GlobalError;
 use super::layout::{ARRIVED, GlobalLayout, LINKED, SENT};
 use super::record::{self, HEADER_BYTES, Kind, Record};
 use super::record_buffers::RecordBuffers;
-use bcs_core::{Bytes, Fabric, FabricError, GlobalAddress, NodeId, NodeSet, Source};
+use bcs_core::{GlobalAddress, NodeId, NodeSet};
+use bcs_fabric::{Bytes, Fabric, FabricError, Source};
 use bytes::BytesMut;
 use std::collections::{BTreeMap, VecDeque};
 
@@ -420,7 +421,7 @@ fn read_record(
 mod tests {
     use super::*;
     use crate::global::layout::EVENTS;
-    use bcs_core::fabric::sim::{SimCluster, SimFabric, SimOptions};
+    use bcs_fabric::sim::{SimCluster, SimFabric, SimOptions};
 
     fn first_of_two() -> (Links, SimFabric) {
         let layout = GlobalLayout::sized(2, 16_384, 64);

@@ -44,7 +44,8 @@ use crate::request::Delivery;
 use crate::ring::CELL_WORDS;
 use crate::slab::SLAB_BYTES;
 use crate::unexpected::{ForWhom, UnexpectedPool};
-use bcs_core::{Fabric, GlobalAddress};
+use bcs_core::GlobalAddress;
+use bcs_fabric::Fabric;
 use bytes::BytesMut;
 use std::collections::{BTreeMap, VecDeque};
 

@@ -13,7 +13,8 @@
 use super::layout::{GlobalLayout, RUNG};
 use super::strobe_tree::{Report, earlier, read_bells, strobe};
 use crate::microphase::Microphase;
-use bcs_core::{Fabric, FabricError, SliceIndex};
+use bcs_core::SliceIndex;
+use bcs_fabric::{Fabric, FabricError};
 use mds::GlobalRecord;
 
 /// The Strobe Sender.

@@ -17,7 +17,8 @@
 use super::groups::FANOUT;
 use super::layout::{ARRIVED, GlobalLayout, RUNG};
 use crate::microphase::Microphase;
-use bcs_core::{EventId, Fabric, FabricError, GlobalVariable, NodeId, NodeSet, Source};
+use bcs_core::{EventId, GlobalVariable, NodeId, NodeSet};
+use bcs_fabric::{Fabric, FabricError, Source};
 use std::ops::Range;
 
 /// "No microphase" where a microphase's number is meant.

@@ -17,7 +17,7 @@ use crate::token::Holder;
 use crate::unexpected;
 use crate::waiting;
 use crate::wake_pipe::WakePipe;
-use bcs_core::Driven;
+use bcs_fabric::Driven;
 use rustix::fd::AsFd;
 use std::time::Duration;
 

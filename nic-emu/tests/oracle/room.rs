@@ -2,7 +2,7 @@
 
 use crate::cluster::{ClusterShape, places, prepare};
 use crate::program::{Program, Shape};
-use bcs_core::fabric::sim::NetworkModel;
+use bcs_fabric::sim::NetworkModel;
 use nic_emu::status::Room;
 use proptest::prelude::*;
 use std::time::Duration;

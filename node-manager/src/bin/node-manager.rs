@@ -1,6 +1,6 @@
 //! The `node-manager` daemon; see [`node_manager::daemon`].
 
-use bcs_core::config::{DEFAULT_FILE, VARIABLE};
+use bcs_config::{DEFAULT_FILE, VARIABLE};
 use clap::Parser;
 use node_manager::daemon;
 use std::io::{self, IsTerminal, Write};

@@ -1,15 +1,17 @@
-//! This node's end of the control network: the beat, and the commit of launches (paper, §4.1; [`crate::commit`]).
+//! This node's end of the control network: the beat, and the commit of launches (paper, §4.1; [`bcs_protocol::commit`]).
 //!
 //! A view is a set of nodes with a network of its own. A node binds an end, says where it listens, and connects when the roster comes; the last view is left
 //! on a thread of its own, because leaving waits for others.
 
 use super::control_sockets::{ControlSockets, KeptSocket};
 use super::readiness;
-use crate::commit;
-use crate::launch;
-use bcs_core::config::port_range::PortRange;
-use bcs_core::fabric::quic::{BindError, Member, NetworkId, QuicFabric, QuicOptions, QuicPort, RosterError};
-use bcs_core::{Credential, EventTable, Fabric, FabricError, GlobalVariable, SparseMemory};
+use bcs_core::PortRange;
+use bcs_core::{EventTable, GlobalVariable, SparseMemory};
+use bcs_credentials::Credential;
+use bcs_fabric::{Fabric, FabricError};
+use bcs_protocol::commit;
+use bcs_quic::{BindError, Member, NetworkId, QuicFabric, QuicOptions, QuicPort, RosterError};
+use program_launcher::launch;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::io;
 use std::net::{IpAddr, SocketAddr};

@@ -4,8 +4,9 @@
 //! node may bind the ports that networks take theirs of. So the daemon binds as many as it ever needs when it needs the first, and keeps them: the socket that a
 //! view has left is that of a later one.
 
-use bcs_core::config::port_range::PortRange;
-use bcs_core::fabric::quic::{self, BindError};
+use bcs_core::PortRange;
+use bcs_quic as quic;
+use bcs_quic::BindError;
 use std::io;
 use std::net::{IpAddr, UdpSocket};
 use std::sync::{Arc, Mutex, PoisonError};

@@ -2,7 +2,7 @@
 //! No I/O.
 
 use super::limits::CHUNK_BYTES;
-use crate::protocol::{INPUT_CREDIT, OUTPUT_CREDIT};
+use bcs_protocol::node::{INPUT_CREDIT, OUTPUT_CREDIT};
 use std::collections::VecDeque;
 
 /// Output that may be read of the job's pipes.

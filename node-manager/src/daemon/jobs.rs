@@ -1,14 +1,14 @@
 //! The jobs of this node, and their slots in the control network's memory: what is to be written there, and who may start. No I/O.
 //!
 //! The machine manager starts a job by one Compare-And-Write: *if the job stands in `prepared` of its slot on all nodes, write it into `go`*
-//! ([`crate::commit`]). Invariants:
+//! ([`bcs_protocol::commit`]). Invariants:
 //! - a job stands in `prepared` only while it is prepared here and has not ended;
 //! - a job goes once, also when its slot is written again in a later view;
 //! - the next job of a slot is not shown as prepared before the last one has gone or ended here, so that no `go` is overwritten unseen.
 
 use super::limits::JOBS;
-use crate::commit::SLOTS;
 use bcs_core::JobId;
+use bcs_protocol::commit::SLOTS;
 use std::collections::BTreeMap;
 
 /// Why a launch is refused.

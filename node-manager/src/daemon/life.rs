@@ -11,8 +11,8 @@
 //! the last, after the launcher's process has ended: the launcher's own, or that it was lost.
 
 use super::limits::{EXECUTION, PATIENCE, REPORT_BYTES, TEXT_BYTES, clip};
-use crate::control::{Command, Notice};
-use crate::verdict::{Exit, STATUS_SIGNAL, STATUS_USAGE, Verdict};
+use program_launcher::control::{Command, Notice};
+use program_launcher::verdict::{Exit, STATUS_SIGNAL, STATUS_USAGE, Verdict};
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
@@ -227,10 +227,10 @@ fn cut(notice: &mut Notice) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::nic::JobNic;
-    use crate::verdict::RankName;
-    use crate::{Application, Job};
     use bcs_core::{JobId, NodeId};
+    use program_launcher::nic::JobNic;
+    use program_launcher::verdict::RankName;
+    use program_launcher::{Application, Job};
 
     const MS: Duration = Duration::from_millis(1);
 

@@ -16,9 +16,9 @@
 //! In time: nothing that depends on a user's process or file system is waited for without doing everything else meanwhile. A launcher that is not executed within
 //! [`EXECUTION`], or does not go within [`PATIENCE`], is killed; what a job leaves is looked for for [`STRAYS`].
 
-use crate::control::Notice;
-use crate::protocol::{INPUT_CREDIT, OUTPUT_CREDIT};
 use bcs_core::wire::WireMessage;
+use bcs_protocol::node::{INPUT_CREDIT, OUTPUT_CREDIT};
+use program_launcher::control::Notice;
 use std::time::Duration;
 
 /// How many jobs a node has at a time.

@@ -1,8 +1,8 @@
 //! What jobs say to the machine manager, on its way to the stream: encoded once, and bounded in bytes for all jobs together.
 
 use super::limits::STREAM_BYTES;
-use crate::protocol::FromNode;
 use bcs_core::wire::{self, WireError};
+use bcs_protocol::node::FromNode;
 use std::sync::Arc;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 

@@ -4,7 +4,6 @@
 //! that nothing waits for a slow reader. The control network has a thread ([`super::control_thread`]).
 //! The invariant: when a session is over, for whatever reason, no job is left.
 
-use super::Node;
 use super::address::listen_address;
 use super::control_network::{ControlSettings, sleep_until};
 use super::control_thread::{self, ControlThread};
@@ -12,13 +11,15 @@ use super::jobs::{Jobs, Refusal};
 use super::launched::{self, Ends, Event, Order};
 use super::life::Ending;
 use super::limits::ENDING;
+use super::node::Node;
 use super::outgoing::{Outgoing, Writing, outgoing};
-use crate::control::{Command, Notice};
-use crate::protocol::{FromNode, LaunchOrder, ToNode, VERSION};
-use crate::verdict::{STATUS_USAGE, Verdict};
 use bcs_core::JobId;
-use bcs_core::credentials::MANAGER;
-use bcs_core::stream::{self, Receiver};
+use bcs_credentials::MANAGER;
+use bcs_protocol::node::{FromNode, LaunchOrder, ToNode, VERSION};
+use bcs_stream as stream;
+use bcs_stream::Receiver;
+use program_launcher::control::{Command, Notice};
+use program_launcher::verdict::{STATUS_USAGE, Verdict};
 use std::collections::BTreeMap;
 use std::io;
 use std::net::IpAddr;

@@ -20,7 +20,7 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::ptr;
 
-use crate::signals::SignalSet;
+use program_launcher::signals::SignalSet;
 
 /// The descriptor of the control socket in the launcher.
 pub const CONTROL_FD: RawFd = 3;
@@ -460,7 +460,7 @@ mod tests {
     #[test]
     fn launcher_of_another_user_has_its_ids_and_groups_and_may_open_its_output_by_name() {
         if !rustix::process::geteuid().is_root() {
-            eprintln!("skipped: only root can become somebody else");
+            bcs_skip::skip("only root can become somebody else");
             return;
         }
         let directory = tempfile::tempdir().unwrap();
@@ -474,7 +474,7 @@ mod tests {
     fn keys_of_the_node_managers_session_are_no_user_s() {
         const NAME: &std::ffi::CStr = c"bcs-test-key-of-another-session";
         if !rustix::process::geteuid().is_root() || !Path::new("/proc/keys").exists() {
-            eprintln!("skipped: only root can become somebody else, or there are no keys here");
+            bcs_skip::skip("only root can become somebody else, or there are no keys here");
             return;
         }
         // SAFETY: the strings live through the calls, which store nothing in our memory. The session is this thread's alone.
@@ -490,7 +490,7 @@ mod tests {
                 ) > 0
         };
         if !made {
-            eprintln!("skipped: keys are refused here: {}", io::Error::last_os_error());
+            bcs_skip::skip(format_args!("keys are refused here: {}", io::Error::last_os_error()));
             return;
         }
         let seen = |identity: Option<&Identity>| {

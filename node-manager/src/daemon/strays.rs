@@ -7,7 +7,7 @@
 //! faster than they are found can outlast the search.
 
 use super::limits::{STRAYS, STRAYS_AT_ONCE};
-use crate::descendants;
+use program_launcher::descendants;
 use rustix::process::{Pid, Signal, WaitOptions};
 use std::cell::RefCell;
 use std::collections::BTreeSet;

@@ -4,7 +4,7 @@
 //! The invariant: a job that is not the node manager's own user's runs only where the node manager is root, and only as a user that is known here.
 
 use super::spawn::Identity;
-use crate::protocol::User;
+use bcs_protocol::node::User;
 use std::ffi::{CStr, CString, c_char};
 use std::io;
 use std::mem::MaybeUninit;

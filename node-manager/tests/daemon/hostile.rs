@@ -2,10 +2,10 @@
 
 use crate::played::{Cluster, Lease, NOBODY, Occupied, below, frame, is_root, order, play, runs, until};
 use bcs_core::JobId;
-use node_manager::Verdict;
-use node_manager::control::Notice;
-use node_manager::protocol::{FromNode, ToNode, User};
-use node_manager::verdict::Exit;
+use bcs_protocol::node::{FromNode, ToNode, User};
+use program_launcher::Verdict;
+use program_launcher::control::Notice;
+use program_launcher::verdict::Exit;
 use rustix::process::geteuid;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -81,7 +81,7 @@ fn processes_that_are_nested_deeper_than_can_be_looked_for_end_with_their_job() 
         let cluster = Cluster::new().await;
         let (daemon, mut manager) = cluster.joined().await;
         if daemon.log().contains("no control group") {
-            eprintln!("skipped: {}", daemon.log());
+            bcs_skip::skip(daemon.log());
             return;
         }
         let mut order = order(1, &format!("setsid {} 3000 15 & exec sleep 1000", nest().display()));
@@ -161,14 +161,14 @@ fn launcher_that_says_much_takes_little_memory_of_the_managers() {
 #[test]
 fn job_of_a_protected_node_manager_is_not_protected_when_memory_runs_out() {
     if !is_root() {
-        eprintln!("skipped: only root may protect a process");
+        bcs_skip::skip("only root may protect a process");
         return;
     }
     play(|| async {
         let cluster = Cluster::new().await;
         let daemon = cluster.start_with(|command| command);
         if fs::write(format!("/proc/{}/oom_score_adj", daemon.pid()), "-900").is_err() {
-            eprintln!("skipped: only a process with CAP_SYS_RESOURCE may protect one");
+            bcs_skip::skip("only a process with CAP_SYS_RESOURCE may protect one");
             return;
         }
         let mut manager = cluster.welcome().await;

@@ -4,15 +4,17 @@
 mod hostile;
 mod played;
 
-use bcs_core::config::port_range::PortRange;
-use bcs_core::{Comparison, Condition, JobId, NodeId, Placement};
+use bcs_core::PortRange;
+use bcs_core::{JobId, NodeId, Placement};
+use bcs_fabric::{Comparison, Condition};
+use bcs_protocol::commit;
+use bcs_protocol::node::{FromNode, INPUT_CREDIT, OUTPUT_CREDIT, ToNode, User};
 use nic_emu::priority::{self, Level};
-use node_manager::control::{Command, Notice};
-use node_manager::launch::{JobNetwork, Member};
-use node_manager::protocol::{FromNode, INPUT_CREDIT, OUTPUT_CREDIT, ToNode, User};
-use node_manager::verdict::Exit;
-use node_manager::{StdinTo, Verdict, commit};
 use played::{Cluster, NOBODY, below, changed, is_in_range, is_root, order, play, runs, until};
+use program_launcher::control::{Command, Notice};
+use program_launcher::launch::{JobNetwork, Member};
+use program_launcher::verdict::Exit;
+use program_launcher::{StdinTo, Verdict};
 use std::fs;
 use std::path::Path;
 
@@ -277,7 +279,7 @@ fn launchers_of_a_job_on_two_nodes_join_its_network_and_start_when_both_are_comm
         two.make_view(2).await;
         let mut nodes = [one, two];
         let names = ["n1", "n2"];
-        let credentials = bcs_core::credentials::mint("job 1", names).unwrap();
+        let credentials = bcs_credentials::mint("job 1", names).unwrap();
         let mut members = Vec::new();
         for (number, manager) in (0..).zip(&mut nodes) {
             let order = order(1, "echo $BCS_RANK; read line; echo $line");
@@ -436,7 +438,7 @@ fn manager_of_another_authority_or_name_gets_nothing() {
     play(|| async {
         let mut cluster = Cluster::new().await;
         let impostors = [
-            bcs_core::credentials::mint("other", ["manager"]).unwrap().remove(0),
+            bcs_credentials::mint("other", ["manager"]).unwrap().remove(0),
             cluster.authority.issue("n2").unwrap(),
         ];
         let daemon = cluster.start();
@@ -460,7 +462,7 @@ fn node_of_another_authority_gets_nothing_and_says_so_once() {
         let cluster = Cluster::new().await;
         let key = cluster.path("keys/n1.pem");
         fs::remove_file(&key).unwrap();
-        bcs_core::credentials::mint("other", ["n1"]).unwrap()[0].store(&key).unwrap();
+        bcs_credentials::mint("other", ["n1"]).unwrap()[0].store(&key).unwrap();
         let daemon = cluster.start();
         for _ in 0..4 {
             assert!(cluster.accept().await.is_err());
@@ -534,7 +536,7 @@ fn job_of_a_user_that_the_node_does_not_know_is_refused() {
 #[test]
 fn daemon_that_is_not_root_runs_jobs_of_its_own_user_alone() {
     if !is_root() {
-        eprintln!("skipped: only root can start the daemon as somebody else");
+        bcs_skip::skip("only root can start the daemon as somebody else");
         return;
     }
     play(|| async {

@@ -1,17 +1,19 @@
 //! A machine manager that a test plays, and the real `node-manager` daemons that it plays with: their configuration, credentials and processes.
 
-use bcs_core::config::port_range::PortRange;
-use bcs_core::fabric::quic::{self, NetworkId, QuicFabric, QuicOptions, QuicPort};
-use bcs_core::stream::{self, Receiver, SecureEnds, StreamError};
+use bcs_core::PortRange;
 use bcs_core::wire;
-use bcs_core::{
-    Assignment, Authority, Comparison, Condition, Credential, EventTable, Fabric, JobId, NodeId, NodeSet,
-    SparseMemory,
-};
-use node_manager::control::{Command, Notice};
-use node_manager::launch::{Member, Surroundings};
-use node_manager::protocol::{ALPN, CommonPart, FromNode, LaunchOrder, ToNode, User, VERSION};
-use node_manager::{Application, Job, Verdict, commit};
+use bcs_core::{EventTable, JobId, NodeId, NodeSet, SparseMemory};
+use bcs_credentials::{Authority, Credential};
+use bcs_fabric::{Assignment, Comparison, Condition, Fabric};
+use bcs_protocol::commit;
+use bcs_protocol::node::{ALPN, CommonPart, FromNode, LaunchOrder, ToNode, User, VERSION};
+use bcs_quic as quic;
+use bcs_quic::{NetworkId, QuicFabric, QuicOptions, QuicPort};
+use bcs_stream as stream;
+use bcs_stream::{Receiver, SecureEnds, StreamError};
+use program_launcher::control::{Command, Notice};
+use program_launcher::launch::{Member, Surroundings};
+use program_launcher::{Application, Job, Verdict};
 use std::fs;
 use std::future::Future;
 use std::net::{SocketAddr, UdpSocket};
@@ -74,12 +76,13 @@ impl Cluster {
         let path = |name: &str| directory.path().join(name);
         fs::create_dir(path("keys")).unwrap();
         fs::create_dir(path("bin")).unwrap();
-        for (name, built) in [
-            ("node-manager", env!("CARGO_BIN_EXE_node-manager")),
-            ("program-launcher", env!("CARGO_BIN_EXE_program-launcher")),
-        ] {
+        for name in ["node-manager", "program-launcher"] {
+            let built = Path::new(env!("CARGO_BIN_EXE_node-manager")).with_file_name(name);
             let copy = path("bin").join(name);
-            fs::hard_link(built, &copy).or_else(|_| fs::copy(built, &copy).map(drop)).unwrap();
+            let linked = fs::hard_link(&built, &copy).or_else(|_| fs::copy(&built, &copy).map(drop));
+            linked.unwrap_or_else(|error| {
+                panic!("{}: {error}; 'cargo build --workspace' makes it", built.display())
+            });
         }
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();

@@ -4,8 +4,10 @@
 
 use std::fmt::Write as _;
 
-use crate::GeneratedFile;
 use crate::table::{CLASSES, Constant, Datatype, Operation, Section, Since, Tables, Value};
+
+/// A generated file: its path below the crate directory `bcs-mpi`, and its text.
+pub type GeneratedFile = (String, String);
 
 /// Modules made from sections of constants.tbl: name, and first line of the header.
 const MODULES: [(&str, &str); 7] = [

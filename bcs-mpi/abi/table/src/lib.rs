@@ -18,10 +18,8 @@ pub mod header;
 pub mod table;
 pub mod unsupported;
 
+pub use constants::GeneratedFile;
 pub use table::{Function, TableError, Tables};
-
-/// A generated file: its path below the crate directory `bcs-mpi`, and its text.
-pub type GeneratedFile = (String, String);
 
 /// All generated files.
 #[must_use]

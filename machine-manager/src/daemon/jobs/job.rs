@@ -20,16 +20,16 @@ use super::{Action, ClientId, Owner};
 use crate::daemon::HostId;
 use crate::daemon::ledger::Held;
 use crate::daemon::limits::{REMARKS, TEXT_BYTES, clip};
-use crate::protocol::Reply;
 use bcs_core::wire::WireError;
 use bcs_core::{JobId, NodeId};
-use node_manager::control::{Command, Notice};
-use node_manager::launch::{JobNetwork, Member, Surroundings};
-use node_manager::lifecycle::GRACE;
-use node_manager::protocol::{CommonPart, LaunchOrder, ToNode, User};
-use node_manager::signals::{self, Signal};
-use node_manager::verdict::{STATUS_RUNTIME, STATUS_SIGNAL};
-use node_manager::{StdinTo, Verdict};
+use bcs_protocol::node::{CommonPart, LaunchOrder, ToNode, User};
+use bcs_protocol::storm::Reply;
+use program_launcher::control::{Command, Notice};
+use program_launcher::launch::{JobNetwork, Member, Surroundings};
+use program_launcher::lifecycle::GRACE;
+use program_launcher::signals::{self, Signal};
+use program_launcher::verdict::{STATUS_RUNTIME, STATUS_SIGNAL};
+use program_launcher::{StdinTo, Verdict};
 use std::collections::{BTreeSet, VecDeque};
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -78,7 +78,7 @@ pub enum Phase {
 /// A job.
 #[derive(Debug)]
 pub struct Job {
-    pub(super) description: node_manager::Job,
+    pub(super) description: program_launcher::Job,
     pub(super) owner: Owner,
     pub(super) parts: Vec<Part>,
     pub(super) reports: Reports,
@@ -116,7 +116,7 @@ type Actions = VecDeque<Action>;
 impl Job {
     /// A job that was granted: placed on these nodes, and submitted at `now`.
     pub fn new(
-        description: node_manager::Job,
+        description: program_launcher::Job,
         surroundings: Surroundings,
         owner: Owner,
         client: ClientId,
@@ -480,7 +480,7 @@ impl Job {
         match self.phase {
             Phase::Queued | Phase::Minting | Phase::Ready => {
                 // Within the credit, as everything that is under way: `order` passes it on.
-                if self.early_input.len() + bytes.len() > node_manager::protocol::INPUT_CREDIT as usize {
+                if self.early_input.len() + bytes.len() > bcs_protocol::node::INPUT_CREDIT as usize {
                     return Err(BeyondCredit);
                 }
                 self.early_input.extend(bytes);

@@ -4,7 +4,7 @@
 //! holds half of them at most, and whoever comes then finds some free, however long the launches of others take.
 
 use bcs_core::JobId;
-use node_manager::commit::SLOTS;
+use bcs_protocol::commit::SLOTS;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// The slots, and who waits for one.

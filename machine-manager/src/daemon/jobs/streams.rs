@@ -3,7 +3,7 @@
 //! Invariant: of a job's output the manager holds at most [`OUTPUT_CREDIT`] bytes for each of its nodes, and of its input at most [`INPUT_CREDIT`],
 //! whoever is slow. Who sends more than its credit does not keep the protocol, and loses its connection.
 
-use node_manager::protocol::{INPUT_CREDIT, OUTPUT_CREDIT};
+use bcs_protocol::node::{INPUT_CREDIT, OUTPUT_CREDIT};
 
 /// So much must have been written before the node hears of it, unless nothing is under way any more: few messages, and nobody ever waits
 /// for one that does not come.

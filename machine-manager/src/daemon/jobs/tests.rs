@@ -3,14 +3,14 @@
 use super::*;
 use crate::daemon::ledger::Ledger;
 use crate::daemon::limits::{REMARKS, REPORT_BYTES, TEXT_BYTES};
-use crate::protocol::{Description, Mapping, Wish};
+use bcs_config::UserConfig;
 use bcs_core::NodeId;
-use bcs_core::config::UserConfig;
-use bcs_core::config::port_range::PortRange;
-use node_manager::control::{Command, Notice};
-use node_manager::launch::Surroundings;
-use node_manager::protocol::LaunchOrder;
-use node_manager::{Application, Verdict};
+use bcs_core::PortRange;
+use bcs_protocol::node::LaunchOrder;
+use bcs_protocol::storm::{Description, Mapping, Wish};
+use program_launcher::control::{Command, Notice};
+use program_launcher::launch::Surroundings;
+use program_launcher::{Application, Verdict};
 use proptest::prelude::*;
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ fn owner(uid: u32) -> Owner {
 }
 
 fn submission(ranks: u32, nodes: u32) -> Submission {
-    let job = node_manager::Job::new(vec![Application::new(ranks, "a")]);
+    let job = program_launcher::Job::new(vec![Application::new(ranks, "a")]);
     let wish = Wish { nodes: Some(nodes), mapping: Mapping::Node, ..Wish::default() };
     let surroundings = Surroundings { environment: vec![], directory: "/".into(), umask: 0 };
     Submission { job: Description::of(job), wish, surroundings }
@@ -402,7 +402,7 @@ fn input_ends_once_and_what_comes_before_the_order_is_within_the_credit() {
         }
         closed
     };
-    assert!(!say(node_manager::protocol::INPUT_CREDIT as usize) && say(1));
+    assert!(!say(bcs_protocol::node::INPUT_CREDIT as usize) && say(1));
     assert!(!say(0) && say(0) && say(1));
 }
 

@@ -1,8 +1,8 @@
 //! What is said of jobs in words, by their launchers and of their hosts: cut to what is kept of it.
 
 use crate::daemon::limits::{REPORT_BYTES, TEXT_BYTES, clip};
-use node_manager::Verdict;
-use node_manager::verdict::RankName;
+use program_launcher::Verdict;
+use program_launcher::verdict::RankName;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 /// A number by which a remark is known again.

@@ -1,0 +1,454 @@
+//! The fabric over real networks: QUIC (quinn's state machine, without a runtime) below the tree protocol.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `options` | who a node is, whom it knows, its patience |
+//! | `tls` | what both ends of a link prove to each other |
+//! | `transport` | how QUIC is set for a cluster |
+//! | `socket` | datagrams, in batches |
+//! | `frame` | how messages lie in a stream |
+//! | `connection` | one QUIC connection: two streams each way |
+//! | `link` | the link to one other node: lifecycle and queues |
+//! | `driver` | who moves it all: whoever polls |
+//!
+//! Every link is encrypted, and both its ends prove with a certificate of the network's authority that they are the
+//! member that the roster names. `docs/security.md` says what follows from that.
+//!
+//! **When what moves.** Calls queue; [`Fabric::progress`] and [`Fabric::wait`] send and receive. So several
+//! operations that are started together travel together. A fabric that is not polled for the idle timeout is taken
+//! for dead by the others. A driver with an event loop waits for [`QuicFabric::as_fd`] to become readable and for
+//! [`QuicFabric::next_timeout`] to pass, whichever comes first, and then calls [`Fabric::progress`].
+//!
+//! **Who is dead.** A node whose link breaks: because nothing comes for the idle timeout, because it does not keep the
+//! protocol, because it cannot be reached when it is needed. One that leaves with [`QuicFabric::shutdown`] is not,
+//! unless operations include it.
+
+mod connection;
+mod driver;
+mod frame;
+mod link;
+mod options;
+mod socket;
+#[cfg(test)]
+mod tests;
+mod tls;
+mod transport;
+
+pub use link::LinkStatistics;
+pub use options::{BindError, LinkError, Member, NetworkId, QuicOptions, RosterError};
+pub use socket::SocketStatistics;
+
+use bcs_core::PortRange;
+use bcs_core::event::{EventId, EventTable};
+use bcs_core::global_memory::{GlobalAddress, GlobalMemory, GlobalVariable, MemoryView, SparseMemory};
+use bcs_core::ids::NodeId;
+use bcs_core::node_set::{MAX_NODES, NodeSet};
+use bcs_fabric::tree::TreeNode;
+use bcs_fabric::{Assignment, Comparison, Driven, Fabric, FabricError, Operation, Source, Ticket};
+use connection::CloseCode;
+use driver::Driver;
+use link::LinkState;
+use quinn_proto::{Endpoint, EndpointConfig};
+use socket::Socket;
+use std::collections::HashMap;
+use std::io;
+use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use transport::Transports;
+
+/// A bound socket, before the other nodes are known: its address goes into the roster.
+#[derive(Debug)]
+pub struct QuicPort {
+    options: QuicOptions,
+    socket: Socket,
+    address: SocketAddr,
+    transports: Transports,
+    configs: tls::Configs,
+}
+
+/// Binds a socket for a network that is joined later, with [`QuicPort::with_socket`]: at the first of the ports that is free.
+///
+/// # Errors
+/// The address cannot be listened on, or no port of the range is free.
+pub fn bind_socket(address: IpAddr, ports: PortRange) -> Result<UdpSocket, BindError> {
+    socket::bind(address, ports).map_err(|error| match error.kind() {
+        io::ErrorKind::AddrInUse if ports != PortRange::ANY => BindError::Taken { address, ports },
+        _ => BindError::Socket { address, ports, error },
+    })
+}
+
+impl QuicPort {
+    /// Binds to a network.
+    ///
+    /// # Errors
+    /// The address cannot be listened on, no port of the range is free, the credential cannot be used, or an option cannot be.
+    pub fn bind(options: QuicOptions) -> Result<Self, BindError> {
+        let socket = bind_socket(options.listen, options.ports)?;
+        Self::with_socket(options, socket)
+    }
+
+    /// Binds to a network with a socket that was bound before ([`bind_socket`]), and that no other network uses.
+    ///
+    /// # Errors
+    /// The socket cannot be set up, the credential cannot be used, or an option cannot be.
+    pub fn with_socket(options: QuicOptions, socket: UdpSocket) -> Result<Self, BindError> {
+        let transports = Transports::new(&options)?;
+        let configs = tls::configure(&options.credential, options.network)?;
+        let QuicOptions { listen: address, ports, .. } = options;
+        let failed = |error| BindError::Socket { address, ports, error };
+        let socket = Socket::new(socket).map_err(failed)?;
+        let address = socket.local_address().map_err(failed)?;
+        Ok(Self { options, socket, address, transports, configs })
+    }
+
+    /// Where it listens, with the port that was free.
+    pub fn local_address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Joins the network: the roster lists all its nodes, this one included, in the same order everywhere; a node's
+    /// place is its number. The memory and the events are of the same size everywhere. Links come up when they are
+    /// needed, or with [`QuicFabric::connect_all`].
+    ///
+    /// # Errors
+    /// The roster cannot be.
+    pub fn connect<M: GlobalMemory>(
+        self,
+        roster: Vec<Member>,
+        memory: M,
+        events: EventTable,
+    ) -> Result<QuicFabric<M>, RosterError> {
+        let members = roster.len();
+        if members > MAX_NODES as usize {
+            return Err(RosterError::TooLong { members, limit: MAX_NODES });
+        }
+        let mut names: HashMap<String, NodeId> = HashMap::new();
+        for (member, node) in roster.iter().zip((0..).map(NodeId)) {
+            if let Some(first) = names.insert(member.name.to_ascii_lowercase(), node) {
+                return Err(RosterError::Duplicate { name: member.name.clone(), first, second: node });
+            }
+        }
+        let name = self.options.credential.name();
+        let Some(node) = names.get(&name.to_ascii_lowercase()).copied() else {
+            return Err(RosterError::Missing { name, members });
+        };
+        let mut config = EndpointConfig::default();
+        // It is at least QUIC's least size: the option was checked.
+        let _ = config.max_udp_payload_size(self.options.datagram_bytes);
+        let server = self.configs.server.clone();
+        let endpoint =
+            Endpoint::new(Arc::new(config), Some(Arc::new(server)), self.socket.may_probe_size(), None);
+        let fanout = self.options.fanout;
+        let tree = TreeNode::new(node, Arc::new(NodeSet::all(members as u32)), fanout, memory, events);
+        let driver = Driver::new(
+            node,
+            self.socket,
+            endpoint,
+            self.configs,
+            self.transports,
+            self.options.network,
+            roster.into(),
+            names,
+            self.options.connect_timeout,
+            self.options.receipt_patience,
+        );
+        Ok(QuicFabric { tree, driver, queue_bytes: self.options.queue_bytes, spin: self.options.spin })
+    }
+}
+
+/// What a fabric has done, counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct QuicStatistics {
+    /// Datagrams.
+    pub socket: SocketStatistics,
+    /// Messages of the tree protocol, over all links.
+    pub messages: LinkStatistics,
+    /// Connections that were closed because their other end was no member, or not wanted, or did not finish.
+    pub refused_connections: u64,
+}
+
+/// A node's port to a network over QUIC.
+#[derive(Debug)]
+pub struct QuicFabric<M = SparseMemory> {
+    tree: TreeNode<M>,
+    driver: Driver,
+    queue_bytes: usize,
+    spin: Duration,
+}
+
+impl<M: GlobalMemory> QuicFabric<M> {
+    /// Begins to bring up all links: this node dials those of higher numbers; the others are dialled from their other
+    /// ends. [`Fabric::progress`] goes on with it, [`QuicFabric::unconnected`] says how far it is.
+    pub fn begin_connect_all(&mut self) {
+        self.begin_connect(&NodeSet::all(self.driver.links.len() as u32));
+    }
+
+    /// Begins to bring up the links to these members: of two nodes that do so for each other, the lower one dials. Others come up when they are needed.
+    pub fn begin_connect(&mut self, nodes: &NodeSet) {
+        let now = driver::now();
+        let (node, members) = (self.driver.node, self.driver.links.len());
+        for other in nodes.iter().filter(|other| *other > node && other.index() < members) {
+            self.driver.dial_idle(other, &mut self.tree, now);
+        }
+    }
+
+    /// The members whose links are not up, dead ones included.
+    pub fn unconnected(&self) -> NodeSet {
+        let links = self.driver.links.iter().zip((0..).map(NodeId));
+        let down =
+            links.filter(|(link, node)| *node != self.driver.node && !matches!(link.state, LinkState::Up(_)));
+        down.map(|(_, node)| node).collect()
+    }
+
+    /// Brings up all links, and blocks until they are up. All nodes have to call it.
+    ///
+    /// # Errors
+    /// Some are not up in time, or have broken; they may still come up later, unless their nodes are dead.
+    pub fn connect_all(&mut self, within: Duration) -> Result<(), LinkError> {
+        let until = driver::now() + within;
+        self.begin_connect_all();
+        loop {
+            self.progress()?;
+            let nodes = self.unconnected();
+            if nodes.is_empty() {
+                return Ok(());
+            }
+            let broken = nodes.iter().find_map(|node| self.broken_link(node));
+            if broken.is_some() || driver::now() >= until {
+                let reason = broken.unwrap_or("no answer yet").to_owned();
+                return Err(LinkError::NotUp { nodes, within, reason });
+            }
+            self.sleep(Some(until))?;
+        }
+    }
+
+    /// Leaves in order: waits until the other ends of all links have acknowledged what was sent to them, and closes the
+    /// links. Afterwards this node takes no further part.
+    ///
+    /// # Errors
+    /// Some have not acknowledged in time. The links are closed all the same.
+    pub fn shutdown(&mut self, within: Duration) -> Result<(), LinkError> {
+        let until = driver::now() + within;
+        self.progress()?;
+        self.driver.is_leaving = true;
+        self.driver.mark_all();
+        let nodes = loop {
+            self.progress()?;
+            let nodes = self.driver.unacknowledged();
+            if nodes.is_empty() || driver::now() >= until {
+                break nodes;
+            }
+            self.sleep(Some(until))?;
+        };
+        self.driver.close_all(CloseCode::Orderly, "leaves", driver::now());
+        self.progress()?;
+        // Its links are closed, so nobody hears of it.
+        let own = self.driver.node;
+        self.tree.declare_dead(own)?;
+        self.progress()?;
+        match nodes.is_empty() {
+            true => Ok(()),
+            false => Err(LinkError::NotAcknowledged { nodes, within }),
+        }
+    }
+
+    /// When [`Fabric::progress`] should be called at the latest, whether or not anything arrives.
+    pub fn next_timeout(&self) -> Option<Instant> {
+        self.driver.next_timeout()
+    }
+
+    /// Why the link to a node is broken; `None` while it is not.
+    pub fn broken_link(&self, node: NodeId) -> Option<&str> {
+        match &self.driver.links.get(node.index())?.state {
+            LinkState::Broken(reason) => Some(reason),
+            _ => None,
+        }
+    }
+
+    /// What has gone over the link to a node.
+    pub fn link_statistics(&self, node: NodeId) -> LinkStatistics {
+        self.driver.links.get(node.index()).map(|link| link.statistics).unwrap_or_default()
+    }
+
+    /// How many datagrams have come over the link to a node since it came up, keep-alives and acknowledgements included: a node that is driven
+    /// sends at least one in each [`QuicOptions::keep_alive`], whatever it has to say.
+    pub fn datagrams_from(&self, node: NodeId) -> u64 {
+        self.driver.datagrams_from(node)
+    }
+
+    /// What the fabric has done so far.
+    pub fn statistics(&self) -> QuicStatistics {
+        let mut messages = LinkStatistics::default();
+        for link in &self.driver.links {
+            messages.sent += link.statistics.sent;
+            messages.received += link.statistics.received;
+        }
+        QuicStatistics {
+            socket: self.driver.socket.statistics,
+            messages,
+            refused_connections: self.driver.refused_connections,
+        }
+    }
+
+    /// This node's global memory.
+    pub fn memory(&self) -> &M {
+        self.tree.memory()
+    }
+
+    fn network_error(&self, error: &std::io::Error) -> FabricError {
+        FabricError::Network { node: self.driver.node, reason: error.to_string() }
+    }
+
+    fn drive(&mut self) -> Result<bool, FabricError> {
+        self.driver.drive(&mut self.tree).map_err(|error| self.network_error(&error))
+    }
+
+    /// Sleeps until something arrives or is due, at the latest until a time.
+    fn sleep(&mut self, until: Option<Instant>) -> Result<(), FabricError> {
+        let due = self.next_timeout().into_iter().chain(until).min();
+        let at_most = due.map(|due| due.saturating_duration_since(driver::now()));
+        self.driver.socket.wait(at_most).map_err(|error| self.network_error(&error))
+    }
+
+    /// Before an operation: whether what waits to be sent allows it.
+    fn check_backlog(&self, operation: Operation) -> Result<(), FabricError> {
+        match self.driver.backlog.own <= self.queue_bytes {
+            true => Ok(()),
+            false => Err(FabricError::Busy { operation, limit: self.queue_bytes, unit: "bytes to send" }),
+        }
+    }
+
+    /// After an operation: what it has to say waits in links, where the next progress finds it.
+    fn queue(&mut self) {
+        self.driver.collect(&mut self.tree, driver::now());
+    }
+}
+
+impl<M: GlobalMemory> Fabric for QuicFabric<M> {
+    fn xfer_and_signal(
+        &mut self,
+        source: Source<'_>,
+        destinations: &NodeSet,
+        at: GlobalAddress,
+        local_event: Option<EventId>,
+        remote_event: Option<EventId>,
+    ) -> Result<(), FabricError> {
+        self.check_backlog(Operation::XferAndSignal)?;
+        self.tree.xfer_and_signal(source, destinations, at, local_event, remote_event)?;
+        self.queue();
+        Ok(())
+    }
+
+    fn test_event(&mut self, event: EventId) -> Result<u32, FabricError> {
+        self.tree.test_event(event)
+    }
+
+    fn compare_and_write(
+        &mut self,
+        nodes: &NodeSet,
+        comparison: Comparison,
+        assignment: Option<Assignment>,
+    ) -> Result<Ticket, FabricError> {
+        self.check_backlog(Operation::CompareAndWrite)?;
+        let ticket = self.tree.compare_and_write(nodes, comparison, assignment)?;
+        self.queue();
+        Ok(ticket)
+    }
+
+    fn test_query(&mut self, ticket: Ticket) -> Option<Result<bool, FabricError>> {
+        self.tree.test_query(ticket)
+    }
+
+    fn read(&self, at: GlobalAddress, into: &mut [u8]) -> Result<(), FabricError> {
+        self.tree.memory().read(at, into).map_err(FabricError::memory(Operation::Read))
+    }
+
+    fn view(&self, at: GlobalAddress, bytes: u64) -> Result<Option<MemoryView<'_>>, FabricError> {
+        self.tree.memory().view(at, bytes).map_err(FabricError::memory(Operation::Read))
+    }
+
+    fn load(&self, variable: GlobalVariable) -> Result<u64, FabricError> {
+        self.tree.memory().load(variable).map_err(FabricError::memory(Operation::Read))
+    }
+
+    fn progress(&mut self) -> Result<(), FabricError> {
+        self.drive().map(drop)
+    }
+
+    fn wait(&mut self) -> Result<(), FabricError> {
+        if self.drive()? {
+            return Ok(());
+        }
+        if !self.spin.is_zero() {
+            let until = driver::now() + self.spin;
+            while driver::now() < until {
+                if self.drive()? {
+                    return Ok(());
+                }
+            }
+        }
+        self.sleep(None)?;
+        self.progress()
+    }
+
+    fn take_failure(&mut self) -> Option<FabricError> {
+        self.tree.take_failure()
+    }
+
+    fn node(&self) -> NodeId {
+        self.driver.node
+    }
+
+    fn members(&self) -> NodeSet {
+        self.tree.members().clone()
+    }
+
+    fn dead(&self) -> NodeSet {
+        self.tree.dead().clone()
+    }
+
+    fn declare_dead(&mut self, node: NodeId) -> Result<(), FabricError> {
+        self.tree.declare_dead(node)?;
+        self.queue();
+        Ok(())
+    }
+
+    fn memory_bytes(&self) -> u64 {
+        self.tree.memory().size_bytes()
+    }
+
+    fn event_count(&self) -> u32 {
+        self.tree.events().count()
+    }
+}
+
+impl<M> Drop for QuicFabric<M> {
+    /// Who is dropped without having left in order tells the others, as far as it can without waiting.
+    fn drop(&mut self) {
+        self.driver.abandon();
+    }
+}
+
+impl<M> AsFd for QuicFabric<M> {
+    /// The socket: readable when something has arrived. It is not to be read from.
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.driver.socket.as_fd()
+    }
+}
+
+impl<M: GlobalMemory + Send> Driven for QuicFabric<M> {
+    fn timeout(&self) -> Option<Duration> {
+        self.next_timeout().map(|due| due.saturating_duration_since(driver::now()))
+    }
+
+    fn why_lost(&self, node: NodeId) -> Option<String> {
+        self.broken_link(node).map(str::to_owned)
+    }
+
+    fn leave(&mut self, patience: Duration) {
+        // Who has not acknowledged by then has something else to do than to listen to a node that has gone.
+        let _ = self.shutdown(patience);
+    }
+}

@@ -1,0 +1,343 @@
+//! What `storm` and the machine manager of a cluster say to each other: over the manager's Unix socket, where the kernel proves who the user is
+//! (`SO_PEERCRED`), or over a stream with TLS 1.3, where a certificate for `user.NAME` does.
+//!
+//! One request a connection. [`Request::Run`] is followed by what happens to the job, in both directions; all others have one answer.
+
+#![allow(missing_docs, reason = "the resolvers that rkyv derives for enums have none; everything here has")]
+
+use bcs_core::wire::{PathBufDef, WireMessage};
+use bcs_core::{JobId, Placement, TypeCheck};
+use program_launcher::binding::Binding;
+use program_launcher::launch::Surroundings;
+use program_launcher::signals::Signal;
+use program_launcher::{Application, Job, NicSettings, Recording, StdinTo, Verdict};
+use rkyv::with::Map;
+use rkyv::{Archive, Deserialize, Serialize};
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// The protocol's name and version in the TLS handshake, of managers and of `storm`.
+pub use crate::node::ALPN;
+
+/// The longest time limit of a job: ten years.
+pub const LONGEST_TIMEOUT: Duration = Duration::from_secs(10 * 365 * 86_400);
+
+/// From `storm`.
+#[derive(Clone, Debug, PartialEq, Eq, Archive, Serialize, Deserialize)]
+pub enum Request {
+    /// Run a job, and end it when this connection closes.
+    Run(Box<Submission>),
+    /// Which nodes there are.
+    Nodes,
+    /// What a job does.
+    Status {
+        /// The job.
+        job: JobId,
+    },
+    /// After [`Request::Run`]: pass this signal on to the ranks.
+    Forward(Signal),
+    /// After [`Request::Run`]: input for the job; nothing at its end.
+    Input(Vec<u8>),
+    /// After [`Request::Run`]: so many bytes of the job's output were written.
+    OutputTaken {
+        /// The node of the job that they came from.
+        node: u32,
+        /// How many.
+        bytes: u32,
+    },
+}
+
+/// To `storm`.
+#[derive(Clone, Debug, PartialEq, Eq, Archive, Serialize, Deserialize)]
+pub enum Reply {
+    /// The request cannot be granted; nothing was started. The last.
+    Refused {
+        /// Why, and what to do.
+        reason: String,
+        /// The exit status of `storm`.
+        status: u8,
+    },
+    /// The job is known by this number, and runs on these nodes, in the order of the job's numbers.
+    Accepted {
+        /// The job.
+        job: JobId,
+        /// Its nodes.
+        hosts: Vec<String>,
+    },
+    /// Something that the user should know.
+    Remark(String),
+    /// What ranks have written.
+    Output {
+        /// The node of the job that it comes from.
+        node: u32,
+        /// Whether it is for the standard error.
+        is_error: bool,
+        /// The bytes.
+        bytes: Vec<u8>,
+    },
+    /// So many bytes of the input have been passed on to all who read it.
+    InputTaken {
+        /// How many.
+        bytes: u32,
+        /// Nobody reads it any more.
+        closed: bool,
+    },
+    /// The job is over, and nothing of it is left. The last.
+    Over(Verdict),
+    /// The nodes. The last.
+    Nodes(Vec<NodeRow>),
+    /// What the job does, as people read it. The last.
+    Status(String),
+}
+
+/// A job that is to be run.
+#[derive(Clone, Debug, PartialEq, Eq, Archive, Serialize, Deserialize)]
+pub struct Submission {
+    /// The job.
+    pub job: Description,
+    /// Where its ranks are to run.
+    pub wish: Wish,
+    /// What is around the user.
+    pub surroundings: Surroundings,
+}
+
+/// A job as its user describes it: a [`Job`] without what is the manager's to give, which is its number, the name of its run, and its placement.
+#[derive(Clone, Debug, PartialEq, Eq, Archive, Serialize, Deserialize)]
+pub struct Description {
+    /// What runs, in the order of the ranks.
+    pub applications: Vec<Application>,
+    /// Whether each line of output starts with the rank that wrote it.
+    pub labels: bool,
+    /// Who reads the standard input.
+    pub stdin: StdinTo,
+    /// After how long the job is ended with a report.
+    pub timeout: Option<Duration>,
+    /// What the job asks of its NIC.
+    pub nic: NicSettings,
+    /// What of the types of messages the ranks compare.
+    pub type_check: Option<TypeCheck>,
+    /// Which processors the ranks may run on.
+    pub binding: Binding,
+    /// What MDS records.
+    pub recording: Recording,
+    /// The directory that holds our MPI library.
+    #[rkyv(with = Map<PathBufDef>)]
+    pub library_directory: Option<PathBuf>,
+}
+
+impl Description {
+    /// What a user says of a job.
+    pub fn of(job: Job) -> Self {
+        let Job {
+            id: _, run: _, placement: _, applications, labels, stdin, timeout, nic, type_check, ..
+        } = job;
+        let Job { binding, recording, library_directory, .. } = job;
+        Self { applications, labels, stdin, timeout, nic, type_check, binding, recording, library_directory }
+    }
+
+    /// The job, with what the manager gives it.
+    pub fn placed(self, id: JobId, run: String, placement: Placement) -> Job {
+        let Self {
+            applications,
+            labels,
+            stdin,
+            timeout,
+            nic,
+            type_check,
+            binding,
+            recording,
+            library_directory,
+        } = self;
+        Job {
+            id,
+            run,
+            applications,
+            placement,
+            labels,
+            stdin,
+            timeout,
+            nic,
+            type_check,
+            binding,
+            recording,
+            library_directory,
+        }
+    }
+}
+
+/// Where the ranks of a job are to run, as far as the user says it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Archive, Serialize, Deserialize)]
+pub struct Wish {
+    /// At most so many ranks on a node (`--ppn`).
+    pub ranks_per_node: Option<u32>,
+    /// On so many nodes (`--nodes`).
+    pub nodes: Option<u32>,
+    /// On these hosts, in this order, with so many slots each (`--host`, `--hostfile`); on any if there are none.
+    pub hosts: Vec<HostSlots>,
+    /// How ranks are dealt to the nodes (`--map-by`).
+    pub mapping: Mapping,
+}
+
+/// A host that the user names.
+#[derive(Clone, Debug, PartialEq, Eq, Archive, Serialize, Deserialize)]
+pub struct HostSlots {
+    /// Its name.
+    pub host: String,
+    /// How many ranks it takes before the next one gets some; as many as it has cores, if the user does not say.
+    pub slots: Option<u32>,
+}
+
+/// How ranks are dealt to nodes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Archive, Serialize, Deserialize)]
+pub enum Mapping {
+    /// Consecutive ranks fill the slots of a node before the next one gets some; when all are full, it starts again (as `mpiexec` does).
+    #[default]
+    Slot,
+    /// One to each node in turn.
+    Node,
+}
+
+/// A node as `storm nodes` shows it.
+#[derive(Clone, Debug, PartialEq, Eq, Archive, Serialize, Deserialize)]
+pub struct NodeRow {
+    /// Its host.
+    pub host: String,
+    /// Whether it is up, and why it is not.
+    pub state: NodeState,
+    /// Cores for ranks; 0 when it was never up.
+    pub cores: u32,
+    /// Bytes of memory; 0 when it was never up.
+    pub memory: u64,
+    /// Ranks that run there.
+    pub ranks: u32,
+    /// The jobs that run there.
+    pub jobs: Vec<JobId>,
+}
+
+/// Whether a node is up.
+#[derive(Clone, Debug, PartialEq, Eq, Archive, Serialize, Deserialize)]
+pub enum NodeState {
+    /// It takes jobs.
+    Up,
+    /// It has connected, and is not yet on the control network.
+    Joining,
+    /// It is configured, and has not connected, or has left.
+    Down {
+        /// Why, as far as it is known.
+        reason: String,
+    },
+}
+
+/// A submission holds an environment; a reply, a report of thousands of ranks.
+const MAX_BYTES: usize = 32 << 20;
+
+impl WireMessage for Request {
+    const NAME: &'static str = "request of storm";
+    const MAX_BYTES: usize = MAX_BYTES;
+}
+
+impl WireMessage for Reply {
+    const NAME: &'static str = "reply to storm";
+    const MAX_BYTES: usize = MAX_BYTES;
+}
+
+/// Messages of every kind, for the tests of those who receive them.
+#[cfg(any(test, feature = "damage"))]
+pub mod examples {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    /// Requests of every kind.
+    pub fn requests() -> Vec<Request> {
+        let wish = Wish {
+            ranks_per_node: Some(2),
+            nodes: Some(2),
+            hosts: vec![
+                HostSlots { host: "c0".into(), slots: Some(4) },
+                HostSlots { host: "c1".into(), slots: None },
+            ],
+            mapping: Mapping::Node,
+        };
+        let surroundings = Surroundings {
+            environment: vec![("HOME".into(), "/home/alice".into())],
+            directory: "/work".into(),
+            umask: 0o022,
+        };
+        let program = Application { arguments: vec!["-x".into()], ..Application::new(3, "./a") };
+        let job = Job { timeout: Some(std::time::Duration::from_secs(9)), ..Job::new(vec![program]) };
+        let requests = vec![
+            Request::Run(Box::new(Submission { job: Description::of(job), wish, surroundings })),
+            Request::Nodes,
+            Request::Status { job: JobId(17) },
+            Request::Forward(libc::SIGINT),
+            Request::Input(b"line\n".repeat(20)),
+            Request::OutputTaken { node: 1, bytes: 4096 },
+        ];
+        let kinds = requests.iter().map(|request| match request {
+            Request::Run(_) => 0,
+            Request::Nodes => 1,
+            Request::Status { .. } => 2,
+            Request::Forward(_) => 3,
+            Request::Input(_) => 4,
+            Request::OutputTaken { .. } => 5,
+        });
+        assert!(kinds.collect::<BTreeSet<_>>().into_iter().eq(0..6));
+        requests
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bcs_core::damage::{DamagedStream, run};
+    use bcs_stream::damage::check_receiver;
+    use std::collections::BTreeSet;
+
+    /// Replies of every kind.
+    fn replies() -> Vec<Reply> {
+        let row = |host: &str, state| NodeRow {
+            host: host.into(),
+            state,
+            cores: 2,
+            memory: 1 << 34,
+            ranks: 3,
+            jobs: vec![JobId(17), JobId(18)],
+        };
+        let replies = vec![
+            Reply::Refused { reason: "no nodes".into(), status: 1 },
+            Reply::Accepted { job: JobId(17), hosts: vec!["c0".into(), "c1".into()] },
+            Reply::Remark("one\ntwo".into()),
+            Reply::Output { node: 1, is_error: true, bytes: b"line\n".repeat(20) },
+            Reply::InputTaken { bytes: 4096, closed: false },
+            Reply::Over(Verdict::NodeLost {
+                host: "c7".into(),
+                seen_from: "c1".into(),
+                reason: "timed out".into(),
+            }),
+            Reply::Nodes(vec![
+                row("c0", NodeState::Up),
+                row("c1", NodeState::Joining),
+                row("c2", NodeState::Down { reason: "it has left".into() }),
+            ]),
+            Reply::Status("rank 0 waits".into()),
+        ];
+        let kinds = replies.iter().map(|reply| match reply {
+            Reply::Refused { .. } => 0,
+            Reply::Accepted { .. } => 1,
+            Reply::Remark(_) => 2,
+            Reply::Output { .. } => 3,
+            Reply::InputTaken { .. } => 4,
+            Reply::Over(_) => 5,
+            Reply::Nodes(_) => 6,
+            Reply::Status(_) => 7,
+        });
+        assert!(kinds.collect::<BTreeSet<_>>().into_iter().eq(0..8));
+        replies
+    }
+
+    #[test]
+    fn damaged_replies_end_the_stream_of_storm() {
+        let examples = replies();
+        run(|random| check_receiver(&DamagedStream::of(&examples, random), random));
+    }
+}
