@@ -12,7 +12,7 @@ fn output(arguments: &[&str]) -> Ran {
 fn manual_page_in_the_documentation_is_the_generated_one() {
     let page = output(&["manpage"]);
     page.succeeds();
-    let kept = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/man/storm.1");
+    let kept = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/man/storm.1");
     let kept = std::fs::read_to_string(kept).unwrap_or_default();
     assert!(kept == page.stdout, "make it anew: storm manpage > docs/man/storm.1");
 }

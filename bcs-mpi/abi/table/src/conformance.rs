@@ -168,14 +168,23 @@ is no such variable. *Tests* is how many of those done are called by the program
 function that is done is called as it should be, and with each wrong argument in turn, by a program made from a table
 (`tests/mpi/wrong_arguments.tbl`, which names the few that it leaves out, and why); and a test looks at the export of them all.
 
-The datatypes of a message and of its receive are compared where the user asks for it (`storm run --check-types`, [decisions.md](decisions.md)); those of
-collective calls always, as far as 16 bits of them tell.
+The datatypes of a message and of its receive are compared where the user asks for it (`storm run --check-types`,
+[decisions.md](decisions.md)). Those of collective calls are compared always, as far as 16 bits of them tell (8 bits
+where each of two groups gives to the other). In `MPI_Gatherv`, `MPI_Scatterv` and `MPI_Allgatherv` they are compared
+where the elements of a type are of one kind, and not between groups; in `MPI_Alltoallv` and `MPI_Alltoallw` they are
+not. No elements are of any type.
 
-Collective calls of a communicator that do not fit each other are an error of class `MPI_ERR_OTHER` on each of its ranks, in the call that completes what the rank has called, or
-in its next collective call; the string of the error is the report. The default error handler ends the job with it. Where the error is returned, the communicator is broken: collectives of it that are under way, persistent ones
-too, and all later ones fail with the same report, and what their buffers hold is undefined. Messages of the program go on in it, as does everything in other communicators; it can be freed (`MPI_Comm_free`, not `MPI_Comm_disconnect`, which
-is a collective), as often as a program likes; `MPI_Abort` ends the job. `MPI_Finalize` does not wait for the other ranks where it is MPI_COMM_WORLD that is broken. A mismatch in a persistent
-collective breaks that request alone. On an intercommunicator all this holds for the ranks of both groups. Calls that make a communicator may succeed on one rank and fail on another. What one rank alone can see (a block that is not as long as its place) is an error there; others may wait for that rank.
+Collective calls of a communicator that do not fit each other are an error of class `MPI_ERR_OTHER` on each of its
+ranks: in the call that completes what the rank has called, or in its next collective call. The string of the error is
+the report. The default error handler ends the job with it. Where the error is returned, the communicator is broken:
+collectives of it that are under way, persistent ones too, and all later ones fail with the same report, and what their
+buffers hold is undefined. A rank that is late may get the report from calls before it that fitted. Messages of the
+program go on in a broken communicator, as does everything in other communicators. It can be freed (`MPI_Comm_free`, not
+`MPI_Comm_disconnect`, which is a collective), as often as a program likes. `MPI_Abort` ends the job. `MPI_Finalize` does
+not wait for the other ranks where MPI_COMM_WORLD is broken. A mismatch of what persistent collectives do breaks that
+request alone; ranks that initialise different ones break the communicator. On an intercommunicator all this holds for
+the ranks of both groups. Calls that make a communicator may succeed on one rank and fail on another. What one rank
+alone can see (a block that is not as long as its place) is an error there; others may wait for that rank.
 
 | chapter | | functions | done | missing | tests |
 |---:|---|---:|---:|---:|---:|
