@@ -7,8 +7,8 @@ use bcs_core::fabric::quic::{Member, NetworkId, QuicFabric, QuicOptions, QuicPor
 use bcs_core::{EventTable, Fabric, MappedMemory, credentials};
 use nic_emu::global::layout::EVENTS;
 use nic_emu::global::{GlobalLayout, GlobalNic, Polled};
+use nic_emu::memory::token::Holder;
 use nic_emu::memory::{Layout, NicMemory};
-use nic_emu::token::Holder;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 

@@ -1,12 +1,12 @@
 //! The NIC thread's part in a message to or from another node whose rank's memory it may not touch: it is the end of a transfer that has no buffer
-//! ([`ELSEWHERE`](crate::transfer::ELSEWHERE)). What the sender puts into its window goes from there to the network, and what the network brings goes into a window, from which the receiver takes it.
+//! ([`ELSEWHERE`](crate::memory::transfer::ELSEWHERE)). What the sender puts into its window goes from there to the network, and what the network brings goes into a window, from which the receiver takes it.
 //! Where its buffer is, only the rank itself says.
 
 use super::stores::Stores;
 use super::window::{Filling, has_filled, next_filled, note_drained};
 use super::{ChannelError, Policy};
+use crate::memory::transfer::{Range, SLOT_BYTES, Worker};
 use crate::memory::{Corrupt, NicMemory};
-use crate::transfer::{Range, SLOT_BYTES, Worker};
 
 /// Hands the next chunk that the sender has put into its window to `take`, which is told what part of the message it is, and where its bytes are: they can be read
 /// until `take` answers, but the sender may write them meanwhile, if it is mad. False when there is none.

@@ -1,7 +1,7 @@
 //! Channels: how the bytes of a matched message get from the sender's memory into the receiver's (paper, §4.3, the DMA
 //! Helper; `mvapich-channels.txt`; design §4, "Channels").
 //!
-//! Three methods, all over the same claims (see [`crate::transfer`]), so that any of them may run at the same time on the
+//! Three methods, all over the same claims (see [`crate::memory::transfer`]), so that any of them may run at the same time on the
 //! same message and every byte is moved once:
 //! - *window*: the sender fills slots in NIC memory, the receiver drains them; both cores at work;
 //! - *cross-memory attach* by one end, or by both on different ranges; needs no help of the other end;
@@ -23,11 +23,11 @@ pub use copy::copy;
 pub use elsewhere::{put_chunk, take_chunk};
 pub use stores::Stores;
 
+use crate::memory::status::{Activity, Phase};
+use crate::memory::sync::{AtomicU32, Ordering};
+use crate::memory::transfer::{ELSEWHERE, Pinned, Range, Transfer, Worker};
 use crate::memory::{Corrupt, NicMemory};
 use crate::policy::channel::window_trial_bytes;
-use crate::status::{Activity, Phase};
-use crate::sync::{AtomicU32, Ordering};
-use crate::transfer::{ELSEWHERE, Pinned, Range, Transfer, Worker};
 use cross_memory::{Attempt, Direction, attach, attach_all, is_alive};
 use pace::{Way, ticks};
 use std::fmt;
@@ -93,7 +93,7 @@ pub enum Step {
     PeerNeeded,
     /// All that the slices so far have granted is claimed.
     Granted,
-    /// All bytes are in place, and this caller, no other, is told: it calls [`crate::dma_helper::finish`]. (Of a message without
+    /// All bytes are in place, and this caller, no other, is told: it calls [`crate::threads::dma_helper::finish`]. (Of a message without
     /// bytes everybody is told.)
     Finished,
     /// All bytes are in place and another one was told so: look at the request.

@@ -16,12 +16,12 @@ use super::copy;
 use super::pace::{Pace, ticks};
 use super::stores::Stores;
 use super::{Buffer, ChannelError};
-use crate::memory::{Corrupt, NicMemory, TRANSFERS, Word, Word64};
-use crate::policy::channel::Policy;
-use crate::sync::{AtomicU32, Ordering};
-use crate::transfer::{
+use crate::memory::sync::{AtomicU32, Ordering};
+use crate::memory::transfer::{
     Pinned, Range, SLOT_BYTES, Transfer, WINDOW_BYTES, WINDOW_DATA_BYTES, WINDOW_SLOTS, Worker,
 };
+use crate::memory::{Corrupt, NicMemory, TRANSFERS, Word, Word64};
+use crate::policy::channel::Policy;
 use std::ptr::NonNull;
 
 /// Bytes of a unit: chunks are laid on unit boundaries.

@@ -1,4 +1,4 @@
-//! Broken communicators across nodes ([`crate::breach`]).
+//! Broken communicators across nodes ([`crate::matching::breach`]).
 //!
 //! The node that finds a mismatch tells all others of the communicator, each by a record of its own; it may find one before its own members have made
 //! the communicator, and then waits for them, as it does not know the others. Every node forgets what it had under way of the communicator's
@@ -13,8 +13,8 @@ use super::error::GlobalError;
 use super::groups;
 use super::point_to_point::Env;
 use super::record::{Kind, Record};
-use crate::breach::break_context;
-use crate::mismatch::{Called, report_of_nodes};
+use crate::matching::breach::break_context;
+use crate::matching::mismatch::{Called, report_of_nodes};
 use bcs_core::NodeId;
 
 impl Collectives {

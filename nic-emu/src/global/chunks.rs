@@ -15,9 +15,9 @@ use super::error::{GlobalError, strange};
 use super::image::image;
 use super::layout::CELL_BYTES;
 use super::point_to_point::Env;
-use crate::descriptor::CollectiveKind;
-use crate::microphase::Microphase;
-use crate::mismatch::Called;
+use crate::matching::mismatch::Called;
+use crate::memory::descriptor::CollectiveKind;
+use crate::threads::microphase::Microphase;
 use bcs_core::{Fabric, FabricError, GlobalAddress, NodeId, NodeSet};
 
 impl Collectives {

@@ -22,17 +22,17 @@ use super::image::image;
 use super::layout::GlobalLayout;
 use super::point_to_point::Env;
 use super::record::{Kind, Record};
-use crate::breach::break_context;
-use crate::collective::{Instance, InstanceState};
-use crate::collective_helper::CollectiveHelper;
-use crate::contexts;
-use crate::descriptor::CollectiveKind;
+use crate::matching::breach::break_context;
+use crate::matching::mismatch::{Called, report_of_no_root};
+use crate::memory::contexts;
+use crate::memory::descriptor::CollectiveKind;
+use crate::memory::instance::{Instance, InstanceState};
+use crate::memory::pool::{NONE, Walk};
+use crate::memory::root;
+use crate::memory::sync::Ordering;
 use crate::memory::{INSTANCES, NicMemory};
-use crate::microphase::Microphase;
-use crate::mismatch::{Called, report_of_no_root};
-use crate::pool::{NONE, Walk};
-use crate::root;
-use crate::sync::Ordering;
+use crate::threads::collective_helper::CollectiveHelper;
+use crate::threads::microphase::Microphase;
 use bcs_core::{Fabric, NodeId};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -470,10 +470,10 @@ pub fn handle_left(env: &Env<'_, '_>, from: u32, record: &Record) -> Result<(), 
 mod tests {
     use super::super::link::Links;
     use super::*;
-    use crate::collective_list::CollectiveList;
-    use crate::completer::Completer;
-    use crate::descriptor::CollectiveDescriptor;
     use crate::memory::Layout;
+    use crate::memory::descriptor::CollectiveDescriptor;
+    use crate::threads::collective_list::CollectiveList;
+    use crate::threads::completer::Completer;
 
     const CONTEXT: u32 = 3;
 

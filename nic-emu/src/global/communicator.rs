@@ -4,9 +4,9 @@
 use super::gather::{Gather, Signature};
 use super::groups::Tree;
 use super::record::Record;
-use crate::contexts;
-use crate::descriptor::CollectiveKind;
-use crate::microphase::Microphase;
+use crate::memory::contexts;
+use crate::memory::descriptor::CollectiveKind;
+use crate::threads::microphase::Microphase;
 use bcs_core::{NodeId, NodeSet};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 

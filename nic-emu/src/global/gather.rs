@@ -1,7 +1,7 @@
 //! Arrivals, contributions and partial results on their way up the tree of a communicator's nodes.
 //!
 //! Every node waits for all its children and for its own members, adds what these gave, combines what the reduction tree lets it combine
-//! (`crate::arith::reduction_tree`: an order that no placement can change), and sends what is left to its parent. The lead ends up
+//! (`crate::arithmetic::reduction_tree`: an order that no placement can change), and sends what is left to its parent. The lead ends up
 //! knowing that all have arrived (the flags of figure 4.6), and with the result of a reduction, or all contributions of a board.
 //!
 //! Small contributions travel with the arrival. Otherwise a collective gathers twice: arrivals first, contributions in their microphase.
@@ -16,9 +16,9 @@
 
 use super::error::GlobalError;
 use super::record::{Kind, Posted, Record};
-use crate::arith::reduction_tree::ReductionTree;
-use crate::mismatch::Called;
-use crate::reduce_helper::Reduction;
+use crate::arithmetic::reduction_tree::ReductionTree;
+use crate::matching::mismatch::Called;
+use crate::threads::reduce_helper::Reduction;
 use bcs_core::NodeId;
 use std::collections::BTreeMap;
 

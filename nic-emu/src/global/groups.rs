@@ -1,11 +1,11 @@
 //! Groups: on which nodes a communicator has members.
 //!
 //! Whoever makes a communicator that spans nodes registers its members before its first collective; every member
-//! on a node writes the same words. Groups that live at the same time have different rows ([`crate::contexts`]); a row is cleared when the members have left, unless
+//! on a node writes the same words. Groups that live at the same time have different rows ([`crate::memory::contexts`]); a row is cleared when the members have left, unless
 //! the next group has it already.
 
+use crate::memory::sync::Ordering;
 use crate::memory::{Corrupt, NicMemory};
-use crate::sync::Ordering;
 use bcs_core::{NodeId, NodeSet};
 
 /// Says that a communicator's collectives have this context, and who its members are, as ranks of the job. Nothing on one

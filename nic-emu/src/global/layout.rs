@@ -13,7 +13,7 @@
 //! It is sparse: what no pair of nodes and no communicator uses is never touched.
 
 use super::groups::FANOUT;
-use crate::contexts::{SLOTS, slot};
+use crate::memory::contexts::{SLOTS, slot};
 use bcs_core::{EventId, GlobalAddress, GlobalVariable};
 
 /// Nodes that ring at one of them.

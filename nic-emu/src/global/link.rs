@@ -21,7 +21,7 @@ use std::collections::{BTreeMap, VecDeque};
 const JOINED_BYTES: usize = 16 << 10;
 
 /// How long a record for which nobody waits may wait for another one, in nanoseconds, and how many may wait for each other. It brings back slabs, of which
-/// each rank has many more ([`crate::slab::SLABS`]).
+/// each rank has many more ([`crate::memory::slab::SLABS`]).
 const PATIENCE_NS: u64 = 5_000_000;
 const PATIENT_RECORDS: u32 = 16;
 

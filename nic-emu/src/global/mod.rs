@@ -60,14 +60,14 @@ mod strobe_tree;
 pub use error::GlobalError;
 pub use layout::GlobalLayout;
 
-use crate::buffer_sender::BufferSender;
-use crate::completer::{Completer, Touched};
 use crate::memory::NicMemory;
-use crate::microphase::Microphase;
-use crate::strobe_receiver::SliceCounts;
-use crate::strobe_sender::blocked_ranks;
-use crate::token::Holder;
-use crate::unexpected::Usage;
+use crate::memory::token::Holder;
+use crate::memory::unexpected::Usage;
+use crate::threads::buffer_sender::BufferSender;
+use crate::threads::completer::{Completer, Touched};
+use crate::threads::microphase::Microphase;
+use crate::threads::strobe_receiver::SliceCounts;
+use crate::threads::strobe_sender::blocked_ranks;
 use bcs_core::{Fabric, NodeId, SliceIndex};
 use collectives::Collectives;
 use layout::{ARRIVED, RUNG};
@@ -282,7 +282,7 @@ impl<F: Fabric> GlobalNic<F> {
     }
 
     /// Says in NIC memory whether anything of this node is under way between nodes, for who looks for a deadlock
-    /// ([`crate::hang::is_deadlock`]). Only a poll that did nothing says that nothing is: those whom the one before it completed something
+    /// ([`crate::matching::hang::is_deadlock`]). Only a poll that did nothing says that nothing is: those whom the one before it completed something
     /// for have been woken by then.
     fn tell_rest(&self, memory: &NicMemory, moves_before: u64) {
         let remote = &memory.header().remote;
@@ -317,15 +317,15 @@ impl<F: Fabric> GlobalNic<F> {
         let clock = || now_ns;
         let wanted = match self.fixed {
             true => {
-                crate::strobe_sender::StrobeSender::end_rest(memory, clock);
-                crate::strobe_sender::StrobeSender::is_due(memory, clock)
+                crate::threads::strobe_sender::StrobeSender::end_rest(memory, clock);
+                crate::threads::strobe_sender::StrobeSender::is_due(memory, clock)
             }
             false => BufferSender::has_work(memory) && self.may_have_room(memory, now_ns),
         };
         if !wanted {
             return Ok(false);
         }
-        let slice = crate::strobe_sender::StrobeSender::run(memory, clock)?;
+        let slice = crate::threads::strobe_sender::StrobeSender::run(memory, clock)?;
         let in_vain = slice.touched.is_empty() && slice.counts == SliceCounts::default();
         if !in_vain {
             self.local_moves += 1;

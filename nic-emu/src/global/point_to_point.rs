@@ -9,7 +9,7 @@
 //!   budget for all that goes out; what exceeds it is first in the next slice. The receiver's node writes them where they go, from the ring
 //!   to which they came.
 //!
-//! A message that comes before its receive waits in its receiver's pool ([`crate::unexpected`]): at once where its bytes came with its descriptor, and
+//! A message that comes before its receive waits in its receiver's pool ([`crate::memory::unexpected`]): at once where its bytes came with its descriptor, and
 //! else when it has waited for a while (`late`).
 //!
 //! With elastic slices a message concerns its two nodes, and no other: none of the three is strobed. Descriptors leave as soon as they are posted, the BR takes them into
@@ -35,15 +35,15 @@ use super::link::Links;
 use super::rank_memory;
 use super::record::{HEADER_BYTES, Kind, PAYLOAD_LIMIT, Posted, Record};
 use super::staged::{self, AHEAD_BYTES, Staged};
-use crate::buffer_receiver::{BufferReceiver, Message, Taken, message_of_words};
-use crate::completer::Completer;
-use crate::descriptor::{self, NO_REQUEST, Payload, PointToPoint, SendDescriptor};
-use crate::dma_helper::DmaHelper;
+use crate::memory::descriptor::{self, NO_REQUEST, Payload, PointToPoint, SendDescriptor};
+use crate::memory::request::Delivery;
+use crate::memory::ring::CELL_WORDS;
+use crate::memory::slab::SLAB_BYTES;
+use crate::memory::unexpected::{ForWhom, UnexpectedPool};
 use crate::memory::{Corrupt, ENTRIES, NicMemory};
-use crate::request::Delivery;
-use crate::ring::CELL_WORDS;
-use crate::slab::SLAB_BYTES;
-use crate::unexpected::{ForWhom, UnexpectedPool};
+use crate::threads::buffer_receiver::{BufferReceiver, Message, Taken, message_of_words};
+use crate::threads::completer::Completer;
+use crate::threads::dma_helper::DmaHelper;
 use bcs_core::{Fabric, GlobalAddress};
 use bytes::BytesMut;
 use std::collections::{BTreeMap, VecDeque};

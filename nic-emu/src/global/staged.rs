@@ -10,12 +10,12 @@ use super::link::Links;
 use super::rank_memory;
 use super::record::{Kind, Record};
 use crate::channel::{self, ChannelError, Policy};
-use crate::completer::Completer;
-use crate::descriptor::NO_REQUEST;
-use crate::dma_helper::{self, DmaHelper};
+use crate::memory::descriptor::NO_REQUEST;
+use crate::memory::sync::Ordering;
+use crate::memory::transfer::{ELSEWHERE, MOVING, Pair, Range};
 use crate::memory::{Corrupt, NicMemory};
-use crate::sync::Ordering;
-use crate::transfer::{ELSEWHERE, MOVING, Pair, Range};
+use crate::threads::completer::Completer;
+use crate::threads::dma_helper::{self, DmaHelper};
 use std::collections::{BTreeMap, VecDeque};
 
 /// Bytes for a rank that it has not taken, from which on no more are granted for it.

@@ -12,7 +12,7 @@
 
 use super::layout::{GlobalLayout, RUNG};
 use super::strobe_tree::{Report, earlier, read_bells, strobe};
-use crate::microphase::Microphase;
+use crate::threads::microphase::Microphase;
 use bcs_core::{Fabric, FabricError, SliceIndex};
 use mds::GlobalRecord;
 

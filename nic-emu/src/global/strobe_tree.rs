@@ -16,7 +16,7 @@
 
 use super::groups::FANOUT;
 use super::layout::{ARRIVED, GlobalLayout, RUNG};
-use crate::microphase::Microphase;
+use crate::threads::microphase::Microphase;
 use bcs_core::{EventId, Fabric, FabricError, GlobalVariable, NodeId, NodeSet, Source};
 use std::ops::Range;
 

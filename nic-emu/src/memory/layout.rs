@@ -1,25 +1,27 @@
 //! Where everything is in NIC memory: structs, capacities, offsets. The only file that knows.
 
-use super::{Corrupt, Word, Word64};
-use crate::abort_record::AbortRecord;
-use crate::breaches::Breaches;
-use crate::collective::{INSTANCE_BYTES, MEMBER_BYTES};
-use crate::contexts::{ContextCounters, SLOTS};
-use crate::descriptor::INLINE_BYTES;
-use crate::doorbell::COUNTER_BITS;
-use crate::edge::{EDGES, Edge};
-use crate::lane::LANE_BYTES;
-use crate::pool::FreeList;
-use crate::queue::{MatchQueues, Queue};
-use crate::request::RequestSlot;
-use crate::ring::Cell;
-use crate::slab::{Filled, ReturnedSlabs, SLAB_BYTES, SLABS};
-use crate::status::RankStatus;
-use crate::sync::{AtomicU32, AtomicU64};
-use crate::token::RunToken;
-use crate::transfer::{Transfer, WINDOW_BYTES};
-use crate::unexpected::{CHUNK_BYTES, Chunk, DEFAULT_LIMIT_BYTES, MOST_LIMIT_BYTES, PoolState, RoomNews};
-use crate::wait_word::WaitWord;
+use crate::memory::abort_record::AbortRecord;
+use crate::memory::breaches::Breaches;
+use crate::memory::contexts::{ContextCounters, SLOTS};
+use crate::memory::descriptor::INLINE_BYTES;
+use crate::memory::doorbell::COUNTER_BITS;
+use crate::memory::edge::{EDGES, Edge};
+use crate::memory::instance::{INSTANCE_BYTES, MEMBER_BYTES};
+use crate::memory::lane::LANE_BYTES;
+use crate::memory::pool::FreeList;
+use crate::memory::queue::{MatchQueues, Queue};
+use crate::memory::request::RequestSlot;
+use crate::memory::ring::Cell;
+use crate::memory::slab::{Filled, ReturnedSlabs, SLAB_BYTES, SLABS};
+use crate::memory::status::RankStatus;
+use crate::memory::sync::{AtomicU32, AtomicU64};
+use crate::memory::token::RunToken;
+use crate::memory::transfer::{Transfer, WINDOW_BYTES};
+use crate::memory::unexpected::{
+    CHUNK_BYTES, Chunk, DEFAULT_LIMIT_BYTES, MOST_LIMIT_BYTES, PoolState, RoomNews,
+};
+use crate::memory::wait_word::WaitWord;
+use crate::memory::{Corrupt, Word, Word64};
 use std::mem::offset_of;
 
 /// Cells of a send ring: as many sends as a rank posts before somebody runs a slice.
@@ -143,7 +145,7 @@ pub struct Header {
     pub remote: RemoteState,
     /// How far this node is in its share of the contexts.
     pub contexts: ContextCounters,
-    /// Slots of contexts that the job has, on all its nodes: `crate::contexts::SLOTS`, or fewer.
+    /// Slots of contexts that the job has, on all its nodes: `crate::memory::contexts::SLOTS`, or fewer.
     pub context_slots: Word,
     /// Bytes of a rank's pool for messages that come before their receives, at most.
     pub(super) unexpected_bytes: Word64,
@@ -184,14 +186,14 @@ pub struct RemoteState {
 pub struct Attention {
     /// Ranks that sleep on their wait words.
     pub sleepers: AtomicU32,
-    /// The NIC thread's wait word (`crate::waiting`, `crate::wake_pipe`).
+    /// The NIC thread's wait word (`crate::host::waiting`, `crate::host::wake_pipe`).
     pub nic_thread_sleeps: WaitWord,
 }
 
 /// The state of slices; processor only.
 #[repr(C, align(64))]
 pub struct SliceState {
-    /// Elastic slices on several nodes: what had been posted when a slice took nothing for want of room ([`crate::buffer_sender::BufferSender::is_stalled`]);
+    /// Elastic slices on several nodes: what had been posted when a slice took nothing for want of room ([`crate::threads::buffer_sender::BufferSender::is_stalled`]);
     /// 0 where the last one took something.
     pub stalled: Word64,
     /// When the slice that ran last started, in nanoseconds of the driver's clock.

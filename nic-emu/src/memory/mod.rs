@@ -24,63 +24,50 @@
 //! are limits, not costs. What other processes wrote is never trusted: accessors check their index and answer
 //! [`Corrupt`], which ends the job with a message instead of going astray.
 
-mod layout;
-mod mapping;
+pub mod abort_record;
+pub mod doorbell;
+pub mod ring;
+pub mod sync;
+mod text;
+pub mod token;
+pub mod wait_word;
 
-pub use layout::{
-    BROUGHT_BYTES, COLLECTIVE_RING, ENTRIES, INSTANCES, MESSAGE_ENTRIES, RECEIVE_RING, REQUESTS, SEND_RING,
-    TRANSFERS, WINDOWS,
-};
-pub use layout::{Control, Header, Layout, LayoutError, RankBlock, RemoteState};
-pub use mapping::{MapError, NicMemory};
+// Loom sees what is shared without the token: the modules above.
+#[cfg(not(loom))]
+pub use with_token::*;
 
-use crate::sync::{AtomicU32, AtomicU64, Ordering};
+#[cfg(not(loom))]
+#[path = "."]
+mod with_token {
+    pub mod abort;
+    pub mod breaches;
+    pub mod contexts;
+    mod corrupt;
+    pub mod departure;
+    pub mod descriptor;
+    pub mod edge;
+    pub mod instance;
+    pub mod lane;
+    mod layout;
+    mod mapping;
+    pub mod pool;
+    pub(crate) mod prefetch;
+    pub mod queue;
+    pub mod request;
+    pub mod root;
+    pub mod slab;
+    pub mod status;
+    pub mod transfer;
+    pub mod unexpected;
+    mod word;
 
-/// The first context that no predefined communicator uses: the world's and self's halves come before it.
-pub const FIRST_FREE_CONTEXT: u32 = 16;
-/// Contexts from here on are those of single messages that a matched probe has taken: no communicator has one.
-pub const FIRST_MATCHED_CONTEXT: u32 = 0xff00_0000;
-
-/// What a holder found in NIC memory that no rank of a healthy job writes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "NIC memory is corrupt: {what} {value} (limit {limit}); a process of the job wrote outside its own memory"
-)]
-pub struct Corrupt {
-    /// The kind of index or word.
-    pub what: &'static str,
-    /// Its value.
-    pub value: u64,
-    /// What it had to be below.
-    pub limit: u64,
-}
-
-macro_rules! words {
-    ($($(#[$doc:meta])* $word:ident($atomic:ident, $value:ident))*) => { $(
-        $(#[$doc])*
-        #[repr(transparent)]
-        #[derive(Default)]
-        pub struct $word($atomic);
-
-        impl $word {
-            /// Its value.
-            #[inline]
-            pub fn get(&self) -> $value {
-                self.0.load(Ordering::Relaxed)
-            }
-
-            /// Sets it.
-            #[inline]
-            pub fn set(&self, value: $value) {
-                self.0.store(value, Ordering::Relaxed);
-            }
-        }
-    )* };
-}
-
-words! {
-    /// A counter that only the processor writes; others may look.
-    Word(AtomicU32, u32)
-    /// The same in 64 bits.
-    Word64(AtomicU64, u64)
+    pub use contexts::{FIRST_FREE_CONTEXT, FIRST_MATCHED_CONTEXT};
+    pub use corrupt::Corrupt;
+    pub use layout::{
+        BROUGHT_BYTES, COLLECTIVE_RING, ENTRIES, INSTANCES, MESSAGE_ENTRIES, RECEIVE_RING, REQUESTS,
+        SEND_RING, TRANSFERS, WINDOWS,
+    };
+    pub use layout::{Control, Header, Layout, LayoutError, RankBlock, RemoteState};
+    pub use mapping::{MapError, NicMemory};
+    pub use word::{Word, Word64};
 }

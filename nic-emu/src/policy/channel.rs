@@ -19,8 +19,8 @@
 //! of both ends 4.6 µs as before. So which one is used is learnt while messages go (`pace`).
 
 use crate::memory::NicMemory;
-use crate::slab::{SLAB_BYTES, SLABS};
-use crate::transfer::{CLAIM_BYTES, SLOT_BYTES, WINDOW_DATA_BYTES};
+use crate::memory::slab::{SLAB_BYTES, SLABS};
+use crate::memory::transfer::{CLAIM_BYTES, SLOT_BYTES, WINDOW_DATA_BYTES};
 
 /// The smallest chunk of a message for the window, and the unit of cutting for cross-memory attach: a page.
 const CHUNK_BYTES: u64 = 4 << 10;

@@ -3,8 +3,8 @@
 
 pub(crate) mod channel;
 
-use crate::lane::LANE_CHUNK_BYTES;
 use crate::memory::NicMemory;
+use crate::memory::lane::LANE_CHUNK_BYTES;
 
 /// Ranks whose doorbells a slice answers at most; the rest are first in the next.
 pub const RANKS_A_SLICE: usize = 256;

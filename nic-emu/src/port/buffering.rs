@@ -4,12 +4,12 @@
 //! receiver's match and its copies run while the sender still fills: both cores at work, and no handshake between them. The
 //! sender has filled all of it when its call returns, so nobody waits for a sender that computes.
 //!
-//! With fixed slices messages of more than a slab are not buffered: their bytes count in the slices' budget ([`crate::dma_helper`]).
+//! With fixed slices messages of more than a slab are not buffered: their bytes count in the slices' budget ([`crate::threads::dma_helper`]).
 
 use super::{Port, PortError};
 use crate::channel;
 use crate::memory::Corrupt;
-use crate::slab::{BUFFERED_BYTES, PIPELINED_BYTES, SLAB_BYTES};
+use crate::memory::slab::{BUFFERED_BYTES, PIPELINED_BYTES, SLAB_BYTES};
 
 /// Bytes up to which a message is buffered also while the one before it is not received yet and stores go past the caches: of longer
 /// ones one behind the other, memory would see every byte twice, which takes longer than cross-memory attach by both ends.

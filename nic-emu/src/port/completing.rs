@@ -4,12 +4,12 @@
 
 use super::posting::copy_small;
 use super::{Port, PortError};
-use crate::buffer_receiver::{self, Message};
-use crate::descriptor::Length;
-use crate::doorbell::RingKind;
 use crate::matching::Envelope;
+use crate::memory::descriptor::Length;
+use crate::memory::doorbell::RingKind;
+use crate::memory::request::{Completion, Delivery, RequestSlot, SLOT_PAYLOAD_BYTES, SlotState};
 use crate::memory::{Corrupt, ENTRIES, FIRST_MATCHED_CONTEXT, NicMemory};
-use crate::request::{Completion, Delivery, RequestSlot, SLOT_PAYLOAD_BYTES, SlotState};
+use crate::threads::buffer_receiver::{self, Message};
 
 /// Contexts that matched messages of a rank use in turn: more than messages can wait.
 const MATCHED_CONTEXTS: u32 = 1 << 23;
@@ -34,8 +34,8 @@ pub struct Outcome {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Release {
     /// Complete; a small result is here.
-    Result([u8; crate::request::SLOT_PAYLOAD_BYTES]),
-    /// The member reads what it needs from this instance ([`crate::board`]), then departs.
+    Result([u8; crate::memory::request::SLOT_PAYLOAD_BYTES]),
+    /// The member reads what it needs from this instance ([`crate::port::board`]), then departs.
     Instance(u32),
 }
 

@@ -5,9 +5,9 @@
 //! several times what one sweep over them does, which can also go past the caches ([`crate::channel::Stores`]).
 
 use super::{Port, PortError, Send};
-use crate::descriptor::{INLINE_BYTES, Length, Payload, encode_inline};
-use crate::doorbell::RingKind;
-use crate::slab::{PIPELINED_BYTES, SLAB_BYTES};
+use crate::memory::descriptor::{INLINE_BYTES, Length, Payload, encode_inline};
+use crate::memory::doorbell::RingKind;
+use crate::memory::slab::{PIPELINED_BYTES, SLAB_BYTES};
 use std::mem::MaybeUninit;
 
 /// Bytes that are gathered before they are stored in one sweep.

@@ -1,17 +1,18 @@
-//! Messages that come before their receives, as their sender and their receiver see them ([`crate::unexpected`]).
+//! Messages that come before their receives, as their sender and their receiver see them ([`crate::memory::unexpected`]).
 //!
 //! A sender without a free slab takes what waits for a receive out of its slabs and goes on. A send that went by rendezvous all the same, as
 //! nothing could be taken, or as it is one of several slabs, is kept when its sender has waited for it for a while: so no standard send of
-//! at most [`crate::slab::BUFFERED_BYTES`] waits for its receive while the receiver's pool has room.
+//! at most [`crate::memory::slab::BUFFERED_BYTES`] waits for its receive while the receiver's pool has room.
 
+use super::keeper::{Keeper, Kept, Wanted};
 use super::{Port, PortError};
 use crate::channel;
-use crate::completer::Completer;
-use crate::descriptor::Payload;
+use crate::host::waiting;
 use crate::memory::NicMemory;
-use crate::outstanding::Purpose;
-use crate::unexpected::{ForWhom, Keeper, Kept, UnexpectedPool, Wanted};
-use crate::waiting;
+use crate::memory::descriptor::Payload;
+use crate::memory::unexpected::{ForWhom, UnexpectedPool};
+use crate::port::outstanding::Purpose;
+use crate::threads::completer::Completer;
 
 /// Looks of a rank that waits from one attempt to keep its messages to the next: the first comes when other ranks have had the core a while.
 const LOOKS: u32 = 32;

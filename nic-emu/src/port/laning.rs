@@ -1,10 +1,10 @@
 //! What ranks of a node give each other in collectives, through this rank's lane and those of others
-//! ([`crate::lane`]).
+//! ([`crate::memory::lane`]).
 
 use super::{Port, PortError};
 use crate::channel::{Peer, copy, read_peer};
 use crate::host::CrossMemory;
-use crate::lane::{By, LANE_CHUNK_BYTES, LaneKey, LaneReader, LaneWriter, Loan, Shape};
+use crate::memory::lane::{By, LANE_CHUNK_BYTES, LaneKey, LaneReader, LaneWriter, Loan, Shape};
 use crate::policy;
 
 /// Bytes of a chunk from which on filling it says how fast the lane is.

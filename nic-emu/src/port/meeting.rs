@@ -6,10 +6,10 @@
 //! then it waits as for anything else ([`Port::wait_step`]).
 
 use super::{Port, PortError, Release};
-use crate::doorbell::RingKind;
+use crate::memory::doorbell::RingKind;
+use crate::memory::prefetch;
+use crate::memory::sync::{Ordering, fence};
 use crate::policy;
-use crate::prefetch;
-use crate::sync::{Ordering, fence};
 
 /// What has to be posted before a collective can let a member go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,9 +35,10 @@ impl Port {
         if memory.control().gathering.get() != 0 {
             return true;
         }
-        let posted = |(doorbell, taken): (&crate::doorbell::HeadsWord, &crate::doorbell::HeadsWord)| {
-            doorbell.peek().ahead_of(taken.peek(), RingKind::Collective) != 0
-        };
+        let posted = |(doorbell, taken): (
+            &crate::memory::doorbell::HeadsWord,
+            &crate::memory::doorbell::HeadsWord,
+        )| { doorbell.peek().ahead_of(taken.peek(), RingKind::Collective) != 0 };
         let mut words = memory.doorbells().zip(memory.taken());
         match awaits {
             Awaits::Members(members) => words.filter(|&words| posted(words)).count() >= members as usize,

@@ -4,15 +4,18 @@
 //! around them). Call `post_*`, then `test` the request until it is complete, with [`Port::progress`] or
 //! [`Port::wait`] in between; every request that was posted must be taken by `test` once.
 
+pub mod board;
 mod breaking;
 mod buffering;
 mod completing;
 mod filling;
+mod keeper;
 mod keeping;
 mod laning;
 mod lending;
 mod meeting;
 mod moving;
+pub mod outstanding;
 mod posting;
 mod room;
 mod wiring;
@@ -25,21 +28,21 @@ pub use posting::{Collective, Posted, Send};
 pub use wiring::{Put, Take};
 
 use crate::channel::{self, ChannelError, Stores};
-use crate::completer::Touched;
-use crate::crowd::Crowd;
-use crate::descriptor::CollectiveKind;
-use crate::doorbell::{Heads, HeadsWord};
-use crate::edge::EdgeAllocator;
-use crate::lane::{LaneReader, LaneWriter};
+use crate::host::crowd::Crowd;
+use crate::host::waiting::{self, WaitPolicy};
+use crate::memory::descriptor::CollectiveKind;
+use crate::memory::doorbell::{Heads, HeadsWord};
+use crate::memory::edge::EdgeAllocator;
+use crate::memory::lane::{LaneReader, LaneWriter};
+use crate::memory::request::RequestSlot;
+use crate::memory::slab::SlabAllocator;
+use crate::memory::status::{Activity, Phase, WaitingFor};
+use crate::memory::sync::Ordering;
+use crate::memory::token::Holder;
 use crate::memory::{Corrupt, MapError, NicMemory, REQUESTS, RankBlock};
-use crate::outstanding::{About, Outstanding, Purpose};
-use crate::processor::Processor;
-use crate::request::RequestSlot;
-use crate::slab::SlabAllocator;
-use crate::status::{Activity, Phase, WaitingFor};
-use crate::sync::Ordering;
-use crate::token::Holder;
-use crate::waiting::{self, WaitPolicy};
+use crate::port::outstanding::{About, Outstanding, Purpose};
+use crate::threads::completer::Touched;
+use crate::threads::processor::Processor;
 use buffering::Draining;
 use keeping::Keeping;
 use laning::LanePace;
@@ -219,7 +222,7 @@ impl Port {
     }
 
     /// The same port of a job on several nodes, whose NIC thread this descriptor wakes
-    /// ([`crate::wake_pipe`]).
+    /// ([`crate::host::wake_pipe`]).
     pub fn with_wake_pipe(self, writer: OwnedFd) -> Self {
         let header = self.memory.header();
         let crowd = Crowd::new(self.memory.layout().local_ranks, header.cores.get());
@@ -277,7 +280,7 @@ impl Port {
     }
 
     #[inline]
-    fn status(&self) -> &crate::status::RankStatus {
+    fn status(&self) -> &crate::memory::status::RankStatus {
         &self.block().status
     }
 

@@ -4,16 +4,16 @@
 
 use super::{Port, PortError};
 use crate::channel::{self, End, Mine, Step};
-use crate::descriptor::PointToPoint;
-use crate::dma_helper;
-use crate::doorbell::RingKind;
+use crate::host::waiting::{self};
+use crate::memory::descriptor::PointToPoint;
+use crate::memory::doorbell::RingKind;
+use crate::memory::request::SlotState;
+use crate::memory::status::STARTED;
+use crate::memory::sync::Ordering;
+use crate::memory::transfer::{ELSEWHERE, Transfer};
 use crate::memory::{Corrupt, REQUESTS};
-use crate::outstanding::Purpose;
-use crate::request::SlotState;
-use crate::status::STARTED;
-use crate::sync::Ordering;
-use crate::transfer::{ELSEWHERE, Transfer};
-use crate::waiting::{self};
+use crate::port::outstanding::Purpose;
+use crate::threads::dma_helper;
 
 /// A transfer that this rank is an end of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -183,10 +183,10 @@ impl Port {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
-    use crate::completer::Completer;
+    use crate::memory::transfer::Pair;
     use crate::memory::{Layout, NicMemory};
-    use crate::outstanding::About;
-    use crate::transfer::Pair;
+    use crate::port::outstanding::About;
+    use crate::threads::completer::Completer;
     use std::sync::Arc;
 
     /// The transfer that rank 0 is told of once was of a send of its request 0; that request is a receive by now, of the same transfer, and the

@@ -1,12 +1,12 @@
-//! Edges of topologies, by which neighbours give to each other without a slice ([`crate::edge`]).
+//! Edges of topologies, by which neighbours give to each other without a slice ([`crate::memory::edge`]).
 
 use super::{Port, PortError};
-use crate::descriptor::{Check, Payload};
-use crate::edge::{Arrived, EDGE_INLINE_BYTES, EdgeReader, EdgeWriter, Place};
+use crate::host::waiting;
+use crate::memory::descriptor::{Check, Payload};
+use crate::memory::edge::{Arrived, EDGE_INLINE_BYTES, EdgeReader, EdgeWriter, Place};
+use crate::memory::sync::Ordering;
 use crate::memory::{Corrupt, NicMemory};
 use crate::policy;
-use crate::sync::Ordering;
-use crate::waiting;
 
 /// What came of putting a message on an edge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

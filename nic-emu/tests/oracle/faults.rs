@@ -10,8 +10,8 @@ use crate::random::Random;
 use crate::run::Run;
 use bcs_core::fabric::sim::NetworkModel;
 use bcs_core::{Fabric, GlobalAddress, NodeId, NodeSet};
-use nic_emu::descriptor::CollectiveKind;
 use nic_emu::global::GlobalLayout;
+use nic_emu::memory::descriptor::CollectiveKind;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 

@@ -1,17 +1,17 @@
 //! Messages of other nodes that have waited for their receives for a while: their bytes, up to [`BUFFERED_BYTES`], are granted as those of
-//! a matched message are and go into the receiver's pool ([`crate::unexpected`]), and the sender is done with the message. With elastic slices a
+//! a matched message are and go into the receiver's pool ([`crate::memory::unexpected`]), and the sender is done with the message. With elastic slices a
 //! while is [`LATE_NS`], with fixed ones it lasts to the next slice. At the receiver's limit a message stays with its sender, until
 //! there is room or a receive.
 
 use super::{Env, Incoming, PointToPointEngine};
-use crate::buffer_receiver::message_of_words;
-use crate::descriptor::{self, NO_REQUEST, Payload, SendDescriptor};
 use crate::global::error::GlobalError;
+use crate::memory::descriptor::{self, NO_REQUEST, Payload, SendDescriptor};
+use crate::memory::request::Delivery;
+use crate::memory::ring::CELL_WORDS;
+use crate::memory::slab::BUFFERED_BYTES;
+use crate::memory::unexpected::{ForWhom, UnexpectedPool};
 use crate::memory::{Corrupt, NicMemory};
-use crate::request::Delivery;
-use crate::ring::CELL_WORDS;
-use crate::slab::BUFFERED_BYTES;
-use crate::unexpected::{ForWhom, UnexpectedPool};
+use crate::threads::buffer_receiver::message_of_words;
 use std::collections::VecDeque;
 
 /// How long a message waits for its receive before its bytes are taken into the receiver's pool, with elastic slices: a receive that is about to

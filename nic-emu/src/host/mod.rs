@@ -1,0 +1,18 @@
+//! The host's side of the NIC: what waits, wakes, starts the NIC thread and asks the system.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `nic_host` | what a program launcher does with a job's NIC |
+//! | `nic_thread` | the thread that runs the NIC when no rank does |
+//! | `waiting`, `wake_pipe` | how ranks and the NIC thread sleep, and how they are woken |
+//! | `crowd` | whether others want the core |
+//! | `priority` | real-time priority |
+
+pub mod crowd;
+mod nic_host;
+pub mod nic_thread;
+pub mod priority;
+pub mod waiting;
+pub mod wake_pipe;
+
+pub use nic_host::{CrossMemory, NicConfig, NicError, NicHost, RankPhase};

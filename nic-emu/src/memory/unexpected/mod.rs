@@ -1,0 +1,23 @@
+//! Messages that come before their receives: where their bytes wait, so that the slabs that brought them are free again.
+//!
+//! A message without a receive is an entry of its receiver's unexpected queue, and its bytes lie in slabs of its sender, or in the sender's memory.
+//! When a sender runs out of slabs, or waits long for a message of at most [`crate::memory::slab::BUFFERED_BYTES`] to be matched, it takes the run token and moves
+//! such bytes into the *pool* of the receiving rank (`crate::port`); bytes from other nodes are put there by the receiver's NIC (`crate::global`). The pool grows as it
+//! is needed, to a limit for each receiving rank. Above it a message stays where it is, and its sender waits for the receive.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `blocks` | which blocks of a chunk of the pool are free: pure |
+//! | `pool` | a rank's pool in NIC memory |
+
+mod blocks;
+mod pool;
+
+pub use blocks::CHUNK_BYTES;
+pub use pool::{Chunk, ForWhom, PoolState, RoomNews, UnexpectedPool, Usage, trim};
+
+/// Bytes of the pool of a receiving rank, unless the job says otherwise.
+pub const DEFAULT_LIMIT_BYTES: u64 = 1 << 30;
+
+/// Bytes of a rank's pool at most, whatever the job says.
+pub const MOST_LIMIT_BYTES: u64 = 1 << 38;
