@@ -14,7 +14,8 @@ use super::groups;
 use super::point_to_point::Env;
 use super::record::{Kind, Record};
 use crate::matching::breach::break_context;
-use crate::matching::mismatch::{Called, report_of_nodes};
+use crate::matching::called::Called;
+use crate::matching::mismatch::report_of_nodes;
 use bcs_core::NodeId;
 
 impl Collectives {

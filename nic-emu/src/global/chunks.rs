@@ -15,7 +15,7 @@ use super::error::{GlobalError, strange};
 use super::image::image;
 use super::layout::CELL_BYTES;
 use super::point_to_point::Env;
-use crate::matching::mismatch::Called;
+use crate::matching::called::Called;
 use crate::memory::descriptor::CollectiveKind;
 use crate::threads::microphase::Microphase;
 use bcs_core::{Fabric, FabricError, GlobalAddress, NodeId, NodeSet};

@@ -17,7 +17,7 @@
 use super::error::GlobalError;
 use super::record::{Kind, Posted, Record};
 use crate::arithmetic::reduction_tree::ReductionTree;
-use crate::matching::mismatch::Called;
+use crate::matching::called::Called;
 use crate::threads::reduce_helper::Reduction;
 use bcs_core::NodeId;
 use std::collections::BTreeMap;

@@ -13,19 +13,20 @@
 //! Invariant: only the holder of the run token adds a breach.
 
 use crate::global::groups;
+use crate::matching::called::{ANY_SIGNATURE, operation};
 use crate::memory::abort;
 use crate::memory::breaches::BREACHES;
 use crate::memory::contexts;
 use crate::memory::departure;
 use crate::memory::descriptor::{CollectiveDescriptor, NO_REQUEST, Payload};
 use crate::memory::instance::{Instance, InstanceState};
+use crate::memory::members::members;
 use crate::memory::pool::{NONE, Walk};
 use crate::memory::request::SlotState;
 use crate::memory::slab::SLAB_BYTES;
 use crate::memory::sync::Ordering;
 use crate::memory::{Corrupt, INSTANCES, NicMemory};
-use crate::threads::collective_helper::members;
-use crate::threads::collective_list::{ANY_SIGNATURE, CollectiveList, operation};
+use crate::threads::collective_list::CollectiveList;
 use crate::threads::completer::Completer;
 
 /// Notes that a communicator is broken, and fails its collectives. The caller holds the run token.

@@ -13,92 +13,20 @@
 
 use crate::arithmetic::{ElementType, ReduceOp};
 use crate::matching::both_ways::BothLengths;
-use crate::matching::hang::{communicator, counted, ranks_text};
+use crate::matching::called::{Called, combines_on_nic};
+use crate::matching::message::Message;
+use crate::matching::naming::{communicator, counted, is_rooted, ranks_text};
 use crate::memory::descriptor::{
     Check, CollectiveDescriptor, CollectiveKind, OF_LIBRARY, OF_PROGRAM, OF_REDUCTION, ReceiveDescriptor,
 };
-use crate::memory::instance::Instance;
 use crate::memory::root::{self, Root};
 use crate::memory::{Corrupt, NicMemory};
-use crate::threads::buffer_receiver::Message;
-use crate::threads::collective_list::{ANY_SIGNATURE, operation};
 use bcs_core::NodeId;
 use mds::Primitive;
 use std::fmt;
 
 /// Ranks of a side that are listed by number: what is said has to fit in NIC memory.
 const MOST_LISTED: usize = 48;
-
-/// What one side called.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Called {
-    /// The call, as `mds::Primitive` numbers it.
-    pub(crate) call: u32,
-    /// A [`CollectiveKind`].
-    pub(crate) kind: u32,
-    /// Operation and element type, or a signature.
-    pub(crate) operation: u32,
-    /// The root ([`crate::memory::root`]).
-    pub(crate) root: u32,
-    /// The bytes about which all say the same.
-    pub(crate) bytes: u64,
-}
-
-impl Called {
-    /// What the members have called that are in an instance.
-    pub(crate) fn of(instance: &Instance) -> Self {
-        Self {
-            call: instance.call.get(),
-            kind: instance.kind.get(),
-            operation: instance.operation.get(),
-            root: instance.root.get(),
-            bytes: instance.bytes.get(),
-        }
-    }
-
-    /// What a member has called.
-    #[inline]
-    pub(crate) fn by(descriptor: &CollectiveDescriptor) -> Self {
-        Self {
-            call: descriptor.call as u32,
-            kind: descriptor.kind as u32,
-            operation: operation(descriptor),
-            root: descriptor.root,
-            bytes: descriptor.agreed_bytes,
-        }
-    }
-
-    /// What both sides together have called, if they fit: where nothing is combined, a datatype of which
-    /// nothing is known fits every other; and who does not know the root knows neither operation nor
-    /// bytes.
-    #[inline]
-    pub(crate) fn joined(self, other: Self) -> Option<Self> {
-        if self == other { Some(self) } else { self.joined_to_another(other) }
-    }
-
-    fn joined_to_another(self, other: Self) -> Option<Self> {
-        let knows_less = |one: Self, other: Self| {
-            let is_same_call = (one.call, one.kind) == (other.call, other.kind);
-            root::is_unknown(one.root) && is_same_call && root::are_of_one_group(one.root, other.root)
-        };
-        if knows_less(self, other) {
-            return Some(other);
-        }
-        if knows_less(other, self) {
-            return Some(self);
-        }
-        let known = |side: Self| combines_on_nic(side.kind) || side.operation != ANY_SIGNATURE;
-        let operation = if known(self) { self.operation } else { other.operation };
-        let one = Self { operation, ..self };
-        let other = if known(other) { other } else { Self { operation, ..other } };
-        (one == other).then_some(one)
-    }
-}
-
-/// Whether the NIC combines contributions in a collective of this kind.
-fn combines_on_nic(kind: u32) -> bool {
-    [CollectiveKind::Reduce as u32, CollectiveKind::Allreduce as u32].contains(&kind)
-}
 
 /// The report of nodes on which members of this context's communicator have called what does not fit.
 #[cold]
@@ -290,14 +218,6 @@ impl fmt::Display for Elements {
         };
         write!(f, "{}-byte {kind}", self.0 as u8)
     }
-}
-
-/// Whether a call of this name has a root: of all forms, `MPI_Ireduce` and `MPI_Reduce_init` too.
-pub(crate) fn is_rooted(call: &str) -> bool {
-    let call = call.to_lowercase();
-    let without = ["allreduce", "reduce_scatter", "allgather", "neighbor"];
-    ["bcast", "reduce", "gather", "scatter"].iter().any(|name| call.contains(name))
-        && !without.iter().any(|name| call.contains(name))
 }
 
 /// Whether a call of this name has a number of elements for each member, about which all say the same.

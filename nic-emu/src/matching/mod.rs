@@ -4,14 +4,20 @@
 //! | file | holds |
 //! |---|---|
 //! | `envelope` | the predicate: which receive takes which message |
-//! | `mismatch`, `both_ways` | collective calls that do not fit each other, and their reports |
+//! | `message` | a message, as it is matched |
+//! | `called`, `both_ways` | what members of a communicator have to say alike |
+//! | `mismatch` | the reports of collective calls that do not fit each other |
 //! | `breach` | how a communicator is broken by a mismatch |
+//! | `naming` | how reports name communicators and ranks |
 //! | `hang` | when all ranks wait for ever, and the report of who waits for what |
 
 pub mod both_ways;
 pub mod breach;
+pub(crate) mod called;
 mod envelope;
 pub mod hang;
+pub mod message;
 pub mod mismatch;
+mod naming;
 
 pub use envelope::Envelope;

@@ -11,12 +11,10 @@
 //! Invariant: of an instance with readers exactly one departure is the last; of one without, the processor
 //! hands it back.
 
-use crate::memory::instance::{Instance, InstanceState};
-use crate::memory::pool::NONE;
+use crate::memory::instance::Instance;
 use crate::memory::slab::SLAB_BYTES;
 use crate::memory::sync::Ordering;
-use crate::memory::{Corrupt, INSTANCES, NicMemory};
-use crate::threads::collective_list::CollectiveList;
+use crate::memory::{Corrupt, NicMemory};
 
 /// One of the readers of an instance departs. True when it was the last: then slabs and instance are to be
 /// handed back.
@@ -66,34 +64,4 @@ pub(crate) fn give_back_slabs(memory: &NicMemory, index: u32, instance: &Instanc
         }
     }
     Ok(())
-}
-
-impl CollectiveList<'_> {
-    /// Frees the instances that all have departed from.
-    ///
-    /// # Errors
-    /// [`Corrupt`] when one is on the stack that is not over.
-    #[inline]
-    pub fn free_departed(&self) -> Result<(), Corrupt> {
-        let first = &self.memory.header().pools.departed_instances;
-        if first.load(Ordering::Relaxed) == NONE {
-            return Ok(());
-        }
-        let mut at = first.swap(NONE, Ordering::Acquire);
-        while at != NONE {
-            let instance = self.memory.instance(at - 1)?;
-            let next = instance.next_stacked.load(Ordering::Relaxed);
-            // One that is freed is over no more, so a stack that leads back into itself ends here.
-            if instance.state.get() != InstanceState::Released as u32 || instance.spans_nodes() {
-                return Err(Corrupt {
-                    what: "departed collective",
-                    value: (at - 1) as u64,
-                    limit: INSTANCES as u64,
-                });
-            }
-            self.free(at - 1, instance)?;
-            at = next;
-        }
-        Ok(())
-    }
 }

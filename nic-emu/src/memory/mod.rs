@@ -50,6 +50,7 @@ mod with_token {
     pub mod lane;
     mod layout;
     mod mapping;
+    pub mod members;
     pub mod pool;
     pub(crate) mod prefetch;
     pub mod queue;

@@ -5,10 +5,9 @@
 
 use crate::memory::departure;
 use crate::memory::instance::{Instance, Member};
+use crate::memory::members::{Contribution, contribution, members};
 use crate::memory::sync::Ordering;
 use crate::memory::{Corrupt, NicMemory};
-use crate::threads::collective_helper::members;
-use crate::threads::collective_list::{Contribution, contribution};
 
 /// A released collective, as one of its members sees it until it departs.
 pub struct Board<'m> {

@@ -5,11 +5,12 @@
 use super::posting::copy_small;
 use super::{Port, PortError};
 use crate::matching::Envelope;
+use crate::matching::message::Message;
 use crate::memory::descriptor::Length;
 use crate::memory::doorbell::RingKind;
 use crate::memory::request::{Completion, Delivery, RequestSlot, SLOT_PAYLOAD_BYTES, SlotState};
 use crate::memory::{Corrupt, ENTRIES, FIRST_MATCHED_CONTEXT, NicMemory};
-use crate::threads::buffer_receiver::{self, Message};
+use crate::threads::buffer_receiver;
 
 /// Contexts that matched messages of a rank use in turn: more than messages can wait.
 const MATCHED_CONTEXTS: u32 = 1 << 23;

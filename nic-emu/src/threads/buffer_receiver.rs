@@ -6,6 +6,7 @@
 
 use crate::matching::Envelope;
 use crate::matching::breach;
+use crate::matching::message::{Message, message_of_words};
 use crate::matching::mismatch;
 use crate::memory::descriptor::{
     Check, NO_REQUEST, Payload, PointToPoint, ReceiveDescriptor, SendDescriptor, is_buffered_inline,
@@ -20,15 +21,6 @@ use crate::threads::completer::Completer;
 use crate::threads::dma_helper::DmaHelper;
 
 use crate::threads::buffer_sender::Eligible;
-
-/// A message as the Buffer Receiver matches it: its descriptor, and who sent it.
-#[derive(Clone, Copy, Debug)]
-pub struct Message {
-    /// The descriptor.
-    pub send: SendDescriptor,
-    /// The sender's rank in the job.
-    pub origin: u32,
-}
 
 /// What became of a ring entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -400,14 +392,6 @@ pub(crate) fn check_count(count: u32, ring: &Ring<'_>) -> Result<(), Corrupt> {
         });
     }
     Ok(())
-}
-
-/// The message that an unexpected-queue entry holds.
-pub(crate) fn message_of_words(words: &[u64; CELL_WORDS]) -> Result<Message, Corrupt> {
-    match PointToPoint::decode(words) {
-        Some(PointToPoint::Send(send)) => Ok(Message { send, origin: send.destination }),
-        _ => Err(Corrupt { what: "unexpected message", value: words[0], limit: 0 }),
-    }
 }
 
 /// The oldest unexpected message of a rank that a receive with this envelope would take: what a probe sees. The caller

@@ -10,6 +10,7 @@
 use arrayvec::ArrayVec;
 
 use crate::arithmetic::reduction_tree::ReductionTree;
+use crate::matching::called::operation;
 use crate::memory::descriptor::{
     CollectiveDescriptor, CollectiveKind, INLINE_BYTES, NO_REQUEST, Payload, is_of_same_collective,
 };
@@ -18,7 +19,6 @@ use crate::memory::request::SLOT_PAYLOAD_BYTES;
 use crate::memory::ring::{CELL_WORDS, Cell, Ring};
 use crate::memory::{Corrupt, NicMemory};
 use crate::threads::buffer_sender::{Eligible, Exchange};
-use crate::threads::collective_list::operation;
 use crate::threads::completer::Completer;
 use crate::threads::reduce_helper::Reduction;
 use std::num::NonZeroU32;

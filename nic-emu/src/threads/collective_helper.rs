@@ -7,9 +7,10 @@
 use crate::memory::departure;
 use crate::memory::descriptor::{CollectiveKind, NO_REQUEST};
 use crate::memory::instance::{Instance, InstanceState, Member};
+use crate::memory::members::{Contribution, contribution, members};
 use crate::memory::request::{Delivery, SlotState};
 use crate::memory::{Corrupt, NicMemory};
-use crate::threads::collective_list::{CollectiveList, Contribution, contribution};
+use crate::threads::collective_list::CollectiveList;
 use crate::threads::completer::Completer;
 
 /// The Collective Helper, for one slice. What it does as the Reduce Helper is in [`crate::threads::reduce_helper`].
@@ -156,20 +157,4 @@ impl<'a, 'm> CollectiveHelper<'a, 'm> {
         let status = (instance.root.get(), 0, instance.bytes.get());
         self.completer.complete(member.local_index.get(), member.request.get(), status, delivery)
     }
-}
-
-/// The members that an instance expects.
-#[inline]
-pub(crate) fn members<'m>(
-    memory: &'m NicMemory,
-    index: u32,
-    instance: &Instance,
-) -> Result<&'m [Member], Corrupt> {
-    let members = memory.members(index)?;
-    let expected = instance.expected.get() as usize;
-    members.get(..expected).ok_or(Corrupt {
-        what: "members of a collective",
-        value: expected as u64,
-        limit: members.len() as u64 + 1,
-    })
 }

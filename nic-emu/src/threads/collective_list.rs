@@ -7,14 +7,13 @@
 //! when nobody is the root) is found here, where all descriptors meet; `crate::matching::mismatch` says what
 //! differs.
 
-use crate::matching::mismatch::Called;
+use crate::matching::called::{Called, operation};
 use crate::memory::contexts::is_leave;
 use crate::memory::departure::give_back_slabs;
 use crate::memory::descriptor::{CollectiveDescriptor, Payload};
-use crate::memory::instance::{Instance, InstanceState, Member};
+use crate::memory::instance::{Instance, InstanceState};
 use crate::memory::pool::{NONE, Walk};
 use crate::memory::root;
-use crate::memory::slab::SLAB_BYTES;
 use crate::memory::sync::Ordering;
 use crate::memory::{Corrupt, INSTANCES, NicMemory};
 
@@ -206,6 +205,34 @@ impl<'m> CollectiveList<'m> {
         ((INSTANCES - COMMON_INSTANCES) as u32 / self.memory.layout().local_ranks).max(1)
     }
 
+    /// Frees the instances that all have departed from.
+    ///
+    /// # Errors
+    /// [`Corrupt`] when one is on the stack that is not over.
+    #[inline]
+    pub fn free_departed(&self) -> Result<(), Corrupt> {
+        let first = &self.memory.header().pools.departed_instances;
+        if first.load(Ordering::Relaxed) == NONE {
+            return Ok(());
+        }
+        let mut at = first.swap(NONE, Ordering::Acquire);
+        while at != NONE {
+            let instance = self.memory.instance(at - 1)?;
+            let next = instance.next_stacked.load(Ordering::Relaxed);
+            // One that is freed is over no more, so a stack that leads back into itself ends here.
+            if instance.state.get() != InstanceState::Released as u32 || instance.spans_nodes() {
+                return Err(Corrupt {
+                    what: "departed collective",
+                    value: (at - 1) as u64,
+                    limit: INSTANCES as u64,
+                });
+            }
+            self.free(at - 1, instance)?;
+            at = next;
+        }
+        Ok(())
+    }
+
     /// Hands back an instance that has no readers: its slabs, and itself.
     pub fn hand_back(&self, index: u32, instance: &Instance) -> Result<(), Corrupt> {
         give_back_slabs(self.memory, index, instance)?;
@@ -235,58 +262,11 @@ impl<'m> CollectiveList<'m> {
     }
 }
 
-/// What the words of operation and element type say where nothing is combined and any datatype may match.
-pub(crate) const ANY_SIGNATURE: u32 = 0;
-
-/// Operation and element type of a descriptor, as [`Instance::operation`] has them.
-pub(crate) fn operation(descriptor: &CollectiveDescriptor) -> u32 {
-    descriptor.op as u32 | (descriptor.element as u32) << 8
-}
-
-/// Where a member's contribution lies in NIC memory: in its line or in its slab.
-///
-/// # Errors
-/// [`Corrupt`] when its place, slab number or length cannot be.
-pub(crate) fn contribution(memory: &NicMemory, member: &Member) -> Result<Contribution, Corrupt> {
-    let bytes = member.bytes.get();
-    match member.place.get() {
-        0 => {
-            let mut inline = [0; 24];
-            for (chunk, word) in inline.chunks_exact_mut(8).zip(&member.payload) {
-                chunk.copy_from_slice(&word.get().to_ne_bytes());
-            }
-            if bytes as usize > inline.len() {
-                return Err(Corrupt { what: "bytes of an inline contribution", value: bytes, limit: 25 });
-            }
-            Ok(Contribution::Inline(inline, bytes as usize))
-        }
-        1 => {
-            if bytes as usize > SLAB_BYTES {
-                return Err(Corrupt {
-                    what: "bytes of a contribution",
-                    value: bytes,
-                    limit: SLAB_BYTES as u64 + 1,
-                });
-            }
-            let slab = memory.slab(member.local_index.get(), member.payload[0].get() as u32)?;
-            Ok(Contribution::Slab(slab.as_ptr(), bytes as usize))
-        }
-        place => Err(Corrupt { what: "place of a contribution", value: place as u64, limit: 2 }),
-    }
-}
-
-/// Where a contribution is.
-pub(crate) enum Contribution {
-    /// Here, with its length.
-    Inline([u8; 24], usize),
-    /// In a slab, with its length.
-    Slab(*mut u8, usize),
-}
-
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
     use crate::memory::Layout;
+    use crate::memory::members::contribution;
 
     #[test]
     fn a_contribution_that_is_neither_in_its_descriptor_nor_in_a_slab_is_corrupt() {

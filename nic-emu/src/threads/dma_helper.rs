@@ -14,7 +14,7 @@ use crate::memory::{Corrupt, NicMemory, TRANSFERS, WINDOWS};
 use crate::policy;
 use crate::threads::completer::Completer;
 
-use crate::threads::buffer_receiver::Message;
+use crate::matching::message::Message;
 
 /// Active transfers that an elastic slice looks at to reap finished ones.
 const REAPED_A_SLICE: u32 = 16;

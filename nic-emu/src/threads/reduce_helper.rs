@@ -8,10 +8,10 @@ use crate::arithmetic::reduction_tree::ReductionTree;
 use crate::arithmetic::{ArithError, Arithmetic, ElementType, ReduceOp, combine, combine_at};
 use crate::memory::descriptor::CollectiveKind;
 use crate::memory::instance::{Instance, InstanceState, Member};
+use crate::memory::members::{Contribution, contribution, members};
 use crate::memory::request::Delivery;
 use crate::memory::{Corrupt, NicMemory};
-use crate::threads::collective_helper::{CollectiveHelper, members};
-use crate::threads::collective_list::{Contribution, contribution};
+use crate::threads::collective_helper::CollectiveHelper;
 use std::num::NonZeroU32;
 
 /// How contributions are combined.

@@ -5,13 +5,13 @@
 
 use super::{Env, Incoming, PointToPointEngine};
 use crate::global::error::GlobalError;
+use crate::matching::message::message_of_words;
 use crate::memory::descriptor::{self, NO_REQUEST, Payload, SendDescriptor};
 use crate::memory::request::Delivery;
 use crate::memory::ring::CELL_WORDS;
 use crate::memory::slab::BUFFERED_BYTES;
 use crate::memory::unexpected::{ForWhom, UnexpectedPool};
 use crate::memory::{Corrupt, NicMemory};
-use crate::threads::buffer_receiver::message_of_words;
 use std::collections::VecDeque;
 
 /// How long a message waits for its receive before its bytes are taken into the receiver's pool, with elastic slices: a receive that is about to

@@ -14,18 +14,7 @@ mod detector;
 mod report;
 mod state;
 
+pub use crate::memory::contexts::{WORLD_CONTEXT, self_context};
 pub use detector::{HangDetector, LOOK_PERIOD, is_deadlock};
 pub use report::HangReport;
-pub(crate) use report::{communicator, counted, ranks_text};
 pub use state::{Full, GlobalState, JobState, RankState, Unreceived, merge};
-
-/// Context of `MPI_COMM_WORLD` (its point-to-point half; the collective half is the next number, and so for all).
-pub const WORLD_CONTEXT: u32 = 2;
-/// The first context of those that are `MPI_COMM_SELF`, above all that communicators take.
-const SELF_CONTEXTS: u32 = u32::MAX << 27;
-
-/// Context of a rank's `MPI_COMM_SELF`: one of its own, because collectives are told apart by context and number alone.
-#[must_use]
-pub const fn self_context(rank: u32) -> u32 {
-    SELF_CONTEXTS + 2 * rank
-}

@@ -1,9 +1,7 @@
 //! What people read of a job that hangs: who waits for what, in which circle, and who is the odd one out.
 
 use super::state::{Full, JobState, RankState, Unreceived};
-use super::{SELF_CONTEXTS, WORLD_CONTEXT};
-use crate::matching::mismatch::is_rooted;
-use crate::memory::FIRST_MATCHED_CONTEXT;
+use crate::matching::naming::{communicator, counted, is_rooted, ranks_text};
 use crate::memory::descriptor::{ANY_SOURCE, ANY_TAG};
 use crate::memory::slab::{BUFFERED_BYTES, SLABS};
 use crate::memory::status::{NOBODY, Phase, Room, WaitingFor};
@@ -92,20 +90,6 @@ impl HangReport {
         }
         found
     }
-}
-
-/// The communicator of a context, as the report names it.
-pub(crate) fn communicator(context: u32) -> String {
-    match context & !1 {
-        WORLD_CONTEXT => "MPI_COMM_WORLD".into(),
-        SELF_CONTEXTS..FIRST_MATCHED_CONTEXT => "MPI_COMM_SELF".into(),
-        other => format!("communicator {other}"),
-    }
-}
-
-/// "1 byte", "2 bytes"
-pub(crate) fn counted(number: u64, noun: &str) -> String {
-    format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
 }
 
 /// What a rank, or several, are doing.
@@ -218,28 +202,6 @@ fn groups(ranks: &[RankState], together: bool) -> Vec<(Doing, Vec<u32>)> {
 /// Lines of a report at most; with more, ranks that wait in the same call for different peers stand together.
 const MOST_LINES: usize = 32;
 
-/// "0, 2-5"
-pub(crate) fn ranks_text(ranks: &[u32]) -> String {
-    let mut text = String::new();
-    let mut i = 0;
-    while i < ranks.len() {
-        let mut j = i;
-        while j + 1 < ranks.len() && ranks[j].checked_add(1) == Some(ranks[j + 1]) {
-            j += 1;
-        }
-        if !text.is_empty() {
-            text += ", ";
-        }
-        text += &match j - i {
-            0 => format!("{}", ranks[i]),
-            1 => format!("{}, {}", ranks[i], ranks[j]),
-            _ => format!("{}-{}", ranks[i], ranks[j]),
-        };
-        i = j + 1;
-    }
-    text
-}
-
 impl fmt::Display for HangReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut lines = groups(&self.state.ranks, false);
@@ -290,6 +252,7 @@ impl fmt::Display for HangReport {
 mod tests {
     use super::super::state::merge;
     use super::*;
+    use crate::memory::contexts::WORLD_CONTEXT;
     use crate::memory::status::Activity;
 
     fn rank(rank: u32, call: Primitive, peer: u32, tag: i32) -> RankState {

@@ -8,16 +8,15 @@
 //! | file | holds |
 //! |---|---|
 //! | `blocks` | which blocks of a chunk of the pool are free: pure |
+//! | `pool_state`, `chunk` | what NIC memory holds of a pool: its state, and what is free in its chunks |
 //! | `pool` | a rank's pool in NIC memory |
 
 mod blocks;
+mod chunk;
 mod pool;
+mod pool_state;
 
 pub use blocks::CHUNK_BYTES;
-pub use pool::{Chunk, ForWhom, PoolState, RoomNews, UnexpectedPool, Usage, trim};
-
-/// Bytes of the pool of a receiving rank, unless the job says otherwise.
-pub const DEFAULT_LIMIT_BYTES: u64 = 1 << 30;
-
-/// Bytes of a rank's pool at most, whatever the job says.
-pub const MOST_LIMIT_BYTES: u64 = 1 << 38;
+pub use chunk::Chunk;
+pub use pool::{ForWhom, UnexpectedPool, Usage, trim};
+pub use pool_state::{DEFAULT_LIMIT_BYTES, MOST_LIMIT_BYTES, PoolState, RoomNews};

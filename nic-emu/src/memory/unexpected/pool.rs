@@ -5,59 +5,18 @@
 //! seen twice.
 //!
 //! A message that finds no room waits with its sender. The pool notes for whom ([`ForWhom`]), and who gives back the next block answers whom to wake, after it has said in
-//! [`RoomNews`] that there is room: so who waits for room has nothing to try while the news are the same, and no room comes back unseen.
+//! [`super::RoomNews`] that there is room: so who waits for room has nothing to try while the news are the same, and no room comes back unseen.
 //!
 //! Chunks are touched when no other has room, so the pool's memory is what was in use at once. An empty pool's pages go back to the system ([`trim`]). Chunks stand in lists by the largest block that
 //! is free in them, and a message takes its block from the chunk whose largest one is the smallest that will do.
 
 use super::blocks::{self, Bitmap, CHUNK_BYTES, ORDERS, UNIT_BYTES, WORDS};
+use super::chunk::Chunk;
+use super::pool_state::PoolState;
 use crate::memory::pool::NONE;
-use crate::memory::sync::{AtomicU32, AtomicU64, Ordering, fence};
-use crate::memory::{Corrupt, NicMemory, Word, Word64};
+use crate::memory::sync::{AtomicU64, Ordering, fence};
+use crate::memory::{Corrupt, NicMemory, Word};
 use std::ptr::NonNull;
-
-/// What a rank's block says of its pool.
-#[repr(C, align(64))]
-pub struct PoolState {
-    /// The blocks that were given back, the latest first, as [`Block::word`]s; 0 when there are none. The rank pushes.
-    returned: AtomicU64,
-    /// For whom there was no room since a block was given back, as [`ForWhom::word`]; 0 for nobody.
-    wanted: AtomicU32,
-    _pad0: u32,
-    _pad: [u64; 6],
-    /// Of this and what follows, only the processor writes. Chunks in use so far.
-    touched: Word,
-    /// By order: the first chunk, plus one, whose largest free block is of it.
-    with_room: [Word; ORDERS as usize],
-    /// Blocks in use, and their bytes.
-    used_blocks: Word64,
-    used_bytes: Word64,
-    /// The most bytes at once.
-    most_bytes: Word64,
-    /// Messages that have waited here, so far.
-    messages: Word64,
-    /// As many when [`trim`] looked last, which alone writes this.
-    messages_seen: Word64,
-    /// Messages that found no room, each time that they were tried.
-    refused: Word64,
-}
-
-/// News of room, for all pools of a node.
-#[repr(C, align(64))]
-pub struct RoomNews {
-    /// Times that room came back to a pool where somebody had wanted some.
-    came: AtomicU32,
-    /// The same as far as the driver of messages between nodes has looked what finds room.
-    pub(crate) driver_saw: Word,
-}
-
-impl RoomNews {
-    /// A number that changes whenever room came back where somebody had found none.
-    #[inline]
-    pub fn came(&self) -> u32 {
-        self.came.load(Ordering::Acquire)
-    }
-}
 
 /// What is in a pool, or in those of several ranks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -132,19 +91,6 @@ pub fn trim<Held>(memory: &NicMemory, try_hold: impl Fn() -> Option<Held>) -> Re
     }
     Ok(bytes)
 }
-
-/// What the processor knows of a chunk.
-#[repr(C, align(64))]
-pub struct Chunk {
-    free: [Word64; WORDS],
-    next: Word,
-    previous: Word,
-    /// The order of its largest free block, plus one; 0 when it has none.
-    room: Word,
-    _pad: [u32; 13],
-}
-
-const _: () = assert!(size_of::<PoolState>() == 192 && size_of::<Chunk>() == 192);
 
 /// A block, as queue entries and request slots name it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -441,12 +387,6 @@ impl<'m> UnexpectedPool<'m> {
         let at = self.memory.unexpected_bytes(self.owner, self.offset(word, 8)?, 8)?;
         // SAFETY: eight bytes in the mapping, at a multiple of 64, and atomics are valid for every bit pattern.
         Ok(unsafe { at.cast().as_ref() })
-    }
-}
-
-impl Chunk {
-    fn bitmap(&self) -> Bitmap {
-        std::array::from_fn(|i| self.free[i].get())
     }
 }
 

@@ -1,37 +1,8 @@
-//! Contexts: the numbers by which the NIC tells communicators apart. An even one is for messages, the next odd one for collectives.
-//!
-//! Who makes a communicator takes its context from its own node's share of the job's numbers, so that nobody has to be asked:
-//!
-//! ```text
-//!  job on one node     16 ..                     all of them, in turn
-//!  job on several      generation:14 slot:16 0   whose collectives span nodes: a slot, and how often that was used before
-//!                      0x8000_0000 ..            for members on one node: every node has them all
-//! ```
-//!
-//! A slot is a row of the table of groups and a pair of cells in global memory. Slots belong to nodes in turn, and come back: the last collective of a communicator
-//! is its leave (`MPI_Comm_free`, [`is_leave`]), which the NIC completes when all members are there, and which its lead then tells the slot's node.
-//!
-//! Invariants: two communicators that live at the same time have different slots; two in a job never have the same number. So what is late of one is never taken
-//! for another's. A slot whose generations are used up is not given again.
+//! A node's share of the job's contexts: takes one, and takes back the slot of one that nobody uses any more.
 
+use super::number::{END, FIRST_FREE_CONTEXT, GENERATIONS, HERE, PREDEFINED, SLOTS, generation, slot};
 use crate::memory::NicMemory;
 use crate::memory::sync::{AtomicU32, Ordering};
-use mds::Primitive;
-
-/// The first context that no predefined communicator uses: the world's and self's halves come before it.
-pub const FIRST_FREE_CONTEXT: u32 = 16;
-/// Contexts from here on are those of single messages that a matched probe has taken: no communicator has one.
-pub const FIRST_MATCHED_CONTEXT: u32 = 0xff00_0000;
-
-/// Slots of a job on several nodes: communicators that span nodes at the same time.
-pub const SLOTS: u32 = 1 << 16;
-/// Slots that are never given: those of predefined communicators.
-const PREDEFINED: u32 = FIRST_FREE_CONTEXT / 2;
-const GENERATIONS: u32 = 1 << 14;
-
-const HERE: u32 = 0x8000_0000;
-const END: u32 = 0xf000_0000;
-const _: () = assert!(GENERATIONS as u64 * SLOTS as u64 * 2 == HERE as u64);
 
 /// Who uses a context.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,14 +11,6 @@ pub enum Reach {
     Here,
     /// Members on several nodes.
     Nodes,
-}
-
-/// How far a node is in its share of the numbers; all zeros at the beginning.
-#[repr(C, align(64))]
-pub struct ContextCounters {
-    here: AtomicU32,
-    /// Where to look for a free slot next: the one that has been free for longest is mostly there.
-    slot: AtomicU32,
 }
 
 /// Takes a context; none when all numbers, or all slots of this node, are in use, or so many communicators are broken that one more could not be told of.
@@ -117,39 +80,16 @@ pub fn has_slot(memory: &NicMemory, context: u32) -> bool {
     memory.node().1 > 1 && context < HERE
 }
 
-/// The slot of a context.
-pub const fn slot(context: u32) -> u32 {
-    context / 2 % SLOTS
-}
-
-/// How often its slot was given before.
-pub const fn generation(context: u32) -> u32 {
-    context / 2 / SLOTS
-}
-
 /// Whether a communicator's context comes back when its members leave: those of predefined communicators never do.
 pub fn comes_back(memory: &NicMemory, context: u32) -> bool {
     has_slot(memory, context) && slot(context) >= PREDEFINED
-}
-
-/// The node that gave a context with a slot.
-pub fn owner(context: u32, nodes: u32) -> u32 {
-    slot(context) % nodes
-}
-
-/// In place of an operation a leave says whether an error of the communicator ends the job: then it is to be told that the communicator was broken, though
-/// its members have left it. To [`crate::threads::collective_list`] it fits one that does not say so, which is `(0, 0)`.
-pub const ERRORS_ARE_FATAL: (u8, u8) = (1, 0);
-
-/// Whether a barrier that members reach in this call is the last collective of their communicator.
-pub fn is_leave(call: u32) -> bool {
-    call == Primitive::CommFree.index() as u32
 }
 
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
     use crate::memory::Layout;
+    use crate::memory::contexts::owner;
     use std::collections::HashSet;
 
     fn node(number: u32, nodes: u32, slots: u32) -> NicMemory {

@@ -1,49 +1,9 @@
-//! Edges: what a process gives a neighbour in a topology goes straight to it, through a few cells in NIC memory that are theirs alone (design §4,
-//! "Channels"; MPI-5.0, §8.6).
-//!
-//! An edge belongs to the rank that receives along it, which opens it and tells the sender its number, once for a communicator. After that a
-//! message costs the line that it lies in: no descriptor, no slice, no request. A cell says what comes: the call, the size and the signature, which the
-//! receiver compares with its own, and the bytes: up to 48 lie in the cell, up to 64 KB in slabs of the sender. Or they stay where they are: the receiver reads
-//! them by cross-memory attach, and the sender waits until it has. What goes neither way comes as a message.
-//!
-//! Invariant: a cell's label is published after all that it says, and the cell is written again only when the receiver has said that it was taken.
-//! Labels count messages, so what a cell held before is never taken for new. The count goes on when an edge is opened again, for whichever sender: who sent
-//! along it before may still look whether the last message was read.
-//!
-//! ```text
-//!  line 0     messages taken | the last one that could not be read      the receiver writes it
-//!  line 1-8   label:32 call:8 place:8 signature:16 | bytes | payload (48 bytes), the first slab, or an address
-//! ```
+//! The two ends of an edge: who puts messages in its cells, and who takes them.
 
+use super::cells::{EDGE_CELLS, EDGE_INLINE_BYTES, EDGES};
 use crate::memory::descriptor::Check;
-use crate::memory::sync::{AtomicU32, AtomicU64, Ordering};
-use crate::memory::{Corrupt, NicMemory, Word64};
-
-/// Messages that an edge holds. A neighbour whose neighbour gives it something, too, is ahead by one at most.
-pub const EDGE_CELLS: usize = 8;
-/// Bytes that lie in a cell.
-pub const EDGE_INLINE_BYTES: usize = 48;
-/// Edges of a rank. What goes along more than these is sent as messages.
-pub const EDGES: usize = 1 << 10;
-
-#[repr(C, align(64))]
-struct EdgeCell {
-    label: AtomicU64,
-    bytes: Word64,
-    payload: [AtomicU64; EDGE_INLINE_BYTES / 8],
-}
-
-/// An edge in NIC memory.
-#[repr(C, align(64))]
-pub struct Edge {
-    taken: AtomicU32,
-    /// 1 + the number of the last message that could not be read, which is wanted as a message.
-    refused: AtomicU64,
-    _pad: [u64; 6],
-    cells: [EdgeCell; EDGE_CELLS],
-}
-
-const _: () = assert!(size_of::<EdgeCell>() == 64 && size_of::<Edge>() == 64 * (1 + EDGE_CELLS));
+use crate::memory::sync::Ordering;
+use crate::memory::{Corrupt, NicMemory};
 
 /// Where a message's bytes are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,11 +32,6 @@ pub struct Arrived {
     pub bytes: u64,
     /// Where they are.
     pub place: Place,
-}
-
-#[inline]
-fn cell(edge: &Edge, number: u32) -> &EdgeCell {
-    &edge.cells[number as usize % EDGE_CELLS]
 }
 
 /// The sending end of an edge. Private to its rank.
@@ -131,7 +86,7 @@ impl EdgeWriter {
     ) -> Result<(), Corrupt> {
         let edge = memory.edge(self.receiver, self.edge)?;
         self.put = self.put.wrapping_add(1);
-        let cell = cell(edge, self.put);
+        let cell = edge.cell(self.put);
         cell.bytes.set(message.bytes);
         let place = match message.place {
             Place::Cell => {
@@ -197,7 +152,7 @@ impl EdgeReader {
     #[inline]
     pub fn next(&self, memory: &NicMemory) -> Result<Option<Arrived>, Corrupt> {
         let number = self.taken.wrapping_add(1);
-        let cell = cell(memory.edge(self.receiver, self.edge)?, number);
+        let cell = memory.edge(self.receiver, self.edge)?.cell(number);
         let label = cell.label.load(Ordering::Acquire);
         if label as u32 != number {
             return Ok(None);
@@ -223,7 +178,7 @@ impl EdgeReader {
     /// `to` must be writable for `bytes` bytes, which are those of the message.
     #[inline]
     pub unsafe fn copy(&self, memory: &NicMemory, to: *mut u8, bytes: usize) -> Result<(), Corrupt> {
-        let cell = cell(memory.edge(self.receiver, self.edge)?, self.taken.wrapping_add(1));
+        let cell = memory.edge(self.receiver, self.edge)?.cell(self.taken.wrapping_add(1));
         let mut words = [0u64; EDGE_INLINE_BYTES / 8];
         if bytes == 8 {
             words[0] = cell.payload[0].load(Ordering::Relaxed);
