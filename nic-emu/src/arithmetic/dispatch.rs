@@ -1,12 +1,25 @@
 //! From an operation, an element type and an arithmetic to the one loop compiled for them.
 
 use super::element::ElementType as E;
+use super::error::ArithError;
 use super::float::{self, Bf16, F16, F32, F64};
 use super::integer;
 use super::kernel::{ByReference, Kernel, Operands, Operation, one_by_one, vectors};
 use super::operation::ReduceOp as R;
 use super::pair::{self, Locate, Maximum, Minimum, SoftMaximum, SoftMinimum};
-use super::{ArithError, Arithmetic};
+
+/// What computes floating-point results. Both give the same bits.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Hash, rkyv::Archive, rkyv::Serialize, rkyv::Deserialize,
+)]
+#[repr(u8)]
+pub enum Arithmetic {
+    /// The processor's own vector arithmetic, with SoftFloat where no native kernel exists.
+    #[default]
+    Native = 0,
+    /// The reference: Berkeley SoftFloat, as on the paper's NIC, which has no floating-point unit (§4.4).
+    SoftFloat = 1,
+}
 
 /// Bytes of an operand that a block holds: two AVX2 registers.
 const BLOCK_BYTES: usize = 64;

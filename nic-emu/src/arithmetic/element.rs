@@ -3,11 +3,9 @@
 //! Logical types of C and Fortran are combined as the integers of their size. A type travels in
 //! descriptors as its discriminant, so discriminants never change their meaning.
 
-use super::ArithError;
-
 numbered! {
     /// Type of the elements of an operand vector.
-    pub enum ElementType, else UnknownElementType {
+    pub enum ElementType {
         /// Signed integer of 1 byte.
         I8 = 0 "i8",
         /// Signed integer of 2 bytes.

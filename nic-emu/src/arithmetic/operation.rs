@@ -2,11 +2,11 @@
 //!
 //! An operation travels in descriptors as its discriminant, so discriminants never change their meaning.
 
-use super::{ArithError, ElementType};
+use super::element::ElementType;
 
 numbered! {
     /// Predefined operation of MPI.
-    pub enum ReduceOp, else UnknownReduceOp {
+    pub enum ReduceOp {
         /// Maximum (`MPI_MAX`).
         Max = 0 "MPI_MAX",
         /// Minimum (`MPI_MIN`).

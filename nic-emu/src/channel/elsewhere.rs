@@ -2,11 +2,12 @@
 //! ([`ELSEWHERE`](crate::memory::transfer::ELSEWHERE)). What the sender puts into its window goes from there to the network, and what the network brings goes into a window, from which the receiver takes it.
 //! Where its buffer is, only the rank itself says.
 
+use super::error::ChannelError;
 use super::stores::Stores;
 use super::window::{Filling, has_filled, next_filled, note_drained};
-use super::{ChannelError, Policy};
 use crate::memory::transfer::{Range, SLOT_BYTES, Worker};
 use crate::memory::{Corrupt, NicMemory};
+use crate::policy::channel::Policy;
 
 /// Hands the next chunk that the sender has put into its window to `take`, which is told what part of the message it is, and where its bytes are: they can be read
 /// until `take` answers, but the sender may write them meanwhile, if it is mad. False when there is none.

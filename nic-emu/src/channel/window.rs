@@ -3,7 +3,7 @@
 //!
 //! A window belongs to a sending rank (or to a receiving one, for what comes from other nodes) and serves all its transfers: chunks are laid into it one behind the other, round and
 //! round. Going round a window of twice the L2 cache is what makes it fast where writing to lines that the receiver's
-//! cache still holds is slow (see [`super::Policy::window_bytes`]); one window for all transfers keeps that memory in
+//! cache still holds is slow (see [`Policy::window_bytes`]); one window for all transfers keeps that memory in
 //! the L3 however many messages are under way.
 //!
 //! A slot is the receiver's from the store of its sequence number until the receiver has counted it as drained; its line
@@ -12,10 +12,11 @@
 //! was drained. These counts only grow, also from one message to the next, so that a transfer that has
 //! finished, and is another message's by now, still answers right.
 
-use super::copy;
+use super::buffer::Buffer;
+use super::copy::copy;
+use super::error::ChannelError;
 use super::pace::{Pace, ticks};
 use super::stores::Stores;
-use super::{Buffer, ChannelError};
 use crate::memory::sync::{AtomicU32, Ordering};
 use crate::memory::transfer::{
     Pinned, Range, SLOT_BYTES, Transfer, WINDOW_BYTES, WINDOW_DATA_BYTES, WINDOW_SLOTS, Worker,
@@ -189,7 +190,7 @@ pub(super) unsafe fn drain_slot(
     let to = buffer.at(range)? as *mut u8;
     // SAFETY: both ranges were checked, and each word was read once: inside the window, and inside the buffer that the receiver gave
     // for this message, as it knows it itself.
-    unsafe { copy::copy(window.as_ptr().add(from), to, range.bytes as usize) };
+    unsafe { copy(window.as_ptr().add(from), to, range.bytes as usize) };
     note_drained(pinned);
     Ok(range.bytes)
 }

@@ -10,7 +10,7 @@
 //!   to which they came.
 //!
 //! A message that comes before its receive waits in its receiver's pool ([`crate::memory::unexpected`]): at once where its bytes came with its descriptor, and
-//! else when it has waited for a while (`late`).
+//! else when it has waited for a while (`pull`).
 //!
 //! With elastic slices a message concerns its two nodes, and no other: none of the three is strobed. Descriptors leave as soon as they are posted, the BR takes them into
 //! the receiver's local slices as soon as they come, and a grant is credit, which the DH uses at once.
@@ -27,6 +27,7 @@
 
 mod ahead;
 mod late;
+mod pull;
 
 use self::ahead::Ahead;
 use self::late::Late;

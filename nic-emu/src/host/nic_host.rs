@@ -4,30 +4,19 @@
 //! has found a deadlock or corrupt memory; `stop` ends the thread.
 
 use crate::arithmetic::Arithmetic;
+use crate::channel::CrossMemory;
 use crate::host::nic_thread::{Finding, Network, NicThread};
+use crate::host::process::pid_namespace;
 use crate::host::wake_pipe::WakePipe;
 use crate::matching::hang::{HangReport, JobState};
 use crate::memory::abort;
 use crate::memory::status::Phase;
 use crate::memory::{Layout, MapError, NicMemory};
-use crate::port;
 use bcs_core::{Driven, JobId, NodeId, Placement, Rank, SliceIndex, SliceLength};
 use mds::{EmdsConfig, EmdsRing, GlobalRecord, LocalRecord};
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
-
-/// Whether ranks of a node read and write each other's memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u32)]
-pub enum CrossMemory {
-    /// They do not.
-    Off,
-    /// They do where it is faster.
-    WhereFaster,
-    /// They do wherever they can have large contributions to collectives read like that.
-    Always,
-}
 
 /// How a job's NIC is to be.
 #[derive(Clone, Debug)]
@@ -120,7 +109,7 @@ impl NicHost {
         header.slice_period_ns.set(config.slice.period_ns());
         header.arithmetic.set((config.arithmetic == Arithmetic::SoftFloat) as u32);
         header.cross_memory.set(config.cross_memory as u32);
-        header.pid_namespace.set(port::pid_namespace());
+        header.pid_namespace.set(pid_namespace());
         header.cores.set(std::thread::available_parallelism().map_or(1, |n| n.get() as u32));
         header.context_slots.set(config.context_slots);
         for (local_index, rank) in (0..).zip(here) {

@@ -1,6 +1,7 @@
 //! Broken communicators, as a rank sees them ([`crate::matching::breach`]).
 
-use super::{Port, PortError};
+use super::error::PortError;
+use super::rank_port::Port;
 use crate::matching::breach::break_context;
 use crate::threads::completer::Completer;
 

@@ -6,7 +6,9 @@
 //!
 //! With fixed slices messages of more than a slab are not buffered: their bytes count in the slices' budget ([`crate::threads::dma_helper`]).
 
-use super::{Port, PortError};
+use super::draining::Draining;
+use super::error::PortError;
+use super::rank_port::Port;
 use crate::channel;
 use crate::memory::Corrupt;
 use crate::memory::slab::{BUFFERED_BYTES, PIPELINED_BYTES, SLAB_BYTES};
@@ -14,13 +16,6 @@ use crate::memory::slab::{BUFFERED_BYTES, PIPELINED_BYTES, SLAB_BYTES};
 /// Bytes up to which a message is buffered also while the one before it is not received yet and stores go past the caches: of longer
 /// ones one behind the other, memory would see every byte twice, which takes longer than cross-memory attach by both ends.
 const STREAMED_BYTES: usize = 32 << 10;
-
-/// A receive whose bytes are being copied out of slabs that its sender still fills.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Draining {
-    request: u32,
-    copied: u64,
-}
 
 impl Port {
     /// Slabs for a message that is posted before it is in them; none when it is too short or too long for that, goes to another node, or

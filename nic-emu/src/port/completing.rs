@@ -2,8 +2,9 @@
 //!
 //! A request that is complete is taken once; what carried its bytes (slot, slab, transfer) is free from then on.
 
+use super::error::PortError;
 use super::posting::copy_small;
-use super::{Port, PortError};
+use super::rank_port::Port;
 use crate::matching::Envelope;
 use crate::matching::message::Message;
 use crate::memory::descriptor::Length;

@@ -17,6 +17,33 @@ use crate::threads::completer::Completer;
 /// Bytes that are moved while the token is held, at most, but for the last message.
 const BYTES_AT_ONCE: u64 = 512 << 10;
 
+/// What a rank knows of its messages that may have to be kept.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Keeping {
+    /// Sends that went by rendezvous and may be kept, as far as is known.
+    pub(super) in_memory: u32,
+    /// Looks since the last attempt.
+    pub(super) looks: u32,
+    /// The news of room before the last attempt, which found none for any of them.
+    pub(super) refused: Option<u32>,
+    /// Sends to come for which nothing is tried.
+    pub(super) pausing: u32,
+}
+
+impl Keeping {
+    /// A send has gone by rendezvous that may be kept.
+    pub fn add(&mut self) {
+        self.in_memory += 1;
+        self.refused = None;
+    }
+
+    /// Whether there is nothing to be tried that could let this rank go on: then its waiting is evidence of a deadlock, and it may sleep.
+    #[inline]
+    pub fn is_settled(&self, memory: &NicMemory) -> bool {
+        self.in_memory == 0 || self.refused == Some(memory.header().room.came())
+    }
+}
+
 /// A rank, as the processor, that takes its own messages out of its slabs and its memory.
 pub(crate) struct Keeper<'a, 'm> {
     /// NIC memory; the run token is held.

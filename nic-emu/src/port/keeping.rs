@@ -4,11 +4,11 @@
 //! nothing could be taken, or as it is one of several slabs, is kept when its sender has waited for it for a while: so no standard send of
 //! at most [`crate::memory::slab::BUFFERED_BYTES`] waits for its receive while the receiver's pool has room.
 
+use super::error::PortError;
 use super::keeper::{Keeper, Kept, Wanted};
-use super::{Port, PortError};
+use super::rank_port::Port;
 use crate::channel;
 use crate::host::waiting;
-use crate::memory::NicMemory;
 use crate::memory::descriptor::Payload;
 use crate::memory::unexpected::{ForWhom, UnexpectedPool};
 use crate::port::outstanding::Purpose;
@@ -22,33 +22,6 @@ const SENDS: u32 = 16;
 
 /// Times that a rank without a slab tries to become the processor before the message goes without one.
 const TRIES: u32 = 100;
-
-/// What a rank knows of its messages that may have to be kept.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Keeping {
-    /// Sends that went by rendezvous and may be kept, as far as is known.
-    in_memory: u32,
-    /// Looks since the last attempt.
-    looks: u32,
-    /// The news of room before the last attempt, which found none for any of them.
-    refused: Option<u32>,
-    /// Sends to come for which nothing is tried.
-    pausing: u32,
-}
-
-impl Keeping {
-    /// A send has gone by rendezvous that may be kept.
-    pub fn add(&mut self) {
-        self.in_memory += 1;
-        self.refused = None;
-    }
-
-    /// Whether there is nothing to be tried that could let this rank go on: then its waiting is evidence of a deadlock, and it may sleep.
-    #[inline]
-    pub fn is_settled(&self, memory: &NicMemory) -> bool {
-        self.in_memory == 0 || self.refused == Some(memory.header().room.came())
-    }
-}
 
 impl Port {
     /// A free run for a message, after messages without a receive were taken out of theirs; none when that helps nothing.

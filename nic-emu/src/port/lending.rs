@@ -4,7 +4,8 @@
 //! if so it announces that it sleeps, does one more step of its wait and looks once more at what it waits
 //! for, and sleeps if nothing has come of that and [`Port::may_stay_asleep`].
 
-use super::{Port, PortError};
+use super::error::PortError;
+use super::rank_port::Port;
 use crate::host::waiting::{self, Asleep, Pause, WaitPolicy};
 use crate::memory::Corrupt;
 use crate::memory::descriptor::NO_REQUEST;

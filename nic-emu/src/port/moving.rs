@@ -2,7 +2,9 @@
 //!
 //! A transfer is this rank's exactly while one of its requests says so.
 
-use super::{Port, PortError};
+use super::error::PortError;
+use super::own_transfer::OwnTransfer;
+use super::rank_port::Port;
 use crate::channel::{self, End, Mine, Step};
 use crate::host::waiting::{self};
 use crate::memory::descriptor::PointToPoint;
@@ -14,15 +16,6 @@ use crate::memory::transfer::{ELSEWHERE, Transfer};
 use crate::memory::{Corrupt, REQUESTS};
 use crate::port::outstanding::Purpose;
 use crate::threads::dma_helper;
-
-/// A transfer that this rank is an end of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Moving {
-    transfer: u32,
-    request: u32,
-    mine: Mine,
-    asked: u64,
-}
 
 impl Port {
     /// Moves bytes of this rank's transfers.
@@ -85,7 +78,7 @@ impl Port {
             let known = self.moving.iter().any(|m| m.request == request);
             if slot.state() == SlotState::Moving && slot.reference() == transfer && !known {
                 let mine = self.mine(record, end, request)?;
-                self.moving.push(Moving { transfer, request, mine, asked: 0 });
+                self.moving.push(OwnTransfer { transfer, request, mine, asked: 0 });
             }
         }
         Ok(())
@@ -112,7 +105,7 @@ impl Port {
         let mut moved = false;
         let mut i = 0;
         while i < self.moving.len() {
-            let Moving { transfer, mine, asked, .. } = self.moving[i];
+            let OwnTransfer { transfer, mine, asked, .. } = self.moving[i];
             match channel::advance(&self.memory, transfer, &mine, &self.channel, &mut self.stores)? {
                 Step::Progress => {
                     self.tell_elsewhere(transfer)?;

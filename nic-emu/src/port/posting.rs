@@ -3,7 +3,8 @@
 //! A descriptor is visible to the processor with the doorbell that is rung after it, never before. What lacks
 //! room makes the poster wait (`room`).
 
-use super::{Port, PortError};
+use super::error::PortError;
+use super::rank_port::Port;
 use crate::matching::Envelope;
 use crate::memory::REQUESTS;
 use crate::memory::descriptor::{

@@ -1,6 +1,7 @@
 //! Edges of topologies, by which neighbours give to each other without a slice ([`crate::memory::edge`]).
 
-use super::{Port, PortError};
+use super::error::PortError;
+use super::rank_port::Port;
 use crate::host::waiting;
 use crate::memory::descriptor::{Check, Payload};
 use crate::memory::edge::{Arrived, EDGE_INLINE_BYTES, EdgeReader, EdgeWriter, Place};

@@ -1,7 +1,7 @@
 //! Bytes whose both ends compute: the NIC thread moves them from outside, by cross-memory attach (design §4, "Channels").
 
-use super::Shared;
 use super::backoff;
+use super::shared::Shared;
 use crate::channel::{self, Policy, Step};
 use crate::host::waiting;
 use crate::memory::pool::Walk;

@@ -4,15 +4,16 @@
 //! rank polls on a core of its own, that rank starts the slice, and the NIC thread comes later, so as not to take the core away from it
 //! at the very moment.
 
+use super::finding::Finding;
 use super::mover::Mover;
-use super::{Finding, IDLE_SLEEP, Shared};
+use super::shared::{IDLE_SLEEP, Shared};
+use crate::host::clock::now_ns;
 use crate::host::waiting;
 use crate::matching::hang::HangDetector;
 use crate::memory::status::Activity;
 use crate::memory::token::Holder;
 use crate::memory::unexpected;
 use crate::memory::{Corrupt, NicMemory};
-use crate::port::now_ns;
 use crate::threads::buffer_sender::BufferSender;
 use crate::threads::processor::{Lent, Processor};
 use crate::threads::strobe_sender::StrobeSender;

@@ -5,9 +5,11 @@
 //! until a packet arrives, a rank wakes it ([`crate::host::wake_pipe`]), or something is due.
 
 use super::backoff;
+use super::finding::{Finding, caught};
 use super::mover::Mover;
-use super::{Finding, IDLE_SLEEP, Shared, caught};
+use super::shared::{IDLE_SLEEP, Shared};
 use crate::global::{GlobalError, GlobalLayout, GlobalNic, Polled};
+use crate::host::clock::now_ns;
 use crate::host::crowd::Crowd;
 use crate::host::priority::{self, Level};
 use crate::host::waiting;
@@ -15,7 +17,6 @@ use crate::host::wake_pipe::WakePipe;
 use crate::memory::NicMemory;
 use crate::memory::token::Holder;
 use crate::memory::unexpected;
-use crate::port::now_ns;
 use crate::threads::processor::Processor;
 use bcs_core::Driven;
 use rustix::fd::AsFd;
