@@ -271,6 +271,11 @@ fn put(
     }
 }
 
+/// The nodes of a job to which one of them has links from the start: others come up when ranks talk to each other.
+pub fn neighbours(layout: GlobalLayout, node: NodeId) -> bcs_core::NodeSet {
+    StrobeTree::new(layout, node.0).neighbours()
+}
+
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;

@@ -9,14 +9,14 @@
 //! | `crowd` | whether others want the core |
 //! | `priority` | real-time priority |
 
-pub mod clock;
-pub mod crowd;
+pub(crate) mod clock;
+pub(crate) mod crowd;
 mod nic_host;
 pub mod nic_thread;
 pub mod priority;
 pub(crate) mod process;
 pub mod waiting;
-pub mod wake_pipe;
+pub(crate) mod wake_pipe;
 
 pub use crate::channel::CrossMemory;
 pub use nic_host::{NicConfig, NicError, NicHost, RankPhase};

@@ -12,11 +12,11 @@
 //! | `hang` | when all ranks wait for ever, and the report of who waits for what |
 
 pub mod both_ways;
-pub mod breach;
+pub(crate) mod breach;
 pub(crate) mod called;
 mod envelope;
 pub mod hang;
-pub mod message;
+pub(crate) mod message;
 pub mod mismatch;
 mod naming;
 

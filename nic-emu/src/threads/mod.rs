@@ -11,15 +11,15 @@
 //! | `completer` | how the threads publish completions |
 //! | `processor` | who runs the threads: the holder of the run token |
 
-pub mod buffer_receiver;
-pub mod buffer_sender;
+pub(crate) mod buffer_receiver;
+pub(crate) mod buffer_sender;
 pub(crate) mod collective_at_once;
-pub mod collective_helper;
-pub mod collective_list;
-pub mod completer;
+pub(crate) mod collective_helper;
+pub(crate) mod collective_list;
+pub(crate) mod completer;
 pub mod dma_helper;
-pub mod microphase;
+pub(crate) mod microphase;
 pub mod processor;
-pub mod reduce_helper;
-pub mod strobe_receiver;
+pub(crate) mod reduce_helper;
+pub(crate) mod strobe_receiver;
 pub mod strobe_sender;

@@ -8,5 +8,4 @@ mod match_queues;
 mod posted;
 
 pub(crate) use list::{LINKS, give_back};
-pub use match_queues::{MatchQueues, PostedQueue, Queue};
-pub use posted::PostedAt;
+pub use match_queues::{MatchQueues, Queue};
