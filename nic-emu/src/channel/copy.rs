@@ -9,7 +9,7 @@
 /// # Safety
 /// As [`copy`].
 #[inline]
-pub unsafe fn stream_in(from: *const u8, to: *mut u8, bytes: usize) {
+pub(crate) unsafe fn stream_in(from: *const u8, to: *mut u8, bytes: usize) {
     #[cfg(target_arch = "x86_64")]
     {
         // Streaming stores want whole lines.

@@ -112,7 +112,12 @@ pub(super) fn attach_all(
 ///
 /// # Safety
 /// `to` must be writable for `bytes` bytes.
-pub unsafe fn read_peer(peer: Peer, address: u64, to: *mut u8, bytes: usize) -> Result<(), ChannelError> {
+pub(crate) unsafe fn read_peer(
+    peer: Peer,
+    address: u64,
+    to: *mut u8,
+    bytes: usize,
+) -> Result<(), ChannelError> {
     attach_all(Direction::Read, peer, to as u64, address, bytes as u64)
 }
 
@@ -120,7 +125,7 @@ pub unsafe fn read_peer(peer: Peer, address: u64, to: *mut u8, bytes: usize) -> 
 ///
 /// # Safety
 /// `bytes` bytes from `from` on must be readable.
-pub unsafe fn write_peer(
+pub(crate) unsafe fn write_peer(
     peer: Peer,
     address: u64,
     from: *const u8,

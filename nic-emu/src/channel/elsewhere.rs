@@ -14,7 +14,7 @@ use crate::policy::channel::Policy;
 ///
 /// # Errors
 /// NIC memory is corrupt, or what `take` fails with.
-pub fn take_chunk<E: From<Corrupt>>(
+pub(crate) fn take_chunk<E: From<Corrupt>>(
     memory: &NicMemory,
     transfer: u32,
     take: impl FnOnce(Range, *const u8) -> Result<(), E>,
@@ -41,7 +41,7 @@ pub fn take_chunk<E: From<Corrupt>>(
 ///
 /// # Errors
 /// NIC memory is corrupt.
-pub unsafe fn put_chunk(
+pub(crate) unsafe fn put_chunk(
     memory: &NicMemory,
     index: u32,
     range: Range,

@@ -60,7 +60,7 @@ pub enum ChannelError {
 
 impl ChannelError {
     /// Whether the system refuses cross-memory attach.
-    pub fn is_refusal(&self) -> bool {
+    pub(crate) fn is_refusal(&self) -> bool {
         let refused = |code| matches!(code, libc::EPERM | libc::ENOSYS | libc::EACCES);
         matches!(self, Self::System { source, .. } if source.raw_os_error().is_some_and(refused))
     }

@@ -30,13 +30,13 @@ pub struct Stores {
 impl Stores {
     /// Whether it copies past the caches now, where each chunk that is published costs a wait until its stores are out.
     #[inline]
-    pub fn are_streaming(&self) -> bool {
+    pub(crate) fn are_streaming(&self) -> bool {
         self.streaming
     }
 
     /// Whether it copies past the caches as what has been found to be faster, and not to find out.
     #[inline]
-    pub fn are_settled_on_streaming(&self) -> bool {
+    pub(crate) fn are_settled_on_streaming(&self) -> bool {
         self.streaming && self.attempt == 0
     }
 
@@ -45,7 +45,7 @@ impl Stores {
     /// # Safety
     /// `from` is readable and `to` writable for `bytes` bytes, and they do not overlap.
     #[inline]
-    pub unsafe fn copy_in(&mut self, from: *const u8, to: *mut u8, bytes: usize) {
+    pub(crate) unsafe fn copy_in(&mut self, from: *const u8, to: *mut u8, bytes: usize) {
         if bytes < TIMED_BYTES {
             // SAFETY: the caller's promise.
             return unsafe { store(self.streaming, from, to, bytes) };

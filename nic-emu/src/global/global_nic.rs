@@ -466,7 +466,7 @@ impl<F: Fabric> GlobalNic<F> {
 
     /// Records the last slice, when the node takes part in no further one. A job may end before its first: then the messages that
     /// it had are told as those of slice 1.
-    pub fn finish_recording(&mut self) {
+    pub(crate) fn finish_recording(&mut self) {
         self.record.slice = self.record.slice.max(SliceIndex(1));
         self.record_slice(&self.memory.clone());
     }

@@ -64,7 +64,7 @@ pub struct Tree {
 }
 
 /// Children of a node in a tree of nodes.
-pub const FANOUT: usize = 4;
+pub(crate) const FANOUT: usize = 4;
 
 impl Tree {
     /// The place of one of a group's nodes; none when it is not in the group.
@@ -76,7 +76,7 @@ impl Tree {
     }
 
     /// Whether this node is the lead.
-    pub fn is_lead(&self) -> bool {
+    pub(crate) fn is_lead(&self) -> bool {
         self.parent.is_none()
     }
 }

@@ -36,7 +36,7 @@ pub struct WaitPolicy {
 
 impl WaitPolicy {
     /// The policy for a node: with more ranks than cores a rank that waits gives way at once, else it polls.
-    pub fn for_node(memory: &NicMemory) -> Self {
+    pub(crate) fn for_node(memory: &NicMemory) -> Self {
         let ranks = memory.layout().local_ranks;
         let cores = memory.header().cores.get().max(1);
         if ranks > cores {
@@ -47,7 +47,7 @@ impl WaitPolicy {
     }
 
     /// The policy for a node of several: what a rank has posted may be for another one, so it leaves it to nobody, and it soon asks whether its core is wanted.
-    pub fn for_node_of_several(memory: &NicMemory) -> Self {
+    pub(crate) fn for_node_of_several(memory: &NicMemory) -> Self {
         let polls = if Self::for_node(memory).polls == 0 { 0 } else { 20 };
         Self { polls, yields: 0, patience: 0, watches: 0, trust: 0 }
     }
@@ -117,7 +117,7 @@ pub fn wake(memory: &NicMemory, local_index: u32) {
 
 /// Wakes those whom a slice completed something for, as far as they sleep. The caller has published with a full fence.
 #[inline]
-pub fn wake_touched(memory: &NicMemory, touched: &Touched) {
+pub(crate) fn wake_touched(memory: &NicMemory, touched: &Touched) {
     if touched.is_empty() || memory.header().attention.sleepers.load(Ordering::Relaxed) == 0 {
         return;
     }
@@ -129,7 +129,7 @@ pub fn wake_touched(memory: &NicMemory, touched: &Touched) {
 
 /// Lets the NIC thread sleep until somebody posts what nobody else would run, or `longest` has passed. `ready` is looked at once more after
 /// the NIC thread has said that it sleeps.
-pub fn nic_thread_sleep(memory: &NicMemory, longest: Duration, ready: impl FnOnce() -> bool) {
+pub(crate) fn nic_thread_sleep(memory: &NicMemory, longest: Duration, ready: impl FnOnce() -> bool) {
     let word = &memory.header().attention.nic_thread_sleeps;
     word.announce(ON_WAIT_WORD);
     if !ready() {
@@ -141,7 +141,7 @@ pub fn nic_thread_sleep(memory: &NicMemory, longest: Duration, ready: impl FnOnc
 /// Wakes the NIC thread if it sleeps. `pipe` is the writing end of its wake pipe, of a job on several nodes: there no wake is missed. On one node, where
 /// ranks that wait run the NIC themselves, there is no fence: a wake that is missed is made good when its sleep times out.
 #[inline]
-pub fn wake_nic_thread(memory: &NicMemory, pipe: Option<BorrowedFd<'_>>) {
+pub(crate) fn wake_nic_thread(memory: &NicMemory, pipe: Option<BorrowedFd<'_>>) {
     if pipe.is_some() {
         fence(Ordering::SeqCst);
     }

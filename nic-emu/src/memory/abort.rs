@@ -34,13 +34,13 @@ fn publish(memory: &NicMemory, who: u32, code: i32, message: &str) -> bool {
 }
 
 /// What the NIC said when it ended the job, if it did.
-pub fn said_by_nic(memory: &NicMemory) -> Option<String> {
+pub(crate) fn said_by_nic(memory: &NicMemory) -> Option<String> {
     let record = &memory.header().abort;
     (record.said_by() == BY_NIC).then(|| record.read().1)
 }
 
 /// The exit code and the message of a rank's abort, if it was the first.
-pub fn said_by_rank(memory: &NicMemory, local_index: u32) -> Option<(i32, String)> {
+pub(crate) fn said_by_rank(memory: &NicMemory, local_index: u32) -> Option<(i32, String)> {
     let record = &memory.header().abort;
     (record.said_by() == local_index + 1).then(|| record.read())
 }

@@ -31,7 +31,7 @@ impl<const WORDS: usize> AbortRecord<WORDS> {
 
     /// Whether the job is to end. What was said is not yet to be read because of it.
     #[inline]
-    pub fn is_said(&self) -> bool {
+    pub(crate) fn is_said(&self) -> bool {
         self.said_by.load(Ordering::Relaxed) != 0
     }
 

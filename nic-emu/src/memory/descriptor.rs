@@ -324,7 +324,7 @@ pub struct CollectiveDescriptor {
 
 /// Above what [`CollectiveDescriptor::agreed_bytes`] may be: it shares a word with the length of what rides
 /// in the descriptor.
-pub const AGREED_LIMIT: u64 = 1 << 56;
+pub(crate) const AGREED_LIMIT: u64 = 1 << 56;
 
 /// In the operation of a board: that of a reduction, for which the members are there.
 pub const OF_REDUCTION: u8 = 0x80;
@@ -453,7 +453,7 @@ impl SendDescriptor {
 /// [`SendDescriptor::encode`] gives for it, without the bytes taking a way through memory. `peers` are source
 /// and destination.
 #[inline(always)]
-pub fn encode_inline(
+pub(crate) fn encode_inline(
     context: u32,
     peers: (u32, u32),
     tag: i32,
@@ -540,7 +540,7 @@ impl PointToPoint {
 impl CollectiveDescriptor {
     /// What one of two members posts in a barrier: for tests.
     #[cfg(test)]
-    pub fn of_two(context: u32, comm_rank: u32, local_size: u16, sequence: u32) -> Self {
+    pub(crate) fn of_two(context: u32, comm_rank: u32, local_size: u16, sequence: u32) -> Self {
         Self {
             kind: CollectiveKind::Barrier,
             op: 0,

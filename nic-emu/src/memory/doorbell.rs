@@ -8,7 +8,7 @@
 use crate::memory::sync::{AtomicU64, Ordering};
 
 /// Bits of a ring's counter within a doorbell word: three fit in 64 bits.
-pub const COUNTER_BITS: u32 = 21;
+pub(crate) const COUNTER_BITS: u32 = 21;
 const MASK: u64 = (1 << COUNTER_BITS) - 1;
 
 /// Which of a rank's rings.
@@ -42,7 +42,7 @@ impl Heads {
 
     /// The same with one ring's counter advanced.
     #[inline]
-    pub const fn advanced_by(self, ring: RingKind, entries: u32) -> Self {
+    pub(crate) const fn advanced_by(self, ring: RingKind, entries: u32) -> Self {
         let shift = ring as u32 * COUNTER_BITS;
         let next = ((self.0 >> shift) + entries as u64) & MASK;
         Self((self.0 & !(MASK << shift)) | (next << shift))

@@ -25,31 +25,31 @@ use crate::memory::{Corrupt, Word, Word64};
 use std::mem::offset_of;
 
 /// Cells of a send ring: as many sends as a rank posts before somebody runs a slice.
-pub const SEND_RING: usize = 512;
+pub(crate) const SEND_RING: usize = 512;
 /// Cells of a receive ring.
-pub const RECEIVE_RING: usize = 512;
+pub(crate) const RECEIVE_RING: usize = 512;
 /// Cells of a collective ring: one blocking collective, or a window of non-blocking ones.
-pub const COLLECTIVE_RING: usize = 64;
+pub(crate) const COLLECTIVE_RING: usize = 64;
 /// Request slots of a rank: outstanding receives, rendezvous sends and collectives.
 pub const REQUESTS: usize = 1 << 20;
 /// Queued descriptors of all ranks of the node: posted receives and unexpected messages.
-pub const ENTRIES: usize = 1 << 22;
+pub(crate) const ENTRIES: usize = 1 << 22;
 /// Of these, so many hold messages at most. The rest is for receives that wait: a receive that finds an entry meets its message in the sender's ring,
 /// so messages that nobody receives yet keep nobody else's from arriving.
-pub const MESSAGE_ENTRIES: usize = ENTRIES - ENTRIES / 4;
+pub(crate) const MESSAGE_ENTRIES: usize = ENTRIES - ENTRIES / 4;
 /// Rendezvous transfers under way; more matched pairs than this wait their turn.
-pub const TRANSFERS: usize = 1 << 14;
+pub(crate) const TRANSFERS: usize = 1 << 14;
 /// Collectives under way on the node.
 pub const INSTANCES: usize = 1 << 12;
 /// Chains in which collectives under way are found, by a hash of what they are.
 pub(super) const INSTANCE_CHAINS: usize = INSTANCES;
 /// Windows for pipelined copies: ranks whose local indices differ by a multiple of this share one. Where there are other nodes, there are as many again, through which
 /// the ranks get what comes from there.
-pub const WINDOWS: usize = 1 << 9;
+pub(crate) const WINDOWS: usize = 1 << 9;
 
 /// With so many ranks on a node or fewer, every doorbell has a cache line to itself: ranks that post at the same time do not take a line from
 /// each other. With more, who looks for work reads fewer lines.
-pub const LONE_DOORBELLS: usize = 8;
+pub(crate) const LONE_DOORBELLS: usize = 8;
 
 /// Bytes that other nodes bring an instance at most, beside the few of each rank that ride in descriptors: a
 /// board.
@@ -345,9 +345,9 @@ pub struct Layout {
 
 impl Layout {
     /// Ranks that a NIC can serve on one node: a member index of a collective has 16 bits.
-    pub const MAX_LOCAL_RANKS: u32 = 1 << 14;
+    pub(crate) const MAX_LOCAL_RANKS: u32 = 1 << 14;
     /// Ranks that a job can have.
-    pub const MAX_JOB_RANKS: u32 = 1 << 24;
+    pub(crate) const MAX_JOB_RANKS: u32 = 1 << 24;
 
     /// The layout for a job.
     pub fn new(local_ranks: u32, job_ranks: u32, emds_words: [usize; 2]) -> Result<Self, LayoutError> {

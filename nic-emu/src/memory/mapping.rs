@@ -160,7 +160,7 @@ impl NicMemory {
     /// Whether the ranks are threads of the process that made this memory, as in the simulator: then their
     /// buffers are its own.
     #[inline]
-    pub fn has_ranks_here(&self) -> bool {
+    pub(crate) fn has_ranks_here(&self) -> bool {
         self.private
     }
 
@@ -426,7 +426,7 @@ impl NicMemory {
     }
 
     /// A word of what other nodes have brought an instance.
-    pub fn brought_word(&self, instance: u32, offset: u64) -> Result<&AtomicU64, Corrupt> {
+    pub(crate) fn brought_word(&self, instance: u32, offset: u64) -> Result<&AtomicU64, Corrupt> {
         if !offset.is_multiple_of(8) {
             return Err(Corrupt { what: "misaligned word of what was brought", value: offset, limit: 0 });
         }

@@ -62,11 +62,11 @@ mod with_token {
     pub mod unexpected;
     mod word;
 
-    pub use contexts::{FIRST_FREE_CONTEXT, FIRST_MATCHED_CONTEXT};
+    pub(crate) use contexts::FIRST_MATCHED_CONTEXT;
     pub use corrupt::Corrupt;
-    pub use layout::{
-        BROUGHT_BYTES, COLLECTIVE_RING, ENTRIES, INSTANCES, MESSAGE_ENTRIES, RECEIVE_RING, REQUESTS,
-        SEND_RING, TRANSFERS, WINDOWS,
+    pub use layout::{BROUGHT_BYTES, INSTANCES, REQUESTS};
+    pub(crate) use layout::{
+        COLLECTIVE_RING, ENTRIES, MESSAGE_ENTRIES, RECEIVE_RING, SEND_RING, TRANSFERS, WINDOWS,
     };
     pub use layout::{Control, Header, Layout, LayoutError, RankBlock, RemoteState};
     pub use mapping::{MapError, NicMemory};

@@ -13,7 +13,7 @@
 use crate::memory::sync::{AtomicU64, Ordering};
 
 /// 64-bit words of a cell.
-pub const CELL_WORDS: usize = 8;
+pub(crate) const CELL_WORDS: usize = 8;
 
 /// One entry: a descriptor as eight words.
 #[repr(C, align(64))]
@@ -41,7 +41,7 @@ impl Cell {
 
     /// Sets one word of the cell.
     #[inline]
-    pub fn set_word(&self, word: usize, value: u64) {
+    pub(crate) fn set_word(&self, word: usize, value: u64) {
         self.0[word].store(value, Ordering::Relaxed);
     }
 

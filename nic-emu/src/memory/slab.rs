@@ -13,10 +13,10 @@ use crate::memory::sync::{AtomicU32, AtomicU64, Ordering};
 pub const SLAB_BYTES: usize = 8 << 10;
 
 /// Bytes of a payload from which on receivers look how far it is there: its sender may post it before it has filled its slabs.
-pub const PIPELINED_BYTES: usize = 2 << 10;
+pub(crate) const PIPELINED_BYTES: usize = 2 << 10;
 
 /// Slabs of a run at most.
-pub const RUN_SLABS: usize = 8;
+pub(crate) const RUN_SLABS: usize = 8;
 
 /// Bytes of the largest message that is buffered.
 pub const BUFFERED_BYTES: usize = RUN_SLABS * SLAB_BYTES;
@@ -145,14 +145,14 @@ impl SlabAllocator {
 
     /// Whether a slab that this rank has taken was given back.
     #[inline]
-    pub fn has_back(&self, slab: u32, returned: &ReturnedSlabs) -> bool {
+    pub(crate) fn has_back(&self, slab: u32, returned: &ReturnedSlabs) -> bool {
         let word = slab as usize / 64 % WORDS;
         (self.free[word] | returned.0[word].load(Ordering::Relaxed)) >> (slab % 64) & 1 != 0
     }
 
     /// Whether [`Self::take_first`] finds one.
     #[inline]
-    pub fn has_first(&self, returned: &ReturnedSlabs) -> bool {
+    pub(crate) fn has_first(&self, returned: &ReturnedSlabs) -> bool {
         self.free
             .iter()
             .zip(&returned.0)
@@ -162,7 +162,7 @@ impl SlabAllocator {
     /// A free slab for a contribution to a collective: the first one. All members read it, each from pages that it has to have mapped
     /// and at hand, so the same few slabs serve.
     #[inline]
-    pub fn take_first(&mut self, returned: &ReturnedSlabs) -> Option<u32> {
+    pub(crate) fn take_first(&mut self, returned: &ReturnedSlabs) -> Option<u32> {
         for (word, (free, returned)) in self.free.iter_mut().zip(&returned.0).enumerate() {
             if returned.load(Ordering::Relaxed) != 0 {
                 *free |= returned.swap(0, Ordering::Acquire);

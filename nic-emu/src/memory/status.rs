@@ -141,7 +141,7 @@ pub struct RankStatus {
 }
 
 /// Started transfers that a rank is told by number; with more at once it looks through its requests.
-pub const STARTED: usize = 64;
+pub(crate) const STARTED: usize = 64;
 
 const _: () = assert!(size_of::<RankStatus>() == 192 + 4 * STARTED);
 
@@ -172,7 +172,7 @@ impl RankStatus {
     }
 
     /// Whether several of the rank's threads call MPI at the same time: then one may compute while another waits.
-    pub fn is_concurrent(&self) -> bool {
+    pub(crate) fn is_concurrent(&self) -> bool {
         self.concurrent.get() != 0
     }
 
@@ -227,7 +227,7 @@ impl RankStatus {
 
     /// Says that the wait goes on as another one, as something of what the rank waits for has come: it is in no deadlock.
     #[inline]
-    pub fn begin_next_wait(&self) {
+    pub(crate) fn begin_next_wait(&self) {
         self.waits.set(self.waits.get().wrapping_add(1));
     }
 
@@ -248,7 +248,7 @@ impl RankStatus {
 
     /// Tells the rank of a transfer; the processor does.
     #[inline]
-    pub fn tell_started(&self, transfer: u32) {
+    pub(crate) fn tell_started(&self, transfer: u32) {
         let count = self.transfers_started.load(Ordering::Relaxed);
         self.started[count as usize % STARTED].set(transfer);
         self.transfers_started.store(count.wrapping_add(1), Ordering::Release);
@@ -272,7 +272,7 @@ impl RankStatus {
 
     /// Counts one more look.
     #[inline]
-    pub fn count_poll(&self) {
+    pub(crate) fn count_poll(&self) {
         self.polls.set(self.polls.get().wrapping_add(1));
     }
 }

@@ -22,7 +22,7 @@ use crate::memory::sync::{AtomicU32, AtomicU64, Ordering};
 use crate::memory::{Corrupt, Word, Word64};
 
 /// Slots of a transfer: as many chunks of it are in its sender's window at once.
-pub const WINDOW_SLOTS: usize = 16;
+pub(crate) const WINDOW_SLOTS: usize = 16;
 /// Bytes of a chunk at most.
 pub const SLOT_BYTES: usize = 64 << 10;
 /// Bytes of a window that hold chunks: twice the L2 cache of the processors with the largest ones.
@@ -31,7 +31,7 @@ pub const WINDOW_DATA_BYTES: usize = 4 << 20;
 pub const WINDOW_BYTES: usize = (12 << 10) + WINDOW_DATA_BYTES;
 
 /// Bytes of a claim at most.
-pub const CLAIM_BYTES: u64 = 1 << 20;
+pub(crate) const CLAIM_BYTES: u64 = 1 << 20;
 /// Bytes of a message at most (8 TB): what an offset in a packed range can say.
 const MESSAGE_BYTES: u64 = 1 << (64 - LENGTH_BITS);
 
@@ -39,15 +39,15 @@ const LENGTH_BITS: u32 = 21;
 const _: () = assert!(CLAIM_BYTES < 1 << LENGTH_BITS, "a claim's length fits in a packed range");
 
 /// `Transfer::finished`: bytes are still to be moved.
-pub const MOVING: u32 = 0;
+pub(crate) const MOVING: u32 = 0;
 /// `Transfer::finished`: all bytes are in place.
-pub const FINISHED: u32 = 1;
+pub(crate) const FINISHED: u32 = 1;
 /// `Transfer::finished`: both requests have been completed; the DMA Helper reaps it once both ends have left it.
 pub const REPORTED: u32 = 2;
 
 /// An end of a transfer that is not a rank of this node: the other one is on another node, and the NIC thread stands in for it, without a buffer and without a
 /// request. What it brings goes through a window, in the order of the message.
-pub const ELSEWHERE: u32 = u32::MAX;
+pub(crate) const ELSEWHERE: u32 = u32::MAX;
 
 /// Who works on a transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,7 +62,7 @@ pub enum Worker {
 }
 
 /// Sides of a transfer: one worker at a time on each.
-pub const WORKERS: usize = 3;
+pub(crate) const WORKERS: usize = 3;
 
 /// A matched pair, as the Buffer Receiver starts its transfer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -217,7 +217,7 @@ impl Transfer {
 
     /// Whether one end is on another node.
     #[inline]
-    pub fn is_elsewhere(&self) -> bool {
+    pub(crate) fn is_elsewhere(&self) -> bool {
         self.source.get() == ELSEWHERE || self.destination.get() == ELSEWHERE
     }
 

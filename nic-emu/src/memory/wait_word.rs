@@ -49,7 +49,7 @@ impl WaitWord {
 
     /// The word that a futex sleeps on.
     #[inline]
-    pub fn futex(&self) -> &AtomicU32 {
+    pub(crate) fn futex(&self) -> &AtomicU32 {
         &self.0
     }
 }

@@ -132,7 +132,7 @@ impl Policy {
     }
 
     /// The measured defaults for this node.
-    pub fn for_node(memory: &NicMemory) -> Self {
+    pub(crate) fn for_node(memory: &NicMemory) -> Self {
         Self::measured(memory.layout().local_ranks, memory.header().cores.get())
     }
 
@@ -140,14 +140,14 @@ impl Policy {
     /// first, so that the receiver starts early, and at last, so that it ends early; long ones between, as each costs
     /// a line between the cores.
     #[inline]
-    pub fn chunk_bytes(&self, claimed: u64, left: u64) -> u64 {
+    pub(crate) fn chunk_bytes(&self, claimed: u64, left: u64) -> u64 {
         let wanted = (claimed / 2).min(left / 4);
         (wanted - wanted % CHUNK_BYTES).clamp(CHUNK_BYTES, SLOT_BYTES as u64)
     }
 
     /// Bytes of a claim by cross-memory attach: a half for each end of short messages, if both ends wait.
     #[inline]
-    pub fn attach_chunk_bytes(&self, message_bytes: u64, both: bool) -> u64 {
+    pub(crate) fn attach_chunk_bytes(&self, message_bytes: u64, both: bool) -> u64 {
         let wanted = if both { message_bytes.div_ceil(2) } else { message_bytes };
         wanted.next_multiple_of(CHUNK_BYTES).min(self.attach_bytes)
     }

@@ -221,7 +221,7 @@ impl Outstanding {
 
     /// Whether a complete request's bytes are where they belong, although it was not taken.
     #[inline]
-    pub fn has_landed(&self, request: u32) -> bool {
+    pub(crate) fn has_landed(&self, request: u32) -> bool {
         self.record(request).is_some_and(|record| record.landed)
     }
 

@@ -107,7 +107,7 @@ impl<'m> DmaHelper<'m> {
     }
 
     /// Grants a transfer whose granted bytes are all claimed its next bytes. (The bytes that go to another node that node grants.)
-    pub fn grant_more(&mut self, index: u32) -> Result<(), Corrupt> {
+    pub(crate) fn grant_more(&mut self, index: u32) -> Result<(), Corrupt> {
         let transfer = self.memory.transfer(index)?;
         if transfer.is_elsewhere() {
             return Ok(());
@@ -211,12 +211,12 @@ impl<'m> DmaHelper<'m> {
 
 /// The window into which a rank puts what it sends.
 #[inline]
-pub fn window_of(sender: u32) -> u32 {
+pub(crate) fn window_of(sender: u32) -> u32 {
     sender % WINDOWS as u32
 }
 
 /// The window through which a rank gets what comes from other nodes.
-pub fn landing_window_of(receiver: u32) -> u32 {
+pub(crate) fn landing_window_of(receiver: u32) -> u32 {
     WINDOWS as u32 + receiver % WINDOWS as u32
 }
 

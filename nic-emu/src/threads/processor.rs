@@ -64,7 +64,7 @@ impl<'m> Processor<'m> {
 
     /// The same for a rank that has just posted and has nothing else to do: there is work, so it goes for the token at once.
     #[inline(always)]
-    pub fn lend_after_posting(&self, now_ns: impl Fn() -> u64) -> Result<Lent, Corrupt> {
+    pub(crate) fn lend_after_posting(&self, now_ns: impl Fn() -> u64) -> Result<Lent, Corrupt> {
         let fixed = self.memory.header().slice_period_ns.get() != 0;
         if fixed || !self.memory.token().try_take(self.holder) {
             return self.lend(now_ns);
@@ -97,7 +97,7 @@ impl<'m> Processor<'m> {
     }
 
     /// Takes the token if it is free, for what only the processor may do beside slices; none when somebody else has it.
-    pub fn try_hold(&self) -> Option<Held<'m>> {
+    pub(crate) fn try_hold(&self) -> Option<Held<'m>> {
         let token = self.memory.token();
         // Made only if the token is taken: dropping it gives the token back.
         (token.looks_free() && token.try_take(self.holder)).then(|| Held { memory: self.memory })
@@ -105,7 +105,7 @@ impl<'m> Processor<'m> {
 
     /// Takes the token, waiting for it if need be, and calls `with`: for what only the processor may look at (probes, reports). `pause` is called
     /// while somebody else holds it; when it answers false, waiting is given up.
-    pub fn with_token<R>(
+    pub(crate) fn with_token<R>(
         &self,
         mut pause: impl FnMut() -> bool,
         with: impl FnOnce(&NicMemory) -> R,
@@ -122,7 +122,7 @@ impl<'m> Processor<'m> {
 
     /// True when some rank sleeps, seen after everything that the caller has published.
     #[inline]
-    pub fn somebody_sleeps(&self) -> bool {
+    pub(crate) fn somebody_sleeps(&self) -> bool {
         fence(Ordering::SeqCst);
         self.memory.header().attention.sleepers.load(Ordering::Relaxed) != 0
     }

@@ -32,7 +32,7 @@ pub struct StrobeSender;
 impl StrobeSender {
     /// With fixed slices: true when the next slice is due; false while the NIC rests. Elastic slices are always due.
     #[inline]
-    pub fn is_due(memory: &NicMemory, now_ns: impl Fn() -> u64) -> bool {
+    pub(crate) fn is_due(memory: &NicMemory, now_ns: impl Fn() -> u64) -> bool {
         memory.header().slice_period_ns.get() == 0
             || match memory.header().slice.next_ns.get() {
                 0 => false,
@@ -54,7 +54,7 @@ impl StrobeSender {
 
     /// With fixed slices, ends a rest if there is work again: the next slice starts on the next beat. True if it did. The caller
     /// holds the run token.
-    pub fn end_rest(memory: &NicMemory, now_ns: impl Fn() -> u64) -> bool {
+    pub(crate) fn end_rest(memory: &NicMemory, now_ns: impl Fn() -> u64) -> bool {
         let header = memory.header();
         let ends = Self::rests(memory) && Self::has_work(memory);
         if ends {

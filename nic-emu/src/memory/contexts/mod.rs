@@ -19,7 +19,7 @@ mod share;
 
 pub(crate) use number::SELF_CONTEXTS;
 pub use number::{
-    ContextCounters, ERRORS_ARE_FATAL, FIRST_FREE_CONTEXT, FIRST_MATCHED_CONTEXT, SLOTS, WORLD_CONTEXT,
-    generation, is_leave, owner, self_context, slot,
+    ContextCounters, ERRORS_ARE_FATAL, SLOTS, WORLD_CONTEXT, generation, owner, self_context, slot,
 };
+pub(crate) use number::{FIRST_MATCHED_CONTEXT, is_leave};
 pub use share::{Reach, comes_back, give_back, has_slot, take};

@@ -4,9 +4,9 @@ use crate::memory::sync::AtomicU32;
 use mds::Primitive;
 
 /// The first context that no predefined communicator uses: the world's and self's halves come before it.
-pub const FIRST_FREE_CONTEXT: u32 = 16;
+pub(crate) const FIRST_FREE_CONTEXT: u32 = 16;
 /// Contexts from here on are those of single messages that a matched probe has taken: no communicator has one.
-pub const FIRST_MATCHED_CONTEXT: u32 = 0xff00_0000;
+pub(crate) const FIRST_MATCHED_CONTEXT: u32 = 0xff00_0000;
 
 /// Context of `MPI_COMM_WORLD` (its point-to-point half; the collective half is the next number, and so for all).
 pub const WORLD_CONTEXT: u32 = 2;
@@ -57,6 +57,6 @@ pub fn owner(context: u32, nodes: u32) -> u32 {
 pub const ERRORS_ARE_FATAL: (u8, u8) = (1, 0);
 
 /// Whether a barrier that members reach in this call is the last collective of their communicator.
-pub fn is_leave(call: u32) -> bool {
+pub(crate) fn is_leave(call: u32) -> bool {
     call == Primitive::CommFree.index() as u32
 }

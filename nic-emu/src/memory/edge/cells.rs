@@ -4,11 +4,11 @@ use crate::memory::Word64;
 use crate::memory::sync::{AtomicU32, AtomicU64};
 
 /// Messages that an edge holds. A neighbour whose neighbour gives it something, too, is ahead by one at most.
-pub const EDGE_CELLS: usize = 8;
+pub(crate) const EDGE_CELLS: usize = 8;
 /// Bytes that lie in a cell.
-pub const EDGE_INLINE_BYTES: usize = 48;
+pub(crate) const EDGE_INLINE_BYTES: usize = 48;
 /// Edges of a rank. What goes along more than these is sent as messages.
-pub const EDGES: usize = 1 << 10;
+pub(crate) const EDGES: usize = 1 << 10;
 
 #[repr(C, align(64))]
 pub(super) struct EdgeCell {

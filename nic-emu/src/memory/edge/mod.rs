@@ -18,5 +18,6 @@
 mod cells;
 mod ends;
 
-pub use cells::{EDGE_CELLS, EDGE_INLINE_BYTES, EDGES, Edge};
+pub use cells::Edge;
+pub(crate) use cells::{EDGE_INLINE_BYTES, EDGES};
 pub use ends::{Arrived, EdgeAllocator, EdgeReader, EdgeWriter, Place};

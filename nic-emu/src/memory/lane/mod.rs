@@ -27,8 +27,6 @@ mod words;
 mod writer;
 
 pub use reader::{Chunk, LaneReader, Portion};
-pub use slot::{
-    By, COLLECTIVE_SLOTS, LANE_BYTES, LANE_CHUNK_BYTES, LANE_DATA_BYTES, LANE_MEMBERS, LANE_SLOTS, LaneKey,
-    LaneSlot, Shape,
-};
+pub(crate) use slot::LANE_BYTES;
+pub use slot::{By, LANE_CHUNK_BYTES, LANE_MEMBERS, LaneKey, LaneSlot, Shape};
 pub use writer::{LaneWriter, Loan, Space};

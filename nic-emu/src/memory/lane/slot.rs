@@ -4,19 +4,19 @@ use crate::memory::sync::{AtomicU32, AtomicU64};
 use crate::memory::{Corrupt, Word64};
 
 /// Chunks of a lane that are under way at once.
-pub const LANE_SLOTS: usize = 32;
+pub(crate) const LANE_SLOTS: usize = 32;
 /// Slots of a lane that are set aside for each collective under way: in a step a member gives one chunk, and
 /// those of its last steps may have readers left.
-pub const COLLECTIVE_SLOTS: usize = 4;
+pub(crate) const COLLECTIVE_SLOTS: usize = 4;
 /// Bytes of a lane that hold chunks: twice the L2 cache of most processors.
-pub const LANE_DATA_BYTES: usize = 2 << 20;
+pub(crate) const LANE_DATA_BYTES: usize = 2 << 20;
 /// Bytes that a chunk gives at most.
 pub const LANE_CHUNK_BYTES: usize = 256 << 10;
 /// Members that a chunk has portions for, at most.
 pub const LANE_MEMBERS: u32 = 1024;
 pub(super) const HEADER_BYTES: usize = 4096;
 /// Bytes of a lane.
-pub const LANE_BYTES: usize = HEADER_BYTES + LANE_DATA_BYTES;
+pub(crate) const LANE_BYTES: usize = HEADER_BYTES + LANE_DATA_BYTES;
 /// Bytes of a portion's address and length.
 pub(super) const PORTION_BYTES: usize = 16;
 /// Members whose marks are in one word.
@@ -87,7 +87,7 @@ impl Shape {
     }
 
     /// Bytes of a chunk before those that are given.
-    pub const fn head_bytes(self) -> usize {
+    pub(crate) const fn head_bytes(self) -> usize {
         let portions = if self.each { self.members as usize * PORTION_BYTES } else { 0 };
         (self.marks() * size_of::<u64>() + portions).next_multiple_of(64)
     }

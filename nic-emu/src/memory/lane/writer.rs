@@ -109,7 +109,7 @@ impl LaneWriter {
 
     /// Whether there are slots for so many collectives under way, beside those of chunks that have readers
     /// left.
-    pub fn has_slots_for(
+    pub(crate) fn has_slots_for(
         &mut self,
         memory: &NicMemory,
         local_index: u32,
@@ -124,7 +124,7 @@ impl LaneWriter {
 
     /// Says where a member's portion is: at an address of this rank's memory, or that far from where the
     /// bytes of the chunk begin.
-    pub fn set_portion(
+    pub(crate) fn set_portion(
         memory: &NicMemory,
         local_index: u32,
         space: &Space,

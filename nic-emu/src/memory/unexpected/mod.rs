@@ -19,4 +19,5 @@ mod pool_state;
 pub use blocks::CHUNK_BYTES;
 pub use chunk::Chunk;
 pub use pool::{ForWhom, UnexpectedPool, Usage, trim};
-pub use pool_state::{DEFAULT_LIMIT_BYTES, MOST_LIMIT_BYTES, PoolState, RoomNews};
+pub(crate) use pool_state::MOST_LIMIT_BYTES;
+pub use pool_state::{DEFAULT_LIMIT_BYTES, PoolState, RoomNews};

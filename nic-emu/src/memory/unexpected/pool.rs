@@ -146,7 +146,7 @@ impl<'m> UnexpectedPool<'m> {
     }
 
     /// Counts a message that waits here. The caller holds the run token.
-    pub fn count_message(&self) {
+    pub(crate) fn count_message(&self) {
         self.state.messages.set(self.state.messages.get().wrapping_add(1));
     }
 
@@ -161,7 +161,7 @@ impl<'m> UnexpectedPool<'m> {
     }
 
     /// Bytes of the longest message that may find room; 0 at the limit. May be asked without the token, as a hint.
-    pub fn room_bytes(&self) -> u64 {
+    pub(crate) fn room_bytes(&self) -> u64 {
         if self.state.returned.load(Ordering::Relaxed) != 0
             || self.state.touched.get() < self.memory.layout().unexpected_chunks
         {

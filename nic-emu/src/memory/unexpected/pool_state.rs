@@ -8,7 +8,7 @@ use crate::memory::{Word, Word64};
 pub const DEFAULT_LIMIT_BYTES: u64 = 1 << 30;
 
 /// Bytes of a rank's pool at most, whatever the job says.
-pub const MOST_LIMIT_BYTES: u64 = 1 << 38;
+pub(crate) const MOST_LIMIT_BYTES: u64 = 1 << 38;
 
 /// What a rank's block says of its pool.
 #[repr(C, align(64))]
