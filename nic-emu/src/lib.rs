@@ -1,7 +1,8 @@
 //! The emulated NIC of one job on one node (paper, §3 and §4; design §4).
 //!
 //! An engine without I/O over NIC memory: ranks post descriptors in rings, whoever holds the run token is the
-//! NIC processor and runs slices, completions come back in request slots. It opens no socket and reads no clock.
+//! NIC processor and runs slices, completions come back in request slots. It opens no socket and reads no
+//! clock.
 //!
 //! - A rank uses a [`port`]: it posts, polls, waits and lends its core.
 //! - The program launcher uses a [`host`]: it makes the memory, runs the NIC thread, reads reports.
@@ -11,7 +12,8 @@
 pub mod arithmetic;
 pub mod memory;
 
-// Loom sees rings, doorbells, the run token, wait words and the abort record: what is shared without the token.
+// Loom sees rings, doorbells, the run token, wait words and the abort record: what is shared without the
+// token.
 #[cfg(not(loom))]
 pub use with_token::*;
 

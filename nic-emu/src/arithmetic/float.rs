@@ -1,13 +1,13 @@
 //! Native floating-point operations, made bit-equal to the reference.
 //!
 //! The processor computes sums and products; what it, or the compiler, leaves open is settled here: which NaN
-//! comes out (see the rules in the parent module). A block is computed as if there were no NaN, and once more,
-//! element by element, in the rare case that one shows up. Maximum and minimum compare bit patterns as
+//! comes out (see the rules in the parent module). A block is computed as if there were no NaN, and once
+//! more, element by element, in the rare case that one shows up. Maximum and minimum compare bit patterns as
 //! integers, so they do not depend on the floating-point environment.
 //!
-//! f16 and bf16 are computed in f32 and rounded again. The second rounding does no harm: binary32 has at least
-//! 2p + 2 bits for p = 11 and p = 8 (Figueroa, "When is double rounding innocuous?", 1995), products of two
-//! such operands are exact where the narrow result is subnormal, and so are sums.
+//! f16 and bf16 are computed in f32 and rounded again. The second rounding does no harm: binary32 has at
+//! least 2p + 2 bits for p = 11 and p = 8 (Figueroa, "When is double rounding innocuous?", 1995), products of
+//! two such operands are exact where the narrow result is subnormal, and so are sums.
 
 use std::marker::PhantomData;
 use std::ops::{Add, Mul, Sub};

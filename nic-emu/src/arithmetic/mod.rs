@@ -10,8 +10,8 @@
 //! - Sum and product round to nearest, ties to even; subnormals are neither flushed nor taken for zero.
 //!   Nothing is fused: a complex product is four products, a difference and a sum, each rounded.
 //! - bf16 and f16 results are the correctly rounded results of the exact sum or product.
-//! - A NaN operand comes out: the left one if both are NaN, made quiet, its sign and payload kept. An
-//!   invalid operation (∞ − ∞, 0 × ∞) gives the negative quiet NaN without payload. This is what SSE does, and
+//! - A NaN operand comes out: the left one if both are NaN, made quiet, its sign and payload kept. An invalid
+//!   operation (∞ − ∞, 0 × ∞) gives the negative quiet NaN without payload. This is what SSE does, and
 //!   SoftFloat when specialised for it.
 //! - Maximum and minimum are those of IEEE 754-2019 (`maximum`, `minimum`): −0 is less than +0, and a NaN
 //!   operand comes out as above, so that a NaN in the data is never hidden by the order of ranks.

@@ -1,7 +1,7 @@
 //! How enums are written that travel in descriptors as numbers.
 
-/// An enum whose values travel as their discriminants, in whose order they stand: with a table of them, and with
-/// their names.
+/// An enum whose values travel as their discriminants, in whose order they stand: with a table of them, and
+/// with their names.
 macro_rules! numbered {
     ($(#[$of_enum:meta])* pub enum $name:ident {
         $($(#[$doc:meta])* $variant:ident = $number:literal $text:literal,)+

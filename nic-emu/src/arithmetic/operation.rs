@@ -38,7 +38,8 @@ numbered! {
     }
 }
 
-/// Whether the MPI standard defines `op` on `element` (MPI-5.0, §6.9.2; `Replace` and `NoOp` take every type).
+/// Whether the MPI standard defines `op` on `element` (MPI-5.0, §6.9.2; `Replace` and `NoOp` take every
+/// type).
 ///
 /// Classes that this level cannot tell apart, such as a Fortran `LOGICAL` from an integer of its size, are
 /// the MPI library's to check.

@@ -1,8 +1,8 @@
 //! The order of a reduction over n contributions: a tree over ranks that no placement can change (design, §4
 //! "Arithmetic"; paper, §4.4).
 //!
-//! Ranks are cut into aligned blocks: block (s, k) covers the ranks from s to s + 2^k − 1 that exist, with s a
-//! multiple of 2^k. The value of a block of one rank is that rank's contribution; the value of any other is
+//! Ranks are cut into aligned blocks: block (s, k) covers the ranks from s to s + 2^k − 1 that exist, with s
+//! a multiple of 2^k. The value of a block of one rank is that rank's contribution; the value of any other is
 //! the value of its left half combined with that of its right half, or that of its left half alone where no
 //! rank of the right half exists. The result is the value of the smallest block that covers all ranks.
 //!
@@ -97,8 +97,8 @@ impl ReductionTree {
 
     /// All combines, each after those that it needs.
     ///
-    /// Each combines the contribution or partial result at one rank's place with that at another's, and leaves
-    /// the result at the right one's place: that of the root ends up at the last rank's.
+    /// Each combines the contribution or partial result at one rank's place with that at another's, and
+    /// leaves the result at the right one's place: that of the root ends up at the last rank's.
     #[inline]
     pub fn steps(self) -> Steps {
         Steps { tree: self, level: 0, next: 0 }

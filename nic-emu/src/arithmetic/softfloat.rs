@@ -3,9 +3,9 @@
 //! Every floating-point operation of the NIC has its definition here; native arithmetic has to agree with it
 //! bit for bit. SoftFloat computes with integers, so the floating-point environment has no influence.
 //!
-//! bf16: the wrapper crate cuts a result off instead of rounding it. So operands are widened (which is exact),
-//! SoftFloat computes in binary32, and the result is rounded to nearest, ties to even, here. A NaN keeps
-//! sign, quiet bit and the upper bits of its payload, which is all that a bf16 operand had.
+//! bf16: the wrapper crate cuts a result off instead of rounding it. So operands are widened (which is
+//! exact), SoftFloat computes in binary32, and the result is rounded to nearest, ties to even, here. A NaN
+//! keeps sign, quiet bit and the upper bits of its payload, which is all that a bf16 operand had.
 
 use std::cmp::Ordering;
 

@@ -47,14 +47,16 @@ pub struct Mine {
 pub enum Step {
     /// Some bytes were moved, and there may be more to do.
     Progress,
-    /// Nothing to do now: what is left is in the other end's hands, which is at it, or in those of another thread.
+    /// Nothing to do now: what is left is in the other end's hands, which is at it, or in those of another
+    /// thread.
     Blocked,
-    /// Nothing to do until the other end acts, which computes or sleeps: a caller that is about to sleep wakes it.
+    /// Nothing to do until the other end acts, which computes or sleeps: a caller that is about to sleep
+    /// wakes it.
     PeerNeeded,
     /// All that the slices so far have granted is claimed.
     Granted,
-    /// All bytes are in place, and this caller, no other, is told: it calls [`crate::threads::dma_helper::finish`]. (Of a message without
-    /// bytes everybody is told.)
+    /// All bytes are in place, and this caller, no other, is told: it calls
+    /// [`crate::threads::dma_helper::finish`]. (Of a message without bytes everybody is told.)
     Finished,
     /// All bytes are in place and another one was told so: look at the request.
     Over,
@@ -99,12 +101,12 @@ pub fn advance(
     Ok(step)
 }
 
-/// Set once cross-memory attach was refused to this process in [`advance_from_outside`]: a launcher may be refused
-/// what its ranks are not, and the other way round.
+/// Set once cross-memory attach was refused to this process in [`advance_from_outside`]: a launcher may be
+/// refused what its ranks are not, and the other way round.
 static REFUSED_OUTSIDE: AtomicU32 = AtomicU32::new(0);
 
-/// Moves a piece of a message between two other processes, by the NIC thread while both ends compute. At most one
-/// `bounce` buffer full: some 256 KB fit in its core's cache.
+/// Moves a piece of a message between two other processes, by the NIC thread while both ends compute. At most
+/// one `bounce` buffer full: some 256 KB fit in its core's cache.
 ///
 /// [`Step::PeerNeeded`] says that the system refuses and one of the ends must move the bytes.
 pub fn advance_from_outside(
@@ -190,7 +192,8 @@ impl Job<'_> {
                     && pace(self.memory, number)?.prefers_attach(self.transfer.bytes.get()));
             loop {
                 if has_filled(self.transfer) {
-                    // SAFETY: this side is pinned by its own process, whose receive this buffer was given for; a window was answered.
+                    // SAFETY: this side is pinned by its own process, whose receive this buffer was given
+                    // for; a window was answered.
                     let bytes = unsafe { drain_slot(&self.pinned, self.transfer, window, buffer)? };
                     if self.pinned.count_moved(bytes) {
                         return Ok(Step::Finished);
@@ -235,8 +238,8 @@ impl Job<'_> {
                     return Ok(if done > 0 { Step::Progress } else { self.nothing_to_claim() });
                 };
                 let from = buffer.at(range)? as *const u8;
-                // SAFETY: the place was answered for this length, this side is pinned by its own process, and the range is within the
-                // buffer that was given for the send.
+                // SAFETY: the place was answered for this length, this side is pinned by its own process, and
+                // the range is within the buffer that was given for the send.
                 unsafe { filling.fill(place, from, range, stores) };
                 done += range.bytes;
                 patience = 0;
@@ -322,8 +325,8 @@ impl Job<'_> {
                 return Ok(if done > 0 { Step::Progress } else { self.nothing_to_claim() });
             };
             let (from, to) = (source.at(range)? as *const u8, destination.at(range)? as *mut u8);
-            // SAFETY: the range is within both buffers, which the program gave for this message and which are its own until that is over;
-            // `copy` allows a program's mistake of letting them overlap.
+            // SAFETY: the range is within both buffers, which the program gave for this message and which are
+            // its own until that is over; `copy` allows a program's mistake of letting them overlap.
             unsafe { std::ptr::copy(from, to, range.bytes as usize) };
             if self.pinned.count_moved(range.bytes) {
                 return Ok(Step::Finished);

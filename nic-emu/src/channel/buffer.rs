@@ -3,7 +3,8 @@
 use crate::memory::Corrupt;
 use crate::memory::transfer::Range;
 
-/// A buffer of this process, as it was given for a message: this process's own knowledge, not what NIC memory says.
+/// A buffer of this process, as it was given for a message: this process's own knowledge, not what NIC memory
+/// says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Buffer {
     /// Where it begins.

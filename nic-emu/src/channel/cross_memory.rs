@@ -1,4 +1,5 @@
-//! Cross-memory attach: the kernel copies between two processes' memory, one copy, one core (`process_vm_readv(2)`).
+//! Cross-memory attach: the kernel copies between two processes' memory, one copy, one core
+//! (`process_vm_readv(2)`).
 //!
 //! The only channel that needs no help of the other end, and so the one for an end that computes. Refusal
 //! (containers, Yama) is an answer of its own: the caller falls back to the window.
@@ -162,8 +163,9 @@ fn call(direction: Direction, pid: u32, here: u64, there: u64, bytes: u64) -> is
     let local = iovec { iov_base: here as *mut c_void, iov_len: bytes as usize };
     let remote = iovec { iov_base: there as *mut c_void, iov_len: bytes as usize };
     let pid = pid as libc::pid_t;
-    // SAFETY: one vector each, alive during the call. The kernel checks every address in both processes and answers
-    // EFAULT; what it may write here is the receive buffer that the program gave for it until its request completes.
+    // SAFETY: one vector each, alive during the call. The kernel checks every address in both processes and
+    // answers EFAULT; what it may write here is the receive buffer that the program gave for it until its
+    // request completes.
     unsafe {
         match direction {
             Direction::Read => libc::process_vm_readv(pid, &local, 1, &remote, 1, 0),

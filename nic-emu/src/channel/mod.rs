@@ -1,15 +1,17 @@
-//! Channels: how the bytes of a matched message get from the sender's memory into the receiver's (paper, §4.3, the DMA
-//! Helper; `mvapich-channels.txt`; design §4, "Channels").
+//! Channels: how the bytes of a matched message get from the sender's memory into the receiver's (paper,
+//! §4.3, the DMA Helper; `mvapich-channels.txt`; design §4, "Channels").
 //!
-//! Three methods, all over the same claims (see [`crate::memory::transfer`]), so that any of them may run at the same time on the
-//! same message and every byte is moved once:
+//! Three methods, all over the same claims (see [`crate::memory::transfer`]), so that any of them may run at
+//! the same time on the same message and every byte is moved once:
 //! - *window*: the sender fills slots in NIC memory, the receiver drains them; both cores at work;
 //! - *cross-memory attach* by one end, or by both on different ranges; needs no help of the other end;
 //! - *from outside*: the NIC thread reads from one rank and writes to the other while both compute.
 //!
-//! Of a message to or from another node the NIC thread is the other end, where the system refuses it the ranks' memory (`elsewhere`): then there is the window alone.
+//! Of a message to or from another node the NIC thread is the other end, where the system refuses it the
+//! ranks' memory (`elsewhere`): then there is the window alone.
 //!
-//! [`Policy`] says which, and the sender's experience where both ends wait (`pace`). What other processes wrote is checked before it is used; a peer that died is an error.
+//! [`Policy`] says which, and the sender's experience where both ends wait (`pace`). What other processes
+//! wrote is checked before it is used; a peer that died is an error.
 
 mod advance;
 mod buffer;

@@ -20,12 +20,13 @@ use bcs_core::{Fabric, NodeId, SliceIndex};
 use mds::{EmdsRing, GlobalRecord, LocalRecord};
 use std::sync::Arc;
 
-/// With elastic slices: how long after the last one a slice begins that tells of messages, which wait for none, in nanoseconds: often enough
-/// for a trace, and seldom beside the messages.
+/// With elastic slices: how long after the last one a slice begins that tells of messages, which wait for
+/// none, in nanoseconds: often enough for a trace, and seldom beside the messages.
 const TALLY_NS: u64 = 5_000_000;
 /// How much longer nodes other than the lead wait, which would all want the same.
 const LEADS_TURN_NS: u64 = 1_000_000;
-/// How often the network is driven while somebody else has the run token: others take a node for dead from which nothing comes.
+/// How often the network is driven while somebody else has the run token: others take a node for dead from
+/// which nothing comes.
 const BUSY_PROGRESS_NS: u64 = 1_000_000;
 /// When descriptors are looked at again for which there was no room, in nanoseconds.
 const NO_ROOM_NS: u64 = 1_000_000;
@@ -34,7 +35,8 @@ const NO_ROOM_NS: u64 = 1_000_000;
 pub enum Polled {
     /// Somebody else holds the run token: poll again soon.
     Busy,
-    /// Done. Whether anything was, and whom something was completed for: the driver wakes those of them that sleep.
+    /// Done. Whether anything was, and whom something was completed for: the driver wakes those of them that
+    /// sleep.
     Done {
         /// Something was done: poll again before waiting for the network.
         moved: bool,
@@ -79,8 +81,8 @@ pub struct GlobalNic<F> {
 }
 
 impl<F: Fabric> GlobalNic<F> {
-    /// This node's part. The fabric's members are the job's nodes, numbered as the job numbers them, and its memory
-    /// and events are as large as `layout` says.
+    /// This node's part. The fabric's members are the job's nodes, numbered as the job numbers them, and its
+    /// memory and events are as large as `layout` says.
     pub fn new(memory: Arc<NicMemory>, fabric: F, layout: GlobalLayout) -> Self {
         let (node, _) = memory.node();
         let period_ns = memory.header().slice_period_ns.get();
@@ -109,7 +111,8 @@ impl<F: Fabric> GlobalNic<F> {
         }
     }
 
-    /// The slice that this node is in, and its microphase: on the lead until all nodes are done with it, on others until they are themselves.
+    /// The slice that this node is in, and its microphase: on the lead until all nodes are done with it, on
+    /// others until they are themselves.
     pub fn now_in(&self) -> (SliceIndex, Option<Microphase>) {
         let (slice, _) = read_strobe(self.strobe);
         let microphase = match &self.sender {
@@ -119,7 +122,8 @@ impl<F: Fabric> GlobalNic<F> {
         (SliceIndex(slice), microphase)
     }
 
-    /// When to poll at the latest, if nothing arrives and no rank posts: the lead of fixed slices has a beat to keep, and records that nobody waits for go in the end.
+    /// When to poll at the latest, if nothing arrives and no rank posts: the lead of fixed slices has a beat
+    /// to keep, and records that nobody waits for go in the end.
     pub fn next_ns(&self) -> Option<u64> {
         let beat = self.sender.as_ref().and_then(StrobeSender::next_ns);
         let tally = self.tally_ns().filter(|due| *due > self.polled_ns);
@@ -156,7 +160,8 @@ impl<F: Fabric> GlobalNic<F> {
     /// # Errors
     /// See [`GlobalError`]: all of them end the job.
     pub fn poll(&mut self, now_ns: u64) -> Result<Polled, GlobalError> {
-        // While somebody else has the token nothing that comes can be looked at: it is enough that the others hear from this node.
+        // While somebody else has the token nothing that comes can be looked at: it is enough that the others
+        // hear from this node.
         if !self.unread || now_ns.saturating_sub(self.progressed_ns) >= BUSY_PROGRESS_NS {
             self.progressed_ns = now_ns;
             self.fabric.progress()?;
@@ -217,9 +222,9 @@ impl<F: Fabric> GlobalNic<F> {
         self.local_moves.wrapping_add(self.links.moves()).wrapping_add(self.collectives.moves)
     }
 
-    /// Says in NIC memory whether anything of this node is under way between nodes, for who looks for a deadlock
-    /// ([`crate::matching::hang::is_deadlock`]). Only a poll that did nothing says that nothing is: those whom the one before it completed something
-    /// for have been woken by then.
+    /// Says in NIC memory whether anything of this node is under way between nodes, for who looks for a
+    /// deadlock ([`crate::matching::hang::is_deadlock`]). Only a poll that did nothing says that nothing is:
+    /// those whom the one before it completed something for have been woken by then.
     fn tell_rest(&self, memory: &NicMemory, moves_before: u64) {
         let remote = &memory.header().remote;
         let (slice, _) = read_strobe(self.strobe);
@@ -329,7 +334,8 @@ impl<F: Fabric> GlobalNic<F> {
         if let (_, Some(now @ (Microphase::BarrierAndBroadcast | Microphase::Reduce))) =
             read_strobe(self.strobe)
         {
-            // Who learns of a collective only now contributes all the same: others wait for that, and the microphase for them.
+            // Who learns of a collective only now contributes all the same: others wait for that, and the
+            // microphase for them.
             self.collectives.begin(env, now)?;
             let is_over = self.working.is_none();
             done = self.collectives.advance(env, &mut self.fabric, now, (slice, is_over))?;
@@ -426,12 +432,14 @@ impl<F: Fabric> GlobalNic<F> {
         earlier(self.wants_transmission(), self.collectives.needs(None, slice, true))
     }
 
-    /// The microphase of the DHs, if they have something to move that waits for it: with elastic slices nothing does.
+    /// The microphase of the DHs, if they have something to move that waits for it: with elastic slices
+    /// nothing does.
     fn wants_transmission(&self) -> Option<Microphase> {
         (self.fixed && self.messages.wants_transmission()).then_some(Microphase::PointToPoint)
     }
 
-    /// Says what has to be said of the microphase and of the next slice; on the lead node, drives the Strobe Sender.
+    /// Says what has to be said of the microphase and of the next slice; on the lead node, drives the Strobe
+    /// Sender.
     fn report_and_ring(
         &mut self,
         env: &Env<'_, '_>,
@@ -464,14 +472,15 @@ impl<F: Fabric> GlobalNic<F> {
         Ok(moved)
     }
 
-    /// Records the last slice, when the node takes part in no further one. A job may end before its first: then the messages that
-    /// it had are told as those of slice 1.
+    /// Records the last slice, when the node takes part in no further one. A job may end before its first:
+    /// then the messages that it had are told as those of slice 1.
     pub(crate) fn finish_recording(&mut self) {
         self.record.slice = self.record.slice.max(SliceIndex(1));
         self.record_slice(&self.memory.clone());
     }
 
-    /// Records the slice that is over (table 5.2). Nobody else writes the local ring of a job on several nodes.
+    /// Records the slice that is over (table 5.2). Nobody else writes the local ring of a job on several
+    /// nodes.
     fn record_slice(&mut self, memory: &NicMemory) {
         let (descriptors, matched) = std::mem::take(&mut self.messages.counts);
         let scheduled = std::mem::take(&mut self.collectives.scheduled);
@@ -490,8 +499,9 @@ impl<F: Fabric> GlobalNic<F> {
     }
 }
 
-/// Whether what is sent in a microphase has to be there at its end: in DEM, as it is to be scheduled in the next microphase; and chunks of
-/// collectives, as their place is used again in the next slice. Else it has to have left, and receipts travel with what follows.
+/// Whether what is sent in a microphase has to be there at its end: in DEM, as it is to be scheduled in the
+/// next microphase; and chunks of collectives, as their place is used again in the next slice. Else it has to
+/// have left, and receipts travel with what follows.
 fn has_to_be_there(microphase: Microphase) -> bool {
     match microphase {
         Microphase::DescriptorExchange | Microphase::BarrierAndBroadcast | Microphase::Reduce => true,

@@ -24,15 +24,17 @@ const MANY_NODES: u32 = 256;
 
 /// Bytes of a group's cell: what the data after it is.
 pub(crate) const CELL_BYTES: u64 = 48;
-/// Cells of a group, for one chunk after the other. There is a chunk in each slice. A node takes one at the latest with the next slice's first microstrobe, when the one
-/// after it may come; with the report of that slice it has taken it.
+/// Cells of a group, for one chunk after the other. There is a chunk in each slice. A node takes one at the
+/// latest with the next slice's first microstrobe, when the one after it may come; with the report of that
+/// slice it has taken it.
 const CELLS: u64 = 2;
 
 /// Signalled when a transfer of this node is complete on all its destinations.
 pub(crate) const SENT: EventId = EventId(0);
 /// Signalled when something was put here that this node has to look at.
 pub(crate) const ARRIVED: EventId = EventId(1);
-/// Signalled with the tail of a link: there are records to read. Without it nobody looks at the tails, of which there are as many as nodes.
+/// Signalled with the tail of a link: there are records to read. Without it nobody looks at the tails, of
+/// which there are as many as nodes.
 pub(crate) const LINKED: EventId = EventId(2);
 /// Where bells are rung: signalled with a bell.
 pub(crate) const RUNG: EventId = EventId(3);
@@ -51,9 +53,9 @@ pub struct GlobalLayout {
 }
 
 impl GlobalLayout {
-    /// The layout with measured sizes: a ring holds some chunks, so that one is read while others are on their way, and no more, so that what follows
-    /// them does not wait for long; with very many nodes less, as each node has a ring from each. A collective's data is a few of
-    /// the network's fragments.
+    /// The layout with measured sizes: a ring holds some chunks, so that one is read while others are on
+    /// their way, and no more, so that what follows them does not wait for long; with very many nodes less,
+    /// as each node has a ring from each. A collective's data is a few of the network's fragments.
     pub const fn new(nodes: u32) -> Self {
         let link_bytes = if nodes <= MANY_NODES { 512 << 10 } else { 256 << 10 };
         Self::sized(nodes, link_bytes, 64 << 10)
@@ -111,8 +113,8 @@ impl GlobalLayout {
         variable(8 + child as u64 * 8)
     }
 
-    /// Where a node rings: at the lead, or with very many nodes at the first of its block, which rings there for all of them: the lead's port is not to
-    /// be kept busy by as many bells as there are nodes.
+    /// Where a node rings: at the lead, or with very many nodes at the first of its block, which rings there
+    /// for all of them: the lead's port is not to be kept busy by as many bells as there are nodes.
     pub(crate) const fn rings_at(&self, node: u32) -> u32 {
         if self.nodes <= BELL_BLOCK || node.is_multiple_of(BELL_BLOCK) { 0 } else { node - node % BELL_BLOCK }
     }

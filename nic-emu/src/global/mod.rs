@@ -1,9 +1,10 @@
-//! Global slices: the NICs of a job's nodes march to one beat (paper, §4.2–§4.4; design §4). `docs/protocol.md` has the protocol as a
-//! whole.
+//! Global slices: the NICs of a job's nodes march to one beat (paper, §4.2–§4.4; design §4).
+//! `docs/protocol.md` has the protocol as a whole.
 //!
-//! An engine without I/O: [`GlobalNic::poll`] is called by whoever drives a node (the program launcher, the simulator) whenever
-//! something may have changed, with a [`Fabric`] to the other nodes and the time. Ranks post as ever and run their node's
-//! local slices, which leave what is for other nodes in NIC memory; global slices take it from there:
+//! An engine without I/O: [`GlobalNic::poll`] is called by whoever drives a node (the program launcher, the
+//! simulator) whenever something may have changed, with a [`Fabric`] to the other nodes and the time. Ranks
+//! post as ever and run their node's local slices, which leave what is for other nodes in NIC memory; global
+//! slices take it from there:
 //!
 //! | microphase | who | does |
 //! |---|---|---|
@@ -13,13 +14,17 @@
 //! | BBM | CH | broadcasts, boards |
 //! | RM | RH | reductions |
 //!
-//! With elastic slices a global slice is for what concerns all nodes of a communicator: collectives. Arrivals travel as soon as they are posted, and are scheduled in a later
-//! slice. Messages concern two nodes, and wait for no slice: descriptors travel as soon as they are posted, the local slices of the receiver's node schedule them as
-//! they do those of its own ranks, and what is granted is sent at once. So that the slices tell of them, one begins a while after the last, if there were any.
-//! With fixed slices all is strobed, and descriptors travel in DEM, which is over when they are there.
+//! With elastic slices a global slice is for what concerns all nodes of a communicator: collectives. Arrivals
+//! travel as soon as they are posted, and are scheduled in a later slice. Messages concern two nodes, and
+//! wait for no slice: descriptors travel as soon as they are posted, the local slices of the receiver's node
+//! schedule them as they do those of its own ranks, and what is granted is sent at once. So that the slices
+//! tell of them, one begins a while after the last, if there were any. With fixed slices all is strobed, and
+//! descriptors travel in DEM, which is over when they are there.
 //!
-//! Invariants: what is posted during a slice is scheduled in a later one, as a rule the next (a local one, for messages of elastic slices); nothing overtakes between two ranks; what comes
-//! in to a node at once is bounded, and with fixed slices what goes out of it; while nobody wants anything, nothing travels (elastic slices).
+//! Invariants: what is posted during a slice is scheduled in a later one, as a rule the next (a local one,
+//! for messages of elastic slices); nothing overtakes between two ranks; what comes in to a node at once is
+//! bounded, and with fixed slices what goes out of it; while nobody wants anything, nothing travels (elastic
+//! slices).
 //!
 //! | file | holds |
 //! |---|---|

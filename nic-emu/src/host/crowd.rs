@@ -1,9 +1,10 @@
 //! The crowd: whether more want to run on this machine than it has processors.
 //!
-//! In a job on several nodes ranks and NIC threads wait for packets, which no yield brings about. Who polls for them on a processor that nobody else wants
-//! is quickest; on one that others want it is in their way, and Linux lets it be for a whole slice of a millisecond and more where the others are in
-//! another scheduling group (a session of its own, a container), since a yield gives way to one's own group only. So who polls asks now and then
-//! how many want to run, and sleeps where that is too many.
+//! In a job on several nodes ranks and NIC threads wait for packets, which no yield brings about. Who polls
+//! for them on a processor that nobody else wants is quickest; on one that others want it is in their way,
+//! and Linux lets it be for a whole slice of a millisecond and more where the others are in another
+//! scheduling group (a session of its own, a container), since a yield gives way to one's own group only. So
+//! who polls asks now and then how many want to run, and sleeps where that is too many.
 
 use rustix::fd::OwnedFd;
 use rustix::fs::{Mode, OFlags};
@@ -22,7 +23,8 @@ pub struct Crowd {
 }
 
 impl Crowd {
-    /// For a node of so many ranks and cores: where the system tells nothing, they are all taken for awake, and the NIC thread too.
+    /// For a node of so many ranks and cores: where the system tells nothing, they are all taken for awake,
+    /// and the NIC thread too.
     pub fn new(local_ranks: u32, cores: u32) -> Self {
         // SAFETY: no pointers.
         let online = unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) };
@@ -49,7 +51,8 @@ impl Crowd {
     }
 }
 
-/// Of `/proc/loadavg`: the first number of the fourth field, "currently runnable kernel scheduling entities" (proc_loadavg(5)).
+/// Of `/proc/loadavg`: the first number of the fourth field, "currently runnable kernel scheduling entities"
+/// (proc_loadavg(5)).
 fn running(text: &[u8]) -> Option<u32> {
     let field = text.split(|&byte| byte == b' ').nth(3)?;
     let (number, _) = std::str::from_utf8(field).ok()?.split_once('/')?;

@@ -1,7 +1,8 @@
-//! What the program launcher does with a job's NIC: makes its memory, runs the NIC thread, reads what ranks say of themselves.
+//! What the program launcher does with a job's NIC: makes its memory, runs the NIC thread, reads what ranks
+//! say of themselves.
 //!
-//! Call `create`, start the ranks with `descriptor` inherited and `environment` set, then `start`; `alarm` becomes readable when the NIC thread
-//! has found a deadlock or corrupt memory; `stop` ends the thread.
+//! Call `create`, start the ranks with `descriptor` inherited and `environment` set, then `start`; `alarm`
+//! becomes readable when the NIC thread has found a deadlock or corrupt memory; `stop` ends the thread.
 
 use crate::arithmetic::Arithmetic;
 use crate::channel::CrossMemory;
@@ -35,7 +36,8 @@ pub struct NicConfig {
     pub cross_memory: CrossMemory,
     /// Communicators that may span nodes at the same time, [`crate::memory::contexts::SLOTS`] at most.
     pub context_slots: u32,
-    /// Bytes of messages that each rank can leave unreceived on its node ([`crate::memory::unexpected`]), beside what senders have room for.
+    /// Bytes of messages that each rank can leave unreceived on its node ([`crate::memory::unexpected`]),
+    /// beside what senders have room for.
     pub unexpected_bytes: u64,
     /// What EMDS records; nothing when none.
     pub emds: Option<EmdsConfig>,
@@ -140,7 +142,8 @@ impl NicHost {
         self.memory.descriptor().expect("a host's memory is a memfd")
     }
 
-    /// The writing end of the wake pipe of a job on several nodes, that ranks inherit, too; its number goes to them in `BCS_WAKE_FD`.
+    /// The writing end of the wake pipe of a job on several nodes, that ranks inherit, too; its number goes
+    /// to them in `BCS_WAKE_FD`.
     pub fn wake_descriptor(&self) -> Option<BorrowedFd<'_>> {
         self.pipe.as_ref().map(|pipe| pipe.writer())
     }
@@ -167,8 +170,9 @@ impl NicHost {
         }
     }
 
-    /// Starts the NIC thread. After the ranks were forked, as it is a thread. A job on several nodes has a network, whose members are the
-    /// job's nodes and whose memory is as [`crate::global::GlobalLayout`] says.
+    /// Starts the NIC thread. After the ranks were forked, as it is a thread. A job on several nodes has a
+    /// network, whose members are the job's nodes and whose memory is as [`crate::global::GlobalLayout`]
+    /// says.
     ///
     /// # Panics
     /// When a job on one node is given a network, or one on several nodes none.
@@ -190,8 +194,8 @@ impl NicHost {
         self.alarm.as_fd()
     }
 
-    /// What the NIC has found: a deadlock, corrupt memory; and a mismatched collective that is fatal to a rank. It ends the job. That rank leaves then: ask
-    /// when the alarm rings, and when a rank has ended.
+    /// What the NIC has found: a deadlock, corrupt memory; and a mismatched collective that is fatal to a
+    /// rank. It ends the job. That rank leaves then: ask when the alarm rings, and when a rank has ended.
     pub fn finding(&self) -> Option<Finding> {
         let told = abort::said_by_nic(&self.memory).map(Finding::Told);
         told.or_else(|| self.thread.as_ref().and_then(NicThread::finding))

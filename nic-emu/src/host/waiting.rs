@@ -1,9 +1,11 @@
 //! How a rank waits: it polls, then yields its core, then sleeps on its wait word (design §4).
 //!
-//! In a job on several nodes a wait ends, as often as not, with what the NIC thread brings, and the NIC thread wants a core for it. So there a rank
-//! looks a few times, and then goes on polling only while nobody else wants its core ([`crate::host::crowd`]); else it sleeps at once.
+//! In a job on several nodes a wait ends, as often as not, with what the NIC thread brings, and the NIC
+//! thread wants a core for it. So there a rank looks a few times, and then goes on polling only while nobody
+//! else wants its core ([`crate::host::crowd`]); else it sleeps at once.
 //!
-//! That sleeping is safe is the invariant of [`crate::memory::wait_word`]: announce, look once more, sleep; publish, fence, wake.
+//! That sleeping is safe is the invariant of [`crate::memory::wait_word`]: announce, look once more, sleep;
+//! publish, fence, wake.
 
 use crate::host::wake_pipe;
 use crate::memory::NicMemory;
@@ -30,7 +32,8 @@ pub struct WaitPolicy {
     pub patience: u32,
     /// Looks at the awaited request alone between two looks at everything.
     pub watches: u32,
-    /// Times `watches` for which a rank that has just posted leaves the NIC to others at most, after as many waits that others' slices ended.
+    /// Times `watches` for which a rank that has just posted leaves the NIC to others at most, after as many
+    /// waits that others' slices ended.
     pub trust: u32,
 }
 
@@ -46,7 +49,8 @@ impl WaitPolicy {
         }
     }
 
-    /// The policy for a node of several: what a rank has posted may be for another one, so it leaves it to nobody, and it soon asks whether its core is wanted.
+    /// The policy for a node of several: what a rank has posted may be for another one, so it leaves it to
+    /// nobody, and it soon asks whether its core is wanted.
     pub(crate) fn for_node_of_several(memory: &NicMemory) -> Self {
         let polls = if Self::for_node(memory).polls == 0 { 0 } else { 20 };
         Self { polls, yields: 0, patience: 0, watches: 0, trust: 0 }
@@ -62,8 +66,9 @@ pub enum Pause {
     MaySleep,
 }
 
-/// A rank says that it sleeps from now on. It looks once more at all that it waits for, and then sleeps or drops what this answers. One thread of a rank at
-/// a time. `is_woken` says that whoever completes what the rank waits for wakes it: of room that comes back nobody tells it.
+/// A rank says that it sleeps from now on. It looks once more at all that it waits for, and then sleeps or
+/// drops what this answers. One thread of a rank at a time. `is_woken` says that whoever completes what the
+/// rank waits for wakes it: of room that comes back nobody tells it.
 pub fn announce_sleep(memory: &Arc<NicMemory>, local_index: u32, is_woken: bool) -> Asleep {
     if let Ok(block) = memory.rank(local_index) {
         memory.header().attention.sleepers.fetch_add(1, Ordering::SeqCst);
@@ -81,10 +86,12 @@ pub struct Asleep {
 }
 
 impl Asleep {
-    /// Sleeps on the wait word until somebody wakes it or `longest` has passed; not at all if somebody has woken it since the announcement.
+    /// Sleeps on the wait word until somebody wakes it or `longest` has passed; not at all if somebody has
+    /// woken it since the announcement.
     pub fn sleep(&self, longest: Duration) {
         let Ok(block) = self.memory.rank(self.local_index) else { return };
-        // Only who has looked after its announcement, and is woken, is taken for asleep by who looks for a deadlock: others have to look again.
+        // Only who has looked after its announcement, and is woken, is taken for asleep by who looks for a
+        // deadlock: others have to look again.
         block.status.set_activity(if self.is_woken { Activity::Sleeping } else { Activity::Polling });
         futex_wait(&block.status.sleep, longest);
         block.status.set_activity(Activity::Polling);
@@ -115,7 +122,8 @@ pub fn wake(memory: &NicMemory, local_index: u32) {
     }
 }
 
-/// Wakes those whom a slice completed something for, as far as they sleep. The caller has published with a full fence.
+/// Wakes those whom a slice completed something for, as far as they sleep. The caller has published with a
+/// full fence.
 #[inline]
 pub(crate) fn wake_touched(memory: &NicMemory, touched: &Touched) {
     if touched.is_empty() || memory.header().attention.sleepers.load(Ordering::Relaxed) == 0 {
@@ -127,8 +135,8 @@ pub(crate) fn wake_touched(memory: &NicMemory, touched: &Touched) {
     }
 }
 
-/// Lets the NIC thread sleep until somebody posts what nobody else would run, or `longest` has passed. `ready` is looked at once more after
-/// the NIC thread has said that it sleeps.
+/// Lets the NIC thread sleep until somebody posts what nobody else would run, or `longest` has passed.
+/// `ready` is looked at once more after the NIC thread has said that it sleeps.
 pub(crate) fn nic_thread_sleep(memory: &NicMemory, longest: Duration, ready: impl FnOnce() -> bool) {
     let word = &memory.header().attention.nic_thread_sleeps;
     word.announce(ON_WAIT_WORD);
@@ -138,8 +146,9 @@ pub(crate) fn nic_thread_sleep(memory: &NicMemory, longest: Duration, ready: imp
     word.retract();
 }
 
-/// Wakes the NIC thread if it sleeps. `pipe` is the writing end of its wake pipe, of a job on several nodes: there no wake is missed. On one node, where
-/// ranks that wait run the NIC themselves, there is no fence: a wake that is missed is made good when its sleep times out.
+/// Wakes the NIC thread if it sleeps. `pipe` is the writing end of its wake pipe, of a job on several nodes:
+/// there no wake is missed. On one node, where ranks that wait run the NIC themselves, there is no fence: a
+/// wake that is missed is made good when its sleep times out.
 #[inline]
 pub(crate) fn wake_nic_thread(memory: &NicMemory, pipe: Option<BorrowedFd<'_>>) {
     if pipe.is_some() {

@@ -1,7 +1,8 @@
-//! The wake pipe: how ranks wake a NIC thread that waits for the network, too, and so cannot sleep on a word in memory.
+//! The wake pipe: how ranks wake a NIC thread that waits for the network, too, and so cannot sleep on a word
+//! in memory.
 //!
-//! Ranks inherit the writing end. A byte in it means "look"; how many there are means nothing, and a full pipe is as good as one more byte.
-//! Invariant: that of all sleepers ([`crate::memory::wait_word`]).
+//! Ranks inherit the writing end. A byte in it means "look"; how many there are means nothing, and a full
+//! pipe is as good as one more byte. Invariant: that of all sleepers ([`crate::memory::wait_word`]).
 
 use crate::memory::NicMemory;
 use rustix::event::{PollFd, PollFlags, poll};
@@ -35,7 +36,8 @@ impl WakePipe {
         self.writer.as_fd()
     }
 
-    /// The NIC thread says that it sleeps from now on. It looks once more, and then waits or drops what this answers.
+    /// The NIC thread says that it sleeps from now on. It looks once more, and then waits or drops what this
+    /// answers.
     pub(crate) fn announce_sleep<'a>(&'a self, memory: &'a NicMemory) -> Asleep<'a> {
         memory.header().attention.nic_thread_sleeps.announce(SLEEPS_IN_POLL);
         Asleep { pipe: self, memory }

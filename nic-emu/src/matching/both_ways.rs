@@ -1,5 +1,6 @@
-//! What members of an intercommunicator have to say alike where each group gives to the other, in the words of
-//! a collective descriptor: lengths and types may differ from one direction to the other (MPI-5.0, §6.7, §6.8).
+//! What members of an intercommunicator have to say alike where each group gives to the other, in the words
+//! of a collective descriptor: lengths and types may differ from one direction to the other (MPI-5.0, §6.7,
+//! §6.8).
 
 use crate::matching::naming::counted;
 use std::fmt;

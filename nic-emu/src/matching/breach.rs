@@ -1,14 +1,17 @@
 //! Breaches: communicators whose members called collectives that do not fit each other (MPI-5.0, §6.1).
 //!
-//! Which member is wrong nobody can know, so all of them are told, in the call that completes what they have called: the communicator is *broken*. Whoever finds the
-//! mismatch ([`crate::matching::mismatch`]) notes the context and the report in NIC memory ([`crate::memory::breaches`]), and fails the collectives of that context that members have reached and
-//! that none has been let go from. What members reach later is refused. Collectives that go by messages see that their context is broken
-//! when they look at a message. Messages of the program, and other communicators, go on.
+//! Which member is wrong nobody can know, so all of them are told, in the call that completes what they have
+//! called: the communicator is *broken*. Whoever finds the mismatch ([`crate::matching::mismatch`]) notes the
+//! context and the report in NIC memory ([`crate::memory::breaches`]), and fails the collectives of that
+//! context that members have reached and that none has been let go from. What members reach later is refused.
+//! Collectives that go by messages see that their context is broken when they look at a message. Messages of
+//! the program, and other communicators, go on.
 //!
 //! Where members are on several nodes, the driver of global slices tells the others ([`crate::global`]).
 //!
-//! A member may leave the communicator before the mismatch is found, having waited for nobody. Its leave ([`crate::memory::contexts`]) then fails, or is refused, like
-//! any other collective, and where the errors of the communicator are fatal the NIC itself ends the job.
+//! A member may leave the communicator before the mismatch is found, having waited for nobody. Its leave
+//! ([`crate::memory::contexts`]) then fails, or is refused, like any other collective, and where the errors
+//! of the communicator are fatal the NIC itself ends the job.
 //!
 //! Invariant: only the holder of the run token adds a breach.
 

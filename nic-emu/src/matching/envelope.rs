@@ -23,8 +23,8 @@ impl Envelope {
         Self { context: (first >> 32) as u32, source: second as u32, tag: (second >> 32) as i32 }
     }
 
-    /// True when a receive with this envelope takes a message with that one. A message in a context of its own
-    /// (negative tags are internal) is never taken by a wildcard of another.
+    /// True when a receive with this envelope takes a message with that one. A message in a context of its
+    /// own (negative tags are internal) is never taken by a wildcard of another.
     #[inline]
     pub fn takes(&self, message: &Envelope) -> bool {
         self.context == message.context

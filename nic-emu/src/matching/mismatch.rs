@@ -1,13 +1,15 @@
-//! Mismatched collectives: what a user is told when members of a communicator call what does not fit together.
+//! Mismatched collectives: what a user is told when members of a communicator call what does not fit
+//! together.
 //!
-//! All members have to make the same call, with the same root, operation, size and type signature
-//! (MPI-5.0, §6.1). The arrival that differs from what others have begun is found where descriptors meet
-//! (`crate::threads::collective_list`); whose fault it is nobody can know, so both sides are named, with all ranks
-//! that are known to stand there. In an intercommunicator, members of the root's group that are not the
+//! All members have to make the same call, with the same root, operation, size and type signature (MPI-5.0,
+//! §6.1). The arrival that differs from what others have begun is found where descriptors meet
+//! (`crate::threads::collective_list`); whose fault it is nobody can know, so both sides are named, with all
+//! ranks that are known to stand there. In an intercommunicator, members of the root's group that are not the
 //! root know nothing but its group; and somebody has to be the root.
 //!
-//! Of a neighbourhood all members have to make the same call, but only the two ends of an edge have to agree on size and type signature (§8.6). They
-//! are found where the receiver's end meets the sender's: at the match of a message, or in the edge itself ([`crate::memory::edge`]).
+//! Of a neighbourhood all members have to make the same call, but only the two ends of an edge have to agree
+//! on size and type signature (§8.6). They are found where the receiver's end meets the sender's: at the
+//! match of a message, or in the edge itself ([`crate::memory::edge`]).
 //!
 //! Here is what is said; what becomes of the communicator is in [`crate::matching::breach`].
 

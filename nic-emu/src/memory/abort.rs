@@ -1,4 +1,5 @@
-//! Abort: the first rank that ends the job says so in NIC memory, with its exit code and a message (MPI-5.0, `MPI_Abort`).
+//! Abort: the first rank that ends the job says so in NIC memory, with its exit code and a message (MPI-5.0,
+//! `MPI_Abort`).
 
 use crate::memory::NicMemory;
 
@@ -7,8 +8,9 @@ const BY_NIC: u32 = u32::MAX - 1;
 /// In the record: the launcher.
 const BY_LAUNCHER: u32 = u32::MAX;
 
-/// How often a rank that came second yields its core while the first one writes what it has to say: it ends after that, and its end should
-/// not be seen before the first one's reason. Bounded, since the first one may be killed meanwhile.
+/// How often a rank that came second yields its core while the first one writes what it has to say: it ends
+/// after that, and its end should not be seen before the first one's reason. Bounded, since the first one may
+/// be killed meanwhile.
 const YIELDS: u32 = 10_000;
 
 /// Says that a rank ends the job. Only the first to say so is heard; answers whether it was.
@@ -16,7 +18,8 @@ pub fn say(memory: &NicMemory, local_index: u32, code: i32, message: &str) -> bo
     publish(memory, local_index + 1, code, message)
 }
 
-/// Says that the NIC ends the job, whoever ran it at that moment, because the ranks ask for what cannot be done. Only the first is heard.
+/// Says that the NIC ends the job, whoever ran it at that moment, because the ranks ask for what cannot be
+/// done. Only the first is heard.
 pub fn say_of_nic(memory: &NicMemory, message: &str) {
     publish(memory, BY_NIC, 0, message);
 }

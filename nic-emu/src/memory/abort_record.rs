@@ -1,7 +1,8 @@
 //! The abort record: who ended the job, with which exit code and message.
 //!
-//! Several may want to at the same moment: two ranks that abort, or both ends of an edge that find that they do not fit. Who claims the
-//! record first writes it, alone, and then publishes; so what is read was written by one.
+//! Several may want to at the same moment: two ranks that abort, or both ends of an edge that find that they
+//! do not fit. Who claims the record first writes it, alone, and then publishes; so what is read was written
+//! by one.
 
 use crate::memory::sync::{AtomicU32, Ordering};
 use crate::memory::text::{TEXT_BYTES, Text};
@@ -9,7 +10,8 @@ use crate::memory::text::{TEXT_BYTES, Text};
 /// Who ended the job, and what they said. All zeros at first.
 #[repr(C, align(64))]
 pub struct AbortRecord<const WORDS: usize = { TEXT_BYTES / 8 }> {
-    /// 0 while nobody has, 1 + the local index of the rank, or what `crate::memory::abort` has for the NIC and the launcher.
+    /// 0 while nobody has, 1 + the local index of the rank, or what `crate::memory::abort` has for the NIC
+    /// and the launcher.
     said_by: AtomicU32,
     /// 1 once somebody is about to say: nobody else writes then.
     claimed: AtomicU32,
@@ -40,7 +42,8 @@ impl<const WORDS: usize> AbortRecord<WORDS> {
         self.said_by.load(Ordering::Acquire)
     }
 
-    /// Says that `who`, which is not 0, ends the job; of a message too long its beginning. Only the first is heard; answers whether it was.
+    /// Says that `who`, which is not 0, ends the job; of a message too long its beginning. Only the first is
+    /// heard; answers whether it was.
     pub fn say(&self, who: u32, code: i32, message: &str) -> bool {
         if self.is_said() || self.claimed.swap(1, Ordering::Relaxed) != 0 {
             return false;

@@ -1,7 +1,8 @@
 //! The table of broken communicators in NIC memory ([`crate::matching::breach`]).
 //!
-//! Invariants: a breach is forgotten when all members of this node have left the communicator, and the other nodes know of it. Contexts are not given twice, so what is
-//! found is that of the communicator that is asked for.
+//! Invariants: a breach is forgotten when all members of this node have left the communicator, and the other
+//! nodes know of it. Contexts are not given twice, so what is found is that of the communicator that is asked
+//! for.
 
 use crate::memory::Corrupt;
 use crate::memory::sync::{AtomicU32, Ordering};
@@ -113,7 +114,8 @@ impl Breaches {
         }
     }
 
-    /// Notes a breach; none when there is no room for one more. `known` says that there are no other nodes to be told. The caller holds the run token.
+    /// Notes a breach; none when there is no room for one more. `known` says that there are no other nodes to
+    /// be told. The caller holds the run token.
     pub(crate) fn add(&self, context: u32, report: &str, known: bool) -> Option<u32> {
         let free = self.breaches.iter().position(|breach| breach.context.load(Ordering::Acquire) == 0)?;
         let breach = &self.breaches[free];

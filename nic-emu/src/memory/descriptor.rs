@@ -96,8 +96,8 @@ pub enum Payload {
     Slab(u32),
     /// In the poster's memory, at this address.
     Memory(u64),
-    /// In this block of the receiver's pool ([`crate::memory::unexpected`]): of messages that came before their
-    /// receives.
+    /// In this block of the receiver's pool ([`crate::memory::unexpected`]): of messages that came before
+    /// their receives.
     Pooled(u64),
 }
 
@@ -297,7 +297,8 @@ pub struct CollectiveDescriptor {
     pub element: u8,
     /// Context of the communicator.
     pub context: u32,
-    /// The poster's rank in the communicator; in an intercommunicator with its group ([`crate::memory::root`]).
+    /// The poster's rank in the communicator; in an intercommunicator with its group
+    /// ([`crate::memory::root`]).
     pub comm_rank: u32,
     /// Ranks in the communicator: of both groups, where there are two.
     pub comm_size: u32,
@@ -308,7 +309,8 @@ pub struct CollectiveDescriptor {
     pub agreed_bytes: u64,
     /// The call that the program made, as `mds::Primitive` numbers it: all members have to make the same.
     pub call: u8,
-    /// The root ([`crate::memory::root`]); of a reduce-scatter, a hash of the numbers of elements that members get; 0 where there is neither.
+    /// The root ([`crate::memory::root`]); of a reduce-scatter, a hash of the numbers of elements that
+    /// members get; 0 where there is neither.
     pub root: u32,
     /// The poster's request slot.
     pub request: u32,
@@ -331,8 +333,9 @@ pub const OF_REDUCTION: u8 = 0x80;
 /// In the operation of a board: one of the program's own.
 pub const OF_PROGRAM: u8 = 0xff;
 
-/// In the operation of a board or a broadcast: what the library itself makes members agree on, as the context of a new communicator. The element type's place
-/// has seven bits about which all have to say the same. No type signature has this byte below one without [`OF_REDUCTION`].
+/// In the operation of a board or a broadcast: what the library itself makes members agree on, as the context
+/// of a new communicator. The element type's place has seven bits about which all have to say the same. No
+/// type signature has this byte below one without [`OF_REDUCTION`].
 pub const OF_LIBRARY: u8 = 0x7f;
 
 const SEND: u8 = 1;

@@ -1,9 +1,10 @@
-//! Doorbells: how a rank tells the NIC that it posted (design §4, "its cost follows the work, not the ranks").
+//! Doorbells: how a rank tells the NIC that it posted (design §4, "its cost follows the work, not the
+//! ranks").
 //!
-//! A rank has three rings (send, receive, collective). Their heads are packed in one word, the rank's doorbell,
-//! which the rank alone writes, with a plain release store: writing it publishes the entries and rings the bell
-//! in one. The processor keeps the word it last saw, the taken word; a rank has work exactly while the
-//! two differ. There is nothing to clear, so nothing can be lost between clearing and looking.
+//! A rank has three rings (send, receive, collective). Their heads are packed in one word, the rank's
+//! doorbell, which the rank alone writes, with a plain release store: writing it publishes the entries and
+//! rings the bell in one. The processor keeps the word it last saw, the taken word; a rank has work exactly
+//! while the two differ. There is nothing to clear, so nothing can be lost between clearing and looking.
 
 use crate::memory::sync::{AtomicU64, Ordering};
 

@@ -64,14 +64,16 @@ pub struct Instance {
     /// 1 when other nodes have brought what the members read ([`crate::memory::NicMemory::brought`]); 0 when
     /// that is in the members' contributions.
     pub is_brought: Word64,
-    /// The next one of the stack that it is on, plus one: of departed instances ([`crate::memory::departure`]), or,
-    /// where members are on several nodes, of those that all local members have reached.
+    /// The next one of the stack that it is on, plus one: of departed instances
+    /// ([`crate::memory::departure`]), or, where members are on several nodes, of those that all local
+    /// members have reached.
     pub next_stacked: AtomicU32,
     /// 1 once the last reader has given back the slabs: of an instance whose members are on several nodes.
     pub handed_back: AtomicU32,
     /// The rank, by local index, whose arrival began it.
     pub begun_by: Word,
-    /// Members that have left the communicator since this began ([`crate::threads::collective_list::Arrival::Left`]).
+    /// Members that have left the communicator since this began
+    /// ([`crate::threads::collective_list::Arrival::Left`]).
     pub left: Word,
     _pad1: [u32; 8],
 }

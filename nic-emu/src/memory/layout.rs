@@ -34,8 +34,9 @@ pub(crate) const COLLECTIVE_RING: usize = 64;
 pub const REQUESTS: usize = 1 << 20;
 /// Queued descriptors of all ranks of the node: posted receives and unexpected messages.
 pub(crate) const ENTRIES: usize = 1 << 22;
-/// Of these, so many hold messages at most. The rest is for receives that wait: a receive that finds an entry meets its message in the sender's ring,
-/// so messages that nobody receives yet keep nobody else's from arriving.
+/// Of these, so many hold messages at most. The rest is for receives that wait: a receive that finds an entry
+/// meets its message in the sender's ring, so messages that nobody receives yet keep nobody else's from
+/// arriving.
 pub(crate) const MESSAGE_ENTRIES: usize = ENTRIES - ENTRIES / 4;
 /// Rendezvous transfers under way; more matched pairs than this wait their turn.
 pub(crate) const TRANSFERS: usize = 1 << 14;
@@ -43,12 +44,12 @@ pub(crate) const TRANSFERS: usize = 1 << 14;
 pub const INSTANCES: usize = 1 << 12;
 /// Chains in which collectives under way are found, by a hash of what they are.
 pub(super) const INSTANCE_CHAINS: usize = INSTANCES;
-/// Windows for pipelined copies: ranks whose local indices differ by a multiple of this share one. Where there are other nodes, there are as many again, through which
-/// the ranks get what comes from there.
+/// Windows for pipelined copies: ranks whose local indices differ by a multiple of this share one. Where
+/// there are other nodes, there are as many again, through which the ranks get what comes from there.
 pub(crate) const WINDOWS: usize = 1 << 9;
 
-/// With so many ranks on a node or fewer, every doorbell has a cache line to itself: ranks that post at the same time do not take a line from
-/// each other. With more, who looks for work reads fewer lines.
+/// With so many ranks on a node or fewer, every doorbell has a cache line to itself: ranks that post at the
+/// same time do not take a line from each other. With more, who looks for work reads fewer lines.
 pub(crate) const LONE_DOORBELLS: usize = 8;
 
 /// Bytes that other nodes bring an instance at most, beside the few of each rank that ride in descriptors: a
@@ -59,8 +60,8 @@ const ENTRY_BYTES: usize = 16 + INLINE_BYTES;
 
 const PAGE: usize = 4096;
 
-/// Marks a file as NIC memory of this layout: a launcher and a library that were not built together have another one as soon as what they share
-/// has moved.
+/// Marks a file as NIC memory of this layout: a launcher and a library that were not built together have
+/// another one as soon as what they share has moved.
 pub(super) const MAGIC: u64 = {
     let places = [
         size_of::<RankBlock>(),
@@ -164,12 +165,14 @@ pub struct RemoteState {
     pub arrived: Word,
     /// Receives matched with messages of other nodes: of each pair, the message, then the receive.
     pub matches: Queue,
-    /// Those of `arrived` that are published to the other nodes. Of this and the next two, only the driver of global slices writes them.
+    /// Those of `arrived` that are published to the other nodes. Of this and the next two, only the driver of
+    /// global slices writes them.
     pub published: Word,
-    /// Whether anything of this node is under way between nodes: 0 when something may be, else one more than the number of the global
-    /// slice that this node has last taken part in.
+    /// Whether anything of this node is under way between nodes: 0 when something may be, else one more than
+    /// the number of the global slice that this node has last taken part in.
     pub rest: Word64,
-    /// Changes with everything that this node does in global slices: what it sends, takes, schedules and completes.
+    /// Changes with everything that this node does in global slices: what it sends, takes, schedules and
+    /// completes.
     pub moves: Word64,
     /// Records that this node has sent to others, since the start.
     pub sent: Word64,
@@ -193,8 +196,8 @@ pub struct Attention {
 /// The state of slices; processor only.
 #[repr(C, align(64))]
 pub struct SliceState {
-    /// Elastic slices on several nodes: what had been posted when a slice took nothing for want of room ([`crate::threads::buffer_sender::BufferSender::is_stalled`]);
-    /// 0 where the last one took something.
+    /// Elastic slices on several nodes: what had been posted when a slice took nothing for want of room
+    /// ([`crate::threads::buffer_sender::BufferSender::is_stalled`]); 0 where the last one took something.
     pub stalled: Word64,
     /// When the slice that ran last started, in nanoseconds of the driver's clock.
     pub started_ns: Word64,
@@ -220,8 +223,8 @@ pub struct SliceState {
     _pad: [u64; 6],
 }
 
-/// What every holder of the run token touches, in the line that the token is in: who takes the token has it all. The taken
-/// words follow it.
+/// What every holder of the run token touches, in the line that the token is in: who takes the token has it
+/// all. The taken words follow it.
 #[repr(C)]
 pub struct Control {
     /// The run token.
@@ -245,11 +248,13 @@ pub struct Pools {
     pub instances: FreeList,
     /// First and last transfer under way.
     pub active_transfers: [Word; 2],
-    /// First of the collectives that span nodes, that all local members have reached, and that no global slice knows of, plus one: a stack.
+    /// First of the collectives that span nodes, that all local members have reached, and that no global
+    /// slice knows of, plus one: a stack.
     pub reached_instances: Word,
     _pad0: Word,
     _pad: [u64; 3],
-    /// First instance that all have departed from and no slice has freed, plus one: a stack that departing ranks push on, in a line of its own.
+    /// First instance that all have departed from and no slice has freed, plus one: a stack that departing
+    /// ranks push on, in a line of its own.
     pub departed_instances: AtomicU32,
     _pad1: [u32; 15],
 }
@@ -411,7 +416,8 @@ impl Layout {
         Ok(layout.with_unexpected_bytes(DEFAULT_LIMIT_BYTES))
     }
 
-    /// The same with another limit for what each rank can leave unreceived: whole chunks, [`MOST_LIMIT_BYTES`] at most.
+    /// The same with another limit for what each rank can leave unreceived: whole chunks,
+    /// [`MOST_LIMIT_BYTES`] at most.
     pub fn with_unexpected_bytes(self, limit: u64) -> Self {
         let chunks = (limit.min(MOST_LIMIT_BYTES) / CHUNK_BYTES as u64) as u32;
         let all = self.local_ranks as usize * chunks as usize;

@@ -195,8 +195,8 @@ impl NicMemory {
     /// Reference to a `T` at a byte offset.
     ///
     /// # Safety
-    /// `offset + size_of::<T>()` must lie within the mapping, `offset` be aligned for `T`, and `T` be valid for every
-    /// bit pattern and consist of atomics, as other processes write it.
+    /// `offset + size_of::<T>()` must lie within the mapping, `offset` be aligned for `T`, and `T` be valid
+    /// for every bit pattern and consist of atomics, as other processes write it.
     #[inline]
     unsafe fn at<T>(&self, offset: usize) -> &T {
         debug_assert!(offset + size_of::<T>() <= self.layout.bytes && offset.is_multiple_of(align_of::<T>()));

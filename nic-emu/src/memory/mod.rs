@@ -1,4 +1,5 @@
-//! NIC memory: the one mapping that a job's ranks on a node and its program launcher share (design §4, "Memory").
+//! NIC memory: the one mapping that a job's ranks on a node and its program launcher share (design §4,
+//! "Memory").
 //!
 //! ```text
 //!  offset 0     Header            identity, slice state, abort record, pools        (1 page)
@@ -19,10 +20,10 @@
 //!               chunks, pools     messages that wait for their receives             192 bytes for each 64 KB of the limit
 //! ```
 //!
-//! Every region starts on a page. All of it is `repr(C)`, holds indices and never pointers, and is zeros at first: a
-//! zeroed region is an empty one, so creating it is one `ftruncate` and pools grow by touching pages. The sizes
-//! are limits, not costs. What other processes wrote is never trusted: accessors check their index and answer
-//! [`Corrupt`], which ends the job with a message instead of going astray.
+//! Every region starts on a page. All of it is `repr(C)`, holds indices and never pointers, and is zeros at
+//! first: a zeroed region is an empty one, so creating it is one `ftruncate` and pools grow by touching
+//! pages. The sizes are limits, not costs. What other processes wrote is never trusted: accessors check their
+//! index and answer [`Corrupt`], which ends the job with a message instead of going astray.
 
 pub mod abort_record;
 pub mod doorbell;

@@ -1,15 +1,15 @@
 //! Free lists: which entries of a pool in NIC memory are in use. Processor only.
 //!
-//! A pool hands out the most recently freed entry first, as that is the one still in a cache, and touches a new one only
-//! when there is no freed one: so its memory is what was in use at once, not its limit.
+//! A pool hands out the most recently freed entry first, as that is the one still in a cache, and touches a
+//! new one only when there is no freed one: so its memory is what was in use at once, not its limit.
 
 use crate::memory::{Corrupt, Word};
 
 /// "None" in links, so that zeroed memory is an empty list: an index is stored plus one.
 pub const NONE: u32 = 0;
 
-/// A walk along a list of a pool's entries. A list with more links than the pool has entries goes in a circle: it is an error, so that no walk
-/// is endless.
+/// A walk along a list of a pool's entries. A list with more links than the pool has entries goes in a
+/// circle: it is an error, so that no walk is endless.
 pub struct Walk {
     at: u32,
     left: usize,

@@ -1,6 +1,7 @@
 //! Fetching cache lines ahead of their use: several that come from another core come in the time of one.
 
-/// Asks for the line of `at`, to be written soon. A hint: nothing happens where the processor has no such instruction.
+/// Asks for the line of `at`, to be written soon. A hint: nothing happens where the processor has no such
+/// instruction.
 #[inline(always)]
 pub fn to_write<T>(at: &T) {
     #[cfg(target_arch = "x86_64")]

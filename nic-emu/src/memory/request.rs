@@ -1,8 +1,8 @@
 //! Request slots: where the NIC tells a rank what became of a descriptor (the completion words of design §4).
 //!
-//! A slot is one cache line. The rank picks a free one, names it in the descriptor and waits for its state; the NIC
-//! fills the line and publishes the state last. Small payloads and small results come in the same line, so that one
-//! transfer of a cache line brings everything.
+//! A slot is one cache line. The rank picks a free one, names it in the descriptor and waits for its state;
+//! the NIC fills the line and publishes the state last. Small payloads and small results come in the same
+//! line, so that one transfer of a cache line brings everything.
 
 use crate::memory::descriptor::Length;
 use crate::memory::sync::{AtomicU64, Ordering};
@@ -132,8 +132,9 @@ impl RequestSlot {
         }
     }
 
-    /// For a receive that is complete with its bytes in the slot, the commonest end of all: source and tag, the message's bytes, and the
-    /// address of the slot's copy of them. The bytes are above all limits where the message has a signature.
+    /// For a receive that is complete with its bytes in the slot, the commonest end of all: source and tag,
+    /// the message's bytes, and the address of the slot's copy of them. The bytes are above all limits where
+    /// the message has a signature.
     #[inline]
     pub(crate) fn inline_completion(&self) -> Option<(u32, i32, u64, *const u8)> {
         if self.state.load(Ordering::Acquire) != SlotState::Done as u64 | IN_SLOT {
@@ -191,8 +192,8 @@ impl RequestSlot {
         self.length.store(length, Ordering::Relaxed);
     }
 
-    /// Completes the slot of a receive with a message that came in its descriptor, from the descriptor's words: the shortest way
-    /// that a message can take.
+    /// Completes the slot of a receive with a message that came in its descriptor, from the descriptor's
+    /// words: the shortest way that a message can take.
     #[inline]
     pub(crate) fn complete_inline(&self, send: &[u64; 8]) {
         self.envelope.store(send[1], Ordering::Relaxed);

@@ -5,10 +5,10 @@
 //!   [8 words]   [8 words]            [8 words]
 //! ```
 //!
-//! The heads are not here: they are packed in the rank's doorbell ([`crate::memory::doorbell`]), the tails in its taken
-//! word. Writing an entry and publishing it are two steps: `write` fills a cell, the doorbell publishes it. A cell
-//! may be written again once the taken word has passed it. A ring that is full makes the poster wait; nothing is
-//! ever dropped.
+//! The heads are not here: they are packed in the rank's doorbell ([`crate::memory::doorbell`]), the tails in
+//! its taken word. Writing an entry and publishing it are two steps: `write` fills a cell, the doorbell
+//! publishes it. A cell may be written again once the taken word has passed it. A ring that is full makes the
+//! poster wait; nothing is ever dropped.
 
 use crate::memory::sync::{AtomicU64, Ordering};
 

@@ -1,18 +1,20 @@
 //! Slabs: buffers for payloads in NIC memory, so that a send is complete when it is posted (buffered).
 //!
-//! A rank owns its slabs and alone hands them out: one for a small payload, a run of neighbours for a longer one. Whoever has
-//! read the bytes gives them back by setting their bits in the owner's free words. The owner keeps its own word of free
-//! slabs and fetches returned ones only when it runs low.
+//! A rank owns its slabs and alone hands them out: one for a small payload, a run of neighbours for a longer
+//! one. Whoever has read the bytes gives them back by setting their bits in the owner's free words. The owner
+//! keeps its own word of free slabs and fetches returned ones only when it runs low.
 //!
-//! A longer payload is posted before its bytes are in its slabs, so that the receiver is matched, and drains the first ones, while the
-//! sender fills the rest: `Filled` says how far it is. Its sender does not leave its call before all are in.
+//! A longer payload is posted before its bytes are in its slabs, so that the receiver is matched, and drains
+//! the first ones, while the sender fills the rest: `Filled` says how far it is. Its sender does not leave
+//! its call before all are in.
 
 use crate::memory::sync::{AtomicU32, AtomicU64, Ordering};
 
 /// Bytes of a slab: the largest payload that needs only one.
 pub const SLAB_BYTES: usize = 8 << 10;
 
-/// Bytes of a payload from which on receivers look how far it is there: its sender may post it before it has filled its slabs.
+/// Bytes of a payload from which on receivers look how far it is there: its sender may post it before it has
+/// filled its slabs.
 pub(crate) const PIPELINED_BYTES: usize = 2 << 10;
 
 /// Slabs of a run at most.
@@ -26,7 +28,8 @@ pub const BUFFERED_BYTES: usize = RUN_SLABS * SLAB_BYTES;
 pub const SLABS: usize = 256;
 
 const WORDS: usize = SLABS / 64;
-/// Slabs, the first ones, that serve contributions to collectives alone: messages that nobody receives cannot keep a collective waiting.
+/// Slabs, the first ones, that serve contributions to collectives alone: messages that nobody receives cannot
+/// keep a collective waiting.
 pub const OF_COLLECTIVES: u32 = 16;
 const _: () = assert!(
     (OF_COLLECTIVES as usize).is_multiple_of(RUN_SLABS) && OF_COLLECTIVES < 64,
@@ -47,7 +50,8 @@ fn run_bits(first: u32, bytes: u64) -> Option<u64> {
     (first % 64 + count <= 64).then(|| (u64::MAX >> (64 - count)) << (first % 64))
 }
 
-/// How many bytes of the payload that begins with a slab are in it. A line of its own, as one end writes it while the other one reads.
+/// How many bytes of the payload that begins with a slab are in it. A line of its own, as one end writes it
+/// while the other one reads.
 #[repr(C, align(64))]
 pub struct Filled(AtomicU32);
 
@@ -76,8 +80,8 @@ impl Filled {
 pub struct ReturnedSlabs([AtomicU64; WORDS]);
 
 impl ReturnedSlabs {
-    /// Gives back what a payload of `bytes` bytes lay in. False when the number is none of a slab or run: the caller's
-    /// memory is corrupt.
+    /// Gives back what a payload of `bytes` bytes lay in. False when the number is none of a slab or run: the
+    /// caller's memory is corrupt.
     #[inline]
     pub fn give_back(&self, first: u32, bytes: u64) -> bool {
         match (self.0.get(first as usize / 64), run_bits(first, bytes)) {
@@ -92,8 +96,9 @@ impl ReturnedSlabs {
 
 /// The owner's side: which of its slabs are free.
 ///
-/// Slabs are taken in turn, round all of them: a slab that the reader has just read is still in the reader's cache, and writing it
-/// again at once costs several times what writing one costs that nobody holds any more (`cargo bench -p nic-emu --bench channel -- lines`).
+/// Slabs are taken in turn, round all of them: a slab that the reader has just read is still in the reader's
+/// cache, and writing it again at once costs several times what writing one costs that nobody holds any more
+/// (`cargo bench -p nic-emu --bench channel -- lines`).
 #[derive(Debug)]
 pub struct SlabAllocator {
     free: [u64; WORDS],
@@ -109,8 +114,8 @@ impl Default for SlabAllocator {
 }
 
 impl SlabAllocator {
-    /// The first one of free neighbours that a payload of so many bytes fits in, at most [`BUFFERED_BYTES`]; none when too
-    /// many are under way.
+    /// The first one of free neighbours that a payload of so many bytes fits in, at most [`BUFFERED_BYTES`];
+    /// none when too many are under way.
     #[inline]
     pub fn take(&mut self, bytes: usize, returned: &ReturnedSlabs) -> Option<u32> {
         let start = self.next;
@@ -159,8 +164,8 @@ impl SlabAllocator {
             .any(|(free, returned)| *free != 0 || returned.load(Ordering::Relaxed) != 0)
     }
 
-    /// A free slab for a contribution to a collective: the first one. All members read it, each from pages that it has to have mapped
-    /// and at hand, so the same few slabs serve.
+    /// A free slab for a contribution to a collective: the first one. All members read it, each from pages
+    /// that it has to have mapped and at hand, so the same few slabs serve.
     #[inline]
     pub(crate) fn take_first(&mut self, returned: &ReturnedSlabs) -> Option<u32> {
         for (word, (free, returned)) in self.free.iter_mut().zip(&returned.0).enumerate() {

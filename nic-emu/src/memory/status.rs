@@ -1,7 +1,8 @@
 //! What a rank says of itself in NIC memory: whether it computes or waits, and for what.
 //!
-//! The rank alone writes its status; the processor and the program launcher read it. It decides how bytes move (a rank that
-//! waits can copy, one that computes cannot), who must be woken, and what a hang report says.
+//! The rank alone writes its status; the processor and the program launcher read it. It decides how bytes
+//! move (a rank that waits can copy, one that computes cannot), who must be woken, and what a hang report
+//! says.
 
 use crate::memory::sync::{AtomicU32, Ordering};
 use crate::memory::wait_word::WaitWord;
@@ -27,13 +28,15 @@ pub enum Phase {
 pub enum Activity {
     /// Computes, or is in a call that does not block.
     Computing = 0,
-    /// Blocked in a call, polling, yielding, or asleep for a moment after which it looks again: its core is lent.
+    /// Blocked in a call, polling, yielding, or asleep for a moment after which it looks again: its core is
+    /// lent.
     Polling = 1,
     /// Blocked in a call, asleep until whoever completes what it waits for wakes it.
     Sleeping = 2,
 }
 
-/// Room that a rank waits for before it can post or give anything: whoever waits for it looks again all the time, and frees what it can.
+/// Room that a rank waits for before it can post or give anything: whoever waits for it looks again all the
+/// time, and frees what it can.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, Hash, rkyv::Archive, rkyv::Serialize, rkyv::Deserialize,
 )]
@@ -125,8 +128,8 @@ pub struct RankStatus {
 
     /// The wait word: not 0 while the rank sleeps.
     pub sleep: WaitWord,
-    /// Times the blocked rank has looked whether it may go on; shows the hang detector that it looked after the last
-    /// change. Not in the first line, which the peers of a transfer read.
+    /// Times the blocked rank has looked whether it may go on; shows the hang detector that it looked after
+    /// the last change. Not in the first line, which the peers of a transfer read.
     polls: Word,
     /// A [`Room`], of what the rank waits for.
     room: Word,
@@ -171,7 +174,8 @@ impl RankStatus {
         self.job_rank.set(job_rank);
     }
 
-    /// Whether several of the rank's threads call MPI at the same time: then one may compute while another waits.
+    /// Whether several of the rank's threads call MPI at the same time: then one may compute while another
+    /// waits.
     pub(crate) fn is_concurrent(&self) -> bool {
         self.concurrent.get() != 0
     }
@@ -225,7 +229,8 @@ impl RankStatus {
         self.waits.set(self.waits.get().wrapping_add(1));
     }
 
-    /// Says that the wait goes on as another one, as something of what the rank waits for has come: it is in no deadlock.
+    /// Says that the wait goes on as another one, as something of what the rank waits for has come: it is in
+    /// no deadlock.
     #[inline]
     pub(crate) fn begin_next_wait(&self) {
         self.waits.set(self.waits.get().wrapping_add(1));

@@ -5,7 +5,8 @@ use crate::memory::sync::{AtomicU32, AtomicU64, Ordering};
 /// Bytes of a text that are kept.
 pub(crate) const TEXT_BYTES: usize = 1024;
 
-/// UTF-8 as far as its writer wrote it so. Who writes it is alone with it until whatever says that it is there is published.
+/// UTF-8 as far as its writer wrote it so. Who writes it is alone with it until whatever says that it is
+/// there is published.
 #[repr(C)]
 pub(crate) struct Text<const WORDS: usize = { TEXT_BYTES / 8 }> {
     /// In bytes.

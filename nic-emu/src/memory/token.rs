@@ -1,9 +1,9 @@
 //! The run token: whoever holds it is the NIC processor (design §4, "Who is the processor").
 //!
 //! One word in NIC memory: 0 when nobody runs the NIC, else the holder's number. A rank that blocks takes it
-//! with one compare-exchange, runs a slice and lets go; nobody ever waits for it while holding something else.
-//! Everything that only the processor touches (queues, pools, the taken counters) is ordered by it: what one
-//! holder wrote, the next one sees.
+//! with one compare-exchange, runs a slice and lets go; nobody ever waits for it while holding something
+//! else. Everything that only the processor touches (queues, pools, the taken counters) is ordered by it:
+//! what one holder wrote, the next one sees.
 
 use crate::memory::sync::{AtomicU64, Ordering};
 

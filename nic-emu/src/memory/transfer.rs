@@ -1,13 +1,14 @@
 //! Transfers: messages under way by rendezvous, from the match until the last byte is in place (paper, §4.3).
 //!
-//! The Buffer Receiver makes one of a matched pair whose bytes are still in the sender's memory, and grants it bytes
-//! slice by slice: what exceeds a slice's budget waits for the next. Whoever has a core to lend then claims ranges
-//! of the message and moves them (see [`crate::channel`]): the two ends, or the NIC thread.
+//! The Buffer Receiver makes one of a matched pair whose bytes are still in the sender's memory, and grants
+//! it bytes slice by slice: what exceeds a slice's budget waits for the next. Whoever has a core to lend then
+//! claims ranges of the message and moves them (see [`crate::channel`]): the two ends, or the NIC thread.
 //!
-//! Invariants: ranges are claimed once each (from the cursor, never beyond what is granted), so every byte is moved by
-//! exactly one worker; `moved` counts bytes that are in place; one worker, and only one, is told that it moved the last.
-//! A claimed range that its worker may not move (cross-memory attach was refused) goes back through `returned`, for
-//! any other worker. A transfer is used again only when both ends have left it and the NIC thread is not at it.
+//! Invariants: ranges are claimed once each (from the cursor, never beyond what is granted), so every byte is
+//! moved by exactly one worker; `moved` counts bytes that are in place; one worker, and only one, is told
+//! that it moved the last. A claimed range that its worker may not move (cross-memory attach was refused)
+//! goes back through `returned`, for any other worker. A transfer is used again only when both ends have left
+//! it and the NIC thread is not at it.
 //!
 //! ```text
 //!  line 0     who, where, how much; window; links        written by the processor before the start
@@ -42,11 +43,13 @@ const _: () = assert!(CLAIM_BYTES < 1 << LENGTH_BITS, "a claim's length fits in 
 pub(crate) const MOVING: u32 = 0;
 /// `Transfer::finished`: all bytes are in place.
 pub(crate) const FINISHED: u32 = 1;
-/// `Transfer::finished`: both requests have been completed; the DMA Helper reaps it once both ends have left it.
+/// `Transfer::finished`: both requests have been completed; the DMA Helper reaps it once both ends have left
+/// it.
 pub const REPORTED: u32 = 2;
 
-/// An end of a transfer that is not a rank of this node: the other one is on another node, and the NIC thread stands in for it, without a buffer and without a
-/// request. What it brings goes through a window, in the order of the message.
+/// An end of a transfer that is not a rank of this node: the other one is on another node, and the NIC thread
+/// stands in for it, without a buffer and without a request. What it brings goes through a window, in the
+/// order of the message.
 pub(crate) const ELSEWHERE: u32 = u32::MAX;
 
 /// Who works on a transfer.
@@ -112,7 +115,8 @@ pub struct Side {
     pin: AtomicU32,
     /// Times in a row that this side found nothing to do.
     pub idle: Word,
-    /// Slots filled (source) or drained (destination) since NIC memory was made: the two are equal between transfers.
+    /// Slots filled (source) or drained (destination) since NIC memory was made: the two are equal between
+    /// transfers.
     pub slots: AtomicU64,
     /// The source's last look at the destination's count.
     pub seen: Word64,
@@ -138,7 +142,8 @@ pub struct Transfer {
     pub destination_address: Word64,
     /// Bytes to move.
     pub bytes: Word64,
-    /// Its sender's window plus one, or 0 when it has none; the processor may give it one while it is under way.
+    /// Its sender's window plus one, or 0 when it has none; the processor may give it one while it is under
+    /// way.
     pub window: Word,
     /// Link to the next one under way (or the next free one), plus one.
     pub next: Word,
@@ -157,14 +162,16 @@ pub struct Transfer {
     pub moved: AtomicU64,
     /// [`MOVING`], [`FINISHED`] or [`REPORTED`].
     pub finished: AtomicU32,
-    /// Ends that have seen their request complete and will not touch the transfer again; at 2 it may be reaped.
+    /// Ends that have seen their request complete and will not touch the transfer again; at 2 it may be
+    /// reaped.
     pub left: AtomicU32,
     /// 1 while the NIC thread moves bytes of it; it may not be reaped meanwhile.
     pub helped: AtomicU32,
     _pad2: [u32; 11],
 
     sides: [Side; WORKERS],
-    /// Ranges that were given back, each in one word, so that taking one from another worker is one swap; 0 is none.
+    /// Ranges that were given back, each in one word, so that taking one from another worker is one swap; 0
+    /// is none.
     returned: [AtomicU64; WORKERS],
     _pad3: [u64; 5],
 
@@ -181,8 +188,8 @@ const _: () = {
 };
 
 impl Transfer {
-    /// Prepares a transfer that nobody uses, with `granted` bytes to move at first. Processor only. Until [`Self::begin`] it is over for whoever
-    /// looks at it.
+    /// Prepares a transfer that nobody uses, with `granted` bytes to move at first. Processor only. Until
+    /// [`Self::begin`] it is over for whoever looks at it.
     #[inline]
     pub fn prepare(&self, pair: &Pair, window: Option<u32>, granted: u64) {
         self.finished.store(REPORTED, Ordering::Relaxed);
@@ -200,12 +207,12 @@ impl Transfer {
         self.left.store(0, Ordering::Relaxed);
     }
 
-    /// Begins: from now on bytes may be moved. Processor only, once the requests of both ends say that they are moving: whoever moves the last
-    /// byte completes both.
+    /// Begins: from now on bytes may be moved. Processor only, once the requests of both ends say that they
+    /// are moving: whoever moves the last byte completes both.
     #[inline]
     pub fn begin(&self) {
-        // `helped` stays: the NIC thread may be looking whether there is something to do. It sees this store, and with it all
-        // that was prepared, or that there is nothing.
+        // `helped` stays: the NIC thread may be looking whether there is something to do. It sees this store,
+        // and with it all that was prepared, or that there is nothing.
         self.finished.store(MOVING, Ordering::Release);
     }
 
@@ -231,7 +238,8 @@ impl Transfer {
     #[inline]
     pub(crate) fn pin(&self, worker: Worker) -> Option<Pinned<'_>> {
         let pinned = Pinned { transfer: self, worker };
-        // SeqCst: a NIC thread that pins and then finds the transfer moving is seen by who reaps it after that.
+        // SeqCst: a NIC thread that pins and then finds the transfer moving is seen by who reaps it after
+        // that.
         match pinned.pin().compare_exchange(0, 1, Ordering::SeqCst, Ordering::Relaxed) {
             Ok(_) => Some(pinned),
             Err(_) => {
@@ -361,8 +369,8 @@ impl Pinned<'_> {
         self.release_held();
     }
 
-    /// Offers what this side holds to the others. Nothing happens when it has nothing, or when what it offered before
-    /// was not yet taken.
+    /// Offers what this side holds to the others. Nothing happens when it has nothing, or when what it
+    /// offered before was not yet taken.
     pub(crate) fn release_held(&self) {
         let side = self.side();
         let returned = &self.transfer.returned[self.worker as usize];

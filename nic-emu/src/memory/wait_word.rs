@@ -1,8 +1,9 @@
 //! The wait word: how somebody says that it sleeps, and how others learn of it.
 //!
-//! Invariant that makes sleeping safe: a sleeper first announces that it sleeps, then looks once more at all that it waits for; a waker first publishes,
-//! then looks at the word; both with a full fence between. One of the two sees the other, so no wake is lost. What wakes the sleeper (a futex, a
-//! byte in a pipe) comes after the word has been taken, and ends a sleep that has not begun yet, too.
+//! Invariant that makes sleeping safe: a sleeper first announces that it sleeps, then looks once more at all
+//! that it waits for; a waker first publishes, then looks at the word; both with a full fence between. One of
+//! the two sees the other, so no wake is lost. What wakes the sleeper (a futex, a byte in a pipe) comes after
+//! the word has been taken, and ends a sleep that has not begun yet, too.
 
 use crate::memory::sync::{AtomicU32, Ordering, fence};
 
@@ -36,8 +37,8 @@ impl WaitWord {
         self.0.load(Ordering::Relaxed)
     }
 
-    /// Takes the word, if its owner sleeps: who takes it has to wake it there. A waker that is not to miss a sleeper has a full fence between what it
-    /// has published and this.
+    /// Takes the word, if its owner sleeps: who takes it has to wake it there. A waker that is not to miss a
+    /// sleeper has a full fence between what it has published and this.
     #[inline]
     pub fn take(&self) -> u32 {
         let place = self.peek();

@@ -37,9 +37,9 @@ pub(crate) const SLOW_LANE_NS_A_KB: u64 = 250;
 pub(crate) const LANE_TRIAL_COLLECTIVES: u32 = 64;
 
 /// Bytes that a rank gives through its lane at most where each reader copies a block of its own: bytes of all
-/// blocks. Beyond, they read them where they lie, by cross-memory attach. What all readers want goes through the
-/// lane as far as a chunk holds it: with 2 ranks a gather of 64 KB takes 6 µs through lanes and 10 by attach, of
-/// 128 KB 11 and 17 (`storm run -n 2 microbench gather0 --sizes 64K,128K`).
+/// blocks. Beyond, they read them where they lie, by cross-memory attach. What all readers want goes through
+/// the lane as far as a chunk holds it: with 2 ranks a gather of 64 KB takes 6 µs through lanes and 10 by
+/// attach, of 128 KB 11 and 17 (`storm run -n 2 microbench gather0 --sizes 64K,128K`).
 pub(crate) fn laid_blocks_bytes(crowded: bool) -> usize {
     if crowded { 32 << 10 } else { LANE_CHUNK_BYTES }
 }

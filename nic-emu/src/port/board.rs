@@ -24,8 +24,9 @@ impl<'m> Board<'m> {
         Ok(Self { memory, index, instance, members: members(memory, index, instance)? })
     }
 
-    /// Members whose contributions can be read: those of the communicator, by their rank. (Of a reduction, and of a broadcast on
-    /// its root's node, the local ones, by their position: [`Self::result`] and [`Self::root`] say which.)
+    /// Members whose contributions can be read: those of the communicator, by their rank. (Of a reduction,
+    /// and of a broadcast on its root's node, the local ones, by their position: [`Self::result`] and
+    /// [`Self::root`] say which.)
     pub fn len(&self) -> usize {
         self.entries().map_or(self.members.len(), |entries| entries as usize)
     }
@@ -71,7 +72,8 @@ impl<'m> Board<'m> {
             let (start, length) = self.entry(member)?;
             within(offset, bytes, length)?;
             let from = self.memory.brought(self.index, start.saturating_add(offset as u64), bytes as u64)?;
-            // SAFETY: `from` has `bytes` bytes, which are not written before all have departed; `to` is the caller's promise.
+            // SAFETY: `from` has `bytes` bytes, which are not written before all have departed; `to` is the
+            // caller's promise.
             unsafe { std::ptr::copy_nonoverlapping(from.as_ptr(), to, bytes) };
             return Ok(());
         }
@@ -85,7 +87,8 @@ impl<'m> Board<'m> {
         match contribution(self.memory, from)? {
             Contribution::Inline(inline, length) => {
                 within(offset, bytes, length as u64)?;
-                // SAFETY: `offset + bytes` is within the length that was answered with the bytes; `to` is the caller's promise.
+                // SAFETY: `offset + bytes` is within the length that was answered with the bytes; `to` is the
+                // caller's promise.
                 unsafe { std::ptr::copy_nonoverlapping(inline.as_ptr().add(offset), to, bytes) };
             }
             Contribution::Slab(slab, length) => {

@@ -1,9 +1,13 @@
-//! Keeping: moves the bytes of a sender's messages that have no receive yet into the pools of their receivers.
+//! Keeping: moves the bytes of a sender's messages that have no receive yet into the pools of their
+//! receivers.
 //!
-//! The sender does so as the processor: nobody else pays for it. Without a slab left it moves what is in its slabs, which are free then; when it has waited long, what
-//! is in its memory, which is buffered from then on, and its send complete. It moves the oldest first, a bounded number of bytes while it holds the token. A synchronous send in memory stays where it is: it waits for its match anyway.
+//! The sender does so as the processor: nobody else pays for it. Without a slab left it moves what is in its
+//! slabs, which are free then; when it has waited long, what is in its memory, which is buffered from then
+//! on, and its send complete. It moves the oldest first, a bounded number of bytes while it holds the token.
+//! A synchronous send in memory stays where it is: it waits for its match anyway.
 //!
-//! What the sender has posted and no slice has taken is kept in its ring: with fixed slices that can be for as long as a slice.
+//! What the sender has posted and no slice has taken is kept in its ring: with fixed slices that can be for
+//! as long as a slice.
 
 use crate::memory::descriptor::{NO_REQUEST, Payload, PointToPoint, SendDescriptor, is_send, keep_in_pool};
 use crate::memory::doorbell::RingKind;
@@ -37,7 +41,8 @@ impl Keeping {
         self.refused = None;
     }
 
-    /// Whether there is nothing to be tried that could let this rank go on: then its waiting is evidence of a deadlock, and it may sleep.
+    /// Whether there is nothing to be tried that could let this rank go on: then its waiting is evidence of a
+    /// deadlock, and it may sleep.
     #[inline]
     pub fn is_settled(&self, memory: &NicMemory) -> bool {
         self.in_memory == 0 || self.refused == Some(memory.header().room.came())
@@ -58,7 +63,8 @@ pub(crate) struct Keeper<'a, 'm> {
     pub is_ours: &'a dyn Fn(&SendDescriptor) -> bool,
 }
 
-/// What of a rank's messages is to be moved. Numbers of what there is at most: with so many found, there is nothing more to look for.
+/// What of a rank's messages is to be moved. Numbers of what there is at most: with so many found, there is
+/// nothing more to look for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wanted {
     /// Those in its slabs, of which it needs some: as many slabs are out.
@@ -179,8 +185,9 @@ impl<'m> Keeper<'_, 'm> {
             Payload::Memory(address) => address as *const u8,
             Payload::Inline(_) | Payload::Pooled(_) => return Ok(false),
         };
-        // SAFETY: a run has room for the message and is the NIC's until it is given back; a message in memory is one that this rank has posted,
-        // so it lies there, in this process, until its send is complete, as its poster has promised.
+        // SAFETY: a run has room for the message and is the NIC's until it is given back; a message in memory
+        // is one that this rank has posted, so it lies there, in this process, until its send is complete, as
+        // its poster has promised.
         let Some(block) = (unsafe { pool.put(from, send.bytes, ForWhom::Rank(self.sender))? }) else {
             return Ok(false);
         };

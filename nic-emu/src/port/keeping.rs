@@ -1,8 +1,10 @@
-//! Messages that come before their receives, as their sender and their receiver see them ([`crate::memory::unexpected`]).
+//! Messages that come before their receives, as their sender and their receiver see them
+//! ([`crate::memory::unexpected`]).
 //!
-//! A sender without a free slab takes what waits for a receive out of its slabs and goes on. A send that went by rendezvous all the same, as
-//! nothing could be taken, or as it is one of several slabs, is kept when its sender has waited for it for a while: so no standard send of
-//! at most [`crate::memory::slab::BUFFERED_BYTES`] waits for its receive while the receiver's pool has room.
+//! A sender without a free slab takes what waits for a receive out of its slabs and goes on. A send that went
+//! by rendezvous all the same, as nothing could be taken, or as it is one of several slabs, is kept when its
+//! sender has waited for it for a while: so no standard send of at most
+//! [`crate::memory::slab::BUFFERED_BYTES`] waits for its receive while the receiver's pool has room.
 
 use super::error::PortError;
 use super::keeper::{Keeper, Kept, Wanted};
@@ -14,17 +16,20 @@ use crate::memory::unexpected::{ForWhom, UnexpectedPool};
 use crate::port::outstanding::Purpose;
 use crate::threads::completer::Completer;
 
-/// Looks of a rank that waits from one attempt to keep its messages to the next: the first comes when other ranks have had the core a while.
+/// Looks of a rank that waits from one attempt to keep its messages to the next: the first comes when other
+/// ranks have had the core a while.
 const LOOKS: u32 = 32;
 
-/// Sends for which a rank does not look again what could be taken out of its slabs, after it has looked in vain.
+/// Sends for which a rank does not look again what could be taken out of its slabs, after it has looked in
+/// vain.
 const SENDS: u32 = 16;
 
 /// Times that a rank without a slab tries to become the processor before the message goes without one.
 const TRIES: u32 = 100;
 
 impl Port {
-    /// A free run for a message, after messages without a receive were taken out of theirs; none when that helps nothing.
+    /// A free run for a message, after messages without a receive were taken out of theirs; none when that
+    /// helps nothing.
     #[cold]
     pub(super) fn take_slabs_again(&mut self, bytes: usize) -> Result<Option<u32>, PortError> {
         if self.keeping.pausing > 0 {
@@ -74,7 +79,8 @@ impl Port {
         Ok(())
     }
 
-    /// Moves messages of this rank into the pools of their receivers, as the processor; none when somebody else is the processor.
+    /// Moves messages of this rank into the pools of their receivers, as the processor; none when somebody
+    /// else is the processor.
     fn keep(&mut self, wanted: Wanted) -> Result<Option<Kept>, PortError> {
         let memory = self.memory.clone();
         let Some(processor) = self.processor().try_hold() else { return Ok(None) };
@@ -106,8 +112,8 @@ impl Port {
         let pool = UnexpectedPool::of(&self.memory, self.local_index)?;
         let from = pool.bytes(block, bytes)?;
         if let Some((address, room)) = self.outstanding.place(request) {
-            // SAFETY: `post_receive`'s caller vouches for the buffer until now; the block holds the message, which nobody changes before it is
-            // given back.
+            // SAFETY: `post_receive`'s caller vouches for the buffer until now; the block holds the message,
+            // which nobody changes before it is given back.
             unsafe { channel::copy(from.as_ptr(), address as *mut u8, bytes.min(room) as usize) };
         }
         if let Some(whose) = pool.give_back(block)? {
@@ -129,7 +135,8 @@ impl Port {
         }
     }
 
-    /// Counts a look of a rank that waits, for who looks for a deadlock: unless there is something left that it has not tried.
+    /// Counts a look of a rank that waits, for who looks for a deadlock: unless there is something left that
+    /// it has not tried.
     #[inline]
     pub fn count_look(&self) {
         if self.keeping.is_settled(&self.memory) {

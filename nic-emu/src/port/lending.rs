@@ -1,8 +1,8 @@
 //! Waiting: a rank lends its core to the NIC until what it waits for is complete (design §4).
 //!
-//! Polls first, then yields, then sleeps; see [`crate::host::waiting`]. Who may sleep asks [`Port::should_sleep`];
-//! if so it announces that it sleeps, does one more step of its wait and looks once more at what it waits
-//! for, and sleeps if nothing has come of that and [`Port::may_stay_asleep`].
+//! Polls first, then yields, then sleeps; see [`crate::host::waiting`]. Who may sleep asks
+//! [`Port::should_sleep`]; if so it announces that it sleeps, does one more step of its wait and looks once
+//! more at what it waits for, and sleeps if nothing has come of that and [`Port::may_stay_asleep`].
 
 use super::error::PortError;
 use super::rank_port::Port;

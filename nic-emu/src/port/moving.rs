@@ -53,12 +53,12 @@ impl Port {
         Ok(())
     }
 
-    /// Begins to work at a transfer that this rank was told of, unless that is over: it is this rank's exactly while one of its
-    /// requests says so.
+    /// Begins to work at a transfer that this rank was told of, unless that is over: it is this rank's
+    /// exactly while one of its requests says so.
     ///
-    /// Of a transfer that is over, the record may be written for other ranks while it is read here: all that it says then is which requests to
-    /// look at. A request of this rank that names the transfer is proof that it is the rank's, and which end the rank is, that request's
-    /// purpose says.
+    /// Of a transfer that is over, the record may be written for other ranks while it is read here: all that
+    /// it says then is which requests to look at. A request of this rank that names the transfer is proof
+    /// that it is the rank's, and which end the rank is, that request's purpose says.
     pub(super) fn start_moving(&mut self, transfer: u32) -> Result<(), PortError> {
         let record = self.memory.transfer(transfer)?;
         let ends = [
@@ -84,8 +84,9 @@ impl Port {
         Ok(())
     }
 
-    /// What this rank knows of a transfer that a request of it names, and that is therefore its own: the record stays as it is until the rank leaves
-    /// it. Of the record it believes whether the message is to itself.
+    /// What this rank knows of a transfer that a request of it names, and that is therefore its own: the
+    /// record stays as it is until the rank leaves it. Of the record it believes whether the message is to
+    /// itself.
     fn mine(&self, record: &Transfer, end: End, request: u32) -> Result<Mine, Corrupt> {
         let buffer_of = |request: u32| {
             let limit = REQUESTS as u64;
@@ -182,8 +183,8 @@ mod tests {
     use crate::threads::completer::Completer;
     use std::sync::Arc;
 
-    /// The transfer that rank 0 is told of once was of a send of its request 0; that request is a receive by now, of the same transfer, and the
-    /// record was read before it was written anew.
+    /// The transfer that rank 0 is told of once was of a send of its request 0; that request is a receive by
+    /// now, of the same transfer, and the record was read before it was written anew.
     #[test]
     fn which_end_a_rank_is_says_its_request_and_not_a_record_that_is_out_of_date() {
         let memory = NicMemory::create_private(Layout::new(2, 2, [0; 2]).unwrap(), 0, 1).unwrap();

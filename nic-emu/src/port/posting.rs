@@ -112,7 +112,8 @@ impl Port {
     /// Posts a send of `bytes` bytes at `data`.
     ///
     /// # Safety
-    /// `data` must be readable for `bytes` bytes; unless the answer is [`Posted::Complete`], until the request is complete.
+    /// `data` must be readable for `bytes` bytes; unless the answer is [`Posted::Complete`], until the
+    /// request is complete.
     #[inline(always)]
     pub unsafe fn post_send(
         &mut self,
@@ -191,7 +192,8 @@ impl Port {
     /// Posts a receive of at most `capacity` bytes at `buffer`; answers its request.
     ///
     /// # Safety
-    /// `buffer` must be writable for `capacity` bytes, and nobody else may use it, until the request is complete.
+    /// `buffer` must be writable for `capacity` bytes, and nobody else may use it, until the request is
+    /// complete.
     #[inline]
     pub unsafe fn post_receive(
         &mut self,

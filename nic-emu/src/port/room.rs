@@ -10,11 +10,12 @@
 //! | a cell of an edge | its reader | it has read it |
 //! | bytes of a receiver's pool for what comes early | the receiver | it has received some of that ([`crate::memory::unexpected`]) |
 //!
-//! Slabs for messages, bytes of a pool and request slots are not waited for before a call posts: a message without a slab stays where it is, goes into its
-//! receiver's pool while its sender waits for its request (`super::keeping`), and too many requests are an error.
+//! Slabs for messages, bytes of a pool and request slots are not waited for before a call posts: a message
+//! without a slab stays where it is, goes into its receiver's pool while its sender waits for its request
+//! (`super::keeping`), and too many requests are an error.
 //!
-//! Invariant: there is one loop that waits, [`Port::wait_step`]. So a rank that waits for room runs slices, moves bytes, sees the end of the job, and is
-//! known as one that waits, in a call, for this room.
+//! Invariant: there is one loop that waits, [`Port::wait_step`]. So a rank that waits for room runs slices,
+//! moves bytes, sees the end of the job, and is known as one that waits, in a call, for this room.
 
 use super::{Collective, Port, PortError};
 use crate::memory::descriptor::INLINE_BYTES;
@@ -71,7 +72,8 @@ impl Port {
         (self.slabs.out(&self.block().returned) as usize) < SLABS / 2
     }
 
-    /// Waits until nothing is lacking. Who has a wait of its own that does more asks `lacks` there before it posts.
+    /// Waits until nothing is lacking. Who has a wait of its own that does more asks `lacks` there before it
+    /// posts.
     #[inline(always)]
     pub(super) fn make_room(
         &mut self,
@@ -108,8 +110,9 @@ impl Port {
         self.make_room(|| WaitingFor::SOMETHING, |port| port.lacks_cell(ring))
     }
 
-    /// Where transfers are few: leaves those of this rank whose bytes are in place, though the program has not asked for their requests. Called by a
-    /// rank that waits: otherwise pairs that it waits for may wait for these.
+    /// Where transfers are few: leaves those of this rank whose bytes are in place, though the program has
+    /// not asked for their requests. Called by a rank that waits: otherwise pairs that it waits for may wait
+    /// for these.
     #[inline]
     pub(super) fn give_back_transfers(&mut self) -> Result<(), PortError> {
         if self.memory.header().pools.transfers.used() < FEW_TRANSFERS { Ok(()) } else { self.leave_all() }

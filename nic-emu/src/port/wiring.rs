@@ -34,8 +34,8 @@ pub enum Take {
 }
 
 impl Port {
-    /// Whether neighbours may give to each other along edges. Not with fixed slices, in which all goes by the beat, and not while EMDS records what
-    /// the NIC does.
+    /// Whether neighbours may give to each other along edges. Not with fixed slices, in which all goes by the
+    /// beat, and not while EMDS records what the NIC does.
     pub fn uses_edges(&self) -> bool {
         !self.fixed && self.memory.emds_local().is_empty()
     }
@@ -115,8 +115,8 @@ impl Port {
         Ok(if place == Place::Message { Put::AsMessage } else { Put::Buffered })
     }
 
-    /// Whether long messages are lent: while stores to other ranks' caches are slow, or ranks share cores. Now and then they are buffered all the same,
-    /// which tells whether that is still so.
+    /// Whether long messages are lent: while stores to other ranks' caches are slow, or ranks share cores.
+    /// Now and then they are buffered all the same, which tells whether that is still so.
     fn lends(&mut self) -> bool {
         if self.memory.header().cross_memory.get() == 0 {
             return false;
@@ -141,8 +141,8 @@ impl Port {
         Ok(edge.next(&self.memory)?)
     }
 
-    /// Waits a little for the next message of an edge; then wait as for anything else. `shared` says that other threads of the process wait for
-    /// the port.
+    /// Waits a little for the next message of an edge; then wait as for anything else. `shared` says that
+    /// other threads of the process wait for the port.
     pub fn watch_edge(&mut self, edge: &EdgeReader, shared: bool) -> Result<(), PortError> {
         self.watch_memory(shared, |memory| Ok(edge.next(memory)?.is_some()))
     }
@@ -176,7 +176,8 @@ impl Port {
         Ok(())
     }
 
-    /// What became of what was lent on an edge: none while its receiver has still to read it; whether it did, or wants it as a message.
+    /// What became of what was lent on an edge: none while its receiver has still to read it; whether it did,
+    /// or wants it as a message.
     pub fn was_read(&self, edge: &EdgeWriter) -> Result<Option<bool>, PortError> {
         Ok(edge.was_read(&self.memory)?)
     }

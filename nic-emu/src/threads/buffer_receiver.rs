@@ -1,8 +1,10 @@
-//! BR, the Buffer Receiver (paper, §4.1, §4.3): matches messages with receives and schedules what moves in this slice.
+//! BR, the Buffer Receiver (paper, §4.1, §4.3): matches messages with receives and schedules what moves in
+//! this slice.
 //!
-//! Message scheduling microphase: first this slice's receives are set against the messages that wait, then this slice's messages
-//! against the receives that wait, each oldest first, which is MPI's order. A message whose bytes are in NIC memory is complete
-//! with the match; one whose bytes are in the sender's memory becomes a transfer.
+//! Message scheduling microphase: first this slice's receives are set against the messages that wait, then
+//! this slice's messages against the receives that wait, each oldest first, which is MPI's order. A message
+//! whose bytes are in NIC memory is complete with the match; one whose bytes are in the sender's memory
+//! becomes a transfer.
 
 use crate::matching::Envelope;
 use crate::matching::breach;
@@ -153,7 +155,8 @@ impl<'a, 'm> BufferReceiver<'a, 'm> {
         Ok(if block.queues.posted.push(self.memory, words)? { Taken::Yes } else { Taken::NoRoom })
     }
 
-    /// A message for a rank of this node: matches it with the oldest receive that waits, or keeps it until its receive is posted.
+    /// A message for a rank of this node: matches it with the oldest receive that waits, or keeps it until
+    /// its receive is posted.
     #[inline]
     pub(crate) fn handle_message(
         &mut self,
@@ -212,7 +215,8 @@ impl<'a, 'm> BufferReceiver<'a, 'm> {
         if receive.check != Check::NONE
             && let Some(report) = mismatch::report_of_message(self.memory, local_index, &receive, &message)
         {
-            // Both ends complete as they would, with what there is room for, and find that their communicator is broken.
+            // Both ends complete as they would, with what there is room for, and find that their communicator
+            // is broken.
             breach::break_context(self.memory, self.completer, receive.context, &report)?;
         }
         if self.memory.local_index(origin)?.is_none() {
@@ -293,8 +297,8 @@ impl<'a, 'm> BufferReceiver<'a, 'm> {
         Ok(Taken::Yes)
     }
 
-    /// A receive matched with a message of another node: one whose bytes are here is complete; of every other one, and where the
-    /// sender waits to be told, a global slice takes the pair.
+    /// A receive matched with a message of another node: one whose bytes are here is complete; of every other
+    /// one, and where the sender waits to be told, a global slice takes the pair.
     #[cold]
     fn schedule_remote(
         &mut self,
@@ -394,8 +398,8 @@ pub(crate) fn check_count(count: u32, ring: &Ring<'_>) -> Result<(), Corrupt> {
     Ok(())
 }
 
-/// The oldest unexpected message of a rank that a receive with this envelope would take: what a probe sees. The caller
-/// holds the run token.
+/// The oldest unexpected message of a rank that a receive with this envelope would take: what a probe sees.
+/// The caller holds the run token.
 pub fn probe(memory: &NicMemory, local_index: u32, envelope: &Envelope) -> Result<Option<Message>, Corrupt> {
     let unexpected = &memory.rank(local_index)?.queues.unexpected;
     match unexpected.find(memory, |words| envelope.takes(&Envelope::of_words(words[0], words[1])))? {
@@ -404,9 +408,10 @@ pub fn probe(memory: &NicMemory, local_index: u32, envelope: &Envelope) -> Resul
     }
 }
 
-/// Takes the oldest unexpected message of a rank that a receive with this envelope would take, so that from now on only a receive in the
-/// context `matched`, a context of its own, takes it: what a matched probe does. The message stays in the queue, with its payload. The
-/// caller holds the run token, so no receive comes between.
+/// Takes the oldest unexpected message of a rank that a receive with this envelope would take, so that from
+/// now on only a receive in the context `matched`, a context of its own, takes it: what a matched probe does.
+/// The message stays in the queue, with its payload. The caller holds the run token, so no receive comes
+/// between.
 pub fn take_matched(
     memory: &NicMemory,
     local_index: u32,

@@ -1,8 +1,8 @@
 //! BS, the Buffer Sender (paper, §4.1, §4.3): takes what ranks posted and brings it to where it is matched.
 //!
-//! Descriptor exchange microphase: the BS fixes, rank by rank, up to where the rings are eligible; what is posted later waits for
-//! the next slice. A descriptor for a rank of this node stays where it is, in its ring cell, and
-//! is read there by the Buffer Receiver; "delivery" on one node is knowing how far to read.
+//! Descriptor exchange microphase: the BS fixes, rank by rank, up to where the rings are eligible; what is
+//! posted later waits for the next slice. A descriptor for a rank of this node stays where it is, in its ring
+//! cell, and is read there by the Buffer Receiver; "delivery" on one node is knowing how far to read.
 
 use arrayvec::ArrayVec;
 
@@ -36,17 +36,17 @@ pub type Exchange = ArrayVec<Eligible, RANKS_A_SLICE>;
 pub struct BufferSender;
 
 impl BufferSender {
-    /// True when some rank has posted what no slice has taken yet. The question that everybody who waits asks all the time:
-    /// it reads doorbells and taken words, and nothing else.
+    /// True when some rank has posted what no slice has taken yet. The question that everybody who waits asks
+    /// all the time: it reads doorbells and taken words, and nothing else.
     #[inline]
     pub fn has_work(memory: &NicMemory) -> bool {
         memory.doorbells().zip(memory.taken()).any(|(doorbell, taken)| doorbell.peek() != taken.peek())
     }
 
-    /// On several nodes, with elastic slices: true when the last slice took nothing, because there was no room
-    /// for what that slice found, and nobody has posted since. Room mostly comes from other nodes then: the NIC
-    /// thread runs another slice when it has done something else, and now and then ([`crate::global`]).
-    /// Ranks run none, because they would keep the token from the NIC thread.
+    /// On several nodes, with elastic slices: true when the last slice took nothing, because there was no
+    /// room for what that slice found, and nobody has posted since. Room mostly comes from other nodes then:
+    /// the NIC thread runs another slice when it has done something else, and now and then
+    /// ([`crate::global`]). Ranks run none, because they would keep the token from the NIC thread.
     #[inline]
     pub fn is_stalled(memory: &NicMemory) -> bool {
         let stalled = memory.header().slice.stalled.get();
@@ -68,8 +68,8 @@ impl BufferSender {
         heads.fold(0u64, |sum, heads| sum.wrapping_add(heads.0)).max(1)
     }
 
-    /// Descriptor exchange microphase: which descriptors this slice schedules. `first` is the rank to begin with,
-    /// so that with very many ranks none is always last.
+    /// Descriptor exchange microphase: which descriptors this slice schedules. `first` is the rank to begin
+    /// with, so that with very many ranks none is always last.
     #[inline]
     pub fn exchange(memory: &NicMemory, first: u32, exchange: &mut Exchange) {
         let ranks = memory.layout().local_ranks as usize;

@@ -1,11 +1,14 @@
-//! Collectives that are over in the slice that takes them: all members' descriptors are in their rings (paper, §4.4).
+//! Collectives that are over in the slice that takes them: all members' descriptors are in their rings
+//! (paper, §4.4).
 //!
-//! The commonest case by far: members are patient after they have arrived ([`crate::port::Port::meet`]), so that mostly the last one's slice
-//! finds all of them. Then nothing has to be kept from slice to slice: no instance, no member records; the contributions are those in the
-//! descriptors. What does not fit (contributions elsewhere than in the descriptor, members on other nodes, members missing, descriptors that
+//! The commonest case by far: members are patient after they have arrived ([`crate::port::Port::meet`]), so
+//! that mostly the last one's slice finds all of them. Then nothing has to be kept from slice to slice: no
+//! instance, no member records; the contributions are those in the descriptors. What does not fit
+//! (contributions elsewhere than in the descriptor, members on other nodes, members missing, descriptors that
 //! contradict each other, broken communicators) is left to the Collective List.
 //!
-//! Invariant: contributions are combined in the order of the same reduction tree as everywhere, so the bits are the same.
+//! Invariant: contributions are combined in the order of the same reduction tree as everywhere, so the bits
+//! are the same.
 
 use arrayvec::ArrayVec;
 
@@ -23,7 +26,8 @@ use crate::threads::completer::Completer;
 use crate::threads::reduce_helper::Reduction;
 use std::num::NonZeroU32;
 
-/// Members of all collectives that one slice finds complete, at most; a larger communicator meets in an instance.
+/// Members of all collectives that one slice finds complete, at most; a larger communicator meets in an
+/// instance.
 const MEMBERS: usize = 64;
 /// Collectives that one slice finds complete, at most.
 const COLLECTIVES: usize = 8;
@@ -81,7 +85,8 @@ impl AtOnce {
         self.collectives.len()
     }
 
-    /// Message scheduling microphase: takes every collective whose members have all posted it, from the oldest on. Answers the descriptors taken.
+    /// Message scheduling microphase: takes every collective whose members have all posted it, from the
+    /// oldest on. Answers the descriptors taken.
     #[inline]
     pub(crate) fn take(&mut self, memory: &NicMemory, exchange: &mut Exchange) -> Result<u32, Corrupt> {
         let mut taken = 0;
@@ -137,8 +142,8 @@ impl AtOnce {
         Ok(Some(size as u32))
     }
 
-    /// Collects the members of the collective that a descriptor is of, by their position. None when one is missing; else the position of the
-    /// root (or `size`).
+    /// Collects the members of the collective that a descriptor is of, by their position. None when one is
+    /// missing; else the position of the root (or `size`).
     #[inline]
     fn find_members(
         &mut self,

@@ -1,8 +1,9 @@
-//! CH, the Collective Helper (paper, §4.1, §4.4): barriers, broadcasts, and the board on which members put up their
-//! contributions for each other.
+//! CH, the Collective Helper (paper, §4.1, §4.4): barriers, broadcasts, and the board on which members put up
+//! their contributions for each other.
 //!
-//! Barrier and broadcast microphase. A barrier or a board releases its members when all have arrived. A broadcast
-//! releases each member as soon as it and the root are there; nobody waits for members that it has nothing to get from.
+//! Barrier and broadcast microphase. A barrier or a board releases its members when all have arrived. A
+//! broadcast releases each member as soon as it and the root are there; nobody waits for members that it has
+//! nothing to get from.
 
 use crate::memory::departure;
 use crate::memory::descriptor::{CollectiveKind, NO_REQUEST};
@@ -13,7 +14,8 @@ use crate::memory::{Corrupt, NicMemory};
 use crate::threads::collective_list::CollectiveList;
 use crate::threads::completer::Completer;
 
-/// The Collective Helper, for one slice. What it does as the Reduce Helper is in [`crate::threads::reduce_helper`].
+/// The Collective Helper, for one slice. What it does as the Reduce Helper is in
+/// [`crate::threads::reduce_helper`].
 pub struct CollectiveHelper<'a, 'm> {
     pub(crate) list: CollectiveList<'m>,
     pub(crate) completer: &'a mut Completer<'m>,

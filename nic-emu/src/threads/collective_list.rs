@@ -1,5 +1,6 @@
-//! The Collective List (paper, §4.4 and figure 4.6): which members of a collective have reached it. It is kept in chains, by a hash of context and number, so that
-//! finding a collective costs the same however many others members have gone on to.
+//! The Collective List (paper, §4.4 and figure 4.6): which members of a collective have reached it. It is
+//! kept in chains, by a hash of context and number, so that finding a collective costs the same however many
+//! others members have gone on to.
 //!
 //! A flag per node says "all local members are here"; it is set by the arrival that makes it so. Members
 //! are told apart by their position among the communicator's local members, and an arrival that does not
@@ -37,8 +38,9 @@ pub struct CollectiveList<'m> {
     pub(crate) memory: &'m NicMemory,
 }
 
-/// Instances of which ranks take as many as they like. The others are shared out: whatever others have begun, a rank may begin its share of them, so that
-/// ranks that are far ahead in one communicator keep nobody from meeting in another.
+/// Instances of which ranks take as many as they like. The others are shared out: whatever others have begun,
+/// a rank may begin its share of them, so that ranks that are far ahead in one communicator keep nobody from
+/// meeting in another.
 pub const COMMON_INSTANCES: usize = INSTANCES / 2;
 
 impl<'m> CollectiveList<'m> {

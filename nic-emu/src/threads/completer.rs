@@ -1,8 +1,8 @@
 //! Completing requests: the one place where a rank is told that it may go on.
 //!
-//! With elastic slices a completion is published at once. With fixed slices it is held back and published at the start of the next
-//! slice: ranks resume at slice boundaries (paper, §3.1, step 5). Ranks that may sleep are remembered, so that the
-//! driver wakes them after it gave the token back.
+//! With elastic slices a completion is published at once. With fixed slices it is held back and published at
+//! the start of the next slice: ranks resume at slice boundaries (paper, §3.1, step 5). Ranks that may sleep
+//! are remembered, so that the driver wakes them after it gave the token back.
 
 use arrayvec::ArrayVec;
 
@@ -29,7 +29,8 @@ impl Touched {
         self.ranks.is_empty()
     }
 
-    /// The ranks, perhaps with repetitions; none when there were too many to remember: then anybody may be meant.
+    /// The ranks, perhaps with repetitions; none when there were too many to remember: then anybody may be
+    /// meant.
     pub fn ranks(&self) -> Option<&[u32]> {
         (!self.more).then_some(&self.ranks)
     }
@@ -77,7 +78,8 @@ impl<'m> Completer<'m> {
         Ok(())
     }
 
-    /// Completes a receive: status (source, tag, and the word of the message's length), and where the bytes are.
+    /// Completes a receive: status (source, tag, and the word of the message's length), and where the bytes
+    /// are.
     #[inline]
     pub fn complete(
         &mut self,
@@ -111,8 +113,8 @@ impl<'m> Completer<'m> {
         self.publish(local_index, request, SlotState::Cancelled, DeliveryKind::NONE)
     }
 
-    /// Points a request at its transfer, instance or breach. A transfer is not held back: with fixed slices the bytes move in the
-    /// slice in which the message was matched.
+    /// Points a request at its transfer, instance or breach. A transfer is not held back: with fixed slices
+    /// the bytes move in the slice in which the message was matched.
     #[inline]
     pub fn refer(
         &mut self,

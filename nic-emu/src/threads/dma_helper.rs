@@ -1,8 +1,9 @@
-//! DH, the DMA Helper (paper, §4.1, §4.3): schedules the bytes of matched messages and sees their transfers through.
+//! DH, the DMA Helper (paper, §4.1, §4.3): schedules the bytes of matched messages and sees their transfers
+//! through.
 //!
-//! The DH decides how many bytes of a transfer may move in which slice; it moves none itself. Moving is done by whoever
-//! has a core to lend (`channel`), which is how the NIC is as wide as the ranks that wait. A transfer is on the active list from its match
-//! until the DH finds it finished and reaps it.
+//! The DH decides how many bytes of a transfer may move in which slice; it moves none itself. Moving is done
+//! by whoever has a core to lend (`channel`), which is how the NIC is as wide as the ranks that wait. A
+//! transfer is on the active list from its match until the DH finds it finished and reaps it.
 
 use crate::memory::descriptor::{NO_REQUEST, ReceiveDescriptor, is_in_memory};
 use crate::memory::pool::NONE;
@@ -75,7 +76,8 @@ impl<'m> DmaHelper<'m> {
         }
     }
 
-    /// Makes a transfer of a pair, of which the first bytes are in place, and so many are granted; none when all are in use.
+    /// Makes a transfer of a pair, of which the first bytes are in place, and so many are granted; none when
+    /// all are in use.
     pub fn start(
         &self,
         pair: &Pair,
@@ -91,7 +93,8 @@ impl<'m> DmaHelper<'m> {
         transfer.skip(done);
         self.link(index, transfer)?;
         header.slice.transfers.set(header.slice.transfers.get() + 1);
-        // Both ends before either may begin: an end can move all bytes by itself, and complete both requests, at any moment.
+        // Both ends before either may begin: an end can move all bytes by itself, and complete both requests,
+        // at any moment.
         for (rank, request) in ends(transfer) {
             if request != NO_REQUEST {
                 completer.refer(rank, request, index, SlotState::Moving)?;
@@ -106,7 +109,8 @@ impl<'m> DmaHelper<'m> {
         Ok(Some(index))
     }
 
-    /// Grants a transfer whose granted bytes are all claimed its next bytes. (The bytes that go to another node that node grants.)
+    /// Grants a transfer whose granted bytes are all claimed its next bytes. (The bytes that go to another
+    /// node that node grants.)
     pub(crate) fn grant_more(&mut self, index: u32) -> Result<(), Corrupt> {
         let transfer = self.memory.transfer(index)?;
         if transfer.is_elsewhere() {
@@ -126,8 +130,8 @@ impl<'m> DmaHelper<'m> {
         Ok(())
     }
 
-    /// Point-to-point microphase: reaps finished transfers; with fixed slices also reports them to their ranks and grants
-    /// every other one this slice's bytes.
+    /// Point-to-point microphase: reaps finished transfers; with fixed slices also reports them to their
+    /// ranks and grants every other one this slice's bytes.
     #[inline]
     pub fn run(&mut self, fixed: bool, completer: &mut Completer<'m>) -> Result<(), Corrupt> {
         if self.memory.header().slice.transfers.get() == 0 {
@@ -228,8 +232,9 @@ fn ends(transfer: &Transfer) -> [(u32, u32); 2] {
     ]
 }
 
-/// Finishes a transfer whose bytes are all in place; any process may, once. With elastic slices both requests are complete at
-/// once, and the ranks to wake are answered; with fixed slices the DH reports them in the next slice.
+/// Finishes a transfer whose bytes are all in place; any process may, once. With elastic slices both requests
+/// are complete at once, and the ranks to wake are answered; with fixed slices the DH reports them in the
+/// next slice.
 pub fn finish(memory: &NicMemory, index: u32) -> Result<Option<[u32; 2]>, Corrupt> {
     let transfer = memory.transfer(index)?;
     if transfer.finished.compare_exchange(MOVING, FINISHED, Ordering::AcqRel, Ordering::Relaxed).is_err()

@@ -1,5 +1,5 @@
-//! The NIC threads (paper, §4.1): a file and a type each, run in the order of the microphases by whoever is the
-//! NIC processor.
+//! The NIC threads (paper, §4.1): a file and a type each, run in the order of the microphases by whoever is
+//! the NIC processor.
 //!
 //! | file | holds |
 //! |---|---|

@@ -1,7 +1,8 @@
 //! The NIC processor: whoever holds the run token runs a slice (design §4, "Who is the processor").
 //!
-//! The steps are always the same: is there work, is the token free, run a slice, give the token back, wake whom it completed
-//! something for. Waking is a system call and so the driver's business: it is handed the ranks.
+//! The steps are always the same: is there work, is the token free, run a slice, give the token back, wake
+//! whom it completed something for. Waking is a system call and so the driver's business: it is handed the
+//! ranks.
 
 use crate::memory::sync::{Ordering, fence};
 use crate::memory::token::Holder;
@@ -10,12 +11,14 @@ use crate::threads::buffer_sender::BufferSender;
 use crate::threads::completer::Touched;
 use crate::threads::strobe_sender::StrobeSender;
 
-/// What came of lending a core. Large, but it never leaves the stack frame of who lent: boxing it would allocate a slice.
+/// What came of lending a core. Large, but it never leaves the stack frame of who lent: boxing it would
+/// allocate a slice.
 #[allow(clippy::large_enum_variant)]
 pub enum Lent {
     /// Nothing to do, or somebody else does it.
     Nothing,
-    /// With fixed slices: the NIC rested, and its next slice has been set; the NIC thread is to be woken for it.
+    /// With fixed slices: the NIC rested, and its next slice has been set; the NIC thread is to be woken for
+    /// it.
     BeatSet,
     /// A slice was run; these ranks may have to be woken.
     Slice(Touched),
@@ -46,7 +49,8 @@ impl<'m> Processor<'m> {
         Self { memory, holder }
     }
 
-    /// Lends the caller's core for one slice, if one is due, there is something to do, and nobody else does it.
+    /// Lends the caller's core for one slice, if one is due, there is something to do, and nobody else does
+    /// it.
     #[inline]
     pub fn lend(&self, now_ns: impl Fn() -> u64) -> Result<Lent, Corrupt> {
         let fixed = self.memory.header().slice_period_ns.get() != 0;
@@ -62,7 +66,8 @@ impl<'m> Processor<'m> {
         self.run(fixed, now_ns)
     }
 
-    /// The same for a rank that has just posted and has nothing else to do: there is work, so it goes for the token at once.
+    /// The same for a rank that has just posted and has nothing else to do: there is work, so it goes for the
+    /// token at once.
     #[inline(always)]
     pub(crate) fn lend_after_posting(&self, now_ns: impl Fn() -> u64) -> Result<Lent, Corrupt> {
         let fixed = self.memory.header().slice_period_ns.get() != 0;
@@ -96,15 +101,17 @@ impl<'m> Processor<'m> {
         Ok(Lent::Slice(slice.touched))
     }
 
-    /// Takes the token if it is free, for what only the processor may do beside slices; none when somebody else has it.
+    /// Takes the token if it is free, for what only the processor may do beside slices; none when somebody
+    /// else has it.
     pub(crate) fn try_hold(&self) -> Option<Held<'m>> {
         let token = self.memory.token();
         // Made only if the token is taken: dropping it gives the token back.
         (token.looks_free() && token.try_take(self.holder)).then(|| Held { memory: self.memory })
     }
 
-    /// Takes the token, waiting for it if need be, and calls `with`: for what only the processor may look at (probes, reports). `pause` is called
-    /// while somebody else holds it; when it answers false, waiting is given up.
+    /// Takes the token, waiting for it if need be, and calls `with`: for what only the processor may look at
+    /// (probes, reports). `pause` is called while somebody else holds it; when it answers false, waiting is
+    /// given up.
     pub(crate) fn with_token<R>(
         &self,
         mut pause: impl FnMut() -> bool,

@@ -1,7 +1,8 @@
-//! SR, the Strobe Receiver (paper, §4.1, §4.2): on every microstrobe it wakes the NIC threads that the microphase calls for.
+//! SR, the Strobe Receiver (paper, §4.1, §4.2): on every microstrobe it wakes the NIC threads that the
+//! microphase calls for.
 //!
-//! It holds what the threads of a node hand on to each other within a slice: what the BS found eligible, what was matched,
-//! at which collectives somebody arrived.
+//! It holds what the threads of a node hand on to each other within a slice: what the BS found eligible, what
+//! was matched, at which collectives somebody arrived.
 
 use arrayvec::ArrayVec;
 

@@ -1,11 +1,12 @@
 //! SS, the Strobe Sender (paper, §4.1, §4.2): drives a slice through its microphases.
 //!
-//! On one node the node set is {self}: a microstrobe is a call of the node's Strobe Receiver, "all nodes are done" is its return, and a
-//! microphase in which this node has no work is one that all nodes agree to skip.
+//! On one node the node set is {self}: a microstrobe is a call of the node's Strobe Receiver, "all nodes are
+//! done" is its return, and a microphase in which this node has no work is one that all nodes agree to skip.
 //!
-//! Fixed slices start on the beat: a multiple of the period on the driver's clock. A slice that leaves nothing to do lets the NIC *rest*:
-//! no slice runs at the beats that follow, and so nobody has to be awake for them. Who finds something posted while the NIC rests
-//! sets the next beat; what was posted between two beats is eligible at the second of them, as if the NIC had never rested.
+//! Fixed slices start on the beat: a multiple of the period on the driver's clock. A slice that leaves
+//! nothing to do lets the NIC *rest*: no slice runs at the beats that follow, and so nobody has to be awake
+//! for them. Who finds something posted while the NIC rests sets the next beat; what was posted between two
+//! beats is eligible at the second of them, as if the NIC had never rested.
 
 use crate::memory::status::Activity;
 use crate::memory::unexpected::Usage;
@@ -30,7 +31,8 @@ pub struct Slice {
 pub struct StrobeSender;
 
 impl StrobeSender {
-    /// With fixed slices: true when the next slice is due; false while the NIC rests. Elastic slices are always due.
+    /// With fixed slices: true when the next slice is due; false while the NIC rests. Elastic slices are
+    /// always due.
     #[inline]
     pub(crate) fn is_due(memory: &NicMemory, now_ns: impl Fn() -> u64) -> bool {
         memory.header().slice_period_ns.get() == 0
@@ -40,7 +42,8 @@ impl StrobeSender {
             }
     }
 
-    /// With fixed slices: true when there is something for the holder of the token to do: a slice that is due, or a rest to end.
+    /// With fixed slices: true when there is something for the holder of the token to do: a slice that is
+    /// due, or a rest to end.
     #[inline]
     pub fn is_wanted(memory: &NicMemory, now_ns: impl Fn() -> u64) -> bool {
         if Self::rests(memory) { Self::has_work(memory) } else { Self::is_due(memory, now_ns) }
@@ -52,8 +55,8 @@ impl StrobeSender {
         memory.header().slice.next_ns.get() == 0
     }
 
-    /// With fixed slices, ends a rest if there is work again: the next slice starts on the next beat. True if it did. The caller
-    /// holds the run token.
+    /// With fixed slices, ends a rest if there is work again: the next slice starts on the next beat. True if
+    /// it did. The caller holds the run token.
     pub(crate) fn end_rest(memory: &NicMemory, now_ns: impl Fn() -> u64) -> bool {
         let header = memory.header();
         let ends = Self::rests(memory) && Self::has_work(memory);
@@ -64,22 +67,23 @@ impl StrobeSender {
         ends
     }
 
-    /// Something that a fixed slice would deal with: descriptors, bytes under way, completions that are held back.
+    /// Something that a fixed slice would deal with: descriptors, bytes under way, completions that are held
+    /// back.
     fn has_work(memory: &NicMemory) -> bool {
         let slice = &memory.header().slice;
         !slice.held.is_empty() || slice.transfers.get() != 0 || BufferSender::has_work(memory)
     }
 
-    /// After a fixed slice: rests if it left nothing to do. Not while EMDS records, which is to see every slice, and not with several
-    /// nodes, whose Strobe Sender keeps the beat for all.
+    /// After a fixed slice: rests if it left nothing to do. Not while EMDS records, which is to see every
+    /// slice, and not with several nodes, whose Strobe Sender keeps the beat for all.
     fn rest_if_idle(memory: &NicMemory) {
         if memory.emds_local().is_empty() && memory.node().1 <= 1 && !Self::has_work(memory) {
             memory.header().slice.next_ns.set(0);
         }
     }
 
-    /// Runs one slice. The caller holds the run token; `now_ns` reads its monotonic clock, and is called only with fixed
-    /// slices or while EMDS records.
+    /// Runs one slice. The caller holds the run token; `now_ns` reads its monotonic clock, and is called only
+    /// with fixed slices or while EMDS records.
     #[inline]
     pub fn run(memory: &NicMemory, now_ns: impl Fn() -> u64) -> Result<Slice, Corrupt> {
         let header = memory.header();

@@ -1,7 +1,8 @@
-//! Messages of other nodes that have waited for their receives for a while: their bytes, up to [`BUFFERED_BYTES`], are granted as those of
-//! a matched message are and go into the receiver's pool ([`crate::memory::unexpected`]), and the sender is done with the message. With elastic slices a
-//! while is [`LATE_NS`], with fixed ones it lasts to the next slice. At the receiver's limit a message stays with its sender, until
-//! there is room or a receive.
+//! Messages of other nodes that have waited for their receives for a while: their bytes, up to
+//! [`BUFFERED_BYTES`], are granted as those of a matched message are and go into the receiver's pool
+//! ([`crate::memory::unexpected`]), and the sender is done with the message. With elastic slices a while is
+//! [`LATE_NS`], with fixed ones it lasts to the next slice. At the receiver's limit a message stays with its
+//! sender, until there is room or a receive.
 
 use super::late::Late;
 use super::{Env, Incoming, PointToPointEngine};
@@ -15,13 +16,13 @@ use crate::memory::unexpected::{ForWhom, UnexpectedPool};
 use crate::memory::{Corrupt, NicMemory};
 use std::collections::VecDeque;
 
-/// How long a message waits for its receive before its bytes are taken into the receiver's pool, with elastic slices: a receive that is about to
-/// be posted has them without a copy between.
+/// How long a message waits for its receive before its bytes are taken into the receiver's pool, with elastic
+/// slices: a receive that is about to be posted has them without a copy between.
 const LATE_NS: u64 = 100_000;
 
 impl PointToPointEngine {
-    /// A message waits for its receive, and its bytes are on its sender's node: if they wait for long, they are taken here. Those of a synchronous
-    /// send wait for their match anyway.
+    /// A message waits for its receive, and its bytes are on its sender's node: if they wait for long, they
+    /// are taken here. Those of a synchronous send wait for their match anyway.
     pub(super) fn note_late(
         &mut self,
         env: &Env<'_, '_>,
@@ -86,7 +87,8 @@ impl PointToPointEngine {
         Ok(true)
     }
 
-    /// All bytes of a message are in its receiver's pool: completes its receive, or leaves it there until it is matched.
+    /// All bytes of a message are in its receiver's pool: completes its receive, or leaves it there until it
+    /// is matched.
     pub(super) fn finish_pooled(&mut self, env: &mut Env<'_, '_>, id: u64) -> Result<(), Corrupt> {
         let Some(transfer) = self.incoming.get(&id) else { return Ok(()) };
         let Some((block, entry)) = transfer.pooled else { return Ok(()) };

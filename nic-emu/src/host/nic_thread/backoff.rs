@@ -1,7 +1,7 @@
 //! Backoff: how long a NIC thread waits for whoever has the run token.
 //!
-//! A NIC thread of a high priority that looks again and again keeps the processor from the rank that has the token. So each wait is twice as long as the
-//! one before.
+//! A NIC thread of a high priority that looks again and again keeps the processor from the rank that has the
+//! token. So each wait is twice as long as the one before.
 
 use std::time::Duration;
 

@@ -20,7 +20,8 @@ pub enum Finding {
         /// What happened to the link to it.
         reason: String,
     },
-    /// The ranks ask for what cannot be done, as mismatched collectives, or the job's network fails: what the NIC says of it, in lines.
+    /// The ranks ask for what cannot be done, as mismatched collectives, or the job's network fails: what the
+    /// NIC says of it, in lines.
     Told(String),
 }
 
@@ -46,8 +47,8 @@ impl fmt::Display for Finding {
     }
 }
 
-/// Does work of the thread. A panic in it is a finding like others: nobody else would tell, and the ranks would wait for ever for a NIC that
-/// nobody runs.
+/// Does work of the thread. A panic in it is a finding like others: nobody else would tell, and the ranks
+/// would wait for ever for a NIC that nobody runs.
 pub(super) fn caught<T>(work: impl FnOnce() -> T) -> Result<T, Finding> {
     catch_unwind(AssertUnwindSafe(work)).map_err(|panic| {
         let text = panic.downcast_ref::<String>().map(String::as_str);

@@ -1,4 +1,5 @@
-//! Bytes whose both ends compute: the NIC thread moves them from outside, by cross-memory attach (design §4, "Channels").
+//! Bytes whose both ends compute: the NIC thread moves them from outside, by cross-memory attach (design §4,
+//! "Channels").
 
 use super::backoff;
 use super::shared::Shared;
@@ -22,7 +23,8 @@ pub(super) struct Mover<'a> {
     memory: &'a NicMemory,
     bounce: Vec<u8>,
     policy: Policy,
-    /// How long to wait for a rank that has the run token; nothing to give the processor away to whoever wants it.
+    /// How long to wait for a rank that has the run token; nothing to give the processor away to whoever
+    /// wants it.
     pub(super) token_held: Duration,
 }
 
@@ -33,7 +35,8 @@ impl<'a> Mover<'a> {
         Self { shared, memory, bounce: Vec::new(), policy, token_held: Duration::ZERO }
     }
 
-    /// Moves bytes of transfers whose both ends compute, in so many pieces at most; answers whether there may be more.
+    /// Moves bytes of transfers whose both ends compute, in so many pieces at most; answers whether there may
+    /// be more.
     pub(super) fn move_bytes(
         &mut self,
         processor: &Processor<'_>,

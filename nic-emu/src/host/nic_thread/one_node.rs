@@ -1,8 +1,8 @@
 //! The NIC thread of a job on one node: it ticks at the slice period while there is work that nobody runs.
 //!
-//! With fixed slices it is awake for every beat on which a slice is planned, and sleeps while the NIC rests ([`crate::threads::strobe_sender`]). Where a
-//! rank polls on a core of its own, that rank starts the slice, and the NIC thread comes later, so as not to take the core away from it
-//! at the very moment.
+//! With fixed slices it is awake for every beat on which a slice is planned, and sleeps while the NIC rests
+//! ([`crate::threads::strobe_sender`]). Where a rank polls on a core of its own, that rank starts the slice,
+//! and the NIC thread comes later, so as not to take the core away from it at the very moment.
 
 use super::finding::Finding;
 use super::mover::Mover;
@@ -21,8 +21,8 @@ use std::time::Duration;
 
 /// Period of the ticks with elastic slices while there is work.
 const ELASTIC_TICK: Duration = Duration::from_micros(500);
-/// With fixed slices: how long after the beat the thread looks when some rank polls, which then has run the slice; at most a
-/// quarter of the period.
+/// With fixed slices: how long after the beat the thread looks when some rank polls, which then has run the
+/// slice; at most a quarter of the period.
 const GRACE_NS: u64 = 100_000;
 /// Sleep to a far beat in pieces of this length, so that the end of the job need not wait for the beat.
 const LONGEST_PIECE_NS: u64 = 20_000_000;
@@ -85,7 +85,8 @@ impl<'a> Ticker<'a> {
         } else {
             waiting::nic_thread_sleep(self.memory, IDLE_SLEEP, || self.has_work());
             if !self.shared.is_over() {
-                // Woken by a rank that goes on computing: give those it talks to a slice's time to do it themselves.
+                // Woken by a rank that goes on computing: give those it talks to a slice's time to do it
+                // themselves.
                 std::thread::sleep(ELASTIC_TICK);
             }
         }

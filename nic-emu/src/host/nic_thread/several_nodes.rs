@@ -1,7 +1,9 @@
-//! The NIC thread of a job on several nodes: it drives this node's part in the global slices (`crate::global`).
+//! The NIC thread of a job on several nodes: it drives this node's part in the global slices
+//! (`crate::global`).
 //!
-//! It is the only one with a hand on the network. While something is under way it polls, giving its core away between two looks, as long as no more
-//! want to run than the machine has processors ([`crate::host::crowd`]). When all has been quiet for a while, or somebody else wants the core, it sleeps
+//! It is the only one with a hand on the network. While something is under way it polls, giving its core away
+//! between two looks, as long as no more want to run than the machine has processors
+//! ([`crate::host::crowd`]). When all has been quiet for a while, or somebody else wants the core, it sleeps
 //! until a packet arrives, a rank wakes it ([`crate::host::wake_pipe`]), or something is due.
 
 use super::backoff;
@@ -22,13 +24,15 @@ use bcs_core::Driven;
 use rustix::fd::AsFd;
 use std::time::Duration;
 
-/// How long all is quiet before the thread sleeps, in nanoseconds: some round trips of a near network, so that it seldom sleeps while an answer is on its way.
+/// How long all is quiet before the thread sleeps, in nanoseconds: some round trips of a near network, so
+/// that it seldom sleeps while an answer is on its way.
 const QUIET_NS: u64 = 200_000;
-/// How long leaving the network may take: others answer at once, unless they are lost, and then the end of the job is not to wait for them.
+/// How long leaving the network may take: others answer at once, unless they are lost, and then the end of
+/// the job is not to wait for them.
 const PATIENCE: Duration = Duration::from_millis(500);
 
-/// How many pieces of bytes between this node's ranks are moved at most before the network has its turn again: some milliseconds. The other nodes take one for
-/// dead from which they hear nothing for seconds.
+/// How many pieces of bytes between this node's ranks are moved at most before the network has its turn
+/// again: some milliseconds. The other nodes take one for dead from which they hear nothing for seconds.
 const PIECES_A_LOOK: u32 = 16;
 
 /// What came of a look.
@@ -49,12 +53,14 @@ pub(super) struct NodeDriver<'a> {
     mover: Mover<'a>,
     pipe: &'a WakePipe,
     polls: bool,
-    /// Before all ranks of this machine, as the network's interrupts are: whatever they compute, packets are seen to at once. Who is so urgent never polls.
+    /// Before all ranks of this machine, as the network's interrupts are: whatever they compute, packets are
+    /// seen to at once. Who is so urgent never polls.
     is_urgent: bool,
     crowd: Crowd,
 }
 
-/// How long an urgent thread waits at first for a rank that has the run token, which may have to run on the same processor.
+/// How long an urgent thread waits at first for a rank that has the run token, which may have to run on the
+/// same processor.
 const TOKEN_HELD: Duration = Duration::from_micros(10);
 
 impl<'a> NodeDriver<'a> {
@@ -113,7 +119,8 @@ impl<'a> NodeDriver<'a> {
         Ok(())
     }
 
-    /// Slices are over for this node, but not its part in the network: the others are to hear from it who is dead, and not to take it for dead, too.
+    /// Slices are over for this node, but not its part in the network: the others are to hear from it who is
+    /// dead, and not to take it for dead, too.
     fn linger(&mut self) {
         while !self.shared.is_over() {
             // Who cannot take part any more has nothing left to do but to wait for its end.

@@ -15,7 +15,8 @@ use std::thread::JoinHandle;
 
 /// What a job on several nodes has beside its NIC memory.
 pub struct Network {
-    /// The primitives: its members are the job's nodes, its memory is as [`crate::global::GlobalLayout`] says.
+    /// The primitives: its members are the job's nodes, its memory is as [`crate::global::GlobalLayout`]
+    /// says.
     pub fabric: Box<dyn Driven>,
     /// How ranks wake the thread.
     pub pipe: Arc<WakePipe>,
@@ -28,7 +29,8 @@ pub struct NicThread {
 }
 
 impl NicThread {
-    /// Starts the thread; with `core`, on that core for good, where it polls instead of ticking; with a network, as one node of several.
+    /// Starts the thread; with `core`, on that core for good, where it polls instead of ticking; with a
+    /// network, as one node of several.
     pub fn start(
         memory: Arc<NicMemory>,
         core: Option<usize>,
@@ -46,7 +48,8 @@ impl NicThread {
                 if let Some(core) = core {
                     let mut set = rustix::thread::CpuSet::new();
                     set.set(core);
-                    // Refused (no such core in this cpuset): the thread runs where it may, and ticks are as good as before.
+                    // Refused (no such core in this cpuset): the thread runs where it may, and ticks are as
+                    // good as before.
                     let _ = rustix::thread::sched_setaffinity(None, &set);
                 }
                 let run = || match network {

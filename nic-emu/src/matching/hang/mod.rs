@@ -1,8 +1,9 @@
 //! Hang reports: who waits for what, and when that is a deadlock (design §4, "Hang reports").
 //!
-//! At a slice boundary everything pending is known. A deadlock is stated when all ranks that are still in MPI wait, nothing
-//! posted is unscheduled but what slices find no room for, no bytes are under way, no slice has run, and every rank has looked at its requests since. Then nothing can
-//! change any more: it is a fact, and the report says who waits for whom.
+//! At a slice boundary everything pending is known. A deadlock is stated when all ranks that are still in MPI
+//! wait, nothing posted is unscheduled but what slices find no room for, no bytes are under way, no slice has
+//! run, and every rank has looked at its requests since. Then nothing can change any more: it is a fact, and
+//! the report says who waits for whom.
 //!
 //! | file | holds |
 //! |---|---|

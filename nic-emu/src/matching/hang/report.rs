@@ -59,8 +59,8 @@ impl HangReport {
         Ok(())
     }
 
-    /// Ranks that wait for each other in a circle, each for the next: of several circles the one with the lowest rank, from that on. Looks at
-    /// every rank once.
+    /// Ranks that wait for each other in a circle, each for the next: of several circles the one with the
+    /// lowest rank, from that on. Looks at every rank once.
     pub fn cycle(&self) -> Option<Vec<u32>> {
         let waiting = self.state.ranks.iter().filter(|rank| rank.waits_in_mpi());
         let next: HashMap<u32, u32> = waiting
@@ -110,7 +110,8 @@ fn has_root(waits_for: &WaitingFor) -> bool {
     waits_for.peer < NOBODY && is_rooted(call(waits_for))
 }
 
-/// "in MPI_Recv from 0, tag 7, 8 bytes, MPI_COMM_WORLD"; of several ranks together, without the peer that each has of its own.
+/// "in MPI_Recv from 0, tag 7, 8 bytes, MPI_COMM_WORLD"; of several ranks together, without the peer that
+/// each has of its own.
 fn describe(waits_for: &WaitingFor, together: bool) -> String {
     let mut text = format!("in {}", call(waits_for));
     if waits_for.requests > 1 {

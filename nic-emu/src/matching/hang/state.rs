@@ -1,4 +1,5 @@
-//! What the ranks of a node do, and what its NIC has pending: read from NIC memory, and from several nodes put together.
+//! What the ranks of a node do, and what its NIC has pending: read from NIC memory, and from several nodes
+//! put together.
 
 use crate::memory::pool::NONE;
 use crate::memory::queue::MatchQueues;
@@ -117,7 +118,8 @@ impl JobState {
     /// Reads it. Without the token: while ranks run, it is a picture of moments close to each other.
     pub fn read(memory: &NicMemory) -> Self {
         let header = memory.header();
-        // First: a rank that has looked since the state before has looked after these, if they are the same in both.
+        // First: a rank that has looked since the state before has looked after these, if they are the same
+        // in both.
         let room_news = header.room.came();
         let (global, global_under_way) = read_global(memory);
         let ranks = (0..memory.layout().local_ranks)
@@ -153,8 +155,8 @@ impl JobState {
         }
     }
 
-    /// True when all ranks in MPI wait, at least one does, and nothing is under way. A rank whose threads call MPI at the
-    /// same time is never known to wait: another thread of it may compute.
+    /// True when all ranks in MPI wait, at least one does, and nothing is under way. A rank whose threads
+    /// call MPI at the same time is never known to wait: another thread of it may compute.
     pub(super) fn is_quiet(&self) -> bool {
         self.is_quiet_or_over() && self.ranks.iter().any(RankState::waits_in_mpi)
     }
@@ -165,8 +167,9 @@ impl JobState {
         !self.under_way && self.ranks.iter().filter(|r| live(r)).all(|r| r.waits_in_mpi() && !r.concurrent)
     }
 
-    /// True when nothing has changed since an earlier state, and every rank that waits has looked `looks` times or sleeps. Fixed slices go on when
-    /// nothing happens. Descriptors that no slice has taken can still be, unless slices have found them meanwhile and had no room for them.
+    /// True when nothing has changed since an earlier state, and every rank that waits has looked `looks`
+    /// times or sleeps. Fixed slices go on when nothing happens. Descriptors that no slice has taken can
+    /// still be, unless slices have found them meanwhile and had no room for them.
     pub(super) fn is_as_before(&self, before: &Self, fixed: bool, looks: u32) -> bool {
         // A slice looks at some of very many ranks; then others have their turn.
         let turns = if self.ranks.len() > RANKS_A_SLICE { self.ranks.len() as u32 } else { 1 };
@@ -220,8 +223,8 @@ fn unscheduled(memory: &NicMemory) -> Option<u64> {
     Some(words.fold(0xcbf2_9ce4_8422_2325, |hash, word| (hash ^ word).wrapping_mul(0x0100_0000_01b3)))
 }
 
-/// Entries of all ranks' queues. Read while they may change, a count is a hint, and a list that changes under the reader counts
-/// as none.
+/// Entries of all ranks' queues. Read while they may change, a count is a hint, and a list that changes under
+/// the reader counts as none.
 fn waiting(memory: &NicMemory, count: impl Fn(&MatchQueues) -> Result<u32, Corrupt>) -> u32 {
     (0..memory.layout().local_ranks)
         .filter_map(|i| memory.rank(i).ok())
@@ -243,7 +246,8 @@ fn transfers_move(memory: &NicMemory) -> bool {
     false
 }
 
-/// One state of a job from those of its nodes, whatever these say: launchers run as the job's user. Its slice is the global one, where there are several.
+/// One state of a job from those of its nodes, whatever these say: launchers run as the job's user. Its slice
+/// is the global one, where there are several.
 pub fn merge(states: &[JobState]) -> JobState {
     let mut ranks: Vec<RankState> = states.iter().flat_map(|state| state.ranks.iter().copied()).collect();
     ranks.sort_by_key(|rank| rank.rank);

@@ -5,15 +5,18 @@ use mds::Primitive;
 
 /// The first context that no predefined communicator uses: the world's and self's halves come before it.
 pub(crate) const FIRST_FREE_CONTEXT: u32 = 16;
-/// Contexts from here on are those of single messages that a matched probe has taken: no communicator has one.
+/// Contexts from here on are those of single messages that a matched probe has taken: no communicator has
+/// one.
 pub(crate) const FIRST_MATCHED_CONTEXT: u32 = 0xff00_0000;
 
-/// Context of `MPI_COMM_WORLD` (its point-to-point half; the collective half is the next number, and so for all).
+/// Context of `MPI_COMM_WORLD` (its point-to-point half; the collective half is the next number, and so for
+/// all).
 pub const WORLD_CONTEXT: u32 = 2;
 /// The first context of those that are `MPI_COMM_SELF`, above all that communicators take.
 pub(crate) const SELF_CONTEXTS: u32 = u32::MAX << 27;
 
-/// Context of a rank's `MPI_COMM_SELF`: one of its own, because collectives are told apart by context and number alone.
+/// Context of a rank's `MPI_COMM_SELF`: one of its own, because collectives are told apart by context and
+/// number alone.
 #[must_use]
 pub const fn self_context(rank: u32) -> u32 {
     SELF_CONTEXTS + 2 * rank
@@ -52,8 +55,9 @@ pub fn owner(context: u32, nodes: u32) -> u32 {
     slot(context) % nodes
 }
 
-/// In place of an operation a leave says whether an error of the communicator ends the job: then it is to be told that the communicator was broken, though
-/// its members have left it. To [`crate::threads::collective_list`] it fits one that does not say so, which is `(0, 0)`.
+/// In place of an operation a leave says whether an error of the communicator ends the job: then it is to be
+/// told that the communicator was broken, though its members have left it. To
+/// [`crate::threads::collective_list`] it fits one that does not say so, which is `(0, 0)`.
 pub const ERRORS_ARE_FATAL: (u8, u8) = (1, 0);
 
 /// Whether a barrier that members reach in this call is the last collective of their communicator.

@@ -13,7 +13,8 @@ pub enum Reach {
     Nodes,
 }
 
-/// Takes a context; none when all numbers, or all slots of this node, are in use, or so many communicators are broken that one more could not be told of.
+/// Takes a context; none when all numbers, or all slots of this node, are in use, or so many communicators
+/// are broken that one more could not be told of.
 pub fn take(memory: &NicMemory, reach: Reach) -> Option<u32> {
     if memory.breaches().is_full() {
         return None;
@@ -61,7 +62,8 @@ fn take_slot(memory: &NicMemory, look: &AtomicU32) -> Option<u32> {
     None
 }
 
-/// Takes back the slot of a context that nobody uses any more, if it has one. False when it is not of this node, or not in use.
+/// Takes back the slot of a context that nobody uses any more, if it has one. False when it is not of this
+/// node, or not in use.
 pub fn give_back(memory: &NicMemory, context: u32) -> bool {
     if !has_slot(memory, context) {
         return memory.node().1 <= 1 || context >= HERE;
@@ -80,7 +82,8 @@ pub fn has_slot(memory: &NicMemory, context: u32) -> bool {
     memory.node().1 > 1 && context < HERE
 }
 
-/// Whether a communicator's context comes back when its members leave: those of predefined communicators never do.
+/// Whether a communicator's context comes back when its members leave: those of predefined communicators
+/// never do.
 pub fn comes_back(memory: &NicMemory, context: u32) -> bool {
     has_slot(memory, context) && slot(context) >= PREDEFINED
 }

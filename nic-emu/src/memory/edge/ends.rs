@@ -47,7 +47,8 @@ pub struct EdgeWriter {
 }
 
 impl EdgeWriter {
-    /// The sending end of an edge that this rank of the node has opened, after so many messages ([`EdgeReader::taken`]).
+    /// The sending end of an edge that this rank of the node has opened, after so many messages
+    /// ([`EdgeReader::taken`]).
     pub fn new(receiver: u32, edge: u32, taken: u32) -> Self {
         Self { receiver, edge, put: taken, taken }
     }
@@ -62,8 +63,8 @@ impl EdgeWriter {
         Ok(self.put.wrapping_sub(self.taken) < full)
     }
 
-    /// What became of the message that was put last: whether it was read, or is wanted as a message; none while neither. The edge may have been opened
-    /// again since the message was read.
+    /// What became of the message that was put last: whether it was read, or is wanted as a message; none
+    /// while neither. The edge may have been opened again since the message was read.
     pub fn was_read(&self, memory: &NicMemory) -> Result<Option<bool>, Corrupt> {
         let edge = memory.edge(self.receiver, self.edge)?;
         let missing = self.put.wrapping_sub(edge.taken.load(Ordering::Acquire));
@@ -76,7 +77,8 @@ impl EdgeWriter {
     /// Puts a message, for which there is room; `data` is what lies in the cell.
     ///
     /// # Safety
-    /// Where the place is the cell, `data` must be readable for the message's bytes, at most [`EDGE_INLINE_BYTES`].
+    /// Where the place is the cell, `data` must be readable for the message's bytes, at most
+    /// [`EDGE_INLINE_BYTES`].
     #[inline]
     pub unsafe fn put(
         &mut self,
@@ -195,7 +197,8 @@ impl EdgeReader {
         Ok(())
     }
 
-    /// The next message, which is in the sender's memory, cannot be read there: it is taken, and wanted as a message.
+    /// The next message, which is in the sender's memory, cannot be read there: it is taken, and wanted as a
+    /// message.
     #[cold]
     pub fn refuse(&mut self, memory: &NicMemory) -> Result<(), Corrupt> {
         let number = self.taken.wrapping_add(1);

@@ -1,8 +1,9 @@
 //! Blocks of a chunk: 64 KB in units of 64 bytes, of which a bitmap says which are free.
 //!
-//! A block is a power of two of units, at a multiple of its size. So free neighbours are a larger block again by themselves: what was given back serves
-//! messages of any size. The bound: a block is less than twice as long as its message (and 64 bytes at least), and a chunk can be kept from
-//! serving a message of 64 KB by one block in it, one of 32 KB by two, and so on.
+//! A block is a power of two of units, at a multiple of its size. So free neighbours are a larger block again
+//! by themselves: what was given back serves messages of any size. The bound: a block is less than twice as
+//! long as its message (and 64 bytes at least), and a chunk can be kept from serving a message of 64 KB by
+//! one block in it, one of 32 KB by two, and so on.
 
 use crate::memory::slab::BUFFERED_BYTES;
 
@@ -22,7 +23,8 @@ const _: () = assert!(UNITS.is_power_of_two() && UNITS >= 64);
 /// A chunk's free units: a set bit is a free one.
 pub type Bitmap = [u64; WORDS];
 
-/// The order of the block that a message of so many bytes takes: it has `1 << order` units. None of more than a chunk.
+/// The order of the block that a message of so many bytes takes: it has `1 << order` units. None of more than
+/// a chunk.
 pub fn order_of(bytes: u64) -> Option<u32> {
     let units = bytes.div_ceil(UNIT_BYTES as u64).max(1).next_power_of_two();
     (units <= UNITS as u64).then(|| units.trailing_zeros())
@@ -35,7 +37,8 @@ fn starts(word: u64, order: u32) -> u64 {
     runs & places
 }
 
-/// The first unit of a free block of this order. Words that are in part used come first: whole ones are kept for larger blocks.
+/// The first unit of a free block of this order. Words that are in part used come first: whole ones are kept
+/// for larger blocks.
 pub fn find(free: &Bitmap, order: u32) -> Option<u32> {
     if order > 6 {
         let words = 1 << (order - 6);

@@ -1,9 +1,12 @@
-//! Messages that come before their receives: where their bytes wait, so that the slabs that brought them are free again.
+//! Messages that come before their receives: where their bytes wait, so that the slabs that brought them are
+//! free again.
 //!
-//! A message without a receive is an entry of its receiver's unexpected queue, and its bytes lie in slabs of its sender, or in the sender's memory.
-//! When a sender runs out of slabs, or waits long for a message of at most [`crate::memory::slab::BUFFERED_BYTES`] to be matched, it takes the run token and moves
-//! such bytes into the *pool* of the receiving rank (`crate::port`); bytes from other nodes are put there by the receiver's NIC (`crate::global`). The pool grows as it
-//! is needed, to a limit for each receiving rank. Above it a message stays where it is, and its sender waits for the receive.
+//! A message without a receive is an entry of its receiver's unexpected queue, and its bytes lie in slabs of
+//! its sender, or in the sender's memory. When a sender runs out of slabs, or waits long for a message of at
+//! most [`crate::memory::slab::BUFFERED_BYTES`] to be matched, it takes the run token and moves such bytes
+//! into the *pool* of the receiving rank (`crate::port`); bytes from other nodes are put there by the
+//! receiver's NIC (`crate::global`). The pool grows as it is needed, to a limit for each receiving rank.
+//! Above it a message stays where it is, and its sender waits for the receive.
 //!
 //! | file | holds |
 //! |---|---|

@@ -1,14 +1,16 @@
 //! A rank's pool: blocks in NIC memory for the bytes of messages that it has not received yet.
 //!
-//! Only the processor takes blocks. The rank, which copies a message out of its block, gives the block back by pushing it on a list
-//! that leads through the blocks themselves; the processor empties the list as a whole. So giving back takes no lock, and no block is
-//! seen twice.
+//! Only the processor takes blocks. The rank, which copies a message out of its block, gives the block back
+//! by pushing it on a list that leads through the blocks themselves; the processor empties the list as a
+//! whole. So giving back takes no lock, and no block is seen twice.
 //!
-//! A message that finds no room waits with its sender. The pool notes for whom ([`ForWhom`]), and who gives back the next block answers whom to wake, after it has said in
-//! [`super::RoomNews`] that there is room: so who waits for room has nothing to try while the news are the same, and no room comes back unseen.
+//! A message that finds no room waits with its sender. The pool notes for whom ([`ForWhom`]), and who gives
+//! back the next block answers whom to wake, after it has said in [`super::RoomNews`] that there is room: so
+//! who waits for room has nothing to try while the news are the same, and no room comes back unseen.
 //!
-//! Chunks are touched when no other has room, so the pool's memory is what was in use at once. An empty pool's pages go back to the system ([`trim`]). Chunks stand in lists by the largest block that
-//! is free in them, and a message takes its block from the chunk whose largest one is the smallest that will do.
+//! Chunks are touched when no other has room, so the pool's memory is what was in use at once. An empty
+//! pool's pages go back to the system ([`trim`]). Chunks stand in lists by the largest block that is free in
+//! them, and a message takes its block from the chunk whose largest one is the smallest that will do.
 
 use super::blocks::{self, Bitmap, CHUNK_BYTES, ORDERS, UNIT_BYTES, WORDS};
 use super::chunk::Chunk;
@@ -71,9 +73,9 @@ impl ForWhom {
 /// Chunks whose pages an empty pool keeps.
 const KEPT_CHUNKS: u32 = 16;
 
-/// Gives the pages of pools that are empty and in which nothing has waited since the last call back to the system,
-/// but for a few of each. For who looks every now and then, and may take the run token by `try_hold`. Answers the
-/// bytes.
+/// Gives the pages of pools that are empty and in which nothing has waited since the last call back to the
+/// system, but for a few of each. For who looks every now and then, and may take the run token by `try_hold`.
+/// Answers the bytes.
 pub fn trim<Held>(memory: &NicMemory, try_hold: impl Fn() -> Option<Held>) -> Result<u64, Corrupt> {
     let mut bytes = 0;
     for rank in 0..memory.layout().local_ranks {
@@ -130,7 +132,8 @@ impl<'m> UnexpectedPool<'m> {
         Ok(Self { memory, owner, state: &memory.rank(owner)?.unexpected })
     }
 
-    /// What is in it, as far as the processor knows: with what was received since a message was last put here.
+    /// What is in it, as far as the processor knows: with what was received since a message was last put
+    /// here.
     pub fn usage(&self) -> Usage {
         Usage { messages: self.state.used_blocks.get(), bytes: self.state.used_bytes.get() }
     }
@@ -160,7 +163,8 @@ impl<'m> UnexpectedPool<'m> {
         self.state.touched.get() as u64 * CHUNK_BYTES as u64
     }
 
-    /// Bytes of the longest message that may find room; 0 at the limit. May be asked without the token, as a hint.
+    /// Bytes of the longest message that may find room; 0 at the limit. May be asked without the token, as a
+    /// hint.
     pub(crate) fn room_bytes(&self) -> u64 {
         if self.state.returned.load(Ordering::Relaxed) != 0
             || self.state.touched.get() < self.memory.layout().unexpected_chunks
@@ -171,19 +175,22 @@ impl<'m> UnexpectedPool<'m> {
         order.map_or(0, |order| (UNIT_BYTES as u64) << order)
     }
 
-    /// Puts a message here; answers its block, or none when the pool is at its limit. The caller holds the run token.
+    /// Puts a message here; answers its block, or none when the pool is at its limit. The caller holds the
+    /// run token.
     ///
     /// # Safety
     /// `from` must be readable for `bytes` bytes.
     pub unsafe fn put(&self, from: *const u8, bytes: u64, whose: ForWhom) -> Result<Option<u64>, Corrupt> {
         let Some(word) = self.take(bytes, whose)? else { return Ok(None) };
         let to = self.memory.unexpected_bytes(self.owner, self.offset(word, bytes)?, bytes)?;
-        // SAFETY: the caller's promise; the block has room for the message, checked, and nobody else uses it before it is named to somebody.
+        // SAFETY: the caller's promise; the block has room for the message, checked, and nobody else uses it
+        // before it is named to somebody.
         unsafe { std::ptr::copy_nonoverlapping(from, to.as_ptr(), bytes as usize) };
         Ok(Some(word))
     }
 
-    /// A block for a message of so many bytes; none when the pool is at its limit. The caller holds the run token.
+    /// A block for a message of so many bytes; none when the pool is at its limit. The caller holds the run
+    /// token.
     pub fn take(&self, bytes: u64, whose: ForWhom) -> Result<Option<u64>, Corrupt> {
         let Some(order) = blocks::order_of(bytes) else { return Ok(None) };
         self.collect()?;
@@ -232,7 +239,8 @@ impl<'m> UnexpectedPool<'m> {
         whose
     }
 
-    /// Takes a block back that its rank has not been told of: of a message that was taken back. The caller holds the run token.
+    /// Takes a block back that its rank has not been told of: of a message that was taken back. The caller
+    /// holds the run token.
     pub fn free(&self, word: u64) -> Result<(), Corrupt> {
         self.put_back(word)?;
         // Ranks that sleep look at the news every now and then: messages are seldom taken back.
@@ -258,7 +266,8 @@ impl<'m> UnexpectedPool<'m> {
         self.memory.unexpected_bytes(self.owner, self.offset(word, bytes)?, bytes)
     }
 
-    /// Gives back a block whose message was copied out: for the rank whose pool it is, which wakes those for whom there was no room.
+    /// Gives back a block whose message was copied out: for the rank whose pool it is, which wakes those for
+    /// whom there was no room.
     pub fn give_back(&self, word: u64) -> Result<Option<ForWhom>, Corrupt> {
         let link = self.link(word)?;
         let mut head = self.state.returned.load(Ordering::Relaxed);
@@ -385,7 +394,8 @@ impl<'m> UnexpectedPool<'m> {
     /// The word of a block that was given back that leads to the next one.
     fn link(&self, word: u64) -> Result<&'m AtomicU64, Corrupt> {
         let at = self.memory.unexpected_bytes(self.owner, self.offset(word, 8)?, 8)?;
-        // SAFETY: eight bytes in the mapping, at a multiple of 64, and atomics are valid for every bit pattern.
+        // SAFETY: eight bytes in the mapping, at a multiple of 64, and atomics are valid for every bit
+        // pattern.
         Ok(unsafe { at.cast().as_ref() })
     }
 }

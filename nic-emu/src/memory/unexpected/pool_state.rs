@@ -13,9 +13,11 @@ pub(crate) const MOST_LIMIT_BYTES: u64 = 1 << 38;
 /// What a rank's block says of its pool.
 #[repr(C, align(64))]
 pub struct PoolState {
-    /// The blocks that were given back, the latest first, as the words of blocks; 0 when there are none. The rank pushes.
+    /// The blocks that were given back, the latest first, as the words of blocks; 0 when there are none. The
+    /// rank pushes.
     pub(super) returned: AtomicU64,
-    /// For whom there was no room since a block was given back, as a word of [`super::ForWhom`]; 0 for nobody.
+    /// For whom there was no room since a block was given back, as a word of [`super::ForWhom`]; 0 for
+    /// nobody.
     pub(super) wanted: AtomicU32,
     _pad0: u32,
     _pad: [u64; 6],
