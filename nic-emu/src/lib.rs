@@ -1,13 +1,23 @@
 //! The emulated NIC of one job on one node (paper, §3 and §4; design §4).
 //!
-//! An engine without I/O over NIC memory: ranks post descriptors in rings, whoever holds the run token is the
-//! NIC processor and runs slices, completions come back in request slots. It opens no socket and reads no
-//! clock.
+//! Ranks post descriptors in rings in NIC memory, whoever holds the run token is the NIC processor and runs
+//! slices, completions come back in request slots. The engine opens no socket and reads no clock: what waits,
+//! wakes and asks the system is in [`host`], and in the [`port`] where a rank has to.
 //!
-//! - A rank uses a [`port`]: it posts, polls, waits and lends its core.
-//! - The program launcher uses a [`host`]: it makes the memory, runs the NIC thread, reads reports.
-//! - The paper's NIC threads are the modules of their names, run by the [`processor`] in the order of the
-//!   [`microphase`]s.
+//! | folder | holds |
+//! |---|---|
+//! | [`threads`] | SS, SR, BS, BR, DH, CH, RH: the NIC threads, and the NIC processor that runs them |
+//! | [`memory`] | NIC memory: its layout and its mapping, and what lies in it |
+//! | [`matching`] | which receive takes which message; reports of calls that do not fit, and of hangs |
+//! | [`channel`] | how the bytes of a message move |
+//! | [`arithmetic`] | how operands are combined, and in which order |
+//! | [`policy`] | all thresholds and polling priorities |
+//! | [`port`] | the side of a rank: it posts, polls, waits and lends its core |
+//! | [`host`] | the side of the program launcher: it makes the memory, runs the NIC thread, reads reports |
+//! | [`global`] | what several nodes add: global slices |
+//!
+//! Files import each other in one direction. Of what lies in NIC memory the records stand below `memory::layout`,
+//! and what works on them above `memory::mapping`.
 
 pub mod arithmetic;
 pub mod memory;

@@ -2,7 +2,7 @@
 //!
 //! In a job on several nodes a wait ends, as often as not, with what the NIC thread brings, and the NIC
 //! thread wants a core for it. So there a rank looks a few times, and then goes on polling only while nobody
-//! else wants its core ([`crate::host::crowd`]); else it sleeps at once.
+//! else wants its core (`crate::host::crowd`); else it sleeps at once.
 //!
 //! That sleeping is safe is the invariant of [`crate::memory::wait_word`]: announce, look once more, sleep;
 //! publish, fence, wake.

@@ -304,7 +304,7 @@ pub struct CollectiveDescriptor {
     pub comm_size: u32,
     /// Bytes of this member's contribution.
     pub bytes: u64,
-    /// What all members have to agree on, below [`AGREED_LIMIT`]: the bytes of a vector or a message, of all
+    /// What all members have to agree on, below `AGREED_LIMIT`: the bytes of a vector or a message, of all
     /// its slabs together, and for a board the most that any member contributes.
     pub agreed_bytes: u64,
     /// The call that the program made, as `mds::Primitive` numbers it: all members have to make the same.

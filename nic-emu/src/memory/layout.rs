@@ -417,7 +417,7 @@ impl Layout {
     }
 
     /// The same with another limit for what each rank can leave unreceived: whole chunks,
-    /// [`MOST_LIMIT_BYTES`] at most.
+    /// `MOST_LIMIT_BYTES` at most.
     pub fn with_unexpected_bytes(self, limit: u64) -> Self {
         let chunks = (limit.min(MOST_LIMIT_BYTES) / CHUNK_BYTES as u64) as u32;
         let all = self.local_ranks as usize * chunks as usize;

@@ -382,7 +382,7 @@ impl NicMemory {
         Ok(unsafe { self.base.add(self.layout.windows + i * WINDOW_BYTES) })
     }
 
-    /// The first byte of a rank's lane; it has [`crate::memory::lane::LANE_BYTES`].
+    /// The first byte of a rank's lane; it has `crate::memory::lane::LANE_BYTES`.
     #[inline]
     pub fn lane(&self, local_index: u32) -> Result<NonNull<u8>, Corrupt> {
         let i = checked("local rank", local_index, self.layout.local_ranks as usize)?;

@@ -24,6 +24,21 @@
 //! first: a zeroed region is an empty one, so creating it is one `ftruncate` and pools grow by touching
 //! pages. The sizes are limits, not costs. What other processes wrote is never trusted: accessors check their
 //! index and answer [`Corrupt`], which ends the job with a message instead of going astray.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `layout`, `mapping` | where everything is, and checked access to it |
+//! | `word`, `sync`, `corrupt`, `text`, `prefetch` | words and texts, atomics, what cannot be, cache lines ahead of use |
+//! | `token`, `wait_word` | who is the NIC processor, who sleeps |
+//! | `ring`, `doorbell`, `descriptor` | what ranks ask of their NIC |
+//! | `request`, `status` | what the NIC tells a rank, and what a rank says of itself |
+//! | `slab`, `unexpected` | payloads: on their way, and without a receive |
+//! | `pool`, `queue` | entries in use and free, and the queues that they are in |
+//! | `transfer` | messages under way by rendezvous |
+//! | `contexts`, `root` | numbers that tell communicators apart, and roots of collectives |
+//! | `instance`, `members`, `departure` | collectives under way |
+//! | `lane`, `edge` | bytes that ranks of a node give each other without the NIC |
+//! | `abort_record`, `abort`, `breaches` | who ended the job; which communicators are broken |
 
 pub mod abort_record;
 pub mod doorbell;

@@ -70,9 +70,9 @@ pub(crate) const WORKERS: usize = 3;
 /// A matched pair, as the Buffer Receiver starts its transfer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Pair {
-    /// Local index of the sender, or [`ELSEWHERE`].
+    /// Local index of the sender, or `ELSEWHERE`.
     pub source: u32,
-    /// Local index of the receiver, or [`ELSEWHERE`].
+    /// Local index of the receiver, or `ELSEWHERE`.
     pub destination: u32,
     /// The sender's request slot.
     pub source_request: u32,
@@ -128,9 +128,9 @@ pub struct Side {
 /// A transfer in NIC memory.
 #[repr(C, align(64))]
 pub struct Transfer {
-    /// Local index of the sender, or [`ELSEWHERE`].
+    /// Local index of the sender, or `ELSEWHERE`.
     pub source: Word,
-    /// Local index of the receiver, or [`ELSEWHERE`].
+    /// Local index of the receiver, or `ELSEWHERE`.
     pub destination: Word,
     /// The sender's request slot.
     pub source_request: Word,
@@ -160,7 +160,7 @@ pub struct Transfer {
 
     /// Bytes in place.
     pub moved: AtomicU64,
-    /// [`MOVING`], [`FINISHED`] or [`REPORTED`].
+    /// `MOVING`, `FINISHED` or [`REPORTED`].
     pub finished: AtomicU32,
     /// Ends that have seen their request complete and will not touch the transfer again; at 2 it may be
     /// reaped.

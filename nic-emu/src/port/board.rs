@@ -1,7 +1,7 @@
 //! The board: what members of a released collective read of each other.
 //!
 //! Contributions, of at most a slab each, are in NIC memory. Who has read all it needs departs
-//! ([`crate::memory::departure`]).
+//! (`crate::memory::departure`).
 
 use crate::memory::departure;
 use crate::memory::instance::{Instance, Member};

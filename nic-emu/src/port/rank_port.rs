@@ -145,7 +145,7 @@ impl Port {
     }
 
     /// The same port of a job on several nodes, whose NIC thread this descriptor wakes
-    /// ([`crate::host::wake_pipe`]).
+    /// (`crate::host::wake_pipe`).
     pub fn with_wake_pipe(self, writer: OwnedFd) -> Self {
         let header = self.memory.header();
         let crowd = Crowd::new(self.memory.layout().local_ranks, header.cores.get());

@@ -11,7 +11,7 @@
 //! ```
 //!
 //! A slot is a row of the table of groups and a pair of cells in global memory. Slots belong to nodes in
-//! turn, and come back: the last collective of a communicator is its leave (`MPI_Comm_free`, [`is_leave`]),
+//! turn, and come back: the last collective of a communicator is its leave (`MPI_Comm_free`, `is_leave`),
 //! which the NIC completes when all members are there, and which its lead then tells the slot's node.
 //!
 //! Invariants: two communicators that live at the same time have different slots; two in a job never have the

@@ -57,7 +57,7 @@ pub fn owner(context: u32, nodes: u32) -> u32 {
 
 /// In place of an operation a leave says whether an error of the communicator ends the job: then it is to be
 /// told that the communicator was broken, though its members have left it. To
-/// [`crate::threads::collective_list`] it fits one that does not say so, which is `(0, 0)`.
+/// `crate::threads::collective_list` it fits one that does not say so, which is `(0, 0)`.
 pub const ERRORS_ARE_FATAL: (u8, u8) = (1, 0);
 
 /// Whether a barrier that members reach in this call is the last collective of their communicator.

@@ -78,7 +78,7 @@ impl EdgeWriter {
     ///
     /// # Safety
     /// Where the place is the cell, `data` must be readable for the message's bytes, at most
-    /// [`EDGE_INLINE_BYTES`].
+    /// `EDGE_INLINE_BYTES`.
     #[inline]
     pub unsafe fn put(
         &mut self,

@@ -13,7 +13,7 @@
 //!
 //! Invariant: a slot's label (collective and step) is published after the chunk's bytes and withdrawn before
 //! they change. Whoever fills a lane is in a collective that all its members have reached, and for which each
-//! has set slots aside ([`LaneWriter::has_slots_for`]), so chunks are always being taken, and lanes cannot
+//! has set slots aside (`LaneWriter::has_slots_for`), so chunks are always being taken, and lanes cannot
 //! wait for each other in a circle.
 //!
 //! ```text
