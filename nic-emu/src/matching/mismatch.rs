@@ -290,7 +290,13 @@ mod tests {
                 40,
                 "MPI_Iscatter, root 2, 40 bytes of 8-byte floating point numbers",
             ),
-            (Primitive::ReduceScatter, Board, sum_on_board, 8, "MPI_Reduce_scatter, MPI_SUM of f64, 8 bytes"),
+            (
+                Primitive::ReduceScatter,
+                Board,
+                sum_on_board,
+                8,
+                "MPI_Reduce_scatter, MPI_SUM of f64, 8 bytes, counts with hash 00000002",
+            ),
             (
                 Primitive::Ireduce,
                 Board,
