@@ -41,7 +41,7 @@ impl Cell {
 
     /// Sets one word of the cell.
     #[inline]
-    pub(crate) fn set_word(&self, word: usize, value: u64) {
+    pub fn set_word(&self, word: usize, value: u64) {
         self.0[word].store(value, Ordering::Relaxed);
     }
 

@@ -34,7 +34,7 @@ pub struct RunToken(AtomicU64);
 impl RunToken {
     /// True when nobody holds it: worth trying. A hint, as it may be gone a moment later.
     #[inline]
-    pub(crate) fn looks_free(&self) -> bool {
+    pub fn looks_free(&self) -> bool {
         self.0.load(Ordering::Relaxed) == 0
     }
 
@@ -53,7 +53,7 @@ impl RunToken {
     /// Gives the token back and orders everything before it against what the caller reads next: for a holder
     /// that must not miss a rank going to sleep.
     #[inline]
-    pub(crate) fn release_and_fence(&self) {
+    pub fn release_and_fence(&self) {
         self.0.swap(0, Ordering::SeqCst);
     }
 
@@ -66,7 +66,7 @@ impl RunToken {
     }
 
     /// Frees the token of a holder that died: only if it is still the holder.
-    pub(crate) fn revoke(&self, holder: Holder) -> bool {
+    pub fn revoke(&self, holder: Holder) -> bool {
         self.0.compare_exchange(holder.0, 0, Ordering::AcqRel, Ordering::Relaxed).is_ok()
     }
 }

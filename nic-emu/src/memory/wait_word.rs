@@ -50,7 +50,7 @@ impl WaitWord {
 
     /// The word that a futex sleeps on.
     #[inline]
-    pub(crate) fn futex(&self) -> &AtomicU32 {
+    pub fn futex(&self) -> &AtomicU32 {
         &self.0
     }
 }
