@@ -12,6 +12,15 @@
 //!
 //! [`Policy`] says which, and the sender's experience where both ends wait (`pace`). What other processes
 //! wrote is checked before it is used; a peer that died is an error.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `advance` | a piece of a message, moved by an end of it or from outside |
+//! | `window`, `copy`, `stores` | the window, and how NIC memory is read and written |
+//! | `cross_memory` | cross-memory attach |
+//! | `elsewhere` | the NIC thread as the other end |
+//! | `pace` | what a sender has learnt |
+//! | `buffer`, `peer`, `error` | buffers of this process, processes of other ranks, why bytes cannot be moved |
 
 mod advance;
 mod buffer;

@@ -3,6 +3,18 @@
 //! A port belongs to one process, and its methods to one thread at a time (the MPI library holds its lock
 //! around them). Call `post_*`, then `test` the request until it is complete, with [`Port::progress`] or
 //! [`Port::wait`] in between; every request that was posted must be taken by `test` once.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `rank_port`, `error` | the port, and why it cannot go on |
+//! | `posting`, `filling`, `room` | descriptors in rings; messages of several pieces; what a poster waits for |
+//! | `buffering`, `draining` | messages in slabs of their sender |
+//! | `keeping`, `keeper` | messages without a receive |
+//! | `completing`, `outstanding` | what became of requests; what is known of those that are outstanding |
+//! | `lending`, `meeting` | how a rank waits and lends its core; how it waits for a collective |
+//! | `moving`, `own_transfer` | transfers that this rank is an end of |
+//! | `laning`, `lane_pace`, `board`, `wiring` | collectives through lanes and boards, neighbours along edges |
+//! | `breaking` | broken communicators, as a rank sees them |
 
 pub mod board;
 mod breaking;
