@@ -8,7 +8,7 @@
 use std::hint::black_box;
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use nic_emu::arith::{Arithmetic, ElementType, ReduceOp, combine};
+use nic_emu::arithmetic::{Arithmetic, ElementType, ReduceOp, combine};
 
 /// The loop that a C programmer would write.
 macro_rules! plain_sum {

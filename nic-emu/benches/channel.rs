@@ -13,9 +13,9 @@
 //! them; printed are the best batch and the lower quartile. Each core writes and reads what a pair of ranks would.
 
 use nic_emu::channel::{Buffer, End, Mine, Policy, Step, Stores, advance, copy};
+use nic_emu::memory::status::{Activity, Phase};
+use nic_emu::memory::transfer::{Pair, WINDOW_DATA_BYTES};
 use nic_emu::memory::{Layout, NicMemory};
-use nic_emu::status::{Activity, Phase};
-use nic_emu::transfer::{Pair, WINDOW_DATA_BYTES};
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicU64, Ordering};
 

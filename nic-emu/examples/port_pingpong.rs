@@ -3,12 +3,12 @@
 //! instructions, without the cache lines that cross (run it under `valgrind --tool=callgrind`).
 
 use bcs_core::{NodeId, Placement, SliceLength};
-use nic_emu::arith::Arithmetic;
-use nic_emu::descriptor::CollectiveKind;
+use nic_emu::arithmetic::Arithmetic;
 use nic_emu::host::{CrossMemory, NicConfig, NicHost};
 use nic_emu::matching::Envelope;
+use nic_emu::memory::descriptor::CollectiveKind;
+use nic_emu::memory::status::WaitingFor;
 use nic_emu::port::{Collective, Outcome, Port, Posted, Send, now_ns};
-use nic_emu::status::WaitingFor;
 
 const WAIT: WaitingFor = WaitingFor { call: 0, context: 2, peer: 0, peer_in_job: 0, ..WaitingFor::SOMETHING };
 
@@ -171,8 +171,8 @@ fn main() {
         slice: SliceLength::Elastic,
         arithmetic: Arithmetic::Native,
         cross_memory: CrossMemory::WhereFaster,
-        context_slots: nic_emu::contexts::SLOTS,
-        unexpected_bytes: nic_emu::unexpected::DEFAULT_LIMIT_BYTES,
+        context_slots: nic_emu::memory::contexts::SLOTS,
+        unexpected_bytes: nic_emu::memory::unexpected::DEFAULT_LIMIT_BYTES,
         emds: None,
         nic_core: None,
     };

@@ -5,10 +5,10 @@ mod ports;
 
 use bcs_core::SliceLength;
 use nic_emu::matching::Envelope;
+use nic_emu::memory::slab::{BUFFERED_BYTES, OF_COLLECTIVES, SLAB_BYTES, SLABS};
+use nic_emu::memory::status::WaitingFor;
+use nic_emu::memory::unexpected::DEFAULT_LIMIT_BYTES;
 use nic_emu::port::{Outcome, Port, PortError, Posted, Send};
-use nic_emu::slab::{BUFFERED_BYTES, OF_COLLECTIVES, SLAB_BYTES, SLABS};
-use nic_emu::status::WaitingFor;
-use nic_emu::unexpected::DEFAULT_LIMIT_BYTES;
 use ports::ports;
 
 const WAIT: WaitingFor = WaitingFor { call: 0, context: 2, peer: 0, peer_in_job: 0, ..WaitingFor::SOMETHING };

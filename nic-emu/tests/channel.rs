@@ -10,10 +10,10 @@ mod refuse_attach;
 use nic_emu::channel::{
     self, Buffer, ChannelError, End, Mine, Peer, Policy, Step, Stores, advance_from_outside,
 };
-use nic_emu::dma_helper::finish;
+use nic_emu::memory::status::{Activity, Phase};
+use nic_emu::memory::transfer::{Pair, REPORTED, Transfer};
 use nic_emu::memory::{Layout, NicMemory};
-use nic_emu::status::{Activity, Phase};
-use nic_emu::transfer::{Pair, REPORTED, Transfer};
+use nic_emu::threads::dma_helper::finish;
 use refuse_attach::refuse_attach;
 use std::cell::RefCell;
 use std::sync::atomic::Ordering;
@@ -467,7 +467,7 @@ fn corrupt_slots_windows_and_transfers_are_refused() {
         ((20_000 - 1, 2, 0), "message"),
         ((u64::MAX, 2, 0), "message"),
         ((0, 2, u64::MAX), "window"),
-        ((0, 20_000, nic_emu::transfer::WINDOW_DATA_BYTES as u64 - 19_999), "window"),
+        ((0, 20_000, nic_emu::memory::transfer::WINDOW_DATA_BYTES as u64 - 19_999), "window"),
     ] {
         slot.offset.set(words.0);
         slot.bytes.set(words.1);

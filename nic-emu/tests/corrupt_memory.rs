@@ -5,13 +5,13 @@ use bcs_core::event::EventId;
 use bcs_core::global_memory::{GlobalAddress, GlobalVariable, MemoryView};
 use bcs_core::{JobId, NodeId, NodeSet, Placement, SliceLength};
 use bcs_fabric::{Assignment, Comparison, Driven, Fabric, FabricError, Source, Ticket};
-use nic_emu::arith::Arithmetic;
-use nic_emu::descriptor::CollectiveKind;
+use nic_emu::arithmetic::Arithmetic;
 use nic_emu::host::{CrossMemory, NicConfig, NicHost};
 use nic_emu::matching::Envelope;
+use nic_emu::memory::descriptor::CollectiveKind;
+use nic_emu::memory::slab::SLAB_BYTES;
 use nic_emu::memory::{INSTANCES, Layout, NicMemory};
 use nic_emu::port::{Collective, Port, PortError, Posted, Send};
-use nic_emu::slab::SLAB_BYTES;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::time::Timespec;
@@ -285,8 +285,8 @@ fn config(nodes: u32) -> NicConfig {
         slice: SliceLength::Elastic,
         arithmetic: Arithmetic::Native,
         cross_memory: CrossMemory::WhereFaster,
-        unexpected_bytes: nic_emu::unexpected::DEFAULT_LIMIT_BYTES,
-        context_slots: nic_emu::contexts::SLOTS,
+        unexpected_bytes: nic_emu::memory::unexpected::DEFAULT_LIMIT_BYTES,
+        context_slots: nic_emu::memory::contexts::SLOTS,
         emds: None,
         nic_core: None,
     }

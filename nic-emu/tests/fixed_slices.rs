@@ -2,11 +2,11 @@
 //! or not the NIC rested before.
 
 use nic_emu::matching::Envelope;
+use nic_emu::memory::token::Holder;
 use nic_emu::memory::{Layout, NicMemory};
 use nic_emu::port::{Port, Send};
-use nic_emu::processor::{Lent, Processor};
-use nic_emu::strobe_sender::StrobeSender;
-use nic_emu::token::Holder;
+use nic_emu::threads::processor::{Lent, Processor};
+use nic_emu::threads::strobe_sender::StrobeSender;
 use std::cell::Cell;
 use std::sync::Arc;
 

@@ -9,8 +9,8 @@ use bcs_fabric::Fabric;
 use bcs_quic::{Member, NetworkId, QuicFabric, QuicOptions, QuicPort};
 use nic_emu::global::layout::EVENTS;
 use nic_emu::global::{GlobalLayout, GlobalNic, Polled};
+use nic_emu::memory::token::Holder;
 use nic_emu::memory::{Layout, NicMemory};
-use nic_emu::token::Holder;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 

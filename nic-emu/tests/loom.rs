@@ -4,11 +4,11 @@
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicU64, Ordering, fence};
 use loom::thread;
-use nic_emu::abort_record::AbortRecord;
-use nic_emu::doorbell::{Heads, HeadsWord, RingKind};
-use nic_emu::ring::{Cell, Ring};
-use nic_emu::token::{Holder, RunToken};
-use nic_emu::wait_word::WaitWord;
+use nic_emu::memory::abort_record::AbortRecord;
+use nic_emu::memory::doorbell::{Heads, HeadsWord, RingKind};
+use nic_emu::memory::ring::{Cell, Ring};
+use nic_emu::memory::token::{Holder, RunToken};
+use nic_emu::memory::wait_word::WaitWord;
 
 struct Nic {
     token: RunToken,

@@ -2,14 +2,14 @@
 
 use bcs_core::NodeId;
 use bcs_fabric::sim::{Happened, NetworkModel, SimCluster, SimFabric, SimOptions};
-use nic_emu::arith::{ElementType, ReduceOp};
-use nic_emu::descriptor::CollectiveKind;
+use nic_emu::arithmetic::{ElementType, ReduceOp};
 use nic_emu::global::layout::EVENTS;
 use nic_emu::global::{GlobalLayout, GlobalNic, Polled, groups};
 use nic_emu::matching::Envelope;
+use nic_emu::memory::descriptor::CollectiveKind;
+use nic_emu::memory::status::Phase;
 use nic_emu::memory::{Layout, NicMemory};
 use nic_emu::port::{Collective, Port, Posted, Send};
-use nic_emu::status::Phase;
 use std::sync::Arc;
 use std::time::Duration;
 

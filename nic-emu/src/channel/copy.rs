@@ -1,15 +1,16 @@
 //! Copies between private memory and NIC memory, of chunks that fit in a cache.
 //!
-//! A plain loop over the widest vectors: for chunks of 4 to 16 KB it beats the C library's copy, which takes a string
-//! instruction from 2 KB on, slow where the program's buffer and NIC memory are aligned differently. Prefetching does not pay, as
-//! what is slow is to write (see `policy`); whether streaming stores do depends on where the other core is (see `stores`).
+//! A plain loop over the widest vectors: for chunks of 4 to 16 KB it beats the C library's copy, which takes
+//! a string instruction from 2 KB on, slow where the program's buffer and NIC memory are aligned differently.
+//! Prefetching does not pay, as what is slow is to write (see `policy`); whether streaming stores do depends
+//! on where the other core is (see `stores`).
 
 /// Copies into NIC memory past the caches; what is stored after it is seen after the bytes.
 ///
 /// # Safety
 /// As [`copy`].
 #[inline]
-pub unsafe fn stream_in(from: *const u8, to: *mut u8, bytes: usize) {
+pub(crate) unsafe fn stream_in(from: *const u8, to: *mut u8, bytes: usize) {
     #[cfg(target_arch = "x86_64")]
     {
         // Streaming stores want whole lines.

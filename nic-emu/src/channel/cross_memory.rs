@@ -1,11 +1,42 @@
-//! Cross-memory attach: the kernel copies between two processes' memory, one copy, one core (`process_vm_readv(2)`).
+//! Cross-memory attach: the kernel copies between two processes' memory, one copy, one core
+//! (`process_vm_readv(2)`).
 //!
 //! The only channel that needs no help of the other end, and so the one for an end that computes. Refusal
 //! (containers, Yama) is an answer of its own: the caller falls back to the window.
 
-use super::{ChannelError, Peer};
+use super::error::ChannelError;
+use super::peer::Peer;
+use crate::memory::NicMemory;
+use crate::memory::status::Phase;
 use libc::{c_void, iovec};
 use std::io::Error;
+
+/// Whether ranks of a node read and write each other's memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum CrossMemory {
+    /// They do not.
+    Off,
+    /// They do where it is faster.
+    WhereFaster,
+    /// They do wherever they can have large contributions to collectives read like that.
+    Always,
+}
+
+impl Peer {
+    /// That of the rank in this place of the node.
+    ///
+    /// # Errors
+    /// [`ChannelError::Gone`] where none was ever, or none is any more: its number may be another process's.
+    pub fn of(memory: &NicMemory, local_index: u32) -> Result<Self, ChannelError> {
+        let status = &memory.rank(local_index)?.status;
+        let peer = Self { rank: memory.job_rank(local_index), pid: status.pid() };
+        if peer.pid == 0 || status.phase() == Phase::Exited {
+            return Err(ChannelError::Gone { peer });
+        }
+        Ok(peer)
+    }
+}
 
 /// Which way bytes go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,6 +109,32 @@ pub(super) fn attach_all(
     Ok(())
 }
 
+/// Reads from another process of the node, as much as asked for: what a member of a collective lends.
+///
+/// # Safety
+/// `to` must be writable for `bytes` bytes.
+pub(crate) unsafe fn read_peer(
+    peer: Peer,
+    address: u64,
+    to: *mut u8,
+    bytes: usize,
+) -> Result<(), ChannelError> {
+    attach_all(Direction::Read, peer, to as u64, address, bytes as u64)
+}
+
+/// Writes to another process of the node, as much as asked for: what came from another node.
+///
+/// # Safety
+/// `bytes` bytes from `from` on must be readable.
+pub(crate) unsafe fn write_peer(
+    peer: Peer,
+    address: u64,
+    from: *const u8,
+    bytes: usize,
+) -> Result<(), ChannelError> {
+    attach_all(Direction::Write, peer, from as u64, address, bytes as u64)
+}
+
 /// Whether process `pid` is alive: a dead one that nobody has waited for is dead too.
 pub(super) fn is_alive(pid: u32) -> bool {
     let Some(pid) = i32::try_from(pid).ok().and_then(rustix::process::Pid::from_raw) else { return false };
@@ -106,8 +163,9 @@ fn call(direction: Direction, pid: u32, here: u64, there: u64, bytes: u64) -> is
     let local = iovec { iov_base: here as *mut c_void, iov_len: bytes as usize };
     let remote = iovec { iov_base: there as *mut c_void, iov_len: bytes as usize };
     let pid = pid as libc::pid_t;
-    // SAFETY: one vector each, alive during the call. The kernel checks every address in both processes and answers
-    // EFAULT; what it may write here is the receive buffer that the program gave for it until its request completes.
+    // SAFETY: one vector each, alive during the call. The kernel checks every address in both processes and
+    // answers EFAULT; what it may write here is the receive buffer that the program gave for it until its
+    // request completes.
     unsafe {
         match direction {
             Direction::Read => libc::process_vm_readv(pid, &local, 1, &remote, 1, 0),

@@ -1,19 +1,22 @@
-//! The NIC thread's part in a message to or from another node whose rank's memory it may not touch: it is the end of a transfer that has no buffer
-//! ([`ELSEWHERE`](crate::transfer::ELSEWHERE)). What the sender puts into its window goes from there to the network, and what the network brings goes into a window, from which the receiver takes it.
-//! Where its buffer is, only the rank itself says.
+//! The NIC thread's part in a message to or from another node whose rank's memory it may not touch: it is the
+//! end of a transfer that has no buffer ([`ELSEWHERE`](crate::memory::transfer::ELSEWHERE)). What the sender
+//! puts into its window goes from there to the network, and what the network brings goes into a window, from
+//! which the receiver takes it. Where its buffer is, only the rank itself says.
 
+use super::error::ChannelError;
 use super::stores::Stores;
 use super::window::{Filling, has_filled, next_filled, note_drained};
-use super::{ChannelError, Policy};
+use crate::memory::transfer::{Range, SLOT_BYTES, Worker};
 use crate::memory::{Corrupt, NicMemory};
-use crate::transfer::{Range, SLOT_BYTES, Worker};
+use crate::policy::channel::Policy;
 
-/// Hands the next chunk that the sender has put into its window to `take`, which is told what part of the message it is, and where its bytes are: they can be read
-/// until `take` answers, but the sender may write them meanwhile, if it is mad. False when there is none.
+/// Hands the next chunk that the sender has put into its window to `take`, which is told what part of the
+/// message it is, and where its bytes are: they can be read until `take` answers, but the sender may write
+/// them meanwhile, if it is mad. False when there is none.
 ///
 /// # Errors
 /// NIC memory is corrupt, or what `take` fails with.
-pub fn take_chunk<E: From<Corrupt>>(
+pub(crate) fn take_chunk<E: From<Corrupt>>(
     memory: &NicMemory,
     transfer: u32,
     take: impl FnOnce(Range, *const u8) -> Result<(), E>,
@@ -33,14 +36,15 @@ pub fn take_chunk<E: From<Corrupt>>(
     Ok(true)
 }
 
-/// Puts the first bytes of a range into the transfer's window, as far as there is room, and answers how many these are.
+/// Puts the first bytes of a range into the transfer's window, as far as there is room, and answers how many
+/// these are.
 ///
 /// # Safety
 /// As many bytes as `range` has can be read at `from`.
 ///
 /// # Errors
 /// NIC memory is corrupt.
-pub unsafe fn put_chunk(
+pub(crate) unsafe fn put_chunk(
     memory: &NicMemory,
     index: u32,
     range: Range,
@@ -56,7 +60,8 @@ pub unsafe fn put_chunk(
         let bytes = (range.bytes - done).min(SLOT_BYTES as u64);
         let Some(place) = filling.room(bytes as usize)? else { break };
         let chunk = Range { offset: range.offset + done, bytes };
-        // SAFETY: the place was answered for this length, the source side is pinned, and the chunk is part of what the caller says can be read.
+        // SAFETY: the place was answered for this length, the source side is pinned, and the chunk is part of
+        // what the caller says can be read.
         unsafe { filling.fill(place, from.add(done as usize), chunk, &mut stores) };
         done += bytes;
     }

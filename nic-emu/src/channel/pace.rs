@@ -1,11 +1,11 @@
-//! What a sender has learnt of its channels' pace, by message size: whether its window is faster than cross-memory
-//! attach by both ends.
+//! What a sender has learnt of its channels' pace, by message size: whether its window is faster than
+//! cross-memory attach by both ends.
 //!
-//! Neither is always: between cores of one L3 the window is, by two times; between cores that are far from each other (other
-//! L3s, other sockets, and virtual ones that the host moves about while the job runs) lines travel so slowly that attach is,
-//! by up to ten times. So each sender times what it does, in ticks of the processor's counter, and from time to
-//! time times what it does not do. The receiver only reads the outcome. All of it is a hint: whatever either end believes,
-//! ranges are claimed and moved once.
+//! Neither is always: between cores of one L3 the window is, by two times; between cores that are far from
+//! each other (other L3s, other sockets, and virtual ones that the host moves about while the job runs) lines
+//! travel so slowly that attach is, by up to ten times. So each sender times what it does, in ticks of the
+//! processor's counter, and from time to time times what it does not do. The receiver only reads the outcome.
+//! All of it is a hint: whatever either end believes, ranges are claimed and moved once.
 
 use crate::memory::Word;
 use crate::policy::channel::{
@@ -96,8 +96,8 @@ impl Pace {
     }
 }
 
-/// Moves an estimate towards a sample: a quarter of the way, and upwards by at most a quarter of itself, so that a
-/// sample during which the core was taken away counts little.
+/// Moves an estimate towards a sample: a quarter of the way, and upwards by at most a quarter of itself, so
+/// that a sample during which the core was taken away counts little.
 #[inline]
 fn note(estimate: &Word, ticks: u64, bytes: u64) {
     if ticks == 0 || bytes == 0 {
@@ -112,7 +112,8 @@ fn note(estimate: &Word, ticks: u64, bytes: u64) {
     estimate.set(new.max(1) as u32);
 }
 
-/// The processor's counter; 0 where there is none that a program may read: then nothing is learnt, and the window is used.
+/// The processor's counter; 0 where there is none that a program may read: then nothing is learnt, and the
+/// window is used.
 #[inline]
 pub(super) fn ticks() -> u64 {
     #[cfg(target_arch = "x86_64")]

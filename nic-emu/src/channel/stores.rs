@@ -1,9 +1,11 @@
 //! How a sender writes NIC memory that another core reads: through its caches, or past them.
 //!
-//! Between cores of one L3 storing through the caches is four times as fast, as the reader takes the lines from there. Between cores
-//! that are far from each other it is four times as slow: every line that the reader has held must be taken from it first,
-//! one round trip each, while streaming stores do not ask for the line. Which one it is changes while a job runs, where the
-//! host of a virtual machine moves its cores about. So each rank times what it does and, now and then, what it does not do. Nobody else needs to know: a reader reads either.
+//! Between cores of one L3 storing through the caches is four times as fast, as the reader takes the lines
+//! from there. Between cores that are far from each other it is four times as slow: every line that the
+//! reader has held must be taken from it first, one round trip each, while streaming stores do not ask for
+//! the line. Which one it is changes while a job runs, where the host of a virtual machine moves its cores
+//! about. So each rank times what it does and, now and then, what it does not do. Nobody else needs to know:
+//! a reader reads either.
 
 use super::copy;
 use super::pace::ticks;
@@ -28,24 +30,26 @@ pub struct Stores {
 }
 
 impl Stores {
-    /// Whether it copies past the caches now, where each chunk that is published costs a wait until its stores are out.
+    /// Whether it copies past the caches now, where each chunk that is published costs a wait until its
+    /// stores are out.
     #[inline]
-    pub fn are_streaming(&self) -> bool {
+    pub(crate) fn are_streaming(&self) -> bool {
         self.streaming
     }
 
     /// Whether it copies past the caches as what has been found to be faster, and not to find out.
     #[inline]
-    pub fn are_settled_on_streaming(&self) -> bool {
+    pub(crate) fn are_settled_on_streaming(&self) -> bool {
         self.streaming && self.attempt == 0
     }
 
-    /// Copies into NIC memory for another core. Whatever is published after that with a release store is seen with the bytes.
+    /// Copies into NIC memory for another core. Whatever is published after that with a release store is seen
+    /// with the bytes.
     ///
     /// # Safety
     /// `from` is readable and `to` writable for `bytes` bytes, and they do not overlap.
     #[inline]
-    pub unsafe fn copy_in(&mut self, from: *const u8, to: *mut u8, bytes: usize) {
+    pub(crate) unsafe fn copy_in(&mut self, from: *const u8, to: *mut u8, bytes: usize) {
         if bytes < TIMED_BYTES {
             // SAFETY: the caller's promise.
             return unsafe { store(self.streaming, from, to, bytes) };
@@ -71,8 +75,8 @@ impl Stores {
         self.streaming && self.attempt == 0 && self.copies.is_multiple_of(THROUGH_CACHES_TRIAL_COPIES)
     }
 
-    /// Moves an estimate towards a sample: half of the way down, as nothing makes a copy faster than it can be; upwards by a
-    /// quarter at most, as much makes it slower once. Then decides.
+    /// Moves an estimate towards a sample: half of the way down, as nothing makes a copy faster than it can
+    /// be; upwards by a quarter at most, as much makes it slower once. Then decides.
     #[inline]
     fn note(&mut self, streaming: bool, ticks: u64, bytes: usize) {
         if ticks == 0 {
@@ -101,7 +105,8 @@ impl Stores {
             self.streaming = true;
             self.attempt = ATTEMPT_BYTES;
         } else if self.copies.is_multiple_of(FORGETTING_COPIES) && past_them > FROM_MEMORY_TICKS {
-            // An attempt may have met a bad moment. No further than what can be: near cores would attempt it for ever.
+            // An attempt may have met a bad moment. No further than what can be: near cores would attempt it
+            // for ever.
             self.ticks[1] -= past_them / 4;
         }
     }

@@ -1,27 +1,29 @@
-//! The pipelined channel: the sender fills slots in a window of NIC memory while the receiver drains earlier ones, both
-//! cores at work. One sender and one receiver of a transfer at a time, as each pins its side.
+//! The pipelined channel: the sender fills slots in a window of NIC memory while the receiver drains earlier
+//! ones, both cores at work. One sender and one receiver of a transfer at a time, as each pins its side.
 //!
-//! A window belongs to a sending rank (or to a receiving one, for what comes from other nodes) and serves all its transfers: chunks are laid into it one behind the other, round and
-//! round. Going round a window of twice the L2 cache is what makes it fast where writing to lines that the receiver's
-//! cache still holds is slow (see [`super::Policy::window_bytes`]); one window for all transfers keeps that memory in
-//! the L3 however many messages are under way.
+//! A window belongs to a sending rank (or to a receiving one, for what comes from other nodes) and serves all
+//! its transfers: chunks are laid into it one behind the other, round and round. Going round a window of
+//! twice the L2 cache is what makes it fast where writing to lines that the receiver's cache still holds is
+//! slow (see [`Policy::window_bytes`]); one window for all transfers keeps that memory in the L3 however many
+//! messages are under way.
 //!
-//! A slot is the receiver's from the store of its sequence number until the receiver has counted it as drained; its line
-//! says where the bytes are and where they go, so that an empty window is polled by reading one line. The window
-//! remembers for each of its units which slot of which transfer lay there last, and lays nothing there before that
-//! was drained. These counts only grow, also from one message to the next, so that a transfer that has
-//! finished, and is another message's by now, still answers right.
+//! A slot is the receiver's from the store of its sequence number until the receiver has counted it as
+//! drained; its line says where the bytes are and where they go, so that an empty window is polled by reading
+//! one line. The window remembers for each of its units which slot of which transfer lay there last, and lays
+//! nothing there before that was drained. These counts only grow, also from one message to the next, so that
+//! a transfer that has finished, and is another message's by now, still answers right.
 
-use super::copy;
+use super::buffer::Buffer;
+use super::copy::copy;
+use super::error::ChannelError;
 use super::pace::{Pace, ticks};
 use super::stores::Stores;
-use super::{Buffer, ChannelError};
-use crate::memory::{Corrupt, NicMemory, TRANSFERS, Word, Word64};
-use crate::policy::channel::Policy;
-use crate::sync::{AtomicU32, Ordering};
-use crate::transfer::{
+use crate::memory::sync::{AtomicU32, Ordering};
+use crate::memory::transfer::{
     Pinned, Range, SLOT_BYTES, Transfer, WINDOW_BYTES, WINDOW_DATA_BYTES, WINDOW_SLOTS, Worker,
 };
+use crate::memory::{Corrupt, NicMemory, TRANSFERS, Word, Word64};
+use crate::policy::channel::Policy;
 use std::ptr::NonNull;
 
 /// Bytes of a unit: chunks are laid on unit boundaries.
@@ -86,8 +88,9 @@ impl<'a> Filling<'a> {
         policy: &Policy,
     ) -> Result<Option<Self>, Corrupt> {
         let start = memory.window(window)?;
-        // SAFETY: a window is WINDOW_BYTES long, page-aligned, mapped as long as `memory` lives, and its start is used as a
-        // header only; the header consists of atomics, for which every bit pattern is valid.
+        // SAFETY: a window is WINDOW_BYTES long, page-aligned, mapped as long as `memory` lives, and its
+        // start is used as a header only; the header consists of atomics, for which every bit pattern is
+        // valid.
         let (header, data) = unsafe { (start.cast::<Header>().as_ref(), start.add(size_of::<Header>())) };
         let transfer = memory.transfer(index)?;
         let units = policy.window_bytes.clamp(2 * SLOT_BYTES, WINDOW_DATA_BYTES) / UNIT_BYTES;
@@ -132,8 +135,8 @@ impl<'a> Filling<'a> {
             || beyond(transfer.side(Worker::Destination).slots.load(Ordering::Acquire)) >= 0)
     }
 
-    /// Copies a claimed range into the window at the place that [`Self::room`] answered for its length or a longer one, and
-    /// publishes it.
+    /// Copies a claimed range into the window at the place that [`Self::room`] answered for its length or a
+    /// longer one, and publishes it.
     ///
     /// # Safety
     /// The caller pins the source side, and as many bytes as `range` has can be read at `from`.
@@ -143,8 +146,8 @@ impl<'a> Filling<'a> {
         let sequence = side.slots.load(Ordering::Relaxed).wrapping_add(1);
         let count = (range.bytes as usize).div_ceil(UNIT_BYTES);
         let started = ticks();
-        // SAFETY: `room` answered units inside the window that no receiver reads any more; the source is the caller's
-        // promise.
+        // SAFETY: `room` answered units inside the window that no receiver reads any more; the source is the
+        // caller's promise.
         unsafe { stores.copy_in(from, self.data.as_ptr().add(first * UNIT_BYTES), range.bytes as usize) };
         for unit in &self.header.tenants[first..first + count] {
             unit.set(tenant(self.index, sequence));
@@ -159,7 +162,8 @@ impl<'a> Filling<'a> {
         if self.learn && range.bytes >= UNIT_BYTES as u64 {
             let mut ticks = ticks().saturating_sub(started);
             if stores.are_streaming() {
-                // The receiver reads from memory what the sender writes to it: together they take longer than either.
+                // The receiver reads from memory what the sender writes to it: together they take longer than
+                // either.
                 ticks += ticks / 2;
             }
             self.header.pace.note_window(self.transfer.bytes.get(), ticks, range.bytes);
@@ -177,7 +181,8 @@ pub(super) fn has_filled(transfer: &Transfer) -> bool {
 /// Drains the next filled slot into the receiver's buffer; answers its bytes. Call only after [`has_filled`].
 ///
 /// # Safety
-/// The caller pins the destination side, `buffer` is memory of this process that it may write to, and `window` is the start of a window.
+/// The caller pins the destination side, `buffer` is memory of this process that it may write to, and
+/// `window` is the start of a window.
 #[inline]
 pub(super) unsafe fn drain_slot(
     pinned: &Pinned<'_>,
@@ -187,14 +192,15 @@ pub(super) unsafe fn drain_slot(
 ) -> Result<u64, ChannelError> {
     let (range, from) = next_filled(pinned, transfer)?;
     let to = buffer.at(range)? as *mut u8;
-    // SAFETY: both ranges were checked, and each word was read once: inside the window, and inside the buffer that the receiver gave
-    // for this message, as it knows it itself.
-    unsafe { copy::copy(window.as_ptr().add(from), to, range.bytes as usize) };
+    // SAFETY: both ranges were checked, and each word was read once: inside the window, and inside the buffer
+    // that the receiver gave for this message, as it knows it itself.
+    unsafe { copy(window.as_ptr().add(from), to, range.bytes as usize) };
     note_drained(pinned);
     Ok(range.bytes)
 }
 
-/// The next filled slot: what part of the message is in it, and where in the window that begins. Call only after [`has_filled`].
+/// The next filled slot: what part of the message is in it, and where in the window that begins. Call only
+/// after [`has_filled`].
 #[inline]
 pub(super) fn next_filled(pinned: &Pinned<'_>, transfer: &Transfer) -> Result<(Range, usize), Corrupt> {
     let next = pinned.side().slots.load(Ordering::Relaxed).wrapping_add(1);

@@ -1,8 +1,9 @@
-//! Broken communicators across nodes ([`crate::breach`]).
+//! Broken communicators across nodes ([`crate::matching::breach`]).
 //!
-//! The node that finds a mismatch tells all others of the communicator, each by a record of its own; it may find one before its own members have made
-//! the communicator, and then waits for them, as it does not know the others. Every node forgets what it had under way of the communicator's
-//! collectives: their instances have failed. Records of them that are still on their way are passed over.
+//! The node that finds a mismatch tells all others of the communicator, each by a record of its own; it may
+//! find one before its own members have made the communicator, and then waits for them, as it does not know
+//! the others. Every node forgets what it had under way of the communicator's collectives: their instances
+//! have failed. Records of them that are still on their way are passed over.
 //!
 //! ```text
 //!  Broken   context     payload: the report
@@ -13,13 +14,14 @@ use super::error::GlobalError;
 use super::groups;
 use super::point_to_point::Env;
 use super::record::{Kind, Record};
-use crate::breach::break_context;
-use crate::mismatch::{Called, report_of_nodes};
+use crate::matching::breach::break_context;
+use crate::matching::called::Called;
+use crate::matching::mismatch::report_of_nodes;
 use bcs_core::NodeId;
 
 impl Collectives {
-    /// Looks whether communicators have been broken since the last look: tells the other nodes, and forgets what was under way. Comes before anything
-    /// that acts on collectives.
+    /// Looks whether communicators have been broken since the last look: tells the other nodes, and forgets
+    /// what was under way. Comes before anything that acts on collectives.
     #[inline]
     pub fn notice_breaches(&mut self, env: &mut Env<'_, '_>) -> Result<(), GlobalError> {
         if !self.untold.is_empty() {

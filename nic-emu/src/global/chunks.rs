@@ -1,12 +1,13 @@
 //! The large bytes of collectives across nodes, in the microphases of CH and RH (paper, §4.4):
 //!
-//! - **BBM**: a broadcast's root puts its bytes to all nodes of the group, a chunk a slice; a board's contributions go up the
-//!   tree of nodes and their collection comes back from the lead;
+//! - **BBM**: a broadcast's root puts its bytes to all nodes of the group, a chunk a slice; a board's
+//!   contributions go up the tree of nodes and their collection comes back from the lead;
 //! - **RM**: partial results go up the tree; the lead sends the result to all, or to the root's node.
 //!
-//! Invariants: of one communicator, one chunk is under way in a slice. A chunk is there before the node that sent it is
-//! done with the microphase, and the nodes have taken it when they report in the next slice: so two cells are enough, in turn. A node that has said that it is done
-//! and learns only then that it has a chunk to send does so in the next slice: nobody would wait for it in this one.
+//! Invariants: of one communicator, one chunk is under way in a slice. A chunk is there before the node that
+//! sent it is done with the microphase, and the nodes have taken it when they report in the next slice: so
+//! two cells are enough, in turn. A node that has said that it is done and learns only then that it has a
+//! chunk to send does so in the next slice: nobody would wait for it in this one.
 
 use super::collectives::Collectives;
 use super::communicator::{Received, Stage, stamp};
@@ -15,15 +16,15 @@ use super::error::{GlobalError, strange};
 use super::image::image;
 use super::layout::CELL_BYTES;
 use super::point_to_point::Env;
-use crate::descriptor::CollectiveKind;
-use crate::microphase::Microphase;
-use crate::mismatch::Called;
+use crate::matching::called::Called;
+use crate::memory::descriptor::CollectiveKind;
+use crate::threads::microphase::Microphase;
 use bcs_core::{GlobalAddress, NodeId, NodeSet};
 use bcs_fabric::{Fabric, FabricError};
 
 impl Collectives {
-    /// Barrier-and-broadcast or reduce microphase: contributions begin their way. Then call [`Self::advance`] until it answers
-    /// that this node is done.
+    /// Barrier-and-broadcast or reduce microphase: contributions begin their way. Then call [`Self::advance`]
+    /// until it answers that this node is done.
     pub fn begin(&mut self, env: &mut Env<'_, '_>, microphase: Microphase) -> Result<(), GlobalError> {
         for (context, group) in &mut self.groups {
             let Some(active) = group.active.as_mut().filter(|active| active.microphase() == microphase)
@@ -43,7 +44,8 @@ impl Collectives {
         Ok(())
     }
 
-    /// Goes on in a microphase, whose end waits for this node or (`is_over`) does so no more. True when this node has nothing more to do in it.
+    /// Goes on in a microphase, whose end waits for this node or (`is_over`) does so no more. True when this
+    /// node has nothing more to do in it.
     ///
     /// # Errors
     /// NIC memory is corrupt, or a node died.
@@ -168,7 +170,8 @@ impl Collectives {
         Ok(true)
     }
 
-    /// Takes a chunk that was put into the group's cell; of a collective that this node has told of it may come before the word that all have reached it.
+    /// Takes a chunk that was put into the group's cell; of a collective that this node has told of it may
+    /// come before the word that all have reached it.
     pub(super) fn receive(
         &mut self,
         env: &mut Env<'_, '_>,

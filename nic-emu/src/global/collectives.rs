@@ -1,12 +1,15 @@
-//! Collectives across nodes: how all nodes of a communicator come to agree that they have reached one (paper, §4.4 and figure 4.6).
+//! Collectives across nodes: how all nodes of a communicator come to agree that they have reached one (paper,
+//! §4.4 and figure 4.6).
 //!
-//! When all local members of a communicator have reached its next collective, that goes up the tree of its nodes ([`super::gather`]), with their contributions
-//! if these are small. In the message scheduling microphase of a later slice the lead (the lowest node with members), to which all have come, says so down the same
-//! tree. A barrier is over with that; small contributions have been combined, and their result travels with it. Larger ones are moved in the microphases of their
-//! own ([`super::chunks`]).
+//! When all local members of a communicator have reached its next collective, that goes up the tree of its
+//! nodes ([`super::gather`]), with their contributions if these are small. In the message scheduling
+//! microphase of a later slice the lead (the lowest node with members), to which all have come, says so down
+//! the same tree. A barrier is over with that; small contributions have been combined, and their result
+//! travels with it. Larger ones are moved in the microphases of their own ([`super::chunks`]).
 //!
-//! Invariants: of one communicator, one collective is under way at a time on a node, and a node is told once that all have reached it. Of those that do not block several may
-//! have been reached at the same time, on each node in another order.
+//! Invariants: of one communicator, one collective is under way at a time on a node, and a node is told once
+//! that all have reached it. Of those that do not block several may have been reached at the same time, on
+//! each node in another order.
 //!
 //! ```text
 //!  Down   context, collective, what (kind, operation, root), 1 if the result is in the payload
@@ -22,17 +25,18 @@ use super::image::image;
 use super::layout::GlobalLayout;
 use super::point_to_point::Env;
 use super::record::{Kind, Record};
-use crate::breach::break_context;
-use crate::collective::{Instance, InstanceState};
-use crate::collective_helper::CollectiveHelper;
-use crate::contexts;
-use crate::descriptor::CollectiveKind;
+use crate::matching::breach::break_context;
+use crate::matching::called::Called;
+use crate::matching::mismatch::report_of_no_root;
+use crate::memory::contexts;
+use crate::memory::descriptor::CollectiveKind;
+use crate::memory::instance::{Instance, InstanceState};
+use crate::memory::pool::{NONE, Walk};
+use crate::memory::root;
+use crate::memory::sync::Ordering;
 use crate::memory::{INSTANCES, NicMemory};
-use crate::microphase::Microphase;
-use crate::mismatch::{Called, report_of_no_root};
-use crate::pool::{NONE, Walk};
-use crate::root;
-use crate::sync::Ordering;
+use crate::threads::collective_helper::CollectiveHelper;
+use crate::threads::microphase::Microphase;
 use bcs_core::NodeId;
 use bcs_fabric::Fabric;
 use std::collections::{BTreeMap, BTreeSet};
@@ -135,13 +139,15 @@ impl Collectives {
             && self.groups.values().all(|g| g.active.is_none() && g.ready.is_empty())
     }
 
-    /// True when no other node has to do anything for this one, nor this one for them: what local members have reached and others have not
-    /// may wait for ever, and so may members that have not looked at what they got.
+    /// True when no other node has to do anything for this one, nor this one for them: what local members
+    /// have reached and others have not may wait for ever, and so may members that have not looked at what
+    /// they got.
     pub fn is_quiet(&self) -> bool {
         self.groups.values().all(|group| group.active.is_none())
     }
 
-    /// The first microphase after `after` that this node needs, in the current slice (or, with `next`, in the next one).
+    /// The first microphase after `after` that this node needs, in the current slice (or, with `next`, in the
+    /// next one).
     pub fn needs(&self, after: Option<Microphase>, slice: u64, next: bool) -> Option<Microphase> {
         let mut first: Option<Microphase> = None;
         let mut need = |microphase: Microphase| {
@@ -160,7 +166,8 @@ impl Collectives {
                 Stage::Sending { chunk_slice, .. } => next || *chunk_slice != slice,
                 Stage::Scheduled | Stage::Gathering => true,
                 Stage::Receiving => {
-                    // Nobody knows better than the lead, in the slice in which it said so, that the root has something to send.
+                    // Nobody knows better than the lead, in the slice in which it said so, that the root has
+                    // something to send.
                     group.tree.is_lead() && active.since == slice && group.received.is_none() && !next
                 }
             };
@@ -171,7 +178,8 @@ impl Collectives {
         first
     }
 
-    /// The collectives that all nodes of a group have reached, if this is its lead and none is under way, with what has come of them.
+    /// The collectives that all nodes of a group have reached, if this is its lead and none is under way,
+    /// with what has come of them.
     fn complete_gathers<'a>(
         &'a self,
         context: u32,
@@ -184,7 +192,8 @@ impl Collectives {
         })
     }
 
-    /// Message scheduling microphase of a slice: starts, as lead, what all nodes of a group have reached before it.
+    /// Message scheduling microphase of a slice: starts, as lead, what all nodes of a group have reached
+    /// before it.
     pub fn schedule(&mut self, env: &mut Env<'_, '_>, slice: u64) -> Result<(), GlobalError> {
         let due: Vec<(u32, u64, Ready)> = self
             .groups
@@ -282,7 +291,8 @@ impl Collectives {
         Ok(())
     }
 
-    /// All members have left a communicator. Its lead tells the node that gave the context, which may give its slot again from then on.
+    /// All members have left a communicator. Its lead tells the node that gave the context, which may give
+    /// its slot again from then on.
     fn forget(&mut self, env: &mut Env<'_, '_>, context: u32) -> Result<(), GlobalError> {
         let Some(group) = self.groups.remove(&context) else { return Ok(()) };
         groups::forget(env.memory, context);
@@ -357,7 +367,8 @@ impl Collectives {
         let strange = GlobalError::Record { node: NodeId(from), what: "collective", value: collective };
         let Some(group) = self.groups.get_mut(&context) else { return Err(strange) };
         if group.active.is_some() {
-            // The bytes of that are here, or come with what has arrived: it is over before this one is looked at again.
+            // The bytes of that are here, or come with what has arrived: it is over before this one is looked
+            // at again.
             if group.postponed.len() > group.told.len() {
                 return Err(strange);
             }
@@ -455,7 +466,8 @@ impl Collectives {
     }
 }
 
-/// The lead of a communicator says that all its members have left: its context, which this node gave, may be given again.
+/// The lead of a communicator says that all its members have left: its context, which this node gave, may be
+/// given again.
 ///
 /// # Errors
 /// This node did not give it, or has it back.
@@ -471,14 +483,15 @@ pub fn handle_left(env: &Env<'_, '_>, from: u32, record: &Record) -> Result<(), 
 mod tests {
     use super::super::link::Links;
     use super::*;
-    use crate::collective_list::CollectiveList;
-    use crate::completer::Completer;
-    use crate::descriptor::CollectiveDescriptor;
     use crate::memory::Layout;
+    use crate::memory::descriptor::CollectiveDescriptor;
+    use crate::threads::collective_list::CollectiveList;
+    use crate::threads::completer::Completer;
 
     const CONTEXT: u32 = 3;
 
-    /// The second of two nodes, one rank on each: the first is its parent in the tree of the communicator's nodes.
+    /// The second of two nodes, one rank on each: the first is its parent in the tree of the communicator's
+    /// nodes.
     fn second_of_two() -> NicMemory {
         let memory = NicMemory::create_private(Layout::new(1, 2, [0; 2]).unwrap(), 1, 2).unwrap();
         (0..2).for_each(|rank| memory.set_place(rank, rank, 0));

@@ -1,12 +1,12 @@
-//! What this node knows of a communicator that spans nodes: which of its collectives all local members have reached, and what has become
-//! of the one that is under way.
+//! What this node knows of a communicator that spans nodes: which of its collectives all local members have
+//! reached, and what has become of the one that is under way.
 
 use super::gather::{Gather, Signature};
 use super::groups::Tree;
 use super::record::Record;
-use crate::contexts;
-use crate::descriptor::CollectiveKind;
-use crate::microphase::Microphase;
+use crate::memory::contexts;
+use crate::memory::descriptor::CollectiveKind;
+use crate::threads::microphase::Microphase;
 use bcs_core::{NodeId, NodeSet};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -41,13 +41,14 @@ pub struct Group {
     pub tree: Tree,
     /// Collectives that all local members have reached, by number.
     pub ready: BTreeMap<u64, Ready>,
-    /// Those of which local members, or a node below, have said something since this node last looked whether to tell its parent.
+    /// Those of which local members, or a node below, have said something since this node last looked whether
+    /// to tell its parent.
     pub changed: BTreeSet<u64>,
     /// On the lead: those that all nodes have reached.
     pub reached: BTreeSet<u64>,
     pub last: u64,
-    /// The collectives of which this node has told its parent, until it is told that all have reached them. Members may reach those that do not block in another
-    /// order than those of other nodes.
+    /// The collectives of which this node has told its parent, until it is told that all have reached them.
+    /// Members may reach those that do not block in another order than those of other nodes.
     pub told: BTreeSet<u64>,
     /// Words that all have reached a collective, which came while another one was under way here.
     pub postponed: VecDeque<(u32, Record)>,
@@ -121,7 +122,8 @@ pub fn unwrapped(sequence: u32, last: u64) -> u64 {
     last.wrapping_add_signed((sequence.wrapping_sub(last as u32) as i32) as i64)
 }
 
-/// What stands in the cell of a context with the bytes of a collective: unlike that of another context which has had the cell.
+/// What stands in the cell of a context with the bytes of a collective: unlike that of another context which
+/// has had the cell.
 pub fn stamp(context: u32, collective: u64) -> u64 {
     u64::from(contexts::generation(context)) << 48 | (collective + 1)
 }

@@ -3,12 +3,12 @@
 use super::delivery::{bytes_of, is_broadcast};
 use super::error::GlobalError;
 use super::gather::Gather;
-use crate::arith::reduction_tree::ReductionTree;
-use crate::collective::Instance;
-use crate::collective_helper::members;
-use crate::descriptor::CollectiveKind;
+use crate::arithmetic::reduction_tree::ReductionTree;
+use crate::memory::descriptor::CollectiveKind;
+use crate::memory::instance::Instance;
+use crate::memory::members::members;
 use crate::memory::{Corrupt, NicMemory};
-use crate::reduce_helper::Reduction;
+use crate::threads::reduce_helper::Reduction;
 use bcs_core::NodeId;
 use std::num::NonZeroU32;
 

@@ -4,13 +4,14 @@
 use super::error::GlobalError;
 use super::image::{image, write};
 use super::point_to_point::Env;
-use crate::collective::{Instance, InstanceState, Member};
-use crate::collective_helper::{CollectiveHelper, members};
-use crate::collective_list::{CollectiveList, Contribution, contribution};
-use crate::descriptor::{CollectiveKind, INLINE_BYTES, NO_REQUEST};
+use crate::memory::descriptor::{CollectiveKind, INLINE_BYTES, NO_REQUEST};
+use crate::memory::instance::{Instance, InstanceState, Member};
+use crate::memory::members::{Contribution, contribution, members};
+use crate::memory::request::Delivery;
+use crate::memory::sync::Ordering;
 use crate::memory::{Corrupt, NicMemory};
-use crate::request::Delivery;
-use crate::sync::Ordering;
+use crate::threads::collective_helper::CollectiveHelper;
+use crate::threads::collective_list::CollectiveList;
 
 /// Instances that members still read from.
 #[derive(Debug, Default)]

@@ -1,24 +1,27 @@
 //! Arrivals, contributions and partial results on their way up the tree of a communicator's nodes.
 //!
-//! Every node waits for all its children and for its own members, adds what these gave, combines what the reduction tree lets it combine
-//! (`crate::arith::reduction_tree`: an order that no placement can change), and sends what is left to its parent. The lead ends up
-//! knowing that all have arrived (the flags of figure 4.6), and with the result of a reduction, or all contributions of a board.
+//! Every node waits for all its children and for its own members, adds what these gave, combines what the
+//! reduction tree lets it combine (`crate::arithmetic::reduction_tree`: an order that no placement can
+//! change), and sends what is left to its parent. The lead ends up knowing that all have arrived (the flags
+//! of figure 4.6), and with the result of a reduction, or all contributions of a board.
 //!
-//! Small contributions travel with the arrival. Otherwise a collective gathers twice: arrivals first, contributions in their microphase.
+//! Small contributions travel with the arrival. Otherwise a collective gathers twice: arrivals first,
+//! contributions in their microphase.
 //!
 //! ```text
 //!  Up   context, collective, what (kind, operation, element, root), total bytes of the item, offset of this piece,
 //!       item (first rank | log2 of the block's size << 32), end << 63 | node of the root plus one     payload: the piece
 //! ```
 //!
-//! The record with the end has no piece: in place of total and offset it has the bytes about which members have to agree, and the call; its item is 1 if
-//! all contributions of the nodes below are among those before it. What these nodes have called is compared when it comes.
+//! The record with the end has no piece: in place of total and offset it has the bytes about which members
+//! have to agree, and the call; its item is 1 if all contributions of the nodes below are among those before
+//! it. What these nodes have called is compared when it comes.
 
 use super::error::GlobalError;
 use super::record::{Kind, Posted, Record};
-use crate::arith::reduction_tree::ReductionTree;
-use crate::mismatch::Called;
-use crate::reduce_helper::Reduction;
+use crate::arithmetic::reduction_tree::ReductionTree;
+use crate::matching::called::Called;
+use crate::threads::reduce_helper::Reduction;
 use bcs_core::NodeId;
 use std::collections::BTreeMap;
 
@@ -35,7 +38,8 @@ pub fn signature(called: &Called) -> Signature {
 /// One collective's gathering on one node.
 #[derive(Debug, Default)]
 pub struct Gather {
-    /// Values by first rank, with the base-2 logarithm of the block's size: all that is here and not combined.
+    /// Values by first rank, with the base-2 logarithm of the block's size: all that is here and not
+    /// combined.
     items: BTreeMap<u32, (u32, Vec<u8>)>,
     /// Items of which pieces have come, by child.
     building: BTreeMap<u32, Vec<u8>>,
@@ -71,7 +75,8 @@ impl Gather {
         self.items.insert(rank, (log2_size, value));
     }
 
-    /// A node says what the members there, and on the nodes below it, have called. Answers the node that said what does not fit before, and what that was.
+    /// A node says what the members there, and on the nodes below it, have called. Answers the node that said
+    /// what does not fit before, and what that was.
     pub fn sign(&mut self, node: NodeId, called: Called) -> Option<(NodeId, Called)> {
         let (first, before) = *self.called.get_or_insert((node, called));
         match before.joined(called) {

@@ -1,15 +1,16 @@
 //! Groups: on which nodes a communicator has members.
 //!
-//! Whoever makes a communicator that spans nodes registers its members before its first collective; every member
-//! on a node writes the same words. Groups that live at the same time have different rows ([`crate::contexts`]); a row is cleared when the members have left, unless
-//! the next group has it already.
+//! Whoever makes a communicator that spans nodes registers its members before its first collective; every
+//! member on a node writes the same words. Groups that live at the same time have different rows
+//! ([`crate::memory::contexts`]); a row is cleared when the members have left, unless the next group has it
+//! already.
 
+use crate::memory::sync::Ordering;
 use crate::memory::{Corrupt, NicMemory};
-use crate::sync::Ordering;
 use bcs_core::{NodeId, NodeSet};
 
-/// Says that a communicator's collectives have this context, and who its members are, as ranks of the job. Nothing on one
-/// node.
+/// Says that a communicator's collectives have this context, and who its members are, as ranks of the job.
+/// Nothing on one node.
 ///
 /// # Errors
 /// A member is no rank of the job.
@@ -64,7 +65,7 @@ pub struct Tree {
 }
 
 /// Children of a node in a tree of nodes.
-pub const FANOUT: usize = 4;
+pub(crate) const FANOUT: usize = 4;
 
 impl Tree {
     /// The place of one of a group's nodes; none when it is not in the group.
@@ -76,7 +77,7 @@ impl Tree {
     }
 
     /// Whether this node is the lead.
-    pub fn is_lead(&self) -> bool {
+    pub(crate) fn is_lead(&self) -> bool {
         self.parent.is_none()
     }
 }

@@ -1,5 +1,5 @@
 //! The image of a board: what collectives bring from other nodes, for this node's ranks to read
-//! (`crate::board`).
+//! (`crate::port::board`).
 //!
 //! ```text
 //!  word 0          entries n
@@ -41,7 +41,7 @@ pub fn write(memory: &NicMemory, instance: u32, image: &[u8]) -> Result<(), Glob
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
-    use crate::descriptor::INLINE_BYTES;
+    use crate::memory::descriptor::INLINE_BYTES;
     use crate::memory::{BROUGHT_BYTES, INSTANCES, Layout};
 
     #[test]

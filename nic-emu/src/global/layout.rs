@@ -13,7 +13,7 @@
 //! It is sparse: what no pair of nodes and no communicator uses is never touched.
 
 use super::groups::FANOUT;
-use crate::contexts::{SLOTS, slot};
+use crate::memory::contexts::{SLOTS, slot};
 use bcs_core::{EventId, GlobalAddress, GlobalVariable};
 
 /// Nodes that ring at one of them.
@@ -23,19 +23,21 @@ const BELL_BLOCK: u32 = 64;
 const MANY_NODES: u32 = 256;
 
 /// Bytes of a group's cell: what the data after it is.
-pub const CELL_BYTES: u64 = 48;
-/// Cells of a group, for one chunk after the other. There is a chunk in each slice. A node takes one at the latest with the next slice's first microstrobe, when the one
-/// after it may come; with the report of that slice it has taken it.
+pub(crate) const CELL_BYTES: u64 = 48;
+/// Cells of a group, for one chunk after the other. There is a chunk in each slice. A node takes one at the
+/// latest with the next slice's first microstrobe, when the one after it may come; with the report of that
+/// slice it has taken it.
 const CELLS: u64 = 2;
 
 /// Signalled when a transfer of this node is complete on all its destinations.
-pub const SENT: EventId = EventId(0);
+pub(crate) const SENT: EventId = EventId(0);
 /// Signalled when something was put here that this node has to look at.
-pub const ARRIVED: EventId = EventId(1);
-/// Signalled with the tail of a link: there are records to read. Without it nobody looks at the tails, of which there are as many as nodes.
-pub const LINKED: EventId = EventId(2);
+pub(crate) const ARRIVED: EventId = EventId(1);
+/// Signalled with the tail of a link: there are records to read. Without it nobody looks at the tails, of
+/// which there are as many as nodes.
+pub(crate) const LINKED: EventId = EventId(2);
 /// Where bells are rung: signalled with a bell.
-pub const RUNG: EventId = EventId(3);
+pub(crate) const RUNG: EventId = EventId(3);
 /// Events that a node needs.
 pub const EVENTS: u32 = 4;
 
@@ -51,9 +53,9 @@ pub struct GlobalLayout {
 }
 
 impl GlobalLayout {
-    /// The layout with measured sizes: a ring holds some chunks, so that one is read while others are on their way, and no more, so that what follows
-    /// them does not wait for long; with very many nodes less, as each node has a ring from each. A collective's data is a few of
-    /// the network's fragments.
+    /// The layout with measured sizes: a ring holds some chunks, so that one is read while others are on
+    /// their way, and no more, so that what follows them does not wait for long; with very many nodes less,
+    /// as each node has a ring from each. A collective's data is a few of the network's fragments.
     pub const fn new(nodes: u32) -> Self {
         let link_bytes = if nodes <= MANY_NODES { 512 << 10 } else { 256 << 10 };
         Self::sized(nodes, link_bytes, 64 << 10)
@@ -72,7 +74,7 @@ impl GlobalLayout {
     }
 
     /// Bytes of the longest record of a link.
-    pub const fn record_bytes(&self) -> u64 {
+    pub(crate) const fn record_bytes(&self) -> u64 {
         self.link_bytes / 4
     }
 
@@ -111,14 +113,14 @@ impl GlobalLayout {
         variable(8 + child as u64 * 8)
     }
 
-    /// Where a node rings: at the lead, or with very many nodes at the first of its block, which rings there for all of them: the lead's port is not to
-    /// be kept busy by as many bells as there are nodes.
-    pub const fn rings_at(&self, node: u32) -> u32 {
+    /// Where a node rings: at the lead, or with very many nodes at the first of its block, which rings there
+    /// for all of them: the lead's port is not to be kept busy by as many bells as there are nodes.
+    pub(crate) const fn rings_at(&self, node: u32) -> u32 {
         if self.nodes <= BELL_BLOCK || node.is_multiple_of(BELL_BLOCK) { 0 } else { node - node % BELL_BLOCK }
     }
 
     /// The nodes that may ring here.
-    pub fn ringers(&self, here: u32) -> impl Iterator<Item = u32> {
+    pub(crate) fn ringers(&self, here: u32) -> impl Iterator<Item = u32> {
         let is_rung = here == 0 || self.nodes > BELL_BLOCK && here.is_multiple_of(BELL_BLOCK);
         let block = if is_rung { here..self.nodes.min(here + BELL_BLOCK) } else { 0..0 };
         let firsts = (BELL_BLOCK..self.nodes).step_by(BELL_BLOCK as usize);
@@ -126,7 +128,7 @@ impl GlobalLayout {
     }
 
     /// What `node` has rung for, where it rings.
-    pub fn bell(&self, node: u32) -> GlobalVariable {
+    pub(crate) fn bell(&self, node: u32) -> GlobalVariable {
         variable(self.bells() + node as u64 * 8)
     }
 
@@ -136,7 +138,7 @@ impl GlobalLayout {
     }
 
     /// Bytes of this node's link with `node` that `node` has read.
-    pub fn consumed(&self, node: u32) -> GlobalVariable {
+    pub(crate) fn consumed(&self, node: u32) -> GlobalVariable {
         variable(self.acknowledgements() + node as u64 * 8)
     }
 

@@ -1,12 +1,14 @@
-//! Links: records from one node to another, never more than the receiver has room for, and in order, but for those of data, which stand behind all others.
+//! Links: records from one node to another, never more than the receiver has room for, and in order, but for
+//! those of data, which stand behind all others.
 //!
-//! Each node has, for every other, a ring in its global memory that only that other writes. The sender puts records into
-//! the ring, then its tail; the receiver reads up to the tail and now and then says how much it has read. A record that does not
-//! fit waits at its sender. So a node can be slow, but it cannot be flooded. A record for which nobody waits goes with the next one that somebody does wait for, or
-//! by itself in a while.
+//! Each node has, for every other, a ring in its global memory that only that other writes. The sender puts
+//! records into the ring, then its tail; the receiver reads up to the tail and now and then says how much it
+//! has read. A record that does not fit waits at its sender. So a node can be slow, but it cannot be flooded.
+//! A record for which nobody waits goes with the next one that somebody does wait for, or by itself in a
+//! while.
 //!
-//! Invariant: a record is never longer than a quarter of the ring, and a receiver says what it has read at the latest after a
-//! quarter: so a record that waits gets its room.
+//! Invariant: a record is never longer than a quarter of the ring, and a receiver says what it has read at
+//! the latest after a quarter: so a record that waits gets its room.
 
 use super::error::GlobalError;
 use super::layout::{ARRIVED, GlobalLayout, LINKED, SENT};
@@ -17,12 +19,12 @@ use bcs_fabric::{Bytes, Fabric, FabricError, Source};
 use bytes::BytesMut;
 use std::collections::{BTreeMap, VecDeque};
 
-/// A record up to this long is copied to those beside it, so that they are put together; a longer one is put as it is, and the
-/// receiver is told of it at once, so that it reads while the next one is on its way.
+/// A record up to this long is copied to those beside it, so that they are put together; a longer one is put
+/// as it is, and the receiver is told of it at once, so that it reads while the next one is on its way.
 const JOINED_BYTES: usize = 16 << 10;
 
-/// How long a record for which nobody waits may wait for another one, in nanoseconds, and how many may wait for each other. It brings back slabs, of which
-/// each rank has many more ([`crate::slab::SLABS`]).
+/// How long a record for which nobody waits may wait for another one, in nanoseconds, and how many may wait
+/// for each other. It brings back slabs, of which each rank has many more ([`crate::memory::slab::SLABS`]).
 const PATIENCE_NS: u64 = 5_000_000;
 const PATIENT_RECORDS: u32 = 16;
 
@@ -80,8 +82,8 @@ impl Batch {
     }
 }
 
-/// A record that has arrived. The payload of data is where it came to, in this node's ring, until it is acknowledged; every other is
-/// with its record.
+/// A record that has arrived. The payload of data is where it came to, in this node's ring, until it is
+/// acknowledged; every other is with its record.
 #[derive(Debug)]
 pub struct Arrived {
     /// The node that sent it.
@@ -156,7 +158,8 @@ impl Links {
         self.outgoing.values().filter(|link| link.patient > 0).map(|link| link.due_ns).min()
     }
 
-    /// Sends a record whose payload of so many bytes is appended to a buffer, from which it goes without another copy.
+    /// Sends a record whose payload of so many bytes is appended to a buffer, from which it goes without
+    /// another copy.
     ///
     /// # Errors
     /// The payload cannot be had: nothing is sent.
@@ -228,7 +231,8 @@ impl Links {
         self.outgoing.values().all(|link| link.is_empty() || !link.is_urgent)
     }
 
-    /// True when everything that was sent is there, but for data, as far as it was to be confirmed: who gets data knows what is still to come.
+    /// True when everything that was sent is there, but for data, as far as it was to be confirmed: who gets
+    /// data knows what is still to come.
     pub fn is_delivered(&self) -> bool {
         self.in_flight == 0 && self.has_left_but_data()
     }
@@ -286,7 +290,8 @@ impl Links {
         Ok(link.written != before)
     }
 
-    /// Takes the records that have arrived, from all nodes in their order. When they have been dealt with, [`Links::acknowledge`] says so.
+    /// Takes the records that have arrived, from all nodes in their order. When they have been dealt with,
+    /// [`Links::acknowledge`] says so.
     ///
     /// # Errors
     /// What is in a ring is no record.
@@ -311,7 +316,8 @@ impl Links {
         Ok(records)
     }
 
-    /// Says how much was read, where that is enough to be told: the records that [`Links::poll`] gave are not looked at any more.
+    /// Says how much was read, where that is enough to be told: the records that [`Links::poll`] gave are not
+    /// looked at any more.
     ///
     /// # Errors
     /// A node has died.

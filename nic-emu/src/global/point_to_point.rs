@@ -1,19 +1,22 @@
 //! Messages between nodes: the BS, BR and DH of a global slice (paper, §4.3).
 //!
-//! - **DEM**: the BS sends each rank's outbound descriptors, in order, to the nodes of their destinations: at most
-//!   [`DESCRIPTORS_A_SLICE`] to one node. An inline message rides in its descriptor, and one that lies in a slab travels with it, as long as all nodes
-//!   that do so for the same one stay within its budget: bytes that came so and were not matched count.
-//! - **MSM**: the BR matches what was posted in earlier slices by the same queues and code as local messages, and grants chunks of matched
-//!   messages, oldest first, under a budget for all that comes in here in a slice. What of earlier slices is still on its way counts.
-//! - **P2P**: the DH of the sender's node reads granted chunks from slabs or from ranks' memory and sends them, under a
-//!   budget for all that goes out; what exceeds it is first in the next slice. The receiver's node writes them where they go, from the ring
-//!   to which they came.
+//! - **DEM**: the BS sends each rank's outbound descriptors, in order, to the nodes of their destinations: at
+//!   most [`DESCRIPTORS_A_SLICE`] to one node. An inline message rides in its descriptor, and one that lies
+//!   in a slab travels with it, as long as all nodes that do so for the same one stay within its budget:
+//!   bytes that came so and were not matched count.
+//! - **MSM**: the BR matches what was posted in earlier slices by the same queues and code as local messages,
+//!   and grants chunks of matched messages, oldest first, under a budget for all that comes in here in a
+//!   slice. What of earlier slices is still on its way counts.
+//! - **P2P**: the DH of the sender's node reads granted chunks from slabs or from ranks' memory and sends
+//!   them, under a budget for all that goes out; what exceeds it is first in the next slice. The receiver's
+//!   node writes them where they go, from the ring to which they came.
 //!
-//! A message that comes before its receive waits in its receiver's pool ([`crate::unexpected`]): at once where its bytes came with its descriptor, and
-//! else when it has waited for a while (`late`).
+//! A message that comes before its receive waits in its receiver's pool ([`crate::memory::unexpected`]): at
+//! once where its bytes came with its descriptor, and else when it has waited for a while (`pull`).
 //!
-//! With elastic slices a message concerns its two nodes, and no other: none of the three is strobed. Descriptors leave as soon as they are posted, the BR takes them into
-//! the receiver's local slices as soon as they come, and a grant is credit, which the DH uses at once.
+//! With elastic slices a message concerns its two nodes, and no other: none of the three is strobed.
+//! Descriptors leave as soon as they are posted, the BR takes them into the receiver's local slices as soon
+//! as they come, and a grant is credit, which the DH uses at once.
 //!
 //! ```text
 //!  Send       rank: who posted    words: the descriptor's 0..7                                  payload: the slab's bytes, or nothing
@@ -23,10 +26,12 @@
 //!  Data                           transfer, offset                                              payload: the bytes
 //! ```
 //!
-//! Where the system refuses cross-memory attach, ranks put the bytes of granted chunks into NIC memory themselves, and take from there what has come (`staged`).
+//! Where the system refuses cross-memory attach, ranks put the bytes of granted chunks into NIC memory
+//! themselves, and take from there what has come (`staged`).
 
 mod ahead;
 mod late;
+mod pull;
 
 use self::ahead::Ahead;
 use self::late::Late;
@@ -35,15 +40,16 @@ use super::link::Links;
 use super::rank_memory;
 use super::record::{HEADER_BYTES, Kind, PAYLOAD_LIMIT, Posted, Record};
 use super::staged::{self, AHEAD_BYTES, Staged};
-use crate::buffer_receiver::{BufferReceiver, Message, Taken, message_of_words};
-use crate::completer::Completer;
-use crate::descriptor::{self, NO_REQUEST, Payload, PointToPoint, SendDescriptor};
-use crate::dma_helper::DmaHelper;
+use crate::matching::message::{Message, message_of_words};
+use crate::memory::descriptor::{self, NO_REQUEST, Payload, PointToPoint, SendDescriptor};
+use crate::memory::request::Delivery;
+use crate::memory::ring::CELL_WORDS;
+use crate::memory::slab::SLAB_BYTES;
+use crate::memory::unexpected::{ForWhom, UnexpectedPool};
 use crate::memory::{Corrupt, ENTRIES, NicMemory};
-use crate::request::Delivery;
-use crate::ring::CELL_WORDS;
-use crate::slab::SLAB_BYTES;
-use crate::unexpected::{ForWhom, UnexpectedPool};
+use crate::threads::buffer_receiver::{BufferReceiver, Taken};
+use crate::threads::completer::Completer;
+use crate::threads::dma_helper::DmaHelper;
 use bcs_core::GlobalAddress;
 use bcs_fabric::Fabric;
 use bytes::BytesMut;
@@ -51,19 +57,20 @@ use std::collections::{BTreeMap, VecDeque};
 
 /// Descriptors that one node sends to another in a slice at most.
 pub const DESCRIPTORS_A_SLICE: u32 = 256;
-/// Bytes that are granted to come in to a node, and that go out of it, in a slice at most; what is on its way to a node is never more than twice
-/// as much.
+/// Bytes that are granted to come in to a node, and that go out of it, in a slice at most; what is on its way
+/// to a node is never more than twice as much.
 pub const BUDGET_BYTES: u64 = 1 << 20;
 
-/// Bytes of a grant at most: so much is read, sent and written as one, while what was granted before and after it is in the other hands. Whole
-/// pages of the ranks' memory, and a record of them is no longer than a link takes.
+/// Bytes of a grant at most: so much is read, sent and written as one, while what was granted before and
+/// after it is in the other hands. Whole pages of the ranks' memory, and a record of them is no longer than a
+/// link takes.
 const CHUNK_BYTES: u64 = 124 << 10;
 
 /// Bytes that the DH reads at once, and that wait at most to one node, where the links say how fast it goes.
 const STEP_BYTES: u64 = 2 * CHUNK_BYTES;
 
-/// What part of what may be ahead of its match messages of more than a slab may use: of those that come one after the other most wait for a grant, which gives their slabs
-/// back without another record.
+/// What part of what may be ahead of its match messages of more than a slab may use: of those that come one
+/// after the other most wait for a grant, which gives their slabs back without another record.
 const MEDIUM_SHARE: u64 = 4;
 
 const LAST: u64 = 1 << 63;
@@ -71,7 +78,8 @@ const LAST: u64 = 1 << 63;
 /// A message on its way here: matched, or on its way to the pool of the rank that is to receive it.
 #[derive(Debug)]
 struct Incoming {
-    /// The block that it goes to, and the entry of the unexpected queue that stands for it until it is matched.
+    /// The block that it goes to, and the entry of the unexpected queue that stands for it until it is
+    /// matched.
     pooled: Option<(u64, u32)>,
     origin: u32,
     node: u32,
@@ -141,7 +149,8 @@ pub struct PointToPointEngine {
     ahead: Ahead,
     /// Messages whose bytes this thread may not read or write.
     staged: Staged,
-    /// Messages whose bytes are taken into their receivers' pools when they have waited for a while, oldest first.
+    /// Messages whose bytes are taken into their receivers' pools when they have waited for a while, oldest
+    /// first.
     late: VecDeque<Late>,
     /// Those of them that found their receivers at the limit.
     refused: VecDeque<Late>,
@@ -168,8 +177,8 @@ pub struct Env<'a, 'm> {
 }
 
 impl PointToPointEngine {
-    /// True when a BR has something to match or to grant in the slice after this one, of fixed slices: here, or where this node has sent descriptors. (Their
-    /// receiver says so itself only if they came too late.)
+    /// True when a BR has something to match or to grant in the slice after this one, of fixed slices: here,
+    /// or where this node has sent descriptors. (Their receiver says so itself only if they came too late.)
     pub fn wants_scheduling(&self, memory: &NicMemory, slice: u64) -> bool {
         let may_grant = !self.to_grant.is_empty() && self.outstanding <= BUDGET_BYTES;
         may_grant
@@ -191,7 +200,8 @@ impl PointToPointEngine {
         !self.inbox.is_empty()
     }
 
-    /// True when the DHs have something to move for this node: as a sender, or as a receiver that has granted.
+    /// True when the DHs have something to move for this node: as a sender, or as a receiver that has
+    /// granted.
     pub fn wants_transmission(&self) -> bool {
         !self.grants.is_empty() || self.granted_in_slice || self.staged.has_to_send()
     }
@@ -297,7 +307,8 @@ impl PointToPointEngine {
         Ok(())
     }
 
-    /// Message scheduling microphase of a slice: matches what was posted before it and has arrived, and grants chunks. With elastic slices: matches what has arrived.
+    /// Message scheduling microphase of a slice: matches what was posted before it and has arrived, and
+    /// grants chunks. With elastic slices: matches what has arrived.
     ///
     /// # Errors
     /// NIC memory is corrupt, or a descriptor makes no sense.
@@ -368,7 +379,8 @@ impl PointToPointEngine {
         self.grant(env)
     }
 
-    /// Tells a message's sender that nothing of it has to move any more: it is matched, or its bytes are in the receiver's pool.
+    /// Tells a message's sender that nothing of it has to move any more: it is matched, or its bytes are in
+    /// the receiver's pool.
     fn tell_matched(env: &mut Env<'_, '_>, node: u32, (rank, request): (u32, u32), place: u64) {
         let matched = Record::new(Kind::Matched, rank, &[request as u64, place]);
         if request != NO_REQUEST || place != 0 && env.fixed {
@@ -380,7 +392,8 @@ impl PointToPointEngine {
         }
     }
 
-    /// Takes what the BR has matched, here or in a rank's local slice: messages whose bytes are here are delivered, others wait to be granted.
+    /// Takes what the BR has matched, here or in a rank's local slice: messages whose bytes are here are
+    /// delivered, others wait to be granted.
     fn take_matches(&mut self, env: &mut Env<'_, '_>) -> Result<(), GlobalError> {
         let matches = &env.memory.header().remote.matches;
         // A queue that does not become empty is corrupt.
@@ -433,7 +446,8 @@ impl PointToPointEngine {
         Err(Corrupt { what: "length of a list", value: ENTRIES as u64 + 1, limit: ENTRIES as u64 }.into())
     }
 
-    /// Has a rank take the bytes of a message out of NIC memory itself, from the first one on that is not in place.
+    /// Has a rank take the bytes of a message out of NIC memory itself, from the first one on that is not in
+    /// place.
     fn stage(
         &mut self,
         env: &Env<'_, '_>,
@@ -466,8 +480,8 @@ impl PointToPointEngine {
         self.staged.send(env.memory, env.completer, env.links, limits)
     }
 
-    /// Grants chunks, oldest message first, one chunk of each in turn, until the budget is spent. Where ranks take the bytes themselves, none for a rank that has
-    /// enough to take.
+    /// Grants chunks, oldest message first, one chunk of each in turn, until the budget is spent. Where ranks
+    /// take the bytes themselves, none for a rank that has enough to take.
     fn grant(&mut self, env: &mut Env<'_, '_>) -> Result<(), GlobalError> {
         let room = (2 * BUDGET_BYTES).saturating_sub(self.outstanding);
         let mut budget = match env.fixed {
@@ -519,8 +533,9 @@ impl PointToPointEngine {
         Ok(())
     }
 
-    /// Point-to-point microphase: reads granted chunks and sends them, as much as may go out in a slice. With elastic slices whenever something was
-    /// granted: as much as the links take, so that one chunk is on its way while the next one is read.
+    /// Point-to-point microphase: reads granted chunks and sends them, as much as may go out in a slice. With
+    /// elastic slices whenever something was granted: as much as the links take, so that one chunk is on its
+    /// way while the next one is read.
     ///
     /// # Errors
     /// A rank's memory cannot be read, or a grant makes no sense.
@@ -634,7 +649,8 @@ impl PointToPointEngine {
             (transfer.destination, transfer.destination_address.wrapping_add(offset));
         if let Some((block, _)) = transfer.pooled {
             let to = UnexpectedPool::of(env.memory, destination)?.bytes(block, transfer.bytes)?;
-            // SAFETY: the block holds the whole message, of which this is a part, and nobody reads it before all of it is there.
+            // SAFETY: the block holds the whole message, of which this is a part, and nobody reads it before
+            // all of it is there.
             let to =
                 unsafe { std::slice::from_raw_parts_mut(to.as_ptr().add(offset as usize), bytes as usize) };
             fabric.read(at, to)?;

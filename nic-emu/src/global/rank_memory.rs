@@ -1,7 +1,8 @@
 //! Reading and writing the memory of this node's ranks: their own bytes for messages to and from other nodes.
 //!
-//! Addresses are what ranks wrote, so the kernel checks them (cross-memory attach), also where a rank says that it is this process. Only the ranks
-//! of a simulation, which are threads of the process that made the memory, are copied from and to directly.
+//! Addresses are what ranks wrote, so the kernel checks them (cross-memory attach), also where a rank says
+//! that it is this process. Only the ranks of a simulation, which are threads of the process that made the
+//! memory, are copied from and to directly.
 
 use crate::channel::{self, ChannelError, Peer};
 use crate::memory::NicMemory;
@@ -40,7 +41,8 @@ pub fn append(
 /// `bytes` bytes from `from` on must be readable.
 pub unsafe fn append_copy(from: *const u8, bytes: usize, to: &mut BytesMut) {
     to.reserve(bytes);
-    // SAFETY: the caller's promise; there is room for so many bytes behind the length, which have been written then.
+    // SAFETY: the caller's promise; there is room for so many bytes behind the length, which have been
+    // written then.
     unsafe {
         std::ptr::copy_nonoverlapping(from, to.spare_capacity_mut().as_mut_ptr().cast(), bytes);
         to.set_len(to.len() + bytes);

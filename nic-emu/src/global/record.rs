@@ -26,7 +26,8 @@ pub enum Kind {
     Data = 6,
     /// An arrival, a contribution or a partial result on its way to the lead: see `gather`.
     Up = 7,
-    /// A collective that all have reached, on its way from the lead, with its result if that is small: see `collectives`.
+    /// A collective that all have reached, on its way from the lead, with its result if that is small: see
+    /// `collectives`.
     Down = 8,
     /// All members of a communicator have left it: its context, for the node that gave that.
     Left = 9,
@@ -34,7 +35,8 @@ pub enum Kind {
     Broken = 10,
 }
 
-/// The slice in which something was posted, as a record tells it: who gets it in the same slice leaves it for the next one.
+/// The slice in which something was posted, as a record tells it: who gets it in the same slice leaves it for
+/// the next one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Posted(u16);
 
@@ -100,7 +102,8 @@ impl Record {
         header
     }
 
-    /// The kind of the record that begins with this word, and the bytes of its payload; none when it is no record.
+    /// The kind of the record that begins with this word, and the bytes of its payload; none when it is no
+    /// record.
     pub fn length(first: u64) -> Option<(Kind, usize)> {
         use Kind::*;
         let kind = [Pad, Send, Matched, Cancelled, Grant, Data, Up, Down, Left, Broken]
@@ -109,7 +112,8 @@ impl Record {
         Some((kind, (first >> 32 & PAYLOAD_LIMIT) as usize))
     }
 
-    /// Reads a header: the record but for its payload, which follows and is not read. None when it is no record.
+    /// Reads a header: the record but for its payload, which follows and is not read. None when it is no
+    /// record.
     pub fn decode(header: &[u8; HEADER_BYTES]) -> Option<Self> {
         let (words, _) = header.as_chunks::<8>();
         let first = u64::from_le_bytes(words[0]);

@@ -1,12 +1,13 @@
-//! Buffers for records that the network shares: it lets go of them when their bytes have been acknowledged, and then they are used
-//! again, so that memory for bytes in bulk is taken from the system once.
+//! Buffers for records that the network shares: it lets go of them when their bytes have been acknowledged,
+//! and then they are used again, so that memory for bytes in bulk is taken from the system once.
 //!
 //! Invariant: no buffer is written to while the network has a part of it.
 
 use bytes::{Bytes, BytesMut};
 use std::collections::VecDeque;
 
-/// Buffers that are remembered while the network has them. More are under way only while an end is slow, and are given back to the system.
+/// Buffers that are remembered while the network has them. More are under way only while an end is slow, and
+/// are given back to the system.
 const LENT_BUFFERS: usize = 64;
 
 /// From this size on a record gets a buffer that is used again.
@@ -36,7 +37,8 @@ impl RecordBuffers {
         self.lent.pop_front_if(|_| is_free).unwrap_or_else(|| BytesMut::with_capacity(self.buffer_bytes))
     }
 
-    /// What was written to a buffer, to be shared; the buffer is remembered if it is one of those that are kept.
+    /// What was written to a buffer, to be shared; the buffer is remembered if it is one of those that are
+    /// kept.
     pub fn lend(&mut self, mut buffer: BytesMut) -> Bytes {
         if buffer.capacity() < self.buffer_bytes {
             return buffer.freeze();

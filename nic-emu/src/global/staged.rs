@@ -1,21 +1,24 @@
-//! Messages to and from other nodes where the system refuses cross-memory attach: the NIC thread cannot read a rank's memory then, nor write it. So each of them is a
-//! transfer between the rank and [`ELSEWHERE`], and goes through a window in NIC memory ([`crate::channel`]): the sender puts what was granted into its window, whenever it
-//! is in MPI, and the receiver takes what has come out of the one that the NIC thread fills for it.
+//! Messages to and from other nodes where the system refuses cross-memory attach: the NIC thread cannot read
+//! a rank's memory then, nor write it. So each of them is a transfer between the rank and [`ELSEWHERE`], and
+//! goes through a window in NIC memory ([`crate::channel`]): the sender puts what was granted into its
+//! window, whenever it is in MPI, and the receiver takes what has come out of the one that the NIC thread
+//! fills for it.
 //!
-//! Invariants: a rank is told which request to serve, and knows itself where the buffer of that is; the bytes of a message go, come and are granted in their order. A rank that
-//! computes holds up its own messages and nobody else's: what has come for it is bounded by [`AHEAD_BYTES`].
+//! Invariants: a rank is told which request to serve, and knows itself where the buffer of that is; the bytes
+//! of a message go, come and are granted in their order. A rank that computes holds up its own messages and
+//! nobody else's: what has come for it is bounded by [`AHEAD_BYTES`].
 
 use super::error::GlobalError;
 use super::link::Links;
 use super::rank_memory;
 use super::record::{Kind, Record};
 use crate::channel::{self, ChannelError, Policy};
-use crate::completer::Completer;
-use crate::descriptor::NO_REQUEST;
-use crate::dma_helper::{self, DmaHelper};
+use crate::memory::descriptor::NO_REQUEST;
+use crate::memory::sync::Ordering;
+use crate::memory::transfer::{ELSEWHERE, MOVING, Pair, Range};
 use crate::memory::{Corrupt, NicMemory};
-use crate::sync::Ordering;
-use crate::transfer::{ELSEWHERE, MOVING, Pair, Range};
+use crate::threads::completer::Completer;
+use crate::threads::dma_helper::{self, DmaHelper};
 use std::collections::{BTreeMap, VecDeque};
 
 /// Bytes for a rank that it has not taken, from which on no more are granted for it.
@@ -26,7 +29,8 @@ pub fn applies(memory: &NicMemory) -> bool {
     memory.header().cross_memory.get() == 0
 }
 
-/// What came of reading or writing a rank's memory: true when it is done, false when the system refuses, which is remembered.
+/// What came of reading or writing a rank's memory: true when it is done, false when the system refuses,
+/// which is remembered.
 ///
 /// # Errors
 /// It failed otherwise.
@@ -103,7 +107,8 @@ impl Staged {
         is_next
     }
 
-    /// A message is on its way to a request of this rank: so many bytes in all, of which those before `first` are in place.
+    /// A message is on its way to a request of this rank: so many bytes in all, of which those before `first`
+    /// are in place.
     pub fn expect(&mut self, id: u64, (rank, request): (u32, u32), (bytes, first): (u64, u64)) {
         let (put, granted) = (first, first);
         let come = VecDeque::new();
@@ -171,7 +176,8 @@ impl Staged {
         Ok(moved)
     }
 
-    /// Sends what the ranks of this node have put into their windows: so many bytes at most, and to no node more than it takes.
+    /// Sends what the ranks of this node have put into their windows: so many bytes at most, and to no node
+    /// more than it takes.
     pub fn send<'m>(
         &mut self,
         memory: &'m NicMemory,

@@ -1,8 +1,9 @@
 //! SS, the Strobe Sender of global slices (paper, §4.2; table 5.1). It runs on the job's lead node.
 //!
-//! It strobes a microphase, which goes down the tree of the job's nodes ([`super::strobe_tree`]), until the reports of all of them have come up. They
-//! say what the rest of the slice needs; what no node needs is skipped. At the end of a slice another one begins at once, if some node wants one; with
-//! fixed slices at the next beat.
+//! It strobes a microphase, which goes down the tree of the job's nodes ([`super::strobe_tree`]), until the
+//! reports of all of them have come up. They say what the rest of the slice needs; what no node needs is
+//! skipped. At the end of a slice another one begins at once, if some node wants one; with fixed slices at
+//! the next beat.
 //!
 //! ```text
 //!  resting ─► strobe ─► all have reported ─► a microphase that somebody needs: strobe
@@ -12,7 +13,7 @@
 
 use super::layout::{GlobalLayout, RUNG};
 use super::strobe_tree::{Report, earlier, read_bells, strobe};
-use crate::microphase::Microphase;
+use crate::threads::microphase::Microphase;
 use bcs_core::SliceIndex;
 use bcs_fabric::{Fabric, FabricError};
 use mds::GlobalRecord;
@@ -46,8 +47,9 @@ impl StrobeSender {
         (self.period_ns != 0 && self.running.is_none()).then_some(self.next_ns)
     }
 
-    /// Goes on: answers the next microstrobe, if there is to be one. `report` is that of all nodes of the last one, `wants` what the lead wants of the
-    /// next slice, and `arrived` says that something was put here since the last look.
+    /// Goes on: answers the next microstrobe, if there is to be one. `report` is that of all nodes of the
+    /// last one, `wants` what the lead wants of the next slice, and `arrived` says that something was put
+    /// here since the last look.
     ///
     /// # Errors
     /// The bells cannot be read.

@@ -1,12 +1,13 @@
 //! SR between nodes: microstrobes go down a tree of the job's nodes, reports come up it (paper, §4.2).
 //!
-//! The lead is the root. A node hands a microstrobe on to its children, does its own part, and reports to its parent when that and all
-//! that is below it is done: one delay a level down, and one up. With the report comes what the nodes need of the rest of the slice, and what they want
-//! of the next, so nobody has to ask. Who gets something to do after its report rings ([`StrobeTree::ring`]); the bell names the slice, and so is good
-//! until the next one has begun, whether the slice is still under way or all rest.
+//! The lead is the root. A node hands a microstrobe on to its children, does its own part, and reports to its
+//! parent when that and all that is below it is done: one delay a level down, and one up. With the report
+//! comes what the nodes need of the rest of the slice, and what they want of the next, so nobody has to ask.
+//! Who gets something to do after its report rings ([`StrobeTree::ring`]); the bell names the slice, and so
+//! is good until the next one has begun, whether the slice is still under way or all rest.
 //!
-//! Invariant: a parent strobes again only after the report, and a child reports only once for each microstrobe: so neither word is written again before it
-//! was read, and each is a put to one node.
+//! Invariant: a parent strobes again only after the report, and a child reports only once for each
+//! microstrobe: so neither word is written again before it was read, and each is a put to one node.
 //!
 //! ```text
 //!  strobe   slice << 3 | microphase + 1
@@ -16,7 +17,7 @@
 
 use super::groups::FANOUT;
 use super::layout::{ARRIVED, GlobalLayout, RUNG};
-use crate::microphase::Microphase;
+use crate::threads::microphase::Microphase;
 use bcs_core::{EventId, GlobalVariable, NodeId, NodeSet};
 use bcs_fabric::{Fabric, FabricError, Source};
 use std::ops::Range;
@@ -92,7 +93,8 @@ pub struct StrobeTree {
     reported: bool,
     /// What this node has rung for in this slice.
     rung: Option<Microphase>,
-    /// What it has said it wants of the next slice, with bells and with the last report. A report makes the one before it void.
+    /// What it has said it wants of the next slice, with bells and with the last report. A report makes the
+    /// one before it void.
     told: Option<Microphase>,
     /// What a node of this one's block has rung for, in a slice that this node may not have come to yet.
     handed: Option<(u64, Microphase)>,
@@ -108,7 +110,8 @@ impl StrobeTree {
         Self { layout, node, children, parent, reported: true, ..Self::default() }
     }
 
-    /// The nodes to which this one has something to say in every job: its parent, its children, where it rings and who rings here.
+    /// The nodes to which this one has something to say in every job: its parent, its children, where it
+    /// rings and who rings here.
     pub fn neighbours(&self) -> NodeSet {
         let ringers = self.layout.ringers(self.node).chain([self.layout.rings_at(self.node)]);
         let parent = self.parent.map(|(parent, _)| parent.0);
@@ -156,7 +159,8 @@ impl StrobeTree {
         Ok(())
     }
 
-    /// What this node and all below it say of the last microstrobe, once they are done. `wants` is what this node wants of the next slice.
+    /// What this node and all below it say of the last microstrobe, once they are done. `wants` is what this
+    /// node wants of the next slice.
     ///
     /// # Errors
     /// What a child wrote is no report.
@@ -198,7 +202,8 @@ impl StrobeTree {
         Ok(self.reported)
     }
 
-    /// Rings, if this node wants something of the next slice that it has not said before; and hands on what others have rung for here, if `rung`. True if it did.
+    /// Rings, if this node wants something of the next slice that it has not said before; and hands on what
+    /// others have rung for here, if `rung`. True if it did.
     ///
     /// # Errors
     /// The node where it rings is dead.
@@ -235,7 +240,8 @@ fn latest(one: Option<(u64, Microphase)>, other: Option<(u64, Microphase)>) -> O
     [one, other].into_iter().flatten().max_by_key(|(after, first)| (*after, std::cmp::Reverse(*first)))
 }
 
-/// What was rung for here: after which slice, the latest that somebody rang for, and the first microphase wanted of the next.
+/// What was rung for here: after which slice, the latest that somebody rang for, and the first microphase
+/// wanted of the next.
 pub fn read_bells(
     layout: &GlobalLayout,
     fabric: &impl Fabric,
@@ -270,6 +276,12 @@ fn put(
         Err(FabricError::Busy { .. }) => Ok(false),
         Err(error) => Err(error),
     }
+}
+
+/// The nodes of a job to which one of them has links from the start: others come up when ranks talk to each
+/// other.
+pub fn neighbours(layout: GlobalLayout, node: NodeId) -> bcs_core::NodeSet {
+    StrobeTree::new(layout, node.0).neighbours()
 }
 
 #[cfg(all(test, not(loom)))]

@@ -1,53 +1,56 @@
 //! Where everything is in NIC memory: structs, capacities, offsets. The only file that knows.
 
-use super::{Corrupt, Word, Word64};
-use crate::abort_record::AbortRecord;
-use crate::breaches::Breaches;
-use crate::collective::{INSTANCE_BYTES, MEMBER_BYTES};
-use crate::contexts::{ContextCounters, SLOTS};
-use crate::descriptor::INLINE_BYTES;
-use crate::doorbell::COUNTER_BITS;
-use crate::edge::{EDGES, Edge};
-use crate::lane::LANE_BYTES;
-use crate::pool::FreeList;
-use crate::queue::{MatchQueues, Queue};
-use crate::request::RequestSlot;
-use crate::ring::Cell;
-use crate::slab::{Filled, ReturnedSlabs, SLAB_BYTES, SLABS};
-use crate::status::RankStatus;
-use crate::sync::{AtomicU32, AtomicU64};
-use crate::token::RunToken;
-use crate::transfer::{Transfer, WINDOW_BYTES};
-use crate::unexpected::{CHUNK_BYTES, Chunk, DEFAULT_LIMIT_BYTES, MOST_LIMIT_BYTES, PoolState, RoomNews};
-use crate::wait_word::WaitWord;
+use crate::memory::abort_record::AbortRecord;
+use crate::memory::breaches::Breaches;
+use crate::memory::contexts::{ContextCounters, SLOTS};
+use crate::memory::descriptor::INLINE_BYTES;
+use crate::memory::doorbell::COUNTER_BITS;
+use crate::memory::edge::{EDGES, Edge};
+use crate::memory::instance::{INSTANCE_BYTES, MEMBER_BYTES};
+use crate::memory::lane::LANE_BYTES;
+use crate::memory::pool::FreeList;
+use crate::memory::queue::{MatchQueues, Queue};
+use crate::memory::request::RequestSlot;
+use crate::memory::ring::Cell;
+use crate::memory::slab::{Filled, ReturnedSlabs, SLAB_BYTES, SLABS};
+use crate::memory::status::RankStatus;
+use crate::memory::sync::{AtomicU32, AtomicU64};
+use crate::memory::token::RunToken;
+use crate::memory::transfer::{Transfer, WINDOW_BYTES};
+use crate::memory::unexpected::{
+    CHUNK_BYTES, Chunk, DEFAULT_LIMIT_BYTES, MOST_LIMIT_BYTES, PoolState, RoomNews,
+};
+use crate::memory::wait_word::WaitWord;
+use crate::memory::{Corrupt, Word, Word64};
 use std::mem::offset_of;
 
 /// Cells of a send ring: as many sends as a rank posts before somebody runs a slice.
-pub const SEND_RING: usize = 512;
+pub(crate) const SEND_RING: usize = 512;
 /// Cells of a receive ring.
-pub const RECEIVE_RING: usize = 512;
+pub(crate) const RECEIVE_RING: usize = 512;
 /// Cells of a collective ring: one blocking collective, or a window of non-blocking ones.
-pub const COLLECTIVE_RING: usize = 64;
+pub(crate) const COLLECTIVE_RING: usize = 64;
 /// Request slots of a rank: outstanding receives, rendezvous sends and collectives.
 pub const REQUESTS: usize = 1 << 20;
 /// Queued descriptors of all ranks of the node: posted receives and unexpected messages.
-pub const ENTRIES: usize = 1 << 22;
-/// Of these, so many hold messages at most. The rest is for receives that wait: a receive that finds an entry meets its message in the sender's ring,
-/// so messages that nobody receives yet keep nobody else's from arriving.
-pub const MESSAGE_ENTRIES: usize = ENTRIES - ENTRIES / 4;
+pub(crate) const ENTRIES: usize = 1 << 22;
+/// Of these, so many hold messages at most. The rest is for receives that wait: a receive that finds an entry
+/// meets its message in the sender's ring, so messages that nobody receives yet keep nobody else's from
+/// arriving.
+pub(crate) const MESSAGE_ENTRIES: usize = ENTRIES - ENTRIES / 4;
 /// Rendezvous transfers under way; more matched pairs than this wait their turn.
-pub const TRANSFERS: usize = 1 << 14;
+pub(crate) const TRANSFERS: usize = 1 << 14;
 /// Collectives under way on the node.
 pub const INSTANCES: usize = 1 << 12;
 /// Chains in which collectives under way are found, by a hash of what they are.
 pub(super) const INSTANCE_CHAINS: usize = INSTANCES;
-/// Windows for pipelined copies: ranks whose local indices differ by a multiple of this share one. Where there are other nodes, there are as many again, through which
-/// the ranks get what comes from there.
-pub const WINDOWS: usize = 1 << 9;
+/// Windows for pipelined copies: ranks whose local indices differ by a multiple of this share one. Where
+/// there are other nodes, there are as many again, through which the ranks get what comes from there.
+pub(crate) const WINDOWS: usize = 1 << 9;
 
-/// With so many ranks on a node or fewer, every doorbell has a cache line to itself: ranks that post at the same time do not take a line from
-/// each other. With more, who looks for work reads fewer lines.
-pub const LONE_DOORBELLS: usize = 8;
+/// With so many ranks on a node or fewer, every doorbell has a cache line to itself: ranks that post at the
+/// same time do not take a line from each other. With more, who looks for work reads fewer lines.
+pub(crate) const LONE_DOORBELLS: usize = 8;
 
 /// Bytes that other nodes bring an instance at most, beside the few of each rank that ride in descriptors: a
 /// board.
@@ -57,8 +60,8 @@ const ENTRY_BYTES: usize = 16 + INLINE_BYTES;
 
 const PAGE: usize = 4096;
 
-/// Marks a file as NIC memory of this layout: a launcher and a library that were not built together have another one as soon as what they share
-/// has moved.
+/// Marks a file as NIC memory of this layout: a launcher and a library that were not built together have
+/// another one as soon as what they share has moved.
 pub(super) const MAGIC: u64 = {
     let places = [
         size_of::<RankBlock>(),
@@ -143,7 +146,7 @@ pub struct Header {
     pub remote: RemoteState,
     /// How far this node is in its share of the contexts.
     pub contexts: ContextCounters,
-    /// Slots of contexts that the job has, on all its nodes: `crate::contexts::SLOTS`, or fewer.
+    /// Slots of contexts that the job has, on all its nodes: `crate::memory::contexts::SLOTS`, or fewer.
     pub context_slots: Word,
     /// Bytes of a rank's pool for messages that come before their receives, at most.
     pub(super) unexpected_bytes: Word64,
@@ -162,12 +165,14 @@ pub struct RemoteState {
     pub arrived: Word,
     /// Receives matched with messages of other nodes: of each pair, the message, then the receive.
     pub matches: Queue,
-    /// Those of `arrived` that are published to the other nodes. Of this and the next two, only the driver of global slices writes them.
+    /// Those of `arrived` that are published to the other nodes. Of this and the next two, only the driver of
+    /// global slices writes them.
     pub published: Word,
-    /// Whether anything of this node is under way between nodes: 0 when something may be, else one more than the number of the global
-    /// slice that this node has last taken part in.
+    /// Whether anything of this node is under way between nodes: 0 when something may be, else one more than
+    /// the number of the global slice that this node has last taken part in.
     pub rest: Word64,
-    /// Changes with everything that this node does in global slices: what it sends, takes, schedules and completes.
+    /// Changes with everything that this node does in global slices: what it sends, takes, schedules and
+    /// completes.
     pub moves: Word64,
     /// Records that this node has sent to others, since the start.
     pub sent: Word64,
@@ -184,15 +189,15 @@ pub struct RemoteState {
 pub struct Attention {
     /// Ranks that sleep on their wait words.
     pub sleepers: AtomicU32,
-    /// The NIC thread's wait word (`crate::waiting`, `crate::wake_pipe`).
+    /// The NIC thread's wait word (`crate::host::waiting`, `crate::host::wake_pipe`).
     pub nic_thread_sleeps: WaitWord,
 }
 
 /// The state of slices; processor only.
 #[repr(C, align(64))]
 pub struct SliceState {
-    /// Elastic slices on several nodes: what had been posted when a slice took nothing for want of room ([`crate::buffer_sender::BufferSender::is_stalled`]);
-    /// 0 where the last one took something.
+    /// Elastic slices on several nodes: what had been posted when a slice took nothing for want of room
+    /// ([`crate::threads::buffer_sender::BufferSender::is_stalled`]); 0 where the last one took something.
     pub stalled: Word64,
     /// When the slice that ran last started, in nanoseconds of the driver's clock.
     pub started_ns: Word64,
@@ -218,8 +223,8 @@ pub struct SliceState {
     _pad: [u64; 6],
 }
 
-/// What every holder of the run token touches, in the line that the token is in: who takes the token has it all. The taken
-/// words follow it.
+/// What every holder of the run token touches, in the line that the token is in: who takes the token has it
+/// all. The taken words follow it.
 #[repr(C)]
 pub struct Control {
     /// The run token.
@@ -243,11 +248,13 @@ pub struct Pools {
     pub instances: FreeList,
     /// First and last transfer under way.
     pub active_transfers: [Word; 2],
-    /// First of the collectives that span nodes, that all local members have reached, and that no global slice knows of, plus one: a stack.
+    /// First of the collectives that span nodes, that all local members have reached, and that no global
+    /// slice knows of, plus one: a stack.
     pub reached_instances: Word,
     _pad0: Word,
     _pad: [u64; 3],
-    /// First instance that all have departed from and no slice has freed, plus one: a stack that departing ranks push on, in a line of its own.
+    /// First instance that all have departed from and no slice has freed, plus one: a stack that departing
+    /// ranks push on, in a line of its own.
     pub departed_instances: AtomicU32,
     _pad1: [u32; 15],
 }
@@ -343,9 +350,9 @@ pub struct Layout {
 
 impl Layout {
     /// Ranks that a NIC can serve on one node: a member index of a collective has 16 bits.
-    pub const MAX_LOCAL_RANKS: u32 = 1 << 14;
+    pub(crate) const MAX_LOCAL_RANKS: u32 = 1 << 14;
     /// Ranks that a job can have.
-    pub const MAX_JOB_RANKS: u32 = 1 << 24;
+    pub(crate) const MAX_JOB_RANKS: u32 = 1 << 24;
 
     /// The layout for a job.
     pub fn new(local_ranks: u32, job_ranks: u32, emds_words: [usize; 2]) -> Result<Self, LayoutError> {
@@ -409,7 +416,8 @@ impl Layout {
         Ok(layout.with_unexpected_bytes(DEFAULT_LIMIT_BYTES))
     }
 
-    /// The same with another limit for what each rank can leave unreceived: whole chunks, [`MOST_LIMIT_BYTES`] at most.
+    /// The same with another limit for what each rank can leave unreceived: whole chunks,
+    /// `MOST_LIMIT_BYTES` at most.
     pub fn with_unexpected_bytes(self, limit: u64) -> Self {
         let chunks = (limit.min(MOST_LIMIT_BYTES) / CHUNK_BYTES as u64) as u32;
         let all = self.local_ranks as usize * chunks as usize;

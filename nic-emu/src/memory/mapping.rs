@@ -2,19 +2,19 @@
 //! regions.
 
 use super::layout::{Control, Header, INSTANCE_CHAINS, Layout, LayoutError, MAGIC, RankBlock, checked};
-use super::{Corrupt, ENTRIES, INSTANCES, REQUESTS, TRANSFERS, Word};
-use crate::breaches::Breaches;
-use crate::collective::{Instance, Member};
-use crate::contexts;
-use crate::doorbell::HeadsWord;
-use crate::edge::{EDGES, Edge};
-use crate::request::RequestSlot;
-use crate::ring::Cell;
-use crate::slab::{BUFFERED_BYTES, Filled, SLAB_BYTES, SLABS};
-use crate::sync::{AtomicU32, AtomicU64, Ordering};
-use crate::token::RunToken;
-use crate::transfer::{Transfer, WINDOW_BYTES};
-use crate::unexpected::{CHUNK_BYTES, Chunk};
+use crate::memory::breaches::Breaches;
+use crate::memory::contexts;
+use crate::memory::doorbell::HeadsWord;
+use crate::memory::edge::{EDGES, Edge};
+use crate::memory::instance::{Instance, Member};
+use crate::memory::request::RequestSlot;
+use crate::memory::ring::Cell;
+use crate::memory::slab::{BUFFERED_BYTES, Filled, SLAB_BYTES, SLABS};
+use crate::memory::sync::{AtomicU32, AtomicU64, Ordering};
+use crate::memory::token::RunToken;
+use crate::memory::transfer::{Transfer, WINDOW_BYTES};
+use crate::memory::unexpected::{CHUNK_BYTES, Chunk};
+use crate::memory::{Corrupt, ENTRIES, INSTANCES, REQUESTS, TRANSFERS, Word};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{MemfdFlags, SealFlags};
 use rustix::mm::{Advice, MapFlags, MprotectFlags, ProtFlags};
@@ -160,7 +160,7 @@ impl NicMemory {
     /// Whether the ranks are threads of the process that made this memory, as in the simulator: then their
     /// buffers are its own.
     #[inline]
-    pub fn has_ranks_here(&self) -> bool {
+    pub(crate) fn has_ranks_here(&self) -> bool {
         self.private
     }
 
@@ -195,8 +195,8 @@ impl NicMemory {
     /// Reference to a `T` at a byte offset.
     ///
     /// # Safety
-    /// `offset + size_of::<T>()` must lie within the mapping, `offset` be aligned for `T`, and `T` be valid for every
-    /// bit pattern and consist of atomics, as other processes write it.
+    /// `offset + size_of::<T>()` must lie within the mapping, `offset` be aligned for `T`, and `T` be valid
+    /// for every bit pattern and consist of atomics, as other processes write it.
     #[inline]
     unsafe fn at<T>(&self, offset: usize) -> &T {
         debug_assert!(offset + size_of::<T>() <= self.layout.bytes && offset.is_multiple_of(align_of::<T>()));
@@ -368,7 +368,7 @@ impl NicMemory {
     pub fn members(&self, instance: u32) -> Result<&[Member], Corrupt> {
         let i = checked("collective instance", instance, INSTANCES)?;
         let start =
-            self.layout.instances + i * self.layout.instance_stride + crate::collective::INSTANCE_BYTES;
+            self.layout.instances + i * self.layout.instance_stride + crate::memory::instance::INSTANCE_BYTES;
         // SAFETY: every instance is followed by one member per local rank; the index was checked.
         Ok(unsafe { self.many(start, self.layout.local_ranks as usize) })
     }
@@ -382,12 +382,12 @@ impl NicMemory {
         Ok(unsafe { self.base.add(self.layout.windows + i * WINDOW_BYTES) })
     }
 
-    /// The first byte of a rank's lane; it has [`crate::lane::LANE_BYTES`].
+    /// The first byte of a rank's lane; it has `crate::memory::lane::LANE_BYTES`.
     #[inline]
     pub fn lane(&self, local_index: u32) -> Result<NonNull<u8>, Corrupt> {
         let i = checked("local rank", local_index, self.layout.local_ranks as usize)?;
         // SAFETY: the region holds a lane per local rank and the index was checked.
-        Ok(unsafe { self.base.add(self.layout.lanes + i * crate::lane::LANE_BYTES) })
+        Ok(unsafe { self.base.add(self.layout.lanes + i * crate::memory::lane::LANE_BYTES) })
     }
 
     /// An edge along which a local rank receives.
@@ -407,7 +407,7 @@ impl NicMemory {
         unsafe { self.many(self.layout.groups + contexts::slot(context) as usize * stride, stride / 8) }
     }
 
-    /// The words of the slots of contexts (`crate::contexts`). None on one node.
+    /// The words of the slots of contexts (`crate::memory::contexts`). None on one node.
     pub fn context_slots(&self) -> &[AtomicU32] {
         let slots = if self.layout.group_stride == 0 { 0 } else { contexts::SLOTS as usize };
         // SAFETY: the region holds a word for each slot where there are groups.
@@ -426,7 +426,7 @@ impl NicMemory {
     }
 
     /// A word of what other nodes have brought an instance.
-    pub fn brought_word(&self, instance: u32, offset: u64) -> Result<&AtomicU64, Corrupt> {
+    pub(crate) fn brought_word(&self, instance: u32, offset: u64) -> Result<&AtomicU64, Corrupt> {
         if !offset.is_multiple_of(8) {
             return Err(Corrupt { what: "misaligned word of what was brought", value: offset, limit: 0 });
         }

@@ -1,4 +1,5 @@
-//! NIC memory: the one mapping that a job's ranks on a node and its program launcher share (design §4, "Memory").
+//! NIC memory: the one mapping that a job's ranks on a node and its program launcher share (design §4,
+//! "Memory").
 //!
 //! ```text
 //!  offset 0     Header            identity, slice state, abort record, pools        (1 page)
@@ -19,68 +20,71 @@
 //!               chunks, pools     messages that wait for their receives             192 bytes for each 64 KB of the limit
 //! ```
 //!
-//! Every region starts on a page. All of it is `repr(C)`, holds indices and never pointers, and is zeros at first: a
-//! zeroed region is an empty one, so creating it is one `ftruncate` and pools grow by touching pages. The sizes
-//! are limits, not costs. What other processes wrote is never trusted: accessors check their index and answer
-//! [`Corrupt`], which ends the job with a message instead of going astray.
+//! Every region starts on a page. All of it is `repr(C)`, holds indices and never pointers, and is zeros at
+//! first: a zeroed region is an empty one, so creating it is one `ftruncate` and pools grow by touching
+//! pages. The sizes are limits, not costs. What other processes wrote is never trusted: accessors check their
+//! index and answer [`Corrupt`], which ends the job with a message instead of going astray.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `layout`, `mapping` | where everything is, and checked access to it |
+//! | `word`, `sync`, `corrupt`, `text`, `prefetch` | words and texts, atomics, what cannot be, cache lines ahead of use |
+//! | `token`, `wait_word` | who is the NIC processor, who sleeps |
+//! | `ring`, `doorbell`, `descriptor` | what ranks ask of their NIC |
+//! | `request`, `status` | what the NIC tells a rank, and what a rank says of itself |
+//! | `slab`, `unexpected` | payloads: on their way, and without a receive |
+//! | `pool`, `queue` | entries in use and free, and the queues that they are in |
+//! | `transfer` | messages under way by rendezvous |
+//! | `contexts`, `root` | numbers that tell communicators apart, and roots of collectives |
+//! | `instance`, `members`, `departure` | collectives under way |
+//! | `lane`, `edge` | bytes that ranks of a node give each other without the NIC |
+//! | `abort_record`, `abort`, `breaches` | who ended the job; which communicators are broken |
 
-mod layout;
-mod mapping;
+pub mod abort_record;
+pub mod doorbell;
+pub mod ring;
+pub mod sync;
+mod text;
+pub mod token;
+pub mod wait_word;
 
-pub use layout::{
-    BROUGHT_BYTES, COLLECTIVE_RING, ENTRIES, INSTANCES, MESSAGE_ENTRIES, RECEIVE_RING, REQUESTS, SEND_RING,
-    TRANSFERS, WINDOWS,
-};
-pub use layout::{Control, Header, Layout, LayoutError, RankBlock, RemoteState};
-pub use mapping::{MapError, NicMemory};
+// Loom sees what is shared without the token: the modules above.
+#[cfg(not(loom))]
+pub use with_token::*;
 
-use crate::sync::{AtomicU32, AtomicU64, Ordering};
+#[cfg(not(loom))]
+#[path = "."]
+mod with_token {
+    pub mod abort;
+    pub mod breaches;
+    pub mod contexts;
+    mod corrupt;
+    pub(crate) mod departure;
+    pub mod descriptor;
+    pub mod edge;
+    pub(crate) mod instance;
+    pub mod lane;
+    mod layout;
+    mod mapping;
+    pub(crate) mod members;
+    pub(crate) mod pool;
+    pub(crate) mod prefetch;
+    pub(crate) mod queue;
+    pub(crate) mod request;
+    pub mod root;
+    pub mod slab;
+    pub mod status;
+    pub mod transfer;
+    pub mod unexpected;
+    mod word;
 
-/// The first context that no predefined communicator uses: the world's and self's halves come before it.
-pub const FIRST_FREE_CONTEXT: u32 = 16;
-/// Contexts from here on are those of single messages that a matched probe has taken: no communicator has one.
-pub const FIRST_MATCHED_CONTEXT: u32 = 0xff00_0000;
-
-/// What a holder found in NIC memory that no rank of a healthy job writes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "NIC memory is corrupt: {what} {value} (limit {limit}); a process of the job wrote outside its own memory"
-)]
-pub struct Corrupt {
-    /// The kind of index or word.
-    pub what: &'static str,
-    /// Its value.
-    pub value: u64,
-    /// What it had to be below.
-    pub limit: u64,
-}
-
-macro_rules! words {
-    ($($(#[$doc:meta])* $word:ident($atomic:ident, $value:ident))*) => { $(
-        $(#[$doc])*
-        #[repr(transparent)]
-        #[derive(Default)]
-        pub struct $word($atomic);
-
-        impl $word {
-            /// Its value.
-            #[inline]
-            pub fn get(&self) -> $value {
-                self.0.load(Ordering::Relaxed)
-            }
-
-            /// Sets it.
-            #[inline]
-            pub fn set(&self, value: $value) {
-                self.0.store(value, Ordering::Relaxed);
-            }
-        }
-    )* };
-}
-
-words! {
-    /// A counter that only the processor writes; others may look.
-    Word(AtomicU32, u32)
-    /// The same in 64 bits.
-    Word64(AtomicU64, u64)
+    pub(crate) use contexts::FIRST_MATCHED_CONTEXT;
+    pub use corrupt::Corrupt;
+    pub use layout::{BROUGHT_BYTES, INSTANCES, REQUESTS};
+    pub(crate) use layout::{
+        COLLECTIVE_RING, ENTRIES, MESSAGE_ENTRIES, RECEIVE_RING, SEND_RING, TRANSFERS, WINDOWS,
+    };
+    pub use layout::{Control, Header, Layout, LayoutError, RankBlock, RemoteState};
+    pub use mapping::{MapError, NicMemory};
+    pub use word::{Word, Word64};
 }

@@ -1,7 +1,7 @@
 //! Which channel moves which bytes: every threshold of the channels, in one place (design §4, "Channels").
 //!
-//! The defaults are measured; `cargo bench -p nic-emu --bench channel` prints the figures. On two cores of an AMD EPYC
-//! (Zen 4, an L2 of 1 MB each), one way, best of 15 batches:
+//! The defaults are measured; `cargo bench -p nic-emu --bench channel` prints the figures. On two cores of an
+//! AMD EPYC (Zen 4, an L2 of 1 MB each), one way, best of 15 batches:
 //!
 //! | bytes | window of 256 KB | 1 MB | 2 MB | 4 MB | attach, both ends | attach, one end |
 //! |---|---|---|---|---|---|---|
@@ -10,42 +10,48 @@
 //! | 1 MB | 100 µs | 33 µs | 33 µs | 35 µs | 43 µs | 87 µs |
 //! | 4 MB | 455 µs | 140 µs | 138 µs | 157 µs | 190 µs | |
 //!
-//! Why (the same with `-- lines`): a core reads lines that another one has written at some 44 GB/s, writes to lines that
-//! the other one's L2 still holds at 9 GB/s, and to lines that no L2 holds at 43 GB/s. So the sender must not come
-//! back to a line before the receiver's L2 has dropped it, which is after some two times its size.
+//! Why (the same with `-- lines`): a core reads lines that another one has written at some 44 GB/s, writes to
+//! lines that the other one's L2 still holds at 9 GB/s, and to lines that no L2 holds at 43 GB/s. So the
+//! sender must not come back to a line before the receiver's L2 has dropped it, which is after some two times
+//! its size.
 //!
-//! That was with both cores at one L3. On the same machine at other times (a virtual one, which its host moves about) cores read each
-//! other's lines at 18 GB/s and write them at 2.5 GB/s; 64 KB through the window then take 31 µs and more, by attach
-//! of both ends 4.6 µs as before. So which one is used is learnt while messages go (`pace`).
+//! That was with both cores at one L3. On the same machine at other times (a virtual one, which its host
+//! moves about) cores read each other's lines at 18 GB/s and write them at 2.5 GB/s; 64 KB through the window
+//! then take 31 µs and more, by attach of both ends 4.6 µs as before. So which one is used is learnt while
+//! messages go (`pace`).
 
 use crate::memory::NicMemory;
-use crate::slab::{SLAB_BYTES, SLABS};
-use crate::transfer::{CLAIM_BYTES, SLOT_BYTES, WINDOW_DATA_BYTES};
+use crate::memory::slab::{SLAB_BYTES, SLABS};
+use crate::memory::transfer::{CLAIM_BYTES, SLOT_BYTES, WINDOW_DATA_BYTES};
 
 /// The smallest chunk of a message for the window, and the unit of cutting for cross-memory attach: a page.
 const CHUNK_BYTES: u64 = 4 << 10;
 
-/// Messages of a size class that a sender puts through its window before it times attach for the first time: the
-/// first ones pay for pages that are touched for the first time.
+/// Messages of a size class that a sender puts through its window before it times attach for the first time:
+/// the first ones pay for pages that are touched for the first time.
 pub(crate) const FIRST_TRIAL_MESSAGES: u32 = 16;
-/// Attach is timed again once in so many messages that go through the window: at most 1 in 1000 is three times as slow.
+/// Attach is timed again once in so many messages that go through the window: at most 1 in 1000 is three
+/// times as slow.
 pub(crate) const ATTACH_TRIAL_MESSAGES: u32 = 2048;
-/// The window is timed again once in so many messages that go by attach, with [`window_trial_bytes`] of the message.
+/// The window is timed again once in so many messages that go by attach, with [`window_trial_bytes`] of the
+/// message.
 pub(crate) const WINDOW_TRIAL_MESSAGES: u32 = 64;
 
-/// Bytes of a copy into NIC memory that is timed, at least: shorter ones say more of the clock, the store buffer and the
-/// wait for streaming stores to be out than of the pace of the stores.
+/// Bytes of a copy into NIC memory that is timed, at least: shorter ones say more of the clock, the store
+/// buffer and the wait for streaming stores to be out than of the pace of the stores.
 pub(crate) const TIMED_BYTES: usize = 4 << 10;
 /// Bytes of a trial of stores through the caches, at most.
 pub(crate) const TRIAL_BYTES: usize = 8 << 10;
-/// Copies past the caches of which the first bytes of one go through them, to time that: two microseconds in 32 messages.
+/// Copies past the caches of which the first bytes of one go through them, to time that: two microseconds in
+/// 32 messages.
 pub(crate) const THROUGH_CACHES_TRIAL_COPIES: u32 = 32;
-/// Bytes that are stored through the caches before streaming is attempted for the first time: once round a rank's slabs, as
-/// pages that are touched for the first time tell nothing.
+/// Bytes that are stored through the caches before streaming is attempted for the first time: once round a
+/// rank's slabs, as pages that are touched for the first time tell nothing.
 pub(crate) const FIRST_ATTEMPT_BYTES: usize = SLABS * SLAB_BYTES;
 /// The last bytes of an attempt to stream, by which it is judged.
 pub(crate) const ATTEMPT_JUDGED_BYTES: usize = 256 << 10;
-/// Bytes that an attempt streams: once round the slabs and the ones by which it is judged. Between near cores that costs some 0.1 ms.
+/// Bytes that an attempt streams: once round the slabs and the ones by which it is judged. Between near cores
+/// that costs some 0.1 ms.
 pub(crate) const ATTEMPT_BYTES: usize = SLABS * SLAB_BYTES + ATTEMPT_JUDGED_BYTES;
 
 /// Copies through the caches after which a quarter of what was learnt of streaming is forgotten.
@@ -66,8 +72,8 @@ pub(crate) fn stays_streaming(through_caches: u64, past_them: u64) -> bool {
     2 * through_caches > 3 * past_them && through_caches > past_them + FROM_MEMORY_TICKS
 }
 
-/// Bytes of a trial of the window: enough chunks that the first one, which waits for more than its lines, does not tell
-/// alone; few enough that it costs no more than a message or two where the window is slowest.
+/// Bytes of a trial of the window: enough chunks that the first one, which waits for more than its lines,
+/// does not tell alone; few enough that it costs no more than a message or two where the window is slowest.
 #[inline]
 pub(crate) fn window_trial_bytes(message_bytes: u64) -> u64 {
     (message_bytes / 4).clamp(2 * CHUNK_BYTES, 64 << 10)
@@ -86,9 +92,9 @@ pub(crate) fn size_class(message_bytes: u64) -> usize {
     }
 }
 
-/// Whether the window, by its sender's ticks, is slower than attach by both ends; `now` says what is in use, which a
-/// difference of less than a fifth does not change. The sender of a short message sees half of what the window costs: the
-/// lines that tell of its few chunks travel after it has written them.
+/// Whether the window, by its sender's ticks, is slower than attach by both ends; `now` says what is in use,
+/// which a difference of less than a fifth does not change. The sender of a short message sees half of what
+/// the window costs: the lines that tell of its few chunks travel after it has written them.
 #[inline]
 pub(crate) fn is_slower(class: usize, window_ticks: u32, attach_ticks: u32, now: bool) -> bool {
     let window = window_ticks as u64 * if class == 0 { 2 } else { 1 };
@@ -99,11 +105,11 @@ pub(crate) fn is_slower(class: usize, window_ticks: u32, attach_ticks: u32, now:
 /// The thresholds of the channels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Policy {
-    /// Whether both ends may move a message through the window at the same time. Not where ranks share cores: there the
-    /// two ends take turns, and every full or empty window costs a context switch.
+    /// Whether both ends may move a message through the window at the same time. Not where ranks share cores:
+    /// there the two ends take turns, and every full or empty window costs a context switch.
     pub pipeline: bool,
-    /// Bytes of a sender's window that are in use, at most [`WINDOW_DATA_BYTES`]: the distance at which it comes back to a
-    /// line.
+    /// Bytes of a sender's window that are in use, at most [`WINDOW_DATA_BYTES`]: the distance at which it
+    /// comes back to a line.
     pub window_bytes: usize,
     /// Whether senders learn by timing which of window and attach is faster; if not, the window is used.
     pub learn: bool,
@@ -132,29 +138,29 @@ impl Policy {
     }
 
     /// The measured defaults for this node.
-    pub fn for_node(memory: &NicMemory) -> Self {
+    pub(crate) fn for_node(memory: &NicMemory) -> Self {
         Self::measured(memory.layout().local_ranks, memory.header().cores.get())
     }
 
-    /// Bytes of the next chunk for the window, of a message of which `claimed` bytes are claimed and `left` are not. Short ones at
-    /// first, so that the receiver starts early, and at last, so that it ends early; long ones between, as each costs
-    /// a line between the cores.
+    /// Bytes of the next chunk for the window, of a message of which `claimed` bytes are claimed and `left`
+    /// are not. Short ones at first, so that the receiver starts early, and at last, so that it ends early;
+    /// long ones between, as each costs a line between the cores.
     #[inline]
-    pub fn chunk_bytes(&self, claimed: u64, left: u64) -> u64 {
+    pub(crate) fn chunk_bytes(&self, claimed: u64, left: u64) -> u64 {
         let wanted = (claimed / 2).min(left / 4);
         (wanted - wanted % CHUNK_BYTES).clamp(CHUNK_BYTES, SLOT_BYTES as u64)
     }
 
     /// Bytes of a claim by cross-memory attach: a half for each end of short messages, if both ends wait.
     #[inline]
-    pub fn attach_chunk_bytes(&self, message_bytes: u64, both: bool) -> u64 {
+    pub(crate) fn attach_chunk_bytes(&self, message_bytes: u64, both: bool) -> u64 {
         let wanted = if both { message_bytes.div_ceil(2) } else { message_bytes };
         wanted.next_multiple_of(CHUNK_BYTES).min(self.attach_bytes)
     }
 }
 
-/// Twice the L2 cache on processors whose cores are slow to take written lines from each other (AMD, whose L3 takes what
-/// an L2 drops); elsewhere a window that stays in the L2.
+/// Twice the L2 cache on processors whose cores are slow to take written lines from each other (AMD, whose L3
+/// takes what an L2 drops); elsewhere a window that stays in the L2.
 fn window_bytes() -> usize {
     const SMALL: usize = 256 << 10;
     #[cfg(target_arch = "x86_64")]

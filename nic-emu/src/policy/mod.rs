@@ -1,90 +1,18 @@
-//! The NIC's policies, in one place: here how much a slice schedules and how ranks wait for collectives;
-//! in `channel` which channel moves which bytes.
+//! The NIC's policies, in one place: every threshold and every polling priority (design, §4 "Channels").
+//!
+//! | file | holds |
+//! |---|---|
+//! | `slice` | how much a slice schedules |
+//! | `channel` | which channel moves which bytes |
+//! | `collectives` | how ranks wait for collectives, lanes, and edges |
 
 pub(crate) mod channel;
+mod collectives;
+mod slice;
 
-use crate::lane::LANE_CHUNK_BYTES;
-use crate::memory::NicMemory;
-
-/// Ranks whose doorbells a slice answers at most; the rest are first in the next.
-pub const RANKS_A_SLICE: usize = 256;
-
-/// Bytes that an elastic slice grants a transfer at once: large enough that scheduling costs nothing
-/// beside moving (80 µs and more of copying for 0.2 µs of scheduling), small enough that a grant is a
-/// known amount of work.
-pub const ELASTIC_GRANT_BYTES: u64 = 4 << 20;
-
-/// Looks at its own request alone that a rank takes after it has arrived at a collective, while every
-/// rank has a core: some 6 µs.
-pub const MEETING_POLLS: u32 = 400;
-
-/// Looks at its own request between two looks at what others have posted.
-pub const MEETING_POLLS_A_LOOK: u32 = 32;
-
-/// The same when a slice is wanted that somebody else kept it from running.
-pub const MEETING_POLLS_A_RETRY: u32 = 4;
-
-/// Times that a rank that has arrived at a collective gives its core away before it waits as for anything
-/// else, where ranks share cores.
-pub const MEETING_YIELDS: u32 = 16;
-
-/// Bytes above which what goes along an edge of a topology may be read by cross-memory attach instead of
-/// being buffered: one copy instead of two, by all cores at once. With two ranks and far cores 64 KB to
-/// each neighbour take 14 µs then, and 22 through slabs; with near ones 15, and 8.
-pub const LENT_BYTES: usize = 32 << 10;
-
-/// One of so many of them is buffered while that is slow: cores change their places.
-pub const LENDING_TRIAL: u32 = 16;
-
-/// Looks at lanes that a member of a large collective takes, with a core of its own, before it waits as
-/// for anything else.
-pub const LANE_POLLS: u32 = 200;
-
-/// A rank that takes longer to fill its lane has what others copy from it read by cross-memory attach.
-/// Between near cores a lane takes 30 ns a KB, some 150 where ranks share cores, and between far cores
-/// 400, where attach takes 75 of what the reader's cache already has.
-pub const SLOW_LANE_NS_A_KB: u64 = 250;
-
-/// While lanes are slow, one of so many large collectives tries them again: cores change their places.
-pub const LANE_TRIAL_COLLECTIVES: u32 = 64;
-
-/// Bytes that a rank gives through its lane at most where each reader copies a block of its own: bytes of all
-/// blocks. Beyond, they read them where they lie, by cross-memory attach. What all readers want goes through the
-/// lane as far as a chunk holds it: with 2 ranks a gather of 64 KB takes 6 µs through lanes and 10 by attach, of
-/// 128 KB 11 and 17 (`storm run -n 2 microbench gather0 --sizes 64K,128K`).
-pub fn laid_blocks_bytes(crowded: bool) -> usize {
-    if crowded { 32 << 10 } else { LANE_CHUNK_BYTES }
-}
-
-/// Bytes of a part of what one rank gives to all others of the node: so many that filling and draining
-/// overlap, each long enough that telling of it costs little. Where ranks share cores that is all of it.
-pub fn part_bytes(crowded: bool, bytes: usize) -> usize {
-    if crowded { bytes } else { (bytes / 8).next_multiple_of(4096).clamp(8 << 10, 64 << 10) }
-}
-
-/// Whether the root of a large reduction combines everything itself: where more hands would not be
-/// quicker than the way of their results.
-pub fn root_combines(crowded: bool, members: u32) -> bool {
-    members <= if crowded { 4 } else { 2 }
-}
-
-/// Whether every member of a large allreduce combines everything itself: then results have no way to go.
-pub fn all_combine(crowded: bool, members: u32) -> bool {
-    !crowded && members <= 2
-}
-
-/// Bytes a node moves in a nanosecond, for the budget of a fixed slice: 8 GB/s.
-const BYTES_A_NANOSECOND: u64 = 8;
-
-/// Bytes that all transfers of a node together are granted in one slice.
-pub fn slice_budget_bytes(memory: &NicMemory) -> u64 {
-    match memory.header().slice_period_ns.get() {
-        0 => u64::MAX,
-        period => period.saturating_mul(BYTES_A_NANOSECOND).max(64 << 10),
-    }
-}
-
-/// Bytes that one transfer is granted ahead of what has been moved.
-pub fn grant_bytes(memory: &NicMemory) -> u64 {
-    slice_budget_bytes(memory).min(ELASTIC_GRANT_BYTES)
-}
+pub use collectives::{LANE_POLLS, all_combine, part_bytes, root_combines};
+pub(crate) use collectives::{
+    LANE_TRIAL_COLLECTIVES, LENDING_TRIAL, LENT_BYTES, MEETING_POLLS, MEETING_POLLS_A_LOOK,
+    MEETING_POLLS_A_RETRY, MEETING_YIELDS, SLOW_LANE_NS_A_KB, laid_blocks_bytes,
+};
+pub(crate) use slice::{RANKS_A_SLICE, grant_bytes, slice_budget_bytes};

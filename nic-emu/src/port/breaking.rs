@@ -1,8 +1,9 @@
-//! Broken communicators, as a rank sees them ([`crate::breach`]).
+//! Broken communicators, as a rank sees them ([`crate::matching::breach`]).
 
-use super::{Port, PortError};
-use crate::breach::break_context;
-use crate::completer::Completer;
+use super::error::PortError;
+use super::rank_port::Port;
+use crate::matching::breach::break_context;
+use crate::threads::completer::Completer;
 
 impl Port {
     /// That the communicator of this context is not broken.

@@ -1,30 +1,29 @@
-//! Buffering: a message's bytes in slabs of the sender, so that its send is complete when it is posted, whoever computes.
+//! Buffering: a message's bytes in slabs of the sender, so that its send is complete when it is posted,
+//! whoever computes.
 //!
-//! A short message is in its slab before the descriptor is posted. A longer one is posted first and filled then, so that the
-//! receiver's match and its copies run while the sender still fills: both cores at work, and no handshake between them. The
-//! sender has filled all of it when its call returns, so nobody waits for a sender that computes.
+//! A short message is in its slab before the descriptor is posted. A longer one is posted first and filled
+//! then, so that the receiver's match and its copies run while the sender still fills: both cores at work,
+//! and no handshake between them. The sender has filled all of it when its call returns, so nobody waits for
+//! a sender that computes.
 //!
-//! With fixed slices messages of more than a slab are not buffered: their bytes count in the slices' budget ([`crate::dma_helper`]).
+//! With fixed slices messages of more than a slab are not buffered: their bytes count in the slices' budget
+//! ([`crate::threads::dma_helper`]).
 
-use super::{Port, PortError};
+use super::draining::Draining;
+use super::error::PortError;
+use super::rank_port::Port;
 use crate::channel;
 use crate::memory::Corrupt;
-use crate::slab::{BUFFERED_BYTES, PIPELINED_BYTES, SLAB_BYTES};
+use crate::memory::slab::{BUFFERED_BYTES, PIPELINED_BYTES, SLAB_BYTES};
 
-/// Bytes up to which a message is buffered also while the one before it is not received yet and stores go past the caches: of longer
-/// ones one behind the other, memory would see every byte twice, which takes longer than cross-memory attach by both ends.
+/// Bytes up to which a message is buffered also while the one before it is not received yet and stores go
+/// past the caches: of longer ones one behind the other, memory would see every byte twice, which takes
+/// longer than cross-memory attach by both ends.
 const STREAMED_BYTES: usize = 32 << 10;
 
-/// A receive whose bytes are being copied out of slabs that its sender still fills.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Draining {
-    request: u32,
-    copied: u64,
-}
-
 impl Port {
-    /// Slabs for a message that is posted before it is in them; none when it is too short or too long for that, goes to another node, or
-    /// finds no room.
+    /// Slabs for a message that is posted before it is in them; none when it is too short or too long for
+    /// that, goes to another node, or finds no room.
     #[inline]
     pub(super) fn run_for(&mut self, destination: u32, bytes: usize) -> Result<Option<u32>, PortError> {
         if !(PIPELINED_BYTES..=BUFFERED_BYTES).contains(&bytes)
@@ -66,8 +65,8 @@ impl Port {
             let longer = self.stores.are_streaming() && bytes > 2 * SLAB_BYTES;
             let chunk = self.channel.chunk_bytes(filled as u64, left as u64) << longer as u32;
             let chunk = (chunk as usize).min(left);
-            // SAFETY: the chunk lies in the message, which the caller vouches for, and in the run, which is this rank's until it is
-            // given back, after all of it was published.
+            // SAFETY: the chunk lies in the message, which the caller vouches for, and in the run, which is
+            // this rank's until it is given back, after all of it was published.
             unsafe { self.stores.copy_in(data.add(filled), to.as_ptr().add(filled), chunk) };
             filled += chunk;
             self.memory.filled(self.local_index, first)?.publish(filled as u32);
@@ -75,7 +74,8 @@ impl Port {
         Ok(())
     }
 
-    /// Copies a message out of the slabs of its sender, as far as it is there; true when it is whole, and the slabs are given back.
+    /// Copies a message out of the slabs of its sender, as far as it is there; true when it is whole, and the
+    /// slabs are given back.
     pub(super) fn drain(
         &mut self,
         request: u32,
@@ -97,7 +97,8 @@ impl Port {
         Ok(whole)
     }
 
-    /// The same to an address, with room for so many bytes; none where nobody wants them. `copied` says how far it is.
+    /// The same to an address, with room for so many bytes; none where nobody wants them. `copied` says how
+    /// far it is.
     ///
     /// # Safety
     /// `to` must be writable for its bytes.
@@ -110,8 +111,8 @@ impl Port {
         copied: &mut u64,
     ) -> Result<bool, PortError> {
         let from = self.memory.run(owner, first, bytes)?;
-        // SAFETY (of every use): the caller vouches for the buffer; the run has room for `bytes` bytes, and what is published in it is ours to
-        // read until it is given back.
+        // SAFETY (of every use): the caller vouches for the buffer; the run has room for `bytes` bytes, and
+        // what is published in it is ours to read until it is given back.
         let copy = |start: u64, end: u64| {
             if let Some((to, wanted)) = to
                 && start < end.min(wanted)

@@ -1,15 +1,18 @@
 //! Completing: what the NIC says of a request, and its bytes in their place.
 //!
-//! A request that is complete is taken once; what carried its bytes (slot, slab, transfer) is free from then on.
+//! A request that is complete is taken once; what carried its bytes (slot, slab, transfer) is free from then
+//! on.
 
+use super::error::PortError;
 use super::posting::copy_small;
-use super::{Port, PortError};
-use crate::buffer_receiver::{self, Message};
-use crate::descriptor::Length;
-use crate::doorbell::RingKind;
+use super::rank_port::Port;
 use crate::matching::Envelope;
+use crate::matching::message::Message;
+use crate::memory::descriptor::Length;
+use crate::memory::doorbell::RingKind;
+use crate::memory::request::{Completion, Delivery, RequestSlot, SLOT_PAYLOAD_BYTES, SlotState};
 use crate::memory::{Corrupt, ENTRIES, FIRST_MATCHED_CONTEXT, NicMemory};
-use crate::request::{Completion, Delivery, RequestSlot, SLOT_PAYLOAD_BYTES, SlotState};
+use crate::threads::buffer_receiver;
 
 /// Contexts that matched messages of a rank use in turn: more than messages can wait.
 const MATCHED_CONTEXTS: u32 = 1 << 23;
@@ -34,8 +37,8 @@ pub struct Outcome {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Release {
     /// Complete; a small result is here.
-    Result([u8; crate::request::SLOT_PAYLOAD_BYTES]),
-    /// The member reads what it needs from this instance ([`crate::board`]), then departs.
+    Result([u8; crate::memory::request::SLOT_PAYLOAD_BYTES]),
+    /// The member reads what it needs from this instance ([`crate::port::board`]), then departs.
     Instance(u32),
 }
 
@@ -69,8 +72,8 @@ impl Port {
         self.block().requests.get(request as usize).is_some_and(RequestSlot::is_pending)
     }
 
-    /// Takes a receive that is complete in the commonest way of all: a message without a signature that came in its descriptor, and fits. None if
-    /// it is not, or not yet: then [`Self::test`] says more.
+    /// Takes a receive that is complete in the commonest way of all: a message without a signature that came
+    /// in its descriptor, and fits. None if it is not, or not yet: then [`Self::test`] says more.
     #[inline(always)]
     pub fn take_received(&mut self, request: u32) -> Option<Received> {
         let (source, tag, bytes, payload) = self.slot(request).ok()?.inline_completion()?;
@@ -79,8 +82,8 @@ impl Port {
         if bytes > room || bytes > SLOT_PAYLOAD_BYTES as u64 {
             return None;
         }
-        // SAFETY: `post_receive`'s caller vouches for the buffer until now; the slot's payload has SLOT_PAYLOAD_BYTES, and the
-        // processor is done with the slot.
+        // SAFETY: `post_receive`'s caller vouches for the buffer until now; the slot's payload has
+        // SLOT_PAYLOAD_BYTES, and the processor is done with the slot.
         unsafe { copy_small(payload, address, bytes as usize) };
         self.outstanding.take(request);
         Some(Received { source, tag, bytes })
@@ -96,7 +99,8 @@ impl Port {
         Ok(outcome)
     }
 
-    /// Looks whether a request is complete, with the bytes in their place if it is; it is still to be taken by [`Self::test`].
+    /// Looks whether a request is complete, with the bytes in their place if it is; it is still to be taken
+    /// by [`Self::test`].
     pub fn look(&mut self, request: u32) -> Result<Option<Outcome>, PortError> {
         let slot = self.slot(request)?;
         if !matches!(slot.state(), SlotState::Done | SlotState::Cancelled) {
@@ -122,8 +126,8 @@ impl Port {
         self.outstanding.take(request);
     }
 
-    /// Puts a complete request's bytes in their place, as far as they are there, and gives back what carried them; false while some are
-    /// to come.
+    /// Puts a complete request's bytes in their place, as far as they are there, and gives back what carried
+    /// them; false while some are to come.
     fn land(&mut self, request: u32, completion: &Completion) -> Result<bool, PortError> {
         match completion.delivery {
             Delivery::InPlace => {}
@@ -131,8 +135,8 @@ impl Port {
             Delivery::InSlot(payload) => {
                 if let Some((address, room)) = self.outstanding.place(request) {
                     let bytes = completion.length.bytes().min(room) as usize;
-                    // SAFETY: `post_receive`'s caller vouches for the buffer until now; a slot's payload is at least as long
-                    // as any inline message.
+                    // SAFETY: `post_receive`'s caller vouches for the buffer until now; a slot's payload is
+                    // at least as long as any inline message.
                     unsafe { copy_small(payload.as_ptr(), address as *mut u8, bytes.min(payload.len())) };
                 }
             }
@@ -144,7 +148,8 @@ impl Port {
         Ok(true)
     }
 
-    /// Looks at a collective's request: complete with a small result, released to read from the instance, or neither.
+    /// Looks at a collective's request: complete with a small result, released to read from the instance, or
+    /// neither.
     ///
     /// # Errors
     /// Members called what does not fit.
@@ -161,15 +166,16 @@ impl Port {
         release
     }
 
-    /// The oldest message that a receive with this envelope would take, if one has arrived: its source, tag and length. Runs a slice first, so that
-    /// what was posted before is seen.
+    /// The oldest message that a receive with this envelope would take, if one has arrived: its source, tag
+    /// and length. Runs a slice first, so that what was posted before is seen.
     pub fn probe(&mut self, envelope: &Envelope) -> Result<Option<Outcome>, PortError> {
         let local_index = self.local_index;
         self.look_for(|memory| buffer_receiver::probe(memory, local_index, envelope))
     }
 
-    /// Takes the oldest message that a receive with this envelope would take, if one has arrived: from now on a receive in the context that is
-    /// answered, which is this message's alone, takes it, and nothing else does.
+    /// Takes the oldest message that a receive with this envelope would take, if one has arrived: from now on
+    /// a receive in the context that is answered, which is this message's alone, takes it, and nothing else
+    /// does.
     pub fn probe_matched(&mut self, envelope: &Envelope) -> Result<Option<(Outcome, u32)>, PortError> {
         let (local_index, matched) = (self.local_index, FIRST_MATCHED_CONTEXT + self.next_matched);
         let heads = self.heads;

@@ -1,22 +1,24 @@
-//! Sends of messages that do not lie in one piece: their bytes are written straight to where they ride, in order and piece by piece, and
-//! nowhere before.
+//! Sends of messages that do not lie in one piece: their bytes are written straight to where they ride, in
+//! order and piece by piece, and nowhere before.
 //!
-//! Longer ones come by way of a chunk that stays in the nearest cache: single small stores to lines that the receiver has in its cache cost
-//! several times what one sweep over them does, which can also go past the caches ([`crate::channel::Stores`]).
+//! Longer ones come by way of a chunk that stays in the nearest cache: single small stores to lines that the
+//! receiver has in its cache cost several times what one sweep over them does, which can also go past the
+//! caches ([`crate::channel::Stores`]).
 
 use super::{Port, PortError, Send};
-use crate::descriptor::{INLINE_BYTES, Length, Payload, encode_inline};
-use crate::doorbell::RingKind;
-use crate::slab::{PIPELINED_BYTES, SLAB_BYTES};
+use crate::memory::descriptor::{INLINE_BYTES, Length, Payload, encode_inline};
+use crate::memory::doorbell::RingKind;
+use crate::memory::slab::{PIPELINED_BYTES, SLAB_BYTES};
 use std::mem::MaybeUninit;
 
 /// Bytes that are gathered before they are stored in one sweep.
 const GATHERED_BYTES: usize = 4 << 10;
 
 impl Port {
-    /// Posts a send of `bytes` bytes that `fill` writes: it is called for one piece after the other, with the place and the length of each,
-    /// and has to write all of it. False when the message cannot be buffered (too long, no room, or it has to be waited for): then
-    /// nothing was posted, and it has to be given to [`Self::post_send`] in one piece.
+    /// Posts a send of `bytes` bytes that `fill` writes: it is called for one piece after the other, with the
+    /// place and the length of each, and has to write all of it. False when the message cannot be buffered
+    /// (too long, no room, or it has to be waited for): then nothing was posted, and it has to be given to
+    /// [`Self::post_send`] in one piece.
     pub fn post_filled_send(
         &mut self,
         send: &Send,
@@ -47,7 +49,8 @@ impl Port {
                     .min(left)
                     .min(chunk.len());
                 fill(chunk.as_mut_ptr().cast(), now);
-                // SAFETY: the chunk has so many bytes, which were written; they lie in the run, which has room for the message.
+                // SAFETY: the chunk has so many bytes, which were written; they lie in the run, which has
+                // room for the message.
                 unsafe { self.stores.copy_in(chunk.as_ptr().cast(), to.as_ptr().add(filled), now) };
                 filled += now;
                 self.memory.filled(self.local_index, first)?.publish(filled as u32);

@@ -1,56 +1,35 @@
-//! Messages that come before their receives, as their sender and their receiver see them ([`crate::unexpected`]).
+//! Messages that come before their receives, as their sender and their receiver see them
+//! ([`crate::memory::unexpected`]).
 //!
-//! A sender without a free slab takes what waits for a receive out of its slabs and goes on. A send that went by rendezvous all the same, as
-//! nothing could be taken, or as it is one of several slabs, is kept when its sender has waited for it for a while: so no standard send of
-//! at most [`crate::slab::BUFFERED_BYTES`] waits for its receive while the receiver's pool has room.
+//! A sender without a free slab takes what waits for a receive out of its slabs and goes on. A send that went
+//! by rendezvous all the same, as nothing could be taken, or as it is one of several slabs, is kept when its
+//! sender has waited for it for a while: so no standard send of at most
+//! [`crate::memory::slab::BUFFERED_BYTES`] waits for its receive while the receiver's pool has room.
 
-use super::{Port, PortError};
+use super::error::PortError;
+use super::keeper::{Keeper, Kept, Wanted};
+use super::rank_port::Port;
 use crate::channel;
-use crate::completer::Completer;
-use crate::descriptor::Payload;
-use crate::memory::NicMemory;
-use crate::outstanding::Purpose;
-use crate::unexpected::{ForWhom, Keeper, Kept, UnexpectedPool, Wanted};
-use crate::waiting;
+use crate::host::waiting;
+use crate::memory::descriptor::Payload;
+use crate::memory::unexpected::{ForWhom, UnexpectedPool};
+use crate::port::outstanding::Purpose;
+use crate::threads::completer::Completer;
 
-/// Looks of a rank that waits from one attempt to keep its messages to the next: the first comes when other ranks have had the core a while.
+/// Looks of a rank that waits from one attempt to keep its messages to the next: the first comes when other
+/// ranks have had the core a while.
 const LOOKS: u32 = 32;
 
-/// Sends for which a rank does not look again what could be taken out of its slabs, after it has looked in vain.
+/// Sends for which a rank does not look again what could be taken out of its slabs, after it has looked in
+/// vain.
 const SENDS: u32 = 16;
 
 /// Times that a rank without a slab tries to become the processor before the message goes without one.
 const TRIES: u32 = 100;
 
-/// What a rank knows of its messages that may have to be kept.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Keeping {
-    /// Sends that went by rendezvous and may be kept, as far as is known.
-    in_memory: u32,
-    /// Looks since the last attempt.
-    looks: u32,
-    /// The news of room before the last attempt, which found none for any of them.
-    refused: Option<u32>,
-    /// Sends to come for which nothing is tried.
-    pausing: u32,
-}
-
-impl Keeping {
-    /// A send has gone by rendezvous that may be kept.
-    pub fn add(&mut self) {
-        self.in_memory += 1;
-        self.refused = None;
-    }
-
-    /// Whether there is nothing to be tried that could let this rank go on: then its waiting is evidence of a deadlock, and it may sleep.
-    #[inline]
-    pub fn is_settled(&self, memory: &NicMemory) -> bool {
-        self.in_memory == 0 || self.refused == Some(memory.header().room.came())
-    }
-}
-
 impl Port {
-    /// A free run for a message, after messages without a receive were taken out of theirs; none when that helps nothing.
+    /// A free run for a message, after messages without a receive were taken out of theirs; none when that
+    /// helps nothing.
     #[cold]
     pub(super) fn take_slabs_again(&mut self, bytes: usize) -> Result<Option<u32>, PortError> {
         if self.keeping.pausing > 0 {
@@ -100,7 +79,8 @@ impl Port {
         Ok(())
     }
 
-    /// Moves messages of this rank into the pools of their receivers, as the processor; none when somebody else is the processor.
+    /// Moves messages of this rank into the pools of their receivers, as the processor; none when somebody
+    /// else is the processor.
     fn keep(&mut self, wanted: Wanted) -> Result<Option<Kept>, PortError> {
         let memory = self.memory.clone();
         let Some(processor) = self.processor().try_hold() else { return Ok(None) };
@@ -132,8 +112,8 @@ impl Port {
         let pool = UnexpectedPool::of(&self.memory, self.local_index)?;
         let from = pool.bytes(block, bytes)?;
         if let Some((address, room)) = self.outstanding.place(request) {
-            // SAFETY: `post_receive`'s caller vouches for the buffer until now; the block holds the message, which nobody changes before it is
-            // given back.
+            // SAFETY: `post_receive`'s caller vouches for the buffer until now; the block holds the message,
+            // which nobody changes before it is given back.
             unsafe { channel::copy(from.as_ptr(), address as *mut u8, bytes.min(room) as usize) };
         }
         if let Some(whose) = pool.give_back(block)? {
@@ -155,7 +135,8 @@ impl Port {
         }
     }
 
-    /// Counts a look of a rank that waits, for who looks for a deadlock: unless there is something left that it has not tried.
+    /// Counts a look of a rank that waits, for who looks for a deadlock: unless there is something left that
+    /// it has not tried.
     #[inline]
     pub fn count_look(&self) {
         if self.keeping.is_settled(&self.memory) {

@@ -1,10 +1,10 @@
 //! What ranks of a node give each other in collectives, through this rank's lane and those of others
-//! ([`crate::lane`]).
+//! ([`crate::memory::lane`]).
 
-use super::{Port, PortError};
-use crate::channel::{Peer, copy, read_peer};
-use crate::host::CrossMemory;
-use crate::lane::{By, LANE_CHUNK_BYTES, LaneKey, LaneReader, LaneWriter, Loan, Shape};
+use super::error::PortError;
+use super::rank_port::Port;
+use crate::channel::{CrossMemory, Peer, copy, read_peer};
+use crate::memory::lane::{By, LANE_CHUNK_BYTES, LaneKey, LaneReader, LaneWriter, Loan, Shape};
 use crate::policy;
 
 /// Bytes of a chunk from which on filling it says how fast the lane is.
@@ -41,23 +41,6 @@ impl Giving<'_> {
 
     fn shape(&self, by: By, members: u32) -> Shape {
         Shape { by, each: matches!(self, Giving::Each { .. }), members }
-    }
-}
-
-/// How fast this rank fills its lane: where cores are far from each other, slowly, as the lines have to come
-/// from the readers' caches.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct LanePace {
-    /// Nanoseconds a KB, of the fastest chunk since the last look.
-    best: u64,
-    slow: bool,
-    /// Collectives since a lane was last tried.
-    untried: u32,
-}
-
-impl Default for LanePace {
-    fn default() -> Self {
-        Self { best: u64::MAX, slow: false, untried: 0 }
     }
 }
 

@@ -1,19 +1,20 @@
 //! Waiting: a rank lends its core to the NIC until what it waits for is complete (design §4).
 //!
-//! Polls first, then yields, then sleeps; see [`crate::waiting`]. Who may sleep asks [`Port::should_sleep`];
-//! if so it announces that it sleeps, does one more step of its wait and looks once more at what it waits
-//! for, and sleeps if nothing has come of that and [`Port::may_stay_asleep`].
+//! Polls first, then yields, then sleeps; see [`crate::host::waiting`]. Who may sleep asks
+//! [`Port::should_sleep`]; if so it announces that it sleeps, does one more step of its wait and looks once
+//! more at what it waits for, and sleeps if nothing has come of that and [`Port::may_stay_asleep`].
 
-use super::{Port, PortError};
-use crate::buffer_sender::BufferSender;
-use crate::descriptor::NO_REQUEST;
-use crate::doorbell::RingKind;
+use super::error::PortError;
+use super::rank_port::Port;
+use crate::host::waiting::{self, Asleep, Pause, WaitPolicy};
 use crate::memory::Corrupt;
-use crate::processor::Lent;
-use crate::status::{Activity, WaitingFor};
-use crate::strobe_sender::StrobeSender;
-use crate::sync::Ordering;
-use crate::waiting::{self, Asleep, Pause, WaitPolicy};
+use crate::memory::descriptor::NO_REQUEST;
+use crate::memory::doorbell::RingKind;
+use crate::memory::status::{Activity, WaitingFor};
+use crate::memory::sync::Ordering;
+use crate::threads::buffer_sender::BufferSender;
+use crate::threads::processor::Lent;
+use crate::threads::strobe_sender::StrobeSender;
 use rustix::fd::AsFd;
 use std::time::Duration;
 

@@ -1,15 +1,16 @@
 //! Meeting: what a rank does between its arrival at a collective and its release.
 //!
-//! Who is not the last to arrive can change nothing by running a slice: it would take descriptors that a later slice has to add to. So a
-//! rank that has arrived looks whether what is posted may complete the collective. If so it runs a slice at once; if not it is patient, looks at its
-//! own request alone (a line that nobody writes before the end), and leaves the NIC's lines to the last one. Patience is short:
-//! then it waits as for anything else ([`Port::wait_step`]).
+//! Who is not the last to arrive can change nothing by running a slice: it would take descriptors that a
+//! later slice has to add to. So a rank that has arrived looks whether what is posted may complete the
+//! collective. If so it runs a slice at once; if not it is patient, looks at its own request alone (a line
+//! that nobody writes before the end), and leaves the NIC's lines to the last one. Patience is short: then it
+//! waits as for anything else ([`Port::wait_step`]).
 
 use super::{Port, PortError, Release};
-use crate::doorbell::RingKind;
+use crate::memory::doorbell::RingKind;
+use crate::memory::prefetch;
+use crate::memory::sync::{Ordering, fence};
 use crate::policy;
-use crate::prefetch;
-use crate::sync::{Ordering, fence};
 
 /// What has to be posted before a collective can let a member go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,9 +36,10 @@ impl Port {
         if memory.control().gathering.get() != 0 {
             return true;
         }
-        let posted = |(doorbell, taken): (&crate::doorbell::HeadsWord, &crate::doorbell::HeadsWord)| {
-            doorbell.peek().ahead_of(taken.peek(), RingKind::Collective) != 0
-        };
+        let posted = |(doorbell, taken): (
+            &crate::memory::doorbell::HeadsWord,
+            &crate::memory::doorbell::HeadsWord,
+        )| { doorbell.peek().ahead_of(taken.peek(), RingKind::Collective) != 0 };
         let mut words = memory.doorbells().zip(memory.taken());
         match awaits {
             Awaits::Members(members) => words.filter(|&words| posted(words)).count() >= members as usize,
@@ -45,8 +47,9 @@ impl Port {
         }
     }
 
-    /// After an arrival that the rank does not wait for: runs a slice if others wait for just this. False when one is wanted and somebody else
-    /// holds the token, with a slice that may have begun before the arrival.
+    /// After an arrival that the rank does not wait for: runs a slice if others wait for just this. False
+    /// when one is wanted and somebody else holds the token, with a slice that may have begun before the
+    /// arrival.
     #[inline]
     pub fn pass(&mut self, awaits: Awaits) -> Result<bool, PortError> {
         if self.fixed {
@@ -61,8 +64,8 @@ impl Port {
         self.lent(lent)
     }
 
-    /// After an arrival at a collective that completes while the rank computes: runs a slice if this was the last member to come. Where somebody
-    /// else is at it for long, the NIC thread has to look again.
+    /// After an arrival at a collective that completes while the rank computes: runs a slice if this was the
+    /// last member to come. Where somebody else is at it for long, the NIC thread has to look again.
     pub fn leave_to_nic(&mut self, request: Option<u32>, awaits: Awaits) -> Result<(), PortError> {
         if self.fixed {
             return self.nudge(true);
@@ -82,8 +85,8 @@ impl Port {
         self.nudge(true)
     }
 
-    /// After an arrival: waits a little for the release. None when it has not come: then wait as for anything else. `shared` says that other
-    /// threads of the process wait for the port.
+    /// After an arrival: waits a little for the release. None when it has not come: then wait as for anything
+    /// else. `shared` says that other threads of the process wait for the port.
     #[inline]
     pub fn meet(&mut self, request: u32, awaits: Awaits, shared: bool) -> Result<Option<Release>, PortError> {
         let passed = self.pass(awaits)?;

@@ -2,27 +2,20 @@
 //!
 //! A transfer is this rank's exactly while one of its requests says so.
 
-use super::{Port, PortError};
+use super::error::PortError;
+use super::own_transfer::OwnTransfer;
+use super::rank_port::Port;
 use crate::channel::{self, End, Mine, Step};
-use crate::descriptor::PointToPoint;
-use crate::dma_helper;
-use crate::doorbell::RingKind;
+use crate::host::waiting::{self};
+use crate::memory::descriptor::PointToPoint;
+use crate::memory::doorbell::RingKind;
+use crate::memory::request::SlotState;
+use crate::memory::status::STARTED;
+use crate::memory::sync::Ordering;
+use crate::memory::transfer::{ELSEWHERE, Transfer};
 use crate::memory::{Corrupt, REQUESTS};
-use crate::outstanding::Purpose;
-use crate::request::SlotState;
-use crate::status::STARTED;
-use crate::sync::Ordering;
-use crate::transfer::{ELSEWHERE, Transfer};
-use crate::waiting::{self};
-
-/// A transfer that this rank is an end of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Moving {
-    transfer: u32,
-    request: u32,
-    mine: Mine,
-    asked: u64,
-}
+use crate::port::outstanding::Purpose;
+use crate::threads::dma_helper;
 
 impl Port {
     /// Moves bytes of this rank's transfers.
@@ -60,12 +53,12 @@ impl Port {
         Ok(())
     }
 
-    /// Begins to work at a transfer that this rank was told of, unless that is over: it is this rank's exactly while one of its
-    /// requests says so.
+    /// Begins to work at a transfer that this rank was told of, unless that is over: it is this rank's
+    /// exactly while one of its requests says so.
     ///
-    /// Of a transfer that is over, the record may be written for other ranks while it is read here: all that it says then is which requests to
-    /// look at. A request of this rank that names the transfer is proof that it is the rank's, and which end the rank is, that request's
-    /// purpose says.
+    /// Of a transfer that is over, the record may be written for other ranks while it is read here: all that
+    /// it says then is which requests to look at. A request of this rank that names the transfer is proof
+    /// that it is the rank's, and which end the rank is, that request's purpose says.
     pub(super) fn start_moving(&mut self, transfer: u32) -> Result<(), PortError> {
         let record = self.memory.transfer(transfer)?;
         let ends = [
@@ -85,14 +78,15 @@ impl Port {
             let known = self.moving.iter().any(|m| m.request == request);
             if slot.state() == SlotState::Moving && slot.reference() == transfer && !known {
                 let mine = self.mine(record, end, request)?;
-                self.moving.push(Moving { transfer, request, mine, asked: 0 });
+                self.moving.push(OwnTransfer { transfer, request, mine, asked: 0 });
             }
         }
         Ok(())
     }
 
-    /// What this rank knows of a transfer that a request of it names, and that is therefore its own: the record stays as it is until the rank leaves
-    /// it. Of the record it believes whether the message is to itself.
+    /// What this rank knows of a transfer that a request of it names, and that is therefore its own: the
+    /// record stays as it is until the rank leaves it. Of the record it believes whether the message is to
+    /// itself.
     fn mine(&self, record: &Transfer, end: End, request: u32) -> Result<Mine, Corrupt> {
         let buffer_of = |request: u32| {
             let limit = REQUESTS as u64;
@@ -112,7 +106,7 @@ impl Port {
         let mut moved = false;
         let mut i = 0;
         while i < self.moving.len() {
-            let Moving { transfer, mine, asked, .. } = self.moving[i];
+            let OwnTransfer { transfer, mine, asked, .. } = self.moving[i];
             match channel::advance(&self.memory, transfer, &mine, &self.channel, &mut self.stores)? {
                 Step::Progress => {
                     self.tell_elsewhere(transfer)?;
@@ -183,14 +177,14 @@ impl Port {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
-    use crate::completer::Completer;
+    use crate::memory::transfer::Pair;
     use crate::memory::{Layout, NicMemory};
-    use crate::outstanding::About;
-    use crate::transfer::Pair;
+    use crate::port::outstanding::About;
+    use crate::threads::completer::Completer;
     use std::sync::Arc;
 
-    /// The transfer that rank 0 is told of once was of a send of its request 0; that request is a receive by now, of the same transfer, and the
-    /// record was read before it was written anew.
+    /// The transfer that rank 0 is told of once was of a send of its request 0; that request is a receive by
+    /// now, of the same transfer, and the record was read before it was written anew.
     #[test]
     fn which_end_a_rank_is_says_its_request_and_not_a_record_that_is_out_of_date() {
         let memory = NicMemory::create_private(Layout::new(2, 2, [0; 2]).unwrap(), 0, 1).unwrap();

@@ -3,19 +3,20 @@
 //! A descriptor is visible to the processor with the doorbell that is rung after it, never before. What lacks
 //! room makes the poster wait (`room`).
 
-use super::{Port, PortError};
-use crate::descriptor::{
+use super::error::PortError;
+use super::rank_port::Port;
+use crate::matching::Envelope;
+use crate::memory::REQUESTS;
+use crate::memory::descriptor::{
     AGREED_LIMIT, Check, CollectiveDescriptor, CollectiveKind, INLINE_BYTES, Length, NO_REQUEST, Payload,
     PointToPoint, ReceiveDescriptor, SendDescriptor, encode_inline,
 };
-use crate::doorbell::RingKind;
-use crate::matching::Envelope;
-use crate::memory::REQUESTS;
-use crate::outstanding::{About, Purpose};
-use crate::ring::{CELL_WORDS, Ring};
-use crate::slab::{BUFFERED_BYTES, PIPELINED_BYTES, ReturnedSlabs, SLAB_BYTES, SlabAllocator};
-use crate::status::{NOBODY, WaitingFor};
-use crate::strobe_sender::StrobeSender;
+use crate::memory::doorbell::RingKind;
+use crate::memory::ring::{CELL_WORDS, Ring};
+use crate::memory::slab::{BUFFERED_BYTES, PIPELINED_BYTES, ReturnedSlabs, SLAB_BYTES, SlabAllocator};
+use crate::memory::status::{NOBODY, WaitingFor};
+use crate::port::outstanding::{About, Purpose};
+use crate::threads::strobe_sender::StrobeSender;
 
 /// Slices after which a rank goes on that has asked for a request to be taken back, though the NIC has not
 /// taken the entry: some more than the two that this takes where there is room.
@@ -75,9 +76,9 @@ pub struct Collective {
     pub operation: (u8, u8),
     /// Context of the communicator.
     pub context: u32,
-    /// Rank (with its group, where there are two: [`crate::root`]) and size in the communicator.
+    /// Rank (with its group, where there are two: [`crate::memory::root`]) and size in the communicator.
     pub comm: (u32, u32),
-    /// The root ([`crate::root`]).
+    /// The root ([`crate::memory::root`]).
     pub root: u32,
     /// The call that the program made, as `mds::Primitive` numbers it.
     pub call: u8,
@@ -111,7 +112,8 @@ impl Port {
     /// Posts a send of `bytes` bytes at `data`.
     ///
     /// # Safety
-    /// `data` must be readable for `bytes` bytes; unless the answer is [`Posted::Complete`], until the request is complete.
+    /// `data` must be readable for `bytes` bytes; unless the answer is [`Posted::Complete`], until the
+    /// request is complete.
     #[inline(always)]
     pub unsafe fn post_send(
         &mut self,
@@ -190,7 +192,8 @@ impl Port {
     /// Posts a receive of at most `capacity` bytes at `buffer`; answers its request.
     ///
     /// # Safety
-    /// `buffer` must be writable for `capacity` bytes, and nobody else may use it, until the request is complete.
+    /// `buffer` must be writable for `capacity` bytes, and nobody else may use it, until the request is
+    /// complete.
     #[inline]
     pub unsafe fn post_receive(
         &mut self,
@@ -204,10 +207,10 @@ impl Port {
 
     /// [`Self::post_receive`] with the source's rank in the job (or `NOBODY`), a word that says whose request
     /// it is, and the signature of what is to be received: all are there to be asked for with
-    /// [`Outstanding::about`](crate::outstanding::Outstanding::about).
+    /// [`Outstanding::about`](crate::port::outstanding::Outstanding::about).
     ///
     /// With a check it takes a message about which its sender has to say the same, and that has to be as long
-    /// as there is room. What does not fit breaks the communicator ([`crate::breach`]).
+    /// as there is room. What does not fit breaks the communicator (`crate::matching::breach`).
     ///
     /// # Safety
     /// As [`Self::post_receive`].

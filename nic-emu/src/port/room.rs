@@ -3,26 +3,27 @@
 //! | room | who gives it back | when |
 //! |---|---|---|
 //! | a cell of a ring | the processor | a slice has taken the descriptor: it has found the entry, transfer or instance that this needs |
-//! | a slab for a contribution | the last member to depart | it has read what it needs ([`crate::departure`]) |
+//! | a slab for a contribution | the last member to depart | it has read what it needs ([`crate::memory::departure`]) |
 //! | an instance | who departs, then the processor | before it looks for one |
-//! | a queue entry | the processor | the message has met its receive; entries for posted receives are kept free ([`crate::queue`]) |
+//! | a queue entry | the processor | the message has met its receive; entries for posted receives are kept free ([`crate::memory::queue`]) |
 //! | a transfer | its two ends, then the processor | both have seen that their requests are complete: a rank that waits sees to that, whatever it waits for |
 //! | a cell of an edge | its reader | it has read it |
-//! | bytes of a receiver's pool for what comes early | the receiver | it has received some of that ([`crate::unexpected`]) |
+//! | bytes of a receiver's pool for what comes early | the receiver | it has received some of that ([`crate::memory::unexpected`]) |
 //!
-//! Slabs for messages, bytes of a pool and request slots are not waited for before a call posts: a message without a slab stays where it is, goes into its
-//! receiver's pool while its sender waits for its request (`super::keeping`), and too many requests are an error.
+//! Slabs for messages, bytes of a pool and request slots are not waited for before a call posts: a message
+//! without a slab stays where it is, goes into its receiver's pool while its sender waits for its request
+//! (`super::keeping`), and too many requests are an error.
 //!
-//! Invariant: there is one loop that waits, [`Port::wait_step`]. So a rank that waits for room runs slices, moves bytes, sees the end of the job, and is
-//! known as one that waits, in a call, for this room.
+//! Invariant: there is one loop that waits, [`Port::wait_step`]. So a rank that waits for room runs slices,
+//! moves bytes, sees the end of the job, and is known as one that waits, in a call, for this room.
 
 use super::{Collective, Port, PortError};
-use crate::descriptor::INLINE_BYTES;
-use crate::doorbell::RingKind;
+use crate::memory::descriptor::INLINE_BYTES;
+use crate::memory::doorbell::RingKind;
+use crate::memory::request::{Delivery, SlotState};
+use crate::memory::slab::SLABS;
+use crate::memory::status::{Room, WaitingFor};
 use crate::memory::{COLLECTIVE_RING, RECEIVE_RING, SEND_RING, TRANSFERS};
-use crate::request::{Delivery, SlotState};
-use crate::slab::SLABS;
-use crate::status::{Room, WaitingFor};
 
 /// Transfers in use from which on ranks that wait give theirs back before the program asks for the requests.
 const FEW_TRANSFERS: u32 = (TRANSFERS - TRANSFERS / 4) as u32;
@@ -71,7 +72,8 @@ impl Port {
         (self.slabs.out(&self.block().returned) as usize) < SLABS / 2
     }
 
-    /// Waits until nothing is lacking. Who has a wait of its own that does more asks `lacks` there before it posts.
+    /// Waits until nothing is lacking. Who has a wait of its own that does more asks `lacks` there before it
+    /// posts.
     #[inline(always)]
     pub(super) fn make_room(
         &mut self,
@@ -108,8 +110,9 @@ impl Port {
         self.make_room(|| WaitingFor::SOMETHING, |port| port.lacks_cell(ring))
     }
 
-    /// Where transfers are few: leaves those of this rank whose bytes are in place, though the program has not asked for their requests. Called by a
-    /// rank that waits: otherwise pairs that it waits for may wait for these.
+    /// Where transfers are few: leaves those of this rank whose bytes are in place, though the program has
+    /// not asked for their requests. Called by a rank that waits: otherwise pairs that it waits for may wait
+    /// for these.
     #[inline]
     pub(super) fn give_back_transfers(&mut self) -> Result<(), PortError> {
         if self.memory.header().pools.transfers.used() < FEW_TRANSFERS { Ok(()) } else { self.leave_all() }

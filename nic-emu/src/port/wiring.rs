@@ -1,12 +1,13 @@
-//! Edges of topologies, by which neighbours give to each other without a slice ([`crate::edge`]).
+//! Edges of topologies, by which neighbours give to each other without a slice ([`crate::memory::edge`]).
 
-use super::{Port, PortError};
-use crate::descriptor::{Check, Payload};
-use crate::edge::{Arrived, EDGE_INLINE_BYTES, EdgeReader, EdgeWriter, Place};
+use super::error::PortError;
+use super::rank_port::Port;
+use crate::host::waiting;
+use crate::memory::descriptor::{Check, Payload};
+use crate::memory::edge::{Arrived, EDGE_INLINE_BYTES, EdgeReader, EdgeWriter, Place};
+use crate::memory::sync::Ordering;
 use crate::memory::{Corrupt, NicMemory};
 use crate::policy;
-use crate::sync::Ordering;
-use crate::waiting;
 
 /// What came of putting a message on an edge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,8 +34,8 @@ pub enum Take {
 }
 
 impl Port {
-    /// Whether neighbours may give to each other along edges. Not with fixed slices, in which all goes by the beat, and not while EMDS records what
-    /// the NIC does.
+    /// Whether neighbours may give to each other along edges. Not with fixed slices, in which all goes by the
+    /// beat, and not while EMDS records what the NIC does.
     pub fn uses_edges(&self) -> bool {
         !self.fixed && self.memory.emds_local().is_empty()
     }
@@ -114,8 +115,8 @@ impl Port {
         Ok(if place == Place::Message { Put::AsMessage } else { Put::Buffered })
     }
 
-    /// Whether long messages are lent: while stores to other ranks' caches are slow, or ranks share cores. Now and then they are buffered all the same,
-    /// which tells whether that is still so.
+    /// Whether long messages are lent: while stores to other ranks' caches are slow, or ranks share cores.
+    /// Now and then they are buffered all the same, which tells whether that is still so.
     fn lends(&mut self) -> bool {
         if self.memory.header().cross_memory.get() == 0 {
             return false;
@@ -140,8 +141,8 @@ impl Port {
         Ok(edge.next(&self.memory)?)
     }
 
-    /// Waits a little for the next message of an edge; then wait as for anything else. `shared` says that other threads of the process wait for
-    /// the port.
+    /// Waits a little for the next message of an edge; then wait as for anything else. `shared` says that
+    /// other threads of the process wait for the port.
     pub fn watch_edge(&mut self, edge: &EdgeReader, shared: bool) -> Result<(), PortError> {
         self.watch_memory(shared, |memory| Ok(edge.next(memory)?.is_some()))
     }
@@ -175,7 +176,8 @@ impl Port {
         Ok(())
     }
 
-    /// What became of what was lent on an edge: none while its receiver has still to read it; whether it did, or wants it as a message.
+    /// What became of what was lent on an edge: none while its receiver has still to read it; whether it did,
+    /// or wants it as a message.
     pub fn was_read(&self, edge: &EdgeWriter) -> Result<Option<bool>, PortError> {
         Ok(edge.was_read(&self.memory)?)
     }

@@ -4,7 +4,7 @@
 
 use std::arch::asm;
 
-use nic_emu::arith::{Arithmetic, ElementType, ReduceOp, combine, supports};
+use nic_emu::arithmetic::{Arithmetic, ElementType, ReduceOp, combine, supports};
 
 use super::values::{Seed, vector};
 

@@ -1,6 +1,6 @@
 //! Native arithmetic and SoftFloat agree bit for bit, on every operation, type, length and alignment.
 
-use nic_emu::arith::{Arithmetic, ElementType, ReduceOp, combine, supports};
+use nic_emu::arithmetic::{Arithmetic, ElementType, ReduceOp, combine, supports};
 use proptest::prelude::*;
 
 use super::oracle;

@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use nic_emu::arith::ReduceOp;
+use nic_emu::arithmetic::ReduceOp;
 
 use super::values::Kind;
 

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroU32;
 
-use nic_emu::arith::reduction_tree::{Block, ReductionTree};
+use nic_emu::arithmetic::reduction_tree::{Block, ReductionTree};
 use proptest::prelude::*;
 
 fn tree(ranks: u32) -> ReductionTree {

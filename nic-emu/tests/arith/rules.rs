@@ -1,6 +1,6 @@
 //! The rules that users rely on, by example, and what is refused.
 
-use nic_emu::arith::{ArithError, Arithmetic, ElementType, ReduceOp, combine, supports};
+use nic_emu::arithmetic::{ArithError, Arithmetic, ElementType, ReduceOp, combine, supports};
 
 const BOTH: [Arithmetic; 2] = [Arithmetic::Native, Arithmetic::SoftFloat];
 

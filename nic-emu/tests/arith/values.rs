@@ -1,6 +1,6 @@
 //! Operands that are worth trying: special values often, ordinary ones too.
 
-use nic_emu::arith::ElementType;
+use nic_emu::arithmetic::ElementType;
 use proptest::prelude::*;
 
 /// What an element is made of: the kinds and offsets of its fields.

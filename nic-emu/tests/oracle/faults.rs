@@ -11,8 +11,8 @@ use crate::run::Run;
 use bcs_core::{GlobalAddress, NodeId, NodeSet};
 use bcs_fabric::Fabric;
 use bcs_fabric::sim::NetworkModel;
-use nic_emu::descriptor::CollectiveKind;
 use nic_emu::global::GlobalLayout;
+use nic_emu::memory::descriptor::CollectiveKind;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 

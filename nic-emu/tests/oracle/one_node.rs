@@ -6,11 +6,11 @@ use crate::rank::RankRun;
 use crate::rules::Log;
 use crate::run::{Machine, Run, clock, set_clock};
 use crate::watch::Watch;
+use nic_emu::memory::status::Phase;
+use nic_emu::memory::token::Holder;
 use nic_emu::memory::{Layout, NicMemory};
 use nic_emu::port::Port;
-use nic_emu::processor::Processor;
-use nic_emu::status::Phase;
-use nic_emu::token::Holder;
+use nic_emu::threads::processor::Processor;
 use proptest::prelude::*;
 use std::sync::Arc;
 

@@ -3,12 +3,12 @@
 //! runner can cancel.
 
 use crate::random::Random;
-use nic_emu::arith::{ElementType, ReduceOp};
-use nic_emu::descriptor::CollectiveKind;
-use nic_emu::descriptor::INLINE_BYTES;
+use nic_emu::arithmetic::{ElementType, ReduceOp};
 use nic_emu::memory::BROUGHT_BYTES;
-use nic_emu::slab::SLABS;
-use nic_emu::unexpected::{CHUNK_BYTES, DEFAULT_LIMIT_BYTES};
+use nic_emu::memory::descriptor::CollectiveKind;
+use nic_emu::memory::descriptor::INLINE_BYTES;
+use nic_emu::memory::slab::SLABS;
+use nic_emu::memory::unexpected::{CHUNK_BYTES, DEFAULT_LIMIT_BYTES};
 
 /// What a random program is made from; printed when a case fails.
 #[derive(Clone, Debug)]

@@ -4,11 +4,11 @@ use crate::program::{Call, CollectiveCall, Program};
 use crate::random::Random;
 use crate::reference::reduced;
 use crate::rules::{Log, Message, Receive, signature};
-use nic_emu::board::Board;
-use nic_emu::descriptor::{ANY_SOURCE, ANY_TAG, CollectiveKind};
 use nic_emu::matching::Envelope;
+use nic_emu::memory::descriptor::{ANY_SOURCE, ANY_TAG, CollectiveKind};
+use nic_emu::memory::status::{Activity, Phase, RankStatus, Room, WaitingFor};
+use nic_emu::port::board::Board;
 use nic_emu::port::{Collective, Port, Posted, Release, Send};
-use nic_emu::status::{Activity, Phase, RankStatus, Room, WaitingFor};
 
 /// A posted operation that is not complete.
 struct Live {

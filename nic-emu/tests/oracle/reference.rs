@@ -1,6 +1,6 @@
 //! The value of a reduction by the definition of the tree: the left half combined with the right half.
 
-use nic_emu::arith::{Arithmetic, ElementType, ReduceOp, combine};
+use nic_emu::arithmetic::{Arithmetic, ElementType, ReduceOp, combine};
 
 pub fn reduced(op: ReduceOp, element: ElementType, data: &[Vec<u8>]) -> Vec<u8> {
     if data.len() == 1 {

@@ -2,8 +2,8 @@
 //! Communication").
 
 use crate::random::Random;
-use nic_emu::descriptor::{ANY_SOURCE, ANY_TAG};
 use nic_emu::matching::Envelope;
+use nic_emu::memory::descriptor::{ANY_SOURCE, ANY_TAG};
 use nic_emu::port::Outcome;
 use std::collections::{BTreeMap, HashMap};
 
@@ -241,7 +241,7 @@ impl Log {
         self.check_order(&pairs, &receive_of);
         for (m, message) in self.messages.iter().enumerate() {
             let received = receive_of.contains_key(&m);
-            let matched_send = message.synchronous || message.bytes > nic_emu::slab::BUFFERED_BYTES;
+            let matched_send = message.synchronous || message.bytes > nic_emu::memory::slab::BUFFERED_BYTES;
             assert!(
                 !(matched_send && message.state == SendState::Complete)
                     || received

@@ -6,12 +6,12 @@ use crate::random::Random;
 use crate::rank::{Outstanding, RankRun};
 use crate::rules::Log;
 use crate::watch::Watch;
-use nic_emu::descriptor::CollectiveKind;
-use nic_emu::hang::HangReport;
 use nic_emu::matching::Envelope;
+use nic_emu::matching::hang::HangReport;
 use nic_emu::memory::NicMemory;
+use nic_emu::memory::descriptor::CollectiveKind;
+use nic_emu::memory::slab::{OF_COLLECTIVES, SLABS};
 use nic_emu::port::{Posted, Send};
-use nic_emu::slab::{OF_COLLECTIVES, SLABS};
 use std::cell::Cell;
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
 //! The ports of two ranks on one node, without a NIC thread: whoever waits runs the slices.
 
 use bcs_core::{NodeId, Placement, SliceLength};
-use nic_emu::arith::Arithmetic;
+use nic_emu::arithmetic::Arithmetic;
 use nic_emu::host::{CrossMemory, NicConfig, NicHost};
 use nic_emu::memory::NicMemory;
 use nic_emu::port::Port;
@@ -16,7 +16,7 @@ pub fn ports(slice: SliceLength, unexpected_bytes: u64) -> (Arc<NicMemory>, Port
         slice,
         arithmetic: Arithmetic::Native,
         cross_memory: CrossMemory::Off,
-        context_slots: nic_emu::contexts::SLOTS,
+        context_slots: nic_emu::memory::contexts::SLOTS,
         unexpected_bytes,
         emds: None,
         nic_core: None,

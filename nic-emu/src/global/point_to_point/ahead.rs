@@ -1,4 +1,5 @@
-//! What is ahead of its match: bytes of slabs that travelled with their descriptors. The sender's node bounds them for each node.
+//! What is ahead of its match: bytes of slabs that travelled with their descriptors. The sender's node bounds
+//! them for each node.
 
 use std::collections::{BTreeMap, HashMap};
 

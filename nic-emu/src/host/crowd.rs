@@ -1,0 +1,108 @@
+//! The crowd: whether more want to run on this machine than it has processors.
+//!
+//! In a job on several nodes ranks and NIC threads wait for packets, which no yield brings about. Who polls
+//! for them on a processor that nobody else wants is quickest; on one that others want it is in their way,
+//! and Linux lets it be for a whole slice of a millisecond and more where the others are in another
+//! scheduling group (a session of its own, a container), since a yield gives way to one's own group only. So
+//! who polls asks now and then how many want to run, and sleeps where that is too many.
+
+use rustix::fd::OwnedFd;
+use rustix::fs::{Mode, OFlags};
+
+/// How long an answer is good for, in nanoseconds: asking takes some 1.5 µs.
+const GOOD_FOR_NS: u64 = 20_000;
+
+/// Asks how many want to run.
+#[derive(Debug)]
+pub struct Crowd {
+    /// Where the system says it; none where it does not.
+    file: Option<OwnedFd>,
+    processors: u32,
+    asked_ns: u64,
+    is_crowded: bool,
+}
+
+impl Crowd {
+    /// For a node of so many ranks and cores: where the system tells nothing, they are all taken for awake,
+    /// and the NIC thread too.
+    pub fn new(local_ranks: u32, cores: u32) -> Self {
+        // SAFETY: no pointers.
+        let online = unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) };
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+        Self {
+            file: rustix::fs::open("/proc/loadavg", flags, Mode::empty()).ok(),
+            processors: u32::try_from(online).map_or(cores, |online| online.max(1)),
+            asked_ns: 0,
+            is_crowded: local_ranks >= cores,
+        }
+    }
+
+    /// Whether more want to run than there are processors, the caller included.
+    pub fn is_crowded(&mut self, now_ns: u64) -> bool {
+        let Some(file) = &self.file else { return self.is_crowded };
+        if now_ns.saturating_sub(self.asked_ns) >= GOOD_FOR_NS {
+            self.asked_ns = now_ns;
+            let mut text = [0; 128];
+            let running =
+                rustix::io::pread(file, &mut text, 0).ok().and_then(|length| running(&text[..length]));
+            self.is_crowded = running.is_none_or(|running| running > self.processors);
+        }
+        self.is_crowded
+    }
+}
+
+/// Of `/proc/loadavg`: the first number of the fourth field, "currently runnable kernel scheduling entities"
+/// (proc_loadavg(5)).
+fn running(text: &[u8]) -> Option<u32> {
+    let field = text.split(|&byte| byte == b' ').nth(3)?;
+    let (number, _) = std::str::from_utf8(field).ok()?.split_once('/')?;
+    number.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_number_of_those_who_want_to_run_is_read_from_what_the_system_writes() {
+        assert_eq!(running(b"0.90 3.87 7.14 2/85 20460\n"), Some(2));
+        assert_eq!(running(b"120.00 3.87 7.14 1024/8500 4194304\n"), Some(1024));
+        assert_eq!(running(b""), None);
+        assert_eq!(running(b"0.90 3.87 7.14"), None);
+        assert_eq!(running(b"0.90 3.87 7.14 none 1"), None);
+    }
+
+    #[test]
+    fn a_machine_with_more_spinning_threads_than_processors_is_crowded() {
+        let mut crowd = Crowd::new(1, u32::MAX);
+        if crowd.file.is_none() {
+            return;
+        }
+        let over = std::sync::atomic::AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            for _ in 0..=crowd.processors {
+                scope.spawn(|| {
+                    while !over.load(std::sync::atomic::Ordering::Relaxed) {
+                        std::hint::spin_loop();
+                    }
+                });
+            }
+            // Threads take their time to start; the system tells at last.
+            let found = (1..1_000_000u64).map(|ask| ask * GOOD_FOR_NS).find(|&now_ns| {
+                std::thread::yield_now();
+                crowd.is_crowded(now_ns)
+            });
+            over.store(true, std::sync::atomic::Ordering::Relaxed);
+            // An answer is good for a while, whatever happens.
+            assert!(found.is_some_and(|now_ns| crowd.is_crowded(now_ns + GOOD_FOR_NS - 1)));
+        });
+    }
+
+    #[test]
+    fn where_the_system_tells_nothing_the_ranks_and_cores_of_the_node_decide() {
+        for (ranks, cores, crowded) in [(1, 2, false), (2, 2, true), (3, 2, true)] {
+            let mut crowd = Crowd { file: None, ..Crowd::new(ranks, cores) };
+            assert_eq!(crowd.is_crowded(1 << 40), crowded);
+        }
+    }
+}

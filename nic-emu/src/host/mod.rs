@@ -1,0 +1,22 @@
+//! The host's side of the NIC: what waits, wakes, starts the NIC thread and asks the system.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `nic_host` | what a program launcher does with a job's NIC |
+//! | `nic_thread` | the thread that runs the NIC when no rank does |
+//! | `waiting`, `wake_pipe` | how ranks and the NIC thread sleep, and how they are woken |
+//! | `clock`, `process` | what the system says of the time and of this process |
+//! | `crowd` | whether others want the core |
+//! | `priority` | real-time priority |
+
+pub(crate) mod clock;
+pub(crate) mod crowd;
+mod nic_host;
+pub mod nic_thread;
+pub mod priority;
+pub(crate) mod process;
+pub mod waiting;
+pub(crate) mod wake_pipe;
+
+pub use crate::channel::CrossMemory;
+pub use nic_host::{NicConfig, NicError, NicHost, RankPhase};

@@ -1,0 +1,188 @@
+//! The NIC thread of a job on several nodes: it drives this node's part in the global slices
+//! (`crate::global`).
+//!
+//! It is the only one with a hand on the network. While something is under way it polls, giving its core away
+//! between two looks, as long as no more want to run than the machine has processors
+//! ([`crate::host::crowd`]). When all has been quiet for a while, or somebody else wants the core, it sleeps
+//! until a packet arrives, a rank wakes it ([`crate::host::wake_pipe`]), or something is due.
+
+use super::backoff;
+use super::finding::{Finding, caught};
+use super::mover::Mover;
+use super::shared::{IDLE_SLEEP, Shared};
+use crate::global::{GlobalError, GlobalLayout, GlobalNic, Polled};
+use crate::host::clock::now_ns;
+use crate::host::crowd::Crowd;
+use crate::host::priority::{self, Level};
+use crate::host::waiting;
+use crate::host::wake_pipe::WakePipe;
+use crate::memory::NicMemory;
+use crate::memory::token::Holder;
+use crate::memory::unexpected;
+use crate::threads::processor::Processor;
+use bcs_fabric::Driven;
+use rustix::fd::AsFd;
+use std::time::Duration;
+
+/// How long all is quiet before the thread sleeps, in nanoseconds: some round trips of a near network, so
+/// that it seldom sleeps while an answer is on its way.
+const QUIET_NS: u64 = 200_000;
+/// How long leaving the network may take: others answer at once, unless they are lost, and then the end of
+/// the job is not to wait for them.
+const PATIENCE: Duration = Duration::from_millis(500);
+
+/// How many pieces of bytes between this node's ranks are moved at most before the network has its turn
+/// again: some milliseconds. The other nodes take one for dead from which they hear nothing for seconds.
+const PIECES_A_LOOK: u32 = 16;
+
+/// What came of a look.
+enum Looked {
+    /// Something was done.
+    Moved,
+    /// There was nothing to do.
+    Nothing,
+    /// Somebody else has the run token.
+    Busy,
+}
+
+/// The loop of the thread.
+pub(super) struct NodeDriver<'a> {
+    shared: &'a Shared,
+    memory: &'a NicMemory,
+    nic: GlobalNic<Box<dyn Driven>>,
+    mover: Mover<'a>,
+    pipe: &'a WakePipe,
+    polls: bool,
+    /// Before all ranks of this machine, as the network's interrupts are: whatever they compute, packets are
+    /// seen to at once. Who is so urgent never polls.
+    is_urgent: bool,
+    crowd: Crowd,
+}
+
+/// How long an urgent thread waits at first for a rank that has the run token, which may have to run on the
+/// same processor.
+const TOKEN_HELD: Duration = Duration::from_micros(10);
+
+impl<'a> NodeDriver<'a> {
+    pub(super) fn new(shared: &'a Shared, polls: bool, fabric: Box<dyn Driven>, pipe: &'a WakePipe) -> Self {
+        let memory = &*shared.memory;
+        let (_, nodes) = memory.node();
+        let nic = GlobalNic::new(shared.memory.clone(), fabric, GlobalLayout::new(nodes));
+        let crowd = Crowd::new(memory.layout().local_ranks, memory.header().cores.get());
+        Self { shared, memory, nic, mover: Mover::new(shared), pipe, polls, is_urgent: false, crowd }
+    }
+
+    pub(super) fn run(mut self) {
+        // Not allowed: it is one of many, and as quick as the system's scheduler is fair.
+        self.is_urgent = !self.polls && priority::raise(Level::Nic).is_ok();
+        if self.is_urgent {
+            self.mover.token_held = TOKEN_HELD;
+        }
+        if let Err(finding) = caught(|| self.drive()).unwrap_or_else(Err) {
+            self.shared.report(finding);
+            self.linger();
+        }
+        self.nic.finish_recording();
+        self.nic.fabric.leave(PATIENCE);
+        // What the kernel does at its end is not urgent.
+        drop(self.nic);
+        priority::lower();
+    }
+
+    /// Drives this node's part, until the launcher ends it.
+    fn drive(&mut self) -> Result<(), Finding> {
+        let mut moved_at = now_ns();
+        let mut trimmed_at = moved_at;
+        let mut busy = TOKEN_HELD;
+        while !self.shared.is_over() {
+            let now = now_ns();
+            if now.saturating_sub(trimmed_at) >= IDLE_SLEEP.as_nanos() as u64 {
+                trimmed_at = now;
+                let processor = Processor::new(self.memory, Holder::NIC_THREAD);
+                unexpected::trim(self.memory, || processor.try_hold())
+                    .map_err(|error| Finding::Told(error.to_string()))?;
+            }
+            let is_quiet = now.saturating_sub(moved_at) >= QUIET_NS;
+            let stays_awake = self.polls || !self.is_urgent && !is_quiet && !self.crowd.is_crowded(now);
+            let looked = if stays_awake { self.look()? } else { self.sleep()? };
+            if !matches!(looked, Looked::Busy) {
+                busy = TOKEN_HELD;
+            }
+            match looked {
+                Looked::Moved => moved_at = now,
+                Looked::Nothing if !stays_awake => {}
+                Looked::Busy if self.is_urgent => std::thread::sleep(backoff::next(&mut busy)),
+                // Whoever has the token may be waiting for this core.
+                Looked::Nothing | Looked::Busy => rustix::thread::sched_yield(),
+            }
+        }
+        Ok(())
+    }
+
+    /// Slices are over for this node, but not its part in the network: the others are to hear from it who is
+    /// dead, and not to take it for dead, too.
+    fn linger(&mut self) {
+        while !self.shared.is_over() {
+            // Who cannot take part any more has nothing left to do but to wait for its end.
+            let _ = self.nic.fabric.progress();
+            let asleep = self.pipe.announce_sleep(self.memory);
+            let timeout = self.nic.fabric.timeout().unwrap_or(IDLE_SLEEP).min(IDLE_SLEEP);
+            if self.shared.is_over() || asleep.wait(self.nic.fabric.as_fd(), timeout).is_err() {
+                return;
+            }
+        }
+    }
+
+    /// Does what can be done now.
+    fn look(&mut self) -> Result<Looked, Finding> {
+        let mut moved = match self.nic.poll(now_ns()) {
+            Err(error) => return Err(self.found(&error)),
+            Ok(Polled::Busy) => return Ok(Looked::Busy),
+            Ok(Polled::Done { moved, touched }) => {
+                touched.iter().for_each(|touched| waiting::wake_touched(self.memory, touched));
+                moved
+            }
+        };
+        if self.memory.header().slice.transfers.get() != 0 {
+            let processor = Processor::new(self.memory, Holder::NIC_THREAD);
+            let is_more = self.mover.move_bytes(&processor, Some(PIECES_A_LOOK));
+            moved |= is_more.map_err(|error| Finding::Told(error.to_string()))?;
+        }
+        Ok(if moved { Looked::Moved } else { Looked::Nothing })
+    }
+
+    /// What an error of the global slices is to the launcher.
+    fn found(&self, error: &GlobalError) -> Finding {
+        let fabric = &self.nic.fabric;
+        match *error {
+            // A node that the others hold for dead has lost them all.
+            GlobalError::NodeDied { node: died } => {
+                let dead = fabric.dead();
+                let mut lost = [died].into_iter().chain(dead.iter());
+                let node = lost.find(|node| *node != fabric.node()).unwrap_or(died);
+                let reason =
+                    fabric.why_lost(node).unwrap_or_else(|| "other nodes hold it for dead".to_owned());
+                Finding::Unreachable { node, reason }
+            }
+            ref error => Finding::Told(error.to_string()),
+        }
+    }
+
+    /// Sleeps until there may be something to do. If there is already, does it instead and says so.
+    fn sleep(&mut self) -> Result<Looked, Finding> {
+        let asleep = self.pipe.announce_sleep(self.memory);
+        // What was posted before the announcement nobody rings for.
+        match self.look()? {
+            Looked::Nothing => {}
+            looked => return Ok(looked),
+        }
+        let due = self.nic.next_ns().map(|due| Duration::from_nanos(due.saturating_sub(now_ns())));
+        let timeout = [due, self.nic.fabric.timeout()].into_iter().flatten().fold(IDLE_SLEEP, Duration::min);
+        asleep.wait(self.nic.fabric.as_fd(), timeout).map_err(|error| {
+            Finding::Told(format!(
+                "the NIC thread cannot wait for the job's network: {error}; start the job again"
+            ))
+        })?;
+        Ok(Looked::Nothing)
+    }
+}

@@ -1,0 +1,71 @@
+//! What the NIC thread shares with whoever has started it: when it is to end, and what it has found.
+
+use super::finding::Finding;
+use crate::host::wake_pipe::WakePipe;
+use crate::matching::hang::LOOK_PERIOD;
+use crate::memory::NicMemory;
+use rustix::fd::OwnedFd;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+/// How long the thread sleeps when there is no work: also how often it looks for a deadlock.
+pub(super) const IDLE_SLEEP: Duration = LOOK_PERIOD;
+
+/// What the thread shares with whoever started it.
+pub(super) struct Shared {
+    pub(super) memory: Arc<NicMemory>,
+    pub(super) alarm: Arc<OwnedFd>,
+    /// Of a job on several nodes.
+    pub(super) pipe: Option<Arc<WakePipe>>,
+    pub(super) stop: AtomicBool,
+    pub(super) finding: Mutex<Option<Finding>>,
+}
+
+impl Shared {
+    pub(super) fn is_over(&self) -> bool {
+        self.stop.load(Ordering::Acquire)
+    }
+
+    pub(super) fn report(&self, finding: Finding) {
+        // When the job is being ended ranks leave, with messages of theirs under way: that is no reason
+        // for its end. Memory that is corrupt may say anything.
+        let is_being_ended = self.memory.header().abort.is_said();
+        if is_being_ended && !matches!(finding, Finding::Slice(_)) {
+            return;
+        }
+        // The first is why the job ends.
+        self.finding.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).get_or_insert(finding);
+        // The launcher has the alarm in its poll set; a counter at its limit is as good as one more.
+        let _ = rustix::io::write(&*self.alarm, &1u64.to_ne_bytes());
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::memory::Layout;
+    use crate::memory::abort;
+    use rustix::event::{EventfdFlags, eventfd};
+
+    #[test]
+    fn what_is_found_when_the_job_is_being_ended_is_not_why_it_ends() {
+        let memory = Arc::new(NicMemory::create_private(Layout::new(1, 1, [0; 2]).unwrap(), 0, 1).unwrap());
+        let alarm = Arc::new(eventfd(0, EventfdFlags::NONBLOCK).unwrap());
+        let of_job = || Shared {
+            memory: memory.clone(),
+            alarm: alarm.clone(),
+            pipe: None,
+            stop: AtomicBool::new(false),
+            finding: Mutex::new(None),
+        };
+        let died = || Finding::Told("rank 1 has died".into());
+        let before = of_job();
+        before.report(died());
+        assert!(before.finding.lock().unwrap().is_some());
+        abort::say(&memory, 1, 3, "MPI_Abort");
+        let after = of_job();
+        after.report(died());
+        assert!(after.finding.lock().unwrap().is_none());
+    }
+}

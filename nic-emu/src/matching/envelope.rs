@@ -1,0 +1,51 @@
+//! Matching: does this message satisfy this receive? One pure predicate (MPI-5.0, chapter 3, "Semantics of
+//! Point-to-Point Communication"; paper, §4.3).
+//!
+//! MPI's ordering rule follows from where it is applied: messages and receives are tried oldest first.
+
+use crate::memory::descriptor::{ANY_SOURCE, ANY_TAG};
+
+/// What a message or a receive is matched by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Envelope {
+    /// Context of the communicator.
+    pub context: u32,
+    /// The sender's rank in the communicator; for a receive perhaps [`ANY_SOURCE`].
+    pub source: u32,
+    /// The tag; for a receive perhaps [`ANY_TAG`].
+    pub tag: i32,
+}
+
+impl Envelope {
+    /// The envelope in a descriptor's first two words.
+    #[inline]
+    pub(crate) fn of_words(first: u64, second: u64) -> Self {
+        Self { context: (first >> 32) as u32, source: second as u32, tag: (second >> 32) as i32 }
+    }
+
+    /// True when a receive with this envelope takes a message with that one. A message in a context of its
+    /// own (negative tags are internal) is never taken by a wildcard of another.
+    #[inline]
+    pub fn takes(&self, message: &Envelope) -> bool {
+        self.context == message.context
+            && (self.source == message.source || self.source == ANY_SOURCE)
+            && (self.tag == message.tag || self.tag == ANY_TAG)
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_receive_takes_a_message_of_its_context_source_and_tag_or_by_wildcard() {
+        let message = Envelope { context: 2, source: 5, tag: 7 };
+        let takes = |context, source, tag| Envelope { context, source, tag }.takes(&message);
+        assert!(takes(2, 5, 7));
+        assert!(takes(2, ANY_SOURCE, 7));
+        assert!(takes(2, 5, ANY_TAG));
+        assert!(takes(2, ANY_SOURCE, ANY_TAG));
+        assert!(!takes(3, ANY_SOURCE, ANY_TAG), "another communicator");
+        assert!(!takes(2, 4, 7) && !takes(2, 5, 8));
+    }
+}

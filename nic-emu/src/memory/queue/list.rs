@@ -1,0 +1,172 @@
+//! What the processor does with a queue: a doubly linked list of entries.
+
+use super::match_queues::Queue;
+use crate::memory::pool::{NONE, Walk};
+use crate::memory::ring::{CELL_WORDS, Cell};
+use crate::memory::{Corrupt, ENTRIES, MESSAGE_ENTRIES, NicMemory};
+
+/// The word of an entry that holds its links: next in the low half, previous in the high half, each plus one.
+pub(crate) const LINKS: usize = 7;
+
+impl Queue {
+    /// Entries in it, counted: for reports.
+    pub fn count(&self, memory: &NicMemory) -> Result<u32, Corrupt> {
+        let mut entries = 0;
+        self.find_envelope(memory, |_, _| {
+            entries += 1;
+            false
+        })?;
+        Ok(entries)
+    }
+
+    /// True when there are none.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.first.get() == NONE
+    }
+
+    /// Appends a descriptor of a message. False when the pool is full but for what is kept for receives.
+    #[inline]
+    pub fn push(&self, memory: &NicMemory, words: &[u64; CELL_WORDS]) -> Result<bool, Corrupt> {
+        self.push_within(memory, words, MESSAGE_ENTRIES)
+    }
+
+    /// Appends an entry if fewer than `limit` are in use.
+    #[inline]
+    pub(crate) fn push_within(
+        &self,
+        memory: &NicMemory,
+        words: &[u64; CELL_WORDS],
+        limit: usize,
+    ) -> Result<bool, Corrupt> {
+        let pool = &memory.control().entries;
+        let Some(entry) = pool.take(limit, |free| Ok(memory.entry(free)?.word(LINKS) as u32))? else {
+            return Ok(false);
+        };
+        let last = self.last.get();
+        let mut linked = *words;
+        linked[LINKS] = (last as u64) << 32;
+        memory.entry(entry)?.write(&linked);
+        if last == NONE {
+            self.first.set(entry + 1);
+        } else {
+            let before = memory.entry(last - 1)?;
+            before.set_word(LINKS, before.word(LINKS) & !0xffff_ffff | (entry as u64 + 1));
+        }
+        self.last.set(entry + 1);
+        Ok(true)
+    }
+
+    /// The first entry, from the oldest, that satisfies the predicate, with its words.
+    #[inline]
+    pub fn find(
+        &self,
+        memory: &NicMemory,
+        mut predicate: impl FnMut(&[u64; CELL_WORDS]) -> bool,
+    ) -> Result<Option<(u32, [u64; CELL_WORDS])>, Corrupt> {
+        let mut words = [0; CELL_WORDS];
+        let is_it = |cell: &Cell| {
+            words = cell.read();
+            predicate(&words)
+        };
+        let found = seek(memory, self.first.get(), |links| links as u32, is_it)?;
+        Ok(found.map(|(entry, _)| (entry, words)))
+    }
+
+    /// The first entry, from the oldest, whose envelope words satisfy the predicate: what matching asks, and
+    /// the only thing that it reads of entries that do not match.
+    #[inline]
+    pub fn find_envelope<'m>(
+        &self,
+        memory: &'m NicMemory,
+        mut predicate: impl FnMut(u64, u64) -> bool,
+    ) -> Result<Option<(u32, &'m Cell)>, Corrupt> {
+        seek(memory, self.first.get(), |links| links as u32, |cell| predicate(cell.word(0), cell.word(1)))
+    }
+
+    /// The latest entry, if there is one.
+    pub fn last_entry(&self) -> Option<u32> {
+        self.last.get().checked_sub(1)
+    }
+
+    /// Whether an entry is in this queue, or in another one but not at its front: an entry that nobody uses
+    /// is in none.
+    pub fn holds(&self, memory: &NicMemory, entry: u32) -> Result<bool, Corrupt> {
+        let previous = (memory.entry(entry)?.word(LINKS) >> 32) as u32;
+        Ok(match previous {
+            NONE => self.first.get() == entry + 1,
+            previous => memory.entry(previous - 1)?.word(LINKS) as u32 == entry + 1,
+        })
+    }
+
+    /// Calls for each entry, from the latest, until it answers true.
+    pub fn walk_back<'m>(
+        &self,
+        memory: &'m NicMemory,
+        visit: impl FnMut(&'m Cell) -> bool,
+    ) -> Result<(), Corrupt> {
+        seek(memory, self.last.get(), |links| (links >> 32) as u32, visit).map(drop)
+    }
+
+    /// Takes all entries out: whoever walks along them gives them back to the pool ([`give_back`]).
+    pub(crate) fn take_all(&self) -> Walk {
+        let walk = Walk::new(self.first.get(), ENTRIES);
+        self.first.set(NONE);
+        self.last.set(NONE);
+        walk
+    }
+
+    /// Takes an entry out and gives it back to the pool.
+    #[inline]
+    pub fn remove(&self, memory: &NicMemory, entry: u32) -> Result<(), Corrupt> {
+        let cell = memory.entry(entry)?;
+        let links = cell.word(LINKS);
+        let (next, previous) = (links as u32, (links >> 32) as u32);
+        if previous == NONE {
+            self.first.set(next);
+        } else {
+            let before = memory.entry(previous - 1)?;
+            before.set_word(LINKS, before.word(LINKS) & !0xffff_ffff | next as u64);
+        }
+        if next == NONE {
+            self.last.set(previous);
+        } else {
+            let after = memory.entry(next - 1)?;
+            after.set_word(LINKS, after.word(LINKS) & 0xffff_ffff | (previous as u64) << 32);
+        }
+        give_back(memory, entry)
+    }
+}
+
+/// Gives an entry that is in no queue back to the pool.
+#[inline]
+pub(crate) fn give_back(memory: &NicMemory, entry: u32) -> Result<(), Corrupt> {
+    memory.control().entries.give_back(entry, |link| {
+        memory.entry(entry)?.set_word(LINKS, link as u64);
+        Ok(())
+    })
+}
+
+/// The first entry that satisfies the predicate, from this link on along those that `follow` takes from the
+/// word of links.
+#[inline]
+fn seek<'m>(
+    memory: &'m NicMemory,
+    mut at: u32,
+    follow: impl Fn(u64) -> u32,
+    mut is_it: impl FnMut(&'m Cell) -> bool,
+) -> Result<Option<(u32, &'m Cell)>, Corrupt> {
+    let mut steps = 0;
+    while at != NONE {
+        let cell = memory.entry(at - 1)?;
+        if is_it(cell) {
+            return Ok(Some((at - 1, cell)));
+        }
+        at = follow(cell.word(LINKS));
+        steps += 1;
+        if steps > ENTRIES {
+            return Err(Corrupt { what: "queue length", value: steps as u64, limit: ENTRIES as u64 });
+        }
+    }
+    Ok(None)
+}

@@ -1,0 +1,8 @@
+//! A receive that is under way out of slabs.
+
+/// A receive whose bytes are being copied out of slabs that its sender still fills.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Draining {
+    pub(super) request: u32,
+    pub(super) copied: u64,
+}

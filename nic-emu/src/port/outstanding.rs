@@ -1,0 +1,312 @@
+//! A rank's outstanding requests: a record beside every request slot that is in use. Private to the rank's
+//! process.
+//!
+//! A request is one thing: the NIC's slot, and here what only the rank needs of it: where its bytes go, what
+//! a hang report says of it, and the name that a program holds it by. A name is good until its slot is freed
+//! or the name is dropped; the slot's generation moves on then, so a name that is out of date is recognised,
+//! and not followed.
+
+use crate::channel::Buffer;
+use crate::memory::REQUESTS;
+use crate::memory::descriptor::NO_REQUEST;
+use crate::memory::status::NOBODY;
+
+/// What a request was posted for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// A send.
+    Send,
+    /// A receive.
+    Receive,
+    /// A collective.
+    Collective,
+}
+
+/// Generations are counted in so many bits: a name leaves room for what tells the kinds of handles apart.
+pub const GENERATION_BITS: u32 = 24;
+const GENERATIONS: u32 = 1 << GENERATION_BITS;
+/// The name of a request that has none: no generation.
+const UNNAMED: u32 = u32::MAX;
+
+/// What a rank knows of a request that it has posted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct About {
+    /// Context of the communicator.
+    pub context: u32,
+    /// The peer's rank in the communicator, or `ANY_SOURCE`.
+    pub peer: u32,
+    /// The peer's rank in the job; `NOBODY` when there is none, or any.
+    pub peer_in_job: u32,
+    /// The tag, or `ANY_TAG`.
+    pub tag: i32,
+    /// Bytes of the message, or room for one.
+    pub bytes: u64,
+    /// Where a message's bytes are, or go.
+    pub address: u64,
+    /// A word for the poster: whose request it is.
+    pub owner: u64,
+    /// What the poster knows of a receive's type, to be compared with the message's; 0 where nothing is to be
+    /// compared.
+    pub signature: u16,
+}
+
+impl About {
+    /// Of a request without a peer.
+    pub const NOTHING: Self = Self {
+        context: u32::MAX,
+        peer: NOBODY,
+        peer_in_job: NOBODY,
+        tag: 0,
+        bytes: 0,
+        address: 0,
+        owner: 0,
+        signature: 0,
+    };
+}
+
+/// The record of a slot: one cache line.
+#[repr(C, align(64))]
+#[derive(Clone, Copy, Debug)]
+struct Record {
+    /// The generation by which the program names it, or [`UNNAMED`].
+    name: u32,
+    /// How often the slot was freed, or its name dropped, so far.
+    generation: u32,
+    /// None while the slot is free.
+    purpose: Option<Purpose>,
+    /// The NIC has completed it and its bytes are where they belong; it was not taken yet.
+    landed: bool,
+    /// The slot to use after this one, while it is free; [`NO_REQUEST`] at the end.
+    next_free: u32,
+    about: About,
+}
+
+const _: () = assert!(size_of::<Record>() == 64);
+
+/// The outstanding requests of a rank.
+///
+/// Slots freed last are used first: they are the ones in a cache.
+#[derive(Debug)]
+pub struct Outstanding {
+    records: Vec<Record>,
+    first_free: u32,
+}
+
+impl Default for Outstanding {
+    fn default() -> Self {
+        Self { records: Vec::new(), first_free: NO_REQUEST }
+    }
+}
+
+impl Outstanding {
+    /// A slot for a new request; none when all are in use.
+    #[inline(always)]
+    pub(crate) fn add(&mut self, purpose: Purpose, about: About) -> Option<u32> {
+        let request = self.first_free;
+        let Some(record) = self.records.get_mut(request as usize) else { return self.grow(purpose, about) };
+        self.first_free = record.next_free;
+        record.purpose = Some(purpose);
+        record.about = about;
+        Some(request)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn grow(&mut self, purpose: Purpose, about: About) -> Option<u32> {
+        if self.records.len() == REQUESTS {
+            return None;
+        }
+        self.records.push(Record {
+            name: UNNAMED,
+            generation: 1,
+            purpose: Some(purpose),
+            landed: false,
+            next_free: NO_REQUEST,
+            about,
+        });
+        Some(self.records.len() as u32 - 1)
+    }
+
+    #[inline(always)]
+    fn record(&self, request: u32) -> Option<&Record> {
+        self.records.get(request as usize)
+    }
+
+    /// What a request was posted for; none when it is not outstanding.
+    #[inline]
+    pub fn purpose(&self, request: u32) -> Option<Purpose> {
+        self.record(request)?.purpose
+    }
+
+    /// What is known of an outstanding request.
+    #[inline]
+    pub fn about(&self, request: u32) -> Option<&About> {
+        self.record(request).filter(|record| record.purpose.is_some()).map(|record| &record.about)
+    }
+
+    /// What is known of an outstanding receive whose bytes have not landed yet.
+    #[inline(always)]
+    pub fn plain(&self, request: u32) -> Option<&About> {
+        let record = self.record(request)?;
+        (record.purpose == Some(Purpose::Receive) && !record.landed).then_some(&record.about)
+    }
+
+    /// Address and length of an outstanding receive's buffer.
+    #[inline]
+    pub fn place(&self, request: u32) -> Option<(u64, u64)> {
+        let record = self.record(request)?;
+        (record.purpose == Some(Purpose::Receive)).then_some((record.about.address, record.about.bytes))
+    }
+
+    /// The buffer of an outstanding send or receive that this end moves the bytes of.
+    #[inline]
+    pub fn buffer(&self, request: u32) -> Option<Buffer> {
+        let record = self.record(request)?;
+        let is_message = matches!(record.purpose, Some(Purpose::Send | Purpose::Receive));
+        is_message.then_some(Buffer { address: record.about.address, bytes: record.about.bytes })
+    }
+
+    /// Says who a request's peer is, in the communicator and in the job (or `NOBODY`), and whose request it
+    /// is: what [`Self::about`] answers, and hang reports say.
+    #[inline(always)]
+    pub fn label(&mut self, request: u32, (peer, peer_in_job): (u32, u32), owner: u64) {
+        if let Some(record) = self.records.get_mut(request as usize) {
+            (record.about.peer, record.about.peer_in_job) = (peer, peer_in_job);
+            record.about.owner = owner;
+        }
+    }
+
+    /// Names an outstanding request: answers the generation (of [`GENERATION_BITS`] bits) that goes with its
+    /// number. The name is good until the request is taken.
+    #[inline(always)]
+    pub fn name(&mut self, request: u32) -> u32 {
+        match self.records.get_mut(request as usize) {
+            Some(record) => {
+                record.name = record.generation;
+                record.name
+            }
+            None => UNNAMED,
+        }
+    }
+
+    /// Whether this is the name of an outstanding request.
+    #[inline(always)]
+    pub fn is_named(&self, request: u32, generation: u32) -> bool {
+        self.record(request).is_some_and(|record| record.name == generation)
+    }
+
+    /// The name of an outstanding request, if it has one.
+    pub fn name_of(&self, request: u32) -> Option<u32> {
+        self.record(request).map(|record| record.name).filter(|&name| name != UNNAMED)
+    }
+
+    /// Whether this once was the name of a request, and is no more.
+    pub fn was_named(&self, request: u32, generation: u32) -> bool {
+        self.record(request).is_some_and(|record| generation < record.generation)
+    }
+
+    /// Drops a request's name; the request goes on.
+    pub fn drop_name(&mut self, request: u32) {
+        if let Some(record) = self.records.get_mut(request as usize) {
+            record.move_on();
+        }
+    }
+
+    /// Notes that a complete request's bytes are where they belong, although it was not taken.
+    pub(crate) fn set_landed(&mut self, request: u32) {
+        if let Some(record) = self.records.get_mut(request as usize) {
+            record.landed = true;
+        }
+    }
+
+    /// Whether a complete request's bytes are where they belong, although it was not taken.
+    #[inline]
+    pub(crate) fn has_landed(&self, request: u32) -> bool {
+        self.record(request).is_some_and(|record| record.landed)
+    }
+
+    /// Takes a complete request: its slot is free. Answers what it was posted for and what was known of it;
+    /// none when it is not outstanding.
+    #[inline(always)]
+    pub(crate) fn take(&mut self, request: u32) -> Option<(Purpose, About)> {
+        let record = self.records.get_mut(request as usize)?;
+        let purpose = record.purpose.take()?;
+        record.landed = false;
+        record.move_on();
+        record.next_free = self.first_free;
+        self.first_free = request;
+        Some((purpose, record.about))
+    }
+
+    /// All outstanding requests.
+    pub fn requests(&self) -> Vec<u32> {
+        (0..self.records.len() as u32).filter(|&r| self.records[r as usize].purpose.is_some()).collect()
+    }
+}
+
+impl Record {
+    #[inline(always)]
+    fn move_on(&mut self) {
+        self.name = UNNAMED;
+        self.generation = (self.generation + 1) % GENERATIONS;
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_taken_request_is_taken_once_and_its_slot_is_used_again() {
+        let mut outstanding = Outstanding::default();
+        let about = About { peer: 3, ..About::NOTHING };
+        let first = outstanding.add(Purpose::Collective, About::NOTHING).unwrap();
+        let second = outstanding.add(Purpose::Send, about).unwrap();
+        assert_eq!(outstanding.take(first), Some((Purpose::Collective, About::NOTHING)));
+        assert_eq!(outstanding.take(first), None);
+        assert_eq!(outstanding.requests(), vec![second]);
+        assert_eq!((outstanding.about(first), outstanding.about(second)), (None, Some(&about)));
+        assert_eq!(outstanding.add(Purpose::Collective, About::NOTHING), Some(first));
+    }
+
+    #[test]
+    fn a_request_without_a_name_is_found_by_none() {
+        let mut outstanding = Outstanding::default();
+        let request = outstanding.add(Purpose::Receive, About::NOTHING).unwrap();
+        assert_eq!(outstanding.name_of(request), None);
+        for generation in 0..GENERATIONS {
+            assert!(!outstanding.is_named(request, generation));
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_name_is_good_until_it_is_dropped_or_its_request_taken_and_never_again(steps in proptest::collection::vec((0u8..3, any::<u16>()), 0..300)) {
+            let mut outstanding = Outstanding::default();
+            let (mut live, mut stale) = (Vec::new(), Vec::new());
+            for (step, at) in steps {
+                match step {
+                    0 => {
+                        let request = outstanding.add(Purpose::Receive, About::NOTHING).unwrap();
+                        live.push((request, outstanding.name(request)));
+                    }
+                    1 if !live.is_empty() => {
+                        let (request, name) = live.swap_remove(at as usize % live.len());
+                        prop_assert!(outstanding.take(request).is_some());
+                        stale.push((request, name));
+                    }
+                    2 if !live.is_empty() => {
+                        let (request, name) = live.swap_remove(at as usize % live.len());
+                        outstanding.drop_name(request);
+                        prop_assert!(outstanding.purpose(request).is_some());
+                        stale.push((request, name));
+                    }
+                    _ => {}
+                }
+                prop_assert!(live.iter().all(|&(request, name)| outstanding.is_named(request, name) && !outstanding.was_named(request, name)));
+                prop_assert!(stale.iter().all(|&(request, name)| !outstanding.is_named(request, name) && outstanding.was_named(request, name)));
+            }
+        }
+    }
+}

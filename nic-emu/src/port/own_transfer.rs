@@ -1,0 +1,12 @@
+//! A transfer under way, as the rank at one of its ends knows it.
+
+use crate::channel::Mine;
+
+/// A transfer that this rank is an end of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct OwnTransfer {
+    pub(super) transfer: u32,
+    pub(super) request: u32,
+    pub(super) mine: Mine,
+    pub(super) asked: u64,
+}

@@ -1,0 +1,257 @@
+//! A rank's port: what it is made of, and how a rank opens it.
+
+use super::draining::Draining;
+use super::error::PortError;
+use super::keeper::Keeping;
+use super::lane_pace::LanePace;
+use super::own_transfer::OwnTransfer;
+use crate::channel::{self, Stores};
+use crate::host::clock::now_ns;
+use crate::host::crowd::Crowd;
+use crate::host::process::{allow_attach, pid_namespace};
+use crate::host::waiting::{self, WaitPolicy};
+use crate::memory::doorbell::{Heads, HeadsWord};
+use crate::memory::edge::EdgeAllocator;
+use crate::memory::lane::{LaneReader, LaneWriter};
+use crate::memory::request::RequestSlot;
+use crate::memory::slab::SlabAllocator;
+use crate::memory::status::{Activity, Phase, WaitingFor};
+use crate::memory::sync::Ordering;
+use crate::memory::token::Holder;
+use crate::memory::{Corrupt, NicMemory, REQUESTS, RankBlock};
+use crate::port::outstanding::{About, Outstanding, Purpose};
+use crate::threads::completer::Touched;
+use crate::threads::processor::Processor;
+use rustix::fd::OwnedFd;
+use std::cell::Cell;
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+/// A rank's port.
+pub struct Port {
+    pub(super) memory: Arc<NicMemory>,
+    /// This rank's block and doorbell, in `memory`.
+    pub(super) block: NonNull<RankBlock>,
+    pub(super) doorbell: NonNull<HeadsWord>,
+    pub(super) local_index: u32,
+    pub(super) heads: Heads,
+    /// The taken word as last read: at least so many cells are free.
+    pub(super) taken: Heads,
+    /// The heads when this rank last went for the token, or refrained from it.
+    pub(super) offered: Heads,
+    /// Of the contexts of single matched messages, the next.
+    pub(super) next_matched: u32,
+    pub(super) slabs: SlabAllocator,
+    /// The first slab of the message that was buffered last.
+    pub(super) last_run: u32,
+    pub(super) keeping: Keeping,
+    pub(super) edges: EdgeAllocator,
+    /// Long messages along edges so far.
+    pub(super) long_blocks: u32,
+    pub(super) lane: LaneWriter,
+    pub(super) lane_pace: LanePace,
+    /// By local rank: where its lane is read next.
+    pub(super) lane_readers: Vec<LaneReader>,
+    pub(super) outstanding: Outstanding,
+    pub(super) transfers_seen: u32,
+    pub(super) moving: Vec<OwnTransfer>,
+    pub(super) draining: Vec<Draining>,
+    pub(super) stores: Stores,
+    pub(super) channel: channel::Policy,
+    pub(super) waiting: WaitPolicy,
+    /// This rank has run a slice in the wait that is under way, or the last one.
+    pub(super) has_run: bool,
+    /// Waits in a row in which it has not: the slices of others ended them. No more than
+    /// [`WaitPolicy::trust`].
+    pub(super) served: u32,
+    pub(super) fixed: bool,
+    /// Others do not come to a collective within the microseconds of [`Port::be_patient`]: slices are
+    /// fixed, or members on other nodes.
+    pub(super) is_hasty: bool,
+    /// What wakes the NIC thread of a job on several nodes.
+    pub(super) wake_pipe: Option<OwnedFd>,
+    /// Of a job on several nodes: whether others want this rank's core.
+    pub(super) crowd: Option<Crowd>,
+    /// Of the collectives that span nodes: how many all local members had reached when the NIC thread was
+    /// told last.
+    pub(super) arrived: Cell<u32>,
+    pub(super) clock: fn() -> u64,
+}
+
+// SAFETY: `block` and `doorbell` point into `memory`, which may go from thread to thread.
+unsafe impl std::marker::Send for Port {}
+
+impl Port {
+    /// The port of a rank in the NIC memory behind this descriptor.
+    pub fn attach(fd: OwnedFd, local_index: u32) -> Result<Self, PortError> {
+        let mut memory = NicMemory::attach(fd)?;
+        memory.close_descriptor();
+        Self::open(Arc::new(memory), local_index)
+    }
+
+    /// The port of a rank in memory that this process has mapped.
+    pub fn open(memory: Arc<NicMemory>, local_index: u32) -> Result<Self, PortError> {
+        let block = memory.rank(local_index)?;
+        allow_attach();
+        // Ranks that count processes differently do not find each other by number, or find others.
+        let (theirs, own) = (memory.header().pid_namespace.get(), pid_namespace());
+        if theirs != 0 && own != 0 && theirs != own {
+            memory.header().cross_memory.set(0);
+        }
+        let rank = memory.job_rank(local_index);
+        block.status.claim(std::process::id()).map_err(|pid| PortError::Taken { rank, pid })?;
+        block.status.set_phase(Phase::Attached);
+        let transfers_seen = block.status.transfers_started.load(Ordering::Acquire);
+        let doorbell = memory.doorbell(local_index)?;
+        let heads = doorbell.read();
+        Ok(Self {
+            block: NonNull::from(block),
+            doorbell: NonNull::from(doorbell),
+            local_index,
+            heads,
+            offered: heads,
+            next_matched: 0,
+            taken: memory.taken()[local_index as usize].read(),
+            slabs: SlabAllocator::default(),
+            last_run: 0,
+            keeping: Keeping::default(),
+            edges: EdgeAllocator::default(),
+            long_blocks: 0,
+            lane: LaneWriter::default(),
+            lane_pace: LanePace::default(),
+            lane_readers: vec![LaneReader::default(); memory.layout().local_ranks as usize],
+            outstanding: Outstanding::default(),
+            transfers_seen,
+            moving: Vec::new(),
+            draining: Vec::new(),
+            stores: Stores::default(),
+            channel: channel::Policy::for_node(&memory),
+            waiting: WaitPolicy::for_node(&memory),
+            has_run: false,
+            served: 0,
+            fixed: memory.header().slice_period_ns.get() != 0,
+            is_hasty: memory.header().slice_period_ns.get() != 0,
+            wake_pipe: None,
+            crowd: None,
+            arrived: Cell::new(0),
+            clock: now_ns,
+            memory,
+        })
+    }
+
+    /// The same port with another clock: simulations run on virtual time.
+    pub fn with_clock(self, clock: fn() -> u64) -> Self {
+        Self { clock, ..self }
+    }
+
+    /// The same port of a job on several nodes, whose NIC thread this descriptor wakes
+    /// (`crate::host::wake_pipe`).
+    pub fn with_wake_pipe(self, writer: OwnedFd) -> Self {
+        let header = self.memory.header();
+        let crowd = Crowd::new(self.memory.layout().local_ranks, header.cores.get());
+        let waiting = WaitPolicy::for_node_of_several(&self.memory);
+        Self { wake_pipe: Some(writer), crowd: Some(crowd), waiting, is_hasty: true, ..self }
+    }
+
+    /// The NIC memory.
+    pub fn memory(&self) -> &Arc<NicMemory> {
+        &self.memory
+    }
+
+    /// This rank's local index.
+    pub fn local_index(&self) -> u32 {
+        self.local_index
+    }
+
+    /// Enters [`Phase::Finalized`].
+    pub fn finalize(&self) {
+        self.status().set_phase(Phase::Finalized);
+    }
+
+    /// Takes [`Self::finalize`] back: the rank uses the NIC again.
+    pub fn resume(&self) {
+        self.status().set_phase(Phase::Attached);
+    }
+
+    /// The processor, as this rank runs it.
+    #[inline]
+    pub fn processor(&self) -> Processor<'_> {
+        Processor::new(&self.memory, Holder::rank(self.local_index))
+    }
+
+    /// This rank's block.
+    #[inline(always)]
+    pub(super) fn block(&self) -> &RankBlock {
+        // SAFETY: it is in `memory`, which stays mapped as long as this port.
+        unsafe { self.block.as_ref() }
+    }
+
+    /// This rank's doorbell.
+    #[inline(always)]
+    pub(super) fn doorbell(&self) -> &HeadsWord {
+        // SAFETY: as above.
+        unsafe { self.doorbell.as_ref() }
+    }
+
+    /// A request slot of this rank.
+    #[inline(always)]
+    pub(super) fn slot(&self, request: u32) -> Result<&RequestSlot, PortError> {
+        match self.block().requests.get(request as usize) {
+            Some(slot) => Ok(slot),
+            None => Err(no_slot(request)),
+        }
+    }
+
+    #[inline]
+    pub(super) fn status(&self) -> &crate::memory::status::RankStatus {
+        &self.block().status
+    }
+
+    /// What is known of this rank's outstanding requests, and their names.
+    #[inline(always)]
+    pub fn requests(&self) -> &Outstanding {
+        &self.outstanding
+    }
+
+    /// The same, to name and label them.
+    #[inline(always)]
+    pub fn requests_mut(&mut self) -> &mut Outstanding {
+        &mut self.outstanding
+    }
+
+    /// Whether an outstanding request is that of a send.
+    #[inline]
+    pub fn is_send(&self, request: u32) -> bool {
+        self.outstanding.purpose(request) == Some(Purpose::Send)
+    }
+
+    /// What a hang report says of a call that waits for this request, and for `requests` in all.
+    pub fn waiting_for(&self, request: u32, call: u32, requests: u32) -> WaitingFor {
+        let about = self.outstanding.about(request).copied().unwrap_or(About::NOTHING);
+        WaitingFor {
+            call,
+            context: about.context,
+            peer: about.peer,
+            tag: about.tag,
+            bytes: about.bytes,
+            requests,
+            peer_in_job: about.peer_in_job,
+            sends: self.is_send(request),
+            ..WaitingFor::SOMETHING
+        }
+    }
+
+    #[inline]
+    pub(super) fn set_activity(&self, activity: Activity) {
+        self.status().set_activity(activity);
+    }
+
+    pub(super) fn wake(&self, touched: &Touched) {
+        waiting::wake_touched(&self.memory, touched);
+    }
+}
+
+#[cold]
+fn no_slot(request: u32) -> PortError {
+    Corrupt { what: "request slot", value: request as u64, limit: REQUESTS as u64 }.into()
+}

@@ -1,0 +1,162 @@
+//! CH, the Collective Helper (paper, §4.1, §4.4): barriers, broadcasts, and the board on which members put up
+//! their contributions for each other.
+//!
+//! Barrier and broadcast microphase. A barrier or a board releases its members when all have arrived. A
+//! broadcast releases each member as soon as it and the root are there; nobody waits for members that it has
+//! nothing to get from.
+
+use crate::memory::departure;
+use crate::memory::descriptor::{CollectiveKind, NO_REQUEST};
+use crate::memory::instance::{Instance, InstanceState, Member};
+use crate::memory::members::{Contribution, contribution, members};
+use crate::memory::request::{Delivery, SlotState};
+use crate::memory::{Corrupt, NicMemory};
+use crate::threads::collective_list::CollectiveList;
+use crate::threads::completer::Completer;
+
+/// The Collective Helper, for one slice. What it does as the Reduce Helper is in
+/// [`crate::threads::reduce_helper`].
+pub struct CollectiveHelper<'a, 'm> {
+    pub(crate) list: CollectiveList<'m>,
+    pub(crate) completer: &'a mut Completer<'m>,
+}
+
+impl<'a, 'm> CollectiveHelper<'a, 'm> {
+    /// A Collective Helper that completes through `completer`.
+    #[inline]
+    pub fn new(memory: &'m NicMemory, completer: &'a mut Completer<'m>) -> Self {
+        Self { list: CollectiveList::new(memory), completer }
+    }
+
+    /// Acts on an instance at which somebody has arrived in this slice.
+    #[inline]
+    pub fn run(&mut self, index: u32) -> Result<(), Corrupt> {
+        let instance = self.list.memory.instance(index)?;
+        if instance.spans_nodes() {
+            // Global slices see to it.
+            return Ok(());
+        }
+        let complete = instance.arrived.get() == instance.expected.get();
+        match instance.kind.get() {
+            kind if kind == CollectiveKind::Barrier as u32 && complete => self.barrier(index, instance),
+            kind if kind == CollectiveKind::Board as u32 && complete => self.release_all(index, instance),
+            kind if kind == CollectiveKind::Broadcast as u32 && instance.root_member.get() != 0 => {
+                self.broadcast(index, instance)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn barrier(&mut self, index: u32, instance: &Instance) -> Result<(), Corrupt> {
+        self.complete_all(members(self.list.memory, index, instance)?, &Delivery::InPlace, instance)?;
+        self.list.free(index, instance)
+    }
+
+    /// Lets all members go, with nothing.
+    pub(crate) fn let_go(&mut self, index: u32, instance: &Instance) -> Result<(), Corrupt> {
+        self.complete_all(members(self.list.memory, index, instance)?, &Delivery::InPlace, instance)?;
+        self.list.hand_back(index, instance)
+    }
+
+    /// Lets all members read all contributions; those without a request do not.
+    pub fn release_all(&mut self, index: u32, instance: &Instance) -> Result<(), Corrupt> {
+        match self.refer_all(index, instance)? {
+            0 => self.list.hand_back(index, instance),
+            _ => Ok(()),
+        }
+    }
+
+    /// Has the members with a request read from the instance. Answers how many these are.
+    pub(crate) fn refer_all(&mut self, index: u32, instance: &Instance) -> Result<u32, Corrupt> {
+        let members = members(self.list.memory, index, instance)?;
+        let readers = members.iter().filter(|member| member.request.get() != NO_REQUEST);
+        let count = readers.clone().count() as u32;
+        instance.readers.set(count);
+        instance.state.set(InstanceState::Released as u32);
+        for member in readers {
+            self.refer(member, index)?;
+        }
+        Ok(count)
+    }
+
+    /// Gives the root's bytes to every member that has come and not yet got them.
+    pub(crate) fn broadcast(&mut self, index: u32, instance: &Instance) -> Result<(), Corrupt> {
+        let members = members(self.list.memory, index, instance)?;
+        let root = instance.root_member.get() - 1;
+        let Some(from) = members.get(root as usize) else {
+            return Err(Corrupt {
+                what: "root of a broadcast",
+                value: root as u64,
+                limit: members.len() as u64,
+            });
+        };
+        let inline = match contribution(self.list.memory, from)? {
+            Contribution::Inline(bytes, _) => Some(Delivery::in_slot(&bytes)),
+            Contribution::Slab(..) => {
+                // Every member departs, whether it reads or not: the root's slab is not given back before
+                // those have read it that are still to come.
+                instance.readers.set(instance.expected.get());
+                None
+            }
+        };
+        let mut is_over = inline.is_some();
+        for (i, member) in members.iter().enumerate() {
+            // 1: here and not served; 2: served.
+            if member.arrived.get() != 1 {
+                continue;
+            }
+            member.arrived.set(2);
+            let has_to_read = i as u32 != root;
+            match &inline {
+                None if member.request.get() == NO_REQUEST || !has_to_read => {
+                    is_over = departure::is_last(instance);
+                    self.complete(member, &Delivery::InPlace, instance)?;
+                }
+                _ if !has_to_read => self.complete(member, &Delivery::InPlace, instance)?,
+                Some(delivery) => self.complete(member, delivery, instance)?,
+                None => self.refer(member, index)?,
+            }
+        }
+        if instance.arrived.get() == instance.expected.get() {
+            instance.state.set(InstanceState::Released as u32);
+            // Otherwise the last member to depart hands it back, and may have done so by now.
+            if is_over {
+                return self.list.hand_back(index, instance);
+            }
+        }
+        Ok(())
+    }
+
+    /// Has a member read from the instance.
+    #[inline]
+    pub(crate) fn refer(&mut self, member: &Member, index: u32) -> Result<(), Corrupt> {
+        let (rank, request) = (member.local_index.get(), member.request.get());
+        self.completer.refer(rank, request, index, SlotState::Released)
+    }
+
+    #[inline]
+    pub(crate) fn complete_all(
+        &mut self,
+        members: &[Member],
+        delivery: &Delivery,
+        instance: &Instance,
+    ) -> Result<(), Corrupt> {
+        members.iter().try_for_each(|member| self.complete(member, delivery, instance))
+    }
+
+    /// Completes a member's part, if it waits.
+    #[inline]
+    pub(crate) fn complete(
+        &mut self,
+        member: &Member,
+        delivery: &Delivery,
+        instance: &Instance,
+    ) -> Result<(), Corrupt> {
+        if member.request.get() == NO_REQUEST {
+            return Ok(());
+        }
+        let status = (instance.root.get(), 0, instance.bytes.get());
+        self.completer.complete(member.local_index.get(), member.request.get(), status, delivery)
+    }
+}

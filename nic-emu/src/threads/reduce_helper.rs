@@ -1,0 +1,133 @@
+//! RH, the Reduce Helper (paper, §4.1, §4.4): reductions, computed on the NIC.
+//!
+//! Reduce microphase. When all members have come, their contributions are combined in the order of the
+//! reduction tree, which goes by rank and not by arrival, in the slabs where they lie. The result is in the
+//! last member's place.
+
+use crate::arithmetic::reduction_tree::ReductionTree;
+use crate::arithmetic::{ArithError, Arithmetic, ElementType, ReduceOp, combine, combine_at};
+use crate::memory::descriptor::CollectiveKind;
+use crate::memory::instance::{Instance, InstanceState, Member};
+use crate::memory::members::{Contribution, contribution, members};
+use crate::memory::request::Delivery;
+use crate::memory::{Corrupt, NicMemory};
+use crate::threads::collective_helper::CollectiveHelper;
+use std::num::NonZeroU32;
+
+/// How contributions are combined.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Reduction {
+    op: ReduceOp,
+    element: ElementType,
+    arithmetic: Arithmetic,
+}
+
+impl Reduction {
+    /// What an instance's word of operation and element type says ([`Instance::operation`]).
+    #[inline]
+    pub(crate) fn of(memory: &NicMemory, operation: u32) -> Result<Self, Corrupt> {
+        let corrupt = |what| Corrupt { what, value: operation as u64, limit: 0 };
+        let software = memory.header().arithmetic.get() == 1;
+        Ok(Self {
+            op: ReduceOp::try_from(operation as u8).map_err(|_| corrupt("reduction"))?,
+            element: ElementType::try_from((operation >> 8) as u8).map_err(|_| corrupt("element type"))?,
+            arithmetic: if software { Arithmetic::SoftFloat } else { Arithmetic::Native },
+        })
+    }
+
+    /// Combines two contributions; the result is in place of the right one.
+    #[inline]
+    pub(crate) fn combine(self, left: &[u8], right: &mut [u8]) -> Result<(), ArithError> {
+        combine(self.op, self.element, left, right, self.arithmetic)
+    }
+}
+
+/// What the Reduce Helper does.
+impl CollectiveHelper<'_, '_> {
+    /// Reduce microphase: acts on an instance at which somebody has arrived in this slice; computes it when
+    /// all are there.
+    #[inline]
+    pub fn reduce(&mut self, index: u32) -> Result<(), Corrupt> {
+        let instance = self.list.memory.instance(index)?;
+        if instance.arrived.get() != instance.expected.get() || !instance.reduces() || instance.spans_nodes()
+        {
+            return Ok(());
+        }
+        self.combine_all(instance, members(self.list.memory, index, instance)?)?;
+        self.give_result(index, instance)
+    }
+
+    /// Combines all contributions; the result is at the last member's place.
+    fn combine_all(&self, instance: &Instance, members: &[Member]) -> Result<(), Corrupt> {
+        let memory = self.list.memory;
+        let operation = instance.operation.get();
+        let corrupt = |what| Corrupt { what, value: operation as u64, limit: 0 };
+        let reduction = Reduction::of(memory, operation)?;
+        let count = NonZeroU32::new(members.len() as u32).ok_or_else(|| corrupt("empty collective"))?;
+        for step in ReductionTree::new(count).steps() {
+            let (left, right) = (&members[step.left as usize], &members[step.right as usize]);
+            let done = match (contribution(memory, left)?, contribution(memory, right)?) {
+                (Contribution::Inline(left, bytes), Contribution::Inline(mut result, also))
+                    if bytes == also =>
+                {
+                    let done = reduction.combine(&left[..bytes], &mut result[..bytes]);
+                    right.set_payload(&result);
+                    done
+                }
+                (Contribution::Slab(left, bytes), Contribution::Slab(right, also))
+                    if bytes == also && left != right =>
+                {
+                    let Reduction { op, element, arithmetic } = reduction;
+                    // SAFETY: both point at slabs, which have SLAB_BYTES >= `bytes` and are distinct.
+                    unsafe { combine_at(op, element, (left, right, right), bytes, arithmetic) }
+                }
+                _ => return Err(corrupt("contribution")),
+            };
+            done.map_err(|_| corrupt("reduction of this type"))?;
+        }
+        Ok(())
+    }
+
+    /// Gives the result, which is at the last member's place, to the root or to all.
+    pub(crate) fn give_result(&mut self, index: u32, instance: &Instance) -> Result<(), Corrupt> {
+        let members = members(self.list.memory, index, instance)?;
+        let Some(last) = members.last() else {
+            return Err(Corrupt { what: "members of a reduction", value: 0, limit: 0 });
+        };
+        let inline = match contribution(self.list.memory, last)? {
+            Contribution::Inline(bytes, _) => Some(Delivery::in_slot(&bytes)),
+            Contribution::Slab(..) => {
+                instance.result_member.set(members.len() as u32);
+                None
+            }
+        };
+        if instance.kind.get() == CollectiveKind::Allreduce as u32 {
+            if let Some(delivery) = inline {
+                self.complete_all(members, &delivery, instance)?;
+                return self.list.free(index, instance);
+            }
+            // Who gets nothing of the result has not waited for it.
+            return self.release_all(index, instance);
+        }
+        let root = (instance.root_member.get() as usize).wrapping_sub(1);
+        let Some(member) = members.get(root) else {
+            return Err(Corrupt {
+                what: "root of a reduction",
+                value: root as u64,
+                limit: members.len() as u64,
+            });
+        };
+        if let Some(delivery) = &inline {
+            self.complete(member, delivery, instance)?;
+        }
+        for other in members.iter().filter(|other| !std::ptr::eq(*other, member)) {
+            self.complete(other, &Delivery::InPlace, instance)?;
+        }
+        if inline.is_some() {
+            return self.list.free(index, instance);
+        }
+        instance.readers.set(1);
+        instance.state.set(InstanceState::Released as u32);
+        self.refer(member, index)
+    }
+}
