@@ -1,0 +1,111 @@
+//! How operations of several steps start, and go on while the rank is in any MPI call (MPI-5.0, §3.7.4, §6.12; design §4).
+//!
+//! An operation is a future. It is polled by whoever is in MPI: every wait and every test advances all that
+//! are under way, so they complete in any order, whatever the program waits for. What the NIC does of an
+//! operation it does without the rank. A call that waits for its own operation drives that on its own stack.
+
+use super::guard::Guard;
+use super::task::{self, poll};
+use crate::constants::{MPI_Comm, MPI_Request};
+use crate::error::MpiResult;
+use crate::object::request::{Finished, State, Status, Steps};
+use nic_emu::status::WaitingFor;
+use std::pin::pin;
+use std::task::Poll;
+
+/// Waits for room that lie in each other at most and advance operations: so deep the stack may get.
+const MAKERS_OF_ROOM: u32 = 8;
+
+impl Guard {
+    /// Advances every operation that is under way, as far as it goes now.
+    ///
+    /// # Errors
+    /// What ends the job; other errors are for those who complete the operation.
+    #[inline]
+    pub fn advance(&mut self) -> MpiResult {
+        let rests = self.progress.tasks.is_empty() || self.progress.makers_of_room > MAKERS_OF_ROOM;
+        if rests { Ok(()) } else { self.advance_all() }
+    }
+
+    #[inline(never)]
+    fn advance_all(&mut self) -> MpiResult {
+        // Other threads may take, add and put back tasks meanwhile: turns are counted, and each takes the
+        // first.
+        for _ in 0..self.progress.tasks.len() {
+            let Some(mut task) = self.progress.tasks.pop_front() else { break };
+            match task::poll(self, task.future.as_mut()) {
+                Poll::Pending => self.progress.tasks.push_back(task),
+                Poll::Ready(Err(error)) if error.problem().ends_job() => return Err(error),
+                Poll::Ready(result) => {
+                    // What the operation kept goes before its end is seen.
+                    drop(task.future);
+                    task.end.set(result);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Starts an operation: it does at once what it can. `what` is what a hang report says of a rank that
+    /// waits for it. Whatever comes of it, its request tells: who starts it is told the same however fast the
+    /// others are.
+    ///
+    /// # Errors
+    /// What ends the job.
+    pub fn start(
+        &mut self,
+        what: WaitingFor,
+        future: impl Future<Output = MpiResult> + 'static,
+    ) -> MpiResult<State> {
+        let mut steps = Steps::new(what, future);
+        let (state, is_under_way) = match task::poll(self, steps.future.as_mut()) {
+            Poll::Ready(Ok(())) => (State::Complete(Finished::well(Status::EMPTY)), false),
+            Poll::Ready(Err(error)) if error.problem().ends_job() => return Err(error),
+            Poll::Ready(Err(error)) => (State::Complete(Finished::failed(error)), false),
+            Poll::Pending => (self.progress.add(steps), true),
+        };
+        if std::mem::take(&mut self.progress.has_posted) {
+            self.port.nudge(is_under_way)?;
+        }
+        Ok(state)
+    }
+
+    /// Starts an operation of a communicator; answers its request.
+    ///
+    /// # Errors
+    /// As [`Self::start`].
+    pub fn start_request(
+        &mut self,
+        comm: MPI_Comm,
+        what: WaitingFor,
+        future: impl Future<Output = MpiResult> + 'static,
+    ) -> MpiResult<MPI_Request> {
+        let state = self.start(what, future)?;
+        Ok(self.requests.insert(state, comm))
+    }
+
+    /// Has the NIC and the operations of several steps go on.
+    pub(crate) fn make_progress(&mut self) -> MpiResult {
+        self.port.progress()?;
+        self.advance()
+    }
+}
+
+/// Drives a future to its end within a call, on the call's stack.
+///
+/// # Errors
+/// What it fails with, and what the NIC does.
+pub fn drive<T>(
+    guard: &mut Guard,
+    what: &WaitingFor,
+    future: impl Future<Output = MpiResult<T>>,
+) -> MpiResult<T> {
+    let mut future = pin!(future);
+    if let Poll::Ready(result) = poll(guard, future.as_mut()) {
+        return result;
+    }
+    guard.wait_while(what, |guard| match poll(guard, future.as_mut()) {
+        Poll::Ready(result) => result.map(Some),
+        Poll::Pending => Ok(None),
+    })
+}
