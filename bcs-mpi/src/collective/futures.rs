@@ -1,4 +1,5 @@
-//! The operations of an intracommunicator, as the futures that calls launch: each takes the algorithm that [`policy`] says.
+//! The operations of an intracommunicator, as the futures that calls launch: each takes the algorithm that
+//! [`policy`] says.
 
 use super::block::{Agreed, Block};
 use super::broadcast::Broadcast;

@@ -1,4 +1,5 @@
-//! Where blocks of a call lie (MPI-5.0, §6.2): one after the other, as counts and displacements say, or each of its own type.
+//! Where blocks of a call lie (MPI-5.0, §6.2): one after the other, as counts and displacements say, or each
+//! of its own type.
 
 use crate::constants::MPI_Datatype;
 use crate::error::{MpiError, MpiResult, Problem};

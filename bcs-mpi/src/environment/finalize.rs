@@ -13,10 +13,12 @@ use crate::request::complete_abandoned;
 use mds::Primitive;
 use nic_emu::descriptor::CollectiveKind;
 
-/// MPI_Finalize. First thing, the attributes of MPI_COMM_SELF are deleted, as MPI_Comm_free would: their callbacks find MPI as it was (§11.2.4).
+/// MPI_Finalize. First thing, the attributes of MPI_COMM_SELF are deleted, as MPI_Comm_free would: their
+/// callbacks find MPI as it was (§11.2.4).
 ///
 /// # Errors
-/// Before MPI_Init, after MPI_Finalize, a callback that refuses (then nothing else has happened), and what the NIC fails with.
+/// Before MPI_Init, after MPI_Finalize, a callback that refuses (then nothing else has happened), and what
+/// the NIC fails with.
 pub fn finalize() -> MpiResult {
     let timed = monitor::enter(Primitive::Finalize);
     match life::world() {
@@ -44,7 +46,8 @@ pub fn finalize() -> MpiResult {
     rest(&life)
 }
 
-/// Whether a program may go on after an error of MPI_COMM_WORLD: then it is finalised without its ranks having met.
+/// Whether a program may go on after an error of MPI_COMM_WORLD: then it is finalised without its ranks
+/// having met.
 fn goes_on_after_errors(process: &Process) -> bool {
     process.communicators.get(MPI_COMM_WORLD).is_ok_and(|world| !world.errors_are_fatal())
 }

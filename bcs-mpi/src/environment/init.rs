@@ -68,7 +68,8 @@ fn join(call: Primitive, level: c_int, entered_ns: u64) -> MpiResult {
 /// Wakes the process after its last user had gone.
 fn resume() {
     let concurrent = THREADS.get().is_some_and(|(level, _)| *level == MPI_THREAD_MULTIPLE);
-    process::activate(concurrent);
+    // SAFETY: the phase is Finalised, which comes after `start`.
+    unsafe { process::activate(concurrent) };
     if let Ok(process) = process::enter() {
         process.port.resume();
     }
@@ -108,9 +109,11 @@ fn start(call: Primitive, level: c_int, entered_ns: u64) -> MpiResult {
         port,
         place,
     };
-    // SAFETY: the phase is Uninitialised, in which no guard exists, and `join` lets one thread at a time in.
-    unsafe { process::put(process) };
-    process::activate(concurrent);
+    // SAFETY: the phase is Uninitialised, and `join` lets one thread at a time in; then the process is there.
+    unsafe {
+        process::put(process);
+        process::activate(concurrent);
+    }
     Ok(())
 }
 

@@ -66,7 +66,8 @@ impl MpiError {
         self
     }
 
-    /// The same error, of an object that was to be made with this error handler, which is told the null handle of its kind.
+    /// The same error, of an object that was to be made with this error handler, which is told the null
+    /// handle of its kind.
     #[cold]
     pub fn told_to(mut self, handler: MPI_Errhandler, null: impl Into<Owner>) -> Self {
         self.0.owner = Some(null.into());
@@ -123,9 +124,10 @@ impl From<PortError> for MpiError {
     }
 }
 
-/// A rank whose peer has died waits to be ended with the job: how the peer died is what the user has to read, and the launcher, which
-/// knows it, may see it a moment later than this rank. Other threads of the rank that call MPI wait with it: there is no job left for them
-/// to go on with. Returns when nobody has ended it for long: then the launcher is gone as well.
+/// A rank whose peer has died waits to be ended with the job: how the peer died is what the user has to read,
+/// and the launcher, which knows it, may see it a moment later than this rank. Other threads of the rank that
+/// call MPI wait with it: there is no job left for them to go on with. Returns when nobody has ended it for
+/// long: then the launcher is gone as well.
 #[cold]
 fn leave_the_word_to_the_launcher() {
     std::thread::sleep(std::time::Duration::from_secs(5));

@@ -118,7 +118,8 @@ impl Communicators {
         self.get(comm).map_or_else(|_| kept(), |communicator| Some(communicator.error_handler))
     }
 
-    /// The session that a communicator comes from; MPI_SESSION_NULL if none, and for one that is freed, which a persistent send outlives.
+    /// The session that a communicator comes from; MPI_SESSION_NULL if none, and for one that is freed, which
+    /// a persistent send outlives.
     pub(crate) fn session_of(&self, comm: MPI_Comm) -> MPI_Session {
         self.get(comm).map_or(MPI_SESSION_NULL, |communicator| communicator.session)
     }
@@ -155,11 +156,17 @@ impl Communicators {
         }
     }
 
-    /// The communicator of an argument of this name, which has to be an intercommunicator, or none.
+    /// The communicator of an argument of this name, which has to be an intercommunicator if `inter`, else an
+    /// intracommunicator.
     ///
     /// # Errors
     /// It names none, or one of the other kind.
-    pub fn of_kind(&self, inter: bool, argument: &'static str, handle: MPI_Comm) -> MpiResult<&Communicator> {
+    pub(crate) fn of_kind(
+        &self,
+        inter: bool,
+        argument: &'static str,
+        handle: MPI_Comm,
+    ) -> MpiResult<&Communicator> {
         let communicator = self.named(argument, handle)?;
         if communicator.is_inter() == inter {
             Ok(communicator)

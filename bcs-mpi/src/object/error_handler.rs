@@ -38,10 +38,12 @@ impl HandlerFunction {
     /// Calls it.
     ///
     /// # Safety
-    /// It is what the program gave as an error handler, and this thread holds no lock of the library: it may call MPI.
+    /// It is what the program gave as an error handler, and this thread holds no lock of the library: it may
+    /// call MPI.
     pub(crate) unsafe fn call(self, owner: Owner, mut code: c_int) {
         let code = &raw mut code;
-        // SAFETY: the caller's promise. Further arguments of the variadic functions are the implementation's to define: there are none.
+        // SAFETY: the caller's promise. Further arguments of the variadic functions are the implementation's
+        // to define: there are none.
         unsafe {
             match (self, owner) {
                 (HandlerFunction::Communicator(function), Owner::Communicator(mut comm)) => {
@@ -136,7 +138,8 @@ pub fn create(function: HandlerFunction) -> MPI_Errhandler {
     MPI_Errhandler(ERROR_HANDLERS.lock().insert(ErrorHandler { function, references: 1 }))
 }
 
-/// MPI_Errhandler_free. Of a predefined one (which MPI_Comm_get_errhandler may have given) the handle alone is cleared.
+/// MPI_Errhandler_free. Of a predefined one (which MPI_Comm_get_errhandler may have given) the handle alone
+/// is cleared.
 ///
 /// # Errors
 /// No such error handler.
@@ -146,8 +149,8 @@ pub fn free(handler: &mut MPI_Errhandler) -> MpiResult {
     Ok(())
 }
 
-/// What a call does that makes an object with this error handler: errors of it are the handler's already (§7.4.2, §11.3.1), if it is one for
-/// objects of the kind of which `null` is the null handle.
+/// What a call does that makes an object with this error handler: errors of it are the handler's already
+/// (§7.4.2, §11.3.1), if it is one for objects of the kind of which `null` is the null handle.
 ///
 /// # Errors
 /// Those of `make`.

@@ -1,7 +1,8 @@
-//! What the objects of MPI are: plain data, and the tables that handles name. No call of MPI is here, and nothing waits.
+//! What the objects of MPI are: plain data, and the tables that handles name. No call of MPI is here, and
+//! nothing waits.
 //!
 //! - [`attributes`], [`group`], [`datatype`], [`error_handler`], [`session`];
-//! - [`collective`], [`wanted`]: the collectives that have several algorithms, and which of these a user wants;
+//! - [`collective`], [`wanted`]: collectives that have several algorithms, and which of these a user wants;
 //! - [`topology`], [`hints`], [`contexts`], [`communicator`], [`communicators`];
 //! - [`attached_buffer`], [`request`].
 

@@ -23,7 +23,8 @@ pub(super) type Peer = (c_int, c_int, MPI_Comm);
 /// What a receive or a probe matches, and the source's rank in the job.
 pub(super) type Source = (Envelope, u32);
 
-/// Whether a wrong buffer does no harm: to and from nobody nothing goes, so programs name no datatype, and other libraries let them.
+/// Whether a wrong buffer does no harm: to and from nobody nothing goes, so programs name no datatype, and
+/// other libraries let them.
 ///
 /// # Errors
 /// The one that was found.

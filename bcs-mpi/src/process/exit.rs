@@ -1,4 +1,5 @@
-//! How a process leaves its job before MPI_Finalize: MPI_Abort, and errors that end it (MPI-5.0, §11.4, §9.3).
+//! How a process leaves its job before MPI_Finalize: MPI_Abort, and errors that end it (MPI-5.0, §11.4,
+//! §9.3).
 //!
 //! Who ends the job says so in NIC memory first, for the launcher to print; the others leave without a word.
 
@@ -24,7 +25,8 @@ pub(crate) struct Exit {
 
 pub(crate) static EXIT: OnceLock<Exit> = OnceLock::new();
 
-/// A process that leaves a broken communicator whose errors are fatal has not been told yet, as it has only given and waited for nobody: it ends the job.
+/// A process that leaves a broken communicator whose errors are fatal has not been told yet, as it has only
+/// given and waited for nobody: it ends the job.
 pub(crate) fn end_if_unheard(port: &Port, communicator: &Communicator) {
     if communicator.errors_are_fatal()
         && let Err(PortError::Broken(report)) = port.check_whole(communicator.context + 1)
@@ -88,7 +90,8 @@ unsafe extern "C" {
     static stderr: *mut libc::FILE;
 }
 
-/// Exits at once: what the program has printed is kept, but its exit handlers do not run, as other threads may be anywhere.
+/// Exits at once: what the program has printed is kept, but its exit handlers do not run, as other threads
+/// may be anywhere.
 fn exit_now(code: c_int) -> ! {
     monitor::finish();
     // SAFETY: both streams exist as long as the process; flushing them locks them as printing does.

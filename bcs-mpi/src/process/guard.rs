@@ -1,9 +1,10 @@
 //! Access to the process: one global value behind the library's lock.
 //!
-//! [`enter`] gives a [`Guard`] over the [`Process`]; every call begins with it. Below MPI_THREAD_MULTIPLE calls never
-//! overlap and the lock is not taken: entering is one compare. With it, the lock is held while a call looks or posts, and
-//! let go while it waits ([`Guard::wait`]), so that other threads of the process post and make progress meanwhile. No guard
-//! is held while a program's function (an error handler, an attribute's callback) runs.
+//! [`enter`] gives a [`Guard`] over the [`Process`]; every call begins with it. Below MPI_THREAD_MULTIPLE
+//! calls never overlap and the lock is not taken: entering is one compare. With it, the lock is held while a
+//! call looks or posts, and let go while it waits ([`Guard::wait`]), so that other threads of the process
+//! post and make progress meanwhile. No guard is held while a program's function (an error handler, an
+//! attribute's callback) runs.
 
 use super::state::Process;
 use crate::error::{MpiError, MpiResult, Problem};
@@ -33,8 +34,9 @@ struct Library {
     process: UnsafeCell<MaybeUninit<Process>>,
 }
 
-// SAFETY: `process` is reached through a `Guard` alone. Guards exist only in the phases Active (where MPI's thread level promises
-// that calls do not overlap) and Concurrent (where a guard holds the lock), both entered after `process` was written.
+// SAFETY: `process` is reached through a `Guard` alone. Guards exist only in the phases Active (where MPI's
+// thread level promises that calls do not overlap) and Concurrent (where a guard holds the lock), both
+// entered after `process` was written.
 unsafe impl Sync for Library {}
 
 static LIBRARY: Library = Library {
@@ -90,8 +92,11 @@ pub(crate) unsafe fn put(process: Process) {
     unsafe { (*LIBRARY.process.get()).write(process) };
 }
 
-/// Calls find the process from now on, which was [put] there.
-pub(crate) fn activate(concurrent: bool) {
+/// Calls find the process from now on.
+///
+/// # Safety
+/// It must have been [put] there.
+pub(crate) unsafe fn activate(concurrent: bool) {
     let phase = if concurrent { LifePhase::Concurrent } else { LifePhase::Active };
     LIBRARY.phase.store(phase as u32, Ordering::Release);
 }
@@ -101,7 +106,8 @@ pub(crate) fn deactivate() {
     LIBRARY.phase.store(LifePhase::Finalised as u32, Ordering::Release);
 }
 
-/// A panic in another thread ends the process (see the C edge), so a poisoned lock protects nothing that is used again.
+/// A panic in another thread ends the process (see the C edge), so a poisoned lock protects nothing that is
+/// used again.
 pub(super) fn lock() -> MutexGuard<'static, ()> {
     LIBRARY.lock.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,12 +1,13 @@
 //! This process as a rank of its job: its state, the lock around that, waiting, and the advance of operations of several steps.
 //!
-//! - [`launch`]: how a process becomes a rank; [`exit`]: how it leaves before MPI_Finalize;
+//! - [`launch`]: how a process becomes a rank; [`monitor`]: MMDS;
 //! - [`progress`]: the operations of several steps that are under way;
-//! - [`Process`]: the rank's state; [`Guard`]: access to it ([`enter`]);
-//! - [`task`]: how a future gets at the process while it is polled;
-//! - [`steps`]: how operations of several steps start, and go on;
-//! - [`monitor`]: MMDS.
+//! - [`Process`]: the rank's state; [`Guard`]: access to it, which [`enter`] gives;
+//! - [`exit`]: how a process leaves its job before MPI_Finalize;
+//! - [`task`]: how a future gets at the process while it is polled; `advance`: who polls it;
+//! - `wait`: waiting inside a call; [`steps`]: how operations of several steps start.
 
+mod advance;
 pub mod exit;
 mod guard;
 pub mod launch;

@@ -1,11 +1,8 @@
-//! How operations of several steps start, and go on while the rank is in any MPI call (MPI-5.0, §3.7.4, §6.12; design §4).
-//!
-//! An operation is a future. It is polled by whoever is in MPI: every wait and every test advances all that
-//! are under way, so they complete in any order, whatever the program waits for. What the NIC does of an
-//! operation it does without the rank. A call that waits for its own operation drives that on its own stack.
+//! How operations of several steps start: those that a call leaves under way, and those that a call waits
+//! for, which it drives on its own stack.
 
 use super::guard::Guard;
-use super::task::{self, poll};
+use super::task::poll;
 use crate::constants::{MPI_Comm, MPI_Request};
 use crate::error::MpiResult;
 use crate::object::request::{Finished, State, Status, Steps};
@@ -13,39 +10,7 @@ use nic_emu::status::WaitingFor;
 use std::pin::pin;
 use std::task::Poll;
 
-/// Waits for room that lie in each other at most and advance operations: so deep the stack may get.
-const MAKERS_OF_ROOM: u32 = 8;
-
 impl Guard {
-    /// Advances every operation that is under way, as far as it goes now.
-    ///
-    /// # Errors
-    /// What ends the job; other errors are for those who complete the operation.
-    #[inline]
-    pub fn advance(&mut self) -> MpiResult {
-        let rests = self.progress.tasks.is_empty() || self.progress.makers_of_room > MAKERS_OF_ROOM;
-        if rests { Ok(()) } else { self.advance_all() }
-    }
-
-    #[inline(never)]
-    fn advance_all(&mut self) -> MpiResult {
-        // Other threads may take, add and put back tasks meanwhile: turns are counted, and each takes the
-        // first.
-        for _ in 0..self.progress.tasks.len() {
-            let Some(mut task) = self.progress.tasks.pop_front() else { break };
-            match task::poll(self, task.future.as_mut()) {
-                Poll::Pending => self.progress.tasks.push_back(task),
-                Poll::Ready(Err(error)) if error.problem().ends_job() => return Err(error),
-                Poll::Ready(result) => {
-                    // What the operation kept goes before its end is seen.
-                    drop(task.future);
-                    task.end.set(result);
-                }
-            }
-        }
-        Ok(())
-    }
-
     /// Starts an operation: it does at once what it can. `what` is what a hang report says of a rank that
     /// waits for it. Whatever comes of it, its request tells: who starts it is told the same however fast the
     /// others are.
@@ -58,7 +23,7 @@ impl Guard {
         future: impl Future<Output = MpiResult> + 'static,
     ) -> MpiResult<State> {
         let mut steps = Steps::new(what, future);
-        let (state, is_under_way) = match task::poll(self, steps.future.as_mut()) {
+        let (state, is_under_way) = match poll(self, steps.future.as_mut()) {
             Poll::Ready(Ok(())) => (State::Complete(Finished::well(Status::EMPTY)), false),
             Poll::Ready(Err(error)) if error.problem().ends_job() => return Err(error),
             Poll::Ready(Err(error)) => (State::Complete(Finished::failed(error)), false),
@@ -82,12 +47,6 @@ impl Guard {
     ) -> MpiResult<MPI_Request> {
         let state = self.start(what, future)?;
         Ok(self.requests.insert(state, comm))
-    }
-
-    /// Has the NIC and the operations of several steps go on.
-    pub(crate) fn make_progress(&mut self) -> MpiResult {
-        self.port.progress()?;
-        self.advance()
     }
 }
 

@@ -1,7 +1,6 @@
 //! What the calls about all topologies check and answer alike.
 
-use crate::constants::MPI_ERR_RANK;
-use crate::constants::MPI_PROC_NULL;
+use crate::constants::{MPI_ERR_RANK, MPI_PROC_NULL};
 use crate::error::{MpiError, MpiResult};
 use crate::object::Communicator;
 use std::ffi::c_int;

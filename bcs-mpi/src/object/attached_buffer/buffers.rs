@@ -1,7 +1,8 @@
 //! The buffers that a program has attached.
 //!
-//! A buffer belongs to a communicator, a session or the process. A message goes through the first of these that there is: its communicator's, that of
-//! the session which its communicator comes from, the process's; never through two.
+//! A buffer belongs to a communicator, a session or the process. A message goes through the first of these
+//! that there is: its communicator's, that of the session which its communicator comes from, the process's;
+//! never through two.
 
 use super::buffer::{AttachedBuffer, Message};
 use crate::constants::{MPI_Comm, MPI_Session};

@@ -45,7 +45,8 @@ pub enum Constructor {
 }
 
 impl Constructor {
-    /// Puts the copies of the components in their places. `component` answers what stands for one, and its extent.
+    /// Puts the copies of the components in their places. `component` answers what stands for one, and its
+    /// extent.
     ///
     /// # Errors
     /// They reach too far.

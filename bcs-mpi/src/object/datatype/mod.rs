@@ -1,10 +1,12 @@
 //! Datatypes: what the elements of a buffer are (MPI-5.0, chapter 5).
 //!
-//! A [`Type`] is an immutable object; it knows its bounds from the call that made it and becomes a loop program ([`flat`]) once,
-//! when it is committed. A program over the elements of a message is a [`Layout`]; a [`Cursor`] over that moves its bytes, from any position
-//! on, in the largest pieces there are. Handles are in the process's [`Datatypes`].
+//! A [`Type`] is an immutable object; it knows its bounds from the call that made it and becomes a loop
+//! program ([`flat`]) once, when it is committed. A program over the elements of a message is a [`Layout`]; a
+//! [`Cursor`] over that moves its bytes, from any position on, in the largest pieces there are. Handles are
+//! in the process's [`Datatypes`].
 //!
-//! A predefined type whose elements lie together is recognised by a table look-up ([`contiguous_bytes`]) and meets none of this.
+//! A predefined type whose elements lie together is recognised by a table look-up ([`contiguous_bytes`]) and
+//! meets none of this.
 
 pub(crate) mod basic;
 pub(crate) mod bounds;

@@ -1,7 +1,7 @@
 //! Placement: what stands for a type can be repeated, shifted and put in sequence.
 //!
-//! A constructor ([`Constructor::place`](super::constructor::Constructor::place)) places bounds when a type is made, which checks that nothing
-//! overflows, and loop programs when it is committed.
+//! A constructor ([`Constructor::place`](super::constructor::Constructor::place)) places bounds when a type
+//! is made, which checks that nothing overflows, and loop programs when it is committed.
 
 use super::flat::{Builder, Node};
 

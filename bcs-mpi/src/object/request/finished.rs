@@ -41,7 +41,8 @@ impl Finished {
         self
     }
 
-    /// Calls the functions of a generalized request that is gone: its status is theirs to say. The caller holds no guard.
+    /// Calls the functions of a generalized request that is gone: its status is theirs to say. The caller
+    /// holds no guard.
     #[cold]
     pub(crate) fn conclude(mut self) -> Self {
         if let Some(callbacks) = self.generalized.take() {

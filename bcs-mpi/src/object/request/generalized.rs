@@ -1,7 +1,8 @@
 //! Generalized requests (MPI-5.0, §13.2): operations of the program, which says when they are complete.
 //!
-//! The program's functions are called without the lock. The query function fills the status whenever a call reports the request complete; the free
-//! function is called once, when the request is gone and its operation complete.
+//! The program's functions are called without the lock. The query function fills the status whenever a call
+//! reports the request complete; the free function is called once, when the request is gone and its operation
+//! complete.
 
 use super::Status;
 use crate::constants::*;

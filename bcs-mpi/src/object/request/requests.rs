@@ -24,7 +24,8 @@ pub struct Matched {
     pub(crate) comm: MPI_Comm,
 }
 
-/// The request of every send that was complete when it was posted: it has nothing to tell, so one serves for all.
+/// The request of every send that was complete when it was posted: it has nothing to tell, so one serves for
+/// all.
 pub const BUFFERED: MPI_Request = MPI_Request(Table::<Request>::shared(Kind::Request));
 
 /// The requests of this process that are more than slots of the NIC.

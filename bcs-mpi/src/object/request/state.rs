@@ -1,9 +1,10 @@
-//! What a request waits for that is more than a slot of the NIC, and what it is made of: a pair of messages, a flush of an attached buffer,
-//! an operation of several steps, one that is started many times.
+//! What a request waits for that is more than a slot of the NIC, and what it is made of: a pair of messages,
+//! a flush of an attached buffer, an operation of several steps, one that is started many times.
 //!
-//! A persistent request (MPI-5.0, §3.9; of collectives §6.13) has its arguments bound once. It is inactive, then a start makes it active, then
-//! the call that completes it makes it inactive again; its handle stays until MPI_Request_free. What is started is an ordinary [`State`], which
-//! a [`Starter`] makes anew each time.
+//! A persistent request (MPI-5.0, §3.9; of collectives §6.13) has its arguments bound once. It is inactive,
+//! then a start makes it active, then the call that completes it makes it inactive again; its handle stays
+//! until MPI_Request_free. What is started is an ordinary [`State`], which a [`Starter`] makes anew each
+//! time.
 
 use super::finished::Finished;
 use super::generalized::Generalized;
@@ -98,7 +99,8 @@ impl State {
                 let (comm, room) = (MPI_Comm(about.owner as usize), (about.bytes, about.signature));
                 let finished = Finished::received(parts.communicators, comm, &outcome, room);
                 if let Some(staged) = staged {
-                    // SAFETY: the request is complete only now, so its buffer is still the library's to write.
+                    // SAFETY: the request is complete only now, so its buffer is still the library's to
+                    // write.
                     unsafe { staged.unpack(finished.status.bytes as usize) };
                 }
                 Ok(Some(finished))
@@ -129,7 +131,8 @@ fn ended(result: MpiResult<Option<Status>>) -> MpiResult<Option<Finished>> {
     }
 }
 
-/// A send and a receive that are under way under one request (MPI-5.0, §3.10): it is complete when both are, and its status is the receive's.
+/// A send and a receive that are under way under one request (MPI-5.0, §3.10): it is complete when both are,
+/// and its status is the receive's.
 pub struct Pair {
     send: Option<State>,
     receive: Option<State>,

@@ -86,7 +86,8 @@ impl Statuses {
     /// An array of statuses, or one.
     ///
     /// # Safety
-    /// `statuses` must be MPI_STATUSES_IGNORE (null) or writable for as many elements as the call has requests.
+    /// `statuses` must be MPI_STATUSES_IGNORE (null) or writable for as many elements as the call has
+    /// requests.
     #[inline(always)]
     pub unsafe fn new(statuses: *mut MPI_Status) -> Self {
         Self(statuses)

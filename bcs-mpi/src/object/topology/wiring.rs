@@ -1,4 +1,5 @@
-//! Wiring: the edges of a topology's communicator in NIC memory ([`nic_emu::edge`]), where all members are on one node.
+//! Wiring: the edges of a topology's communicator in NIC memory ([`nic_emu::edge`]), where all members are on
+//! one node.
 
 use nic_emu::edge::{EdgeReader, EdgeWriter};
 use nic_emu::port::Port;
@@ -15,7 +16,8 @@ pub enum Wiring {
     Made(Box<Wires>),
 }
 
-/// Both ends' edges, in the order of [`Neighbours`](super::Neighbours); none where what goes along them goes as messages.
+/// Both ends' edges, in the order of [`Neighbours`](super::Neighbours); none where what goes along them goes
+/// as messages.
 #[derive(Debug)]
 pub struct Wires {
     /// Those that this process receives along.
