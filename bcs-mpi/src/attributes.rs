@@ -1,11 +1,11 @@
-//! Attributes: what libraries keep with an object (MPI-5.0, §7.7): with a communicator or a datatype, by keys of its kind.
+//! The calls about attributes, of communicators and of datatypes: keys made and freed, values set, asked, copied and deleted (MPI-5.0, §7.7).
 //!
 //! Callbacks run without the library's lock, as they may call MPI.
 
 use crate::constants::*;
 use crate::error::{MpiError, MpiResult, answered, named};
+use crate::object::attributes::{Attributes, KINDS, Key, Keys};
 use crate::process::{self, Process};
-use std::collections::BTreeMap;
 use std::ffi::{c_int, c_void};
 
 /// A kind of object that has attributes, by its handle.
@@ -32,61 +32,6 @@ pub trait Attributed: Copy {
 
     /// The address of a predefined attribute's value; none where the key is no predefined one, none in it where it has no value.
     fn predefined(process: &Process, key: c_int) -> Option<Option<*mut c_void>>;
-}
-
-/// Attribute values by key, in the order in which they were set.
-#[derive(Debug, Default)]
-pub struct Attributes {
-    values: Vec<(c_int, usize)>,
-}
-
-impl Attributes {
-    /// None.
-    pub const NONE: Self = Self { values: Vec::new() };
-
-    fn get(&self, key: c_int) -> Option<usize> {
-        self.values.iter().find(|(of, _)| *of == key).map(|(_, value)| *value)
-    }
-}
-
-/// A key: what happens to its attributes.
-#[derive(Clone, Copy, Debug)]
-struct Key {
-    copy: usize,
-    delete: usize,
-    extra_state: usize,
-    /// Attributes with it, and 1 while the program has not freed it.
-    references: u32,
-    freed: bool,
-}
-
-/// The attribute keys of a kind of object.
-#[derive(Debug)]
-pub struct Keys {
-    keys: BTreeMap<c_int, Key>,
-    next: c_int,
-}
-
-/// Above all predefined keys.
-const FIRST_KEY: c_int = 0x1000;
-/// Kinds of objects with attributes: a key of one kind is none of another.
-const KINDS: c_int = 3;
-
-impl Keys {
-    /// No keys yet, of the kind with this number.
-    pub const fn of_kind(kind: c_int) -> Self {
-        assert!(kind < KINDS, "no such kind");
-        Self { keys: BTreeMap::new(), next: FIRST_KEY + kind }
-    }
-
-    fn release(&mut self, key: c_int) {
-        if let Some(found) = self.keys.get_mut(&key) {
-            found.references -= 1;
-            if found.references == 0 {
-                self.keys.remove(&key);
-            }
-        }
-    }
 }
 
 /// Keys that a message names.

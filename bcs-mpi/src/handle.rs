@@ -1,84 +1,11 @@
-//! Handles: how objects are named to programs (MPI-5.0, chapter 20).
+//! Handles: how objects are named to programs (MPI-5.0, chapter 20), and the tables of objects.
 //!
 //! Predefined objects have the ABI's small numbers. Every other handle is `kind:8 | generation:24 | index:32`
 //! of a pointer (the kind is never 0, so it is no predefined number). A slot's generation moves on when it is
 //! freed, so a handle that was freed, is of another kind, or was made up is recognised, and not followed.
 
-use crate::constants::*;
 use crate::error::{MpiError, MpiResult};
-use std::ffi::c_int;
-use std::fmt;
-
-/// What a handle names.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub enum Kind {
-    /// A communicator.
-    Communicator = 1,
-    /// A group.
-    Group = 2,
-    /// A request.
-    Request = 3,
-    /// A datatype.
-    Datatype = 4,
-    /// An error handler.
-    ErrorHandler = 5,
-    /// A reduction operation.
-    Operation = 6,
-    /// A set of hints.
-    Info = 7,
-    /// A session.
-    Session = 8,
-    /// A matched message.
-    Message = 9,
-}
-
-impl Kind {
-    /// What such an object is called in messages, its null handle with that one's name, and the error class
-    /// of a wrong handle.
-    pub(crate) const fn about(self) -> (&'static str, (usize, &'static str), c_int) {
-        match self {
-            Kind::Communicator => ("a communicator", (MPI_COMM_NULL.0, "MPI_COMM_NULL"), MPI_ERR_COMM),
-            Kind::Group => ("a group", (MPI_GROUP_NULL.0, "MPI_GROUP_NULL"), MPI_ERR_GROUP),
-            Kind::Request => ("a request", (MPI_REQUEST_NULL.0, "MPI_REQUEST_NULL"), MPI_ERR_REQUEST),
-            Kind::Datatype => ("a datatype", (MPI_DATATYPE_NULL.0, "MPI_DATATYPE_NULL"), MPI_ERR_TYPE),
-            Kind::ErrorHandler => {
-                ("an error handler", (MPI_ERRHANDLER_NULL.0, "MPI_ERRHANDLER_NULL"), MPI_ERR_ERRHANDLER)
-            }
-            Kind::Operation => ("an operation", (MPI_OP_NULL.0, "MPI_OP_NULL"), MPI_ERR_OP),
-            Kind::Info => ("an info object", (MPI_INFO_NULL.0, "MPI_INFO_NULL"), MPI_ERR_INFO),
-            Kind::Session => ("a session", (MPI_SESSION_NULL.0, "MPI_SESSION_NULL"), MPI_ERR_SESSION),
-            // The standard has no class for messages; they are half of a request.
-            Kind::Message => ("a matched message", (MPI_MESSAGE_NULL.0, "MPI_MESSAGE_NULL"), MPI_ERR_REQUEST),
-        }
-    }
-}
-
-/// Why a handle names no object.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stale {
-    /// It is the null handle of its kind.
-    Null,
-    /// Its object was freed (or completed, for a request).
-    Freed,
-    /// It never was a handle of this kind.
-    Foreign,
-    /// It is of the world model, which the program has not begun, or has ended.
-    NoWorld,
-}
-
-impl fmt::Display for Stale {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Stale::Null => "the null handle",
-            Stale::Freed => "the handle of one that was freed",
-            Stale::Foreign => "no handle of one",
-            Stale::NoWorld => {
-                "there between MPI_Init and MPI_Finalize only (a session has those of MPI_Comm_create_from_group)"
-            }
-        })
-    }
-}
+use crate::kind::{Kind, Stale};
 
 const GENERATION_BITS: u32 = 24;
 const GENERATION_MASK: u32 = (1 << GENERATION_BITS) - 1;
@@ -273,6 +200,7 @@ pub const FIRST_INT: i32 = 0x1000;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::constants::MPI_GROUP_NULL;
 
     #[test]
     fn a_handle_is_good_until_its_object_is_freed_and_never_again() {

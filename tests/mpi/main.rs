@@ -17,7 +17,7 @@ mod start;
 mod wrong_arguments;
 
 use bcs_core::SliceLength;
-use bcs_mpi::collective::wanted::VARIABLE;
+use bcs_mpi::object::wanted::VARIABLE;
 use launcher::{Job, launch};
 use nic_emu::host::CrossMemory;
 use std::time::Duration;

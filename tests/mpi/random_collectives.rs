@@ -4,7 +4,7 @@ use crate::launcher::{Job, launch, size_of_job};
 use crate::programs::compiled;
 use crate::refuse_attach::refuse_attach;
 use bcs_mpi::collective::policy::{Algorithm, TABLE};
-use bcs_mpi::collective::wanted::VARIABLE;
+use bcs_mpi::object::wanted::VARIABLE;
 use nic_emu::host::CrossMemory;
 use std::time::Duration;
 

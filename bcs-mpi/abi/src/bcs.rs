@@ -3,8 +3,9 @@
 use crate::edge::{array, object, place};
 use crate::forms::own;
 use bcs_mpi::api::Mode;
-use bcs_mpi::collective::buffers::{Blocks, Everyone, Numbers};
-use bcs_mpi::collective::forms::{self, Call, Vectors};
+use bcs_mpi::collective::buffers::{Everyone, Vectors};
+use bcs_mpi::collective::forms::{self, Call};
+use bcs_mpi::collective::places::{Blocks, Numbers};
 use bcs_mpi::constants::*;
 use bcs_mpi::point_to_point::{self as p2p, SendMode};
 use bcs_mpi::request::{Statuses, complete};
@@ -25,7 +26,7 @@ macro_rules! bcs {
                 Ok(()) => MPI_SUCCESS,
                 Err(error) => {
                     let parameters = [$(stringify!($argument)),*];
-                    bcs_mpi::error::raise(stringify!($name), &parameters, error, None$(.or(Some($comm.into())))?)
+                    bcs_mpi::environment::error_handlers::raise(stringify!($name), &parameters, error, None$(.or(Some($comm.into())))?)
                 }
             }
         }

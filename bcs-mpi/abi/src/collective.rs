@@ -6,7 +6,7 @@ use bcs_mpi::collective::forms::{self, Call};
 use bcs_mpi::collective::reduce_scatter::Shares;
 use bcs_mpi::collective::scan::ScanKind;
 use bcs_mpi::constants::*;
-use bcs_mpi::environment::info;
+use bcs_mpi::info;
 use mds::Primitive;
 use std::ffi::{c_int, c_void};
 

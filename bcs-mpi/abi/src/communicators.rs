@@ -1,10 +1,11 @@
 //! Chapter 7: communicators.
 
 use crate::edge::{handle, object, place, result_string, string};
+use bcs_mpi::collective::disconnect::disconnect;
 use bcs_mpi::communicator::idup::idup;
-use bcs_mpi::communicator::{self, by_group, create, hints, inter, split};
+use bcs_mpi::communicator::{self, by_group, create, free, hints, inter, split};
 use bcs_mpi::constants::*;
-use bcs_mpi::environment::error_handlers::heard_by;
+use bcs_mpi::object::error_handler::heard_by;
 use mds::Primitive;
 use std::ffi::{c_char, c_int};
 
@@ -110,11 +111,11 @@ calls! {
     }
     call MPI_Comm_free(comm: *mut MPI_Comm) [time CommFree(0)] {
         let comm = object(comm, "comm")?;
-        create::free(comm).map_err(|error| error.of(*comm))?
+        free::free(comm).map_err(|error| error.of(*comm))?
     }
     call MPI_Comm_disconnect(comm: *mut MPI_Comm) [time CommDisconnect(0)] {
         let comm = object(comm, "comm")?;
-        create::disconnect(comm).map_err(|error| error.of(*comm))?
+        disconnect(comm).map_err(|error| error.of(*comm))?
     }
     call MPI_Comm_get_name(comm: MPI_Comm, comm_name: *mut c_char, resultlen: *mut c_int) [on comm] {
         let name = || communicator::get_name(comm);

@@ -14,7 +14,7 @@
 //! ended the job with a message before.
 
 use bcs_mpi::constants::*;
-use bcs_mpi::process::end;
+use bcs_mpi::process::exit;
 use bcs_mpi::{MpiError, MpiResult};
 use std::ffi::{CStr, c_char, c_int};
 
@@ -51,7 +51,7 @@ macro_rules! define_call {
                 Ok(()) => ::bcs_mpi::constants::MPI_SUCCESS,
                 Err(error) => {
                     let parameters = [$(stringify!($argument)),*];
-                    ::bcs_mpi::error::raise(stringify!($name), &parameters, error, None$(.or(Some($comm.into())))?)
+                    ::bcs_mpi::environment::error_handlers::raise(stringify!($name), &parameters, error, None$(.or(Some($comm.into())))?)
                 }
             }
         }}
@@ -399,6 +399,6 @@ pub fn wide(count: impl Number) -> i64 {
 /// Has a panic, which would be a fault of this library, end the job with a message.
 pub fn install_panic_hook() {
     std::panic::set_hook(Box::new(|panic| {
-        end::abort_job(MPI_ERR_INTERN, &format!("fault of the MPI library, please report it: {panic}"))
+        exit::abort_job(MPI_ERR_INTERN, &format!("fault of the MPI library, please report it: {panic}"))
     }));
 }

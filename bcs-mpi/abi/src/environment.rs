@@ -2,22 +2,25 @@
 
 use crate::edge::{handle, install_panic_hook, object, place, result_string, store_all, string};
 use bcs_mpi::constants::*;
-use bcs_mpi::environment::lasting::lasting;
-use bcs_mpi::environment::{self, error_handlers, fortran};
-use bcs_mpi::process::life::{self, World};
-use bcs_mpi::process::{self, end, start};
+use bcs_mpi::environment::life::{self, World};
+use bcs_mpi::environment::{self, finalize, fortran, init};
+use bcs_mpi::error::codes::codes;
+use bcs_mpi::host;
+use bcs_mpi::info;
+use bcs_mpi::object::error_handler;
+use bcs_mpi::process;
 use mds::Primitive;
 use std::ffi::{c_char, c_int, c_void};
 
 calls! {
     call MPI_Init(_argc: *mut c_int, _argv: *mut *mut *mut c_char) [] {
         install_panic_hook();
-        start::init(Primitive::Init, MPI_THREAD_SINGLE)?
+        init::init(Primitive::Init, MPI_THREAD_SINGLE)?
     }
     call MPI_Init_thread(_argc: *mut c_int, _argv: *mut *mut *mut c_char, required: c_int, provided: *mut c_int) [] {
         let provided = place(provided, "provided")?;
         install_panic_hook();
-        provided.set(start::init(Primitive::InitThread, required)?)
+        provided.set(init::init(Primitive::InitThread, required)?)
     }
     call MPI_Initialized(flag: *mut c_int) [] {
         place(flag, "flag")?.set((life::world() != World::Before).into())
@@ -26,13 +29,13 @@ calls! {
         place(flag, "flag")?.set((life::world() == World::Finalised).into())
     }
     call MPI_Finalize() [] {
-        end::finalize()?
+        finalize::finalize()?
     }
     call MPI_Query_thread(provided: *mut c_int) [] {
-        place(provided, "provided")?.set(start::query_thread()?)
+        place(provided, "provided")?.set(init::query_thread()?)
     }
     call MPI_Is_thread_main(flag: *mut c_int) [] {
-        place(flag, "flag")?.set(start::is_thread_main()?.into())
+        place(flag, "flag")?.set(init::is_thread_main()?.into())
     }
     call MPI_Abort(comm: MPI_Comm, errorcode: c_int) [on comm] {
         environment::abort(comm, errorcode)?
@@ -47,7 +50,7 @@ calls! {
     }
     call MPI_Get_processor_name(name: *mut c_char, resultlen: *mut c_int) [] {
         process::enter()?;
-        result_string(name, "name", MPI_MAX_PROCESSOR_NAME, resultlen, || Ok(environment::host_name()))?
+        result_string(name, "name", MPI_MAX_PROCESSOR_NAME, resultlen, || Ok(host::name()))?
     }
     call MPI_Comm_get_parent(parent: *mut MPI_Comm) [] {
         let parent = handle(parent, "parent")?;
@@ -60,7 +63,7 @@ calls! {
         place(abi_minor, "abi_minor")?.set(MPI_ABI_SUBVERSION)
     }
     call MPI_Abi_get_info(info: *mut MPI_Info) [] {
-        handle(info, "info")?.set(environment::info::create_abi())
+        handle(info, "info")?.set(info::create_abi())
     }
     call MPI_Abi_get_fortran_info(info: *mut MPI_Info) [] {
         handle(info, "info")?.set(fortran::create_info())
@@ -102,7 +105,7 @@ calls! {
     call MPI_Pcontrol(_level: c_int) [] {}
     call MPI_Alloc_mem(size: MPI_Aint, info: MPI_Info, baseptr: *mut c_void) [] {
         let base = place(baseptr.cast::<*mut c_void>(), "baseptr")?;
-        environment::info::check(info)?;
+        info::check(info)?;
         base.set(environment::alloc_mem(size)?)
     }
     call MPI_Free_mem(base: *mut c_void) [] {
@@ -111,32 +114,32 @@ calls! {
     }
 
     call MPI_Error_class(errorcode: c_int, errorclass: *mut c_int) [] {
-        place(errorclass, "errorclass")?.set(lasting().codes.class(errorcode)?)
+        place(errorclass, "errorclass")?.set(codes().class(errorcode)?)
     }
     call MPI_Error_string(errorcode: c_int, string: *mut c_char, resultlen: *mut c_int) [] {
-        let text = || lasting().codes.text(errorcode);
+        let text = || codes().text(errorcode);
         result_string(string, "string", MPI_MAX_ERROR_STRING, resultlen, text)?
     }
     call MPI_Add_error_class(errorclass: *mut c_int) [] {
-        place(errorclass, "errorclass")?.set(lasting().codes.add_class())
+        place(errorclass, "errorclass")?.set(codes().add_class())
     }
     call MPI_Add_error_code(errorclass: c_int, errorcode: *mut c_int) [] {
-        place(errorcode, "errorcode")?.set(lasting().codes.add_code(errorclass)?)
+        place(errorcode, "errorcode")?.set(codes().add_code(errorclass)?)
     }
     call MPI_Add_error_string(errorcode: c_int, text: *const c_char) [] {
         let text = string(text, "string", MPI_ERR_ARG)?;
-        lasting().codes.set_text(errorcode, Some(text))?
+        codes().set_text(errorcode, Some(text))?
     }
     call MPI_Remove_error_class(errorclass: c_int) [] {
-        lasting().codes.remove(errorclass, true)?
+        codes().remove(errorclass, true)?
     }
     call MPI_Remove_error_code(errorcode: c_int) [] {
-        lasting().codes.remove(errorcode, false)?
+        codes().remove(errorcode, false)?
     }
     call MPI_Remove_error_string(errorcode: c_int) [] {
-        lasting().codes.set_text(errorcode, None)?
+        codes().set_text(errorcode, None)?
     }
     call MPI_Errhandler_free(errhandler: *mut MPI_Errhandler) [] {
-        error_handlers::free(object(errhandler, "errhandler")?)?
+        error_handler::free(object(errhandler, "errhandler")?)?
     }
 }

@@ -3,7 +3,8 @@
 use crate::edge::{callback, handle};
 use bcs_mpi::constants::*;
 use bcs_mpi::environment::error_handlers;
-use bcs_mpi::error::{HandlerFunction, Owner};
+use bcs_mpi::error::Owner;
+use bcs_mpi::object::error_handler::{HandlerFunction, create};
 use std::ffi::c_int;
 
 /// A line: the kind of object, its handle, the names of that in two calls, the function's type and argument,
@@ -13,7 +14,7 @@ macro_rules! error_handlers {
         $create:ident $set:ident $get:ident $call:ident;)*) => { calls! { $(
         call $create(function: Option<$function>, errhandler: *mut MPI_Errhandler) [] {
             let errhandler = handle(errhandler, "errhandler")?;
-            errhandler.set(error_handlers::create(HandlerFunction::$owner(callback(function, $argument)?)))
+            errhandler.set(create(HandlerFunction::$owner(callback(function, $argument)?)))
         }
         call $set($object: $handle, errhandler: MPI_Errhandler) [on $object] {
             error_handlers::set(Owner::$owner($object), errhandler)?

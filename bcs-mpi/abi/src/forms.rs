@@ -10,9 +10,8 @@
 //! form that `call` says. MMDS counts the bytes, except of a persistent form, which only prepares a call.
 
 use crate::edge::Number;
-use bcs_mpi::collective::block::{Places, Typed};
-use bcs_mpi::collective::buffers::{Blocks, Everyone, Numbers, Own};
-use bcs_mpi::collective::forms::Vectors;
+use bcs_mpi::collective::buffers::{Everyone, Own, Vectors};
+use bcs_mpi::collective::places::{Blocks, Numbers, Places, Typed};
 use bcs_mpi::constants::*;
 use std::ffi::{c_int, c_void};
 

@@ -2,7 +2,7 @@
 
 use crate::edge::{check_length, handle, object, place, store_string, string};
 use bcs_mpi::constants::*;
-use bcs_mpi::environment::info;
+use bcs_mpi::info;
 use std::ffi::{c_char, c_int};
 
 calls! {

@@ -4,7 +4,7 @@ use crate::edge::handle;
 use crate::forms::{everyone, everyone_v, everyone_w, own};
 use bcs_mpi::collective::forms::{self, Call};
 use bcs_mpi::constants::*;
-use bcs_mpi::environment::info;
+use bcs_mpi::info;
 use mds::Primitive;
 use std::ffi::c_void;
 

@@ -2,8 +2,8 @@
 
 use crate::edge::{check_length, handle, object, place, store_string, string};
 use bcs_mpi::constants::*;
-use bcs_mpi::environment::error_handlers::heard_by;
 use bcs_mpi::environment::session;
+use bcs_mpi::object::error_handler::heard_by;
 use std::ffi::{c_char, c_int};
 
 calls! {

@@ -3,6 +3,7 @@
 use crate::edge::{array, handle, place, read_only, store_all};
 use bcs_mpi::constants::*;
 use bcs_mpi::error::{MpiError, MpiResult};
+use bcs_mpi::info;
 use bcs_mpi::topology::{self, cartesian, distributed, graph};
 use std::ffi::c_int;
 
@@ -155,7 +156,7 @@ calls! {
         let edges = sum(degrees)?;
         let destinations = read_only(destinations, edges.into(), ["destinations", "degrees"])?;
         let weights = weights(weights_, edges, "weights")?;
-        bcs_mpi::environment::info::check(info)?;
+        info::check(info)?;
         comm_dist_graph.set(distributed::create(comm_old, sources, degrees, destinations, weights)?)
     }
     call MPI_Dist_graph_create_adjacent(
@@ -168,7 +169,7 @@ calls! {
         let destinations = read_only(destinations, outdegree.into(), ["destinations", "outdegree"])?;
         let from = (sources, weights(sourceweights, indegree, "sourceweights")?);
         let to = (destinations, weights(destweights, outdegree, "destweights")?);
-        bcs_mpi::environment::info::check(info)?;
+        info::check(info)?;
         comm_dist_graph.set(distributed::create_adjacent(comm_old, from, to)?)
     }
     call MPI_Dist_graph_neighbors_count(

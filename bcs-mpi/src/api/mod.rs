@@ -11,21 +11,14 @@
 //!
 //! Below it is the NIC: descriptors, posted at the port.
 
+mod mode;
 mod probe;
 mod receive;
 mod send;
 mod test;
 
+pub use mode::Mode;
 pub use probe::{bcs_probe, waiting_for_message};
 pub use receive::{Received, bcs_recv};
 pub use send::{bcs_send, bcs_send_filled};
 pub use test::bcs_test;
-
-/// Whether a call waits for what it starts or looks at.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mode {
-    /// It waits: the rank lends its core meanwhile.
-    Blocking,
-    /// It does not: a request tells later.
-    NonBlocking,
-}

@@ -1,6 +1,6 @@
 //! bcs_probe: blocking and non-blocking test for a matching message.
 
-use super::Mode;
+use super::mode::Mode;
 use crate::error::MpiResult;
 use crate::process::Guard;
 use mds::Primitive;

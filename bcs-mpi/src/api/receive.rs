@@ -1,6 +1,8 @@
 //! bcs_recv: blocking and non-blocking receive.
 
-use super::{Mode, bcs_test, waiting_for_message};
+use super::mode::Mode;
+use super::probe::waiting_for_message;
+use super::test::bcs_test;
 use crate::constants::MPI_Comm;
 use crate::error::MpiResult;
 use crate::process::Guard;

@@ -1,6 +1,7 @@
 //! bcs_send: blocking and non-blocking send.
 
-use super::{Mode, bcs_test};
+use super::mode::Mode;
+use super::test::bcs_test;
 use crate::constants::MPI_Comm;
 use crate::error::MpiResult;
 use crate::process::Guard;

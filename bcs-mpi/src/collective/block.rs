@@ -4,14 +4,14 @@
 //! is under way (MPI-5.0, §4.1.9), so it keeps layouts. What lies together is used where it is; other
 //! messages are packed when the operation starts, and unpacked as they arrive.
 
-use super::buffers::{Blocks, Numbers, misfit, null_array};
-use super::reduction::Vector;
+use super::vector::Vector;
 use crate::constants::*;
-use crate::datatype::buffer::{Names, bytes_together, layout_of};
-use crate::datatype::cursor::copy;
-use crate::datatype::{Datatypes, Layout, is_of_one_kind, tag_of};
 use crate::error::MpiResult;
+use crate::object::datatype::buffer::{Names, bytes_together, layout_of};
+use crate::object::datatype::cursor::copy;
+use crate::object::datatype::{Layout, is_of_one_kind};
 use crate::process::Process;
+use crate::progress::pending::misfit;
 use std::ffi::c_void;
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ pub struct Block {
     layout: Option<Arc<Layout>>,
     /// Its bytes, packed.
     pub bytes: usize,
-    /// The tag of its signature: [`tag_of`].
+    /// The tag of its signature: [`Datatypes::tag_of`](crate::object::datatype::Datatypes::tag_of).
     pub tag: u16,
 }
 
@@ -105,7 +105,7 @@ impl Block {
         datatype: MPI_Datatype,
         action: &'static str,
     ) -> MpiResult<Self> {
-        let (tag, at) = (tag_of(&process.datatypes, count, datatype), buffer.cast_mut().cast::<u8>());
+        let (tag, at) = (process.datatypes.tag_of(count, datatype), buffer.cast_mut().cast::<u8>());
         if let Some(bytes) = bytes_together(names, buffer, count, datatype, action)? {
             return Ok(Self { at, layout: None, bytes, tag });
         }
@@ -239,92 +239,4 @@ unsafe fn put(from: *const u8, to: *mut u8, bytes: usize) {
         // SAFETY: the caller's promise.
         unsafe { std::ptr::copy(from, to, bytes) };
     }
-}
-
-/// The blocks of a w form: a count, a displacement in bytes and a datatype each.
-#[derive(Clone, Copy, Debug)]
-pub struct Typed {
-    /// Elements of each.
-    pub counts: Numbers,
-    /// Bytes from the buffer's address to each.
-    pub displacements: Numbers,
-    /// The type of the elements of each.
-    pub types: *const MPI_Datatype,
-}
-
-/// Where blocks of a call lie, with the type of their elements.
-#[derive(Clone, Copy, Debug)]
-pub enum Places {
-    /// All of one type.
-    Of(Blocks, MPI_Datatype),
-    /// Each of its own.
-    Typed(Typed),
-}
-
-impl Places {
-    /// Count, displacement in bytes and type of each of `members` blocks of a buffer whose arguments have
-    /// these names.
-    ///
-    /// # Safety
-    /// Arrays must be null or have `members` elements.
-    ///
-    /// # Errors
-    /// A null array, or a datatype that cannot be.
-    pub(super) unsafe fn read(
-        &self,
-        datatypes: &Datatypes,
-        names: &Names,
-        members: usize,
-    ) -> MpiResult<Vec<(i64, isize, MPI_Datatype)>> {
-        let displacements = if is_sent(names) { "sdispls" } else { "rdispls" };
-        let [_, counts, types] = self.names(names);
-        match *self {
-            Places::Of(blocks, datatype) => {
-                let extent = datatypes.committed(names[2], datatype)?.extent() as isize;
-                // What is no address is none of the program's, and is not used.
-                let block =
-                    |(count, index): (i64, i64)| (count, (index as isize).wrapping_mul(extent), datatype);
-                match blocks {
-                    Blocks::Equal(count) => {
-                        Ok((0..members as i64).map(|i| block((count, i.saturating_mul(count)))).collect())
-                    }
-                    Blocks::Vector(numbers, _) if numbers.is_null() => Err(null_array(counts)),
-                    Blocks::Vector(_, places) if places.is_null() => Err(null_array(displacements)),
-                    Blocks::Vector(numbers, places) => {
-                        // SAFETY: the caller's promise.
-                        Ok((0..members).map(|i| block(unsafe { (numbers.at(i), places.at(i)) })).collect())
-                    }
-                }
-            }
-            Places::Typed(typed) => {
-                let missing = [
-                    (typed.counts.is_null(), counts),
-                    (typed.displacements.is_null(), displacements),
-                    (typed.types.is_null(), types),
-                ];
-                if let Some((_, argument)) = missing.into_iter().find(|(is_null, _)| *is_null && members > 0)
-                {
-                    return Err(null_array(argument));
-                }
-                // SAFETY: the caller's promise.
-                let block = |i| unsafe {
-                    (typed.counts.at(i), typed.displacements.at(i) as isize, *typed.types.add(i))
-                };
-                Ok((0..members).map(block).collect())
-            }
-        }
-    }
-
-    /// The names of its arguments, in a call whose other form has these.
-    pub(super) fn names(&self, names: &Names) -> Names {
-        match self {
-            Places::Of(..) => *names,
-            Places::Typed(_) if is_sent(names) => [names[0], "sendcounts", "sendtypes"],
-            Places::Typed(_) => [names[0], "recvcounts", "recvtypes"],
-        }
-    }
-}
-
-fn is_sent(names: &Names) -> bool {
-    names[1].starts_with("send")
 }

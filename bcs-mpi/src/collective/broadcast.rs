@@ -1,10 +1,6 @@
 //! MPI_Bcast and its forms (MPI-5.0, §6.4).
 
-use super::block::Block;
-use super::policy::{self, Collective, Situation};
-use crate::communicator::meeting::Arrival;
-use crate::error::MpiResult;
-use crate::progress::party::Party;
+use crate::progress::meeting::Arrival;
 
 /// A block that goes from one member to all others: what it looks like on its way.
 pub struct Broadcast {
@@ -37,27 +33,4 @@ impl Broadcast {
     pub fn arrival(&self) -> Arrival {
         Arrival { operation: self.signature, root: self.root, most_bytes: self.bytes, ..Arrival::default() }
     }
-}
-
-/// Brings the root's block to all.
-///
-/// # Errors
-/// The root sent more than there is room for; the NIC fails.
-pub async fn broadcast(party: Party, block: Block, root: u32) -> MpiResult {
-    if party.size == 1 {
-        return Ok(());
-    }
-    if block.bytes == 0 {
-        return party.announce(root, (0, 0), 0);
-    }
-    let is_root = party.rank == root;
-    let wire = if is_root { block.wire()? } else { block.landing()? };
-    // SAFETY: the wire lives until the operation is over; the root's is only read.
-    let broadcast = unsafe { Broadcast::new(root, block.agreed().signature, (wire.data, wire.bytes)) };
-    let number = Collective::bcast.choice(&Situation::of_blocks(&party, Some(block.bytes)));
-    policy::bcast::run(number, &party, &broadcast).await?;
-    if !is_root {
-        block.land(&wire);
-    }
-    Ok(())
 }

@@ -1,13 +1,15 @@
 //! Buffers of collectives, as calls describe them: an address, a count and a datatype for each block
 //! (MPI-5.0, §6.2).
 
-use super::block::{Agreed, Block, Places};
+use super::block::{Agreed, Block};
+use super::combination::Operands;
+use super::places::{Blocks, Places};
 use super::side::Side;
 use crate::constants::*;
-use crate::datatype::buffer::{Names, RECEIVE_NAMES, SEND_NAMES};
-use crate::error::{MpiError, MpiResult, Problem};
+use crate::error::MpiResult;
+use crate::object::datatype::buffer::{Names, RECEIVE_NAMES, SEND_NAMES};
 use crate::process::Process;
-use std::ffi::{c_int, c_void};
+use std::ffi::c_void;
 
 /// The address of a buffer: its type says which way blocks go.
 pub trait Buffer: Copy {
@@ -125,54 +127,27 @@ impl<P: Buffer> Everyone<P> {
     }
 }
 
-/// Counts and displacements of the v forms: of `int`, or large (MPI_Count and MPI_Aint).
+/// The two vectors of a reduction.
 #[derive(Clone, Copy, Debug)]
-pub enum Numbers {
-    /// An array of `int`.
-    Small(*const c_int),
-    /// An array of MPI_Count or MPI_Aint.
-    Large(*const i64),
+pub struct Vectors {
+    /// This member's operands, or MPI_IN_PLACE.
+    pub send: *const c_void,
+    /// Where the result goes.
+    pub receive: *mut c_void,
+    /// Elements.
+    pub count: i64,
+    /// Their type.
+    pub datatype: MPI_Datatype,
+    /// What is done with them.
+    pub op: MPI_Op,
 }
 
-impl Numbers {
-    /// The number at an index.
-    ///
-    /// # Safety
-    /// The array must have it.
-    pub(super) unsafe fn at(self, index: usize) -> i64 {
-        // SAFETY: the caller's promise.
-        unsafe {
-            match self {
-                Numbers::Small(array) => *array.add(index) as i64,
-                Numbers::Large(array) => *array.add(index),
-            }
-        }
+impl Vectors {
+    pub(super) fn source(&self) -> *const c_void {
+        if self.send == MPI_IN_PLACE.cast_const() { self.receive.cast_const() } else { self.send }
     }
 
-    pub(super) fn is_null(self) -> bool {
-        match self {
-            Numbers::Small(array) => array.is_null(),
-            Numbers::Large(array) => array.is_null(),
-        }
+    pub(super) fn operands(&self, from: *const c_void) -> Operands {
+        Operands { from: from.cast(), to: self.receive.cast(), count: self.count as usize }
     }
-}
-
-/// Where a call's blocks lie.
-#[derive(Clone, Copy, Debug)]
-pub enum Blocks {
-    /// `count` elements each, one block after the other.
-    Equal(i64),
-    /// As counts and displacements say; displacements in extents of the datatype.
-    Vector(Numbers, Numbers),
-}
-
-#[cold]
-pub(super) fn null_array(argument: &'static str) -> MpiError {
-    MpiError::new(Problem::NullResult { argument })
-}
-
-/// A block that is not as long as its place.
-#[cold]
-pub fn misfit(sent: usize, room: usize, from: u32) -> MpiError {
-    MpiError::new(Problem::BlockMisfit { sent: sent as u64, room: room as u64, from })
 }

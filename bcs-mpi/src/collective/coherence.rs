@@ -12,12 +12,13 @@
 //! Between groups, in place, where nothing is sent or received, or where the argument does not matter to
 //! this member, nobody asks.
 
-use super::block::{Agreed, Places};
-use super::buffers::{Blocks, Buffer, Everyone};
+use super::block::Agreed;
+use super::buffers::{Buffer, Everyone};
+use super::places::{Blocks, Places};
 use crate::constants::*;
-use crate::datatype::buffer::contiguous_bytes;
-use crate::datatype::{Datatypes, tag_of};
 use crate::error::{MpiError, MpiResult, Problem};
+use crate::object::datatype::Datatypes;
+use crate::object::datatype::buffer::contiguous_bytes;
 use std::ffi::c_void;
 
 /// The lowest byte of a buffer; none of an empty one, and of one that is no right argument.
@@ -73,7 +74,7 @@ fn check_alike(datatypes: &Datatypes, sent: Option<Elements>, room: Option<Eleme
         let size = datatypes.committed("datatype", datatype).ok()?.size();
         size.checked_mul(count).filter(|bytes| *bytes >= 0)
     };
-    let tag = |(count, datatype): Elements| tag_of(datatypes, count, datatype);
+    let tag = |(count, datatype): Elements| datatypes.tag_of(count, datatype);
     let (tags, bytes) = ((tag(sent), tag(room)), (bytes(sent), bytes(room)));
     let (Some(sent), Some(room)) = bytes else { return Ok(()) };
     let types_fit = sent == 0 || tags.0 == 0 || tags.1 == 0 || tags.0 == tags.1;

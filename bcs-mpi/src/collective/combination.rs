@@ -2,12 +2,12 @@
 //! §6.9 to §6.11), in the order of the reduction tree, so that the bits are the same whatever the way.
 
 use super::algorithm::Cut;
-use super::policy::{self, Collective, Situation};
-use super::reduction::{Reduction, Vector};
+use super::reduction::Reduction;
 use super::scan::ScanKind;
-use crate::communicator::meeting::Arrival;
+use super::vector::Vector;
 use crate::error::MpiResult;
-use crate::progress::party::Party;
+use crate::object::collective::Collective;
+use crate::progress::meeting::Arrival;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -174,32 +174,4 @@ fn hash_of_counts(shares: &[Range<usize>]) -> u32 {
     let hash = bytes
         .fold(0xcbf2_9ce4_8422_2325u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
     (hash >> 34) as u32
-}
-
-/// Combines all members' vectors, and gives each what it gets of that. Of nothing, members only tell each
-/// other; alone, a member has the result.
-///
-/// # Errors
-/// Another member's vector, or share, is longer; the NIC fails.
-pub async fn combine(party: Party, reduction: Reduction, operands: Operands, results: Results) -> MpiResult {
-    // SAFETY: whoever made the operands has checked them, and the program keeps them.
-    let combination = unsafe { Combination::new(&reduction, &operands, &results) };
-    if combination.bytes() == 0 {
-        let is_shared = matches!(results, Results::Shares(_));
-        let operation = if is_shared { reduction.said() } else { (0, 0) };
-        return party.announce(combination.root(), operation, 0);
-    }
-    if party.size == 1 && combination.gets_all(party.rank) {
-        // SAFETY: as above.
-        unsafe { reduction.store(&reduction.load(operands.from, 0, operands.count)?, operands.to) };
-        return Ok(());
-    }
-    let situation = Situation::of_vectors(&party, &reduction, combination.bytes());
-    let number = results.collective().choice(&situation);
-    match results {
-        Results::All => policy::allreduce::run(number, &party, &combination).await,
-        Results::Root(_) => policy::reduce::run(number, &party, &combination).await,
-        Results::Shares(_) => policy::reduce_scatter::run(number, &party, &combination).await,
-        Results::Prefix(_) => policy::scan::run(number, &party, &combination).await,
-    }
 }

@@ -3,12 +3,8 @@
 //! says.
 
 use super::block::Agreed;
-use super::policy::{self, Collective, Situation, Transport};
-use super::side::{Side, Wires};
-use crate::communicator::meeting::Arrival;
-use crate::error::MpiResult;
-use crate::progress::members::Members;
-use crate::progress::party::Party;
+use crate::object::collective::Collective;
+use crate::progress::meeting::Arrival;
 
 /// Which members give blocks to which.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -117,49 +113,4 @@ impl<'a> Movement<'a> {
         let root = self.pattern.root();
         Arrival { operation: signature, root, most_bytes: bytes, ..Arrival::default() }
     }
-}
-
-/// Brings the blocks that this member gives, as the pattern says, to where others take them, and theirs to
-/// where it does. In place, what it would give itself is there, and what it gives may lie where it takes
-/// something.
-///
-/// # Errors
-/// A block is not as long as its place; the NIC fails.
-pub async fn bring(
-    party: Party,
-    pattern: Pattern,
-    (given, taken): (Side, Side),
-    is_in_place: bool,
-    agreed: Agreed,
-) -> MpiResult {
-    let rank = party.rank;
-    let placed = match pattern.has_own(rank) && !is_in_place {
-        true => given.block(rank).copy_to(&taken.block(rank), rank),
-        false => Ok(()),
-    };
-    let bytes = agreed.of_all(if pattern.gives_the_same() { 1 } else { party.size });
-    let number = pattern.collective().choice(&Situation::of_blocks(&party, bytes));
-    let by_slabs = pattern.collective().algorithms()[number].transport == Transport::Slab;
-    let wires = match &given {
-        _ if !pattern.gives(rank) => Side::NOTHING.wires()?,
-        Side::Each(each) if by_slabs && !pattern.gives_the_same() => Wires::row_of(each)?,
-        // What is sent goes before anything arrives where it was.
-        _ if is_in_place && pattern == Pattern::Alltoall => given.snapshots(party.size)?,
-        _ => given.wires()?,
-    };
-    let landings = if pattern.takes(rank) { taken.landings()? } else { Side::NOTHING.landings()? };
-    let outgoing = |member| (wires.at(member).cast_const(), given.bytes(member));
-    let incoming = |member| (landings.at(member), taken.bytes(member));
-    // SAFETY: wires and landings live until the operation is over.
-    let movement = unsafe { Movement::new(pattern, agreed, &outgoing, &incoming) };
-    match pattern {
-        Pattern::Gather(_) => policy::gather::run(number, &party, &movement).await?,
-        Pattern::Scatter(_) => policy::scatter::run(number, &party, &movement).await?,
-        Pattern::Allgather => policy::allgather::run(number, &party, &movement).await?,
-        Pattern::Alltoall => policy::alltoall::run(number, &party, &movement).await?,
-    }
-    for member in party.others().filter(|member| pattern.goes(*member, rank)) {
-        taken.land(&landings, member);
-    }
-    placed
 }

@@ -7,11 +7,12 @@
 
 use super::algorithm::{AlongEdges, neighbour_exchange};
 use super::side;
+use super::wiring::wire;
 use crate::error::{MpiError, MpiResult};
+use crate::object::topology::wiring::{Wires, Wiring};
+use crate::process::steps::drive;
 use crate::process::{Guard, Process};
 use crate::progress::party::{Joins, Party};
-use crate::progress::task::drive;
-use crate::topology::wiring::{Wires, Wiring, wire};
 use nic_emu::edge::{Arrived, EdgeReader, EdgeWriter};
 use nic_emu::mismatch::{End, report_of_edge};
 use nic_emu::port::{PortError, Put, Take};

@@ -5,8 +5,8 @@
 
 use super::extended::{Extended, ExtendedType};
 use crate::constants::*;
-use crate::datatype::Datatypes;
 use crate::error::{MpiError, MpiResult, Problem};
+use crate::object::datatype::Datatypes;
 use nic_emu::arith::{self, Arithmetic, ElementType, ReduceOp};
 use nic_emu::descriptor::OF_REDUCTION;
 use std::sync::LazyLock;

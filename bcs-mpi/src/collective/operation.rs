@@ -5,10 +5,12 @@
 //! commutes.
 
 use crate::constants::*;
-use crate::environment::lasting::lasting;
 use crate::error::{MpiError, MpiResult};
-use crate::handle::{Kind, Stale};
+use crate::handle::Table;
+use crate::kind::{Kind, Stale};
+use crate::lasting::Lasting;
 use crate::process;
+use std::sync::Mutex;
 
 /// The function of an operation.
 #[derive(Clone, Copy, Debug)]
@@ -28,6 +30,10 @@ pub struct Operation {
     pub commutes: bool,
 }
 
+/// Operations of the program.
+pub(crate) static OPERATIONS: Lasting<Table<Operation>> =
+    Lasting::new(|| Mutex::new(Table::new(Kind::Operation)));
+
 /// Whether a handle is none of a predefined operation.
 #[inline]
 pub fn is_user(op: MPI_Op) -> bool {
@@ -39,7 +45,7 @@ pub fn is_user(op: MPI_Op) -> bool {
 /// # Errors
 /// It names none of the program.
 pub fn find(op: MPI_Op) -> MpiResult<Operation> {
-    lasting().operations.get(op.0).copied().map_err(|why| wrong(op, why))
+    OPERATIONS.lock().get(op.0).copied().map_err(|why| wrong(op, why))
 }
 
 #[cold]
@@ -53,7 +59,7 @@ fn wrong(op: MPI_Op, why: Stale) -> MpiError {
 /// Before MPI_Init and after MPI_Finalize.
 pub fn create(function: Function, commutes: bool) -> MpiResult<MPI_Op> {
     process::enter()?;
-    Ok(MPI_Op(lasting().operations.insert(Operation { function, commutes })))
+    Ok(MPI_Op(OPERATIONS.lock().insert(Operation { function, commutes })))
 }
 
 /// MPI_Op_free: operations under way keep its function.
@@ -68,7 +74,7 @@ pub fn free(op: &mut MPI_Op) -> MpiResult {
         let allowed = "a predefined operation cannot be freed";
         return Err(MpiError::argument(MPI_ERR_OP, "op", predefined.name, allowed));
     }
-    lasting().operations.remove(op.0).map_err(|why| wrong(*op, why))?;
+    OPERATIONS.lock().remove(op.0).map_err(|why| wrong(*op, why))?;
     *op = MPI_OP_NULL;
     Ok(())
 }

@@ -11,9 +11,10 @@ use super::broadcast::Broadcast;
 use super::combination::Combination;
 use super::movement::Movement;
 use super::reduction::Reduction;
-use crate::communicator::meeting::Arrival;
 use crate::error::{MpiError, MpiResult, Problem};
+use crate::object::collective::Collective;
 use crate::process::monitor::note_algorithm;
+use crate::progress::meeting::Arrival;
 use crate::progress::members::{Members, Placement};
 use crate::progress::nodes::Nodes;
 use crate::progress::party::Party;
@@ -215,17 +216,6 @@ impl<'a> Situation<'a> {
 /// The number of the NIC among the algorithms of reduce and of allreduce: the first.
 pub const ON_NIC: usize = 0;
 
-/// Algorithms that a collective has at most.
-pub const MOST_ALGORITHMS: usize = {
-    let (mut most, mut collective) = (0, 0);
-    while collective < TABLE.len() {
-        let algorithms = TABLE[collective].2.len();
-        most = if algorithms > most { algorithms } else { most };
-        collective += 1;
-    }
-    most
-};
-
 /// What carries the bytes of an algorithm. Whatever it is, the NIC compares what members say of the call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Transport {
@@ -256,22 +246,51 @@ impl Algorithm {
     }
 }
 
-impl Collective {
-    /// Its algorithms, in the order in which they are asked.
-    pub fn algorithms(self) -> &'static [Algorithm] {
-        TABLE[self as usize].2
-    }
-
-    /// The number of the algorithm that an operation takes.
-    pub fn choice(self, situation: &Situation<'_>) -> usize {
-        let algorithms = self.algorithms();
-        let can = |number: &usize| algorithms.get(*number).is_some_and(|algorithm| algorithm.can(situation));
-        let suits = |algorithm: &Algorithm| algorithm.can(situation) && (algorithm.suits)(situation);
-        let wanted = situation.party.and_then(|party| party.wanted.algorithm(self));
-        // The last one can always be used.
-        wanted.filter(can).or_else(|| algorithms.iter().position(suits)).unwrap_or(algorithms.len() - 1)
-    }
+/// The algorithms of a collective, in the order in which they are asked.
+pub fn algorithms(collective: Collective) -> &'static [Algorithm] {
+    TABLE[collective as usize].2
 }
+
+/// The number of the algorithm that an operation takes.
+pub fn choice(collective: Collective, situation: &Situation<'_>) -> usize {
+    let algorithms = algorithms(collective);
+    let can = |number: &usize| algorithms.get(*number).is_some_and(|algorithm| algorithm.can(situation));
+    let suits = |algorithm: &Algorithm| algorithm.can(situation) && (algorithm.suits)(situation);
+    let wanted = situation.party.and_then(|party| party.wanted.algorithm(collective));
+    // The last one can always be used.
+    wanted.filter(can).or_else(|| algorithms.iter().position(suits)).unwrap_or(algorithms.len() - 1)
+}
+
+/// Whether the table has the collectives, and each the algorithms, of these names and in this order.
+const fn is_as_named() -> bool {
+    let mut row = 0;
+    while row < TABLE.len() {
+        let (collective, _, algorithms) = TABLE[row];
+        let names = collective.algorithm_names();
+        if collective as usize != row || algorithms.len() != names.len() {
+            return false;
+        }
+        let mut number = 0;
+        while number < names.len() {
+            if !is_same(algorithms[number].name.as_bytes(), names[number].as_bytes()) {
+                return false;
+            }
+            number += 1;
+        }
+        row += 1;
+    }
+    TABLE.len() == Collective::ALL.len()
+}
+
+const fn is_same(one: &[u8], other: &[u8]) -> bool {
+    let mut at = 0;
+    while at < one.len() && at < other.len() && one[at] == other[at] {
+        at += 1;
+    }
+    at == one.len() && at == other.len()
+}
+
+const _: () = assert!(is_as_named(), "`Collective` says what users call the algorithms");
 
 macro_rules! by_messages {
     (Messages $algorithm:ident($members:expr, $call:expr)) => {
@@ -285,16 +304,9 @@ macro_rules! by_messages {
 
 macro_rules! algorithms {
     ($($($(#[$doc:meta])* $collective:ident),+ ($call:ty) $algorithms:tt)+) => {
-        /// Collectives that have several algorithms.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        #[allow(non_camel_case_types, reason = "named as their calls are")]
-        pub enum Collective {
-            $($($(#[$doc])* $collective),+),+
-        }
-
-        /// All of them, with their names and their algorithms.
+        /// All collectives that have several algorithms, with their names and their algorithms.
         pub const TABLE: &[(Collective, &str, &[Algorithm])] =
-            &[$($((Collective::$collective, stringify!($collective), $collective::ALGORITHMS)),+),+];
+            &[$($((Collective::$collective, Collective::$collective.name(), $collective::ALGORITHMS)),+),+];
 
         $($($(#[$doc])* pub mod $collective {
             use super::*;

@@ -1,8 +1,8 @@
 //! MPI_Reduce_scatter and MPI_Reduce_scatter_block (MPI-5.0, §6.10): the shares of the members.
 
-use super::buffers::Numbers;
-use crate::datatype::buffer::{Names, wrong_count};
+use super::places::Numbers;
 use crate::error::{MpiError, MpiResult, Problem};
+use crate::object::datatype::buffer::{Names, wrong_count};
 use std::ops::Range;
 use std::sync::Arc;
 

@@ -6,67 +6,19 @@
 
 use super::operand::Operand;
 use super::operation::{self, Function};
+use super::vector::Vector;
 use crate::constants::*;
-use crate::datatype::Type;
-use crate::datatype::buffer::{MOST_ROOM, Names, bytes_of, check_address, check_count};
 use crate::error::{MpiError, MpiResult, Problem};
+use crate::object::datatype::Type;
+use crate::object::datatype::buffer::{MOST_ROOM, Names, bytes_of, check_address, check_count};
+use crate::process::task::{unguarded, with};
 use crate::process::{Guard, Process};
-use crate::progress::task::{unguarded, with};
 use nic_emu::arith::Arithmetic;
 use nic_emu::arith::reduction_tree::ReductionTree;
 use nic_emu::descriptor::OF_PROGRAM;
 use std::ffi::{c_int, c_void};
 use std::num::NonZeroU32;
-use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
-
-/// A vector of operands, aligned for any type.
-#[derive(Clone, Debug, Default)]
-pub struct Vector {
-    words: Vec<u128>,
-    bytes: usize,
-}
-
-impl Vector {
-    /// One of so many bytes, all 0.
-    ///
-    /// # Errors
-    /// There is no memory for it.
-    pub fn new(bytes: usize) -> MpiResult<Self> {
-        let count = bytes.div_ceil(size_of::<u128>());
-        let none = || {
-            let problem = format!("no memory for {bytes} bytes in which a collective has what comes or goes");
-            MpiError::new(Problem::Exhausted(problem))
-        };
-        if count == 0 {
-            return Ok(Self::default());
-        }
-        let layout = std::alloc::Layout::array::<u128>(count).map_err(|_| none())?;
-        // SAFETY: it is the layout of something.
-        let words = unsafe { std::alloc::alloc_zeroed(layout) };
-        if words.is_null() {
-            return Err(none());
-        }
-        // SAFETY: so many words were allocated, as the vector will free them, and zeroes are words.
-        Ok(Self { words: unsafe { Vec::from_raw_parts(words.cast(), count, count) }, bytes })
-    }
-}
-
-impl Deref for Vector {
-    type Target = [u8];
-
-    fn deref(&self) -> &[u8] {
-        // SAFETY: the words have as many bytes, all of them initialised.
-        unsafe { std::slice::from_raw_parts(self.words.as_ptr().cast(), self.bytes) }
-    }
-}
-
-impl DerefMut for Vector {
-    fn deref_mut(&mut self) -> &mut [u8] {
-        // SAFETY: as above.
-        unsafe { std::slice::from_raw_parts_mut(self.words.as_mut_ptr().cast(), self.bytes) }
-    }
-}
 
 /// What is done with vectors of operands.
 #[derive(Clone, Debug)]

@@ -4,11 +4,11 @@
 //! Blocks of one contiguous type, the commonest by far, are an address and a length. What does not lie
 //! together is packed when the operation starts, the same block once for all.
 
-use super::block::{Agreed, Block, Places, Wire};
-use super::buffers::Blocks;
-use super::reduction::Vector;
-use crate::datatype::buffer::{Names, check_not_in_place, contiguous_bytes};
+use super::block::{Agreed, Block, Wire};
+use super::places::{Blocks, Places};
+use super::vector::Vector;
 use crate::error::MpiResult;
+use crate::object::datatype::buffer::{Names, check_not_in_place, contiguous_bytes};
 use crate::process::Process;
 use std::ffi::c_void;
 

@@ -1,10 +1,11 @@
 //! Attributes of communicators (MPI-5.0, §7.7.2), and the predefined ones (§9.1.2). The rules are those
 //! of all objects: [`crate::attributes`].
 
-use crate::attributes::{Attributed, Attributes, Keys};
+use crate::attributes::Attributed;
 use crate::constants::*;
-use crate::environment::lasting::lasting;
 use crate::error::MpiResult;
+use crate::error::codes::codes;
+use crate::object::attributes::{Attributes, Keys};
 use crate::process::Process;
 use std::ffi::{c_int, c_void};
 
@@ -40,7 +41,7 @@ impl Attributed for MPI_Comm {
             MPI_WTIME_IS_GLOBAL => of(&YES),
             MPI_APPNUM => process.place.appnum.as_ref().and_then(of),
             MPI_UNIVERSE_SIZE => process.place.universe_size.as_ref().and_then(of),
-            MPI_LASTUSEDCODE => of(&lasting().codes.last_used),
+            MPI_LASTUSEDCODE => of(&codes().last_used),
             _ => return None,
         })
     }

@@ -4,18 +4,19 @@
 //! The group's first member takes a context and tells the others, in messages that no program can
 //! receive: in the parent's context for collectives, or in one that is no communicator's.
 
-use super::Communicator;
-use super::create::{Kin, make, store, subgroup, take_context, taken};
-use super::hints::{Hints, tell_of_new};
+use super::hints::tell_of_new;
 use super::leaders::Assembly;
+use super::new::{Kin, make, store, subgroup, take_context, taken};
 use crate::constants::*;
-use crate::environment::error_handlers;
 use crate::error::{MpiError, MpiResult, Problem};
-use crate::group::{self, Group};
+use crate::group;
+use crate::object::error_handler::{release, retain_for};
+use crate::object::hints::Hints;
+use crate::object::{Communicator, Group};
 use crate::point_to_point::send_tag;
+use crate::process::steps::drive;
 use crate::process::{self, Guard};
 use crate::progress::party::{Joins, Party};
-use crate::progress::task::drive;
 use mds::Primitive;
 use std::ffi::c_int;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -112,7 +113,7 @@ pub fn create_from_group(
         return Err(not_in_group("group", &group));
     }
     // The new communicator's reference, taken before the others are told anything.
-    error_handlers::retain_for(MPI_COMM_SELF.into(), errhandler)?;
+    retain_for(MPI_COMM_SELF.into(), errhandler)?;
     let call = Primitive::CommCreateFromGroup;
     let way = (NO_PARENT, tag_of(call, stringtag, &[&group]));
     let all = Group::Range { first: 0, size: process.place.size };
@@ -121,7 +122,7 @@ pub fn create_from_group(
     let chosen =
         |new| Communicator { error_handler: errhandler, error_handler_was_set: true, session, ..new };
     let new = store(&mut process, new.map(chosen), context)?;
-    error_handlers::release(errhandler)?;
+    release(errhandler)?;
     tell_of_new(&mut process, call, new)?;
     Ok(new)
 }

@@ -1,80 +1,14 @@
-//! Hints of communicators (MPI-5.0, §7.4.4): what the program promises, kept and reported back.
-//!
-//! The library needs none of the promises, and takes them all: messages match as they would without them.
-//! One spares work: where persistent collectives are started in the same order by all, they are numbered
-//! by their starts, and need no communicators of their own.
-//!
-//! One more hint is ours: the algorithms of collectives that the program wants ([`HINT`]).
+//! The calls about hints of communicators, and how members tell each other which algorithms they want.
 
-use super::meeting::Arrival;
-use crate::collective::wanted::{HINT, Wanted};
 use crate::constants::*;
-use crate::environment::info;
 use crate::error::MpiResult;
+use crate::info;
+use crate::object::wanted::{HINT, Wanted};
 use crate::process::{self, Guard};
+use crate::progress::meeting::Arrival;
 use crate::progress::party::{Joins, Party};
 use mds::Primitive;
 use nic_emu::root::NO_ROOT;
-
-/// The standard's assertions, which are "true" or "false".
-const ASSERTIONS: [&str; 5] = [
-    "mpi_assert_no_any_tag",
-    "mpi_assert_no_any_source",
-    "mpi_assert_exact_length",
-    "mpi_assert_allow_overtaking",
-    "mpi_assert_strict_persistent_collective_ordering",
-];
-
-/// Which assertions hold.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Hints {
-    holds: [bool; ASSERTIONS.len()],
-    /// Algorithms of collectives that the program wants.
-    pub wanted: Wanted,
-}
-
-impl Hints {
-    /// Takes over the hints of an info object; keys that are none, and values that are neither "true" nor
-    /// "false", are ignored, as the standard says.
-    fn update(&mut self, pairs: &[(String, String)]) {
-        for (holds, name) in self.holds.iter_mut().zip(ASSERTIONS) {
-            match pairs.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str()) {
-                Some("true") => *holds = true,
-                Some("false") => *holds = false,
-                _ => {}
-            }
-        }
-        let wanted = pairs.iter().find(|(key, _)| key == HINT).map(|(_, value)| Wanted::parse(value));
-        if let Some(Ok(wanted)) = wanted {
-            self.wanted = wanted;
-        }
-    }
-
-    /// The hints of an info object, or of MPI_INFO_NULL.
-    ///
-    /// # Errors
-    /// No such info object.
-    pub fn of(info: MPI_Info) -> MpiResult<Self> {
-        let mut hints = Self::default();
-        hints.update(&info::pairs(info)?);
-        Ok(hints)
-    }
-
-    /// Whether all members start persistent collectives in the same order.
-    pub fn strict_persistent_order(&self) -> bool {
-        self.holds[ASSERTIONS.len() - 1]
-    }
-
-    /// All of them, with their values.
-    fn pairs(&self) -> Vec<(String, String)> {
-        ASSERTIONS
-            .iter()
-            .zip(self.holds)
-            .map(|(name, holds)| ((*name).to_owned(), holds.to_string()))
-            .chain((self.wanted != Wanted::default()).then(|| (HINT.to_owned(), self.wanted.to_string())))
-            .collect()
-    }
-}
 
 /// MPI_Comm_set_info: what `info` does not name stays.
 ///
@@ -113,7 +47,8 @@ fn tell(process: &mut Guard, call: Primitive, comm: MPI_Comm) -> MpiResult {
     let communicator = process.communicator(comm)?;
     let no_root = if communicator.is_inter() { NO_ROOT } else { 0 };
     let Arrival { operation, root, most_bytes, .. } = Arrival::of_wanted(&communicator.hints.wanted, no_root);
-    Party::join(process, comm, call, false)?.announce_in(process, root, operation, most_bytes)
+    Party::join(&mut process.communicators, comm, call, false)?
+        .announce_in(process, root, operation, most_bytes)
 }
 
 /// MPI_Comm_get_info: a new info object with all hints of the communicator, defaults too.
@@ -122,39 +57,4 @@ fn tell(process: &mut Guard, call: Primitive, comm: MPI_Comm) -> MpiResult {
 /// No such communicator.
 pub fn get_info(comm: MPI_Comm) -> MpiResult<MPI_Info> {
     Ok(info::of_pairs(process::enter()?.communicator(comm)?.hints.pairs()))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn hints_keep_what_is_said_and_ignore_what_is_none() {
-        let pair = |key: &str, value: &str| (key.to_owned(), value.to_owned());
-        let mut hints = Hints::default();
-        hints.update(&[
-            pair("mpi_assert_no_any_tag", "true"),
-            pair("colour", "true"),
-            pair(ASSERTIONS[2], "yes"),
-        ]);
-        hints.update(&[pair(ASSERTIONS[1], "true")]);
-        let said: Vec<_> =
-            hints.pairs().into_iter().filter(|(_, value)| value == "true").map(|(key, _)| key).collect();
-        assert_eq!(said, ASSERTIONS[..2]);
-        hints.update(&[pair("mpi_assert_no_any_tag", "false")]);
-        assert_eq!(hints.pairs()[0], pair("mpi_assert_no_any_tag", "false"));
-        assert!(!hints.strict_persistent_order());
-        hints.update(&[pair("mpi_assert_strict_persistent_collective_ordering", "true")]);
-        assert!(hints.strict_persistent_order());
-    }
-
-    #[test]
-    fn algorithms_that_are_wanted_are_kept_and_those_that_there_are_not_ignored() {
-        let mut hints = Hints::default();
-        assert!(hints.pairs().iter().all(|(key, _)| key != HINT));
-        for value in ["allreduce=shares", "allreduce=rings"] {
-            hints.update(&[(HINT.to_owned(), value.to_owned())]);
-            assert_eq!(hints.pairs().last(), Some(&(HINT.to_owned(), "allreduce=shares".to_owned())));
-        }
-    }
 }

@@ -6,30 +6,19 @@
 //! place among the collectives of the communicator. Persistent collectives have such duplicates, too, of
 //! which the program knows nothing ([`crate::collective::forms`]).
 
-use super::create::{Kin, NO_CONTEXT, kin_of, make, store, take_context, taken};
 use super::hints::tell_of_new;
 use super::inter;
-use super::meeting::Arrival;
+use super::new::{Duplication, Kin, kin_of, make, store, take_context, taken};
 use crate::constants::*;
 use crate::error::MpiResult;
+use crate::object::communicator::NO_CONTEXT;
+use crate::process::task::with;
 use crate::process::{self, Guard};
+use crate::progress::meeting::Arrival;
 use crate::progress::party::{Joins, Party};
-use crate::progress::task::with;
 use mds::Primitive;
 use nic_emu::descriptor::CollectiveKind;
-use nic_emu::status::WaitingFor;
-use std::pin::Pin;
 use std::ptr::null_mut;
-
-/// A duplicate that is being made.
-pub(crate) struct Duplication {
-    /// The duplicate; it has no context before the future is over.
-    pub new: MPI_Comm,
-    /// What a hang report says of a rank that waits for it.
-    pub what: WaitingFor,
-    /// What brings the context; to be polled at once.
-    pub future: Pin<Box<dyn Future<Output = MpiResult>>>,
-}
 
 /// MPI_Comm_idup and, with hints, MPI_Comm_idup_with_info: the duplicate, to be used when the request is
 /// complete.
@@ -61,7 +50,7 @@ pub(crate) fn begin(
     let chosen = if communicator.rank == root { take_context(process, &group)? } else { NO_CONTEXT };
     let new = make(process, comm, group, kin)?;
     let new = store(process, new, NO_CONTEXT)?;
-    let party = Party::join(process, comm, call, false)?;
+    let party = Party::join(&mut process.communicators, comm, call, false)?;
     let what = party.waiting();
     let future = Box::pin(async move {
         let (given, mut brought) = (chosen.to_ne_bytes(), chosen.to_ne_bytes());

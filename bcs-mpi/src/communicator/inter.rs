@@ -7,20 +7,24 @@
 //! rank 0 leads.
 
 use super::by_group::{BETWEEN_GROUPS, NO_PARENT, check_tag, not_in_group, tag_of};
-use super::create::{Kin, NO_CONTEXT, local_members, make, reach_of, remove, store, subgroup, take_context};
-use super::hints::{Hints, tell_of_new};
-use super::idup::Duplication;
+use super::free::remove;
+use super::hints::tell_of_new;
 use super::leaders::{Assembly, Leading, Words, across, join_words, split_words};
-use super::meeting::gather_all;
-use super::{Communicator, both, side_of};
+use super::new::{Duplication, Kin, make, reach_of, store, subgroup, take_context};
 use crate::constants::*;
-use crate::environment::error_handlers;
 use crate::error::{MpiError, MpiResult, Problem};
-use crate::group::{self, Group};
+use crate::group;
+use crate::object::communicator::{NO_CONTEXT, both, side_of};
+use crate::object::communicators::local_members;
+use crate::object::error_handler::{release, retain_for};
+use crate::object::hints::Hints;
+use crate::object::{Communicator, Group};
 use crate::point_to_point::send_tag;
+use crate::process::steps::drive;
+use crate::process::task::with;
 use crate::process::{self, Guard, Process};
+use crate::progress::meeting::gather_all;
 use crate::progress::party::{Joins, Party};
-use crate::progress::task::{drive, with};
 use mds::Primitive;
 use nic_emu::contexts::{self, Reach};
 use nic_emu::root::{NO_ROOT, Side};
@@ -250,7 +254,7 @@ pub fn create(
     let (group, leads) = (local.group.clone(), local.rank == leader);
     send_tag("tag", tag)?;
     let way = leads.then(|| way_to(&process, (peer_comm, remote_leader), tag));
-    let party = Party::join(&mut process, local_comm, call, false)?;
+    let party = Party::join(&mut process.communicators, local_comm, call, false)?;
     let what = party.waiting();
     let introduced = introduce(Assembly::of(party, leader), group, way);
     let (groups, contexts) = drive(&mut process, &what, introduced)?;
@@ -283,7 +287,7 @@ pub fn create_from_groups(
     let leader = group::member("local_leader", local_leader, &group)?;
     check_disjoint(&group, &remote, "remote_group", MPI_ERR_GROUP)?;
     // The new communicator's reference, taken before the others are told anything.
-    error_handlers::retain_for(MPI_COMM_SELF.into(), errhandler)?;
+    retain_for(MPI_COMM_SELF.into(), errhandler)?;
     let all = Group::Range { first: 0, size: process.place.size };
     let way_to = || {
         let peer = remote.job_rank(group::member("remote_leader", remote_leader, &remote)?);
@@ -313,13 +317,13 @@ pub fn create_from_groups(
         Err(MpiError::argument(MPI_ERR_GROUP, "remote_group", value, allowed))
     });
     if made.is_err() {
-        error_handlers::release(errhandler)?;
+        release(errhandler)?;
     }
     let new = made?;
     let communicator = process.communicator_mut(new)?;
     let inherited = std::mem::replace(&mut communicator.error_handler, errhandler);
     communicator.error_handler_was_set = true;
-    error_handlers::release(inherited)?;
+    release(inherited)?;
     tell_of_new(&mut process, call, new)?;
     Ok(new)
 }
@@ -327,7 +331,7 @@ pub fn create_from_groups(
 /// Tells the NIC that this process makes something of an intercommunicator, so that members who call what
 /// does not fit are found. Comes first in the call.
 pub(super) fn announce(process: &mut Guard, call: Primitive, comm: MPI_Comm) -> MpiResult {
-    Party::join(process, comm, call, false)?.announce_in(process, NO_ROOT, (0, 0), 0)
+    Party::join(&mut process.communicators, comm, call, false)?.announce_in(process, NO_ROOT, (0, 0), 0)
 }
 
 /// Has rank 0s of both groups exchange words, and all members told. `word` makes that of rank 0, and is
@@ -340,8 +344,8 @@ fn conversation<WORD: FnOnce(&Process, bool) -> MpiResult<Vec<u8>>>(
 ) -> MpiResult<(WaitingFor, impl Future<Output = MpiResult<Words>> + use<WORD>)> {
     let communicator = process.intercommunicator("comm", comm)?;
     let (local_comm, leads, side) = (communicator.local_comm, communicator.rank == 0, communicator.side());
-    let bridge = Party::join(process, comm, call, false)?;
-    let local = Party::join(process, local_comm, call, false)?;
+    let bridge = Party::join(&mut process.communicators, comm, call, false)?;
+    let local = Party::join(&mut process.communicators, local_comm, call, false)?;
     let what = bridge.waiting();
     let leading = leads.then(|| Ok(Leading { bridge, peer: 0, word: word(process, side == Side::First)? }));
     Ok((what, across(Assembly::of(local, 0), leading)))

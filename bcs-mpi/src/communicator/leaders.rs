@@ -8,11 +8,12 @@
 //! these are fixed.
 
 use crate::error::{MpiError, MpiResult, Problem};
-use crate::group::Group;
+use crate::object::Group;
 use crate::progress::members::Members;
+use crate::progress::message::Join;
 use crate::progress::nodes::Branch;
 use crate::progress::party::Party;
-use crate::progress::pending::Join;
+use crate::progress::pending::Pending;
 use std::ffi::c_int;
 
 /// A group whose members reach each other by messages.
@@ -69,7 +70,7 @@ impl Letter {
     ///
     /// # Safety
     /// It must live, unchanged, until the join is complete.
-    unsafe fn post(&self, party: &Party, to: u32, join: &mut Join) -> MpiResult {
+    unsafe fn post(&self, party: &Party, to: u32, join: &mut Join<Pending>) -> MpiResult {
         let (first, rest) = self.0.split_at(self.0.len().min(FIRST));
         for part in [first, rest].into_iter().filter(|part| !part.is_empty()) {
             // SAFETY: the caller's promise.

@@ -1,14 +1,16 @@
 //! Splitting communicators by colours (MPI-5.0, §7.4.2). Two meetings: colours and keys to all, then the
 //! contexts; on an intercommunicator each group meets, and then the leaders exchange what was said.
 
-use super::create::{Kin, part_of};
-use super::hints::{Hints, tell_of_new};
+use super::hints::tell_of_new;
 use super::inter::{self, Groups};
-use super::meeting::gather_all;
+use super::new::{Kin, part_of};
 use crate::constants::*;
-use crate::environment::{RESOURCE_TYPE, SHARED_MEMORY, info};
 use crate::error::{MpiError, MpiResult};
+use crate::host::{RESOURCE_TYPE, SHARED_MEMORY};
+use crate::info;
+use crate::object::hints::Hints;
 use crate::process::{self, Guard, Process};
+use crate::progress::meeting::gather_all;
 use mds::Primitive;
 use std::ffi::c_int;
 

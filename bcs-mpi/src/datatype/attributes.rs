@@ -1,8 +1,9 @@
 //! Attributes of datatypes (MPI-5.0, §7.7.4). The rules are those of all objects: [`crate::attributes`].
 
-use crate::attributes::{Attributed, Attributes, Keys};
+use crate::attributes::Attributed;
 use crate::constants::*;
 use crate::error::MpiResult;
+use crate::object::attributes::{Attributes, Keys};
 use crate::process::Process;
 use std::ffi::{c_int, c_void};
 

@@ -3,10 +3,10 @@
 //! Arguments come back in four arrays: integers, addresses, large counts and datatypes. In the forms with large counts everything that was
 //! a count or a displacement is a large count.
 
-use super::constructor::{Constructor, Unit};
-use super::typemap::Type;
 use crate::constants::*;
 use crate::error::{MpiError, MpiResult, Problem};
+use crate::object::datatype::constructor::{Constructor, Unit};
+use crate::object::datatype::typemap::Type;
 use crate::process;
 use std::ffi::c_int;
 use std::sync::Arc;

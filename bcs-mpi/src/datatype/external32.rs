@@ -3,12 +3,12 @@
 //! A message is packed chunk by chunk into a buffer that stays in the cache, and its basic elements are converted from there, equal
 //! ones together; the other way likewise.
 
-use super::basic::Basic;
-use super::cursor::Layout;
 use super::extended::{narrow, widen};
-use super::typemap::Type;
 use crate::constants::*;
 use crate::error::{MpiError, MpiResult};
+use crate::object::datatype::basic::Basic;
+use crate::object::datatype::cursor::Layout;
+use crate::object::datatype::typemap::Type;
 
 /// Bytes of memory form that are converted at a time; a multiple of all elements' sizes is not needed.
 const CHUNK: usize = 4096;
@@ -198,7 +198,7 @@ pub unsafe fn unpack(of: &Type, count: i64, layout: &Layout, mut from: &[u8], me
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::datatype::table::predefined_type;
+    use crate::object::datatype::table::predefined_type;
 
     fn packed<T>(datatype: MPI_Datatype, values: &[T]) -> Vec<u8> {
         let of = predefined_type(datatype).unwrap();

@@ -1,43 +1,19 @@
-//! Datatypes: what the elements of a buffer are (MPI-5.0, chapter 5).
-//!
-//! A [`Type`] is an immutable object; it knows its bounds from the call that made it ([`construct`]) and becomes a loop program ([`flat`]) once,
-//! when it is committed. A program over the elements of a message is a [`Layout`]; a [`Cursor`] over that moves its bytes, from any position
-//! on, in the largest pieces there are. Handles are in the process's [`Datatypes`].
-//!
-//! A predefined type whose elements lie together is recognised by a table look-up ([`contiguous_bytes`]) and meets none of this.
+//! The calls about datatypes (MPI-5.0, chapter 5): made ([`construct`]), asked ([`envelope`]), committed, freed; and packing with them
+//! ([`pack`]). What a datatype is: [`crate::object::datatype`].
 
 mod attributes;
-mod basic;
-mod bounds;
-pub mod buffer;
 pub mod construct;
-mod constructor;
-pub mod cursor;
-mod darray;
 pub mod envelope;
 mod extended;
 pub mod external32;
-pub mod flat;
 pub mod pack;
-mod placement;
-mod signature;
-pub mod strided;
-mod subarray;
-mod table;
 #[cfg(test)]
 mod tests;
-pub mod type_check;
-mod typemap;
-
-pub use buffer::{Incoming, Outgoing, contiguous_bytes};
-pub use cursor::{Cursor, Layout};
-pub use signature::{Signature, is_of_one_kind, tag_of};
-pub use table::Datatypes;
-pub use typemap::{Measure, Type};
 
 use crate::attributes::delete_all;
 use crate::constants::*;
 use crate::error::MpiResult;
+use crate::object::datatype::contiguous_bytes;
 use crate::process;
 
 /// MPI_Type_commit.

@@ -1,10 +1,10 @@
 //! MPI_Pack and its kin (MPI-5.0, §5.2, §5.3). Packed data is the bytes of the message, without a header.
 
-use super::buffer::{check_address, check_count, is_no_buffer, no_buffer, wrong_count};
 use super::external32;
-use super::typemap::Type;
 use crate::constants::*;
 use crate::error::{MpiError, MpiResult};
+use crate::object::datatype::buffer::{check_address, check_count, is_no_buffer, no_buffer, wrong_count};
+use crate::object::datatype::typemap::Type;
 use crate::process;
 use std::ffi::c_void;
 use std::sync::Arc;

@@ -1,95 +1,22 @@
-//! Error handlers of communicators, sessions, windows and files: made, set, asked for, called, freed (MPI-5.0, §9.3).
+//! The error handlers of communicators, sessions, windows and files: set, asked for, called; and the handler that is
+//! told of an error (MPI-5.0, §9.3).
 //!
-//! A handler lives as long as a handle of it or an object that uses it. Of files there is MPI_FILE_NULL, whose handler hears of files that are not
-//! open; a window has none before there are windows.
+//! Errors of calls without an object go to the handler of MPI_COMM_SELF, as the standard says since 4.0; while the
+//! program has not set that one, to MPI_COMM_WORLD's, as older programs expect. Of files there is MPI_FILE_NULL,
+//! whose handler hears of files that are not open; a window has none before there are windows.
 
-use super::lasting::{Lasting, lasting};
-use super::session;
 use crate::constants::*;
-use crate::error::{ErrorHandlerEntry, HandlerFunction, MpiError, MpiResult, Owner, Problem};
-use crate::process;
+use crate::error::codes::codes;
+use crate::error::{MpiError, MpiResult, Owner, Problem};
+use crate::lasting::Lasting;
+use crate::object::error_handler::{HandlerFunction, function_of, release, retain, retain_for};
+use crate::object::session;
+use crate::process::{self, exit};
 use std::ffi::c_int;
+use std::sync::Mutex;
 
-fn is_predefined(handler: MPI_Errhandler) -> bool {
-    matches!(handler, MPI_ERRORS_ARE_FATAL | MPI_ERRORS_RETURN | MPI_ERRORS_ABORT)
-}
-
-fn entry(lasting: &mut Lasting, handler: MPI_Errhandler) -> MpiResult<&mut ErrorHandlerEntry> {
-    lasting.error_handlers.named_mut("errhandler", handler.0)
-}
-
-/// One handle or object more uses this handler.
-///
-/// # Errors
-/// No such error handler.
-pub(crate) fn retain(handler: MPI_Errhandler) -> MpiResult {
-    if !is_predefined(handler) {
-        entry(&mut lasting(), handler)?.references += 1;
-    }
-    Ok(())
-}
-
-/// One object more, of this kind, uses this handler.
-///
-/// # Errors
-/// No such error handler, or one for objects of another kind.
-pub(crate) fn retain_for(owner: Owner, handler: MPI_Errhandler) -> MpiResult {
-    if is_predefined(handler) {
-        return Ok(());
-    }
-    let mut lasting = lasting();
-    let entry = entry(&mut lasting, handler)?;
-    if !entry.function.suits(owner) {
-        let value = format!("{:#x}, which was made for objects of another kind", handler.0);
-        let allowed = "it has to come from the call for this kind";
-        return Err(MpiError::argument(MPI_ERR_ERRHANDLER, "errhandler", value, allowed));
-    }
-    entry.references += 1;
-    Ok(())
-}
-
-/// What a call does that makes an object with this error handler: errors of it are the handler's already (§7.4.2, §11.3.1), if it is one for
-/// objects of the kind of which `null` is the null handle.
-///
-/// # Errors
-/// Those of `make`.
-pub fn heard_by<T>(
-    handler: MPI_Errhandler,
-    null: impl Into<Owner>,
-    make: impl FnOnce() -> MpiResult<T>,
-) -> MpiResult<T> {
-    let null = null.into();
-    make().map_err(|error| {
-        let suits = |entry: &ErrorHandlerEntry| entry.function.suits(null);
-        match is_predefined(handler) || lasting().error_handlers.get(handler.0).is_ok_and(suits) {
-            true => error.told_to(handler, null),
-            false => error,
-        }
-    })
-}
-
-/// One handle or object fewer uses this handler.
-///
-/// # Errors
-/// No such error handler.
-pub(crate) fn release(handler: MPI_Errhandler) -> MpiResult {
-    if is_predefined(handler) {
-        return Ok(());
-    }
-    let mut lasting = lasting();
-    let entry = entry(&mut lasting, handler)?;
-    entry.references -= 1;
-    if entry.references == 0 {
-        // It was found above.
-        let _ = lasting.error_handlers.remove(handler.0);
-    }
-    Ok(())
-}
-
-/// MPI_Comm_create_errhandler and its kin.
-pub fn create(function: HandlerFunction) -> MPI_Errhandler {
-    MPI_Errhandler(lasting().error_handlers.insert(ErrorHandlerEntry { function, references: 1 }))
-}
+/// The handler of MPI_FILE_NULL: of the errors of all files that are not open.
+static OF_FILES: Lasting<MPI_Errhandler> = Lasting::new(|| Mutex::new(MPI_ERRORS_RETURN));
 
 /// No such window, or file: none is ever open.
 fn no_object(owner: Owner) -> MpiError {
@@ -130,7 +57,7 @@ pub fn set(owner: Owner, handler: MPI_Errhandler) -> MpiResult {
         }
         Owner::File(MPI_FILE_NULL) => {
             retain_for(owner, handler)?;
-            std::mem::replace(&mut lasting().files_error_handler, handler)
+            std::mem::replace(&mut *OF_FILES.lock(), handler)
         }
         owner => return Err(no_object(owner)),
     };
@@ -142,7 +69,7 @@ fn of(owner: Owner) -> MpiResult<MPI_Errhandler> {
     match owner {
         Owner::Communicator(comm) => Ok(process::enter()?.communicator(comm)?.error_handler),
         Owner::Session(session) => session::handler(session),
-        Owner::File(MPI_FILE_NULL) => Ok(lasting().files_error_handler),
+        Owner::File(MPI_FILE_NULL) => Ok(*OF_FILES.lock()),
         owner => Err(no_object(owner)),
     }
 }
@@ -157,16 +84,6 @@ pub fn get(owner: Owner) -> MpiResult<MPI_Errhandler> {
     Ok(handler)
 }
 
-/// MPI_Errhandler_free. Of a predefined one (which MPI_Comm_get_errhandler may have given) the handle alone is cleared.
-///
-/// # Errors
-/// No such error handler.
-pub fn free(handler: &mut MPI_Errhandler) -> MpiResult {
-    release(*handler)?;
-    *handler = MPI_ERRHANDLER_NULL;
-    Ok(())
-}
-
 /// MPI_Comm_call_errhandler and its kin: hands the error to the object's handler, which may not come back.
 ///
 /// # Errors
@@ -174,10 +91,92 @@ pub fn free(handler: &mut MPI_Errhandler) -> MpiResult {
 pub fn call(name: &'static str, owner: Owner, code: c_int) -> MpiResult {
     of(owner)?;
     let error = {
-        let codes = &lasting().codes;
+        let codes = codes();
         let (class, text) = (codes.class(code)?, codes.text(code)?);
         MpiError::new(Problem::Raised { code, class, text })
     };
-    crate::error::raise(name, &[], error, Some(owner));
+    raise(name, &[], error, Some(owner));
     Ok(())
+}
+
+/// What is to be done with an error, decided under the lock and done without it: a handler may call MPI.
+enum Action {
+    Return(c_int),
+    Call(HandlerFunction, Owner, c_int),
+    EndJob(c_int),
+}
+
+/// Hands an error of `call`, which has these parameters, to its error handler; answers the code that the call returns. Does not come back when the handler
+/// ends the job.
+#[cold]
+pub fn raise(
+    call: &'static str,
+    parameters: &[&'static str],
+    mut error: MpiError,
+    owner: Option<Owner>,
+) -> c_int {
+    error.name_as_in(parameters);
+    let message = format!("{call}: {error}");
+    match error.problem() {
+        Problem::JobEnds => exit::leave(),
+        // A process that cannot begin a session may go on without.
+        Problem::Launch(_) if error.handler().is_some() => {}
+        problem if problem.ends_job() => exit::abort_job(problem.class(), &message),
+        _ => {}
+    }
+    match decide(&error, &message, error.owner().or(owner)) {
+        Action::Return(code) => code,
+        Action::EndJob(code) => match error.problem().report() {
+            Some(report) => exit::end_told(report),
+            None => exit::abort_job(code, &message),
+        },
+        Action::Call(function, owner, code) => {
+            // SAFETY: the program gave this function as an error handler; no lock is held.
+            unsafe { function.call(owner, code) };
+            code
+        }
+    }
+}
+
+fn decide(error: &MpiError, message: &str, owner: Option<Owner>) -> Action {
+    let (owner, handler) = match (owner, error.handler()) {
+        // Of an object that was to be made.
+        (Some(owner), Some(handler)) => (owner, handler),
+        _ => handler_of(owner),
+    };
+    let code = codes().code(error.problem(), message);
+    match handler {
+        MPI_ERRORS_RETURN => Action::Return(code),
+        MPI_ERRORS_ARE_FATAL | MPI_ERRORS_ABORT => Action::EndJob(error.class()),
+        user => match function_of(user) {
+            Some(function) => Action::Call(function, owner, code),
+            None => Action::EndJob(error.class()),
+        },
+    }
+}
+
+/// The object whose handler is asked, and the handler.
+fn handler_of(owner: Option<Owner>) -> (Owner, MPI_Errhandler) {
+    match owner {
+        // No file is ever open: all errors of files are MPI_FILE_NULL's (§14.7).
+        Some(Owner::File(_)) => return (Owner::File(MPI_FILE_NULL), *OF_FILES.lock()),
+        Some(Owner::Session(session)) => {
+            if let Ok(handler) = session::handler(session) {
+                return (Owner::Session(session), handler);
+            }
+        }
+        _ => {}
+    }
+    // Where there is no object, or none that exists.
+    let none = Owner::Communicator(MPI_COMM_SELF);
+    let Ok(process) = process::enter() else { return (none, MPI_ERRORS_ARE_FATAL) };
+    if let Some(Owner::Communicator(comm)) = owner
+        && let Some(handler) = process.communicators.error_handler(comm)
+    {
+        return (Owner::Communicator(comm), handler);
+    }
+    let chosen = process.communicators.get(MPI_COMM_SELF).is_ok_and(|own| own.error_handler_was_set);
+    let comm = if chosen { MPI_COMM_SELF } else { MPI_COMM_WORLD };
+    let handler = process.communicators.get(comm).map_or(MPI_ERRORS_ARE_FATAL, |c| c.error_handler);
+    (Owner::Communicator(comm), handler)
 }

@@ -3,9 +3,9 @@
 //! The library settles both itself: the types are those of its table, and a logical is 1 for true and 0 for false, as an integer of its
 //! size, which is what its reductions make. So nothing is left for a program to set.
 
-use super::info;
 use crate::constants::*;
 use crate::error::{MpiError, MpiResult};
+use crate::info;
 use std::ffi::c_int;
 
 /// Types whose size is told, by their names without `MPI_`.

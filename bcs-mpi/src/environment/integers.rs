@@ -2,8 +2,11 @@
 //!
 //! Predefined handles are their own numbers; others are the index of their object above those.
 
-use super::lasting::lasting;
+use crate::collective::operation::OPERATIONS;
 use crate::handle::FIRST_INT;
+use crate::info::INFOS;
+use crate::object::error_handler::ERROR_HANDLERS;
+use crate::object::session::SESSIONS;
 use crate::process;
 use crate::request;
 use std::ffi::c_int;
@@ -39,10 +42,10 @@ pub fn of_handle(of: Of, handle: usize) -> c_int {
         return handle as c_int;
     }
     let found = match of {
-        Of::ErrorHandler => lasting().error_handlers.to_int(handle),
-        Of::Info => lasting().infos.to_int(handle),
-        Of::Operation => lasting().operations.to_int(handle),
-        Of::Session => lasting().sessions.to_int(handle),
+        Of::ErrorHandler => ERROR_HANDLERS.lock().to_int(handle),
+        Of::Info => INFOS.lock().to_int(handle),
+        Of::Operation => OPERATIONS.lock().to_int(handle),
+        Of::Session => SESSIONS.lock().to_int(handle),
         Of::Predefined => return -1,
         Of::Communicator | Of::Datatype | Of::Group | Of::Message | Of::Request => {
             let Ok(mut process) = process::enter() else { return -1 };
@@ -64,10 +67,10 @@ pub fn to_handle(of: Of, int: c_int, null: usize) -> usize {
         return int as usize;
     }
     let found = match of {
-        Of::ErrorHandler => lasting().error_handlers.from_int(int),
-        Of::Info => lasting().infos.from_int(int),
-        Of::Operation => lasting().operations.from_int(int),
-        Of::Session => lasting().sessions.from_int(int),
+        Of::ErrorHandler => ERROR_HANDLERS.lock().from_int(int),
+        Of::Info => INFOS.lock().from_int(int),
+        Of::Operation => OPERATIONS.lock().from_int(int),
+        Of::Session => SESSIONS.lock().from_int(int),
         Of::Predefined => None,
         Of::Communicator | Of::Datatype | Of::Group | Of::Message | Of::Request => {
             let Ok(process) = process::enter() else { return null };

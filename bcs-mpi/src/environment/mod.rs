@@ -1,27 +1,22 @@
 //! The environment: versions, names, clocks, the end of the job (MPI-5.0, chapters 9, 11 and 20).
 
 pub mod error_handlers;
+pub mod finalize;
 pub mod fortran;
-pub mod info;
+pub mod init;
 pub mod integers;
-pub mod lasting;
+pub mod life;
 pub mod session;
 pub mod tools;
 
-use crate::communicator::Communicator;
 use crate::constants::*;
 use crate::error::{MpiError, MpiResult};
-use crate::process::{self, end};
+use crate::host::SHARED_MEMORY;
+use crate::info;
+use crate::object::Communicator;
+use crate::process::{self, exit};
 use nic_emu::port::now_ns;
 use std::ffi::{c_int, c_void};
-
-/// The name of this host, as far as MPI_MAX_PROCESSOR_NAME allows.
-pub fn host_name() -> String {
-    let system = rustix::system::uname();
-    let mut name = system.nodename().to_string_lossy().into_owned();
-    name.truncate(name.floor_char_boundary(MPI_MAX_PROCESSOR_NAME as usize - 1));
-    name
-}
 
 /// MPI_Get_library_version.
 pub fn library_version() -> String {
@@ -52,7 +47,7 @@ pub fn abort(comm: MPI_Comm, code: c_int) -> MpiResult {
         .communicators
         .get(comm)
         .map_or("an invalid communicator".into(), Communicator::title);
-    end::abort_job(code, &format!("MPI_Abort({title}, {code})"))
+    exit::abort_job(code, &format!("MPI_Abort({title}, {code})"))
 }
 
 /// MPI_Get_hw_resource_info: the resources that MPI_Comm_split_type can be guided by, each with whether this process stays within one of them.
@@ -63,12 +58,6 @@ pub fn hardware() -> MpiResult<MPI_Info> {
     process::enter()?;
     Ok(info::of_pairs(vec![(SHARED_MEMORY.to_owned(), "true".to_owned())]))
 }
-
-/// The key of a hint that names a hardware resource (§7.4.2).
-pub const RESOURCE_TYPE: &str = "mpi_hw_resource_type";
-
-/// The hardware resource whose processes share memory: a node (§7.4.2).
-pub const SHARED_MEMORY: &str = "mpi_shared_memory";
 
 /// The boundary that memory of MPI_Alloc_mem has: a cache line, which suits every type.
 const ALIGNMENT: usize = 64;

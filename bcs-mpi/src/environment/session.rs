@@ -2,24 +2,20 @@
 //!
 //! There are two process sets: the job, and the process itself. A launcher names no others.
 
-use super::error_handlers;
-use super::info;
-use super::lasting::lasting;
+use super::{finalize, init};
 use crate::constants::*;
 use crate::error::{MpiError, MpiResult, Owner};
-use crate::group::{self, Group};
-use crate::handle::Kind;
-use crate::point_to_point::attached_buffer::{self, Level};
-use crate::process::{self, end, start};
+use crate::group;
+use crate::info;
+use crate::kind::Kind;
+use crate::object::Group;
+use crate::object::attached_buffer::Level;
+use crate::object::error_handler::{release, retain_for};
+use crate::object::session::{SESSIONS, Session, check};
+use crate::point_to_point::attached_buffer;
+use crate::process;
 use mds::Primitive;
 use std::ffi::c_int;
-
-/// A session.
-#[derive(Debug)]
-pub struct Session {
-    error_handler: MPI_Errhandler,
-    thread_level: c_int,
-}
 
 const LEVELS: [(&str, c_int); 4] = [
     ("MPI_THREAD_SINGLE", MPI_THREAD_SINGLE),
@@ -30,29 +26,6 @@ const LEVELS: [(&str, c_int); 4] = [
 
 /// The process sets, in their order.
 const PROCESS_SETS: [&str; 2] = ["mpi://WORLD", "mpi://SELF"];
-
-/// Checks that there is such a session.
-///
-/// # Errors
-/// There is none.
-pub(crate) fn check(handle: MPI_Session) -> MpiResult {
-    lasting().sessions.named("session", handle.0).map(drop)
-}
-
-/// The error handler of a session.
-///
-/// # Errors
-/// No such session.
-pub(crate) fn handler(handle: MPI_Session) -> MpiResult<MPI_Errhandler> {
-    Ok(lasting().sessions.named("session", handle.0)?.error_handler)
-}
-
-/// Gives a session another error handler.
-pub(crate) fn set_handler(handle: MPI_Session, error_handler: MPI_Errhandler) {
-    if let Ok(session) = lasting().sessions.get_mut(handle.0) {
-        session.error_handler = error_handler;
-    }
-}
 
 /// MPI_Session_init. The hint `thread_level` asks for a thread level; without it every level is allowed for. Errors are for the error handler that
 /// the session is to have (MPI-5.0, §11.3.1).
@@ -68,15 +41,15 @@ pub fn init(hints: MPI_Info, error_handler: MPI_Errhandler) -> MpiResult<MPI_Ses
         let allowed = "thread_level has to be the name of a thread level, such as MPI_THREAD_MULTIPLE";
         wanted = level.ok_or_else(|| MpiError::argument(MPI_ERR_INFO_VALUE, "info", &name, allowed))?;
     }
-    error_handlers::retain_for(Owner::Session(MPI_SESSION_NULL), error_handler)?;
-    let thread_level = match start::begin_session(wanted) {
+    retain_for(Owner::Session(MPI_SESSION_NULL), error_handler)?;
+    let thread_level = match init::begin_session(wanted) {
         Ok(level) => level,
         Err(error) => {
-            error_handlers::release(error_handler)?;
+            release(error_handler)?;
             return Err(error);
         }
     };
-    Ok(MPI_Session(lasting().sessions.insert(Session { error_handler, thread_level })))
+    Ok(MPI_Session(SESSIONS.lock().insert(Session { error_handler, thread_level })))
 }
 
 /// MPI_Session_finalize.
@@ -86,11 +59,11 @@ pub fn init(hints: MPI_Info, error_handler: MPI_Errhandler) -> MpiResult<MPI_Ses
 pub fn finalize(handle: &mut MPI_Session) -> MpiResult {
     check(*handle)?;
     attached_buffer::release(&mut process::enter()?, Primitive::SessionFinalize, Level::Session(*handle))?;
-    let removed = lasting().sessions.remove(handle.0);
+    let removed = SESSIONS.lock().remove(handle.0);
     let session = removed.map_err(|why| MpiError::handle("session", handle.0, Kind::Session, why))?;
     *handle = MPI_SESSION_NULL;
-    error_handlers::release(session.error_handler)?;
-    end::end_session()
+    release(session.error_handler)?;
+    finalize::end_session()
 }
 
 /// MPI_Session_get_info: the hints in use.
@@ -98,7 +71,7 @@ pub fn finalize(handle: &mut MPI_Session) -> MpiResult {
 /// # Errors
 /// No such session.
 pub fn hints(handle: MPI_Session) -> MpiResult<MPI_Info> {
-    let level = lasting().sessions.named("session", handle.0)?.thread_level;
+    let level = SESSIONS.lock().named("session", handle.0)?.thread_level;
     let name = LEVELS.iter().find(|(_, known)| *known == level).map_or("MPI_THREAD_SINGLE", |(name, _)| name);
     Ok(info::of_pairs(vec![("thread_level".to_owned(), name.to_owned())]))
 }

@@ -4,11 +4,12 @@
 //! that MPI_Error_string gives the values of this very error. The slots are a ring; a code whose slot was used again
 //! still has its class. Classes and codes that a program adds lie above `MPI_ERR_LASTCODE`.
 
-use super::Problem;
+use super::{MpiError, MpiResult, Problem};
 use crate::constants::{MPI_ERR_ARG, MPI_ERR_LASTCODE, MPI_SUCCESS, error_class};
-use crate::error::{MpiError, MpiResult};
+use crate::lasting::Lasting;
 use std::collections::BTreeMap;
 use std::ffi::c_int;
+use std::sync::{Mutex, MutexGuard};
 
 const CLASS_BITS: u32 = 7;
 const CLASS_MASK: c_int = (1 << CLASS_BITS) - 1;
@@ -23,7 +24,14 @@ struct Added {
     text: Option<String>,
 }
 
-/// The error codes of this process.
+static CODES: Lasting<CodeTable> = Lasting::new(|| Mutex::new(CodeTable::default()));
+
+/// The error codes of this process, for the time of a call.
+pub fn codes() -> MutexGuard<'static, CodeTable> {
+    CODES.lock()
+}
+
+/// The error codes of a process.
 pub struct CodeTable {
     recent: Vec<(c_int, String)>,
     next: usize,

@@ -1,156 +1,16 @@
-//! Errors: what went wrong ([`Problem`]), what a program is told of it ([`codes`]), and who is told ([`handler`])
-//! (MPI-5.0, chapter 9).
+//! Errors: what went wrong ([`Problem`]), and what a program is told of it ([`codes`]) (MPI-5.0, chapter 9).
 //!
-//! An error travels up as an [`MpiError`]; the C edge hands it to [`raise`], which asks the error handler and answers the
-//! code that the call returns.
+//! An error travels up as an [`MpiError`]; the C edge has the error handler asked
+//! ([`raise`](crate::environment::error_handlers::raise)), which answers the code that the call returns.
 
 pub mod codes;
-pub mod handler;
+mod mpi_error;
 mod naming;
 mod owner;
 mod problem;
 
-pub use codes::CodeTable;
-pub use handler::{ErrorHandlerEntry, HandlerFunction, raise};
+pub(crate) use mpi_error::answered;
+pub use mpi_error::{MpiError, MpiResult, unsupported};
 pub use owner::Owner;
 pub use problem::Problem;
 pub(crate) use problem::named;
-
-use crate::constants::{MPI_Errhandler, MPI_SUCCESS};
-use crate::handle::{Kind, Stale};
-use nic_emu::channel::ChannelError;
-use nic_emu::port::PortError;
-use std::ffi::c_int;
-use std::fmt;
-
-/// An error of a call: a thin pointer, so that results stay in registers on the path without errors.
-#[derive(Debug)]
-pub struct MpiError(Box<Detail>);
-
-#[derive(Debug)]
-struct Detail {
-    problem: Problem,
-    /// Whose error handler is asked, where the call's arguments do not say.
-    owner: Option<Owner>,
-    /// The error handler that is asked, where no object has it yet.
-    handler: Option<MPI_Errhandler>,
-}
-
-/// The error of a function of the standard that the library does not have.
-#[cold]
-pub fn unsupported() -> MpiError {
-    MpiError::new(Problem::Unsupported)
-}
-
-/// What a callback of the program answered.
-pub(crate) fn answered(code: c_int) -> MpiResult {
-    if code == MPI_SUCCESS { Ok(()) } else { Err(MpiError::new(Problem::Code(code))) }
-}
-
-/// What every call answers.
-pub type MpiResult<T = ()> = Result<T, MpiError>;
-
-impl MpiError {
-    /// An error.
-    #[cold]
-    pub fn new(problem: Problem) -> Self {
-        Self(Box::new(Detail { problem, owner: None, handler: None }))
-    }
-
-    /// A handle that names no object.
-    #[cold]
-    pub fn handle(argument: &'static str, value: usize, kind: Kind, why: Stale) -> Self {
-        Self::new(Problem::Handle { argument, value, kind, why })
-    }
-
-    /// Another argument that is not allowed.
-    #[cold]
-    pub fn argument(
-        class: c_int,
-        argument: &'static str,
-        value: impl fmt::Display,
-        allowed: impl Into<String>,
-    ) -> Self {
-        Self::new(Problem::Argument { class, argument, value: value.to_string(), allowed: allowed.into() })
-    }
-
-    /// The same error, of an operation of this communicator, session, window or file.
-    #[cold]
-    pub fn of(mut self, owner: impl Into<Owner>) -> Self {
-        self.0.owner.get_or_insert(owner.into());
-        self
-    }
-
-    /// The same error, of an object that was to be made with this error handler, which is told the null handle of its kind.
-    #[cold]
-    pub fn told_to(mut self, handler: MPI_Errhandler, null: impl Into<Owner>) -> Self {
-        self.0.owner = Some(null.into());
-        self.0.handler = Some(handler);
-        self
-    }
-
-    /// The error handler that is asked instead of an object's.
-    pub fn handler(&self) -> Option<MPI_Errhandler> {
-        self.0.handler
-    }
-
-    /// What is wrong.
-    pub fn problem(&self) -> &Problem {
-        &self.0.problem
-    }
-
-    /// Its error class.
-    pub fn class(&self) -> c_int {
-        self.0.problem.class()
-    }
-
-    /// The object it belongs to, if the error knows.
-    pub fn owner(&self) -> Option<Owner> {
-        self.0.owner
-    }
-}
-
-impl fmt::Display for MpiError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.problem.fmt(f)
-    }
-}
-
-impl std::error::Error for MpiError {}
-
-impl From<PortError> for MpiError {
-    #[cold]
-    fn from(error: PortError) -> Self {
-        if matches!(error, PortError::Channel(ChannelError::Gone { .. })) {
-            leave_the_word_to_the_launcher();
-        }
-        Self::new(match error {
-            PortError::Aborted => Problem::JobEnds,
-            PortError::Broken(report) => Problem::Mismatch(report),
-            error @ PortError::TooManyRequests { .. } => Problem::Exhausted(error.to_string()),
-            error => Problem::Nic(error.to_string()),
-        })
-    }
-}
-
-/// A rank whose peer has died waits to be ended with the job: how the peer died is what the user has to read, and the launcher, which
-/// knows it, may see it a moment later than this rank. Other threads of the rank that call MPI wait with it: there is no job left for them
-/// to go on with. Returns when nobody has ended it for long: then the launcher is gone as well.
-#[cold]
-fn leave_the_word_to_the_launcher() {
-    std::thread::sleep(std::time::Duration::from_secs(5));
-}
-
-impl From<nic_emu::memory::Corrupt> for MpiError {
-    #[cold]
-    fn from(corrupt: nic_emu::memory::Corrupt) -> Self {
-        PortError::from(corrupt).into()
-    }
-}
-
-impl From<ChannelError> for MpiError {
-    #[cold]
-    fn from(error: ChannelError) -> Self {
-        PortError::from(error).into()
-    }
-}

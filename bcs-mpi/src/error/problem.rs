@@ -1,7 +1,7 @@
 //! What can be wrong with a call: one variant a kind of mistake, with the values that a message names.
 
 use crate::constants::*;
-use crate::handle::{Kind, Stale};
+use crate::kind::{Kind, Stale};
 use nic_emu::breaches::BREACHES;
 use std::ffi::c_int;
 

@@ -4,27 +4,18 @@
 //! The NIC gives a found message a context of its own, so that its receive is an ordinary one in that
 //! context.
 
-use super::envelope;
+use super::envelope::envelope;
 use super::receive::receive;
 use crate::api::{Mode, waiting_for_message};
 use crate::constants::*;
-use crate::datatype::Incoming;
-use crate::datatype::buffer::NAMES;
 use crate::error::{MpiError, MpiResult};
+use crate::object::datatype::Incoming;
+use crate::object::datatype::buffer::NAMES;
+use crate::object::request::{Matched, Status, Statuses};
 use crate::process::{self, Process};
-use crate::request::{Status, Statuses};
 use mds::Primitive;
 use nic_emu::matching::Envelope;
 use std::ffi::{c_int, c_void};
-
-/// A message that a probe has matched and no receive has taken.
-#[derive(Clone, Copy, Debug)]
-pub struct Matched {
-    envelope: Envelope,
-    /// The sender's rank in the job.
-    peer_in_job: u32,
-    comm: MPI_Comm,
-}
 
 /// MPI_Mprobe, which waits for a message, and MPI_Improbe.
 ///

@@ -3,14 +3,14 @@
 //! The datatype's layout and the communicator's context are kept, so both may be freed while the request lives.
 
 use super::send::SendMode;
-use super::{attached_buffer, receive, send};
+use super::{receive, send};
 use crate::constants::*;
-use crate::datatype::Outgoing;
-use crate::datatype::buffer::Staged;
 use crate::error::MpiResult;
-use crate::process::{self, Process};
-use crate::request::persistent::{self, Starter};
-use crate::request::{Finished, State, Status};
+use crate::object::datatype::Outgoing;
+use crate::object::datatype::buffer::Staged;
+use crate::object::request::{Begun, Finished, Parts, Starter, State, Status};
+use crate::process;
+use crate::request::persistent;
 use nic_emu::descriptor::Check;
 use nic_emu::matching::Envelope;
 use nic_emu::port::{Posted, Send};
@@ -26,22 +26,23 @@ struct PersistentSend {
 }
 
 impl Starter for PersistentSend {
-    fn start(&mut self, process: &mut Process) -> MpiResult<State> {
-        let Some((send, peer)) = &self.to else { return Ok(State::nothing()) };
+    fn start(&mut self, parts: &mut Parts<'_>) -> MpiResult<Begun> {
+        let Some((send, peer)) = &self.to else { return Ok(Begun::Messages(State::nothing())) };
         // SAFETY: the program keeps its buffer as long as the request is active.
         let packed = unsafe { self.message.packed_copy() };
         let data = packed.as_ref().map_or(self.message.data, |packed| packed.as_ptr());
         if self.mode == SendMode::Buffered {
+            let of = (self.comm, parts.communicators.session_of(self.comm));
             // SAFETY: the message is readable.
-            unsafe { attached_buffer::send(process, self.comm, send, data, self.message.bytes)? };
-            return Ok(State::nothing());
+            unsafe { parts.attached.send(parts.port, of, send, (data, self.message.bytes))? };
+            return Ok(Begun::Messages(State::nothing()));
         }
         // SAFETY: the message is readable until the request is complete: the program's buffer, or what the request keeps.
-        match unsafe { process.port.post_send(send, data, self.message.bytes)? } {
-            Posted::Complete => Ok(State::nothing()),
+        match unsafe { parts.port.post_send(send, data, self.message.bytes)? } {
+            Posted::Complete => Ok(Begun::Messages(State::nothing())),
             Posted::Request(nic) => {
-                process.port.requests_mut().label(nic, (*peer, send.destination), self.comm.0 as u64);
-                Ok(State::Send(nic, packed.unwrap_or_default()))
+                parts.port.requests_mut().label(nic, (*peer, send.destination), self.comm.0 as u64);
+                Ok(Begun::Messages(State::Send(nic, packed.unwrap_or_default())))
             }
         }
     }
@@ -73,7 +74,7 @@ pub unsafe fn send_init(
 
 /// A receive, bound.
 struct PersistentReceive {
-    /// [`Incoming::place`](crate::datatype::Incoming::place) of the buffer.
+    /// [`Incoming::place`](crate::object::datatype::Incoming::place) of the buffer.
     place: (*mut u8, usize, u16),
     /// Where it is unpacked from, if it must be: with the operation while that is under way.
     staged: Option<Box<Staged>>,
@@ -83,14 +84,14 @@ struct PersistentReceive {
 }
 
 impl Starter for PersistentReceive {
-    fn start(&mut self, process: &mut Process) -> MpiResult<State> {
+    fn start(&mut self, parts: &mut Parts<'_>) -> MpiResult<Begun> {
         let Some((envelope, peer_in_job)) = &self.from else {
-            return Ok(State::Complete(Finished::well(Status::PROC_NULL)));
+            return Ok(Begun::Messages(State::Complete(Finished::well(Status::PROC_NULL))));
         };
         let (whose, (data, bytes, told)) = ((*peer_in_job, self.comm.0 as u64), self.place);
         // SAFETY: the program leaves its buffer alone while the request is active, and the request keeps a staged one.
-        let nic = unsafe { process.port.post_receive_of(envelope, Check::NONE, whose, told, (data, bytes))? };
-        Ok(State::Receive(nic, self.staged.take()))
+        let nic = unsafe { parts.port.post_receive_of(envelope, Check::NONE, whose, told, (data, bytes))? };
+        Ok(Begun::Messages(State::Receive(nic, self.staged.take())))
     }
 
     fn take_back(&mut self, state: State) {

@@ -1,11 +1,11 @@
 //! Probes: is there a message (MPI-5.0, §3.8.1)?
 
-use super::envelope;
+use super::envelope::envelope;
 use crate::api::{Mode, bcs_probe};
 use crate::constants::*;
 use crate::error::MpiResult;
+use crate::object::request::Status;
 use crate::process;
-use crate::request::Status;
 use mds::Primitive;
 use std::ffi::c_int;
 

@@ -1,13 +1,13 @@
 //! Receives, blocking and not (MPI-5.0, §3.2.4, §3.7.2).
 
-use super::{Peer, Room, Source, envelope, for_nobody};
+use super::envelope::{Peer, Room, Source, envelope, for_nobody};
 use crate::api::{Mode, Received, bcs_recv};
 use crate::constants::*;
-use crate::datatype::Incoming;
-use crate::datatype::buffer::{NAMES, Names};
 use crate::error::MpiResult;
+use crate::object::datatype::Incoming;
+use crate::object::datatype::buffer::{NAMES, Names};
+use crate::object::request::{Finished, State, Status, Statuses};
 use crate::process::{self, Guard, Process};
-use crate::request::{Finished, State, Status, Statuses};
 use mds::Primitive;
 use nic_emu::port::Outcome;
 use std::ffi::{c_int, c_void};

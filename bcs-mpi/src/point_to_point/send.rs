@@ -3,14 +3,14 @@
 //! A ready send is a standard one. Small messages are buffered by the NIC, so they are complete when they are
 //! posted.
 
-use super::{Peer, Sent, for_nobody, send_tag};
+use super::envelope::{Peer, Sent, for_nobody, send_tag};
 use crate::api::{Mode, bcs_send, bcs_send_filled};
 use crate::constants::*;
-use crate::datatype::Outgoing;
-use crate::datatype::buffer::{NAMES, Names};
 use crate::error::MpiResult;
+use crate::object::datatype::Outgoing;
+use crate::object::datatype::buffer::{NAMES, Names};
+use crate::object::request::{BUFFERED, State};
 use crate::process::{self, Guard, Process};
-use crate::request::{BUFFERED, State};
 use mds::Primitive;
 use nic_emu::port::Send;
 use std::ffi::{c_int, c_void};
@@ -114,8 +114,10 @@ unsafe fn send_at_once(
         return Ok(true);
     }
     if mode == SendMode::Buffered {
+        let (session, bytes) = (process.communicators.session_of(comm), (message.data, message.bytes));
+        let Process { port, attached, .. } = &mut **process;
         // SAFETY: as above.
-        unsafe { super::attached_buffer::send(process, comm, send, message.data, message.bytes)? };
+        unsafe { attached.send(port, (comm, session), send, bytes)? };
         return Ok(true);
     }
     Ok(false)

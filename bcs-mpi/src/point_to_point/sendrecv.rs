@@ -1,17 +1,16 @@
 //! Send and receive in one call (MPI-5.0, §3.10): the receive is posted first, so the two cannot wait for
 //! each other.
 
+use super::envelope::{Room, Sent, envelope, for_nobody};
 use super::receive::conclude;
 use super::send::{SendMode, describe};
-use super::{Room, Sent, envelope, for_nobody};
 use crate::api::{Mode, Received, bcs_recv, bcs_send, bcs_test};
 use crate::constants::*;
-use crate::datatype::buffer::{NAMES, Names, RECEIVE_NAMES, SEND_NAMES};
-use crate::datatype::{Incoming, Outgoing};
 use crate::error::MpiResult;
+use crate::object::datatype::buffer::{NAMES, Names, RECEIVE_NAMES, SEND_NAMES};
+use crate::object::datatype::{Incoming, Outgoing};
+use crate::object::request::{Finished, Pair, State, Status, Statuses};
 use crate::process::{self, Guard};
-use crate::request::pair::Pair;
-use crate::request::{Finished, State, Status, Statuses};
 use mds::Primitive;
 use nic_emu::matching::Envelope;
 use nic_emu::port::Send;
@@ -122,7 +121,7 @@ impl Halves {
                 Some(nic) => State::Send(nic, self.message.packed.unwrap_or_default()),
                 None => State::nothing(),
             };
-            return Ok(process.requests.insert(State::Operation(Box::new(Pair::new(send, receive))), comm));
+            return Ok(process.requests.insert(State::Pair(Box::new(Pair::new(send, receive))), comm));
         }
         match receive {
             None => status.set(0, &Status::PROC_NULL),

@@ -11,7 +11,7 @@
 //! | `BCS_COLLECTIVE` | algorithms of collectives that the user wants |
 //! | `BCS_APPNUM`, `BCS_UNIVERSE_SIZE` | the attributes MPI_APPNUM and MPI_UNIVERSE_SIZE |
 
-use crate::collective::wanted::{UnknownAlgorithm, VARIABLE, Wanted};
+use crate::object::wanted::{UnknownAlgorithm, VARIABLE, Wanted};
 use bcs_core::TypeCheck;
 use nic_emu::memory::{Layout, MapError, NicMemory};
 use nic_emu::port::{Port, PortError};

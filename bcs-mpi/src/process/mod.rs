@@ -1,149 +1,25 @@
-//! This process as a rank of its job: one global value behind the library's lock.
+//! This process as a rank of its job: its state, the lock around that, waiting, and the advance of operations of several steps.
 //!
-//! [`enter`] gives a [`Guard`] over the [`Process`]; every call begins with it. Below MPI_THREAD_MULTIPLE calls never
-//! overlap and the lock is not taken: entering is one compare. With it, the lock is held while a call looks or posts, and
-//! let go while it waits ([`Guard::wait`]), so that other threads of the process post and make progress meanwhile. No guard
-//! is held while a program's function (an error handler, an attribute's callback) runs.
+//! - [`launch`]: how a process becomes a rank; [`monitor`]: MMDS;
+//! - [`progress`]: the operations of several steps that are under way;
+//! - [`Process`]: the rank's state; [`Guard`]: access to it, which [`enter`] gives;
+//! - [`exit`]: how a process leaves its job before MPI_Finalize;
+//! - [`task`]: how a future gets at the process while it is polled; `advance`: who polls it;
+//! - `wait`: waiting inside a call; [`steps`]: how operations of several steps start.
 
-pub mod end;
+mod advance;
+pub mod exit;
+mod guard;
 pub mod launch;
-pub mod life;
 pub mod monitor;
-pub mod start;
+pub mod progress;
+mod state;
+pub mod steps;
+pub mod task;
 mod wait;
+mod watch;
 
-use crate::collective::wanted::Wanted;
-use crate::communicator::Communicators;
-use crate::datatype::Datatypes;
-use crate::error::{MpiError, MpiResult, Problem};
-use crate::group::Kept;
-use crate::handle::Table;
-use crate::point_to_point::attached_buffer::AttachedBuffers;
-use crate::progress::Progress;
-use crate::request::Requests;
-use launch::Place;
-use nic_emu::port::Port;
-use std::cell::UnsafeCell;
-use std::mem::MaybeUninit;
-use std::ops::{Deref, DerefMut};
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
-/// The rank that this process is.
-pub struct Process {
-    /// Its port to the NIC.
-    pub port: Port,
-    /// Where it is in the job.
-    pub place: Place,
-    /// Communicators.
-    pub communicators: Communicators,
-    /// Datatypes.
-    pub datatypes: Datatypes,
-    /// Groups.
-    pub groups: Table<Kept>,
-    /// Requests.
-    pub requests: Requests,
-    /// Operations of several steps that are under way.
-    pub(crate) progress: Progress,
-    /// The buffers of buffered sends.
-    pub attached: AttachedBuffers,
-    /// Algorithms of collectives that the user wants.
-    pub(crate) wanted: Wanted,
-    /// Working memory of collectives.
-    pub(crate) scratch: Vec<u8>,
-    /// Threads that wait at this moment.
-    pub(crate) waiters: u32,
-    /// Of a process without a launcher.
-    pub(crate) watch: Option<wait::Watch>,
-}
-
-/// Where the process is in its life.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u32)]
-pub enum LifePhase {
-    /// Before MPI_Init, and in it.
-    Uninitialised = 0,
-    /// Between MPI_Init and MPI_Finalize; calls do not overlap.
-    Active = 1,
-    /// The same at MPI_THREAD_MULTIPLE: calls may overlap.
-    Concurrent = 2,
-    /// After MPI_Finalize.
-    Finalised = 3,
-}
-
-struct Library {
-    phase: AtomicU32,
-    lock: Mutex<()>,
-    process: UnsafeCell<MaybeUninit<Process>>,
-}
-
-// SAFETY: `process` is reached through a `Guard` alone. Guards exist only in the phases Active (where MPI's thread level promises
-// that calls do not overlap) and Concurrent (where a guard holds the lock), both entered after `process` was written.
-unsafe impl Sync for Library {}
-
-static LIBRARY: Library = Library {
-    phase: AtomicU32::new(LifePhase::Uninitialised as u32),
-    lock: Mutex::new(()),
-    process: UnsafeCell::new(MaybeUninit::uninit()),
-};
-
-/// Access to the process, with the lock where one is needed. A thread has one at a time.
-pub struct Guard {
-    lock: Option<MutexGuard<'static, ()>>,
-}
-
-/// The process, for the time of a call.
-///
-/// # Errors
-/// Before MPI_Init and after MPI_Finalize.
-#[inline(always)]
-pub fn enter() -> MpiResult<Guard> {
-    if LIBRARY.phase.load(Ordering::Acquire) == LifePhase::Active as u32 {
-        return Ok(Guard { lock: None });
-    }
-    enter_otherwise()
-}
-
-#[cold]
-#[inline(never)]
-fn enter_otherwise() -> MpiResult<Guard> {
-    match phase() {
-        LifePhase::Active => Ok(Guard { lock: None }),
-        LifePhase::Concurrent => Ok(Guard { lock: Some(lock()) }),
-        LifePhase::Finalised => Err(MpiError::new(Problem::Finalised)),
-        LifePhase::Uninitialised => Err(MpiError::new(Problem::NotInitialised)),
-    }
-}
-
-/// Where the process is in its life.
-pub fn phase() -> LifePhase {
-    match LIBRARY.phase.load(Ordering::Acquire) {
-        0 => LifePhase::Uninitialised,
-        1 => LifePhase::Active,
-        2 => LifePhase::Concurrent,
-        _ => LifePhase::Finalised,
-    }
-}
-
-/// A panic in another thread ends the process (see the C edge), so a poisoned lock protects nothing that is used again.
-fn lock() -> MutexGuard<'static, ()> {
-    LIBRARY.lock.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-impl Deref for Guard {
-    type Target = Process;
-
-    #[inline(always)]
-    fn deref(&self) -> &Process {
-        // SAFETY: a guard exists, so the process was written and is this guard's: see `Library`.
-        unsafe { (*LIBRARY.process.get()).assume_init_ref() }
-    }
-}
-
-impl DerefMut for Guard {
-    #[inline(always)]
-    fn deref_mut(&mut self) -> &mut Process {
-        // SAFETY: as above.
-        unsafe { (*LIBRARY.process.get()).assume_init_mut() }
-    }
-}
+pub use guard::{Guard, LifePhase, enter, phase};
+pub(crate) use guard::{activate, deactivate, put};
+pub use state::Process;
+pub(crate) use watch::Watch;

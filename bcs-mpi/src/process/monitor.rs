@@ -4,12 +4,13 @@
 //! Time stamps are CLOCK_MONOTONIC's. Below MPI_THREAD_MULTIPLE the main recorder serves all threads; with it every thread has one
 //! of its own, attached at its first call and detached when it ends.
 
-use super::end::{EXIT, Exit};
 use super::launch::Place;
-use crate::collective::policy::{Collective, MOST_ALGORITHMS, TABLE};
+use crate::host;
+use crate::object::collective::{Collective, MOST_ALGORITHMS};
 use mds::mmds::{AlgorithmReport, UnexpectedReport};
 use mds::{Clock, Entry, MdsConfig, Primitive, ProcessRecorder, Recorder};
-use nic_emu::port::now_ns;
+use nic_emu::memory::NicMemory;
+use nic_emu::port::{Port, now_ns};
 use nic_emu::unexpected::UnexpectedPool;
 use std::cell::RefCell;
 use std::path::PathBuf;
@@ -20,8 +21,8 @@ use std::thread::ThreadId;
 /// Whether calls are recorded.
 static ON: AtomicBool = AtomicBool::new(false);
 /// How often each collective has gone by each of its algorithms.
-static OF_ALGORITHMS: [[AtomicU64; MOST_ALGORITHMS]; TABLE.len()] =
-    [const { [const { AtomicU64::new(0) }; MOST_ALGORITHMS] }; TABLE.len()];
+static OF_ALGORITHMS: [[AtomicU64; MOST_ALGORITHMS]; Collective::ALL.len()] =
+    [const { [const { AtomicU64::new(0) }; MOST_ALGORITHMS] }; Collective::ALL.len()];
 static MONITOR: OnceLock<Monitor> = OnceLock::new();
 
 struct Monitor {
@@ -30,6 +31,10 @@ struct Monitor {
     main_thread: Option<ThreadId>,
     directory: PathBuf,
     run: mds::trace::Run,
+    /// This rank, its NIC memory, and its index there.
+    rank: u32,
+    memory: Arc<NicMemory>,
+    local_index: u32,
 }
 
 thread_local! {
@@ -98,11 +103,12 @@ pub fn note_algorithm(collective: Collective, number: usize) {
 /// Collectives by their algorithms, those that there were.
 fn algorithms() -> Vec<AlgorithmReport> {
     let mut reports = Vec::new();
-    for (collective, name, algorithms) in TABLE {
-        for (algorithm, count) in algorithms.iter().zip(&OF_ALGORITHMS[*collective as usize]) {
+    for &collective in Collective::ALL {
+        for (algorithm, count) in collective.algorithm_names().iter().zip(&OF_ALGORITHMS[collective as usize])
+        {
             let count = count.load(Ordering::Relaxed);
             if count > 0 {
-                let (collective, algorithm) = ((*name).to_owned(), algorithm.name.to_owned());
+                let (collective, algorithm) = (collective.name().to_owned(), (*algorithm).to_owned());
                 reports.push(AlgorithmReport { collective, algorithm, count });
             }
         }
@@ -115,7 +121,7 @@ pub fn start(
     config: &MdsConfig,
     place: &Place,
     concurrent: bool,
-    nodes: u32,
+    port: &Port,
     init: Primitive,
     entered_ns: u64,
 ) {
@@ -127,7 +133,10 @@ pub fn start(
         recorder,
         main_thread: concurrent.then(|| std::thread::current().id()),
         directory: config.trace_dir.clone(),
-        run: mds::trace::Run { id: place.job.clone(), ranks: place.size, nodes },
+        run: mds::trace::Run { id: place.job.clone(), ranks: place.size, nodes: port.memory().node().1 },
+        rank: place.rank,
+        memory: port.memory().clone(),
+        local_index: port.local_index(),
     };
     if MONITOR.set(monitor).is_ok() {
         ON.store(true, Ordering::Release);
@@ -139,22 +148,21 @@ pub fn finish() {
     if !ON.swap(false, Ordering::AcqRel) {
         return;
     }
-    let (Some(monitor), Some(Exit { memory, local_index, rank, .. })) = (MONITOR.get(), EXIT.get()) else {
-        return;
-    };
+    let Some(monitor) = MONITOR.get() else { return };
+    let Monitor { memory, rank, .. } = monitor;
     monitor.recorder.stop(now_ns());
     let program =
         std::env::current_exe().map_or_else(|_| String::new(), |path| path.to_string_lossy().into_owned());
     let process = mds::trace::Process {
         rank: *rank,
         node: memory.node().0,
-        host: super::super::environment::host_name(),
+        host: host::name(),
         program,
         pid: std::process::id(),
     };
     let mut report = monitor.recorder.report();
     report.collectives = algorithms();
-    if let Ok(pool) = UnexpectedPool::of(memory, *local_index) {
+    if let Ok(pool) = UnexpectedPool::of(memory, monitor.local_index) {
         report.unexpected = UnexpectedReport { messages: pool.messages(), most_bytes: pool.most_bytes() };
     }
     if let Err(error) = mds::trace::write_mmds(&monitor.directory, &monitor.run, &process, &report) {

@@ -1,16 +1,15 @@
 //! Waiting inside a call: lends the core, and at MPI_THREAD_MULTIPLE lets go of the lock between two looks.
 //!
-//! A process without a launcher looks for deadlocks itself, while it waits and has nothing to do.
-//!
 //! Of several threads that wait at once, one at a time sleeps on the rank's wait word in NIC memory, as that word has one sleeper; the others sleep
 //! here, and it wakes them when it has been woken.
 
-use super::{Guard, Process, end, lock};
-use crate::communicator::meeting::Waiter;
+use super::exit;
+use super::guard::{Guard, lock};
+use super::progress::Waiter;
+use super::state::Process;
 use crate::error::MpiResult;
 use mds::Primitive;
-use nic_emu::hang::{HangDetector, HangReport, LOOK_PERIOD};
-use nic_emu::port::{LONGEST_SLEEP, Port, SOME_REQUESTS, Stepped, Waiting, now_ns};
+use nic_emu::port::{LONGEST_SLEEP, Port, SOME_REQUESTS, Stepped, Waiting};
 use nic_emu::status::{Room, WaitingFor};
 use nic_emu::waiting::Pause;
 use std::sync::{Condvar, Mutex, PoisonError};
@@ -19,32 +18,7 @@ use std::sync::{Condvar, Mutex, PoisonError};
 static SLEEPS: Mutex<bool> = Mutex::new(false);
 static WOKEN: Condvar = Condvar::new();
 
-/// What the NIC thread of a launcher does beside running the NIC: looks for deadlocks.
-#[derive(Default)]
-pub(crate) struct Watch {
-    detector: HangDetector,
-    looked_at_ns: u64,
-}
-
-impl Watch {
-    /// Looks if it is time to; answers the report of a deadlock.
-    fn look(&mut self, port: &Port) -> Option<HangReport> {
-        let now = now_ns();
-        if now.saturating_sub(self.looked_at_ns) < LOOK_PERIOD.as_nanos() as u64 {
-            return None;
-        }
-        self.looked_at_ns = now;
-        self.detector.look(port.memory())
-    }
-}
-
 impl Guard {
-    /// Whether other threads of the process may be waiting for this one to let go of the lock.
-    #[inline]
-    pub fn is_shared(&self) -> bool {
-        self.lock.is_some()
-    }
-
     /// Waits until `ready` answers something, which may be anything; `what` is what a hang report says of this wait.
     ///
     /// # Errors
@@ -119,16 +93,6 @@ impl Guard {
         }
         self.progress.makers_of_room -= 1;
         lacking.map(drop)
-    }
-
-    /// Calls a function of the program, with the lock let go.
-    pub(crate) fn without_lock<R>(&mut self, function: impl FnOnce() -> R) -> R {
-        let held = self.lock.take().is_some();
-        let result = function();
-        if held {
-            self.lock = Some(lock());
-        }
-        result
     }
 
     /// Waits as [`Self::wait`] until this request of the NIC, which `ready` looks at and takes, is complete; `call` waits for it, and for
@@ -323,7 +287,7 @@ impl Guard {
     fn look_for_deadlock(&mut self) {
         let Process { watch: Some(watch), port, .. } = &mut **self else { return };
         if let Some(report) = watch.look(port) {
-            end::end_deadlocked(report);
+            exit::end_deadlocked(report);
         }
     }
 }

@@ -12,15 +12,16 @@
 //! else than what others give there. Whoever is refused gives all back that is lent to it, and serves its own readers, before it waits
 //! for messages; so nobody waits in a circle.
 
-use super::members::{Members, Message};
+use super::meeting::Arrival;
+use super::members::Members;
+use super::message::Join;
+use super::message::Message;
 use super::party::Party;
-use super::pending::Join;
+use super::pending::{Pending, misfit};
 use super::released::take_board;
-use super::task::with;
-use crate::collective::buffers::misfit;
-use crate::communicator::meeting::Arrival;
 use crate::error::{MpiError, MpiResult, Problem};
 use crate::process::Guard;
+use crate::process::task::with;
 use nic_emu::lane::{By, Chunk, LaneKey, LaneReader, Loan, Portion};
 use nic_emu::memory::NicMemory;
 use nic_emu::policy;
@@ -64,7 +65,7 @@ struct Given<'a> {
     exchange: &'a Exchange,
     contribution: Contribution<'a>,
     lent: Option<Loan>,
-    messages: Join,
+    messages: Join<Pending>,
 }
 
 /// Where a block goes: whose it is, and the place and the room for it.
@@ -178,7 +179,7 @@ impl Exchange {
     async unsafe fn take_blocks<'a>(
         &'a self,
         destinations: &[Destination],
-        messages: &mut Join,
+        messages: &mut Join<Pending>,
         mut stays: Option<(&mut Vec<Offer<'a>>, &mut [*const u8])>,
     ) -> MpiResult {
         let mut offers = self.offers(destinations.iter().map(|(member, ..)| *member))?;

@@ -4,21 +4,9 @@
 //! [`Party`](super::party::Party) is the real one. The tests have members without processes and without a
 //! NIC, thousands of them in one thread, whose messages are counted and come in any order.
 
+use super::message::{Join, Message};
 use super::nodes::Nodes;
-use super::pending::Join;
 use crate::error::MpiResult;
-
-/// A message that is under way: ready when its bytes have been moved.
-pub trait Message: Future<Output = MpiResult> + Unpin {
-    /// The same message, which has to be as long as there is room.
-    fn exactly(self) -> Self;
-
-    /// The same message, which hands on what this member has given.
-    fn given_by(self, member: u32) -> Self;
-
-    /// Whether there is nothing to wait for any more.
-    fn is_over(&self) -> bool;
-}
 
 /// How many members there are, and where.
 pub trait Placement {

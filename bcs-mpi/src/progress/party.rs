@@ -9,18 +9,20 @@
 //! On an intercommunicator messages go to and come from the members of the other group; what is told to
 //! the NIC is told for both groups.
 
-use super::contexts::Contexts;
+use super::meeting::{Arrival, awaits, post};
 use super::members::{Members, Placement};
 use super::nodes::Nodes;
 use super::pending::Pending;
 use super::released::take_result;
-use super::task::{ready, with};
 use crate::api::{Mode, Received, bcs_recv, bcs_send};
-use crate::collective::wanted::Wanted;
-use crate::communicator::meeting::{Arrival, Waiter, awaits, post};
 use crate::constants::{MPI_COMM_NULL, MPI_Comm};
 use crate::error::MpiResult;
-use crate::group::Group;
+use crate::object::Group;
+use crate::object::communicators::Communicators;
+use crate::object::contexts::Contexts;
+use crate::object::wanted::Wanted;
+use crate::process::progress::Waiter;
+use crate::process::task::{ready, with};
 use crate::process::{Guard, Process};
 use mds::Primitive;
 use nic_emu::descriptor::{Check, CollectiveKind};
@@ -79,16 +81,26 @@ pub trait Joins: Sized {
     ///
     /// # Errors
     /// No such communicator.
-    fn join(process: &mut Process, comm: MPI_Comm, call: Primitive, blocks: bool) -> MpiResult<Self>;
+    fn join(
+        communicators: &mut Communicators,
+        comm: MPI_Comm,
+        call: Primitive,
+        blocks: bool,
+    ) -> MpiResult<Self>;
 
     /// What a hang report says of a rank that waits for the operation.
     fn waiting(&self) -> WaitingFor;
 }
 
 impl Joins for Party {
-    fn join(process: &mut Process, comm: MPI_Comm, call: Primitive, blocks: bool) -> MpiResult<Self> {
-        let job_wants = process.wanted;
-        let communicator = process.communicator_mut(comm)?;
+    fn join(
+        communicators: &mut Communicators,
+        comm: MPI_Comm,
+        call: Primitive,
+        blocks: bool,
+    ) -> MpiResult<Self> {
+        let job_wants = communicators.wanted;
+        let communicator = communicators.named_mut(comm)?;
         let sequence = communicator.sequence;
         communicator.sequence = sequence.wrapping_add(1);
         Ok(Self {
@@ -340,7 +352,7 @@ impl Party {
                 let released = process.port.test_collective(request)?;
                 if released.is_none() {
                     // The NIC refuses what waits in it.
-                    let _ = self.contexts.check_whole(process);
+                    let _ = self.contexts.check_whole(&mut process.port);
                 }
                 process.progress.awaited = released.is_none().then_some(Waiter { request, awaits });
                 Ok(released)
@@ -384,7 +396,7 @@ impl Party {
     }
 
     fn collective(&self, process: &mut Process, arrival: &Arrival) -> MpiResult<Collective> {
-        self.contexts.check_whole(process)?;
+        self.contexts.check_whole(&mut process.port)?;
         Ok(Collective {
             kind: arrival.kind,
             operation: arrival.operation,

@@ -1,11 +1,11 @@
 //! Messages of a collective operation that are under way: futures that are ready when the NIC has moved
 //! the bytes.
 
-use super::contexts::Contexts;
-use super::members::Message;
-use super::task::{ready, with};
+use super::message::Message;
 use crate::error::{MpiError, MpiResult, Problem};
+use crate::object::contexts::Contexts;
 use crate::process::Process;
+use crate::process::task::{ready, with};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
@@ -37,19 +37,19 @@ impl Pending {
     /// has happened.
     fn look(&mut self, process: &mut Process, request: u32) -> MpiResult<Option<()>> {
         let Some(outcome) = process.port.test(request)? else {
-            if !self.is_taken_back && self.contexts.check_whole(process).is_err() {
+            if !self.is_taken_back && self.contexts.check_whole(&mut process.port).is_err() {
                 self.is_taken_back = true;
                 process.port.cancel(request)?;
             }
             return Ok(None);
         };
         self.nic = None;
-        self.contexts.check_whole(process)?;
+        self.contexts.check_whole(&mut process.port)?;
         let sent = outcome.length.bytes();
         match self.room {
             Some(room) if sent > room || self.is_exact && sent < room => {
                 let from = self.giver.unwrap_or(outcome.source);
-                Err(MpiError::new(Problem::BlockMisfit { sent, room, from }))
+                Err(misfit(sent as usize, room as usize, from))
             }
             _ => Ok(Some(())),
         }
@@ -81,51 +81,8 @@ impl Future for Pending {
     }
 }
 
-/// Messages that are under way together.
-#[derive(Debug)]
-pub struct Join<M = Pending> {
-    under_way: Vec<M>,
-}
-
-impl<M: Message> Join<M> {
-    /// None yet.
-    pub fn new() -> Self {
-        Self { under_way: Vec::new() }
-    }
-
-    /// One more.
-    pub fn add(&mut self, message: M) {
-        if !message.is_over() {
-            self.under_way.push(message);
-        }
-    }
-
-    /// Waits for all; answers the first error once none is under way any more.
-    ///
-    /// # Errors
-    /// Any of theirs.
-    pub async fn all(mut self) -> MpiResult {
-        let mut result = Ok(());
-        std::future::poll_fn(|context| {
-            self.under_way.retain_mut(|message| match Pin::new(message).poll(context) {
-                Poll::Pending => true,
-                Poll::Ready(Ok(())) => false,
-                Poll::Ready(Err(error)) => {
-                    if result.is_ok() {
-                        result = Err(error);
-                    }
-                    false
-                }
-            });
-            if self.under_way.is_empty() { Poll::Ready(()) } else { Poll::Pending }
-        })
-        .await;
-        result
-    }
-}
-
-impl<M: Message> Default for Join<M> {
-    fn default() -> Self {
-        Self::new()
-    }
+/// A block that is not as long as its place.
+#[cold]
+pub fn misfit(sent: usize, room: usize, from: u32) -> MpiError {
+    MpiError::new(Problem::BlockMisfit { sent: sent as u64, room: room as u64, from })
 }

@@ -3,11 +3,12 @@
 //! Calls that complete one request answer its error; those that complete several put codes into the statuses
 //! and answer `MPI_ERR_IN_STATUS`. `MPI_ERROR` of a status is written in that case only.
 
-use super::{BUFFERED, Finished, Status, Statuses, is_idle, poll, take_received};
+use super::{is_idle, poll, take_received};
 use crate::api::Mode;
 use crate::constants::*;
-use crate::environment::lasting::lasting;
+use crate::error::codes::codes;
 use crate::error::{MpiError, MpiResult, Owner, Problem};
+use crate::object::request::{BUFFERED, Finished, Status, Statuses};
 use crate::process::{self, Guard, Process};
 use mds::Primitive;
 use std::ffi::c_int;
@@ -51,7 +52,7 @@ impl Failures {
         }
         self.failed += 1;
         let message = format!("{}: {error}", self.call);
-        statuses.set_error(position, lasting().codes.code(error.problem(), &message));
+        statuses.set_error(position, codes().code(error.problem(), &message));
         self.owner = self.owner.or(error.owner());
         self.first.get_or_insert_with(|| (position, error.problem().clone()));
         Ok(())

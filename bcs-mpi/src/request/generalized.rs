@@ -1,59 +1,11 @@
-//! Generalized requests (MPI-5.0, §13.2): operations of the program, which says when they are complete.
-//!
-//! The program's functions are called without the lock. The query function fills the status whenever a call reports the request complete; the free
-//! function is called once, when the request is gone and its operation complete.
+//! The calls about generalized requests (MPI-5.0, §13.2).
 
-use super::{State, Status};
 use crate::constants::*;
-use crate::error::{MpiError, MpiResult, answered};
+use crate::error::{MpiError, MpiResult};
+use crate::object::request::{BUFFERED, Generalized, State};
 use crate::process::{self, Process};
-use std::ffi::c_void;
 
-/// What the program gives with a generalized request.
-#[derive(Clone, Copy, Debug)]
-pub struct Callbacks {
-    /// Fills the status.
-    pub query: MPI_Grequest_query_function,
-    /// Frees what the operation holds.
-    pub free: MPI_Grequest_free_function,
-    /// Is told of MPI_Cancel, and whether the operation is complete already.
-    pub cancel: MPI_Grequest_cancel_function,
-    /// The first argument of all three.
-    pub extra_state: *mut c_void,
-}
-
-/// A generalized request.
-#[derive(Debug)]
-pub struct Generalized {
-    pub(super) callbacks: Callbacks,
-    pub(super) complete: bool,
-    /// MPI_Request_free was called before the operation was complete.
-    pub(super) freed: bool,
-}
-
-impl Callbacks {
-    /// Asks for the status. The caller holds no guard.
-    pub(super) fn query(&self) -> (Status, MpiResult) {
-        let mut status = MPI_Status::default();
-        // SAFETY: the status is writable.
-        unsafe { Status::EMPTY.store(&mut status) };
-        // SAFETY: the program gave this function and its state for this; no lock is held.
-        let result = answered(unsafe { (self.query)(self.extra_state, &mut status) });
-        (Status::of(&status), result)
-    }
-
-    /// Says that the request is gone. The caller holds no guard.
-    pub(super) fn free(&self) -> MpiResult {
-        // SAFETY: as above.
-        answered(unsafe { (self.free)(self.extra_state) })
-    }
-
-    /// Hands on MPI_Cancel. The caller holds no guard.
-    pub(super) fn cancel(&self, complete: bool) -> MpiResult {
-        // SAFETY: as above.
-        answered(unsafe { (self.cancel)(self.extra_state, complete.into()) })
-    }
-}
+pub use crate::object::request::Callbacks;
 
 /// MPI_Grequest_start.
 ///
@@ -68,7 +20,7 @@ pub fn start(callbacks: Callbacks) -> MpiResult<MPI_Request> {
 fn generalized(process: &mut Process, handle: MPI_Request) -> MpiResult<&mut Generalized> {
     let allowed = "it has to be a request of MPI_Grequest_start";
     let other = || MpiError::argument(MPI_ERR_REQUEST, "request", "one of another operation", allowed);
-    if process.plain(handle).is_some() || handle == super::BUFFERED {
+    if process.plain(handle).is_some() || handle == BUFFERED {
         return Err(other());
     }
     match &mut process.request(handle)?.state {

@@ -1,9 +1,10 @@
 //! Looking at requests that stay as they are (MPI-5.0, §3.7.6): MPI_Request_get_status and its forms for any,
 //! all and some of several.
 
-use super::{Status, Statuses, is_idle, keep, look_at};
+use super::{is_idle, keep, look_at};
 use crate::constants::*;
 use crate::error::MpiResult;
+use crate::object::request::{Status, Statuses};
 use crate::process::{self, Guard};
 use std::ffi::c_int;
 

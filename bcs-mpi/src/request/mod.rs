@@ -1,251 +1,25 @@
-//! Requests: operations that may be under way (MPI-5.0, §3.7).
-//!
-//! A plain request, of a send from where its bytes are or a receive to where they go, is the NIC's request and nothing more: its handle names
-//! the NIC's slot. What takes more (a message that is packed or unpacked, an operation of several steps) is a [`Request`] in a
-//! table, whose numbers begin after those of the slots. The calls of the wait and test families are in [`complete`].
+//! The calls about requests (MPI-5.0, §3.7), and how a call looks at one. The wait and test families are in [`complete`].
 
 pub mod complete;
 pub mod generalized;
 pub mod get_status;
-pub mod pair;
 pub mod persistent;
 pub mod status;
 
-pub use status::{Status, Statuses};
+pub use crate::object::request::Statuses;
 
-use crate::communicator::Communicators;
 use crate::constants::*;
-use crate::datatype::buffer::Staged;
-use crate::datatype::type_check;
-use crate::error::{MpiError, MpiResult, Problem};
-use crate::handle::{FIRST_INT, Kind, Stale, Table, pack, unpack};
-use crate::point_to_point::matched::Matched;
+use crate::error::{MpiError, MpiResult};
+use crate::handle::{FIRST_INT, pack, unpack};
+use crate::kind::{Kind, Stale};
+use crate::object::request::{BUFFERED, Finished, Request, State, Status};
 use crate::process::{self, Guard, Process};
-use generalized::{Callbacks, Generalized};
 use mds::Primitive;
 use nic_emu::descriptor::NO_REQUEST;
 use nic_emu::memory::REQUESTS;
 use nic_emu::outstanding::About;
 use nic_emu::port::{Outcome, Port};
 use nic_emu::status::WaitingFor;
-use persistent::Persistent;
-
-/// An operation that is more than one descriptor: it is asked to go on until it is complete.
-pub trait Operation {
-    /// Does what can be done now; answers its status when it is complete.
-    ///
-    /// # Errors
-    /// It failed; then it is complete.
-    fn advance(&mut self, process: &mut Process) -> MpiResult<Option<Status>>;
-
-    /// What a hang report says of a rank that waits for it; none where it has nothing of its own to say.
-    fn waits_for(&self) -> Option<WaitingFor> {
-        None
-    }
-
-    /// Whether it is a collective one, which can be neither freed nor cancelled while it is under way (§6.12).
-    fn is_collective(&self) -> bool {
-        false
-    }
-}
-
-/// What a request that is more than a slot of the NIC waits for.
-pub enum State {
-    /// Nothing: it completed when it was posted, or its end was seen before.
-    Complete(Finished),
-    /// A send, by the NIC's request, and its bytes, packed.
-    Send(u32, Box<[u8]>),
-    /// A receive, by the NIC's request, and where it is unpacked from, if it must be.
-    Receive(u32, Option<Box<Staged>>),
-    /// Something larger.
-    Operation(Box<dyn Operation>),
-    /// An operation that is started many times.
-    Persistent(Box<Persistent>),
-    /// An operation of the program.
-    Generalized(Box<Generalized>),
-}
-
-impl State {
-    /// The operation of several steps that is under way, if it is one.
-    fn operation(&self) -> Option<&dyn Operation> {
-        match self {
-            State::Operation(operation) => Some(&**operation),
-            State::Persistent(persistent) => persistent.active.as_ref().and_then(State::operation),
-            _ => None,
-        }
-    }
-
-    /// The message that it is, if what it waits for is the NIC alone.
-    #[inline]
-    fn message(&mut self) -> Option<&mut State> {
-        match self {
-            State::Persistent(persistent) => persistent.active.as_mut()?.message(),
-            State::Complete(_) | State::Send(..) | State::Receive(..) => Some(self),
-            State::Operation(_) | State::Generalized(_) => None,
-        }
-    }
-
-    /// The NIC's request, where there is one.
-    #[inline]
-    fn nic(&self) -> Option<u32> {
-        match self {
-            State::Send(nic, _) | State::Receive(nic, _) => Some(*nic),
-            State::Persistent(persistent) => persistent.active.as_ref().and_then(State::nic),
-            State::Complete(_) | State::Operation(_) | State::Generalized(_) => None,
-        }
-    }
-
-    /// Of an operation that is complete and has nothing to tell.
-    pub const fn nothing() -> Self {
-        State::Complete(Finished::well(Status::EMPTY))
-    }
-}
-
-/// An operation that may be under way and is more than a slot of the NIC.
-pub struct Request {
-    /// What it waits for.
-    pub state: State,
-    /// Its communicator.
-    pub comm: MPI_Comm,
-}
-
-/// How an operation ended.
-#[derive(Debug)]
-pub struct Finished {
-    /// Its status.
-    pub status: Status,
-    /// What went wrong, if something did.
-    pub error: Option<MpiError>,
-    /// Of a generalized request: what is to be called, without the lock, for its status.
-    pub generalized: Option<Box<Callbacks>>,
-}
-
-impl Finished {
-    /// An operation that ended well.
-    #[inline]
-    pub const fn well(status: Status) -> Self {
-        Self { status, error: None, generalized: None }
-    }
-
-    /// An operation that failed.
-    #[cold]
-    pub fn failed(error: MpiError) -> Self {
-        Self { error: Some(error), ..Self::well(Status::EMPTY) }
-    }
-
-    /// The same with its error, if there is one, that of a communicator.
-    #[inline]
-    fn of(mut self, comm: MPI_Comm) -> Self {
-        if let Some(error) = self.error.take() {
-            self.error = Some(error.of(comm));
-        }
-        self
-    }
-
-    /// Calls the functions of a generalized request that is gone: its status is theirs to say. The caller holds no guard.
-    #[cold]
-    fn conclude(mut self) -> Self {
-        if let Some(callbacks) = self.generalized.take() {
-            let (status, queried) = callbacks.query();
-            let freed = callbacks.free();
-            self.status = status;
-            self.error = queried.and(freed).err();
-        }
-        self
-    }
-
-    /// The end of a send.
-    pub fn sent(outcome: &Outcome) -> Self {
-        Self::well(Status { cancelled: outcome.cancelled, ..Status::EMPTY })
-    }
-
-    /// The end of a receive of this communicator, with so much room, that told this of its type.
-    #[inline]
-    pub fn received(
-        communicators: &Communicators,
-        comm: MPI_Comm,
-        outcome: &Outcome,
-        (room, told): (u64, u16),
-    ) -> Self {
-        let mut finished = Self::well(Status::received(outcome, room));
-        if outcome.length.is_to_be_looked_at(room) {
-            finished.error = wrong_message(communicators, comm, outcome, (room, told));
-        }
-        finished
-    }
-}
-
-/// The error of a message that is longer than its receive, or of another type, if it is.
-#[cold]
-#[inline(never)]
-fn wrong_message(
-    communicators: &Communicators,
-    comm: MPI_Comm,
-    outcome: &Outcome,
-    wanted: (u64, u16),
-) -> Option<MpiError> {
-    let (length, from, tag) = (outcome.length, outcome.source as i32, outcome.tag);
-    if length.bytes() > wanted.0 {
-        let (sent, room) = (length.bytes(), wanted.0);
-        return Some(MpiError::new(Problem::Truncated { sent, room, from, tag }));
-    }
-    type_check::differ((length.bytes(), length.signature()), wanted).then(|| {
-        MpiError::new(Problem::TypesDiffer {
-            sent: type_check::told_name(length.signature()),
-            wanted: type_check::told_name(wanted.1),
-            from,
-            tag,
-            comm: communicators
-                .get(comm)
-                .map_or_else(|_| "a communicator that was freed".into(), |communicator| communicator.title()),
-        })
-    })
-}
-
-/// The request of every send that was complete when it was posted: it has nothing to tell, so one serves for all.
-pub const BUFFERED: MPI_Request = MPI_Request(Table::<Request>::shared(Kind::Request));
-
-/// The requests of this process that are more than slots of the NIC.
-pub struct Requests {
-    table: Table<Request>,
-    /// Messages that probes have matched.
-    pub messages: Table<Matched>,
-    /// Freed while under way (MPI_Request_free): they complete all the same.
-    abandoned: Vec<Request>,
-}
-
-impl Default for Requests {
-    fn default() -> Self {
-        let table = Table::from_index(Kind::Request, REQUESTS as u32);
-        let messages = Table::new(Kind::Message);
-        Self { table, messages, abandoned: Vec::new() }
-    }
-}
-
-impl Requests {
-    /// The handle of a new request.
-    pub fn insert(&mut self, state: State, comm: MPI_Comm) -> MPI_Request {
-        MPI_Request(self.table.insert(Request { state, comm }))
-    }
-
-    /// Whether there are any of this communicator, beside those that are slots of the NIC.
-    pub(crate) fn are_of(&self, comm: MPI_Comm) -> bool {
-        self.table.iter().any(|request| request.comm == comm)
-    }
-
-    /// Takes a request out, if there is one.
-    fn remove(&mut self, handle: MPI_Request) -> Option<Request> {
-        self.table.remove(handle.0).ok()
-    }
-}
-
-impl Guard {
-    /// Has the NIC and the operations of several steps go on.
-    fn make_progress(&mut self) -> MpiResult {
-        self.port.progress()?;
-        self.advance()
-    }
-}
 
 impl Process {
     /// The handle of a plain request: of an operation that the NIC alone carries out.
@@ -282,8 +56,7 @@ impl Process {
         // An operation of several steps has no peer of its own.
         let nic = self.awaited(handle)?.unwrap_or(NO_REQUEST);
         if nic == NO_REQUEST
-            && let Some(operation) = self.request(handle)?.state.operation()
-            && let Some(what) = operation.waits_for()
+            && let Some(what) = self.request(handle)?.state.waits_for()
         {
             return Ok(WaitingFor { requests, ..what });
         }
@@ -343,54 +116,6 @@ fn plain_end(process: &Process, outcome: &Outcome, about: &About, sends: bool) -
     Finished::received(&process.communicators, comm, outcome, (about.bytes, about.signature)).of(comm)
 }
 
-/// Looks whether a message is complete; after that it has nothing to tell any more.
-#[inline]
-fn look_at_message(
-    (port, communicators): (&mut Port, &Communicators),
-    message: &mut State,
-) -> MpiResult<Option<Finished>> {
-    match message {
-        State::Complete(finished) => Ok(Some(std::mem::replace(finished, Finished::well(Status::EMPTY)))),
-        State::Send(nic, _) => Ok(port.test(*nic)?.as_ref().map(Finished::sent)),
-        State::Receive(nic, staged) => {
-            let about = port.requests().about(*nic).copied().unwrap_or(About::NOTHING);
-            let Some(outcome) = port.test(*nic)? else { return Ok(None) };
-            let (comm, room) = (MPI_Comm(about.owner as usize), (about.bytes, about.signature));
-            let finished = Finished::received(communicators, comm, &outcome, room);
-            if let Some(staged) = staged {
-                // SAFETY: the request is complete only now, so its buffer is still the library's to write.
-                unsafe { staged.unpack(finished.status.bytes as usize) };
-            }
-            Ok(Some(finished))
-        }
-        State::Operation(_) | State::Persistent(_) | State::Generalized(_) => Ok(None),
-    }
-}
-
-/// Looks whether what a request waits for is complete; after that it has nothing to tell any more.
-fn look(process: &mut Process, state: &mut State) -> MpiResult<Option<Finished>> {
-    match state {
-        State::Complete(_) | State::Send(..) | State::Receive(..) => {
-            look_at_message((&mut process.port, &process.communicators), state)
-        }
-        State::Operation(operation) => match operation.advance(process) {
-            Ok(status) => Ok(status.map(Finished::well)),
-            Err(error) if error.problem().ends_job() => Err(error),
-            Err(error) => Ok(Some(Finished::failed(error))),
-        },
-        State::Persistent(persistent) => match &mut persistent.active {
-            Some(active) => look(process, active),
-            None => Ok(Some(Finished::well(Status::EMPTY))),
-        },
-        State::Generalized(generalized) => {
-            let callbacks = generalized.complete.then(|| Box::new(generalized.callbacks));
-            Ok(callbacks
-                .is_some()
-                .then(|| Finished { generalized: callbacks, ..Finished::well(Status::EMPTY) }))
-        }
-    }
-}
-
 /// Looks whether a request is complete; its handle stays, with nothing to tell any more if it is not plain.
 fn look_at(process: &mut Process, handle: MPI_Request) -> MpiResult<Option<Finished>> {
     if handle == BUFFERED {
@@ -401,19 +126,10 @@ fn look_at(process: &mut Process, handle: MPI_Request) -> MpiResult<Option<Finis
         let about = process.port.requests().about(nic).copied().unwrap_or(About::NOTHING);
         return Ok(Some(plain_end(process, &outcome, &about, process.port.is_send(nic))));
     }
-    let Process { port, requests, communicators, .. } = process;
-    let request = requests.table.get_mut(handle.0).map_err(|why| no_request(port, handle, why))?;
+    let (mut parts, requests) = process.parts_and_requests();
+    let request = requests.table.get_mut(handle.0).map_err(|why| no_request(parts.port, handle, why))?;
     let comm = request.comm;
-    if let Some(message) = request.state.message() {
-        let looked = look_at_message((port, communicators), message)?;
-        return Ok(looked.map(|finished| finished.of(comm)));
-    }
-    let state = &mut request.state;
-    // An operation works on the process, so it is out of the table meanwhile; the handle's slot is kept.
-    let mut state = std::mem::replace(state, State::nothing());
-    let looked = look(process, &mut state);
-    process.request(handle)?.state = state;
-    Ok(looked?.map(|finished| finished.of(comm)))
+    Ok(request.state.look(&mut parts)?.map(|finished| finished.of(comm)))
 }
 
 /// Takes a request that is complete in the commonest way: a plain receive of a small message that fits.
@@ -518,8 +234,9 @@ pub fn free(handle: &mut MPI_Request) -> MpiResult {
         }
         let Some(Request { state, comm }) = process.requests.remove(freed) else { return Ok(()) };
         match state {
-            State::Persistent(persistent) => {
-                persistent.close(&mut process).for_each(|state| process.abandon(state, comm));
+            State::Persistent(mut persistent) => {
+                let closing = persistent.starter.close().map(|steps| process.progress.add(steps));
+                persistent.active.into_iter().chain(closing).for_each(|state| process.abandon(state, comm));
                 process.advance()?;
             }
             state => process.abandon(state, comm),
@@ -535,36 +252,25 @@ fn refuse_collective(process: &mut Process, handle: MPI_Request, instead: &str) 
     if handle == BUFFERED || process.plain(handle).is_some() {
         return Ok(());
     }
-    match process.request(handle)?.state.operation() {
-        Some(operation) if operation.is_collective() => {
-            let allowed = format!("a collective operation is under way with it; {instead}");
-            Err(MpiError::argument(MPI_ERR_REQUEST, "request", format!("{:#x}", handle.0), allowed))
-        }
-        _ => Ok(()),
+    if !process.request(handle)?.state.is_collective() {
+        return Ok(());
     }
-}
-
-impl Process {
-    /// Takes over what is under way and the program cannot wait for.
-    pub(crate) fn abandon(&mut self, state: State, comm: MPI_Comm) {
-        self.requests.abandoned.push(Request { state, comm });
-    }
+    let allowed = format!("a collective operation is under way with it; {instead}");
+    Err(MpiError::argument(MPI_ERR_REQUEST, "request", format!("{:#x}", handle.0), allowed))
 }
 
 /// Lets abandoned requests go that are complete; answers whether all are.
 fn reap(process: &mut Process) -> MpiResult<bool> {
-    let mut abandoned = std::mem::take(&mut process.requests.abandoned);
+    let (mut parts, requests) = process.parts_and_requests();
     let mut result = Ok(());
-    abandoned.retain_mut(|request| match look(process, &mut request.state) {
+    requests.abandoned.retain_mut(|request| match request.state.look(&mut parts) {
         Ok(finished) => finished.is_none(),
         Err(error) => {
             result = Err(error);
             false
         }
     });
-    let all = abandoned.is_empty();
-    process.requests.abandoned.append(&mut abandoned);
-    result.map(|()| all)
+    result.map(|()| requests.abandoned.is_empty())
 }
 
 /// Waits for what the program left under way and cannot wait for: freed requests and buffered sends.

@@ -1,11 +1,11 @@
 //! The calls about Cartesian topologies (MPI-5.0, §8.5.1, §8.5.5 to §8.5.8). Making one, and taking it apart, costs one meeting: who goes where is computed.
 
-use super::grid::Grid;
-use super::{Topology, member, named, too_short, wrong_topology};
-use crate::communicator::Communicator;
-use crate::communicator::create::{self, Kin};
+use super::arguments::{member, named, too_short};
+use crate::communicator::new::{self, Kin};
 use crate::constants::*;
 use crate::error::{MpiError, MpiResult};
+use crate::object::Communicator;
+use crate::object::topology::{Grid, Topology};
 use crate::process::{self, Process};
 use mds::Primitive;
 use std::ffi::c_int;
@@ -15,7 +15,7 @@ use std::sync::Arc;
 fn grid_of(communicator: &Communicator) -> MpiResult<&Arc<Grid>> {
     match &communicator.topology {
         Some(Topology::Cartesian(grid)) => Ok(grid),
-        _ => Err(wrong_topology(communicator, "a Cartesian topology")),
+        _ => Err(communicator.wrong_topology("a Cartesian topology")),
     }
 }
 
@@ -49,7 +49,7 @@ pub fn create(comm: MPI_Comm, dims: &[c_int], periods: &[c_int]) -> MpiResult<MP
     let grid = checked_grid(communicator, dims, periods)?;
     let group = communicator.group.first(grid.size());
     let kin = Kin { topology: Some(Topology::Cartesian(Arc::new(grid))), ..Kin::default() };
-    create::part_of(&mut process, Primitive::CartCreate, comm, group, kin)
+    new::part_of(&mut process, Primitive::CartCreate, comm, group, kin)
 }
 
 /// MPI_Cart_map: the rank that [`create()`] would give this process.
@@ -74,7 +74,7 @@ pub fn sub(comm: MPI_Comm, remain: impl FnOnce(usize) -> MpiResult<Vec<bool>>) -
     let (part, members) = grid.part(communicator.rank, &remain(grid.dims.len())?);
     let group = communicator.group.choose(&members);
     let kin = Kin { topology: Some(Topology::Cartesian(Arc::new(part))), ..Kin::default() };
-    create::part_of(&mut process, Primitive::CartSub, comm, group, kin)
+    new::part_of(&mut process, Primitive::CartSub, comm, group, kin)
 }
 
 /// MPI_Cartdim_get.

@@ -3,30 +3,17 @@
 //! MPI_Dist_graph_create sends every edge to both its ends, in one exchange of counts and one of edges. A process's edges are then in the order of the ranks that
 //! gave them, and of each rank's in the order in which it gave them.
 
-use super::{Topology, wrong_topology};
-use crate::collective::buffers::{Blocks, Everyone, Numbers};
+use crate::collective::buffers::Everyone;
 use crate::collective::forms::{Call, alltoall};
-use crate::communicator::create::{self, Kin};
+use crate::collective::places::{Blocks, Numbers};
+use crate::communicator::new::{self, Kin};
 use crate::constants::*;
 use crate::error::{MpiError, MpiResult};
+use crate::object::topology::{Neighbourhood, Topology};
 use crate::process;
 use mds::Primitive;
 use std::ffi::c_int;
 use std::sync::Arc;
-
-/// Weights of the edges that come in, and of those that go out.
-pub type Weights = (Box<[c_int]>, Box<[c_int]>);
-
-/// The edges of one process.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Neighbourhood {
-    /// Where edges come from.
-    pub sources: Box<[u32]>,
-    /// Where edges lead to.
-    pub destinations: Box<[u32]>,
-    /// The weights of both, where the graph has weights.
-    pub weights: Option<Weights>,
-}
 
 /// Checks the ranks and the weights of edges.
 fn checked(size: u32, argument: &'static str, ranks: &[c_int]) -> MpiResult<Box<[u32]>> {
@@ -82,7 +69,7 @@ fn made(call: Primitive, comm: MPI_Comm, own: Neighbourhood) -> MpiResult<MPI_Co
     let mut process = process::enter()?;
     let group = process.communicator(comm)?.group.clone();
     let kin = Kin { topology: Some(Topology::Distributed(Arc::new(own))), ..Kin::default() };
-    create::part_of(&mut process, call, comm, group, kin)
+    new::part_of(&mut process, call, comm, group, kin)
 }
 
 /// Numbers of an edge on its way to one of its ends: whether that is where it leads to, the other end, its weight.
@@ -176,6 +163,6 @@ pub fn get(comm: MPI_Comm) -> MpiResult<Arc<Neighbourhood>> {
     let communicator = process.communicator(comm)?;
     match &communicator.topology {
         Some(Topology::Distributed(own)) => Ok(own.clone()),
-        _ => Err(wrong_topology(communicator, "a distributed graph topology")),
+        _ => Err(communicator.wrong_topology("a distributed graph topology")),
     }
 }

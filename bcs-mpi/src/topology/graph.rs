@@ -1,31 +1,15 @@
 //! Graph topologies, of which every process knows all (MPI-5.0, §8.5.3, §8.5.5).
 
-use super::{Topology, member, too_short, wrong_topology};
-use crate::communicator::Communicator;
-use crate::communicator::create::{self, Kin};
+use super::arguments::{member, too_short};
+use crate::communicator::new::{self, Kin};
 use crate::constants::*;
 use crate::error::{MpiError, MpiResult};
+use crate::object::Communicator;
+use crate::object::topology::{Graph, Topology};
 use crate::process;
 use mds::Primitive;
 use std::ffi::c_int;
 use std::sync::Arc;
-
-/// A graph over the ranks of a communicator.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Graph {
-    /// Where the neighbours of each node end in `edges`.
-    pub ends: Box<[u32]>,
-    /// The neighbours of all nodes, one after the other.
-    pub edges: Box<[u32]>,
-}
-
-impl Graph {
-    /// The neighbours of a node, in the order in which they were given.
-    pub fn neighbours(&self, node: u32) -> &[u32] {
-        let start = if node == 0 { 0 } else { self.ends[node as usize - 1] };
-        &self.edges[start as usize..self.ends[node as usize] as usize]
-    }
-}
 
 /// The graph of a call's arguments, for at most as many processes as the communicator has. `edges` reads so many.
 fn checked_graph(
@@ -72,7 +56,7 @@ pub fn create(
     let graph = checked_graph(communicator, index, edges)?;
     let group = communicator.group.first(index.len() as u32);
     let kin = Kin { topology: Some(Topology::Graph(Arc::new(graph))), ..Kin::default() };
-    create::part_of(&mut process, Primitive::GraphCreate, comm, group, kin)
+    new::part_of(&mut process, Primitive::GraphCreate, comm, group, kin)
 }
 
 /// MPI_Graph_map: the rank that [`create()`] would give this process.
@@ -95,7 +79,7 @@ pub fn map(
 fn graph_of(communicator: &Communicator) -> MpiResult<&Arc<Graph>> {
     match &communicator.topology {
         Some(Topology::Graph(graph)) => Ok(graph),
-        _ => Err(wrong_topology(communicator, "a graph topology")),
+        _ => Err(communicator.wrong_topology("a graph topology")),
     }
 }
 

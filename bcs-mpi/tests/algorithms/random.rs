@@ -9,10 +9,11 @@ use bcs_mpi::collective::combination::{Combination, Operands, Results};
 use bcs_mpi::collective::movement::{Movement, Pattern};
 use bcs_mpi::collective::operand::Operand;
 use bcs_mpi::collective::policy::{self, Algorithm, Situation, Transport};
-use bcs_mpi::collective::reduction::{Reduction, Vector};
+use bcs_mpi::collective::reduction::Reduction;
 use bcs_mpi::collective::scan::ScanKind;
+use bcs_mpi::collective::vector::Vector;
 use bcs_mpi::constants::{MPI_DOUBLE, MPI_SUM};
-use bcs_mpi::datatype::Datatypes;
+use bcs_mpi::object::datatype::Datatypes;
 use bcs_mpi::progress::members::Placement;
 use fastrand::Rng;
 use nic_emu::arith::Arithmetic;
@@ -90,8 +91,8 @@ fn blocks_arrive(nodes: &[u32], pattern: Pattern, lengths: &[usize], random: &mu
         .collect();
     let placement = members_on(nodes);
     let situation = Situation::apart(&placement, agreed.of_all(1), None);
-    for way in ways(pattern.collective().algorithms(), &situation) {
-        let name = pattern.collective().algorithms()[way].name;
+    for way in ways(policy::algorithms(pattern.collective()), &situation) {
+        let name = policy::algorithms(pattern.collective())[way].name;
         let room = |to: u32| (0..size as u32).map(|from| vec![0xAA; length(from, to)]).collect();
         let mut taken: Vec<Vec<Vec<u8>>> = (0..size as u32).map(room).collect();
         let places: Vec<Vec<(*mut u8, usize)>> = taken
@@ -235,8 +236,8 @@ fn reductions_have_the_bits_of_the_tree() {
         };
         let placement = members_on(&nodes);
         let situation = Situation::apart(&placement, Some(elements * 8), Some(&reduction));
-        for way in ways(results.collective().algorithms(), &situation) {
-            let name = results.collective().algorithms()[way].name;
+        for way in ways(policy::algorithms(results.collective()), &situation) {
+            let name = policy::algorithms(results.collective())[way].name;
             let mut own = vectors.clone();
             let mut taken =
                 if in_place { Vec::new() } else { vec![Vector::new(elements * 8).expect("memory"); size] };

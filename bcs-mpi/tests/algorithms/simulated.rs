@@ -2,7 +2,8 @@
 //! order that a seed decides, and are counted.
 
 use bcs_mpi::error::Problem;
-use bcs_mpi::progress::members::{Members, Message, Placement};
+use bcs_mpi::progress::members::{Members, Placement};
+use bcs_mpi::progress::message::Message;
 use bcs_mpi::progress::nodes::Nodes;
 use bcs_mpi::{MpiError, MpiResult};
 use fastrand::Rng;

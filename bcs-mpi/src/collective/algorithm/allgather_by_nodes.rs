@@ -10,8 +10,9 @@
 
 use super::super::movement::Movement;
 use crate::error::{MpiError, MpiResult, Problem};
-use crate::progress::members::{Members, Message};
-use crate::progress::pending::Join;
+use crate::progress::members::Members;
+use crate::progress::message::Join;
+use crate::progress::message::Message;
 
 /// Allgather of blocks of any length.
 ///

@@ -1,7 +1,7 @@
 //! Barrier: the NIC's Collective Helper completes it, without the ranks. One arrival, one release.
 
-use crate::communicator::meeting::Arrival;
 use crate::error::MpiResult;
+use crate::progress::meeting::Arrival;
 use crate::progress::party::Party;
 use nic_emu::descriptor::CollectiveKind;
 

@@ -4,9 +4,10 @@
 
 use super::super::broadcast::Broadcast;
 use crate::error::MpiResult;
-use crate::progress::members::{Members, Message};
+use crate::progress::members::Members;
+use crate::progress::message::Join;
+use crate::progress::message::Message;
 use crate::progress::nodes::binomial;
-use crate::progress::pending::Join;
 
 /// Brings a block to all.
 ///

@@ -5,9 +5,10 @@
 use super::super::movement::Movement;
 use super::scratch::Scratch;
 use crate::error::MpiResult;
-use crate::progress::members::{Members, Message};
+use crate::progress::members::Members;
+use crate::progress::message::Join;
+use crate::progress::message::Message;
 use crate::progress::nodes::Branch;
-use crate::progress::pending::Join;
 use std::slice;
 
 /// Brings every member's block, of equal lengths, to the root.

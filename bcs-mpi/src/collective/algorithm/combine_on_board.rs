@@ -6,9 +6,9 @@ use super::super::combination::Combination;
 use super::scratch::Scratch;
 use super::slab_by_slab::slab_by_slab;
 use crate::error::MpiResult;
+use crate::process::task::with;
 use crate::progress::party::Party;
 use crate::progress::released::take_board;
-use crate::progress::task::with;
 use nic_emu::slab::SLAB_BYTES;
 
 /// Reductions of all kinds, of operands that travel as they lie.

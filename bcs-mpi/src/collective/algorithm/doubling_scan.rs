@@ -5,10 +5,10 @@
 //! vector at most once.
 
 use super::super::combination::Combination;
-use super::super::reduction::Vector;
+use super::super::vector::Vector;
 use crate::error::MpiResult;
 use crate::progress::members::Members;
-use crate::progress::pending::Join;
+use crate::progress::message::Join;
 
 /// Combines vectors of any length and kind.
 ///

@@ -3,8 +3,9 @@
 
 use super::super::movement::Movement;
 use crate::error::MpiResult;
-use crate::progress::members::{Members, Message};
-use crate::progress::pending::Join;
+use crate::progress::members::Members;
+use crate::progress::message::Join;
+use crate::progress::message::Message;
 
 /// Moves blocks of any length.
 ///

@@ -5,10 +5,10 @@ use super::super::movement::{Movement, Pattern};
 use super::row::Row;
 use super::slab_by_slab::slab_by_slab;
 use crate::error::MpiResult;
+use crate::process::task::with;
 use crate::progress::members::Members;
 use crate::progress::party::Party;
 use crate::progress::released::take_board;
-use crate::progress::task::with;
 use std::ptr::null;
 
 /// Moves blocks of the same length; those that a member gives lie one behind the other.

@@ -5,11 +5,11 @@
 
 use super::super::side::Side;
 use crate::error::MpiResult;
+use crate::object::topology::Neighbours;
+use crate::process::task::with;
 use crate::process::{Guard, Process};
+use crate::progress::message::Join;
 use crate::progress::party::Party;
-use crate::progress::pending::Join;
-use crate::progress::task::with;
-use crate::topology::neighbours::Neighbours;
 use nic_emu::mismatch::{End, report_of_edge};
 use std::rc::Rc;
 use std::sync::Arc;

@@ -2,10 +2,10 @@
 //! whole. One step.
 
 use super::super::combination::{Combination, Results};
-use super::super::reduction::Vector;
+use super::super::vector::Vector;
 use crate::error::MpiResult;
 use crate::progress::members::Members;
-use crate::progress::pending::Join;
+use crate::progress::message::Join;
 
 /// Combines vectors, and gives each member its share.
 ///

@@ -5,11 +5,12 @@
 //! of two, and one or as many again; a member sends a vector's bytes, or twice as many.
 
 use super::super::combination::{Combination, Results};
-use super::super::reduction::Vector;
+use super::super::vector::Vector;
 use super::shares::bring_shares;
 use crate::error::MpiResult;
-use crate::progress::members::{Members, Message};
-use crate::progress::pending::Join;
+use crate::progress::members::Members;
+use crate::progress::message::Join;
+use crate::progress::message::Message;
 use std::ops::Range;
 
 /// Which elements of a vector a member combines in the end, after steps up to this distance.

@@ -5,13 +5,13 @@
 use super::super::combination::{Combination, Results};
 use super::combine::{combine_given, combine_results};
 use super::shares::{equal_share_bytes, reduce_by_shares};
-use crate::communicator::meeting::Arrival;
 use crate::error::MpiResult;
+use crate::process::task::with;
 use crate::progress::exchange::{Contribution, Destination, Exchange};
+use crate::progress::meeting::Arrival;
 use crate::progress::members::Members;
 use crate::progress::party::Party;
 use crate::progress::released::take_board;
-use crate::progress::task::with;
 use nic_emu::port::Giving;
 use nic_emu::slab::SLAB_BYTES;
 use std::ops::Range;

@@ -9,7 +9,7 @@
 //! allreduce.
 
 use super::super::combination::Combination;
-use super::super::reduction::Vector;
+use super::super::vector::Vector;
 use super::shares::{bring_shares, combine_share, equal_share_bytes};
 use crate::error::MpiResult;
 use crate::progress::members::Members;

@@ -3,11 +3,11 @@
 
 use super::super::combination::{Combination, Results};
 use super::slab_by_slab::slab_by_slab;
-use crate::communicator::meeting::Arrival;
 use crate::error::{MpiError, MpiResult, Problem};
+use crate::process::task::with;
+use crate::progress::meeting::Arrival;
 use crate::progress::party::Party;
 use crate::progress::released::take_result;
-use crate::progress::task::with;
 use nic_emu::descriptor::CollectiveKind;
 
 /// Combines vectors by an operation that the NIC has: of up to a slab, or in a call that blocks of more.

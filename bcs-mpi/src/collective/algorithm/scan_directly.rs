@@ -3,10 +3,10 @@
 //! vector that is longer than a part; a member sends and receives n - 1 messages together.
 
 use super::super::combination::Combination;
-use super::super::reduction::Vector;
+use super::super::vector::Vector;
 use crate::error::MpiResult;
 use crate::progress::members::Members;
-use crate::progress::pending::Join;
+use crate::progress::message::Join;
 
 /// Bytes of a vector that are under way and combined at once: of each lower rank there are as many in memory.
 const PART_BYTES: usize = 1 << 20;

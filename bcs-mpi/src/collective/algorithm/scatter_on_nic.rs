@@ -4,11 +4,11 @@
 use super::super::movement::Movement;
 use super::row::Row;
 use super::slab_by_slab::slab_by_slab;
-use crate::communicator::meeting::Arrival;
 use crate::error::MpiResult;
+use crate::process::task::with;
+use crate::progress::meeting::Arrival;
 use crate::progress::party::Party;
 use crate::progress::released::take_result;
-use crate::progress::task::with;
 use nic_emu::descriptor::CollectiveKind;
 use std::ptr::null;
 

@@ -14,7 +14,7 @@ use super::move_directly::move_directly;
 use super::scratch::{KEPT_BYTES, Scratch};
 use crate::error::{MpiError, MpiResult};
 use crate::progress::members::Members;
-use crate::progress::pending::Join;
+use crate::progress::message::Join;
 use std::ops::Range;
 
 /// Bytes of a share that are combined at once at least, where there are more.

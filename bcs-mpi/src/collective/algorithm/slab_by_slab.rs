@@ -1,8 +1,8 @@
 //! What the NIC does slab by slab: a member reaches one collective for each slab, and several before it waits
 //! for the first. So one slice does several slabs for all members.
 
-use crate::communicator::meeting::Waiter;
 use crate::error::MpiResult;
+use crate::process::progress::Waiter;
 use crate::progress::party::Party;
 use nic_emu::port::Release;
 

@@ -3,11 +3,12 @@
 //! the root, or along a binomial tree to all: one step, or log2 n. (Thakur, Rabenseifner, Gropp, 2005.)
 
 use super::super::combination::{Combination, Results};
-use super::super::reduction::{Reduction, Vector};
+use super::super::reduction::Reduction;
+use super::super::vector::Vector;
 use crate::error::MpiResult;
 use crate::progress::members::Members;
+use crate::progress::message::Join;
 use crate::progress::nodes::binomial;
-use crate::progress::pending::Join;
 use nic_emu::arith::reduction_tree::ReductionTree;
 use std::num::NonZeroU32;
 

@@ -7,14 +7,15 @@
 use super::super::block::Agreed;
 use super::super::combination::Operands;
 use super::super::movement::Pattern;
-use super::super::policy::{self, Collective};
+use super::super::policy;
 use super::super::reduction::Reduction;
 use super::super::side::Side;
-use super::{Call, Form};
-use crate::communicator::meeting::{Arrival, arrive, meet, released, waiting_in};
+use super::call::{Call, Form};
 use crate::error::MpiResult;
+use crate::object::collective::Collective;
 use crate::process::Guard;
 use crate::process::monitor::note_algorithm;
+use crate::progress::meeting::{Arrival, arrive, meet, released, waiting_in};
 use crate::progress::released::{take_board, take_result};
 use nic_emu::descriptor::CollectiveKind;
 use nic_emu::slab::SLAB_BYTES;
@@ -147,7 +148,9 @@ pub(super) unsafe fn bring(
 #[inline(always)]
 fn wants_nic(process: &Guard, call: Call, collective: Collective) -> MpiResult<bool> {
     let wanted = process.communicator(call.comm)?.hints.wanted.algorithm(collective);
-    Ok(wanted.or_else(|| process.wanted.algorithm(collective)).is_none_or(|number| number == policy::ON_NIC))
+    Ok(wanted
+        .or_else(|| process.communicators.wanted.algorithm(collective))
+        .is_none_or(|number| number == policy::ON_NIC))
 }
 
 /// The NIC combines; the members with a place for the result wait for it.

@@ -2,16 +2,17 @@
 
 use super::super::algorithm;
 use super::super::block::{Agreed, Block};
-use super::super::broadcast::broadcast;
 use super::super::buffers::{Buffer, Everyone, Own};
 use super::super::coherence::{check, check_kinds};
+use super::super::futures::{self, broadcast};
 use super::super::inter;
-use super::super::movement::{self, Pattern};
+use super::super::movement::Pattern;
 use super::super::side::Side;
-use super::{Call, Form, at_once};
+use super::at_once;
+use super::call::{Call, Form};
 use crate::constants::*;
-use crate::datatype::buffer::NAMES;
 use crate::error::MpiResult;
+use crate::object::datatype::buffer::NAMES;
 use crate::process::{self, Guard, Process};
 use std::ffi::{c_int, c_void};
 
@@ -220,5 +221,5 @@ fn bring(
     if unsafe { at_once::bring(process, call, pattern, &sides, is_in_place, agreed)? } {
         return Ok(MPI_REQUEST_NULL);
     }
-    call.launch(process, move |party| movement::bring(party, pattern, sides.clone(), is_in_place, agreed))
+    call.launch(process, move |party| futures::bring(party, pattern, sides.clone(), is_in_place, agreed))
 }

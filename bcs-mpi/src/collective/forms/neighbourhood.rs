@@ -4,12 +4,11 @@ use super::super::algorithm::{AlongEdges, neighbour_exchange};
 use super::super::buffers::{Everyone, Own};
 use super::super::neighbourhood;
 use super::super::side::Side;
-use super::{Call, Form};
+use super::call::{Call, Form};
 use crate::constants::*;
 use crate::error::MpiResult;
 use crate::process::{self, Guard};
 use crate::progress::party::{Joins, Party};
-use crate::topology;
 use std::ffi::c_void;
 use std::rc::Rc;
 
@@ -26,7 +25,7 @@ pub unsafe fn neighbour_allgather(
     all: &Everyone<*mut c_void>,
 ) -> MpiResult<MPI_Request> {
     let mut process = process::enter()?;
-    let neighbours = topology::neighbours(&process, call.comm)?;
+    let neighbours = process.communicator(call.comm)?.neighbours()?;
     // SAFETY: the caller's promise.
     let (receive, own) = unsafe { (all.side(&process, neighbours.sources)?, own.block(&process)?) };
     launch(&mut process, call, AlongEdges { neighbours, send: Side::same(own), receive })
@@ -45,7 +44,7 @@ pub unsafe fn neighbour_alltoall(
     receive: &Everyone<*mut c_void>,
 ) -> MpiResult<MPI_Request> {
     let mut process = process::enter()?;
-    let neighbours = topology::neighbours(&process, call.comm)?;
+    let neighbours = process.communicator(call.comm)?.neighbours()?;
     let (from, to) = (neighbours.sources, neighbours.destinations);
     // SAFETY: the caller's promise.
     let (receive, send) = unsafe { (receive.side(&process, from)?, send.side(&process, to)?) };
@@ -54,7 +53,7 @@ pub unsafe fn neighbour_alltoall(
 
 fn launch(process: &mut Guard, call: Call, exchange: AlongEdges) -> MpiResult<MPI_Request> {
     if call.form == Form::Blocking {
-        let party = Party::join(process, call.comm, call.primitive, true)?;
+        let party = Party::join(&mut process.communicators, call.comm, call.primitive, true)?;
         neighbourhood::exchange(process, party, exchange)?;
         return Ok(MPI_REQUEST_NULL);
     }

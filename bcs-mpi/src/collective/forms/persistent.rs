@@ -10,16 +10,16 @@
 //! Where the communicator asserts `mpi_assert_strict_persistent_collective_ordering`, or has one member,
 //! starts take their numbers in the communicator itself.
 
-use super::Call;
-use crate::communicator::create::{Kin, remove};
-use crate::communicator::idup::{self, Duplication};
+use super::call::Call;
+use crate::communicator::free::remove;
+use crate::communicator::idup;
+use crate::communicator::new::{Duplication, Kin};
 use crate::constants::MPI_Comm;
 use crate::error::{MpiError, MpiResult, Problem};
-use crate::process::{Guard, Process};
+use crate::object::request::{Begun, Parts, Starter, Steps};
+use crate::process::Guard;
+use crate::process::task::with;
 use crate::progress::party::Joins;
-use crate::progress::task::with;
-use crate::request::State;
-use crate::request::persistent::Starter;
 use nic_emu::status::WaitingFor;
 use std::cell::RefCell;
 use std::future::poll_fn;
@@ -92,26 +92,26 @@ where
     M: Fn(J) -> F + 'static,
     F: Future<Output = MpiResult> + 'static,
 {
-    fn start(&mut self, process: &mut Process) -> MpiResult<State> {
+    fn start(&mut self, parts: &mut Parts<'_>) -> MpiResult<Begun> {
         let (make, Call { primitive, comm, .. }) = (self.make.clone(), self.call);
         let Some(own) = self.own.clone() else {
-            let party = J::join(process, comm, primitive, false)?;
-            return Ok(process.progress.add(party.waiting(), make(party)));
+            let party = J::join(parts.communicators, comm, primitive, false)?;
+            return Ok(Begun::Steps(Steps::new(party.waiting(), make(party))));
         };
-        let made_in = process.communicators.get(comm).map(|comm| comm.context + 1).ok();
-        Ok(process.progress.add(own.what, async move {
+        let made_in = parts.communicators.get(comm).map(|comm| comm.context + 1).ok();
+        Ok(Begun::Steps(Steps::new(own.what, async move {
             own.made().await?;
             let party = with(|process| {
                 process.communicator_mut(own.comm)?.made_in = made_in;
-                J::join(process, own.comm, primitive, false)
+                J::join(&mut process.communicators, own.comm, primitive, false)
             })?;
             make(party).await
-        }))
+        })))
     }
 
-    fn close(&mut self, process: &mut Process) -> Option<State> {
+    fn close(&mut self) -> Option<Steps> {
         let own = self.own.take()?;
-        Some(process.progress.add(own.what, async move {
+        Some(Steps::new(own.what, async move {
             // Where it could not be made, nothing of it has to be left.
             match own.made().await {
                 Ok(()) => with(|process| remove(process, own.comm)),

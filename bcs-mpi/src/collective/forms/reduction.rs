@@ -1,42 +1,20 @@
 //! Calls that combine operands: their arguments, checked (MPI-5.0, §6.9 to §6.11).
 
+use super::super::buffers::Vectors;
 use super::super::coherence::check_vectors;
-use super::super::combination::{Operands, Results, combine};
+use super::super::combination::{Operands, Results};
+use super::super::futures::combine;
 use super::super::inter;
 use super::super::reduce_scatter::{RECEIVE, SEND, Shares, shares_of};
 use super::super::reduction::Reduction;
 use super::super::scan::ScanKind;
-use super::{Call, at_once};
+use super::at_once;
+use super::call::Call;
 use crate::constants::*;
-use crate::datatype::buffer::{RECEIVE_NAMES, SEND_NAMES};
 use crate::error::{MpiError, MpiResult};
+use crate::object::datatype::buffer::{RECEIVE_NAMES, SEND_NAMES};
 use crate::process::{self, Guard};
 use std::ffi::{c_int, c_void};
-
-/// The two vectors of a reduction.
-#[derive(Clone, Copy, Debug)]
-pub struct Vectors {
-    /// This member's operands, or MPI_IN_PLACE.
-    pub send: *const c_void,
-    /// Where the result goes.
-    pub receive: *mut c_void,
-    /// Elements.
-    pub count: i64,
-    /// Their type.
-    pub datatype: MPI_Datatype,
-    /// What is done with them.
-    pub op: MPI_Op,
-}
-
-impl Vectors {
-    fn source(&self) -> *const c_void {
-        if self.send == MPI_IN_PLACE.cast_const() { self.receive.cast_const() } else { self.send }
-    }
-
-    pub(in crate::collective) fn operands(&self, from: *const c_void) -> Operands {
-        Operands { from: from.cast(), to: self.receive.cast(), count: self.count as usize }
-    }
-}
 
 /// MPI_Reduce and its kin.
 ///

@@ -6,10 +6,10 @@ use super::super::buffers::{Buffer, Everyone, Own};
 use super::super::forms::Call;
 use super::super::side::Side;
 use super::algorithm::{self, Alike, Ends};
-use super::{Role, refuse_in_place};
+use super::sides::{Role, refuse_in_place};
 use crate::constants::*;
-use crate::datatype::buffer::NAMES;
 use crate::error::MpiResult;
+use crate::object::datatype::buffer::NAMES;
 use crate::process::{Guard, Process};
 use std::ffi::{c_int, c_void};
 

@@ -1,12 +1,14 @@
 //! Calls that combine operands of one group for the other: their arguments, checked (MPI-5.0, §6.9, §6.10).
 
-use super::super::forms::{Call, Vectors};
+use super::super::buffers::Vectors;
+use super::super::forms::Call;
 use super::super::reduce_scatter::{RECEIVE, SEND, Shares, shares_of};
 use super::super::reduction::Reduction;
-use super::{Role, algorithm, refuse_in_place};
+use super::algorithm;
+use super::sides::{Role, refuse_in_place};
 use crate::constants::*;
-use crate::datatype::buffer::{Names, RECEIVE_NAMES, SEND_NAMES};
 use crate::error::MpiResult;
+use crate::object::datatype::buffer::{Names, RECEIVE_NAMES, SEND_NAMES};
 use crate::process::Guard;
 use std::ffi::{c_int, c_void};
 

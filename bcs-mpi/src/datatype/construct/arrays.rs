@@ -3,9 +3,9 @@
 
 use super::wrong_element;
 use crate::constants::*;
-use crate::datatype::darray::Darray;
-use crate::datatype::subarray::Subarray;
 use crate::error::{MpiError, MpiResult};
+use crate::object::datatype::darray::Darray;
+use crate::object::datatype::subarray::Subarray;
 use std::ffi::c_int;
 
 fn check_order(order: c_int) -> MpiResult {

@@ -4,8 +4,8 @@
 //! 16 bytes) and 16. The type is a predefined one under another name: the same arguments give the same handle, committed, never freed.
 
 use crate::constants::*;
-use crate::datatype::basic;
 use crate::error::{MpiError, MpiResult};
+use crate::object::datatype::basic;
 use crate::process;
 use std::ffi::c_int;
 

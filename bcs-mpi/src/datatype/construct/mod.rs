@@ -9,15 +9,15 @@ mod fortran;
 
 pub use fortran::{create_f90_complex, create_f90_integer, create_f90_real, get_value_index, match_size};
 
-pub use super::constructor::{Constructor, Unit};
-pub use super::darray::Darray;
-pub use super::subarray::Subarray;
+pub use crate::object::datatype::constructor::{Constructor, Unit};
+pub use crate::object::datatype::darray::Darray;
+pub use crate::object::datatype::subarray::Subarray;
 
-use super::buffer::wrong_count;
-use super::typemap::Type;
 use crate::attributes;
 use crate::constants::*;
 use crate::error::{MpiError, MpiResult, Problem};
+use crate::object::datatype::buffer::wrong_count;
+use crate::object::datatype::typemap::Type;
 use crate::process::{self, Process};
 use std::sync::Arc;
 

@@ -3,8 +3,8 @@
 mod oracle;
 mod rebuild;
 
-use super::cursor::{Layout, copy};
-use super::typemap::{Measure, Type};
+use crate::object::datatype::cursor::{Layout, copy};
+use crate::object::datatype::typemap::{Measure, Type};
 use oracle::{Recipe, Typemap, build, recipes};
 use proptest::prelude::*;
 use std::sync::Arc;
@@ -185,7 +185,7 @@ proptest! {
 
 #[test]
 fn types_nest_as_deep_as_one_likes() {
-    use super::constructor::Constructor;
+    use crate::object::datatype::constructor::Constructor;
     let mut of = build(&Recipe::named(crate::constants::MPI_INT), false);
     for i in 0..100_000i64 {
         let constructor = if i % 2 == 0 { Constructor::Dup } else { Constructor::Contiguous { count: 1 } };
@@ -198,7 +198,7 @@ fn types_nest_as_deep_as_one_likes() {
 
 #[test]
 fn what_reaches_too_far_is_refused() {
-    use super::constructor::{Constructor as C, Unit};
+    use crate::object::datatype::constructor::{Constructor as C, Unit};
     let int = || build(&Recipe::named(crate::constants::MPI_INT), false);
     let made = |constructor| Type::new(constructor, [int()].into(), true);
     let refused = |constructor| made(constructor).is_err();

@@ -3,12 +3,12 @@
 //! A [`Recipe`] says how to make a random type; it becomes a [`Type`] by the constructors, and a [`Typemap`] by the definitions of §5.1.
 
 use crate::constants::*;
-use crate::datatype::basic::{alignment, basics};
-use crate::datatype::constructor::{Constructor, Unit};
-use crate::datatype::darray::Darray;
-use crate::datatype::subarray::Subarray;
-use crate::datatype::table::predefined_type;
-use crate::datatype::typemap::Type;
+use crate::object::datatype::basic::{alignment, basics};
+use crate::object::datatype::constructor::{Constructor, Unit};
+use crate::object::datatype::darray::Darray;
+use crate::object::datatype::subarray::Subarray;
+use crate::object::datatype::table::predefined_type;
+use crate::object::datatype::typemap::Type;
 use proptest::prelude::*;
 use std::sync::Arc;
 

@@ -1,11 +1,11 @@
 //! A type made anew from what MPI_Type_get_contents tells of it, argument by argument as the table of §5.1.13 has them.
 
 use crate::constants::*;
-use crate::datatype::constructor::{Constructor as C, Unit};
-use crate::datatype::darray::Darray;
 use crate::datatype::envelope::Contents;
-use crate::datatype::subarray::Subarray;
-use crate::datatype::typemap::Type;
+use crate::object::datatype::constructor::{Constructor as C, Unit};
+use crate::object::datatype::darray::Darray;
+use crate::object::datatype::subarray::Subarray;
+use crate::object::datatype::typemap::Type;
 use std::sync::Arc;
 
 /// Takes arguments from the front of an array.

@@ -1,10 +1,11 @@
 //! Allreduce: each group combines along its reduction tree, the last members exchange results, and each group gets the other's from its last member.
 //! 2 log2 n + 1 steps.
 
-use super::super::Sides;
+use super::super::sides::Sides;
 use crate::collective::algorithm::{from_last, to_last};
 use crate::collective::combination::Operands;
-use crate::collective::reduction::{Reduction, Vector};
+use crate::collective::reduction::Reduction;
+use crate::collective::vector::Vector;
 use crate::error::MpiResult;
 use crate::progress::members::Members;
 

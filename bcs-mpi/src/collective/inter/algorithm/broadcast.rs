@@ -1,10 +1,11 @@
 //! Broadcast: the root sends to rank 0 of the other group, which broadcasts. One step more than a broadcast in that group.
 
-use super::super::{Role, Sides};
+use super::super::sides::{Role, Sides};
 use crate::collective::block::Block;
-use crate::collective::broadcast::broadcast as broadcast_in_group;
+use crate::collective::futures::broadcast as broadcast_in_group;
 use crate::error::MpiResult;
-use crate::progress::members::{Members, Message};
+use crate::progress::members::Members;
+use crate::progress::message::Message;
 
 /// Brings the root's block to all members of the other group.
 ///

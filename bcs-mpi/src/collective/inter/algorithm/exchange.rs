@@ -1,12 +1,13 @@
 //! Gather, scatter, allgather and alltoall of all kinds: a message from every member that gives to every one of the other group that takes. One step.
 
-use super::super::{Role, Sides};
+use super::super::sides::{Role, Sides};
 use crate::collective::block::Agreed;
 use crate::collective::buffers::Everyone;
 use crate::collective::side::Side;
 use crate::error::MpiResult;
-use crate::progress::members::{Members, Message};
-use crate::progress::pending::Join;
+use crate::progress::members::Members;
+use crate::progress::message::Join;
+use crate::progress::message::Message;
 use std::ops::Range;
 
 /// Blocks that go to members of the other group, or come from them.

@@ -1,6 +1,6 @@
 //! What a member of the root's group does that is not the root: it says so, and is done.
 
-use super::super::{Role, Sides};
+use super::super::sides::{Role, Sides};
 use crate::error::MpiResult;
 
 /// Announces that another member of the group is the root.

@@ -1,9 +1,10 @@
 //! Reduce: the group that gives combines along its reduction tree, and its last member sends the result to the root. log2 n + 1 steps.
 
-use super::super::{Role, Sides};
+use super::super::sides::{Role, Sides};
 use crate::collective::algorithm::to_last;
 use crate::collective::combination::Operands;
-use crate::collective::reduction::{Reduction, Vector};
+use crate::collective::reduction::Reduction;
+use crate::collective::vector::Vector;
 use crate::error::MpiResult;
 use crate::progress::members::Members;
 

@@ -1,13 +1,14 @@
 //! Reduce-scatter: each group combines along its reduction tree, the last members exchange results and send the members of their groups their shares.
 //! log2 n + 2 steps.
 
-use super::super::Sides;
+use super::super::sides::Sides;
 use crate::collective::algorithm::to_last;
 use crate::collective::combination::Operands;
-use crate::collective::reduction::{Reduction, Vector};
+use crate::collective::reduction::Reduction;
+use crate::collective::vector::Vector;
 use crate::error::MpiResult;
 use crate::progress::members::Members;
-use crate::progress::pending::Join;
+use crate::progress::message::Join;
 use std::ops::Range;
 use std::sync::Arc;
 

@@ -1,0 +1,38 @@
+//! How a call starts its operation, in each form.
+
+use super::call::{Call, Form};
+use super::persistent::Again;
+use crate::constants::{MPI_REQUEST_NULL, MPI_Request};
+use crate::error::MpiResult;
+use crate::process::Guard;
+use crate::process::steps::drive;
+use crate::progress::party::Joins;
+use crate::request::persistent::create;
+
+impl Call {
+    /// Starts what `make` makes for the members of the communicator; answers the request, which is null
+    /// in the blocking form.
+    #[inline(never)]
+    pub(in crate::collective) fn launch<J, F>(
+        self,
+        process: &mut Guard,
+        make: impl Fn(J) -> F + 'static,
+    ) -> MpiResult<MPI_Request>
+    where
+        J: Joins + 'static,
+        F: Future<Output = MpiResult> + 'static,
+    {
+        if self.form == Form::Persistent {
+            let starter = Box::new(Again::new(process, self, make)?);
+            return Ok(create(process, starter, self.comm));
+        }
+        let blocks = self.form == Form::Blocking;
+        let party = J::join(&mut process.communicators, self.comm, self.primitive, blocks)?;
+        let what = party.waiting();
+        if !blocks {
+            return process.start_request(self.comm, what, make(party));
+        }
+        drive(process, &what, make(party))?;
+        Ok(MPI_REQUEST_NULL)
+    }
+}

@@ -1,0 +1,110 @@
+//! The operations of an intracommunicator, as the futures that calls launch: each takes the algorithm that
+//! [`policy`] says.
+
+use super::block::{Agreed, Block};
+use super::broadcast::Broadcast;
+use super::combination::{Combination, Operands, Results};
+use super::movement::{Movement, Pattern};
+use super::policy::{self, Situation, Transport};
+use super::reduction::Reduction;
+use super::side::{Side, Wires};
+use crate::error::MpiResult;
+use crate::object::collective::Collective;
+use crate::progress::members::Members;
+use crate::progress::party::Party;
+
+/// Brings the blocks that this member gives, as the pattern says, to where others take them, and theirs to
+/// where it does. In place, what it would give itself is there, and what it gives may lie where it takes
+/// something.
+///
+/// # Errors
+/// A block is not as long as its place; the NIC fails.
+pub async fn bring(
+    party: Party,
+    pattern: Pattern,
+    (given, taken): (Side, Side),
+    is_in_place: bool,
+    agreed: Agreed,
+) -> MpiResult {
+    let rank = party.rank;
+    let placed = match pattern.has_own(rank) && !is_in_place {
+        true => given.block(rank).copy_to(&taken.block(rank), rank),
+        false => Ok(()),
+    };
+    let bytes = agreed.of_all(if pattern.gives_the_same() { 1 } else { party.size });
+    let number = policy::choice(pattern.collective(), &Situation::of_blocks(&party, bytes));
+    let by_slabs = policy::algorithms(pattern.collective())[number].transport == Transport::Slab;
+    let wires = match &given {
+        _ if !pattern.gives(rank) => Side::NOTHING.wires()?,
+        Side::Each(each) if by_slabs && !pattern.gives_the_same() => Wires::row_of(each)?,
+        // What is sent goes before anything arrives where it was.
+        _ if is_in_place && pattern == Pattern::Alltoall => given.snapshots(party.size)?,
+        _ => given.wires()?,
+    };
+    let landings = if pattern.takes(rank) { taken.landings()? } else { Side::NOTHING.landings()? };
+    let outgoing = |member| (wires.at(member).cast_const(), given.bytes(member));
+    let incoming = |member| (landings.at(member), taken.bytes(member));
+    // SAFETY: wires and landings live until the operation is over.
+    let movement = unsafe { Movement::new(pattern, agreed, &outgoing, &incoming) };
+    match pattern {
+        Pattern::Gather(_) => policy::gather::run(number, &party, &movement).await?,
+        Pattern::Scatter(_) => policy::scatter::run(number, &party, &movement).await?,
+        Pattern::Allgather => policy::allgather::run(number, &party, &movement).await?,
+        Pattern::Alltoall => policy::alltoall::run(number, &party, &movement).await?,
+    }
+    for member in party.others().filter(|member| pattern.goes(*member, rank)) {
+        taken.land(&landings, member);
+    }
+    placed
+}
+
+/// Brings the root's block to all.
+///
+/// # Errors
+/// The root sent more than there is room for; the NIC fails.
+pub async fn broadcast(party: Party, block: Block, root: u32) -> MpiResult {
+    if party.size == 1 {
+        return Ok(());
+    }
+    if block.bytes == 0 {
+        return party.announce(root, (0, 0), 0);
+    }
+    let is_root = party.rank == root;
+    let wire = if is_root { block.wire()? } else { block.landing()? };
+    // SAFETY: the wire lives until the operation is over; the root's is only read.
+    let broadcast = unsafe { Broadcast::new(root, block.agreed().signature, (wire.data, wire.bytes)) };
+    let number = policy::choice(Collective::bcast, &Situation::of_blocks(&party, Some(block.bytes)));
+    policy::bcast::run(number, &party, &broadcast).await?;
+    if !is_root {
+        block.land(&wire);
+    }
+    Ok(())
+}
+
+/// Combines all members' vectors, and gives each what it gets of that. Of nothing, members only tell each
+/// other; alone, a member has the result.
+///
+/// # Errors
+/// Another member's vector, or share, is longer; the NIC fails.
+pub async fn combine(party: Party, reduction: Reduction, operands: Operands, results: Results) -> MpiResult {
+    // SAFETY: whoever made the operands has checked them, and the program keeps them.
+    let combination = unsafe { Combination::new(&reduction, &operands, &results) };
+    if combination.bytes() == 0 {
+        let is_shared = matches!(results, Results::Shares(_));
+        let operation = if is_shared { reduction.said() } else { (0, 0) };
+        return party.announce(combination.root(), operation, 0);
+    }
+    if party.size == 1 && combination.gets_all(party.rank) {
+        // SAFETY: as above.
+        unsafe { reduction.store(&reduction.load(operands.from, 0, operands.count)?, operands.to) };
+        return Ok(());
+    }
+    let situation = Situation::of_vectors(&party, &reduction, combination.bytes());
+    let number = policy::choice(results.collective(), &situation);
+    match results {
+        Results::All => policy::allreduce::run(number, &party, &combination).await,
+        Results::Root(_) => policy::reduce::run(number, &party, &combination).await,
+        Results::Shares(_) => policy::reduce_scatter::run(number, &party, &combination).await,
+        Results::Prefix(_) => policy::scan::run(number, &party, &combination).await,
+    }
+}

@@ -1,0 +1,52 @@
+//! Memory of the library's own for what comes or goes in a collective.
+
+use crate::error::{MpiError, MpiResult, Problem};
+use std::ops::{Deref, DerefMut};
+
+/// A vector of operands, aligned for any type.
+#[derive(Clone, Debug, Default)]
+pub struct Vector {
+    words: Vec<u128>,
+    bytes: usize,
+}
+
+impl Vector {
+    /// One of so many bytes, all 0.
+    ///
+    /// # Errors
+    /// There is no memory for it.
+    pub fn new(bytes: usize) -> MpiResult<Self> {
+        let count = bytes.div_ceil(size_of::<u128>());
+        let none = || {
+            let problem = format!("no memory for {bytes} bytes in which a collective has what comes or goes");
+            MpiError::new(Problem::Exhausted(problem))
+        };
+        if count == 0 {
+            return Ok(Self::default());
+        }
+        let layout = std::alloc::Layout::array::<u128>(count).map_err(|_| none())?;
+        // SAFETY: it is the layout of something.
+        let words = unsafe { std::alloc::alloc_zeroed(layout) };
+        if words.is_null() {
+            return Err(none());
+        }
+        // SAFETY: so many words were allocated, as the vector will free them, and zeroes are words.
+        Ok(Self { words: unsafe { Vec::from_raw_parts(words.cast(), count, count) }, bytes })
+    }
+}
+
+impl Deref for Vector {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        // SAFETY: the words have as many bytes, all of them initialised.
+        unsafe { std::slice::from_raw_parts(self.words.as_ptr().cast(), self.bytes) }
+    }
+}
+
+impl DerefMut for Vector {
+    fn deref_mut(&mut self) -> &mut [u8] {
+        // SAFETY: as above.
+        unsafe { std::slice::from_raw_parts_mut(self.words.as_mut_ptr().cast(), self.bytes) }
+    }
+}

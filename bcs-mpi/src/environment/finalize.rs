@@ -1,0 +1,77 @@
+//! MPI_Finalize, and the end of a session (MPI-5.0, §11.2, §11.3).
+//!
+//! MPI_Finalize synchronises, so that no rank is gone while others still read what it sent.
+
+use super::life::{self, Life, World, life};
+use crate::attributes;
+use crate::constants::{MPI_COMM_SELF, MPI_COMM_WORLD};
+use crate::error::{MpiError, MpiResult, Problem};
+use crate::process::exit::end_if_unheard;
+use crate::process::{self, Process, monitor};
+use crate::progress::meeting::{Arrival, meet};
+use crate::request::complete_abandoned;
+use mds::Primitive;
+use nic_emu::descriptor::CollectiveKind;
+
+/// MPI_Finalize. First thing, the attributes of MPI_COMM_SELF are deleted, as MPI_Comm_free would: their
+/// callbacks find MPI as it was (§11.2.4).
+///
+/// # Errors
+/// Before MPI_Init, after MPI_Finalize, a callback that refuses (then nothing else has happened), and what
+/// the NIC fails with.
+pub fn finalize() -> MpiResult {
+    let timed = monitor::enter(Primitive::Finalize);
+    match life::world() {
+        World::Before => return Err(MpiError::new(Problem::NotInitialised)),
+        World::Active => attributes::delete_all(MPI_COMM_SELF)?,
+        World::Finalised => return Err(MpiError::new(Problem::Finalised)),
+    }
+    let mut process = process::enter()?;
+    complete_abandoned(&mut process, Primitive::Finalize)?;
+    let arrival = Arrival { kind: CollectiveKind::Barrier, ..Arrival::default() };
+    let met = meet(&mut process, Primitive::Finalize, MPI_COMM_WORLD, &arrival, &[]);
+    if let Err(error) = met
+        && !(matches!(error.problem(), Problem::Mismatch(_)) && goes_on_after_errors(&process))
+    {
+        return Err(error.of(MPI_COMM_WORLD));
+    }
+    // All that members have called is with the NIC by now.
+    let world = process.communicators.get(MPI_COMM_WORLD).into_iter();
+    world.chain(process.communicators.table.iter()).for_each(|comm| end_if_unheard(&process.port, comm));
+    process.communicators.has_world = false;
+    drop(process);
+    monitor::leave(timed, || 0);
+    let mut life = life();
+    life.world = World::Finalised;
+    rest(&life)
+}
+
+/// Whether a program may go on after an error of MPI_COMM_WORLD: then it is finalised without its ranks
+/// having met.
+fn goes_on_after_errors(process: &Process) -> bool {
+    process.communicators.get(MPI_COMM_WORLD).is_ok_and(|world| !world.errors_are_fatal())
+}
+
+/// A session ends.
+///
+/// # Errors
+/// The NIC fails.
+pub fn end_session() -> MpiResult {
+    complete_abandoned(&mut process::enter()?, Primitive::Finalize)?;
+    let mut life = life();
+    life.sessions = life.sessions.saturating_sub(1);
+    rest(&life)
+}
+
+/// Has the process be no rank any more, if nobody uses the library.
+fn rest(life: &Life) -> MpiResult {
+    if life.is_over() {
+        let mut process = process::enter()?;
+        process.attached.clear();
+        process.port.finalize();
+        process::deactivate();
+        drop(process);
+        monitor::finish();
+    }
+    Ok(())
+}

@@ -1,0 +1,25 @@
+//! What the objects of MPI are: plain data, and the tables that handles name. No call of MPI is here, and
+//! nothing waits.
+//!
+//! - [`attributes`], [`group`], [`datatype`], [`error_handler`], [`session`];
+//! - [`collective`], [`wanted`]: collectives that have several algorithms, and which of these a user wants;
+//! - [`topology`], [`hints`], [`contexts`], [`communicator`], [`communicators`];
+//! - [`attached_buffer`], [`request`].
+
+pub mod attached_buffer;
+pub mod attributes;
+pub mod collective;
+pub mod communicator;
+pub mod communicators;
+pub(crate) mod contexts;
+pub mod datatype;
+pub mod error_handler;
+pub mod group;
+pub mod hints;
+pub mod request;
+pub mod session;
+pub mod topology;
+pub mod wanted;
+
+pub use communicator::Communicator;
+pub use group::Group;

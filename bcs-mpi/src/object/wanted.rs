@@ -1,0 +1,123 @@
+//! The algorithms that a user wants for collectives: of a job (`storm run --collective`, [`VARIABLE`]),
+//! or of a communicator (the hint [`HINT`]).
+//!
+//! What is wanted is taken where it can be: an algorithm that uses what members of one node share is none
+//! between nodes.
+
+use super::collective::Collective;
+use std::fmt;
+
+/// The environment variable by which ranks are told.
+pub const VARIABLE: &str = "BCS_COLLECTIVE";
+
+/// The key of a communicator's info object.
+pub const HINT: &str = "bcs_collective";
+
+/// At most one algorithm for each collective.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Wanted([Option<u8>; Collective::ALL.len()]);
+
+/// A text that names no algorithm.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum UnknownAlgorithm {
+    /// Not of that form.
+    #[error("'{0}' is not COLLECTIVE=ALGORITHM, as allreduce=shares")]
+    Form(String),
+    /// A collective that has one algorithm, or is none.
+    #[error("'{0}' is no collective with several algorithms: there are {1}")]
+    Collective(String, String),
+    /// An algorithm that it does not have.
+    #[error("{0} has no algorithm '{1}': there are {2}")]
+    Algorithm(&'static str, String, String),
+}
+
+impl Wanted {
+    /// What a text says, as "allreduce=shares,bcast=binomial".
+    ///
+    /// # Errors
+    /// It names something that there is not.
+    pub fn parse(text: &str) -> Result<Self, UnknownAlgorithm> {
+        let mut wanted = Self::default();
+        for part in text.split(',').map(str::trim).filter(|part| !part.is_empty()) {
+            let (collective, called) =
+                part.split_once('=').ok_or_else(|| UnknownAlgorithm::Form(part.into()))?;
+            let known = Collective::ALL.iter().find(|known| known.name() == collective.trim());
+            let Some(&collective) = known else {
+                let names: Vec<&str> = Collective::ALL.iter().map(|known| known.name()).collect();
+                return Err(UnknownAlgorithm::Collective(collective.into(), names.join(", ")));
+            };
+            let names = collective.algorithm_names();
+            let Some(number) = names.iter().position(|name| *name == called.trim()) else {
+                return Err(UnknownAlgorithm::Algorithm(collective.name(), called.into(), names.join(", ")));
+            };
+            wanted.0[collective as usize] = Some(number as u8);
+        }
+        Ok(wanted)
+    }
+
+    /// The number of the algorithm of a collective.
+    pub fn algorithm(&self, collective: Collective) -> Option<usize> {
+        self.0[collective as usize].map(usize::from)
+    }
+
+    /// What members compare of it: FNV-1a of its places and numbers.
+    pub fn hash(&self) -> u32 {
+        let bytes = self.0.iter().map(|algorithm| algorithm.map_or(0, |number| number + 1));
+        bytes.fold(0x811c_9dc5, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
+    }
+
+    /// This, and for what it does not say the other.
+    pub fn or(&self, other: &Self) -> Self {
+        let mut both = *self;
+        for (algorithm, other) in both.0.iter_mut().zip(other.0) {
+            *algorithm = algorithm.or(other);
+        }
+        both
+    }
+}
+
+impl fmt::Display for Wanted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut comma = "";
+        for &collective in Collective::ALL {
+            if let Some(number) = self.algorithm(collective) {
+                write!(f, "{comma}{}={}", collective.name(), collective.algorithm_names()[number])?;
+                comma = ",";
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_wanted_is_said_again_as_it_was() {
+        for text in ["", "allreduce=shares", "bcast=binomial,scan=direct"] {
+            assert_eq!(Wanted::parse(text).unwrap().to_string(), text);
+        }
+        let both =
+            Wanted::parse("bcast=nic").unwrap().or(&Wanted::parse("bcast=binomial,scan=board").unwrap());
+        assert_eq!(both.to_string(), "bcast=nic,scan=board");
+    }
+
+    #[test]
+    fn every_algorithm_can_be_wanted() {
+        for &collective in Collective::ALL {
+            for (number, algorithm) in collective.algorithm_names().iter().enumerate() {
+                let wanted = Wanted::parse(&format!(" {} = {algorithm} ,", collective.name())).unwrap();
+                assert_eq!(wanted.algorithm(collective), Some(number));
+            }
+        }
+    }
+
+    #[test]
+    fn wrong_names_are_answered_with_the_right_ones() {
+        let told = |text: &str| Wanted::parse(text).unwrap_err().to_string();
+        assert!(told("allreduce").contains("COLLECTIVE=ALGORITHM"));
+        assert!(told("barrier=tree").contains("allreduce"));
+        assert!(told("allreduce=rings").contains("shares"));
+    }
+}

@@ -1,0 +1,149 @@
+//! Access to the process: one global value behind the library's lock.
+//!
+//! [`enter`] gives a [`Guard`] over the [`Process`]; every call begins with it. Below MPI_THREAD_MULTIPLE
+//! calls never overlap and the lock is not taken: entering is one compare. With it, the lock is held while a
+//! call looks or posts, and let go while it waits ([`Guard::wait`]), so that other threads of the process
+//! post and make progress meanwhile. No guard is held while a program's function (an error handler, an
+//! attribute's callback) runs.
+
+use super::state::Process;
+use crate::error::{MpiError, MpiResult, Problem};
+use std::cell::UnsafeCell;
+use std::mem::MaybeUninit;
+use std::ops::{Deref, DerefMut};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Where the process is in its life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum LifePhase {
+    /// Before MPI_Init, and in it.
+    Uninitialised = 0,
+    /// Between MPI_Init and MPI_Finalize; calls do not overlap.
+    Active = 1,
+    /// The same at MPI_THREAD_MULTIPLE: calls may overlap.
+    Concurrent = 2,
+    /// After MPI_Finalize.
+    Finalised = 3,
+}
+
+struct Library {
+    phase: AtomicU32,
+    lock: Mutex<()>,
+    process: UnsafeCell<MaybeUninit<Process>>,
+}
+
+// SAFETY: `process` is reached through a `Guard` alone. Guards exist only in the phases Active (where MPI's
+// thread level promises that calls do not overlap) and Concurrent (where a guard holds the lock), both
+// entered after `process` was written.
+unsafe impl Sync for Library {}
+
+static LIBRARY: Library = Library {
+    phase: AtomicU32::new(LifePhase::Uninitialised as u32),
+    lock: Mutex::new(()),
+    process: UnsafeCell::new(MaybeUninit::uninit()),
+};
+
+/// Access to the process, with the lock where one is needed. A thread has one at a time.
+pub struct Guard {
+    pub(super) lock: Option<MutexGuard<'static, ()>>,
+}
+
+/// The process, for the time of a call.
+///
+/// # Errors
+/// Before MPI_Init and after MPI_Finalize.
+#[inline(always)]
+pub fn enter() -> MpiResult<Guard> {
+    if LIBRARY.phase.load(Ordering::Acquire) == LifePhase::Active as u32 {
+        return Ok(Guard { lock: None });
+    }
+    enter_otherwise()
+}
+
+#[cold]
+#[inline(never)]
+fn enter_otherwise() -> MpiResult<Guard> {
+    match phase() {
+        LifePhase::Active => Ok(Guard { lock: None }),
+        LifePhase::Concurrent => Ok(Guard { lock: Some(lock()) }),
+        LifePhase::Finalised => Err(MpiError::new(Problem::Finalised)),
+        LifePhase::Uninitialised => Err(MpiError::new(Problem::NotInitialised)),
+    }
+}
+
+/// Where the process is in its life.
+pub fn phase() -> LifePhase {
+    match LIBRARY.phase.load(Ordering::Acquire) {
+        0 => LifePhase::Uninitialised,
+        1 => LifePhase::Active,
+        2 => LifePhase::Concurrent,
+        _ => LifePhase::Finalised,
+    }
+}
+
+/// Makes this the process, which calls find once it is [activated](activate).
+///
+/// # Safety
+/// The phase must be Uninitialised, and no other thread do the same.
+pub(crate) unsafe fn put(process: Process) {
+    // SAFETY: no guard exists in that phase, and nobody else writes it.
+    unsafe { (*LIBRARY.process.get()).write(process) };
+}
+
+/// Calls find the process from now on.
+///
+/// # Safety
+/// It must have been [put] there.
+pub(crate) unsafe fn activate(concurrent: bool) {
+    let phase = if concurrent { LifePhase::Concurrent } else { LifePhase::Active };
+    LIBRARY.phase.store(phase as u32, Ordering::Release);
+}
+
+/// Calls do not find the process any more.
+pub(crate) fn deactivate() {
+    LIBRARY.phase.store(LifePhase::Finalised as u32, Ordering::Release);
+}
+
+/// A panic in another thread ends the process (see the C edge), so a poisoned lock protects nothing that is
+/// used again.
+pub(super) fn lock() -> MutexGuard<'static, ()> {
+    LIBRARY.lock.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Deref for Guard {
+    type Target = Process;
+
+    #[inline(always)]
+    fn deref(&self) -> &Process {
+        // SAFETY: a guard exists, so the process was written and is this guard's: see `Library`.
+        unsafe { (*LIBRARY.process.get()).assume_init_ref() }
+    }
+}
+
+impl DerefMut for Guard {
+    #[inline(always)]
+    fn deref_mut(&mut self) -> &mut Process {
+        // SAFETY: as above.
+        unsafe { (*LIBRARY.process.get()).assume_init_mut() }
+    }
+}
+
+impl Guard {
+    /// Whether other threads of the process may be waiting for this one to let go of the lock.
+    #[inline]
+    pub fn is_shared(&self) -> bool {
+        self.lock.is_some()
+    }
+
+    /// Calls a function of the program, with the lock let go.
+    pub(crate) fn without_lock<R>(&mut self, function: impl FnOnce() -> R) -> R {
+        let held = self.lock.take().is_some();
+        let result = function();
+        if held {
+            self.lock = Some(lock());
+        }
+        result
+    }
+}

@@ -1,0 +1,57 @@
+//! The operations of several steps that are under way in this process.
+//!
+//! Invariant: a future that is being polled is in no list, so no other thread polls it, even while it runs a
+//! function of the program and the library's lock is free.
+
+use crate::error::MpiResult;
+use crate::object::request::{End, State, Steps, UnderWay};
+use nic_emu::port::Awaits;
+use std::collections::VecDeque;
+use std::pin::Pin;
+use std::sync::Arc;
+
+/// A member that has arrived and waits for its release.
+#[derive(Clone, Copy, Debug)]
+pub struct Waiter {
+    pub(crate) request: u32,
+    pub(crate) awaits: Awaits,
+}
+
+/// An operation that is under way.
+pub(super) struct Task {
+    pub(super) future: Pin<Box<dyn Future<Output = MpiResult>>>,
+    pub(super) end: End,
+}
+
+/// The operations of this process that are under way.
+#[derive(Default)]
+pub struct Progress {
+    pub(super) tasks: VecDeque<Task>,
+    /// Messages were posted that somebody should move while the program computes.
+    pub(crate) has_posted: bool,
+    /// Waits for room that lie in each other: an operation that is advanced by one may have to post, too.
+    pub(crate) makers_of_room: u32,
+    /// What the operation that was polled last waits for, if that is the NIC.
+    pub(crate) awaited: Option<Waiter>,
+    /// Exchanges that wait: nobody wakes a rank for what comes in them.
+    pub(crate) exchanges: u32,
+    /// Something has come in one since the last look.
+    pub(crate) has_flowed: bool,
+    /// Each exchange under way, and each that members are about to agree on, has one.
+    pub(crate) lane_slots: Arc<()>,
+}
+
+impl Progress {
+    /// Adds an operation, which is advanced when the process is; answers what its request waits for.
+    pub fn add(&mut self, Steps { what, future }: Steps) -> State {
+        let end = End::default();
+        self.tasks.push_back(Task { future, end: end.clone() });
+        State::Steps(Box::new(UnderWay { end, what }))
+    }
+
+    /// The collective that whoever waits now waits for, if there is no other operation under way.
+    #[inline]
+    pub(crate) fn take_awaited(&mut self) -> Option<Waiter> {
+        self.awaited.take().filter(|_| self.tasks.len() <= 1)
+    }
+}

@@ -1,0 +1,261 @@
+//! Meeting on the NIC: how members of a communicator reach a collective operation and are let go (paper,
+//! §4.4).
+//!
+//! All collectives go through [`arrive`], which counts them: members that call the same collectives in
+//! the same order meet in the same ones.
+
+use super::released::take_board;
+use crate::constants::MPI_Comm;
+use crate::error::MpiResult;
+use crate::object::Communicator;
+use crate::object::wanted::Wanted;
+use crate::process::progress::Waiter;
+use crate::process::{Guard, Process};
+use mds::Primitive;
+use nic_emu::descriptor::{CollectiveKind, OF_LIBRARY};
+use nic_emu::port::{Awaits, Collective, PortError, Release};
+use nic_emu::status::{NOBODY, WaitingFor};
+
+/// What a member reaches.
+#[derive(Clone, Copy, Debug)]
+pub struct Arrival {
+    /// What the NIC does.
+    pub kind: CollectiveKind,
+    /// `ReduceOp` and `ElementType` of a reduction.
+    pub operation: (u8, u8),
+    /// The root's rank; 0 where there is none.
+    pub root: u32,
+    /// For a board: the most that any member contributes, about which all say the same.
+    pub most_bytes: usize,
+}
+
+impl Arrival {
+    /// What the library makes members agree on by itself: neither `root` nor bytes are the program's.
+    pub fn of_library(kind: CollectiveKind, root: u32) -> Self {
+        Self { kind, operation: (OF_LIBRARY, 0), root, most_bytes: 0 }
+    }
+
+    /// The algorithms that a member wants: members with others would not understand each other.
+    pub fn of_wanted(wanted: &Wanted, root: u32) -> Self {
+        let kind = CollectiveKind::Board;
+        Self { kind, operation: (OF_LIBRARY, 1), root, most_bytes: wanted.hash() as usize }
+    }
+}
+
+impl Default for Arrival {
+    fn default() -> Self {
+        Self { kind: CollectiveKind::Board, operation: (0, 0), root: 0, most_bytes: 0 }
+    }
+}
+
+/// Posts this rank's arrival at the next collective of the communicator, which it reaches in `call`;
+/// answers what it waits with, or none when it has nothing to wait for
+/// ([`nic_emu::port::Port::post_collective`]).
+///
+/// # Safety
+/// `data` must be readable for `bytes` bytes.
+///
+/// # Errors
+/// No such communicator, or the NIC fails.
+#[inline]
+pub unsafe fn arrive(
+    process: &mut Guard,
+    call: Primitive,
+    comm: MPI_Comm,
+    arrival: &Arrival,
+    data: *const u8,
+    bytes: usize,
+    wanted: bool,
+) -> MpiResult<Option<Waiter>> {
+    let communicator = process.communicator_mut(comm)?;
+    let collective = collective_of(communicator, call, arrival);
+    let is_broadcast = arrival.kind == CollectiveKind::Broadcast;
+    let root = if is_broadcast { communicator.job_rank(arrival.root) } else { 0 };
+    let awaits = awaits(process, &collective, root)?;
+    // SAFETY: the caller's promise.
+    unsafe { post(process, &collective, awaits, data, bytes, wanted) }
+}
+
+/// The next collective of a communicator, which is counted with it.
+#[inline]
+pub(crate) fn collective_of(
+    communicator: &mut Communicator,
+    call: Primitive,
+    arrival: &Arrival,
+) -> Collective {
+    let sequence = communicator.sequence;
+    communicator.sequence = sequence.wrapping_add(1);
+    Collective {
+        kind: arrival.kind,
+        operation: arrival.operation,
+        context: communicator.context + 1,
+        comm: communicator.on_nic,
+        root: arrival.root,
+        call: call.index() as u8,
+        most_bytes: arrival.most_bytes as u64,
+        sequence,
+        local: communicator.local,
+    }
+}
+
+/// Posts this rank's arrival at a collective; see [`arrive`].
+///
+/// # Safety
+/// As there.
+///
+/// # Errors
+/// The communicator is broken, or the NIC fails.
+#[inline]
+pub(crate) unsafe fn post(
+    process: &mut Guard,
+    collective: &Collective,
+    awaits: Awaits,
+    data: *const u8,
+    bytes: usize,
+    wanted: bool,
+) -> MpiResult<Option<Waiter>> {
+    process.port.check_whole(collective.context)?;
+    let what = || collective.waiting(bytes);
+    process.make_room(what, |port| port.lacks_for_collective(collective, bytes))?;
+    // SAFETY: the caller's promise.
+    let request = unsafe { process.port.post_collective(collective, data, bytes, wanted)? };
+    match request {
+        Some(request) => Ok(Some(Waiter { request, awaits })),
+        None => {
+            process.port.pass(awaits)?;
+            Ok(None)
+        }
+    }
+}
+
+/// What a member waits for: of a broadcast the root, which has this rank in the job.
+#[inline]
+pub(crate) fn awaits(process: &Process, collective: &Collective, root: u32) -> MpiResult<Awaits> {
+    if collective.kind != CollectiveKind::Broadcast || collective.comm.0 == collective.root {
+        return Ok(awaits_all(collective));
+    }
+    let root = process.port.memory().local_index(root).map_err(PortError::from)?;
+    Ok(root.map_or(Awaits::Members(0), Awaits::Rank))
+}
+
+/// What a member waits for that needs all others.
+#[inline]
+pub(crate) fn awaits_all(collective: &Collective) -> Awaits {
+    let local = collective.local.1 as u32;
+    // Where members are on other nodes, nobody here knows when it is worth running a slice.
+    Awaits::Members(if local == collective.comm.1 { local } else { 0 })
+}
+
+/// What a hang report says of a member that waits in a collective.
+#[inline]
+pub fn waiting_in(
+    communicator: &Communicator,
+    call: Primitive,
+    root: Option<u32>,
+    bytes: usize,
+) -> WaitingFor {
+    WaitingFor {
+        call: call.index() as u32,
+        context: communicator.context + 1,
+        peer: root.unwrap_or(NOBODY),
+        bytes: bytes as u64,
+        peer_in_job: root.map_or(NOBODY, |root| communicator.job_rank(root)),
+        ..WaitingFor::SOMETHING
+    }
+}
+
+/// Waits until the NIC lets the member go.
+///
+/// # Errors
+/// The NIC fails.
+#[inline]
+pub fn released(process: &mut Guard, what: &WaitingFor, waiter: Waiter) -> MpiResult<Release> {
+    let Waiter { request, awaits } = waiter;
+    let shared = process.is_shared();
+    if let Some(release) = process.port.meet(request, awaits, shared)? {
+        return Ok(release);
+    }
+    process.wait_for_some(what, |process| Ok(process.port.test_collective(request)?))
+}
+
+/// Arrives with a small contribution and waits for the release: members of an intercommunicator's hidden
+/// one also until that is broken, in which others may call what does not fit.
+///
+/// # Errors
+/// No such communicator, or the NIC fails.
+pub fn meet(
+    process: &mut Guard,
+    call: Primitive,
+    comm: MPI_Comm,
+    arrival: &Arrival,
+    data: &[u8],
+) -> MpiResult<Option<Release>> {
+    let what = waiting_in(process.communicator(comm)?, call, None, data.len());
+    // SAFETY: a slice is readable, and borrowed until the release.
+    let waiter = unsafe { arrive(process, call, comm, arrival, data.as_ptr(), data.len(), true)? };
+    let Some(waiter) = waiter else { return Ok(None) };
+    let communicator = process.communicator(comm)?;
+    if communicator.made_in.is_none() {
+        return released(process, &what, waiter).map(Some);
+    }
+    let contexts = communicator.contexts();
+    process
+        .wait_for_some(&what, |process| {
+            let released = process.port.test_collective(waiter.request)?;
+            if released.is_none() {
+                // The NIC refuses what waits in it.
+                let _ = contexts.check_whole(&mut process.port);
+            }
+            Ok(released)
+        })
+        .map(Some)
+}
+
+/// The small contributions of all members, by rank: what communicators are made by.
+///
+/// # Errors
+/// No such communicator, or the NIC fails.
+pub fn gather_all<const BYTES: usize>(
+    process: &mut Guard,
+    call: Primitive,
+    comm: MPI_Comm,
+    own: [u8; BYTES],
+) -> MpiResult<Vec<[u8; BYTES]>> {
+    let mut all = vec![own; process.communicator(comm)?.size as usize];
+    if all.len() > 1
+        && let board = Arrival::of_library(CollectiveKind::Board, 0)
+        && let Some(release) = meet(process, call, comm, &board, &own)?
+    {
+        let places = (0..).zip(&mut all).map(|(member, place)| (member, 0..BYTES, place.as_mut_ptr()));
+        // SAFETY: each element has BYTES.
+        unsafe { take_board(process, release, BYTES, places)? };
+    }
+    Ok(all)
+}
+
+/// A number that one member chooses and all get. Members choose in turn, so that nodes give as many
+/// contexts as each other.
+///
+/// # Errors
+/// No such communicator, or the NIC fails.
+pub fn agree(
+    process: &mut Guard,
+    call: Primitive,
+    comm: MPI_Comm,
+    choose: impl FnOnce(&mut Process) -> MpiResult<u32>,
+) -> MpiResult<u32> {
+    let communicator = process.communicator(comm)?;
+    let (rank, size, root) = (communicator.rank, communicator.size, communicator.chooser());
+    let chosen = if rank == root { choose(process)? } else { 0 };
+    if size == 1 {
+        return Ok(chosen);
+    }
+    let arrival = Arrival::of_library(CollectiveKind::Broadcast, root);
+    let released = meet(process, call, comm, &arrival, &chosen.to_ne_bytes())?;
+    Ok(match released {
+        Some(Release::Result(payload)) if rank != root => {
+            u32::from_ne_bytes([payload[0], payload[1], payload[2], payload[3]])
+        }
+        _ => chosen,
+    })
+}
