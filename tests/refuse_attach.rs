@@ -1,6 +1,7 @@
 //! For tests: a system that refuses cross-memory attach, as many containers do.
 
-/// From now on the kernel refuses this thread, and what it starts, other processes' memory. Only system calls are made: it may be called between fork and exec.
+/// From now on the kernel refuses this thread, and what it starts, other processes' memory. Only system calls
+/// are made: it may be called between fork and exec.
 ///
 /// # Errors
 /// The kernel refuses the filter.
@@ -16,7 +17,8 @@ pub fn refuse_attach() -> std::io::Result<()> {
         step(libc::BPF_RET | libc::BPF_K, 0, 0, libc::SECCOMP_RET_ALLOW),
     ];
     let program = libc::sock_fprog { len: filter.len() as u16, filter: filter.as_mut_ptr() };
-    // SAFETY: two system calls, which read their arguments and restrict the caller alone; the program and its filter live through them.
+    // SAFETY: two system calls, which read their arguments and restrict the caller alone; the program and its
+    // filter live through them.
     let refused = unsafe {
         libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0
             || libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &raw const program) != 0

@@ -1,8 +1,9 @@
-//! Bytes that are no messages, for the tests of all decoders: what somebody else sends is decoded to a valid value or refused, with no panic, no
-//! abort, no hang, and no memory beyond a multiple of what was sent.
+//! Bytes that are no messages, for the tests of all decoders: what somebody else sends is decoded to a valid
+//! value or refused, with no panic, no abort, no hang, and no memory beyond a multiple of what was sent.
 //!
-//! Each check runs for as long as the environment variable `BCS_FUZZ_SECONDS` says (a fifth of a second without it), with one seed after the other;
-//! it says with which seed it failed, and `BCS_SEED` is the first to run. The cargo feature `damage` makes this module for the tests of other crates.
+//! Each check runs for as long as the environment variable `BCS_FUZZ_SECONDS` says (a fifth of a second
+//! without it), with one seed after the other; it says with which seed it failed, and `BCS_SEED` is the first
+//! to run. The cargo feature `damage` makes this module for the tests of other crates.
 
 use crate::wire::{self, FrameBuffer, WireMessage};
 use rkyv::Deserialize;
@@ -116,7 +117,8 @@ where
     T::Archived: for<'a> CheckBytes<HighValidator<'a, rancor::Error>>
         + Deserialize<T, HighDeserializer<rancor::Error>>,
 {
-    /// Some of these messages in any order, and damage somewhere: to one message in a whole frame, to a length, to the stream; or none.
+    /// Some of these messages in any order, and damage somewhere: to one message in a whole frame, to a
+    /// length, to the stream; or none.
     ///
     /// # Panics
     /// Messages before the damage are not taken as they were, or what is taken could not travel on.
@@ -167,8 +169,8 @@ where
         Self { bytes, messages, is_refused }
     }
 
-    /// The most bytes that receiving it may ask of the allocator, in all: values are larger than their encodings by a small factor, the
-    /// buffers of the way add another.
+    /// The most bytes that receiving it may ask of the allocator, in all: values are larger than their
+    /// encodings by a small factor, the buffers of the way add another.
     pub fn most_allocated(&self) -> usize {
         (64 << 10) + 32 * self.bytes.len()
     }
@@ -192,8 +194,8 @@ where
     }
 }
 
-/// The system's allocator, which counts what each thread asks for: the tests of a crate install it, so that no decoder makes room for what only
-/// a length says.
+/// The system's allocator, which counts what each thread asks for: the tests of a crate install it, so that
+/// no decoder makes room for what only a length says.
 #[derive(Clone, Copy, Debug)]
 pub struct CountingAllocator;
 
@@ -201,7 +203,8 @@ thread_local! {
     static ALLOCATED: Cell<usize> = const { Cell::new(0) };
 }
 
-/// The bytes that this thread has asked [`CountingAllocator`] for, given back or not; always 0 where it is not installed.
+/// The bytes that this thread has asked [`CountingAllocator`] for, given back or not; always 0 where it is
+/// not installed.
 pub fn allocated() -> usize {
     ALLOCATED.get()
 }
@@ -211,7 +214,8 @@ fn count(bytes: usize) {
     let _ = ALLOCATED.try_with(|allocated| allocated.set(allocated.get().wrapping_add(bytes)));
 }
 
-// SAFETY: every call is passed on as it is to the system's allocator, which keeps the contract; counting allocates nothing.
+// SAFETY: every call is passed on as it is to the system's allocator, which keeps the contract; counting
+// allocates nothing.
 unsafe impl GlobalAlloc for CountingAllocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count(layout.size());

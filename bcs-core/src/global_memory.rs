@@ -1,10 +1,10 @@
 //! Global memory: data at the same address on all nodes (paper, §2).
 //!
 //! An address is an offset, never a pointer: the same offset names the same variable on every node.
-//! Invariant: no access reaches beyond the memory; one that would is refused whole, before a byte moves.
-//! A node's memory is *flat* (in one piece, as a network card wants it registered), *mapped* (flat, and as large as
-//! address space allows: `mapped_memory`) or *sparse* (small pages come with the first write, so that thousands of simulated
-//! nodes fit in one process).
+//! Invariant: no access reaches beyond the memory; one that would is refused whole, before a byte moves. A
+//! node's memory is *flat* (in one piece, as a network card wants it registered), *mapped* (flat, and as
+//! large as address space allows: `mapped_memory`) or *sparse* (small pages come with the first write, so
+//! that thousands of simulated nodes fit in one process).
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -176,8 +176,8 @@ pub trait GlobalMemory {
     }
 }
 
-/// A range of a memory where it lies, for who hands it on to the system by its address. It is no slice: another process, or a
-/// network card, may write to it meanwhile.
+/// A range of a memory where it lies, for who hands it on to the system by its address. It is no slice:
+/// another process, or a network card, may write to it meanwhile.
 #[derive(Clone, Copy, Debug)]
 pub struct MemoryView<'a> {
     base: NonNull<u8>,
@@ -186,7 +186,8 @@ pub struct MemoryView<'a> {
 }
 
 impl MemoryView<'_> {
-    /// Where it begins in this process. [`MemoryView::bytes`] bytes from there can be read for as long as the view lives.
+    /// Where it begins in this process. [`MemoryView::bytes`] bytes from there can be read for as long as the
+    /// view lives.
     pub fn as_ptr(&self) -> *const u8 {
         self.base.as_ptr()
     }
@@ -219,7 +220,8 @@ unsafe impl Send for FlatMemory {}
 impl FlatMemory {
     /// Zeroed memory of at least `size_bytes` (rounded up to a multiple of 8).
     pub fn new(size_bytes: u64) -> Self {
-        // SAFETY: zeros are an atomic integer. Large memory comes as zeros from the system, and takes up what is used of it.
+        // SAFETY: zeros are an atomic integer. Large memory comes as zeros from the system, and takes up what
+        // is used of it.
         let words: Box<[AtomicU64]> =
             unsafe { Box::new_zeroed_slice(size_bytes.div_ceil(8) as usize).assume_init() };
         // Exposed as writable from the start: atomics are writable through a shared reference.

@@ -1,6 +1,7 @@
-//! The core of buffered coscheduling: the nouns that every other crate shares. Packages beside this one have the three primitives
-//! and their networks (`bcs-fabric`, `bcs-quic`), who may be on them (`bcs-credentials`), what daemons say to each other
-//! (`bcs-stream`), and a cluster's configuration file (`bcs-config`).
+//! The core of buffered coscheduling: the nouns that every other crate shares. Packages beside this one have
+//! the three primitives and their networks (`bcs-fabric`, `bcs-quic`), who may be on them
+//! (`bcs-credentials`), what daemons say to each other (`bcs-stream`), and a cluster's configuration file
+//! (`bcs-config`).
 //!
 //! | module | holds |
 //! |---|---|

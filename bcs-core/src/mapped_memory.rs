@@ -1,7 +1,8 @@
 //! Global memory as one mapping of its own: what a job's NIC offers to the other nodes.
 //!
-//! Invariant: it takes up what was ever written of it, in pages of the system, however large it is; what was never
-//! written reads as zero. No core dump holds it: most of it is other nodes' bytes, and it may be larger than a disk.
+//! Invariant: it takes up what was ever written of it, in pages of the system, however large it is; what was
+//! never written reads as zero. No core dump holds it: most of it is other nodes' bytes, and it may be larger
+//! than a disk.
 
 use crate::global_memory::{
     FlatMemory, GlobalAddress, GlobalMemory, GlobalVariable, MemoryError, MemoryView,
@@ -57,11 +58,11 @@ impl MappedMemory {
         let base = unsafe { mmap_anonymous(std::ptr::null_mut(), bytes, protection, flags) };
         let base = NonNull::new(base.map_err(refused)?.cast::<u8>());
         let mapping = Mapping { base: base.ok_or_else(|| refused(rustix::io::Errno::NOMEM))?, bytes };
-        // SAFETY: the whole of the mapping that was just made. The advice changes nothing of what it holds; a system that
-        // does not take it dumps more than it need.
+        // SAFETY: the whole of the mapping that was just made. The advice changes nothing of what it holds; a
+        // system that does not take it dumps more than it need.
         let _ = unsafe { madvise(mapping.base.as_ptr().cast(), bytes, Advice::LinuxDontDump) };
-        // SAFETY: the mapping is readable, writable, of zeros and at the start of a page; it stays until this value is dropped,
-        // with `flat`, and nothing else knows its address.
+        // SAFETY: the mapping is readable, writable, of zeros and at the start of a page; it stays until this
+        // value is dropped, with `flat`, and nothing else knows its address.
         let flat = unsafe { FlatMemory::from_raw(mapping.base, bytes as u64) };
         Ok(Self { mapping, flat })
     }

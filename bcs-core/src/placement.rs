@@ -1,7 +1,7 @@
 //! Placement: which ranks of a job run on which of its nodes (paper, §4.1).
 //!
-//! Within a job nodes are numbered from 0, the lead node; on a node, ranks have local indices in the order of their numbers.
-//! Invariant: every rank is on exactly one node, and every node has at least one rank.
+//! Within a job nodes are numbered from 0, the lead node; on a node, ranks have local indices in the order of
+//! their numbers. Invariant: every rank is on exactly one node, and every node has at least one rank.
 
 use crate::ids::{NodeId, Rank};
 use serde::{Deserialize, Serialize};
@@ -47,7 +47,8 @@ impl Placement {
     /// There is no rank, or a node has none.
     pub fn by_rank(nodes_of_ranks: &[u32]) -> Result<Self, PlacementError> {
         let last = *nodes_of_ranks.iter().max().ok_or(PlacementError::Empty)?;
-        // A gap is found before anything is sized by a number that somebody sent: nodes cannot be more than ranks.
+        // A gap is found before anything is sized by a number that somebody sent: nodes cannot be more than
+        // ranks.
         let count = (last as usize).min(nodes_of_ranks.len());
         let mut nodes = vec![Vec::new(); count + 1];
         let mut places = Vec::with_capacity(nodes_of_ranks.len());

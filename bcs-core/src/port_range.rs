@@ -1,6 +1,7 @@
 //! Ranges of UDP ports as administrators write them: `7411-7999`, one port, or `any`.
 //!
-//! Invariant: a range that was read holds at least one port, and none that only root may take, because a job's network is its user's.
+//! Invariant: a range that was read holds at least one port, and none that only root may take, because a
+//! job's network is its user's.
 
 use rkyv::{Archive, Deserialize as Decode, Serialize as Encode};
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,5 @@
-//! How closely the datatypes of point-to-point messages are compared: what a user asks of the MPI library (MPI-5.0, §3.3.1).
+//! How closely the datatypes of point-to-point messages are compared: what a user asks of the MPI library
+//! (MPI-5.0, §3.3.1).
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,8 +10,9 @@ pub enum TypeCheck {
     /// Nothing: the receive gets the bytes.
     #[default]
     Off,
-    /// What the elements are: integers, floating point or complex numbers, and how long each. Bytes match anything, as many programs send what they like as
-    /// bytes; and whose integers they are, C's or Fortran's, signed or not, is all one.
+    /// What the elements are: integers, floating point or complex numbers, and how long each. Bytes match
+    /// anything, as many programs send what they like as bytes; and whose integers they are, C's or
+    /// Fortran's, signed or not, is all one.
     Kinds,
     /// The standard's rule: both are sequences of the same basic types, and bytes match bytes alone.
     Strict,

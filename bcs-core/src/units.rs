@@ -1,4 +1,5 @@
-//! Quantities as users write them: lengths of time (`500us`), numbers of bytes (`64KiB`), and slices (`elastic`).
+//! Quantities as users write them: lengths of time (`500us`), numbers of bytes (`64KiB`), and slices
+//! (`elastic`).
 //!
 //! A number without its unit is refused, because nobody can know what it means. Invariant: what is printed is
 //! read back as the same quantity.

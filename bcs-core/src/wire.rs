@@ -95,8 +95,8 @@ where
         // One line: the first is the finding, the rest is where in the type it was found.
         reason: error.to_string().lines().collect::<Vec<_>>().join(" · "),
     };
-    // Validation reads in place and wants the alignment of all that the message holds, also behind pointers: that of the buffer that it
-    // was encoded in. A receive buffer may not have it.
+    // Validation reads in place and wants the alignment of all that the message holds, also behind pointers:
+    // that of the buffer that it was encoded in. A receive buffer may not have it.
     if bytes.as_ptr().addr().is_multiple_of(AlignedVec::<16>::ALIGNMENT) {
         rkyv::from_bytes::<T, rancor::Error>(bytes).map_err(malformed)
     } else {
@@ -124,7 +124,8 @@ where
     Ok(frame)
 }
 
-/// What has arrived of a stream of messages, whoever reads it from where. Of a message that is too long nothing is kept.
+/// What has arrived of a stream of messages, whoever reads it from where. Of a message that is too long
+/// nothing is kept.
 #[derive(Debug, Default)]
 pub struct FrameBuffer {
     bytes: Vec<u8>,
@@ -321,7 +322,8 @@ impl From<PathBufDef> for PathBuf {
     }
 }
 
-/// How a variable of the environment travels, which is a pair of texts. Use with `#[rkyv(with = VariableDef)]`.
+/// How a variable of the environment travels, which is a pair of texts. Use with `#[rkyv(with =
+/// VariableDef)]`.
 #[derive(Archive, Serialize, Deserialize)]
 #[rkyv(remote = Variable)]
 pub struct VariableDef(#[rkyv(with = OsStringDef)] OsString, #[rkyv(with = OsStringDef)] OsString);

@@ -1,5 +1,5 @@
-//! Gives the library the name that programs of the standard ABI ask the dynamic linker for (MPI-5.0, chapter 20), and writes the
-//! functions that the C edge does not define, from the table of all functions.
+//! Gives the library the name that programs of the standard ABI ask the dynamic linker for (MPI-5.0, chapter
+//! 20), and writes the functions that the C edge does not define, from the table of all functions.
 
 use mpi_abi_table::{Tables, unsupported};
 use std::error::Error;

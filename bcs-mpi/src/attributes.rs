@@ -1,4 +1,5 @@
-//! The calls about attributes, of communicators and of datatypes: keys made and freed, values set, asked, copied and deleted (MPI-5.0, §7.7).
+//! The calls about attributes, of communicators and of datatypes: keys made and freed, values set, asked,
+//! copied and deleted (MPI-5.0, §7.7).
 //!
 //! Callbacks run without the library's lock, as they may call MPI.
 
@@ -30,7 +31,8 @@ pub trait Attributed: Copy {
     /// The keys of this kind.
     fn keys(process: &mut Process) -> &mut Keys;
 
-    /// The address of a predefined attribute's value; none where the key is no predefined one, none in it where it has no value.
+    /// The address of a predefined attribute's value; none where the key is no predefined one, none in it
+    /// where it has no value.
     fn predefined(process: &Process, key: c_int) -> Option<Option<*mut c_void>>;
 }
 
@@ -60,7 +62,8 @@ fn check_live<H: Attributed>(process: &mut Process, key: c_int) -> MpiResult {
     }
 }
 
-/// MPI_Comm_create_keyval and its kin. The callbacks are addresses; 0 and, for the copy, 1 are the predefined ones.
+/// MPI_Comm_create_keyval and its kin. The callbacks are addresses; 0 and, for the copy, 1 are the predefined
+/// ones.
 ///
 /// # Errors
 /// Before MPI_Init and after MPI_Finalize.
@@ -78,7 +81,8 @@ pub fn create_keyval<H: Attributed>(
     Ok(key)
 }
 
-/// MPI_Comm_free_keyval and its kin: attributes with the key stay, and as long as there are any, it may be freed again by other names of it.
+/// MPI_Comm_free_keyval and its kin: attributes with the key stay, and as long as there are any, it may be
+/// freed again by other names of it.
 ///
 /// # Errors
 /// No such key.
@@ -115,8 +119,8 @@ pub fn set<H: Attributed>(object: H, key: c_int, value: *mut c_void) -> MpiResul
     Ok(())
 }
 
-/// MPI_Comm_get_attr and its kin: the value, or none. Predefined values are addresses of integers. A key that was freed is one as long as the object
-/// has an attribute with it.
+/// MPI_Comm_get_attr and its kin: the value, or none. Predefined values are addresses of integers. A key that
+/// was freed is one as long as the object has an attribute with it.
 ///
 /// # Errors
 /// No such object or key.
@@ -157,7 +161,8 @@ fn call_delete<H: Attributed>(object: H, key: c_int, value: usize, of: &Key) -> 
     if of.delete == MPI_COMM_NULL_DELETE_FN {
         return Ok(());
     }
-    // SAFETY: the program gave this address as a delete callback of this kind of object when it made the key; a handle is passed as its number.
+    // SAFETY: the program gave this address as a delete callback of this kind of object when it made the key;
+    // a handle is passed as its number.
     let function: Function<H> =
         unsafe { std::mem::transmute::<*const (), _>(std::ptr::with_exposed_provenance(of.delete)) };
     let (value, extra) =
@@ -209,7 +214,8 @@ fn call_copy<H: Attributed>(object: H, key: c_int, value: usize, of: &Key) -> Mp
         MPI_COMM_DUP_FN => return Ok(Some(value)),
         _ => {}
     }
-    // SAFETY: the program gave this address as a copy callback of this kind of object when it made the key; a handle is passed as its number.
+    // SAFETY: the program gave this address as a copy callback of this kind of object when it made the key; a
+    // handle is passed as its number.
     let function: Function<H> =
         unsafe { std::mem::transmute::<*const (), _>(std::ptr::with_exposed_provenance(of.copy)) };
     let (value, extra) =

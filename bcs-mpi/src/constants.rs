@@ -1,9 +1,9 @@
 //! The types and constants of the MPI-5.0 standard ABI (chapter 20 and appendix A.1 of the standard).
 //!
-//! Handles are integers of pointer size; the predefined ones are small and fixed, so that a program carries them in its
-//! binary from one MPI library to another. Values live in the submodules, which are generated from the tables in
-//! `bcs-mpi/abi/table`; this file holds the types and the lookups. Invariant: every layout here is the ABI's, asserted
-//! below and checked against a C compiler in `tests/abi.rs`.
+//! Handles are integers of pointer size; the predefined ones are small and fixed, so that a program carries
+//! them in its binary from one MPI library to another. Values live in the submodules, which are generated
+//! from the tables in `bcs-mpi/abi/table`; this file holds the types and the lookups. Invariant: every layout
+//! here is the ABI's, asserted below and checked against a C compiler in `tests/abi.rs`.
 #![allow(non_camel_case_types, non_snake_case)]
 
 use std::ffi::c_int;
@@ -285,8 +285,8 @@ static OPERATION_INDEX: [u8; 32] = {
     table
 };
 
-/// The predefined datatype with this handle (MPI_DATATYPE_NULL is one), `None` when the handle is not predefined.
-/// One table access, for use on every call.
+/// The predefined datatype with this handle (MPI_DATATYPE_NULL is one), `None` when the handle is not
+/// predefined. One table access, for use on every call.
 #[must_use]
 pub fn predefined_datatype(handle: MPI_Datatype) -> Option<&'static Datatype> {
     let index = *DATATYPE_INDEX.get(handle.0.wrapping_sub(FIRST_DATATYPE))?;

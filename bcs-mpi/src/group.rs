@@ -51,7 +51,8 @@ pub fn rank(group: MPI_Group) -> MpiResult<c_int> {
     Ok(member.map_or(MPI_UNDEFINED, |member| member as c_int))
 }
 
-/// MPI_Group_free. MPI_GROUP_EMPTY, which calls answer for a new group without members, may be freed like any other: its handle is cleared.
+/// MPI_Group_free. MPI_GROUP_EMPTY, which calls answer for a new group without members, may be freed like any
+/// other: its handle is cleared.
 ///
 /// # Errors
 /// No such group.
@@ -75,7 +76,8 @@ pub fn compare(first: MPI_Group, second: MPI_Group) -> MpiResult<c_int> {
     Ok(resolve(&process, "group1", first)?.compare(&resolve(&process, "group2", second)?))
 }
 
-/// MPI_Group_translate_ranks: `to[i]` is the rank in the second group of the process with rank `ranks[i]` in the first.
+/// MPI_Group_translate_ranks: `to[i]` is the rank in the second group of the process with rank `ranks[i]` in
+/// the first.
 ///
 /// # Errors
 /// No such groups, or a rank out of range.
@@ -133,8 +135,8 @@ fn excluding(group: &Group, members: &[u32]) -> Group {
     Group::of(kept.map(|member| group.job_rank(member)).collect())
 }
 
-/// The ranks of MPI_Group_range_incl and _excl, of a group of this size: first, last, stride. What more than the whole group is names a rank twice, and ends
-/// there.
+/// The ranks of MPI_Group_range_incl and _excl, of a group of this size: first, last, stride. What more than
+/// the whole group is names a rank twice, and ends there.
 fn expand(ranges: &[[c_int; 3]], group: &Group) -> MpiResult<Vec<c_int>> {
     let mut ranks = Vec::new();
     for &[first, last, stride] in ranges {

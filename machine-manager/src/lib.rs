@@ -1,5 +1,5 @@
-//! The Machine Manager of a cluster (paper, §4.1): a daemon that knows the nodes, places jobs on them, commits
-//! their launches, and beats the time.
+//! The Machine Manager of a cluster (paper, §4.1): a daemon that knows the nodes, places jobs on them,
+//! commits their launches, and beats the time.
 //!
 //! | module | holds |
 //! |---|---|

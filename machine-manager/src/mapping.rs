@@ -1,8 +1,9 @@
 //! From ranks to nodes: where the user wants the ranks of a job, and where they go (paper, §4.1).
 //!
-//! The nodes on offer are those that are up, with the fewest ranks for each core first, or those that the user names, in the user's order. Each has
-//! *slots*: its cores, or what the user says. Ranks are dealt to slots, and where there are more ranks than slots, it starts again: more
-//! ranks than cores need no option. Invariants: every rank is placed once; no node has more than `--ppn` ranks; with `--nodes` exactly so many
+//! The nodes on offer are those that are up, with the fewest ranks for each core first, or those that the
+//! user names, in the user's order. Each has *slots*: its cores, or what the user says. Ranks are dealt to
+//! slots, and where there are more ranks than slots, it starts again: more ranks than cores need no option.
+//! Invariants: every rank is placed once; no node has more than `--ppn` ranks; with `--nodes` exactly so many
 //! have ranks; rank 0 is on the job's node 0.
 
 use bcs_core::Placement;
@@ -131,8 +132,8 @@ struct Candidate {
 
 /// Places the ranks of a job on the nodes on offer, as the user wishes.
 ///
-/// `--ppn` is both the number of slots of every node, and a limit; without it slots are no limit. `--nodes` takes the first so many of the
-/// nodes, and spreads the ranks over them evenly, as far as their slots go.
+/// `--ppn` is both the number of slots of every node, and a limit; without it slots are no limit. `--nodes`
+/// takes the first so many of the nodes, and spreads the ranks over them evenly, as far as their slots go.
 ///
 /// # Errors
 /// What of the wish cannot be, and why.
@@ -188,7 +189,8 @@ pub fn place(wish: &Wish, ranks: u32, nodes: &[Slots<'_>]) -> Result<Mapped, Map
     for (candidate, &count) in candidates.iter().zip(&counts) {
         check_crowd(ranks, count, nodes[candidate.index].host)?;
     }
-    // Candidates without ranks are no nodes of the job. The others keep their order, and the first one has rank 0.
+    // Candidates without ranks are no nodes of the job. The others keep their order, and the first one has
+    // rank 0.
     let mut number = vec![0; candidates.len()];
     let mut hosts = Vec::new();
     for (place, candidate) in candidates.iter().enumerate().filter(|(place, _)| counts[*place] > 0) {
@@ -208,7 +210,8 @@ fn check_crowd(ranks: u32, on_node: u64, host: &str) -> Result<(), MappingError>
     }
 }
 
-/// The nodes that may be used, in order. A host that is named again has more slots: those that are written, or one for each time.
+/// The nodes that may be used, in order. A host that is named again has more slots: those that are written,
+/// or one for each time.
 fn candidates(wish: &Wish, nodes: &[Slots<'_>]) -> Result<Vec<Candidate>, MappingError> {
     let cores = |index: usize| nodes[index].slots.max(1);
     if wish.hosts.is_empty() {
@@ -262,7 +265,8 @@ impl<'a> Directory<'a> {
         directory
     }
 
-    /// The node of this name: the same name, or one that is the same up to its first dot, if there is only one.
+    /// The node of this name: the same name, or one that is the same up to its first dot, if there is only
+    /// one.
     fn find(&self, name: &str) -> Option<usize> {
         if let Some(exact) = self.exact.get(name) {
             return Some(*exact);
@@ -294,7 +298,8 @@ fn names<'a>(hosts: impl ExactSizeIterator<Item = &'a str>) -> String {
     }
 }
 
-/// For each rank its candidate: the slots of one are filled before the next gets ranks, and when all are full, again.
+/// For each rank its candidate: the slots of one are filled before the next gets ranks, and when all are
+/// full, again.
 fn by_slot(candidates: &[Candidate], ranks: u32) -> Vec<usize> {
     let round = candidates.iter().enumerate();
     let round = round.flat_map(|(place, candidate)| std::iter::repeat_n(place, candidate.slots as usize));
@@ -304,7 +309,8 @@ fn by_slot(candidates: &[Candidate], ranks: u32) -> Vec<usize> {
 /// For each rank its candidate: one to each in turn that has a free slot, and when all are full, again.
 fn by_node(candidates: &[Candidate], ranks: u32) -> Vec<usize> {
     let mut order = Vec::with_capacity(ranks as usize);
-    // Whoever is looked at gets a rank, or is not looked at again until all are full: the work is that of the ranks.
+    // Whoever is looked at gets a rank, or is not looked at again until all are full: the work is that of the
+    // ranks.
     let mut open: Vec<(usize, u32)> = Vec::new();
     while order.len() < ranks as usize {
         if open.is_empty() {

@@ -204,8 +204,8 @@ impl MdsConfig {
         Ok(config)
     }
 
-    /// The configuration that `lookup` gives by variable, as [`from_env`](Self::from_env); for launchers, which check
-    /// their options before they start anything.
+    /// The configuration that `lookup` gives by variable, as [`from_env`](Self::from_env); for launchers,
+    /// which check their options before they start anything.
     ///
     /// # Errors
     /// As [`from_env`](Self::from_env).

@@ -1,5 +1,5 @@
-//! MDS, the Monitoring and Debugging System (paper, §5): what a program did, call by call (MMDS, per process),
-//! and what the NICs did, slice by slice (EMDS, per node and global).
+//! MDS, the Monitoring and Debugging System (paper, §5): what a program did, call by call (MMDS, per
+//! process), and what the NICs did, slice by slice (EMDS, per node and global).
 //!
 //! Three parts, from the inside of a run to what a user reads:
 //!

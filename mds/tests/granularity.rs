@@ -1,4 +1,5 @@
-//! What the recorder of a process promises (paper, §5.1.1): intervals that add up, calls that are counted once.
+//! What the recorder of a process promises (paper, §5.1.1): intervals that add up, calls that are counted
+//! once.
 
 use mds::config::PrimitiveSet;
 use mds::mmds::ProcessReport;

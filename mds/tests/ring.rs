@@ -1,4 +1,5 @@
-//! What the EMDS rings promise (paper, §5.2.1): the slices that were asked for, no more, and a count of the rest.
+//! What the EMDS rings promise (paper, §5.2.1): the slices that were asked for, no more, and a count of the
+//! rest.
 
 use bcs_core::SliceIndex;
 use mds::config::{Selection, SliceRange};

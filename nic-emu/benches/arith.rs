@@ -1,4 +1,5 @@
-//! Native arithmetic beside SoftFloat and beside a plain loop over aligned slices, as a compiler vectorises it.
+//! Native arithmetic beside SoftFloat and beside a plain loop over aligned slices, as a compiler vectorises
+//! it.
 //!
 //! `cargo bench -p nic-emu --bench arith`
 

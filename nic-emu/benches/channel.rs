@@ -7,10 +7,11 @@
 //! cargo bench -p nic-emu --bench channel -- lines        what it costs to write and to read lines of another core
 //! ```
 //!
-//! Two processes, each with its own buffers, send messages to and fro, as the latency kernel of scripts/bench.d does; the
-//! engine's part (matching, completions) is left out: both ends know that the next transfer has started when they see
-//! its number. Methods take turns, batch by batch, so that what else runs on the machine meets all of
-//! them; printed are the best batch and the lower quartile. Each core writes and reads what a pair of ranks would.
+//! Two processes, each with its own buffers, send messages to and fro, as the latency kernel of
+//! scripts/bench.d does; the engine's part (matching, completions) is left out: both ends know that the next
+//! transfer has started when they see its number. Methods take turns, batch by batch, so that what else runs
+//! on the machine meets all of them; printed are the best batch and the lower quartile. Each core writes and
+//! reads what a pair of ranks would.
 
 use nic_emu::channel::{Buffer, End, Mine, Policy, Step, Stores, advance, copy};
 use nic_emu::memory::status::{Activity, Phase};
@@ -212,7 +213,8 @@ fn messages(rank: &Rank<'_>, sizes: &[usize]) {
     }
 }
 
-/// Rank 0 writes pieces into a ring in NIC memory, rank 1 reads each; prints what either costs by the ring's size.
+/// Rank 0 writes pieces into a ring in NIC memory, rank 1 reads each; prints what either costs by the ring's
+/// size.
 fn lines(rank: &Rank<'_>) {
     const PIECES: [usize; 5] = [1 << 10, 4 << 10, 8 << 10, 16 << 10, 64 << 10];
     const RINGS: [usize; 6] = [0, 128 << 10, 512 << 10, 1 << 20, 2 << 20, 4 << 20];

@@ -1,6 +1,7 @@
-//! What the NIC itself costs, without MPI on top: one-way time, message rate and barrier of ranks that are forked processes.
-//! `cargo run --release -p nic-emu --example port_pingpong [RANKS]`; with `one`, both ranks are in one thread: what a message costs in
-//! instructions, without the cache lines that cross (run it under `valgrind --tool=callgrind`).
+//! What the NIC itself costs, without MPI on top: one-way time, message rate and barrier of ranks that are
+//! forked processes. `cargo run --release -p nic-emu --example port_pingpong [RANKS]`; with `one`, both ranks
+//! are in one thread: what a message costs in instructions, without the cache lines that cross (run it under
+//! `valgrind --tool=callgrind`).
 
 use bcs_core::{NodeId, Placement, SliceLength};
 use nic_emu::arithmetic::Arithmetic;

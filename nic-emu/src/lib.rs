@@ -16,8 +16,8 @@
 //! | [`host`] | the side of the program launcher: it makes the memory, runs the NIC thread, reads reports |
 //! | [`global`] | what several nodes add: global slices |
 //!
-//! Files import each other in one direction. Of what lies in NIC memory the records stand below `memory::layout`,
-//! and what works on them above `memory::mapping`.
+//! Files import each other in one direction. Of what lies in NIC memory the records stand below
+//! `memory::layout`, and what works on them above `memory::mapping`.
 
 pub mod arithmetic;
 pub mod memory;

@@ -1,5 +1,5 @@
-//! Buffered messages: a send of up to 64 KB is complete when it is posted, and its bytes arrive whole, also while they are
-//! still being filled in by another core.
+//! Buffered messages: a send of up to 64 KB is complete when it is posted, and its bytes arrive whole, also
+//! while they are still being filled in by another core.
 
 mod ports;
 

@@ -1,8 +1,8 @@
-//! Channels across processes: every message arrives byte for byte, whoever of the two ends and the NIC thread is there
-//! to move it, and a peer that dies is an error.
+//! Channels across processes: every message arrives byte for byte, whoever of the two ends and the NIC thread
+//! is there to move it, and a peer that dies is an error.
 //!
-//! The second process is a fork of the test, with NIC memory mapped before: as in a job, where the ranks are other
-//! processes than the launcher.
+//! The second process is a fork of the test, with NIC memory mapped before: as in a job, where the ranks are
+//! other processes than the launcher.
 
 #[path = "../../tests/refuse_attach.rs"]
 mod refuse_attach;
@@ -61,8 +61,8 @@ fn nic_memory(cross_memory: bool) -> NicMemory {
 
 /// Runs `body` in a child process; answers its number.
 fn fork(body: impl FnOnce() -> i32) -> i32 {
-    // SAFETY: the child runs test code that allocates little and takes no lock that another test's thread may hold for
-    // long (glibc's allocator is made safe across fork), then leaves without destructors.
+    // SAFETY: the child runs test code that allocates little and takes no lock that another test's thread may
+    // hold for long (glibc's allocator is made safe across fork), then leaves without destructors.
     match unsafe { libc::fork() } {
         0 => {
             let code = std::panic::catch_unwind(std::panic::AssertUnwindSafe(body)).unwrap_or(99);
@@ -119,8 +119,8 @@ fn drive(memory: &NicMemory, end: End, policy: &Policy) -> Result<(), ChannelErr
     }
 }
 
-/// Starts a transfer between a buffer of the child and one of this process (both were allocated before the fork, so
-/// that their addresses are known here).
+/// Starts a transfer between a buffer of the child and one of this process (both were allocated before the
+/// fork, so that their addresses are known here).
 fn start(memory: &NicMemory, source: &[u8], destination: &mut [u8], window: Option<u32>) {
     let transfer = memory.transfer(0).unwrap();
     transfer.prepare(
@@ -376,8 +376,9 @@ fn a_peer_that_dies_in_the_middle_is_an_error_that_names_it() {
                 announce(&memory, other, std::process::id(), peer);
                 advance(&memory, 0, its_end, &Policy::measured(2, 2)).map_or(2, |_| OK)
             });
-            // It has moved its piece, if it could, and is a zombie until `wait_for`: its number is still its own.
-            // SAFETY: waits for a child of this process and leaves it as it is; zeros are a valid siginfo_t.
+            // It has moved its piece, if it could, and is a zombie until `wait_for`: its number is still its
+            // own. SAFETY: waits for a child of this process and leaves it as it is; zeros are a valid
+            // siginfo_t.
             unsafe {
                 let mut info = std::mem::zeroed();
                 let options = libc::WEXITED | libc::WNOWAIT;
@@ -562,7 +563,8 @@ fn one_window_serves_many_messages_to_several_receivers_at_once() {
         }
         let mut left: Vec<u32> = (0..40).collect();
         while !left.is_empty() {
-            // The receivers take turns in another order than the sender, so that the window fills up in between.
+            // The receivers take turns in another order than the sender, so that the window fills up in
+            // between.
             for &i in &left {
                 advance(&memory, i, End::Source, &policy).unwrap();
             }

@@ -1,5 +1,5 @@
-//! Bad memory and honest misfortune: what a process does to itself or writes where it should not harms no more than it must, and ends in a
-//! message.
+//! Bad memory and honest misfortune: what a process does to itself or writes where it should not harms no
+//! more than it must, and ends in a message.
 
 use bcs_core::event::EventId;
 use bcs_core::global_memory::{GlobalAddress, GlobalVariable, MemoryView};
@@ -39,8 +39,8 @@ fn taken(fd: &OwnedFd) -> u64 {
 
 /// Runs `body` in a child process; answers how it ended, as `waitpid` says.
 fn in_child(body: impl FnOnce()) -> i32 {
-    // SAFETY: the child runs test code that takes no lock that another thread may hold for long (glibc's allocator is made safe across
-    // fork), then leaves without destructors.
+    // SAFETY: the child runs test code that takes no lock that another thread may hold for long (glibc's
+    // allocator is made safe across fork), then leaves without destructors.
     let child = unsafe { libc::fork() };
     assert!(child >= 0, "cannot fork");
     if child == 0 {
@@ -166,8 +166,8 @@ fn run(port: &mut Port) {
     while port.lend().unwrap() {}
 }
 
-/// A message of a megabyte from rank 0, of which a slice has made a transfer; then `harm`, and rank 1 moves it. Answers what came, and
-/// what another buffer of rank 1 holds then.
+/// A message of a megabyte from rank 0, of which a slice has made a transfer; then `harm`, and rank 1 moves
+/// it. Answers what came, and what another buffer of rank 1 holds then.
 fn receive_after(harm: impl FnOnce(&NicMemory, &mut [u8])) -> (Result<(), PortError>, Vec<u8>, Vec<u8>) {
     let memory = Arc::new(nic_memory(2));
     let [mut sender, mut receiver] = [0, 1].map(|rank| Port::open(memory.clone(), rank).unwrap());

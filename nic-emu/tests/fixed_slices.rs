@@ -1,5 +1,5 @@
-//! Fixed slices: what is posted between two beats moves in the slice of the second, and its ranks resume at the third (paper, §3.1), whether
-//! or not the NIC rested before.
+//! Fixed slices: what is posted between two beats moves in the slice of the second, and its ranks resume at
+//! the third (paper, §3.1), whether or not the NIC rested before.
 
 use nic_emu::matching::Envelope;
 use nic_emu::memory::token::Holder;

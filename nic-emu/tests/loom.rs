@@ -1,4 +1,5 @@
-//! Rings, doorbells, the run token, wait words and the abort record under every interleaving: `RUSTFLAGS="--cfg loom" cargo test -p nic-emu --test loom --release`.
+//! Rings, doorbells, the run token, wait words and the abort record under every interleaving:
+//! `RUSTFLAGS="--cfg loom" cargo test -p nic-emu --test loom --release`.
 #![cfg(loom)]
 
 use loom::sync::Arc;
@@ -118,7 +119,8 @@ fn a_sleeper_finds_what_was_posted_or_is_woken_for_it() {
                     doorbell.publish(Heads(0).advanced(kind));
                     fence(Ordering::SeqCst);
                 }
-                // Others wake for what is no business of this sleeper's. Whoever takes the word wakes its owner.
+                // Others wake for what is no business of this sleeper's. Whoever takes the word wakes its
+                // owner.
                 word.take();
             })
         });

@@ -1,4 +1,5 @@
-//! Messages that come before their receives: their sends are complete all the same, up to the limit of the rank that does not receive.
+//! Messages that come before their receives: their sends are complete all the same, up to the limit of the
+//! rank that does not receive.
 
 mod ports;
 

@@ -1,5 +1,5 @@
-//! A process in a process in a process, as deep as is said, so that tests see whether all of them are ended: who looks for orphans finds one at a time,
-//! and each is a process group of its own.
+//! A process in a process in a process, as deep as is said, so that tests see whether all of them are ended:
+//! who looks for orphans finds one at a time, and each is a process group of its own.
 //!
 //! `nest DEPTH SECONDS`: the innermost says `ready`; they end by themselves after so long.
 
@@ -22,8 +22,8 @@ fn main() {
 }
 
 extern "C" fn run(level: *mut c_void) -> c_int {
-    // SAFETY: who starts a level passes its `Level`, which is never freed. All levels share the memory, and each has a stack of its own, which is never
-    // freed either; what is called here touches neither.
+    // SAFETY: who starts a level passes its `Level`, which is never freed. All levels share the memory, and
+    // each has a stack of its own, which is never freed either; what is called here touches neither.
     unsafe {
         let Level { below, seconds } = *level.cast::<Level>();
         // A signal to the group of one is to reach no other.

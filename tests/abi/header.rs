@@ -8,7 +8,8 @@ use mpi_abi_table::{Tables, generate};
 use crate::rust_values::rust_values;
 use crate::toolchain::{Language, bcs_mpi_directory, compile, expect_success, printed_values};
 
-/// A program that prints every constant as `name=value`, every type's size and alignment, and the layout of a status.
+/// A program that prints every constant as `name=value`, every type's size and alignment, and the layout of a
+/// status.
 pub fn program_that_prints_values(header: &str, constants: &[&str]) -> String {
     let mut text = format!(
         "#include <{header}>\n#include <stddef.h>\n#include <stdio.h>\n\

@@ -35,7 +35,8 @@ impl Language {
     }
 }
 
-/// Writes the program to `directory` and compiles it with the given arguments, to a program unless they say otherwise.
+/// Writes the program to `directory` and compiles it with the given arguments, to a program unless they say
+/// otherwise.
 pub fn compile(
     directory: &Path,
     language: Language,

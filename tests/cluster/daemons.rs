@@ -1,11 +1,13 @@
-//! Daemons, launchers and hosts that fail in mid-job: the job ends soon after that is known, with a message that names the host, and nothing of it is left anywhere.
+//! Daemons, launchers and hosts that fail in mid-job: the job ends soon after that is known, with a message
+//! that names the host, and nothing of it is left anywhere.
 
 use crate::hosts::{Cluster, HOSTS, time_of_day};
 use crate::run::{Compiled, Ended, Running, kill, start};
 use std::fs;
 use std::time::{Duration, Instant};
 
-/// The most that a job may go on after its failure is known. The promise is a second; the machine may be busy.
+/// The most that a job may go on after its failure is known. The promise is a second; the machine may be
+/// busy.
 const SOON: Duration = Duration::from_secs(5);
 
 /// The host on which something fails.
@@ -53,7 +55,8 @@ fn ticks(pid: u32) -> u64 {
 }
 
 impl Talking {
-    /// Waits until storm has said how the job ended, then does this, and waits until nothing of it is left on any host: the end, and its time of day.
+    /// Waits until storm has said how the job ended, then does this, and waits until nothing of it is left on
+    /// any host: the end, and its time of day.
     fn end(self, cluster: &Cluster, then: impl FnOnce()) -> (Ended, Duration) {
         let storm = self.running.pid();
         cluster.wait_for("the end of storm", || !self.running.processes().contains(&storm));
@@ -105,7 +108,8 @@ fn a_node_manager_that_is_killed_ends_its_jobs_with_its_hosts_name_and_comes_bac
     cluster.restart(VICTIM);
 }
 
-/// A process that is stopped, and goes on when this is dropped, so that a test that fails leaves the cluster to others.
+/// A process that is stopped, and goes on when this is dropped, so that a test that fails leaves the cluster
+/// to others.
 struct Stopped(u32);
 
 impl Drop for Stopped {

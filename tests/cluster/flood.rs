@@ -1,4 +1,5 @@
-//! One user who does to the hosts what processes may do: others' jobs run and end as always, no host is lost, and nothing is left.
+//! One user who does to the hosts what processes may do: others' jobs run and end as always, no host is lost,
+//! and nothing is left.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -15,8 +16,8 @@ use crate::run::{Compiled, Ended, prefix, run};
 const HOSTILE: &str = "65534";
 const OTHERS: [&str; 2] = ["1", "2"];
 
-/// Four threads that spin, and four chains of processes: each process begins the next, in a session of its own, and ends.
-/// What escapes the end of its job ends by itself after two minutes.
+/// Four threads that spin, and four chains of processes: each process begins the next, in a session of its
+/// own, and ends. What escapes the end of its job ends by itself after two minutes.
 const HOSTILE_PROGRAM: &str = r#"
 #include <pthread.h>
 #include <time.h>

@@ -63,7 +63,8 @@ fn a_deadlock_across_hosts_ends_with_the_report() {
     }
 }
 
-/// Runs one of the programs that check themselves on the hosts: with these options, and these arguments of its own.
+/// Runs one of the programs that check themselves on the hosts: with these options, and these arguments of
+/// its own.
 fn holds(name: &str, options: &str, arguments: &[&str]) -> Ended {
     let cluster = Cluster::take();
     let compiled = Compiled::checking(name);

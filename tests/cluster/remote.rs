@@ -11,7 +11,8 @@ use tempfile::TempDir;
 const NOBODY: u32 = 65534;
 const NAME: &str = "nobody";
 
-/// A host from which the manager's Unix socket cannot be reached, as all the hosts share this machine's files.
+/// A host from which the manager's Unix socket cannot be reached, as all the hosts share this machine's
+/// files.
 struct Elsewhere<'a> {
     cluster: &'a Cluster,
     place: TempDir,

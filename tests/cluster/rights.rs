@@ -46,7 +46,8 @@ fn a_user_sees_and_ends_no_job_of_another() {
     let refused = run(&mut as_nobody(&cluster, "storm", &["status", &job.to_string()]));
     assert_ne!(refused.code(), 0, "{refused:?}");
     assert_eq!(refused.stdout, "");
-    // Nor does that user reach its processes, its NIC's memory, or its network: neither of the rank, nor of the launcher.
+    // Nor does that user reach its processes, its NIC's memory, or its network: neither of the rank, nor of
+    // the launcher.
     let rank = running.processes().into_iter().find(|pid| *pid != running.pid()).expect("a rank");
     let launcher = cluster.launchers("c0")[0];
     for pid in [rank, launcher] {
@@ -82,8 +83,8 @@ fn open_ports(cluster: &Cluster, host: &str) -> Vec<String> {
     ports
 }
 
-/// Says what is no TLS and no QUIC to ports of a host, and prints a line for each: the port, the bytes said, and the bytes heard. A TCP port has
-/// ten seconds to close; UDP ports have one second to answer.
+/// Says what is no TLS and no QUIC to ports of a host, and prints a line for each: the port, the bytes said,
+/// and the bytes heard. A TCP port has ten seconds to close; UDP ports have one second to answer.
 const PROBE: &str = r#"
 import select, socket, sys, time
 target = sys.argv[1]

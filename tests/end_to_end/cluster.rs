@@ -1,5 +1,5 @@
-//! Jobs on several hosts: network namespaces of this machine, with the installed daemons in them (`scripts/cluster`). Skipped, with the
-//! reason, only where the machine allows no namespaces.
+//! Jobs on several hosts: network namespaces of this machine, with the installed daemons in them
+//! (`scripts/cluster`). Skipped, with the reason, only where the machine allows no namespaces.
 
 use std::io::Write;
 use std::process::{Command, Stdio};
@@ -265,7 +265,8 @@ fn follow(line: &str, configuration: &std::path::Path, first_in_path: &str) -> E
 #[test]
 fn the_guide_for_administrators_can_be_followed() {
     let guide = std::fs::read_to_string(repository().join("docs/admin.md")).unwrap();
-    // Configuration and keys, in another place than /etc and without other machines: ssh and scp say what they were asked.
+    // Configuration and keys, in another place than /etc and without other machines: ssh and scp say what
+    // they were asked.
     let place = TempDir::new().unwrap();
     let root = place.path().display().to_string();
     let moved = |text: &str| text.replace("/etc/bcs-mpi", &root).replace("/run/bcs-mpi", &root);

@@ -50,7 +50,8 @@ int main(int argc, char **argv) {
     }
 }"#;
 
-/// Megabytes round the ring without blocking, while sums, broadcasts and exchanges of all with all go on, until somebody ends it.
+/// Megabytes round the ring without blocking, while sums, broadcasts and exchanges of all with all go on,
+/// until somebody ends it.
 const LARGE: &str = r#"
 #include <mpi.h>
 #include <stdlib.h>
@@ -179,7 +180,8 @@ fn victim(running: &Running, kind: usize, which: usize) -> Option<u32> {
     }
 }
 
-/// The names of shared memory on this machine, those of MPICH and Open MPI apart: they may run beside this test.
+/// The names of shared memory on this machine, those of MPICH and Open MPI apart: they may run beside this
+/// test.
 fn shared_memory() -> BTreeSet<String> {
     let names = std::fs::read_dir("/dev/shm").unwrap().flatten().map(|entry| entry.file_name());
     let names = names.map(|name| name.to_string_lossy().into_owned());
@@ -191,7 +193,8 @@ fn kills() -> usize {
     std::env::var("BCS_TEST_KILLS").map_or(30, |text| text.parse().expect("BCS_TEST_KILLS is a number"))
 }
 
-/// Kills a random process of a job of `ranks` ranks at a random moment, in turn a storm, a launcher and a rank.
+/// Kills a random process of a job of `ranks` ranks at a random moment, in turn a storm, a launcher and a
+/// rank.
 fn kill_in_the_middle(program: &Compiled, ranks: &str, modes: &[&str], mut state: u64) {
     let before = shared_memory();
     for round in 0..kills() {

@@ -1,5 +1,5 @@
-//! End to end: programs that are compiled with the installed `mpicc`, run by the installed `mpiexec` on the installed
-//! library, and looked at with the installed `mds`. Nothing here links our crates.
+//! End to end: programs that are compiled with the installed `mpicc`, run by the installed `mpiexec` on the
+//! installed library, and looked at with the installed `mds`. Nothing here links our crates.
 //!
 //! `scripts/test end-to-end` installs and runs them. By hand: `scripts/install --prefix target/stage`, then
 //! `cargo test -p end-to-end --features installed`.

@@ -5,7 +5,8 @@ use std::path::Path;
 
 use crate::run::{Compiled, deck, example, installed, mpiexec, run};
 
-/// Calls that can be counted: every rank 30 barriers, 10 allreduces and 15 that do not block, a persistent one, and 20 messages of 4000 bytes to the right.
+/// Calls that can be counted: every rank 30 barriers, 10 allreduces and 15 that do not block, a persistent
+/// one, and 20 messages of 4000 bytes to the right.
 const COUNTED: &str = r#"
 #include <mpi.h>
 int main(int argc, char **argv) {

@@ -54,7 +54,8 @@ int main(int argc, char **argv) {
 
 const REMARK: &str = "the system refuses cross-memory attach";
 
-/// The same command in a process, and with children, that the kernel refuses each other's memory, as many containers do.
+/// The same command in a process, and with children, that the kernel refuses each other's memory, as many
+/// containers do.
 fn refused(command: &mut Command) -> &mut Command {
     // SAFETY: between fork and exec, only system calls are made, and nothing is allocated.
     unsafe { command.pre_exec(refuse_attach) }

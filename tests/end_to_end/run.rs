@@ -1,4 +1,5 @@
-//! Runs programs: bounded in time, with all that they said, and with a mark that tells which processes are theirs.
+//! Runs programs: bounded in time, with all that they said, and with a mark that tells which processes are
+//! theirs.
 
 use std::fmt;
 use std::io::Read;

@@ -56,7 +56,8 @@ fn ranks_that_share_memory_are_those_of_a_node() {
 #[test]
 fn vectors_of_any_size_go_between_nodes() {
     let job = |ranks, nodes| Job { nodes, limit: Duration::from_secs(120), ..Job::of(ranks) };
-    // None, one element, a slab and one more, the most that a board takes and one more, and what is combined in several parts.
+    // None, one element, a slab and one more, the most that a board takes and one more, and what is combined
+    // in several parts.
     for bytes in ["0", "8", "8192", "8200", "1048576", "1048584", "25000000"] {
         holds_as_told("large_vectors", &job(3, 3), &[bytes]);
     }
@@ -124,7 +125,8 @@ fn messages_of_any_size_go_between_nodes_where_the_system_refuses_cross_memory_a
     holds_refused("staged", &Job { slice, ..job(4, 2) }, &[]);
 }
 
-/// By the way of `made_and_freed`: the slices that a communicator of four members takes (`docs/protocol.md`), and the one that it is made of.
+/// By the way of `made_and_freed`: the slices that a communicator of four members takes (`docs/protocol.md`),
+/// and the one that it is made of.
 const SLICES: [(&str, u64); 11] = [
     ("dup", 2),
     ("idup", 2),
@@ -150,7 +152,8 @@ fn a_communicator_takes_a_bounded_number_of_slices_in_whatever_way_it_is_made_an
             ended.slices
         };
         for (way, most) in SLICES {
-            // On a busy machine ranks come to a collective some slices after each other: twice as many, now and then, but not three times.
+            // On a busy machine ranks come to a collective some slices after each other: twice as many, now
+            // and then, but not three times.
             let of_six = || slices(way, 8).saturating_sub(slices(way, 2));
             let is_bounded = (0..3).any(|_| of_six() <= 2 * 6 * most + 6);
             assert!(is_bounded, "{way} on {nodes} nodes takes more than {most} slices a communicator");

@@ -1,4 +1,5 @@
-//! Wrong input that is no single argument: messages that do not fit, and errors of a process without a launcher. Arguments are in `wrong_arguments.rs`.
+//! Wrong input that is no single argument: messages that do not fit, and errors of a process without a
+//! launcher. Arguments are in `wrong_arguments.rs`.
 
 use crate::launcher::{Job, launch};
 use crate::programs::compiled;

@@ -170,8 +170,8 @@ fn what_was_freed_under_way_is_finished_before_the_end() {
     assert!(ended.is_well(), "{ended:#?}");
 }
 
-/// What differs between rank 1 and the others, and the two sides as the message has to tell them. Calls with large vectors take other ways
-/// through the NIC than small ones.
+/// What differs between rank 1 and the others, and the two sides as the message has to tell them. Calls with
+/// large vectors take other ways through the NIC than small ones.
 const MISMATCHES: &[(&str, &str, &str)] = &[
     ("call", "MPI_Bcast, root 0, 4 bytes of 4-byte integers", "MPI_Barrier"),
     (
@@ -284,7 +284,8 @@ fn with_too_many_broken_communicators_the_call_that_makes_another_says_so() {
     }
 }
 
-/// What differs between rank 1 and its neighbours on a ring, and what both ends of an edge between them have to be told of.
+/// What differs between rank 1 and its neighbours on a ring, and what both ends of an edge between them have
+/// to be told of.
 const EDGE_MISMATCHES: &[(&str, &str, &str)] = &[
     (
         "edge_call",

@@ -42,7 +42,8 @@ fn every_function_of_the_standard_is_exported_under_both_names_and_nothing_else(
     }
 }
 
-/// What MPICH's library exports beyond the standard: its own functions, and those of MPI-1 that MPI-3.0 removed.
+/// What MPICH's library exports beyond the standard: its own functions, and those of MPI-1 that MPI-3.0
+/// removed.
 fn is_of_mpich_alone(name: &str) -> bool {
     const REMOVED: [&str; 10] = [
         "Address",

@@ -1,7 +1,9 @@
-//! A launcher for tests of the library: N processes on one NIC, or on those of several nodes that are all this machine, without a machine manager.
+//! A launcher for tests of the library: N processes on one NIC, or on those of several nodes that are all
+//! this machine, without a machine manager.
 //!
-//! It does what every launcher of ours has to: NIC memory inherited, the environment set, the NIC thread started after the processes, the
-//! job ended when a rank fails, a deadlock is found or time is up, and whoever is left killed.
+//! It does what every launcher of ours has to: NIC memory inherited, the environment set, the NIC thread
+//! started after the processes, the job ended when a rank fails, a deadlock is found or time is up, and
+//! whoever is left killed.
 
 use bcs_core::{EventTable, JobId, MappedMemory, NodeId, Placement, Rank, SliceLength};
 use bcs_credentials as credentials;
@@ -122,7 +124,8 @@ pub fn launch<S: AsRef<OsStr>>(job: &Job, program: &Path, arguments: &[S]) -> En
                 command.stdout(Stdio::piped()).stderr(Stdio::piped());
             }
             command.stdin(Stdio::null());
-            // SAFETY: between fork and exec system calls are made, and nothing else: the child keeps the descriptors of the NIC.
+            // SAFETY: between fork and exec system calls are made, and nothing else: the child keeps the
+            // descriptors of the NIC.
             unsafe {
                 command.pre_exec(move || {
                     let kept = [Some(fd), wake_fd].into_iter().flatten();
@@ -146,7 +149,8 @@ pub fn launch<S: AsRef<OsStr>>(job: &Job, program: &Path, arguments: &[S]) -> En
         .iter_mut()
         .map(|child| {
             let (out, err) = (child.stdout.take(), child.stderr.take());
-            // Each by a thread of its own: a program that fills the pipe that is not read waits for its reader.
+            // Each by a thread of its own: a program that fills the pipe that is not read waits for its
+            // reader.
             (std::thread::spawn(move || read_all(out)), std::thread::spawn(move || read_all(err)))
         })
         .collect();
@@ -246,8 +250,8 @@ fn wait(hosts: &[NicHost], children: &mut [Child], limit: Duration) -> (Vec<i32>
     (codes.into_iter().flatten().collect(), timed_out, deadlock)
 }
 
-/// Looks for a deadlock of a job on several nodes, as its launchers and its manager do together: when each node has said once that all its ranks are
-/// blocked, the states of all are read again and again.
+/// Looks for a deadlock of a job on several nodes, as its launchers and its manager do together: when each
+/// node has said once that all its ranks are blocked, the states of all are read again and again.
 struct Watch {
     detectors: Vec<HangDetector>,
     blocked: Vec<bool>,

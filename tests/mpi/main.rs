@@ -1,6 +1,7 @@
 //! The MPI library as programs see it: C programs that check themselves, run as jobs on one NIC.
 //!
-//! The programs are portable: they also hold under other MPI implementations (`mpicc -o x x.c && mpiexec -n 4 ./x`).
+//! The programs are portable: they also hold under other MPI implementations (`mpicc -o x x.c && mpiexec -n 4
+//! ./x`).
 
 mod across_nodes;
 mod bad_input;
@@ -118,7 +119,8 @@ fn loops_without_other_synchronisation_go_on_however_far_one_is_ahead() {
     holds_as_told("drift", &Job { slice, ..of(3) }, &["400", "bcast"]);
 }
 
-/// In all numbers of ranks and nodes, with elastic and fixed slices: `scripts/test drift`, with `BCS_DRIFT` times round the loops.
+/// In all numbers of ranks and nodes, with elastic and fixed slices: `scripts/test drift`, with `BCS_DRIFT`
+/// times round the loops.
 #[test]
 #[ignore = "hours: by name alone"]
 fn long_loops_go_on_however_far_one_is_ahead() {

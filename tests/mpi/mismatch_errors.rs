@@ -1,4 +1,5 @@
-//! Collectives that do not fit, as errors of the communicator: who is told what, and what can be done afterwards.
+//! Collectives that do not fit, as errors of the communicator: who is told what, and what can be done
+//! afterwards.
 
 use crate::launcher::{Ended, Job, launch};
 use crate::programs::compiled;

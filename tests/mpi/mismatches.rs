@@ -1,12 +1,15 @@
-//! One rank that differs in one collective call: a table over collectives, forms and what differs, in which ranks and sizes go round.
+//! One rank that differs in one collective call: a table over collectives, forms and what differs, in which
+//! ranks and sizes go round.
 //!
-//! What the NIC finds, every member is told, and the program goes on: so many cases are one job. What one rank alone can see, others may wait for: a job each.
+//! What the NIC finds, every member is told, and the program goes on: so many cases are one job. What one
+//! rank alone can see, others may wait for: a job each.
 
 use crate::launcher::{Ended, Job, launch};
 use crate::programs::compiled;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// The collectives, by the name that the program has for them; what may differ between ranks, so that all are told; and what one rank alone may see.
+/// The collectives, by the name that the program has for them; what may differ between ranks, so that all are
+/// told; and what one rank alone may see.
 const COLLECTIVES: [(&str, &[&str], &[&str]); 17] = [
     ("barrier", &["call"], &[]),
     ("bcast", &["call", "none", "longer", "shorter", "type", "root"], &[]),
@@ -38,7 +41,8 @@ const COUNTS: [u32; 3] = [2, 1000, 30000];
 /// The arguments of a job.
 type Arguments = Vec<String>;
 
-/// All jobs; ranks that differ, and sizes, go round. At ranks that are not the root nobody looks at the blocks of all.
+/// All jobs; ranks that differ, and sizes, go round. At ranks that are not the root nobody looks at the
+/// blocks of all.
 fn jobs() -> (Vec<Arguments>, Vec<Arguments>) {
     let (mut returned, mut fatal, mut line) = (Vec::new(), Vec::new(), 0);
     for (collective, of_all, of_one) in COLLECTIVES {

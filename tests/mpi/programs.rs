@@ -15,8 +15,9 @@ static DIRECTORY: LazyLock<TempDir> = LazyLock::new(|| {
     directory
 });
 
-/// The library that `MPI_ABI_LIBRARY` names, or built in the profile and the directory of these tests: cargo itself builds no `cdylib` for a test.
-/// A whole workspace is built faster with the former: what cargo builds for this package alone has other features, down to the last dependency.
+/// The library that `MPI_ABI_LIBRARY` names, or built in the profile and the directory of these tests: cargo
+/// itself builds no `cdylib` for a test. A whole workspace is built faster with the former: what cargo builds
+/// for this package alone has other features, down to the last dependency.
 pub fn library() -> PathBuf {
     static LIBRARY: LazyLock<PathBuf> = LazyLock::new(|| {
         if let Some(library) = std::env::var_os("MPI_ABI_LIBRARY") {

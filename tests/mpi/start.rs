@@ -1,4 +1,5 @@
-//! How a process becomes a rank: environments that no launcher makes are told, and a program without one runs alone.
+//! How a process becomes a rank: environments that no launcher makes are told, and a program without one runs
+//! alone.
 
 use crate::launcher::{Job, launch};
 use crate::programs::compiled;

@@ -1,8 +1,9 @@
-//! Every function that the library has, called with every kind of wrong argument: the standard's error class, the right error handler, a message that
-//! names call, argument and value, and nobody harmed.
+//! Every function that the library has, called with every kind of wrong argument: the standard's error class,
+//! the right error handler, a message that names call, argument and value, and nobody harmed.
 //!
-//! The calls are made from two tables: the standard's functions, and `wrong_arguments.tbl`, which says for each kind of parameter what can be wrong
-//! with it. So no function can be left out: one that is built is called from then on, and a parameter without a rule fails the test.
+//! The calls are made from two tables: the standard's functions, and `wrong_arguments.tbl`, which says for
+//! each kind of parameter what can be wrong with it. So no function can be left out: one that is built is
+//! called from then on, and a parameter without a rule fails the test.
 
 use crate::launcher::{Job, launch};
 use crate::programs::{compiled_from, sources};

@@ -1,7 +1,7 @@
 //! Lists of hosts as administrators write them: `login, c[000-031,040], gpu[1-4]`.
 //!
-//! A bracket holds numbers and ranges; leading zeros give the width. Invariant: the order is the order of writing,
-//! which numbers the nodes.
+//! A bracket holds numbers and ranges; leading zeros give the width. Invariant: the order is the order of
+//! writing, which numbers the nodes.
 
 /// The most hosts that one list may name: more is a mistyped range.
 pub const MAX_HOSTS: usize = bcs_core::node_set::MAX_NODES as usize;

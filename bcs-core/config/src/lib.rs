@@ -1,8 +1,8 @@
 //! The configuration of a cluster: one TOML file, read by all daemons.
 //!
-//! Everything has a default, so the empty file is a configuration: one node, this one. Invariant: a [`Config`] that
-//! was read is valid as a whole; a key that is not known or a value that cannot be is refused with its name, because
-//! a mistyped key that is silently ignored is a cluster that silently runs otherwise.
+//! Everything has a default, so the empty file is a configuration: one node, this one. Invariant: a
+//! [`Config`] that was read is valid as a whole; a key that is not known or a value that cannot be is refused
+//! with its name, because a mistyped key that is silently ignored is a cluster that silently runs otherwise.
 //!
 //! ```
 //! let config = bcs_config::Config::parse(r#"
@@ -107,7 +107,8 @@ pub struct SliceConfig {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct NetworkConfig {
-    /// The UDP ports of hosts: each of its daemons takes some, and each job on several nodes one on each of them.
+    /// The UDP ports of hosts: each of its daemons takes some, and each job on several nodes one on each of
+    /// them.
     pub ports: PortRange,
     /// The number of children of a node in the tree of a multicast or query, from 1 to 64.
     pub fanout: usize,
@@ -145,7 +146,8 @@ pub struct UserConfig {
     pub connections: u32,
     /// The longest request in bytes, from 65,536 to 33,554,432: environment and arguments of a job.
     pub request_bytes: u32,
-    /// The bytes that are held in all, from those of a request: of jobs, of what is being sent, and of what is not read.
+    /// The bytes that are held in all, from those of a request: of jobs, of what is being sent, and of what
+    /// is not read.
     pub held_bytes: u64,
 }
 

@@ -1,12 +1,13 @@
 //! Who may be on a network: certificate authorities, and the credentials of members (design §6, security).
 //!
-//! A network has an authority of its own, which vouches for names. A member has a key, and a certificate of the
-//! authority for its name; it shows both when a link comes up. Invariants: a private key is in memory, or in a file
-//! that only its owner can read (one that others can read is refused); an authority's key issues
+//! A network has an authority of its own, which vouches for names. A member has a key, and a certificate of
+//! the authority for its name; it shows both when a link comes up. Invariants: a private key is in memory, or
+//! in a file that only its owner can read (one that others can read is refused); an authority's key issues
 //! certificates and is shown to nobody; a member's certificate cannot issue others.
 //!
-//! Certificates do not expire: nodes boot with wrong clocks, and a network ends when its authority is thrown away.
-//! That is what a job does at its end; its authority lives for as long as it takes to [`mint`] its keys.
+//! Certificates do not expire: nodes boot with wrong clocks, and a network ends when its authority is thrown
+//! away. That is what a job does at its end; its authority lives for as long as it takes to [`mint`] its
+//! keys.
 
 pub mod tls;
 
@@ -269,8 +270,8 @@ impl Credential {
     }
 }
 
-/// Makes the keys of a network that exists only in memory, as a job's does: an authority, a credential for each
-/// name, and then the authority is gone, so that nobody else can ever become a member.
+/// Makes the keys of a network that exists only in memory, as a job's does: an authority, a credential for
+/// each name, and then the authority is gone, so that nobody else can ever become a member.
 ///
 /// # Errors
 /// A name cannot be one, or the system has no randomness to give.

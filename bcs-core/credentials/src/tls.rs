@@ -1,4 +1,5 @@
-//! Mutual TLS 1.3 with the credentials of a network: both ends show a certificate of its authority and have its key.
+//! Mutual TLS 1.3 with the credentials of a network: both ends show a certificate of its authority and have
+//! its key.
 //!
 //! Nothing is resumed: every link is a full handshake, and data before its end (0-RTT) is not accepted.
 
@@ -10,7 +11,8 @@ use rustls::{ClientConfig, RootCertStore, ServerConfig};
 use std::error::Error;
 use std::sync::Arc;
 
-/// The fastest of the suites of TLS 1.3 on processors with AES instructions, and one key exchange: all ends are alike.
+/// The fastest of the suites of TLS 1.3 on processors with AES instructions, and one key exchange: all ends
+/// are alike.
 fn provider() -> CryptoProvider {
     CryptoProvider {
         cipher_suites: vec![ring::cipher_suite::TLS13_AES_128_GCM_SHA256],
@@ -19,7 +21,8 @@ fn provider() -> CryptoProvider {
     }
 }
 
-/// The configurations of an end that dials and of one that accepts, for this application protocol (ALPN) alone.
+/// The configurations of an end that dials and of one that accepts, for this application protocol (ALPN)
+/// alone.
 ///
 /// # Errors
 /// The credential cannot be used.

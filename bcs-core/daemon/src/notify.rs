@@ -1,4 +1,5 @@
-//! Telling systemd how the service is (sd_notify): a datagram to the socket that `NOTIFY_SOCKET` names, if it does.
+//! Telling systemd how the service is (sd_notify): a datagram to the socket that `NOTIFY_SOCKET` names, if it
+//! does.
 
 use std::env;
 use std::ffi::OsStr;
@@ -17,8 +18,9 @@ pub fn notify(message: &str) -> io::Result<()> {
     std::env::var_os("NOTIFY_SOCKET").map_or(Ok(()), |socket| notify_at(&socket, message))
 }
 
-/// Tells systemd that this process is alive, twice as often as it wants to hear of it (`WatchdogSec`): from the thread that does everything else, so that it is
-/// not told by a process that hangs. Ends at once where nobody wants to know.
+/// Tells systemd that this process is alive, twice as often as it wants to hear of it (`WatchdogSec`): from
+/// the thread that does everything else, so that it is not told by a process that hangs. Ends at once where
+/// nobody wants to know.
 pub async fn keep_watchdog_quiet() {
     let Some(every) = watchdog_period() else { return };
     let mut ticks = tokio::time::interval(every);
@@ -31,7 +33,8 @@ pub async fn keep_watchdog_quiet() {
     }
 }
 
-/// How often systemd's watchdog is to hear that this process is alive: twice in its time (`WatchdogSec`). Nothing where there is none.
+/// How often systemd's watchdog is to hear that this process is alive: twice in its time (`WatchdogSec`).
+/// Nothing where there is none.
 pub fn watchdog_period() -> Option<Duration> {
     let variable = |name| env::var(name).ok();
     watchdog(variable("WATCHDOG_USEC"), variable("WATCHDOG_PID"), std::process::id())

@@ -1,7 +1,7 @@
 //! Keeping what a daemon knows to itself: the keys of its host, of the control network, and of users' jobs.
 
-/// Leaves no image of this process behind when it fails, and lets nobody but root look into it while it runs, whatever limits it was started with. What it
-/// executes is not concerned.
+/// Leaves no image of this process behind when it fails, and lets nobody but root look into it while it runs,
+/// whatever limits it was started with. What it executes is not concerned.
 pub fn keep_memory() {
     // SAFETY: touches no memory of ours. That it could be refused is not known of any kernel.
     unsafe { libc::prctl(libc::PR_SET_DUMPABLE, 0) };

@@ -5,8 +5,8 @@ use bcs_core::ids::NodeId;
 use std::os::fd::AsFd;
 use std::time::Duration;
 
-/// A fabric whose driver waits for it beside other things: it calls [`Fabric::progress`] when the descriptor is readable, because
-/// something has arrived, and when the timeout has passed.
+/// A fabric whose driver waits for it beside other things: it calls [`Fabric::progress`] when the descriptor
+/// is readable, because something has arrived, and when the timeout has passed.
 pub trait Driven: Fabric + AsFd + Send {
     /// How long nothing has to be done if nothing arrives; none when nothing is ever due.
     fn timeout(&self) -> Option<Duration>;
@@ -14,6 +14,7 @@ pub trait Driven: Fabric + AsFd + Send {
     /// Why there is no link to a node any more, as far as it is known; none while nothing is wrong with it.
     fn why_lost(&self, node: NodeId) -> Option<String>;
 
-    /// Leaves the network in order: what was sent is delivered first, for at most this long; the others do not take this node for dead.
+    /// Leaves the network in order: what was sent is delivered first, for at most this long; the others do
+    /// not take this node for dead.
     fn leave(&mut self, patience: Duration);
 }

@@ -135,8 +135,8 @@ pub trait Fabric {
     /// **Test-Event**, polled: takes all signals of an event of this node and says how many there were.
     ///
     /// # Errors
-    /// A transfer with this local event failed: none of its nodes has the data. Failures come before signals, one a
-    /// call. [`FabricError::NoSuchEvent`] for an event beyond the table.
+    /// A transfer with this local event failed: none of its nodes has the data. Failures come before signals,
+    /// one a call. [`FabricError::NoSuchEvent`] for an event beyond the table.
     fn test_event(&mut self, event: EventId) -> Result<u32, FabricError>;
 
     /// **Compare-And-Write**, started: asks whether the comparison holds on all nodes of the set, and if so
@@ -155,9 +155,9 @@ pub trait Fabric {
     /// not there yet.
     ///
     /// # Errors
-    /// A node of the set has died (nothing has been written on any); [`FabricError::UnknownTicket`] for a ticket that
-    /// this fabric did not give out, or, where the fabric keeps answers, whose answer
-    /// has been taken before.
+    /// A node of the set has died (nothing has been written on any); [`FabricError::UnknownTicket`] for a
+    /// ticket that this fabric did not give out, or, where the fabric keeps answers, whose answer has been
+    /// taken before.
     fn test_query(&mut self, ticket: Ticket) -> Option<Result<bool, FabricError>>;
 
     /// Reads from this node's own global memory.
@@ -166,9 +166,9 @@ pub trait Fabric {
     /// The range is not in the memory.
     fn read(&self, at: GlobalAddress, into: &mut [u8]) -> Result<(), FabricError>;
 
-    /// Shows a range of this node's own global memory where it lies, registered with the network or not, for who hands it on without a
-    /// copy. None when it is not in one piece: then it is to be read. What is seen there may change as soon as another node may put to
-    /// it: whoever lets it do so has looked before.
+    /// Shows a range of this node's own global memory where it lies, registered with the network or not, for
+    /// who hands it on without a copy. None when it is not in one piece: then it is to be read. What is seen
+    /// there may change as soon as another node may put to it: whoever lets it do so has looked before.
     ///
     /// # Errors
     /// The range is not in the memory.

@@ -114,8 +114,8 @@ fn sim_keeps_its_order_on_a_wild_network() {
     conformance::run_orders(&SimBed { name, network: NetworkModel::wild(), fanout: 2 }, 0..150);
 }
 
-/// Strobes all nodes and asks all of them, from node 0, blocking: the global protocol's two calls (paper, §4.2).
-/// The virtual time that each took.
+/// Strobes all nodes and asks all of them, from node 0, blocking: the global protocol's two calls (paper,
+/// §4.2). The virtual time that each took.
 fn strobe_and_ask(cluster: &SimCluster, nodes: u32) -> (Duration, Duration) {
     let mut lead = cluster.fabric(NodeId(0));
     let all = NodeSet::all(nodes);

@@ -1,9 +1,11 @@
-//! What the fabric over QUIC costs, over loopback: latency, Compare-And-Write, bandwidth, processor time a message.
+//! What the fabric over QUIC costs, over loopback: latency, Compare-And-Write, bandwidth, processor time a
+//! message.
 //!
-//! `cargo run --release -p bcs-quic --example fabric_pingpong`, optionally with the number of microseconds that a waiting
-//! node polls before it sleeps, and with one part alone: `set-up`, `latency`, `rate`, `puts`, `queries` or `bandwidth`. Every line says how
-//! its number came about; compare numbers of one run only. Over loopback datagrams have 64 KB; those of a network with the MTU `M`, in a
-//! namespace of one's own: `unshare --net sh -c 'ip link set lo mtu M up && PROGRAM 200 bandwidth'`.
+//! `cargo run --release -p bcs-quic --example fabric_pingpong`, optionally with the number of microseconds
+//! that a waiting node polls before it sleeps, and with one part alone: `set-up`, `latency`, `rate`, `puts`,
+//! `queries` or `bandwidth`. Every line says how its number came about; compare numbers of one run only. Over
+//! loopback datagrams have 64 KB; those of a network with the MTU `M`, in a namespace of one's own: `unshare
+//! --net sh -c 'ip link set lo mtu M up && PROGRAM 200 bandwidth'`.
 
 use bcs_core::{EventId, EventTable, FlatMemory, GlobalAddress, GlobalVariable, NodeId, NodeSet};
 use bcs_credentials as credentials;
@@ -119,7 +121,8 @@ fn latency(spin: Duration) -> Result<()> {
     Ok(())
 }
 
-/// All nodes driven by one thread, so that its time is the processor time of all: a put and its acknowledgement.
+/// All nodes driven by one thread, so that its time is the processor time of all: a put and its
+/// acknowledgement.
 fn cost_of_puts() -> Result<()> {
     const ROUNDS: usize = 5000;
     let mut fabrics = start(2, MEMORY_BYTES, Duration::ZERO)?;
@@ -191,7 +194,8 @@ fn compare_and_write(nodes: u32) -> Result<()> {
     Ok(())
 }
 
-/// Two nodes, a thread each, both polling: windows of puts of 8 bytes, one window complete before the next begins.
+/// Two nodes, a thread each, both polling: windows of puts of 8 bytes, one window complete before the next
+/// begins.
 fn rate() -> Result<()> {
     const WINDOW: usize = 64;
     const ROUNDS: usize = 500;
@@ -205,7 +209,8 @@ fn rate() -> Result<()> {
     Ok(())
 }
 
-/// Two nodes, a thread each, both polling: windows of puts of a size, one window complete before the next begins.
+/// Two nodes, a thread each, both polling: windows of puts of a size, one window complete before the next
+/// begins.
 fn bandwidth(bytes: usize, window: usize, rounds: usize) -> Result<()> {
     let (times, processor) = windows(&vec![0x5a; bytes], window, rounds)?;
     println!(

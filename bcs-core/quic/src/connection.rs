@@ -1,9 +1,9 @@
 //! One QUIC connection: its streams, read and written in frames.
 //!
-//! Each end opens two one-way streams, the first for the control lane, the second for the bulk lane; more are not
-//! allowed. QUIC sends what is in the first before what is in the second. The end that accepts begins with a
-//! [`Hello`]; before that, the end that dials sends nothing, because its dial may not be the one that counts.
-//! Invariant: nothing is handed on before the peer has proved who it is.
+//! Each end opens two one-way streams, the first for the control lane, the second for the bulk lane; more are
+//! not allowed. QUIC sends what is in the first before what is in the second. The end that accepts begins
+//! with a [`Hello`]; before that, the end that dials sends nothing, because its dial may not be the one that
+//! counts. Invariant: nothing is handed on before the peer has proved who it is.
 
 use super::frame::{FrameBatch, FrameReader, Taken};
 use super::link::{Backlog, Link};
@@ -253,8 +253,8 @@ impl Connection {
         Ok(hello)
     }
 
-    /// Reads what has come, and hands on its messages, with whether each ends its frame. `may_read_bulk` is asked before each piece of bulk. False when it
-    /// refused and something may be left.
+    /// Reads what has come, and hands on its messages, with whether each ends its frame. `may_read_bulk` is
+    /// asked before each piece of bulk. False when it refused and something may be left.
     ///
     /// # Errors
     /// The peer does not keep the protocol; nothing more of it is to be read.

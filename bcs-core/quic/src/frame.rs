@@ -7,11 +7,12 @@
 //! └────────┴─────────┴────────────────┴──────────────────────┴─────────┘
 //! ```
 //!
-//! The head is the message without its payload, which follows as it is: neither end copies a long payload to put it into a frame
-//! or to take it out. A fragment is handed on piece by piece, as the stream brings it, each piece a fragment of its own.
+//! The head is the message without its payload, which follows as it is: neither end copies a long payload to
+//! put it into a frame or to take it out. A fragment is handed on piece by piece, as the stream brings it,
+//! each piece a fragment of its own.
 //!
-//! Invariant: a reader takes up no more memory than has arrived, whatever lengths are announced, and what is longer than
-//! any message is refused before its first byte is kept.
+//! Invariant: a reader takes up no more memory than has arrived, whatever lengths are announced, and what is
+//! longer than any message is refused before its first byte is kept.
 
 use bcs_core::wire::{self, WireError, WireMessage};
 use bcs_fabric::tree::{FRAGMENT_BYTES, INLINE_BYTES, Message};
@@ -26,8 +27,8 @@ use std::collections::VecDeque;
 /// The bytes before the message.
 pub const HEADER_BYTES: usize = 16;
 
-/// A payload up to this long is copied into the frames around it, so that a stream has few pieces to keep track of; a longer one becomes
-/// a piece of its own.
+/// A payload up to this long is copied into the frames around it, so that a stream has few pieces to keep
+/// track of; a longer one becomes a piece of its own.
 const COPIED_BYTES: usize = 2 * 1024;
 
 /// Frames put together for one write.
@@ -149,7 +150,8 @@ pub struct FrameReader {
 }
 
 impl FrameReader {
-    /// Takes a message from the front of `input`; of a fragment what is there of it. `None` when the input is used up.
+    /// Takes a message from the front of `input`; of a fragment what is there of it. `None` when the input is
+    /// used up.
     ///
     /// # Errors
     /// The frame is longer than any message, or none.

@@ -11,17 +11,18 @@
 //! | `link` | the link to one other node: lifecycle and queues |
 //! | `driver` | who moves it all: whoever polls |
 //!
-//! Every link is encrypted, and both its ends prove with a certificate of the network's authority that they are the
-//! member that the roster names. `docs/security.md` says what follows from that.
+//! Every link is encrypted, and both its ends prove with a certificate of the network's authority that they
+//! are the member that the roster names. `docs/security.md` says what follows from that.
 //!
 //! **When what moves.** Calls queue; [`Fabric::progress`] and [`Fabric::wait`] send and receive. So several
-//! operations that are started together travel together. A fabric that is not polled for the idle timeout is taken
-//! for dead by the others. A driver with an event loop waits for [`QuicFabric::as_fd`] to become readable and for
-//! [`QuicFabric::next_timeout`] to pass, whichever comes first, and then calls [`Fabric::progress`].
+//! operations that are started together travel together. A fabric that is not polled for the idle timeout is
+//! taken for dead by the others. A driver with an event loop waits for [`QuicFabric::as_fd`] to become
+//! readable and for [`QuicFabric::next_timeout`] to pass, whichever comes first, and then calls
+//! [`Fabric::progress`].
 //!
-//! **Who is dead.** A node whose link breaks: because nothing comes for the idle timeout, because it does not keep the
-//! protocol, because it cannot be reached when it is needed. One that leaves with [`QuicFabric::shutdown`] is not,
-//! unless operations include it.
+//! **Who is dead.** A node whose link breaks: because nothing comes for the idle timeout, because it does not
+//! keep the protocol, because it cannot be reached when it is needed. One that leaves with
+//! [`QuicFabric::shutdown`] is not, unless operations include it.
 
 mod connection;
 mod driver;
@@ -68,7 +69,8 @@ pub struct QuicPort {
     configs: tls::Configs,
 }
 
-/// Binds a socket for a network that is joined later, with [`QuicPort::with_socket`]: at the first of the ports that is free.
+/// Binds a socket for a network that is joined later, with [`QuicPort::with_socket`]: at the first of the
+/// ports that is free.
 ///
 /// # Errors
 /// The address cannot be listened on, or no port of the range is free.
@@ -83,13 +85,15 @@ impl QuicPort {
     /// Binds to a network.
     ///
     /// # Errors
-    /// The address cannot be listened on, no port of the range is free, the credential cannot be used, or an option cannot be.
+    /// The address cannot be listened on, no port of the range is free, the credential cannot be used, or an
+    /// option cannot be.
     pub fn bind(options: QuicOptions) -> Result<Self, BindError> {
         let socket = bind_socket(options.listen, options.ports)?;
         Self::with_socket(options, socket)
     }
 
-    /// Binds to a network with a socket that was bound before ([`bind_socket`]), and that no other network uses.
+    /// Binds to a network with a socket that was bound before ([`bind_socket`]), and that no other network
+    /// uses.
     ///
     /// # Errors
     /// The socket cannot be set up, the credential cannot be used, or an option cannot be.
@@ -108,9 +112,9 @@ impl QuicPort {
         self.address
     }
 
-    /// Joins the network: the roster lists all its nodes, this one included, in the same order everywhere; a node's
-    /// place is its number. The memory and the events are of the same size everywhere. Links come up when they are
-    /// needed, or with [`QuicFabric::connect_all`].
+    /// Joins the network: the roster lists all its nodes, this one included, in the same order everywhere; a
+    /// node's place is its number. The memory and the events are of the same size everywhere. Links come up
+    /// when they are needed, or with [`QuicFabric::connect_all`].
     ///
     /// # Errors
     /// The roster cannot be.
@@ -179,13 +183,15 @@ pub struct QuicFabric<M = SparseMemory> {
 }
 
 impl<M: GlobalMemory> QuicFabric<M> {
-    /// Begins to bring up all links: this node dials those of higher numbers; the others are dialled from their other
-    /// ends. [`Fabric::progress`] goes on with it, [`QuicFabric::unconnected`] says how far it is.
+    /// Begins to bring up all links: this node dials those of higher numbers; the others are dialled from
+    /// their other ends. [`Fabric::progress`] goes on with it, [`QuicFabric::unconnected`] says how far it
+    /// is.
     pub fn begin_connect_all(&mut self) {
         self.begin_connect(&NodeSet::all(self.driver.links.len() as u32));
     }
 
-    /// Begins to bring up the links to these members: of two nodes that do so for each other, the lower one dials. Others come up when they are needed.
+    /// Begins to bring up the links to these members: of two nodes that do so for each other, the lower one
+    /// dials. Others come up when they are needed.
     pub fn begin_connect(&mut self, nodes: &NodeSet) {
         let now = driver::now();
         let (node, members) = (self.driver.node, self.driver.links.len());
@@ -224,8 +230,8 @@ impl<M: GlobalMemory> QuicFabric<M> {
         }
     }
 
-    /// Leaves in order: waits until the other ends of all links have acknowledged what was sent to them, and closes the
-    /// links. Afterwards this node takes no further part.
+    /// Leaves in order: waits until the other ends of all links have acknowledged what was sent to them, and
+    /// closes the links. Afterwards this node takes no further part.
     ///
     /// # Errors
     /// Some have not acknowledged in time. The links are closed all the same.
@@ -272,8 +278,9 @@ impl<M: GlobalMemory> QuicFabric<M> {
         self.driver.links.get(node.index()).map(|link| link.statistics).unwrap_or_default()
     }
 
-    /// How many datagrams have come over the link to a node since it came up, keep-alives and acknowledgements included: a node that is driven
-    /// sends at least one in each [`QuicOptions::keep_alive`], whatever it has to say.
+    /// How many datagrams have come over the link to a node since it came up, keep-alives and
+    /// acknowledgements included: a node that is driven sends at least one in each
+    /// [`QuicOptions::keep_alive`], whatever it has to say.
     pub fn datagrams_from(&self, node: NodeId) -> u64 {
         self.driver.datagrams_from(node)
     }

@@ -9,8 +9,9 @@
 //!                             └── no answer in time, or a wrong one ──────────────────────────►┘
 //! ```
 //!
-//! Invariants: at most one connection carries a link's messages, from its first to its last, so none is lost or
-//! doubled; a broken link stays broken, and its node is dead. When both ends dial, the dial of the lower-numbered counts.
+//! Invariants: at most one connection carries a link's messages, from its first to its last, so none is lost
+//! or doubled; a broken link stays broken, and its node is dead. When both ends dial, the dial of the
+//! lower-numbered counts.
 
 use super::frame::FrameBatch;
 use bcs_core::ids::NodeId;
@@ -22,9 +23,10 @@ use std::time::Instant;
 /// How many bytes of frames are put together for one write, at least if there are as many.
 const BATCH_BYTES: usize = 64 * 1024;
 
-/// How many answers may wait for the other end, for each member of the network; more, and it asks without end and hears nothing. It hands us the operations of
-/// all members, of each at most [`OPERATIONS_LIMIT`] at a time, and asks about one again (a new wave) when it has our answer, or when a node
-/// has died: so this allows for seven deaths while it stands still.
+/// How many answers may wait for the other end, for each member of the network; more, and it asks without end
+/// and hears nothing. It hands us the operations of all members, of each at most [`OPERATIONS_LIMIT`] at a
+/// time, and asks about one again (a new wave) when it has our answer, or when a node has died: so this
+/// allows for seven deaths while it stands still.
 const ANSWERS_LIMIT: usize = 8 * OPERATIONS_LIMIT;
 
 /// Where a link stands. Connections are named by their handles.
@@ -169,8 +171,8 @@ impl Link {
         self.control.is_empty() && self.bulk.is_empty()
     }
 
-    /// How many answers wait that the other end asked for and does not take; none as long as they are no more than a node may ask for that
-    /// keeps the protocol.
+    /// How many answers wait that the other end asked for and does not take; none as long as they are no more
+    /// than a node may ask for that keeps the protocol.
     pub fn untaken_answers(&self) -> Option<usize> {
         Some(self.answers).filter(|answers| *answers > self.answers_limit)
     }
@@ -188,8 +190,8 @@ impl Link {
     }
 }
 
-/// Whether a message to a node that has left in order shows that it is still needed. An answer does not: whoever
-/// waits for it either was the node itself, or has the node in its operation.
+/// Whether a message to a node that has left in order shows that it is still needed. An answer does not:
+/// whoever waits for it either was the node itself, or has the node in its operation.
 pub fn matters_to_departed(message: &Message) -> bool {
     !is_answer(message)
 }

@@ -42,20 +42,21 @@ pub struct QuicOptions {
     pub fanout: usize,
     /// A link that is quiet says so this often, that the other end does not take it for broken.
     pub keep_alive: Duration,
-    /// A link on which nothing arrives for so long is broken, and the node at its other end is dead. From 1 ms; the
-    /// fabric must be driven more often than this.
+    /// A link on which nothing arrives for so long is broken, and the node at its other end is dead. From 1
+    /// ms; the fabric must be driven more often than this.
     pub idle_timeout: Duration,
     /// A node that cannot be reached for so long when it is needed is dead.
     pub connect_timeout: Duration,
-    /// How many bytes of this node's own operations may wait to be sent; more are refused as busy. One operation may
-    /// go beyond it.
+    /// How many bytes of this node's own operations may wait to be sent; more are refused as busy. One
+    /// operation may go beyond it.
     pub queue_bytes: usize,
     /// How many bytes of bulk may be under way to one end of a link and not yet read there.
     pub window_bytes: u32,
-    /// The largest datagram that is tried, in bytes (1,200 to 65,527); the path decides how much of it can be used.
+    /// The largest datagram that is tried, in bytes (1,200 to 65,527); the path decides how much of it can be
+    /// used.
     pub datagram_bytes: u16,
-    /// How long the receipt of a transfer without a local event may wait for a message with which it can travel. Operations on
-    /// several nodes that its initiator starts after it ask for it.
+    /// How long the receipt of a transfer without a local event may wait for a message with which it can
+    /// travel. Operations on several nodes that its initiator starts after it ask for it.
     pub receipt_patience: Duration,
     /// How long [`bcs_fabric::Fabric::wait`] polls before it sleeps.
     pub spin: Duration,

@@ -1,7 +1,7 @@
 //! The UDP socket: datagrams in batches, in both directions.
 //!
-//! Received with recvmmsg and GRO, sent with GSO. What the kernel does not take at once is kept, and nothing more is
-//! asked of the connections until it has gone. Invariant: no call blocks, but [`Socket::wait`].
+//! Received with recvmmsg and GRO, sent with GSO. What the kernel does not take at once is kept, and nothing
+//! more is asked of the connections until it has gone. Invariant: no call blocks, but [`Socket::wait`].
 
 use bcs_core::PortRange;
 use bytes::BytesMut;
@@ -22,8 +22,8 @@ const _: () = assert!(BUFFERS <= BATCH_SIZE, "more would never be filled");
 /// A buffer holds the largest datagram, or several that the kernel has put together.
 const BUFFER_BYTES: usize = 1 << 16;
 
-/// A buffer that is filled at least so far is handed over as it is, and used again when nobody has a part of it any more. What is
-/// less is copied: else a small message that is kept would keep a whole buffer.
+/// A buffer that is filled at least so far is handed over as it is, and used again when nobody has a part of
+/// it any more. What is less is copied: else a small message that is kept would keep a whole buffer.
 const HANDED_OVER_BYTES: usize = BUFFER_BYTES / 4;
 
 /// How many buffers that were handed over are remembered, to be used again.
@@ -73,7 +73,8 @@ pub struct Socket {
     state: UdpSocketState,
     /// What is filled next, each of [`BUFFER_BYTES`].
     buffers: [BytesMut; BUFFERS],
-    /// The empty ends of buffers that were handed over: each becomes the whole buffer again when the rest of it is gone.
+    /// The empty ends of buffers that were handed over: each becomes the whole buffer again when the rest of
+    /// it is gone.
     lent: VecDeque<BytesMut>,
     /// What the kernel has not taken yet.
     blocked: VecDeque<(Transmit, Vec<u8>)>,
@@ -92,8 +93,8 @@ impl Socket {
     /// Of a socket that is bound.
     pub fn new(socket: UdpSocket) -> io::Result<Self> {
         let state = UdpSocketState::new(UdpSockRef::from(&socket))?;
-        // More than the system's limit needs a privilege; with less the network loses packets in bursts, which
-        // costs time only.
+        // More than the system's limit needs a privilege; with less the network loses packets in bursts,
+        // which costs time only.
         if sockopt::set_socket_recv_buffer_size_force(&socket, KERNEL_BUFFER_BYTES).is_err() {
             sockopt::set_socket_recv_buffer_size(&socket, KERNEL_BUFFER_BYTES)?;
         }
@@ -133,7 +134,8 @@ impl Socket {
             match self.state.recv(UdpSockRef::from(&self.socket), &mut slices, &mut meta) {
                 Ok(count) => break count,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(false),
-                // An interrupted call, or the echo of a datagram that nobody took (its sender finds out by itself).
+                // An interrupted call, or the echo of a datagram that nobody took (its sender finds out by
+                // itself).
                 Err(error)
                     if matches!(error.kind(), ErrorKind::Interrupted | ErrorKind::ConnectionRefused) => {}
                 Err(error) => return Err(error),
@@ -163,8 +165,8 @@ impl Socket {
         let is_free = self.lent.front_mut().is_some_and(|lent| lent.try_reclaim(BUFFER_BYTES));
         let fresh = match self.lent.pop_front_if(|_| is_free) {
             Some(mut fresh) => {
-                // SAFETY: it has this capacity, or it could not have been reclaimed, and all of it was initialised when the
-                // buffer was made.
+                // SAFETY: it has this capacity, or it could not have been reclaimed, and all of it was
+                // initialised when the buffer was made.
                 unsafe { fresh.set_len(BUFFER_BYTES) };
                 fresh
             }
@@ -196,8 +198,8 @@ impl Socket {
         true
     }
 
-    /// False when the kernel takes nothing now. A datagram that cannot be sent at all counts as lost on its way:
-    /// whoever sent it repeats it, or gives up in time.
+    /// False when the kernel takes nothing now. A datagram that cannot be sent at all counts as lost on its
+    /// way: whoever sent it repeats it, or gives up in time.
     fn try_send(&mut self, transmit: &Transmit, contents: &[u8]) -> bool {
         let datagram = quinn_udp::Transmit {
             destination: transmit.destination,

@@ -1,7 +1,8 @@
 //! What both ends of a link prove to each other, by mutual TLS ([`bcs_credentials::tls`]).
 //!
-//! The end that dials insists on the name that the roster gives the node it dials; the end that accepts reads the name and looks it
-//! up in its roster. The network's id is the application protocol (ALPN), so ends of different networks part in the handshake.
+//! The end that dials insists on the name that the roster gives the node it dials; the end that accepts reads
+//! the name and looks it up in its roster. The network's id is the application protocol (ALPN), so ends of
+//! different networks part in the handshake.
 
 use super::options::{BindError, NetworkId};
 use bcs_credentials as credentials;

@@ -1,8 +1,8 @@
 //! How QUIC is set for a cluster: short round trips, much bandwidth, few losses.
 //!
-//! Datagrams are as large as the path takes. The kernel knows what the first link of the path takes; that size is tried, and
-//! half of it, so that a path with a narrower link further on gets along too. Trying costs the receiver some
-//! nanoseconds for each byte of padding, so no more sizes are tried than these.
+//! Datagrams are as large as the path takes. The kernel knows what the first link of the path takes; that
+//! size is tried, and half of it, so that a path with a narrower link further on gets along too. Trying costs
+//! the receiver some nanoseconds for each byte of padding, so no more sizes are tried than these.
 
 use super::options::{BindError, QuicOptions};
 use super::socket;
@@ -13,7 +13,8 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What a round trip is taken for before one was measured: it decides how soon a lost first datagram is repeated.
+/// What a round trip is taken for before one was measured: it decides how soon a lost first datagram is
+/// repeated.
 const INITIAL_ROUND_TRIP: Duration = Duration::from_millis(5);
 
 /// How many bytes may be under way before anything is known about the path.
@@ -93,8 +94,8 @@ impl Transports {
 
     fn make(&self, datagram_bytes: u16) -> TransportConfig {
         let mut discovery = MtuDiscoveryConfig::default();
-        // QUIC tries the middle between the least and the most, and goes on until what it could win is less than this: with
-        // three eighths of the distance it tries the most next, and then no more.
+        // QUIC tries the middle between the least and the most, and goes on until what it could win is less
+        // than this: with three eighths of the distance it tries the most next, and then no more.
         let distance = datagram_bytes - LEAST_DATAGRAM_BYTES;
         discovery.upper_bound(datagram_bytes).minimum_change((distance / 8 * 3).max(1));
         let mut acknowledgements = AckFrequencyConfig::default();

@@ -12,7 +12,8 @@ use rkyv::util::AlignedVec;
 use std::fmt::Debug;
 use tokio::io::AsyncWriteExt;
 
-/// Receives a damaged stream in parts of any size, and checks that all arrives that has to, and after it nothing.
+/// Receives a damaged stream in parts of any size, and checks that all arrives that has to, and after it
+/// nothing.
 ///
 /// # Panics
 /// Something else arrives, or it takes too much memory.

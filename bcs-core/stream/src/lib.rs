@@ -1,7 +1,8 @@
-//! Streams of messages between daemons: frames of [`bcs_core::wire`] over a socket, and mutual TLS 1.3 where the socket leaves the machine.
+//! Streams of messages between daemons: frames of [`bcs_core::wire`] over a socket, and mutual TLS 1.3 where
+//! the socket leaves the machine.
 //!
-//! Invariant: an end that was accepted or connected by [`SecureEnds`] has proved the name that it is given with. What is not a message closes the
-//! stream, and nothing else.
+//! Invariant: an end that was accepted or connected by [`SecureEnds`] has proved the name that it is given
+//! with. What is not a message closes the stream, and nothing else.
 
 #[cfg(feature = "damage")]
 pub mod damage;
@@ -84,7 +85,8 @@ impl<R: AsyncRead + Unpin> Receiver<R> {
         Self { reader, buffer: FrameBuffer::default() }
     }
 
-    /// The next message; none when the other end closed the stream in order. Cancel safe: whoever gives up waiting loses nothing.
+    /// The next message; none when the other end closed the stream in order. Cancel safe: whoever gives up
+    /// waiting loses nothing.
     ///
     /// # Errors
     /// The socket failed, or what came is not a message. The stream is of no use then.
@@ -104,11 +106,13 @@ impl<R: AsyncRead + Unpin> Receiver<R> {
         }
     }
 
-    /// The bytes of the next message, for [`wire::decode`]; none when the other end closed the stream in order. `admit` is asked with the
-    /// length of the message before more of it is kept than has come with its beginning. Cancel safe, except that `admit` is asked again then.
+    /// The bytes of the next message, for [`wire::decode`]; none when the other end closed the stream in
+    /// order. `admit` is asked with the length of the message before more of it is kept than has come with
+    /// its beginning. Cancel safe, except that `admit` is asked again then.
     ///
     /// # Errors
-    /// The socket failed, the stream ended inside a message, or `admit` says why the message is not taken. The stream is of no use then.
+    /// The socket failed, the stream ended inside a message, or `admit` says why the message is not taken.
+    /// The stream is of no use then.
     pub async fn receive_bytes<T: WireMessage>(
         &mut self,
         mut admit: impl FnMut(usize) -> Result<(), String>,

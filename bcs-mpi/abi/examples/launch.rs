@@ -1,5 +1,6 @@
-//! Runs a program without a machine manager: `launch RANKS[/NODES][@MICROSECONDS] PROGRAM [ARGUMENT]...`, for tests and measurements of the library
-//! alone. The nodes of a job on several are all this machine. Slices are elastic, or fixed and so long.
+//! Runs a program without a machine manager: `launch RANKS[/NODES][@MICROSECONDS] PROGRAM [ARGUMENT]...`, for
+//! tests and measurements of the library alone. The nodes of a job on several are all this machine. Slices
+//! are elastic, or fixed and so long.
 
 #[path = "../../../tests/mpi/launcher.rs"]
 mod launcher;

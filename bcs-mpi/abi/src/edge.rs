@@ -1,5 +1,5 @@
-//! What a line of a table becomes: `MPI_X` and its twin `PMPI_X`, two exported symbols with one body, neither of which goes through
-//! the other, so that tools may define either.
+//! What a line of a table becomes: `MPI_X` and its twin `PMPI_X`, two exported symbols with one body, neither
+//! of which goes through the other, so that tools may define either.
 //!
 //! ```text
 //! call NAME(arguments) [options] { body }      int NAME(…); the body may use `?`
@@ -7,11 +7,11 @@
 //! plain NAME(arguments) -> type { body }       a function that cannot fail
 //! ```
 //!
-//! Options: `time PRIMITIVE(bytes)` has MMDS time the call; `on comm` names the communicator (or session, window, file)
-//! whose error handler is asked.
+//! Options: `time PRIMITIVE(bytes)` has MMDS time the call; `on comm` names the communicator (or session,
+//! window, file) whose error handler is asked.
 //!
-//! Unwinding does not cross the edge: `extern "C"` functions abort instead, and the hook that [`install_panic_hook`] sets has
-//! ended the job with a message before.
+//! Unwinding does not cross the edge: `extern "C"` functions abort instead, and the hook that
+//! [`install_panic_hook`] sets has ended the job with a message before.
 
 use bcs_mpi::constants::*;
 use bcs_mpi::process::exit;
@@ -42,8 +42,8 @@ macro_rules! define_call {
         [$(time $primitive:ident($bytes:expr))? $(on $comm:ident)?] $body:block) => {
         define! { $name($($argument: $type),*) -> ::std::ffi::c_int {
             $(let timed = ::bcs_mpi::process::monitor::enter(::mds::Primitive::$primitive);)?
-            // SAFETY: the program keeps the promises of the C binding: pointers are null, or as the standard says.
-            // The closure is where `?` in a body leads to.
+            // SAFETY: the program keeps the promises of the C binding: pointers are null, or as the standard
+            // says. The closure is where `?` in a body leads to.
             #[allow(unused_unsafe, clippy::redundant_closure_call, reason = "not every body is unsafe")]
             let result: ::bcs_mpi::MpiResult = (|| unsafe { $body; Ok(()) })();
             $(::bcs_mpi::process::monitor::leave(timed, || $bytes);)?
@@ -221,7 +221,8 @@ fn length(is_null: bool, count: i64, names: [&'static str; 2]) -> MpiResult<usiz
     }
 }
 
-/// A negative length: MPI_ERR_COUNT where the standard calls it a count, MPI_ERR_ARG (as MPICH) where it has another name.
+/// A negative length: MPI_ERR_COUNT where the standard calls it a count, MPI_ERR_ARG (as MPICH) where it has
+/// another name.
 #[cold]
 pub fn negative(argument: &'static str, value: i64) -> MpiError {
     let class = if argument.ends_with("count") { MPI_ERR_COUNT } else { MPI_ERR_ARG };
@@ -341,7 +342,8 @@ pub unsafe fn string(at: *const c_char, argument: &'static str, class: c_int) ->
     Ok(unsafe { CStr::from_ptr(at) }.to_string_lossy().into_owned())
 }
 
-/// Stores a string in `room` bytes, cut if need be at the end of a character, with its end mark; answers its length.
+/// Stores a string in `room` bytes, cut if need be at the end of a character, with its end mark; answers its
+/// length.
 ///
 /// # Safety
 /// `to` must be writable for `room` bytes, which are one at least.
@@ -376,7 +378,8 @@ pub unsafe fn result_string(
     Ok(())
 }
 
-/// A value for an output argument that may be narrower; `MPI_UNDEFINED` where there is none, or where it does not fit.
+/// A value for an output argument that may be narrower; `MPI_UNDEFINED` where there is none, or where it does
+/// not fit.
 #[inline]
 pub fn narrow<T: TryFrom<u64> + From<i16>>(value: Option<u64>) -> T {
     const { assert!(MPI_UNDEFINED >= i16::MIN as c_int) };

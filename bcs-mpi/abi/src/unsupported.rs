@@ -1,4 +1,5 @@
-//! Functions of the standard that the library does not have yet. Which these are is found when it is built (`build.rs`).
+//! Functions of the standard that the library does not have yet. Which these are is found when it is built
+//! (`build.rs`).
 
 use bcs_mpi::constants::*;
 use bcs_mpi::environment::tools;

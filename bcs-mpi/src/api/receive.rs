@@ -22,9 +22,9 @@ pub enum Received {
     Request(u32),
 }
 
-/// Receives at most `bytes` bytes to `data`, for `comm`; with them goes what the receive tells of its type, with which the signature in
-/// [`Outcome::length`] is compared.
-/// `peer_in_job` is the source's rank in the job, or `NOBODY`.
+/// Receives at most `bytes` bytes to `data`, for `comm`; with them goes what the receive tells of its type,
+/// with which the signature in [`Outcome::length`] is compared. `peer_in_job` is the source's rank in the
+/// job, or `NOBODY`.
 ///
 /// # Safety
 /// `data` must be writable for `bytes` bytes, and used by nobody else, until the receive is complete.

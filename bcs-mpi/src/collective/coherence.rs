@@ -84,8 +84,8 @@ fn check_alike(datatypes: &Datatypes, sent: Option<Elements>, room: Option<Eleme
     }
 }
 
-/// Checks, in the v forms, that a member's own block is of the same elements as all blocks together, among which
-/// there is so much room for it.
+/// Checks, in the v forms, that a member's own block is of the same elements as all blocks together, among
+/// which there is so much room for it.
 ///
 /// # Errors
 /// It is not.

@@ -91,8 +91,8 @@ impl<'a> Combination<'a> {
         self.operands.from == self.operands.to.cast_const()
     }
 
-    /// Where a member's share of the whole result goes: to its place there, if the member gets all, or to memory
-    /// of its own.
+    /// Where a member's share of the whole result goes: to its place there, if the member gets all, or to
+    /// memory of its own.
     ///
     /// # Errors
     /// There is no memory for it.
@@ -105,8 +105,9 @@ impl<'a> Combination<'a> {
         Ok((elsewhere, place))
     }
 
-    /// Where a member combines what it gets, of so many bytes: where that goes, or, in place, in memory from which
-    /// it is copied at the end. The result would overwrite what others, or this member, still have to read.
+    /// Where a member combines what it gets, of so many bytes: where that goes, or, in place, in memory from
+    /// which it is copied at the end. The result would overwrite what others, or this member, still have to
+    /// read.
     ///
     /// # Errors
     /// There is no memory for it.

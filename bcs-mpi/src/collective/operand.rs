@@ -176,8 +176,8 @@ impl Operand {
         (self.op as u8 | OF_REDUCTION, element)
     }
 
-    /// Combines operands of so many bytes that others may write, too, as [`arith::combine_at`] does; none where
-    /// the NIC does not compute with the element.
+    /// Combines operands of so many bytes that others may write, too, as [`arith::combine_at`] does; none
+    /// where the NIC does not compute with the element.
     ///
     /// # Safety
     /// As there.

@@ -1,7 +1,7 @@
-//! Which algorithm a collective takes: one table of all algorithms, with their thresholds.
+//! Which algorithm a collective takes, by the table of all algorithms (`crate::algorithms`): its thresholds, and
+//! what is known of a call.
 //!
-//! A line has the algorithm's name, what carries its bytes, where it can be used at all, and where it is the
-//! one to use; the first that can and suits is taken, or the one that the user wants, where that can be
+//! The first algorithm that can be used and suits is taken, or the one that the user wants, where that can be
 //! used. All members have to take the same one, so both depend on what all know alone: the call, its
 //! form, where members are, and sizes about which all say the same. `storm run --collective
 //! COLLECTIVE=ALGORITHM microbench` measures one beside another.
@@ -261,37 +261,6 @@ pub fn choice(collective: Collective, situation: &Situation<'_>) -> usize {
     wanted.filter(can).or_else(|| algorithms.iter().position(suits)).unwrap_or(algorithms.len() - 1)
 }
 
-/// Whether the table has the collectives, and each the algorithms, of these names and in this order.
-const fn is_as_named() -> bool {
-    let mut row = 0;
-    while row < TABLE.len() {
-        let (collective, _, algorithms) = TABLE[row];
-        let names = collective.algorithm_names();
-        if collective as usize != row || algorithms.len() != names.len() {
-            return false;
-        }
-        let mut number = 0;
-        while number < names.len() {
-            if !is_same(algorithms[number].name.as_bytes(), names[number].as_bytes()) {
-                return false;
-            }
-            number += 1;
-        }
-        row += 1;
-    }
-    TABLE.len() == Collective::ALL.len()
-}
-
-const fn is_same(one: &[u8], other: &[u8]) -> bool {
-    let mut at = 0;
-    while at < one.len() && at < other.len() && one[at] == other[at] {
-        at += 1;
-    }
-    at == one.len() && at == other.len()
-}
-
-const _: () = assert!(is_as_named(), "`Collective` says what users call the algorithms");
-
 macro_rules! by_messages {
     (Messages $algorithm:ident($members:expr, $call:expr)) => {
         algorithm::$algorithm($members, $call).await
@@ -356,80 +325,4 @@ macro_rules! algorithms_of {
     };
 }
 
-algorithms! {
-    /// MPI_Bcast.
-    bcast(&Broadcast) {
-        "nic" Slab broadcast_on_nic, if |s| s.fits_nic() || s.can_move_slabs(),
-            when |s| s.fits_nic() || s.is_up_to(s.size() / 4);
-        "exchange" Exchange broadcast_in_exchange, if |s| s.can_exchange(), when |_| true;
-        "binomial" Messages binomial_broadcast, if |_| true, when |_| true;
-    }
-    /// MPI_Gather and MPI_Gatherv.
-    gather(&Movement<'_>) {
-        "board" Slab move_on_board, if |s| s.fits_board() || s.can_move_slabs(),
-            when |s| s.fits_board() || s.is_up_to(2);
-        "exchange" Exchange move_in_exchange, if |s| s.can_exchange(), when |_| true;
-        "binomial" Messages binomial_gather, if |s| s.bytes.is_some(), when |s| s.is_small_among_many(1);
-        "direct" Messages move_directly, if |_| true, when |_| true;
-    }
-    /// MPI_Scatter and MPI_Scatterv; bytes are those of the root's blocks together.
-    scatter(&Movement<'_>) {
-        "nic" Slab scatter_on_nic,
-            if |s| s.fits_nic() && s.blocks() && s.gives_something() || s.can_move_slabs(),
-            when |s| s.fits_nic() || s.is_up_to(4);
-        "exchange" Exchange move_in_exchange, if |s| s.can_exchange(), when |_| true;
-        "binomial" Messages binomial_scatter, if |s| s.bytes.is_some(),
-            when |s| s.is_small_among_many(s.size());
-        "direct" Messages move_directly, if |_| true, when |_| true;
-    }
-    /// MPI_Allgather and MPI_Allgatherv.
-    allgather(&Movement<'_>) {
-        "board" Slab move_on_board, if |s| s.fits_board() || s.can_move_slabs(),
-            when |s| s.fits_board() || s.is_up_to(8);
-        "exchange" Exchange move_in_exchange, if |s| s.can_exchange(), when |_| true;
-        "bruck" Messages bruck_allgather, if |s| s.bytes.is_some(), when |s| s.is_small_among_many(1);
-        "nodes" Messages allgather_by_nodes, if |_| true, when |_| true;
-    }
-    /// MPI_Alltoall, its v and w forms; bytes are those of a member's blocks together.
-    alltoall(&Movement<'_>) {
-        "board" Slab move_on_board, if |s| s.fits_board() || s.can_move_slabs(),
-            when |s| s.fits_board() || s.is_up_to(s.size());
-        "exchange" Exchange move_in_exchange, if |s| s.can_exchange(), when |_| true;
-        "bruck" Messages bruck_alltoall, if |s| s.bytes.is_some(), when |s| s.is_small_among_many(s.size());
-        "direct" Messages move_directly, if |_| true, when |_| true;
-    }
-    /// MPI_Reduce.
-    reduce,
-    /// MPI_Allreduce.
-    allreduce(&Combination<'_>) {
-        "nic" Slab reduce_on_nic, if |s| s.is_on_nic() && s.fits_nic() || s.can_go_in_slabs(),
-            when |s| s.fits_nic() || s.is_up_to(s.size());
-        "board" Slab combine_on_board, if |s| s.can_put_up_vectors(), when |s| s.fits_board();
-        "exchange" Exchange reduce_in_exchange, if |s| s.can_exchange_vectors(), when |_| true;
-        "lanes" Messages reduce_in_lanes, if |s| s.has_lanes(), when |s| s.bytes() >= LEAST_OF_LANES;
-        "halving" Messages reduce_by_halving, if |s| s.can_halve(), when |s| s.has_halves();
-        "shares" Messages reduce_by_shares, if |s| s.travels_as_it_lies(), when |s| s.has_shares();
-        "tree" Messages reduce_along_tree, if |_| true, when |_| true;
-    }
-    /// MPI_Reduce_scatter and MPI_Reduce_scatter_block.
-    reduce_scatter(&Combination<'_>) {
-        "nic" Slab reduce_on_nic, if |s| s.is_on_nic() && s.fits_nic() || s.can_go_in_slabs(),
-            when |s| s.fits_nic() && !s.is_on_one_node() || s.bytes() <= INLINE_BYTES || s.is_up_to(s.size());
-        "board" Slab combine_on_board, if |s| s.can_put_up_vectors(),
-            when |s| s.fits_board() || s.is_up_to(s.size() / 2);
-        "exchange" Exchange combine_in_exchange, if |s| s.can_exchange_vectors(), when |_| true;
-        "shares" Messages combine_shares, if |s| s.travels_as_it_lies(), when |_| true;
-        "packed" Messages combine_packed_shares, if |_| true, when |_| true;
-    }
-    /// MPI_Scan and MPI_Exscan.
-    scan(&Combination<'_>) {
-        "board" Slab combine_on_board, if |s| s.can_put_up_vectors(),
-            when |s| s.fits_board() || s.is_up_to(s.size() / 2);
-        "exchange" Exchange scan_in_exchange, if |s| s.can_exchange_vectors(), when |_| true;
-        "shares" Messages scan_by_shares, if |s| s.travels_as_it_lies(),
-            when |s| s.bytes() >= LEAST_BETWEEN_NODES;
-        "doubling" Messages doubling_scan, if |_| true,
-            when |s| s.bytes() >= LEAST_OF_DOUBLING || s.size() >= MANY_MEMBERS;
-        "direct" Messages scan_directly, if |_| true, when |_| true;
-    }
-}
+table_of_algorithms! { algorithms }

@@ -206,13 +206,13 @@ impl Reduction {
     }
 
     /// Combines operands of `bytes` bytes, of consecutive ranks from 0 on, in the order of the reduction tree
-    /// over as many. What is combined with an operand to its left goes to that rank's place, and the result so
-    /// to the last one's. In a task.
+    /// over as many. What is combined with an operand to its left goes to that rank's place, and the result
+    /// so to the last one's. In a task.
     ///
     /// # Safety
-    /// Operands must be readable; others may write them only if [`Self::combines_what_others_write`]. Places must
-    /// be different ones of so many bytes, writable, and overlap no other rank's
-    /// operand, but the last one may be that of any operand.
+    /// Operands must be readable; others may write them only if [`Self::combines_what_others_write`]. Places
+    /// must be different ones of so many bytes, writable, and overlap no other rank's operand, but the last
+    /// one may be that of any operand.
     ///
     /// # Errors
     /// As [`Self::combine`].
@@ -228,8 +228,8 @@ impl Reduction {
         for step in ReductionTree::new(ranks).steps() {
             let (left, right) = (step.left as usize, step.right as usize);
             let to = place(right);
-            // SAFETY: the caller's promise. When the last place is written first, all other operands have been
-            // combined, or are now.
+            // SAFETY: the caller's promise. When the last place is written first, all other operands have
+            // been combined, or are now.
             unsafe { self.combine_at(operands[left], operands[right], to, bytes)? };
             operands[right] = to;
         }

@@ -81,7 +81,8 @@ impl Side {
         }
     }
 
-    /// Where the first block is, and how far from one to the next, if each has so many bytes that lie together.
+    /// Where the first block is, and how far from one to the next, if each has so many bytes that lie
+    /// together.
     #[inline]
     pub fn row(&self, bytes: usize) -> Option<(*mut u8, usize)> {
         match self {

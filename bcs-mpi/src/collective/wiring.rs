@@ -1,7 +1,8 @@
 //! How a topology's communicator is wired ([`crate::object::topology::wiring`]).
 //!
-//! Wiring is made when a blocking neighbourhood collective is called for the first time: every member opens an edge for each of those that it receives
-//! along, and tells the sender which. It goes with the communicator.
+//! Wiring is made when a blocking neighbourhood collective is called for the first time: every member opens
+//! an edge for each of those that it receives along, and tells the sender which. It goes with the
+//! communicator.
 
 use crate::error::MpiResult;
 use crate::object::topology::Neighbours;
@@ -15,7 +16,8 @@ use nic_emu::edge::{EdgeReader, EdgeWriter};
 use nic_emu::port::PortError;
 use std::sync::Arc;
 
-/// Opens the edges to a process and tells their senders; learns of those from it. All members do so in the same call.
+/// Opens the edges to a process and tells their senders; learns of those from it. All members do so in the
+/// same call.
 ///
 /// # Errors
 /// The NIC fails.

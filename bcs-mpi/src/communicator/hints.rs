@@ -38,8 +38,8 @@ pub(super) fn tell_of_new(process: &mut Guard, call: Primitive, new: MPI_Comm) -
     }
 }
 
-/// Tells the NIC which algorithms this member wants in the communicator, about which `call` has to say the same
-/// at every member: they would not understand each other. Waits for nobody.
+/// Tells the NIC which algorithms this member wants in the communicator, about which `call` has to say the
+/// same at every member: they would not understand each other. Waits for nobody.
 ///
 /// # Errors
 /// The NIC fails.

@@ -1,7 +1,7 @@
 //! What a type was made of: MPI_Type_get_envelope and MPI_Type_get_contents (MPI-5.0, §5.1.13).
 //!
-//! Arguments come back in four arrays: integers, addresses, large counts and datatypes. In the forms with large counts everything that was
-//! a count or a displacement is a large count.
+//! Arguments come back in four arrays: integers, addresses, large counts and datatypes. In the forms with
+//! large counts everything that was a count or a displacement is a large count.
 
 use crate::constants::*;
 use crate::error::{MpiError, MpiResult, Problem};
@@ -135,7 +135,8 @@ impl Contents {
     }
 }
 
-/// MPI_Type_get_envelope; `large` for the form with large counts, the only one that can tell of types made with such.
+/// MPI_Type_get_envelope; `large` for the form with large counts, the only one that can tell of types made
+/// with such.
 ///
 /// # Errors
 /// No such datatype, or one that needs the other form.
@@ -163,8 +164,8 @@ pub struct Room {
     pub datatypes: i64,
 }
 
-/// MPI_Type_get_contents: the arguments, and handles of the datatypes: new ones, which the program frees, unless they are predefined.
-/// `no_array` says which of the program's four arrays are null.
+/// MPI_Type_get_contents: the arguments, and handles of the datatypes: new ones, which the program frees,
+/// unless they are predefined. `no_array` says which of the program's four arrays are null.
 ///
 /// # Errors
 /// As [`get_envelope`]; a predefined datatype, or too little room.

@@ -1,7 +1,9 @@
-//! The 80-bit format of `long double` on x86, and the 128-bit format of IEEE 754 that external32 wants instead (MPI-5.0, §14.5.2).
+//! The 80-bit format of `long double` on x86, and the 128-bit format of IEEE 754 that external32 wants
+//! instead (MPI-5.0, §14.5.2).
 //!
-//! Both have a sign, 15 bits of exponent with the same bias, and a significand: 64 bits with its leading bit written out in the one, 112
-//! bits with the leading bit implied in the other. So the way out is exact; the way back rounds to nearest, ties to even.
+//! Both have a sign, 15 bits of exponent with the same bias, and a significand: 64 bits with its leading bit
+//! written out in the one, 112 bits with the leading bit implied in the other. So the way out is exact; the
+//! way back rounds to nearest, ties to even.
 
 const LEADING: u64 = 1 << 63;
 const EXPONENT: u16 = 0x7fff;

@@ -1,7 +1,8 @@
-//! external32: the portable form of packed data (MPI-5.0, §14.5.2): big-endian, IEEE 754, sizes that do not depend on the machine.
+//! external32: the portable form of packed data (MPI-5.0, §14.5.2): big-endian, IEEE 754, sizes that do not
+//! depend on the machine.
 //!
-//! A message is packed chunk by chunk into a buffer that stays in the cache, and its basic elements are converted from there, equal
-//! ones together; the other way likewise.
+//! A message is packed chunk by chunk into a buffer that stays in the cache, and its basic elements are
+//! converted from there, equal ones together; the other way likewise.
 
 use super::extended::{narrow, widen};
 use crate::constants::*;

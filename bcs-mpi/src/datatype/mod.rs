@@ -1,5 +1,5 @@
-//! The calls about datatypes (MPI-5.0, chapter 5): made ([`construct`]), asked ([`envelope`]), committed, freed; and packing with them
-//! ([`pack`]). What a datatype is: [`crate::object::datatype`].
+//! The calls about datatypes (MPI-5.0, chapter 5): made ([`construct`]), asked ([`envelope`]), committed,
+//! freed; and packing with them ([`pack`]). What a datatype is: [`crate::object::datatype`].
 
 mod attributes;
 pub mod construct;
@@ -24,7 +24,8 @@ pub fn commit(datatype: MPI_Datatype) -> MpiResult {
     process::enter()?.datatypes.commit("datatype", datatype)
 }
 
-/// MPI_Type_free: attributes are deleted first. The type itself lives as long as other types and operations need it.
+/// MPI_Type_free: attributes are deleted first. The type itself lives as long as other types and operations
+/// need it.
 ///
 /// # Errors
 /// No such datatype, a predefined one, or a delete callback refuses.

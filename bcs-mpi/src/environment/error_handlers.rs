@@ -1,9 +1,9 @@
-//! The error handlers of communicators, sessions, windows and files: set, asked for, called; and the handler that is
-//! told of an error (MPI-5.0, §9.3).
+//! The error handlers of communicators, sessions, windows and files: set, asked for, called; and the handler
+//! that is told of an error (MPI-5.0, §9.3).
 //!
-//! Errors of calls without an object go to the handler of MPI_COMM_SELF, as the standard says since 4.0; while the
-//! program has not set that one, to MPI_COMM_WORLD's, as older programs expect. Of files there is MPI_FILE_NULL,
-//! whose handler hears of files that are not open; a window has none before there are windows.
+//! Errors of calls without an object go to the handler of MPI_COMM_SELF, as the standard says since 4.0;
+//! while the program has not set that one, to MPI_COMM_WORLD's, as older programs expect. Of files there is
+//! MPI_FILE_NULL, whose handler hears of files that are not open; a window has none before there are windows.
 
 use crate::constants::*;
 use crate::error::codes::codes;
@@ -106,8 +106,8 @@ enum Action {
     EndJob(c_int),
 }
 
-/// Hands an error of `call`, which has these parameters, to its error handler; answers the code that the call returns. Does not come back when the handler
-/// ends the job.
+/// Hands an error of `call`, which has these parameters, to its error handler; answers the code that the call
+/// returns. Does not come back when the handler ends the job.
 #[cold]
 pub fn raise(
     call: &'static str,

@@ -1,7 +1,9 @@
-//! What the ABI leaves to the Fortran compiler: sizes of its types, and the values of its logicals (MPI-5.0, §20.4).
+//! What the ABI leaves to the Fortran compiler: sizes of its types, and the values of its logicals (MPI-5.0,
+//! §20.4).
 //!
-//! The library settles both itself: the types are those of its table, and a logical is 1 for true and 0 for false, as an integer of its
-//! size, which is what its reductions make. So nothing is left for a program to set.
+//! The library settles both itself: the types are those of its table, and a logical is 1 for true and 0 for
+//! false, as an integer of its size, which is what its reductions make. So nothing is left for a program to
+//! set.
 
 use crate::constants::*;
 use crate::error::{MpiError, MpiResult};
@@ -73,7 +75,8 @@ fn is_logical(logical_size: c_int) -> MpiResult<bool> {
     Ok(size_of_type(&format!("LOGICAL{logical_size}")) > 0)
 }
 
-/// MPI_Abi_get_fortran_booleans: true and false of logicals of that size, least significant byte first; none when there are no such logicals.
+/// MPI_Abi_get_fortran_booleans: true and false of logicals of that size, least significant byte first; none
+/// when there are no such logicals.
 ///
 /// # Errors
 /// The size is not a power of two.

@@ -21,7 +21,8 @@ use std::thread::ThreadId;
 /// The thread level, and the thread that initialised MPI.
 static THREADS: OnceLock<(c_int, ThreadId)> = OnceLock::new();
 
-/// MPI_Init_thread (and MPI_Init, which asks for MPI_THREAD_SINGLE); answers the level provided, which is the one required.
+/// MPI_Init_thread (and MPI_Init, which asks for MPI_THREAD_SINGLE); answers the level provided, which is the
+/// one required.
 ///
 /// # Errors
 /// MPI is initialised already, the level is none, or the process cannot become a rank.
@@ -42,7 +43,8 @@ pub fn init(call: Primitive, required: c_int) -> MpiResult<c_int> {
     Ok(THREADS.get().map_or(required, |(level, _)| *level))
 }
 
-/// A session begins: the process becomes a rank, or wakes, if nobody has used the library. Answers the thread level.
+/// A session begins: the process becomes a rank, or wakes, if nobody has used the library. Answers the thread
+/// level.
 ///
 /// # Errors
 /// The process cannot become a rank.

@@ -1,6 +1,8 @@
-//! Who uses the library: the world model (MPI_Init to MPI_Finalize) and sessions, in any order and at once (MPI-5.0, §11.2, §11.3).
+//! Who uses the library: the world model (MPI_Init to MPI_Finalize) and sessions, in any order and at once
+//! (MPI-5.0, §11.2, §11.3).
 //!
-//! The process becomes a rank with the first user and rests when the last has gone; a session after that wakes it again.
+//! The process becomes a rank with the first user and rests when the last has gone; a session after that
+//! wakes it again.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -28,10 +30,12 @@ impl Life {
     }
 }
 
-/// The users, for the time of a change. Taken before the process's guard where both are held, and not held while a call waits for other ranks.
+/// The users, for the time of a change. Taken before the process's guard where both are held, and not held
+/// while a call waits for other ranks.
 pub(super) fn life() -> MutexGuard<'static, Life> {
     static LIFE: Mutex<Life> = Mutex::new(Life { world: World::Before, sessions: 0 });
-    // A panic in another thread ends the process (see the C edge): a poisoned lock protects nothing that is used again.
+    // A panic in another thread ends the process (see the C edge): a poisoned lock protects nothing that is
+    // used again.
     LIFE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

@@ -50,7 +50,8 @@ pub fn abort(comm: MPI_Comm, code: c_int) -> MpiResult {
     exit::abort_job(code, &format!("MPI_Abort({title}, {code})"))
 }
 
-/// MPI_Get_hw_resource_info: the resources that MPI_Comm_split_type can be guided by, each with whether this process stays within one of them.
+/// MPI_Get_hw_resource_info: the resources that MPI_Comm_split_type can be guided by, each with whether this
+/// process stays within one of them.
 ///
 /// # Errors
 /// Before MPI_Init and after MPI_Finalize.

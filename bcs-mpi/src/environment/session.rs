@@ -27,8 +27,8 @@ const LEVELS: [(&str, c_int); 4] = [
 /// The process sets, in their order.
 const PROCESS_SETS: [&str; 2] = ["mpi://WORLD", "mpi://SELF"];
 
-/// MPI_Session_init. The hint `thread_level` asks for a thread level; without it every level is allowed for. Errors are for the error handler that
-/// the session is to have (MPI-5.0, §11.3.1).
+/// MPI_Session_init. The hint `thread_level` asks for a thread level; without it every level is allowed for.
+/// Errors are for the error handler that the session is to have (MPI-5.0, §11.3.1).
 ///
 /// # Errors
 /// No such info object or error handler, no such thread level, or the process cannot become a rank.

@@ -1,8 +1,9 @@
-//! The tool interface (MPI-5.0, §15.3) of a library that offers no control variables, performance variables, categories, events and
-//! sources. A number of 0 is a complete answer by the standard; every index, name and handle is then one of none.
+//! The tool interface (MPI-5.0, §15.3) of a library that offers no control variables, performance variables,
+//! categories, events and sources. A number of 0 is a complete answer by the standard; every index, name and
+//! handle is then one of none.
 //!
-//! It is usable before MPI_Init and after MPI_Finalize, and initialised as often as it is finalised. Errors are codes that the calls
-//! return; no error handler is asked (§15.3.10).
+//! It is usable before MPI_Init and after MPI_Finalize, and initialised as often as it is finalised. Errors
+//! are codes that the calls return; no error handler is asked (§15.3.10).
 
 use crate::constants::*;
 use std::collections::BTreeSet;
@@ -19,7 +20,8 @@ struct Tools {
 
 fn tools() -> MutexGuard<'static, Tools> {
     static TOOLS: Mutex<Tools> = Mutex::new(Tools { users: 0, sessions: BTreeSet::new(), next: 1 });
-    // A panic in another thread ends the process (see the C edge): a poisoned lock protects nothing that is used again.
+    // A panic in another thread ends the process (see the C edge): a poisoned lock protects nothing that is
+    // used again.
     TOOLS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

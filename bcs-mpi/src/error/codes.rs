@@ -1,8 +1,9 @@
 //! Error codes and their strings (MPI-5.0, §9.4, §9.5).
 //!
-//! A code that a call returns is `slot << 7 | class`: the class, and which of the last messages tells what happened, so
-//! that MPI_Error_string gives the values of this very error. The slots are a ring; a code whose slot was used again
-//! still has its class. Classes and codes that a program adds lie above `MPI_ERR_LASTCODE`.
+//! A code that a call returns is `slot << 7 | class`: the class, and which of the last messages tells what
+//! happened, so that MPI_Error_string gives the values of this very error. The slots are a ring; a code whose
+//! slot was used again still has its class. Classes and codes that a program adds lie above
+//! `MPI_ERR_LASTCODE`.
 
 use super::{MpiError, MpiResult, Problem};
 use crate::constants::{MPI_ERR_ARG, MPI_ERR_LASTCODE, MPI_SUCCESS, error_class};
@@ -52,7 +53,8 @@ impl CodeTable {
     pub fn code(&mut self, problem: &Problem, message: &str) -> c_int {
         match problem {
             Problem::Raised { code, .. } => return *code,
-            // Programs compare what these calls answer with the class (MPI-5.0, §3.7.5); the statuses tell more.
+            // Programs compare what these calls answer with the class (MPI-5.0, §3.7.5); the statuses tell
+            // more.
             Problem::InStatus { .. } => return problem.class(),
             _ => {}
         }
@@ -149,7 +151,8 @@ impl CodeTable {
     /// MPI_Remove_error_code and MPI_Remove_error_class.
     ///
     /// # Errors
-    /// `MPI_ERR_ARG` for what the program has not added, what still has a string, or a class that still has codes.
+    /// `MPI_ERR_ARG` for what the program has not added, what still has a string, or a class that still has
+    /// codes.
     pub fn remove(&mut self, code: c_int, is_class: bool) -> MpiResult {
         let argument = if is_class { "errorclass" } else { "errorcode" };
         match self.added.get(&code) {

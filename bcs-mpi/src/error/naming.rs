@@ -1,11 +1,13 @@
-//! Names of arguments: calls of one family share their checks, and each has names of its own for what is checked.
+//! Names of arguments: calls of one family share their checks, and each has names of its own for what is
+//! checked.
 //!
-//! A check names an argument as most calls of its family do. Before a message is written, a name that is none of the call's own parameters
-//! is replaced by the one that stands for it there.
+//! A check names an argument as most calls of its family do. Before a message is written, a name that is none
+//! of the call's own parameters is replaced by the one that stands for it there.
 
 use super::Problem;
 
-/// A name that checks use, and what it is called in other calls: the first of these that is a parameter of the call stands for it.
+/// A name that checks use, and what it is called in other calls: the first of these that is a parameter of
+/// the call stands for it.
 const OTHER_NAMES: &[(&str, &[&str])] = &[
     ("buf", &["buffer"]),
     ("sendbuf", &["inbuf"]),

@@ -193,7 +193,8 @@ pub enum Problem {
     /// The NIC has no room.
     #[error("{0}")]
     Exhausted(String),
-    /// There are as many communicators as the job can tell apart, or so many broken ones that of no other one it could be told that it is.
+    /// There are as many communicators as the job can tell apart, or so many broken ones that of no other one
+    /// it could be told that it is.
     #[error(
         "no context is left for another communicator: the job has as many at the same time as it can tell apart, or {BREACHES} communicators are broken, by collective calls that do not fit; free those that it needs no more"
     )]
@@ -282,7 +283,8 @@ impl Problem {
         }
     }
 
-    /// The report of collectives that do not fit, if it is this, or the first of several requests', that is wrong.
+    /// The report of collectives that do not fit, if it is this, or the first of several requests', that is
+    /// wrong.
     pub fn report(&self) -> Option<&str> {
         match self {
             Problem::Mismatch(report) => Some(report),

@@ -21,7 +21,8 @@ fn check(process: &Process, level: Level) -> MpiResult {
     }
 }
 
-/// MPI_Buffer_attach, MPI_Comm_attach_buffer, MPI_Session_attach_buffer. The buffer is the library's until it is detached.
+/// MPI_Buffer_attach, MPI_Comm_attach_buffer, MPI_Session_attach_buffer. The buffer is the library's until it
+/// is detached.
 ///
 /// # Errors
 /// No such object, or one that has a buffer already; a negative size, or no buffer of that size.
@@ -77,7 +78,8 @@ fn drain(process: &mut Guard, call: Primitive, level: Level) -> MpiResult {
     })
 }
 
-/// Waits until no message is under way from the buffer: MPI_Buffer_flush, MPI_Comm_flush_buffer, MPI_Session_flush_buffer.
+/// Waits until no message is under way from the buffer: MPI_Buffer_flush, MPI_Comm_flush_buffer,
+/// MPI_Session_flush_buffer.
 ///
 /// # Errors
 /// No such object, or one without a buffer.
@@ -87,7 +89,8 @@ pub fn flush(call: Primitive, level: Level) -> MpiResult {
     drain(&mut process, call, level)
 }
 
-/// MPI_Buffer_iflush, MPI_Comm_iflush_buffer, MPI_Session_iflush_buffer: the request is complete when the messages are gone that are in the buffer now.
+/// MPI_Buffer_iflush, MPI_Comm_iflush_buffer, MPI_Session_iflush_buffer: the request is complete when the
+/// messages are gone that are in the buffer now.
 ///
 /// # Errors
 /// As [`flush`].
@@ -99,8 +102,8 @@ pub fn iflush(call: Primitive, level: Level) -> MpiResult<MPI_Request> {
     Ok(process.requests.insert(State::Flush(Box::new(flush)), comm))
 }
 
-/// MPI_Buffer_detach, MPI_Comm_detach_buffer, MPI_Session_detach_buffer: waits as [`flush`], then answers the buffer's address and size, which is 0
-/// of MPI_BUFFER_AUTOMATIC.
+/// MPI_Buffer_detach, MPI_Comm_detach_buffer, MPI_Session_detach_buffer: waits as [`flush`], then answers the
+/// buffer's address and size, which is 0 of MPI_BUFFER_AUTOMATIC.
 ///
 /// # Errors
 /// As [`flush`].

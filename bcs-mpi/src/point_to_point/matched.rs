@@ -63,7 +63,8 @@ fn message(process: &Process, handle: MPI_Message) -> MpiResult<Option<Matched>>
 /// the handle is gone.
 ///
 /// # Safety
-/// `buf` must be writable for `count` elements, unless it is null, and used by nobody else, until the request is complete.
+/// `buf` must be writable for `count` elements, unless it is null, and used by nobody else, until the request
+/// is complete.
 ///
 /// # Errors
 /// Wrong arguments, or a message that was longer than the buffer.

@@ -1,7 +1,7 @@
 //! Point-to-point communication (MPI-5.0, chapter 3): sends in four modes, receives, probes.
 //!
-//! Here arguments are checked and become descriptors; the BCS API moves them. All of a call's arguments are checked
-//! before anything is posted.
+//! Here arguments are checked and become descriptors; the BCS API moves them. All of a call's arguments are
+//! checked before anything is posted.
 
 pub mod attached_buffer;
 mod envelope;

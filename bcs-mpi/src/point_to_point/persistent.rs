@@ -1,6 +1,8 @@
-//! Persistent sends and receives (MPI-5.0, §3.9): their arguments are checked and bound here, once; what is left of a start is one descriptor.
+//! Persistent sends and receives (MPI-5.0, §3.9): their arguments are checked and bound here, once; what is
+//! left of a start is one descriptor.
 //!
-//! The datatype's layout and the communicator's context are kept, so both may be freed while the request lives.
+//! The datatype's layout and the communicator's context are kept, so both may be freed while the request
+//! lives.
 
 use super::send::SendMode;
 use super::{receive, send};
@@ -37,7 +39,8 @@ impl Starter for PersistentSend {
             unsafe { parts.attached.send(parts.port, of, send, (data, self.message.bytes))? };
             return Ok(Begun::Messages(State::nothing()));
         }
-        // SAFETY: the message is readable until the request is complete: the program's buffer, or what the request keeps.
+        // SAFETY: the message is readable until the request is complete: the program's buffer, or what the
+        // request keeps.
         match unsafe { parts.port.post_send(send, data, self.message.bytes)? } {
             Posted::Complete => Ok(Begun::Messages(State::nothing())),
             Posted::Request(nic) => {
@@ -89,7 +92,8 @@ impl Starter for PersistentReceive {
             return Ok(Begun::Messages(State::Complete(Finished::well(Status::PROC_NULL))));
         };
         let (whose, (data, bytes, told)) = ((*peer_in_job, self.comm.0 as u64), self.place);
-        // SAFETY: the program leaves its buffer alone while the request is active, and the request keeps a staged one.
+        // SAFETY: the program leaves its buffer alone while the request is active, and the request keeps a
+        // staged one.
         let nic = unsafe { parts.port.post_receive_of(envelope, Check::NONE, whose, told, (data, bytes))? };
         Ok(Begun::Messages(State::Receive(nic, self.staged.take())))
     }
@@ -104,7 +108,8 @@ impl Starter for PersistentReceive {
 /// MPI_Recv_init.
 ///
 /// # Safety
-/// `buf` must be writable for `count` elements, unless it is null, and used by nobody else, while the request is active.
+/// `buf` must be writable for `count` elements, unless it is null, and used by nobody else, while the request
+/// is active.
 ///
 /// # Errors
 /// Wrong arguments.

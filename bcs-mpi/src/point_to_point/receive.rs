@@ -12,10 +12,12 @@ use mds::Primitive;
 use nic_emu::port::Outcome;
 use std::ffi::{c_int, c_void};
 
-/// A receive, its arguments checked: where its message goes; what it tells of its type; what it matches, and the source's rank in the job, or none for MPI_PROC_NULL.
+/// A receive, its arguments checked: where its message goes; what it tells of its type; what it matches, and
+/// the source's rank in the job, or none for MPI_PROC_NULL.
 ///
 /// # Safety
-/// `buf` must be writable for `count` elements, unless it is null, and used by nobody else, until the receive is complete.
+/// `buf` must be writable for `count` elements, unless it is null, and used by nobody else, until the receive
+/// is complete.
 ///
 /// # Errors
 /// Wrong arguments.
@@ -98,7 +100,8 @@ pub(super) unsafe fn receive(
 /// MPI_Recv, whose request is null; MPI_Irecv, which stores no status.
 ///
 /// # Safety
-/// `buf` must be writable for `count` elements, unless it is null, and used by nobody else, until the request is complete.
+/// `buf` must be writable for `count` elements, unless it is null, and used by nobody else, until the request
+/// is complete.
 ///
 /// # Errors
 /// Wrong arguments, or a message that was longer than the buffer.

@@ -43,7 +43,8 @@ struct Halves {
 /// The halves of a call, each of a buffer (address, count, datatype) with the names of its arguments.
 ///
 /// # Safety
-/// Each buffer must be readable or writable for its elements, unless its address is null, until the call's operation is complete.
+/// Each buffer must be readable or writable for its elements, unless its address is null, until the call's
+/// operation is complete.
 unsafe fn check(
     process: &Guard,
     (send_names, (sent, sent_count, sent_type)): (&Names, Sent),
@@ -138,8 +139,8 @@ impl Halves {
 /// MPI_Sendrecv, whose request is null; MPI_Isendrecv, which stores no status.
 ///
 /// # Safety
-/// Each buffer (address, count, datatype) must be readable or writable for its elements, unless its address is null, until the request is
-/// complete; the two must not overlap.
+/// Each buffer (address, count, datatype) must be readable or writable for its elements, unless its address
+/// is null, until the request is complete; the two must not overlap.
 ///
 /// # Errors
 /// Wrong arguments, or a message that was longer than the buffer.
@@ -163,7 +164,8 @@ pub unsafe fn sendrecv(
 /// MPI_Sendrecv_replace and MPI_Isendrecv_replace: what is sent is kept aside while the buffer is written.
 ///
 /// # Safety
-/// `buf` must be readable and writable for `count` elements, unless it is null, until the request is complete.
+/// `buf` must be readable and writable for `count` elements, unless it is null, until the request is
+/// complete.
 ///
 /// # Errors
 /// As [`sendrecv`].

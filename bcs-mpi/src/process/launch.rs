@@ -160,7 +160,8 @@ fn alone() -> Result<(Port, Place), LaunchError> {
     Ok((Port::open(Arc::new(memory), 0)?, place))
 }
 
-/// The descriptor of NIC memory: the inherited one, or, where an intermediate program closed that, the launcher's.
+/// The descriptor of NIC memory: the inherited one, or, where an intermediate program closed that, the
+/// launcher's.
 fn descriptor(fd: i32) -> Result<OwnedFd, LaunchError> {
     // The number may be another file's by now: only NIC memory is taken over.
     let inherited = std::fs::read_link(format!("/proc/self/fd/{fd}"));
@@ -178,8 +179,8 @@ fn descriptor(fd: i32) -> Result<OwnedFd, LaunchError> {
     }
 }
 
-/// The writing end of the wake pipe: the launcher's, or, where that is out of reach, the inherited one. What the process executes later inherits
-/// neither.
+/// The writing end of the wake pipe: the launcher's, or, where that is out of reach, the inherited one. What
+/// the process executes later inherits neither.
 fn wake_descriptor(fd: i32) -> Result<OwnedFd, LaunchError> {
     use std::os::unix::fs::OpenOptionsExt;
     let mut options = std::fs::OpenOptions::new();

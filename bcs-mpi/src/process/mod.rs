@@ -1,4 +1,5 @@
-//! This process as a rank of its job: its state, the lock around that, waiting, and the advance of operations of several steps.
+//! This process as a rank of its job: its state, the lock around that, waiting, and the advance of operations
+//! of several steps.
 //!
 //! - [`launch`]: how a process becomes a rank; [`monitor`]: MMDS;
 //! - [`progress`]: the operations of several steps that are under way;

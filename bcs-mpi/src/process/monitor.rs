@@ -1,8 +1,8 @@
-//! MMDS in this process: times every call of the program when it is on; one predictable branch a call when it is off
-//! (paper, §5.1).
+//! MMDS in this process: times every call of the program when it is on; one predictable branch a call when it
+//! is off (paper, §5.1).
 //!
-//! Time stamps are CLOCK_MONOTONIC's. Below MPI_THREAD_MULTIPLE the main recorder serves all threads; with it every thread has one
-//! of its own, attached at its first call and detached when it ends.
+//! Time stamps are CLOCK_MONOTONIC's. Below MPI_THREAD_MULTIPLE the main recorder serves all threads; with it
+//! every thread has one of its own, attached at its first call and detached when it ends.
 
 use super::launch::Place;
 use crate::host;

@@ -1,7 +1,7 @@
 //! Waiting inside a call: lends the core, and at MPI_THREAD_MULTIPLE lets go of the lock between two looks.
 //!
-//! Of several threads that wait at once, one at a time sleeps on the rank's wait word in NIC memory, as that word has one sleeper; the others sleep
-//! here, and it wakes them when it has been woken.
+//! Of several threads that wait at once, one at a time sleeps on the rank's wait word in NIC memory, as that
+//! word has one sleeper; the others sleep here, and it wakes them when it has been woken.
 
 use super::exit;
 use super::guard::{Guard, lock};
@@ -19,7 +19,8 @@ static SLEEPS: Mutex<bool> = Mutex::new(false);
 static WOKEN: Condvar = Condvar::new();
 
 impl Guard {
-    /// Waits until `ready` answers something, which may be anything; `what` is what a hang report says of this wait.
+    /// Waits until `ready` answers something, which may be anything; `what` is what a hang report says of
+    /// this wait.
     ///
     /// # Errors
     /// What `ready` fails with, and what the NIC does.
@@ -45,7 +46,8 @@ impl Guard {
         self.wait_unless_ready(Some(SOME_REQUESTS), |_| *what, ready)
     }
 
-    /// Waits as [`Self::wait_for_some`] until `ready`, which may let go of the lock itself, answers something.
+    /// Waits as [`Self::wait_for_some`] until `ready`, which may let go of the lock itself, answers
+    /// something.
     ///
     /// # Errors
     /// As [`Self::wait`].
@@ -57,8 +59,9 @@ impl Guard {
         self.wait_watching(Some(SOME_REQUESTS), |_| *what, ready)
     }
 
-    /// Waits until the port lacks nothing for what is to be posted next; `what` is what a hang report says of the call. Operations that are under way go on
-    /// meanwhile, and other threads of the process: what takes the room may wait for them.
+    /// Waits until the port lacks nothing for what is to be posted next; `what` is what a hang report says of
+    /// the call. Operations that are under way go on meanwhile, and other threads of the process: what takes
+    /// the room may wait for them.
     ///
     /// # Errors
     /// As [`Self::wait`].
@@ -95,8 +98,8 @@ impl Guard {
         lacking.map(drop)
     }
 
-    /// Waits as [`Self::wait`] until this request of the NIC, which `ready` looks at and takes, is complete; `call` waits for it, and for
-    /// `requests` in all.
+    /// Waits as [`Self::wait`] until this request of the NIC, which `ready` looks at and takes, is complete;
+    /// `call` waits for it, and for `requests` in all.
     ///
     /// # Errors
     /// As [`Self::wait`].
@@ -217,7 +220,8 @@ impl Guard {
         pause
     }
 
-    /// Goes on with a wait that may sleep. It is given all by value, so that shorter waits need no place for it in memory.
+    /// Goes on with a wait that may sleep. It is given all by value, so that shorter waits need no place for
+    /// it in memory.
     #[cold]
     #[inline(never)]
     fn wait_long<T>(
@@ -281,7 +285,8 @@ impl Guard {
         Ok(done)
     }
 
-    /// Where no launcher does: looks whether this process waits for what never comes, now and then, and ends it if so.
+    /// Where no launcher does: looks whether this process waits for what never comes, now and then, and ends
+    /// it if so.
     #[cold]
     #[inline(never)]
     fn look_for_deadlock(&mut self) {

@@ -9,8 +9,8 @@
 //! each member says when they meet whether its lane has slots for one more, and where one has none, the
 //! operation goes by messages. A lane without room for bytes has room for what is lent. All members have
 //! reached an operation before what they give takes room, so it is taken by members that wait for nothing
-//! else than what others give there. Whoever is refused gives all back that is lent to it, and serves its own readers, before it waits
-//! for messages; so nobody waits in a circle.
+//! else than what others give there. Whoever is refused gives all back that is lent to it, and serves its own
+//! readers, before it waits for messages; so nobody waits in a circle.
 
 use super::meeting::Arrival;
 use super::members::Members;
@@ -169,7 +169,8 @@ impl Exchange {
     }
 
     /// Takes a block from each of these members, as they come, and puts it in its place, or posts a receive.
-    /// A block that lies in a lane is left there if it `stays`: then it is held, and is where `operands` says.
+    /// A block that lies in a lane is left there if it `stays`: then it is held, and is where `operands`
+    /// says.
     ///
     /// # Safety
     /// The places must be writable, and used by nobody else until the messages are complete.
@@ -295,8 +296,8 @@ impl Exchange {
         unsafe { self.move_operands(contribution, destinations, false, |_| Ok(())).await }
     }
 
-    /// The same with blocks that are combined: `combine` gets to know where that of each destination is, in its
-    /// place, or, if it `stays` there, in a lane, where others may write.
+    /// The same with blocks that are combined: `combine` gets to know where that of each destination is, in
+    /// its place, or, if it `stays` there, in a lane, where others may write.
     ///
     /// # Safety
     /// As there.

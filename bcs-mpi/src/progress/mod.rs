@@ -1,5 +1,6 @@
-//! What collective operations of several steps are made of: their members, the messages between these, and their
-//! meetings on the NIC. Each is a future, or makes one, which the process advances ([`crate::process`]).
+//! What collective operations of several steps are made of: their members, the messages between these, and
+//! their meetings on the NIC. Each is a future, or makes one, which the process advances
+//! ([`crate::process`]).
 //!
 //! - [`message`]: messages that are under way, as algorithms see them;
 //! - [`members`]: what algorithms by messages see of a communicator;

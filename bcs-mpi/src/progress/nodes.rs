@@ -83,7 +83,8 @@ fn subtree(place: usize, size: usize) -> usize {
 pub struct Branch {
     /// The member above; none of the root.
     pub parent: Option<u32>,
-    /// Members below, each with its first place counted from this member's, and how many there are from it down.
+    /// Members below, each with its first place counted from this member's, and how many there are from it
+    /// down.
     pub children: Vec<(u32, usize, usize)>,
     /// Places from this member down, itself included.
     pub size: usize,

@@ -309,7 +309,8 @@ impl Party {
         }
     }
 
-    /// The first half of [`Self::meet`]: posts this member's arrival; answers what it waits with, if it is to.
+    /// The first half of [`Self::meet`]: posts this member's arrival; answers what it waits with, if it is
+    /// to.
     ///
     /// # Safety
     /// As there.

@@ -32,7 +32,8 @@ fn generalized(process: &mut Process, handle: MPI_Request) -> MpiResult<&mut Gen
 /// MPI_Grequest_complete.
 ///
 /// # Errors
-/// No generalized request, or one that is complete; what the free function answers, where the request was freed before.
+/// No generalized request, or one that is complete; what the free function answers, where the request was
+/// freed before.
 pub fn complete(handle: MPI_Request) -> MpiResult {
     let mut process = process::enter()?;
     let generalized = generalized(&mut process, handle)?;

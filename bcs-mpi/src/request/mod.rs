@@ -1,4 +1,5 @@
-//! The calls about requests (MPI-5.0, §3.7), and how a call looks at one. The wait and test families are in [`complete`].
+//! The calls about requests (MPI-5.0, §3.7), and how a call looks at one. The wait and test families are in
+//! [`complete`].
 
 pub mod complete;
 pub mod generalized;
@@ -139,7 +140,8 @@ pub fn take_received(process: &mut Process, handle: MPI_Request) -> Option<Statu
     process.port.take_received(nic).map(Status::from)
 }
 
-/// Looks whether a request is complete; if it is, takes it, and the handle is null unless it is of a persistent one.
+/// Looks whether a request is complete; if it is, takes it, and the handle is null unless it is of a
+/// persistent one.
 #[inline]
 pub fn poll(process: &mut Process, handle: &mut MPI_Request) -> MpiResult<Option<Finished>> {
     match take_received(process, *handle) {

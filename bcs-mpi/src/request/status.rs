@@ -45,7 +45,8 @@ pub fn elements(status: &MPI_Status, datatype: MPI_Datatype) -> MpiResult<Option
 /// MPI_Status_set_elements.
 ///
 /// # Errors
-/// No such datatype, or a count that is neither MPI_UNDEFINED nor 0 or more, or more than the datatype can have.
+/// No such datatype, or a count that is neither MPI_UNDEFINED nor 0 or more, or more than the datatype can
+/// have.
 pub fn set_elements(status: &mut MPI_Status, datatype: MPI_Datatype, count: i64) -> MpiResult {
     let process = process::enter()?;
     let of = process.datatypes.committed("datatype", datatype)?;

@@ -1,4 +1,5 @@
-//! The calls about Cartesian topologies (MPI-5.0, §8.5.1, §8.5.5 to §8.5.8). Making one, and taking it apart, costs one meeting: who goes where is computed.
+//! The calls about Cartesian topologies (MPI-5.0, §8.5.1, §8.5.5 to §8.5.8). Making one, and taking it apart,
+//! costs one meeting: who goes where is computed.
 
 use super::arguments::{member, named, too_short};
 use crate::communicator::new::{self, Kin};
@@ -19,7 +20,8 @@ fn grid_of(communicator: &Communicator) -> MpiResult<&Arc<Grid>> {
     }
 }
 
-/// The grid of a call's arguments, for at most as many processes as there are. With a dimension of 0 it is nobody's, as in MPICH and Open MPI.
+/// The grid of a call's arguments, for at most as many processes as there are. With a dimension of 0 it is
+/// nobody's, as in MPICH and Open MPI.
 fn checked_grid(communicator: &Communicator, dims: &[c_int], periods: &[c_int]) -> MpiResult<Grid> {
     let mut product: u64 = 1;
     for &dim in dims {

@@ -1,8 +1,10 @@
-//! MPI_Dims_create: a balanced grid for so many processes (MPI-5.0, §8.5.2): dimensions as close to each other as possible.
+//! MPI_Dims_create: a balanced grid for so many processes (MPI-5.0, §8.5.2): dimensions as close to each
+//! other as possible.
 //!
-//! Of all grids the one whose largest and smallest dimension differ least; of those, the one whose largest dimension is smallest, then the next largest,
-//! and so on. For each smallest dimension in turn, from the root downwards, the best grid is found by trying divisors from the root upwards, until no
-//! smaller one can differ less; what cannot be divided so is remembered, so nothing is tried twice.
+//! Of all grids the one whose largest and smallest dimension differ least; of those, the one whose largest
+//! dimension is smallest, then the next largest, and so on. For each smallest dimension in turn, from the
+//! root downwards, the best grid is found by trying divisors from the root upwards, until no smaller one can
+//! differ less; what cannot be divided so is remembered, so nothing is tried twice.
 
 use crate::constants::*;
 use crate::error::{MpiError, MpiResult};
@@ -69,7 +71,8 @@ fn balanced(number: u32, count: usize) -> Vec<u32> {
     let divisors = divisors(number);
     let mut best: Option<(u32, Vec<u32>)> = None;
     for &least in divisors.iter().rev().filter(|&&d| may_be_product(number, count, d..=number)) {
-        // A grid that differs as little is better still if its largest dimension is smaller, as it is with a smaller smallest one.
+        // A grid that differs as little is better still if its largest dimension is smaller, as it is with a
+        // smaller smallest one.
         let most = best.as_ref().map_or(number, |(spread, _)| least.saturating_add(*spread));
         if !may_be_product(number, count, least..=most) {
             break;

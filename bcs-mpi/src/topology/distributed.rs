@@ -1,7 +1,8 @@
 //! Distributed graph topologies, of which every process knows its own edges (MPI-5.0, §8.5.4, §8.5.5).
 //!
-//! MPI_Dist_graph_create sends every edge to both its ends, in one exchange of counts and one of edges. A process's edges are then in the order of the ranks that
-//! gave them, and of each rank's in the order in which it gave them.
+//! MPI_Dist_graph_create sends every edge to both its ends, in one exchange of counts and one of edges. A
+//! process's edges are then in the order of the ranks that gave them, and of each rank's in the order in
+//! which it gave them.
 
 use crate::collective::buffers::Everyone;
 use crate::collective::forms::{Call, alltoall};
@@ -72,7 +73,8 @@ fn made(call: Primitive, comm: MPI_Comm, own: Neighbourhood) -> MpiResult<MPI_Co
     new::part_of(&mut process, call, comm, group, kin)
 }
 
-/// Numbers of an edge on its way to one of its ends: whether that is where it leads to, the other end, its weight.
+/// Numbers of an edge on its way to one of its ends: whether that is where it leads to, the other end, its
+/// weight.
 const NUMBERS: usize = 3;
 
 /// MPI_Dist_graph_create: `degrees[i]` edges lead from `sources[i]`, to the next so many `destinations`.

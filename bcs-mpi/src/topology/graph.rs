@@ -11,7 +11,8 @@ use mds::Primitive;
 use std::ffi::c_int;
 use std::sync::Arc;
 
-/// The graph of a call's arguments, for at most as many processes as the communicator has. `edges` reads so many.
+/// The graph of a call's arguments, for at most as many processes as the communicator has. `edges` reads so
+/// many.
 fn checked_graph(
     communicator: &Communicator,
     index: &[c_int],

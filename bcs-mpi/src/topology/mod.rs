@@ -1,7 +1,8 @@
-//! The calls about process topologies: grids and graphs over the ranks of a communicator (MPI-5.0, chapter 8).
+//! The calls about process topologies: grids and graphs over the ranks of a communicator (MPI-5.0, chapter
+//! 8).
 //!
-//! A topology is cached with its communicator and goes with it when that is duplicated. Ranks are not reordered: processes of one node are equally near
-//! to each other.
+//! A topology is cached with its communicator and goes with it when that is duplicated. Ranks are not
+//! reordered: processes of one node are equally near to each other.
 
 mod arguments;
 pub mod cartesian;

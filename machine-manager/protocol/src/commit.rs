@@ -1,11 +1,13 @@
 //! The control network's global memory: the beat, and the commit of launches.
 //!
-//! A launch is committed by one Compare-And-Write of the machine manager on the nodes of the job: *if the job stands in `prepared` on all of
-//! them, write it into `go` on all of them*. So its ranks start on all nodes or on none (paper, §4.1; design §6). Jobs that are being
-//! launched at the same time have different slots; a slot is used again when its launch has been committed or given up.
+//! A launch is committed by one Compare-And-Write of the machine manager on the nodes of the job: *if the job
+//! stands in `prepared` on all of them, write it into `go` on all of them*. So its ranks start on all nodes
+//! or on none (paper, §4.1; design §6). Jobs that are being launched at the same time have different slots; a
+//! slot is used again when its launch has been committed or given up.
 //!
-//! A node may leave a view before it has seen a commit there. So the machine manager commits again, in the next view, what some node has not yet said to have
-//! started; a node manager shows its jobs in every view, and says *go* to a launcher once.
+//! A node may leave a view before it has seen a commit there. So the machine manager commits again, in the
+//! next view, what some node has not yet said to have started; a node manager shows its jobs in every view,
+//! and says *go* to a launcher once.
 
 use bcs_core::{GlobalAddress, GlobalVariable};
 

@@ -1,5 +1,5 @@
-//! Damaged messages, through what launchers and daemons receive them with: what is decoded is valid and can be used, everything else closes the
-//! connection and nothing else happens ([`bcs_core::damage`]).
+//! Damaged messages, through what launchers and daemons receive them with: what is decoded is valid and can
+//! be used, everything else closes the connection and nothing else happens ([`bcs_core::damage`]).
 
 use crate::node::{CommonPart, FromNode, LaunchOrder, ToNode, User, VERSION};
 use bcs_core::PortRange;

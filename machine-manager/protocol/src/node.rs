@@ -1,8 +1,10 @@
-//! What the machine manager and a node manager say to each other, over a stream between them (TLS 1.3, both ends with a credential of the cluster).
+//! What the machine manager and a node manager say to each other, over a stream between them (TLS 1.3, both
+//! ends with a credential of the cluster).
 //!
-//! The node manager connects and says [`FromNode::Hello`]; everything else is an answer to what it is told. What is for a launcher, or from
-//! one, is passed on as it is. Numbers of *views* grow: a view is a set of nodes with a control network of their own, on which the machine
-//! manager strobes, looks for dead nodes, and commits launches ([`crate::commit`]).
+//! The node manager connects and says [`FromNode::Hello`]; everything else is an answer to what it is told.
+//! What is for a launcher, or from one, is passed on as it is. Numbers of *views* grow: a view is a set of
+//! nodes with a control network of their own, on which the machine manager strobes, looks for dead nodes, and
+//! commits launches ([`crate::commit`]).
 
 #![allow(missing_docs, reason = "the resolvers that rkyv derives for enums have none; everything here has")]
 
@@ -14,17 +16,19 @@ use program_launcher::launch::{JobNetwork, Launch, Member, Surroundings};
 use rkyv::{Archive, Deserialize, Serialize};
 use std::sync::Arc;
 
-/// The name and version of all that is said to the machine manager, in the TLS handshake: by node managers, and by `storm`.
+/// The name and version of all that is said to the machine manager, in the TLS handshake: by node managers,
+/// and by `storm`.
 pub const ALPN: &str = "bcs-manager/1";
 
 /// The version of this protocol; both ends have the same.
 pub const VERSION: u32 = 1;
 
-/// Bytes of output of a job on one node that may be under way to `storm`: more waits in the ranks' pipe, until
-/// [`ToNode::OutputTaken`] says that some has been written.
+/// Bytes of output of a job on one node that may be under way to `storm`: more waits in the ranks' pipe,
+/// until [`ToNode::OutputTaken`] says that some has been written.
 pub const OUTPUT_CREDIT: u32 = 256 << 10;
 
-/// Bytes of input of a job that may be under way to one node: more waits at `storm`, until [`FromNode::InputTaken`].
+/// Bytes of input of a job that may be under way to one node: more waits at `storm`, until
+/// [`FromNode::InputTaken`].
 pub const INPUT_CREDIT: u32 = 256 << 10;
 
 /// To a node manager.
@@ -58,7 +62,8 @@ pub enum ToNode {
     },
     /// Execute the launcher of a job.
     Launch(Box<LaunchOrder>),
-    /// Something for the launcher of a job. A node manager says [`Command::Go`] itself, when the launch is committed.
+    /// Something for the launcher of a job. A node manager says [`Command::Go`] itself, when the launch is
+    /// committed.
     Launcher {
         /// The job.
         job: JobId,
@@ -102,8 +107,9 @@ pub enum FromNode {
         /// Where (`10.0.0.7:40112`).
         address: String,
     },
-    /// Something from the launcher of a job. After [`Notice::Over`] nothing more comes of this job. A launcher that ended without it is
-    /// reported as lost by the node manager, which has ended what was left of the job.
+    /// Something from the launcher of a job. After [`Notice::Over`] nothing more comes of this job. A
+    /// launcher that ended without it is reported as lost by the node manager, which has ended what was left
+    /// of the job.
     Launcher {
         /// The job.
         job: JobId,
@@ -173,8 +179,8 @@ impl LaunchOrder {
     }
 }
 
-/// What all nodes of a job are told alike: nearly all of a launch, so it is encoded once for the job and not once
-/// for each node.
+/// What all nodes of a job are told alike: nearly all of a launch, so it is encoded once for the job and not
+/// once for each node.
 #[derive(Clone, Debug, PartialEq, Eq, Archive, Serialize, Deserialize)]
 pub struct CommonPart {
     /// The job.

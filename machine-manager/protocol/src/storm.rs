@@ -1,7 +1,9 @@
-//! What `storm` and the machine manager of a cluster say to each other: over the manager's Unix socket, where the kernel proves who the user is
-//! (`SO_PEERCRED`), or over a stream with TLS 1.3, where a certificate for `user.NAME` does.
+//! What `storm` and the machine manager of a cluster say to each other: over the manager's Unix socket, where
+//! the kernel proves who the user is (`SO_PEERCRED`), or over a stream with TLS 1.3, where a certificate for
+//! `user.NAME` does.
 //!
-//! One request a connection. [`Request::Run`] is followed by what happens to the job, in both directions; all others have one answer.
+//! One request a connection. [`Request::Run`] is followed by what happens to the job, in both directions; all
+//! others have one answer.
 
 #![allow(missing_docs, reason = "the resolvers that rkyv derives for enums have none; everything here has")]
 
@@ -101,7 +103,8 @@ pub struct Submission {
     pub surroundings: Surroundings,
 }
 
-/// A job as its user describes it: a [`Job`] without what is the manager's to give, which is its number, the name of its run, and its placement.
+/// A job as its user describes it: a [`Job`] without what is the manager's to give, which is its number, the
+/// name of its run, and its placement.
 #[derive(Clone, Debug, PartialEq, Eq, Archive, Serialize, Deserialize)]
 pub struct Description {
     /// What runs, in the order of the ranks.
@@ -172,7 +175,8 @@ pub struct Wish {
     pub ranks_per_node: Option<u32>,
     /// On so many nodes (`--nodes`).
     pub nodes: Option<u32>,
-    /// On these hosts, in this order, with so many slots each (`--host`, `--hostfile`); on any if there are none.
+    /// On these hosts, in this order, with so many slots each (`--host`, `--hostfile`); on any if there are
+    /// none.
     pub hosts: Vec<HostSlots>,
     /// How ranks are dealt to the nodes (`--map-by`).
     pub mapping: Mapping,
@@ -183,14 +187,16 @@ pub struct Wish {
 pub struct HostSlots {
     /// Its name.
     pub host: String,
-    /// How many ranks it takes before the next one gets some; as many as it has cores, if the user does not say.
+    /// How many ranks it takes before the next one gets some; as many as it has cores, if the user does not
+    /// say.
     pub slots: Option<u32>,
 }
 
 /// How ranks are dealt to nodes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Archive, Serialize, Deserialize)]
 pub enum Mapping {
-    /// Consecutive ranks fill the slots of a node before the next one gets some; when all are full, it starts again (as `mpiexec` does).
+    /// Consecutive ranks fill the slots of a node before the next one gets some; when all are full, it starts
+    /// again (as `mpiexec` does).
     #[default]
     Slot,
     /// One to each node in turn.

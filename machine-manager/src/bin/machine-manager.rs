@@ -9,7 +9,8 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use tracing::Level;
 
-/// The machine manager of a BCS-MPI cluster: it knows which nodes are alive, and runs the jobs that storm submits.
+/// The machine manager of a BCS-MPI cluster: it knows which nodes are alive, and runs the jobs that storm
+/// submits.
 #[derive(Debug, Parser)]
 #[command(name = "machine-manager", version)]
 struct Arguments {

@@ -40,7 +40,8 @@ pub fn by_name(name: &str) -> Result<Owner, AccountError> {
     .ok_or_else(unknown)
 }
 
-/// A local user, whose number and group the kernel has proved: with its name, if it has one. Blocks, as above.
+/// A local user, whose number and group the kernel has proved: with its name, if it has one. Blocks, as
+/// above.
 pub fn by_number(uid: u32, gid: u32) -> Owner {
     let found = look_up(|entry, buffer, length, found| {
         // SAFETY: as `look_up` promises.
@@ -51,7 +52,8 @@ pub fn by_number(uid: u32, gid: u32) -> Owner {
     Owner { uid, gid, name }
 }
 
-/// Calls one of the functions of the user database, which get an entry to fill in, a buffer with its length, and where to say what was found.
+/// Calls one of the functions of the user database, which get an entry to fill in, a buffer with its length,
+/// and where to say what was found.
 fn look_up(
     call: impl Fn(*mut libc::passwd, *mut libc::c_char, usize, *mut *mut libc::passwd) -> libc::c_int,
 ) -> io::Result<Option<Owner>> {
@@ -62,7 +64,8 @@ fn look_up(
         match call(entry.as_mut_ptr(), buffer.as_mut_ptr(), buffer.len(), &mut found) {
             0 if found.is_null() => return Ok(None),
             0 => {
-                // SAFETY: the entry was found, so it is filled in, and its name lies in the buffer and ends with 0.
+                // SAFETY: the entry was found, so it is filled in, and its name lies in the buffer and ends
+                // with 0.
                 let (entry, name) = unsafe {
                     let entry = entry.assume_init();
                     (entry, CStr::from_ptr(entry.pw_name))

@@ -1,8 +1,9 @@
-//! This manager's end of the control network, on which it beats, finds dead nodes, and starts jobs: it carries out what [`super::view`] decides.
+//! This manager's end of the control network, on which it beats, finds dead nodes, and starts jobs: it
+//! carries out what [`super::view`] decides.
 //!
-//! A job is started by one Compare-And-Write: *if it stands in `prepared` of its slot on all its nodes, write it into `go` there*
-//! ([`bcs_protocol::commit`]). Invariant: whoever is told that a job was not started can rely on it; so a job that is withdrawn while
-//! it is being started is answered when the network has.
+//! A job is started by one Compare-And-Write: *if it stands in `prepared` of its slot on all its nodes, write
+//! it into `go` there* ([`bcs_protocol::commit`]). Invariant: whoever is told that a job was not started can
+//! rely on it; so a job that is withdrawn while it is being started is answered when the network has.
 
 use super::HostId;
 use super::view::{Action, Heartbeat, Views};
@@ -24,7 +25,8 @@ use std::time::Duration;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
-/// How often it is asked again whether a job is prepared everywhere: what a node has stored takes effect a moment later.
+/// How often it is asked again whether a job is prepared everywhere: what a node has stored takes effect a
+/// moment later.
 const ASK_AGAIN: Duration = Duration::from_millis(2);
 /// The least time after which a silent link breaks by itself.
 const LEAST_PATIENCE: Duration = Duration::from_secs(3);
@@ -61,8 +63,8 @@ struct Start {
     asked: Option<Ticket>,
     not_before: Duration,
     withdrawn: bool,
-    /// The view in which it was started, if it was. A node may leave a view before it has seen that, so it is started again in the next
-    /// one, which a node that knows of it does not notice.
+    /// The view in which it was started, if it was. A node may leave a view before it has seen that, so it is
+    /// started again in the next one, which a node that knows of it does not notice.
     started_in: Option<u64>,
 }
 
@@ -331,7 +333,8 @@ impl Control {
         };
         fabric.begin_connect_all();
         let socket = fabric.as_fd().try_clone_to_owned()?;
-        // SAFETY: what is registered owns its descriptor, which stays open and the same for as long as it is registered.
+        // SAFETY: what is registered owns its descriptor, which stays open and the same for as long as it is
+        // registered.
         let readiness = unsafe { AsyncFd::register_with_interest(socket, Interest::READABLE) };
         let readiness = readiness.map_err(io::Error::from)?;
         let heard = vec![0; hosts.len()];

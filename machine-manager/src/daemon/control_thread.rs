@@ -1,9 +1,11 @@
-//! The thread of the control network: it beats, finds dead nodes and starts jobs, whatever the rest of the manager is busy with.
+//! The thread of the control network: it beats, finds dead nodes and starts jobs, whatever the rest of the
+//! manager is busy with.
 //!
-//! Node managers end all their jobs when the manager is silent for some seconds. So what users ask for is decoded, decided and encoded on other
-//! threads, and this one, at a real-time priority where the system allows it, does nothing but this. Orders go in and events come out,
-//! each in their order. Invariant: an event names the connection of the node that it is about, because the node may have another one by the
-//! time the event is looked at.
+//! Node managers end all their jobs when the manager is silent for some seconds. So what users ask for is
+//! decoded, decided and encoded on other threads, and this one, at a real-time priority where the system
+//! allows it, does nothing but this. Orders go in and events come out, each in their order. Invariant: an
+//! event names the connection of the node that it is about, because the node may have another one by the time
+//! the event is looked at.
 
 use super::HostId;
 use super::clock::{Clock, sleep};

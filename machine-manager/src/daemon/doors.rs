@@ -1,5 +1,5 @@
-//! The doors themselves: the Unix socket for local users, whose directory is this manager's alone, and the ports for everybody else. Who comes
-//! through them is for [`super::listen`].
+//! The doors themselves: the Unix socket for local users, whose directory is this manager's alone, and the
+//! ports for everybody else. Who comes through them is for [`super::listen`].
 
 use super::listen::Reception;
 use bcs_config::MANAGER_SOCKET;
@@ -148,8 +148,8 @@ async fn open_ports(host: &str, port: u16) -> Result<Vec<TcpListener>, DoorError
     }
 }
 
-/// Opens all doors, which are served by a thread of their own from then on: proving who somebody is, reading and writing hold up no decision.
-/// Answers with where it listens.
+/// Opens all doors, which are served by a thread of their own from then on: proving who somebody is, reading
+/// and writing hold up no decision. Answers with where it listens.
 ///
 /// # Errors
 /// A door cannot be opened, or the kernel gives no thread.

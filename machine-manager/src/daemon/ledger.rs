@@ -1,5 +1,5 @@
-//! What is held for each user: connections and bytes. Whoever holds something has a [`Share`] or [`Held`] of the ledger, and gives it back by
-//! dropping it, so that nothing is counted twice or for ever.
+//! What is held for each user: connections and bytes. Whoever holds something has a [`Share`] or [`Held`] of
+//! the ledger, and gives it back by dropping it, so that nothing is counted twice or for ever.
 
 use bcs_config::UserConfig;
 use std::collections::HashMap;

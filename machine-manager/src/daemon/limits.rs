@@ -1,6 +1,8 @@
-//! What a user may ask of the machine manager, in time, bytes and number, whoever wrote the program that asks.
+//! What a user may ask of the machine manager, in time, bytes and number, whoever wrote the program that
+//! asks.
 //!
-//! Everything that comes in through the doors is bounded before it is kept, so that a user harms own jobs only. Who holds what:
+//! Everything that comes in through the doors is bounded before it is kept, so that a user harms own jobs
+//! only. Who holds what:
 //!
 //! | held for one user | bound | where it is counted |
 //! |---|---|---|
@@ -14,9 +16,11 @@
 //! | texts of a job's launchers | [`REMARKS`] remarks of [`TEXT_BYTES`] passed on and forgotten, one verdict of [`REPORT_BYTES`] | `jobs::job` |
 //! | questions about a job under way | [`QUESTIONS`], each with one answer of a node, and no more ranks in it than the node has | `jobs::reports` |
 //!
-//! A message that waits for the manager's only task is one of each connection at most, in one queue in the order of arrival. What waits for a node is
-//! bounded for all users together: a launch waits until less than [`LAUNCHES_UP_TO_BYTES`] do, and [`ALL_LAUNCHES_UP_TO_BYTES`] for all nodes, and who sends input or signals beyond theirs
-//! loses the job, not the node. The heartbeat is on a thread of its own (`control_thread`).
+//! A message that waits for the manager's only task is one of each connection at most, in one queue in the
+//! order of arrival. What waits for a node is bounded for all users together: a launch waits until less than
+//! [`LAUNCHES_UP_TO_BYTES`] do, and [`ALL_LAUNCHES_UP_TO_BYTES`] for all nodes, and who sends input or
+//! signals beyond theirs loses the job, not the node. The heartbeat is on a thread of its own
+//! (`control_thread`).
 
 /// A request that is longer is decoded beside the doors' thread, one of each user at a time.
 pub const DECODED_AT_ONCE_BYTES: usize = 64 << 10;
@@ -26,13 +30,15 @@ pub const RANK_BYTES: u64 = 16;
 
 /// A node is told to launch a job when less than this waits for it: 48 MiB at most come with the job.
 pub const LAUNCHES_UP_TO_BYTES: usize = 64 << 20;
-/// And when less than this waits for all nodes together, or a large description for many nodes would be as many large descriptions at once.
+/// And when less than this waits for all nodes together, or a large description for many nodes would be as
+/// many large descriptions at once.
 pub const ALL_LAUNCHES_UP_TO_BYTES: usize = 256 << 20;
 /// A job whose input comes when so much waits for a node is ended.
 pub const INPUTS_UP_TO_BYTES: usize = 128 << 20;
 /// A node to which so much waits to be sent is not sent signals of users any more.
 pub const SIGNALS_UP_TO_BYTES: usize = 4 << 20;
-/// What may wait to be sent to a node: the above, and the manager's own commands, which are small. A node that lets more wait does not read.
+/// What may wait to be sent to a node: the above, and the manager's own commands, which are small. A node
+/// that lets more wait does not read.
 pub const NODE_BYTES: usize = 256 << 20;
 const _: () =
     assert!(LAUNCHES_UP_TO_BYTES + (48 << 20) <= INPUTS_UP_TO_BYTES && INPUTS_UP_TO_BYTES < NODE_BYTES);

@@ -1,8 +1,10 @@
-//! Who comes through the doors of the machine manager: TCP with mutual TLS for node managers and remote `storm`s, and a Unix socket for local ones.
+//! Who comes through the doors of the machine manager: TCP with mutual TLS for node managers and remote
+//! `storm`s, and a Unix socket for local ones.
 //!
-//! Every connection has a task of its own that reads and writes; what comes is handed to the manager through one bounded channel, so that who sends
-//! much waits. Invariants: nothing is read of a message before the other end has proved who it is; what is no message closes that connection
-//! and nothing else; unfinished handshakes and the connections of one user are bounded.
+//! Every connection has a task of its own that reads and writes; what comes is handed to the manager through
+//! one bounded channel, so that who sends much waits. Invariants: nothing is read of a message before the
+//! other end has proved who it is; what is no message closes that connection and nothing else; unfinished
+//! handshakes and the connections of one user are bounded.
 
 use super::HostId;
 use super::account;
@@ -37,7 +39,8 @@ const HANDSHAKES: usize = 256;
 const LINGER: Duration = Duration::from_secs(2);
 /// How long nothing is accepted when the process has no more descriptors.
 const BREATHER: Duration = Duration::from_millis(100);
-/// What may wait to be sent to a `storm`, beside the output of its job: a report of the longest kind, and small messages.
+/// What may wait to be sent to a `storm`, beside the output of its job: a report of the longest kind, and
+/// small messages.
 const CLIENT_BYTES: usize = 40 << 20;
 /// What may wait of the output of the largest jobs: no `storm` is so slow for nothing.
 const CLIENT_OUTPUT_BYTES: usize = 1024 * OUTPUT_CREDIT as usize;
@@ -293,7 +296,8 @@ impl Reception {
             Ok(Err(StreamError::Refused(reason))) => {
                 tracing::info!(user, "refused a request: {reason}");
                 let _ = refuse(writer, &Reply::Refused { reason, status: STATUS_USAGE }).await;
-                // What is still being sent is read and thrown away, or the other end might not look at the answer.
+                // What is still being sent is read and thrown away, or the other end might not look at the
+                // answer.
                 let _ = timeout(LINGER, receiver.skip()).await;
                 return;
             }
@@ -322,8 +326,8 @@ impl Reception {
         tokio::select! {
             () = &mut reading => {}
             written = outgoing.write_to(writer) => {
-                // What the other end has said meanwhile is read, or it might lose the last words: TCP throws away what was not read when
-                // its sender closes with something unread.
+                // What the other end has said meanwhile is read, or it might lose the last words: TCP throws
+                // away what was not read when its sender closes with something unread.
                 if written.is_ok() {
                     let _ = timeout(LINGER, reading).await;
                 }
@@ -421,8 +425,8 @@ mod tests {
         tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap()
     }
 
-    /// Sends a stream in parts of any size to whoever serves the other end, and waits until that is closed: by itself where something is
-    /// refused, else when this end is.
+    /// Sends a stream in parts of any size to whoever serves the other end, and waits until that is closed:
+    /// by itself where something is refused, else when this end is.
     async fn send<T>(stream: &DamagedStream<T>, far: DuplexStream, random: &mut Rng) {
         let (mut reader, mut writer) = tokio::io::split(far);
         let mut rest = &stream.bytes[..];

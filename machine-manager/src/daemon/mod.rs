@@ -1,5 +1,5 @@
-//! The Machine Manager of a cluster, as a daemon (paper, §4.1; design §2, §6): it knows which nodes are alive, gives them jobs, and tells users
-//! how these ended.
+//! The Machine Manager of a cluster, as a daemon (paper, §4.1; design §2, §6): it knows which nodes are
+//! alive, gives them jobs, and tells users how these ended.
 //!
 //! ```text
 //!  storm ── Unix socket, or TLS ──► listen ─┐                      ┌─► outbox ──► storm
@@ -9,9 +9,11 @@
 //!                                     control network (QUIC): control_thread, control, view
 //! ```
 //!
-//! `jobs` and `view` decide and do nothing; `server`, `listen` and `control` do and decide nothing. The state of nodes and jobs is that of one task, so
-//! it is not locked, and that task never waits for anybody: connections have tasks of their own, with bounded queues, on the thread of the doors, and
-//! what takes long is given away. The control network has a thread of its own, because the heartbeat may wait for nobody at all.
+//! `jobs` and `view` decide and do nothing; `server`, `listen` and `control` do and decide nothing. The state
+//! of nodes and jobs is that of one task, so it is not locked, and that task never waits for anybody:
+//! connections have tasks of their own, with bounded queues, on the thread of the doors, and what takes long
+//! is given away. The control network has a thread of its own, because the heartbeat may wait for nobody at
+//! all.
 //!
 //! | file | holds |
 //! |---|---|

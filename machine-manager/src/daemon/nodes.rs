@@ -1,7 +1,7 @@
 //! The nodes of the cluster, as they are configured, and which of them are connected.
 //!
-//! Invariant: of a host at most one connection counts. One that comes while the last one is alive is refused; one that comes when it is not
-//! takes its place.
+//! Invariant: of a host at most one connection counts. One that comes while the last one is alive is refused;
+//! one that comes when it is not takes its place.
 
 use super::HostId;
 use super::outbox::Outbox;

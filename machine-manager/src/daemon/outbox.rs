@@ -1,5 +1,5 @@
-//! What waits to be sent on a connection: bounded in bytes, written by the connection's own task, so that nobody who is slow holds up the
-//! manager.
+//! What waits to be sent on a connection: bounded in bytes, written by the connection's own task, so that
+//! nobody who is slow holds up the manager.
 
 use super::ledger::{BeyondLimit, Held};
 use bcs_core::wire::{self, WireError, WireMessage};
@@ -76,7 +76,8 @@ pub struct Outgoing {
     abandoned: oneshot::Receiver<()>,
 }
 
-/// An outbox that takes so many bytes, which are held for a user if one is to read them, and what writes them.
+/// An outbox that takes so many bytes, which are held for a user if one is to read them, and what writes
+/// them.
 pub fn outbox(limit_bytes: usize, held: Option<Held>) -> (Outbox, Outgoing) {
     let (sender, receiver) = mpsc::unbounded_channel();
     let (abandon, abandoned) = oneshot::channel();
@@ -121,7 +122,8 @@ impl Outbox {
         let _ = self.abandon.send(());
     }
 
-    /// Drops the outbox, which closes the connection when all is written; answers with what tells when that is.
+    /// Drops the outbox, which closes the connection when all is written; answers with what tells when that
+    /// is.
     pub fn close(self) -> Farewell {
         Farewell(self.waiting)
     }

@@ -83,7 +83,8 @@ pub enum DaemonError {
     },
 }
 
-/// Runs the machine manager of the cluster of this configuration file until SIGTERM or SIGINT tells it to end.
+/// Runs the machine manager of the cluster of this configuration file until SIGTERM or SIGINT tells it to
+/// end.
 ///
 /// # Errors
 /// It cannot begin.

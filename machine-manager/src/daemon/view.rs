@@ -1,17 +1,21 @@
-//! Views: sets of nodes with a control network of their own, and who of them is alive (paper, §4.1; design §6).
+//! Views: sets of nodes with a control network of their own, and who of them is alive (paper, §4.1; design
+//! §6).
 //!
-//! An engine without I/O. Nodes that join within [`GATHER`] make one view. What is dead in a network stays dead, so a node that comes back makes
-//! a new one. In each heartbeat period the beat is put to all living nodes, and a Compare-And-Write asks whether all have it. When that
-//! is not answered within a period, whoever has not been heard of for as many periods as may be missed is dead. Operations on sets that hold a
-//! silent node wait for it, and so would questions to single nodes behind them; what is looked at is therefore whether anything arrives on
-//! the link of each node, on which its end acknowledges and keeps alive whatever the primitives wait for.
+//! An engine without I/O. Nodes that join within [`GATHER`] make one view. What is dead in a network stays
+//! dead, so a node that comes back makes a new one. In each heartbeat period the beat is put to all living
+//! nodes, and a Compare-And-Write asks whether all have it. When that is not answered within a period,
+//! whoever has not been heard of for as many periods as may be missed is dead. Operations on sets that hold a
+//! silent node wait for it, and so would questions to single nodes behind them; what is looked at is
+//! therefore whether anything arrives on the link of each node, on which its end acknowledges and keeps alive
+//! whatever the primitives wait for.
 //!
 //! ```text
 //!  node:   joining ──(a view with it is open, its link is up)──► up ──► gone
 //!  view:   gathering ─► binding ─► open, linking ─► beating
 //! ```
 //!
-//! Invariants: at most one view is being formed; view numbers grow; a view opens only while no Compare-And-Write that starts a job is under way.
+//! Invariants: at most one view is being formed; view numbers grow; a view opens only while no
+//! Compare-And-Write that starts a job is under way.
 
 use super::HostId;
 use bcs_core::{NodeId, NodeSet};
@@ -199,7 +203,8 @@ impl Views {
         self.forming.is_some()
     }
 
-    /// Time has passed, and what has arrived by now was heard. A view that waits is opened only if it `may_open`.
+    /// Time has passed, and what has arrived by now was heard. A view that waits is opened only if it
+    /// `may_open`.
     pub fn handle_time(&mut self, now: Duration, may_open: bool) {
         let paused = now.saturating_sub(self.looked).saturating_sub(self.heartbeat.period);
         self.looked = now;

@@ -151,7 +151,8 @@ pub struct JobOptions {
     /// Set a variable for every program of the job.
     #[arg(long = "genv", value_name = "NAME=VALUE", value_parser = value::variable, help_heading = "Job", hide_short_help = true)]
     pub genv: Vec<(OsString, OsString)>,
-    /// How time slices are cut: as soon as there is work, or one each period (500us, 2ms) [default: as the cluster's configuration says, else elastic].
+    /// How time slices are cut: as soon as there is work, or one each period (500us, 2ms) [default: as the
+    /// cluster's configuration says, else elastic].
     #[arg(long, value_name = "elastic|LENGTH", value_parser = value::slice, help_heading = "NIC", hide_short_help = true)]
     pub slice: Option<SliceLength>,
     /// Give this core to the NIC for good.
@@ -163,8 +164,8 @@ pub struct JobOptions {
     /// Whether the kernel may copy messages from process to process.
     #[arg(long, value_name = "auto|off", default_value = "auto", value_parser = value::cross_memory, help_heading = "NIC", hide_short_help = true)]
     pub cross_memory: CrossMemory,
-    /// Use this algorithm of a collective wherever it can be used (allreduce=shares,bcast=binomial). The variable
-    /// BCS_COLLECTIVE does the same. What there are, docs/collectives.md says.
+    /// Use this algorithm of a collective wherever it can be used (allreduce=shares,bcast=binomial). The
+    /// variable BCS_COLLECTIVE does the same. What there are, docs/collectives.md says.
     #[arg(
         long,
         value_name = "COLLECTIVE=ALGORITHM",
@@ -173,22 +174,22 @@ pub struct JobOptions {
         hide_short_help = true
     )]
     pub collective: Vec<String>,
-    /// How many bytes of messages each rank may leave unreceived on its node while their sends are complete. Above it, a send waits for
-    /// its receive.
+    /// How many bytes of messages each rank may leave unreceived on its node while their sends are complete.
+    /// Above it, a send waits for its receive.
     #[arg(long, value_name = "BYTES", default_value = "1GiB", value_parser = value::bytes, help_heading = "NIC", hide_short_help = true)]
     pub unexpected_limit: ByteCount,
     /// Bind each rank to a thread, core, socket or the like.
     ///
-    /// To a hardware thread, a core, what shares a cache or memory, or a socket of its node, in turn. Ranks that are
-    /// not bound go where the kernel puts them.
+    /// To a hardware thread, a core, what shares a cache or memory, or a socket of its node, in turn. Ranks
+    /// that are not bound go where the kernel puts them.
     #[arg(long, alias = "cpu-bind", value_name = "UNIT", default_value = "none", value_parser = value::bind_to, help_heading = "Placement")]
     pub bind_to: BindTo,
     /// Say to which processors each rank is bound.
     #[arg(long, alias = "display-bindings", help_heading = "Placement", hide_short_help = true)]
     pub report_bindings: bool,
-    /// Compare the datatypes of messages with those of their receives, and raise MPI_ERR_TYPE where they are different kinds of
-    /// numbers ("kinds", as without a value; bytes match anything), or not of the same basic types ("strict", the standard's rule).
-    /// The variable BCS_CHECK_TYPES does the same.
+    /// Compare the datatypes of messages with those of their receives, and raise MPI_ERR_TYPE where they are
+    /// different kinds of numbers ("kinds", as without a value; bytes match anything), or not of the same
+    /// basic types ("strict", the standard's rule). The variable BCS_CHECK_TYPES does the same.
     #[arg(long, value_name = "kinds|strict|off", num_args = 0..=1, require_equals = true, default_missing_value = "kinds", value_parser = value::type_check, help_heading = "Checks", hide_short_help = true)]
     pub check_types: Option<TypeCheck>,
     /// Record what each process does in MPI: all of them, or these ranks (0,4-7).
@@ -207,8 +208,8 @@ pub struct JobOptions {
 pub struct Section {
     /// How many ranks run the program; -np and --ntasks are the same.
     ///
-    /// Without it there is one; of a single program as many as --nodes and --ppn make, or as many as the hosts that --host or --hostfile
-    /// names take (one each, or the number that stands with it; or --ppn).
+    /// Without it there is one; of a single program as many as --nodes and --ppn make, or as many as the
+    /// hosts that --host or --hostfile names take (one each, or the number that stands with it; or --ppn).
     #[arg(
         short = 'n',
         aliases = ["np", "n", "ntasks"],
@@ -245,7 +246,8 @@ pub struct Section {
 pub struct NodeOptions {
     /// The nodes to run on, in this order (a,b:2,c[00-07]).
     ///
-    /// Each perhaps with the number of ranks that it takes before the next one gets some (a:4,b:2), which is 1 otherwise. Naming one again adds to it.
+    /// Each perhaps with the number of ranks that it takes before the next one gets some (a:4,b:2), which is
+    /// 1 otherwise. Naming one again adds to it.
     #[arg(short = 'H', long = "host", aliases = ["hosts", "nodelist"], value_name = "HOSTS", value_parser = value::hosts, help_heading = "Nodes")]
     pub host: Vec<HostList>,
     /// A file with the nodes to run on, one a line.
@@ -255,7 +257,8 @@ pub struct NodeOptions {
     pub hostfile: Vec<PathBuf>,
     /// At most this many ranks on a node.
     ///
-    /// So many before the next one gets some, and never more; -ppn, --npernode and --ntasks-per-node are the same.
+    /// So many before the next one gets some, and never more; -ppn, --npernode and --ntasks-per-node are the
+    /// same.
     #[arg(long = "ppn", aliases = ["perhost", "npernode", "ntasks-per-node"], value_name = "RANKS", value_parser = value::count, help_heading = "Nodes")]
     pub ppn: Option<u32>,
     /// On exactly so many nodes, evenly.

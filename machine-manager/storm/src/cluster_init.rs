@@ -1,8 +1,8 @@
 //! The keys of a cluster: `storm cluster init`, `add` and `user`.
 //!
-//! All of them are in the directory that `[paths] keys` names, on the manager's host: the authority, which stays there, and a credential for
-//! the manager, for each host and for users elsewhere. Invariant: no file is ever overwritten, and what is kept was made by the authority
-//! that is there.
+//! All of them are in the directory that `[paths] keys` names, on the manager's host: the authority, which
+//! stays there, and a credential for the manager, for each host and for users elsewhere. Invariant: no file
+//! is ever overwritten, and what is kept was made by the authority that is there.
 
 use bcs_config::{Config, host_list};
 use bcs_credentials::{Authority, Credential, CredentialError, MANAGER, USER_PREFIX};

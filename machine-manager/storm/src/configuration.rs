@@ -4,8 +4,8 @@ use bcs_config::{Config, ConfigError, DEFAULT_FILE, VARIABLE};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// The file that describes the cluster: what `variable` says (the value of [`VARIABLE`]), else [`DEFAULT_FILE`] if it is there; none where this
-/// machine is alone.
+/// The file that describes the cluster: what `variable` says (the value of [`VARIABLE`]), else
+/// [`DEFAULT_FILE`] if it is there; none where this machine is alone.
 pub fn file(variable: Option<OsString>) -> Option<PathBuf> {
     match variable {
         Some(named) if named.is_empty() => None,

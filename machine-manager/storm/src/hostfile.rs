@@ -1,7 +1,8 @@
-//! The hosts that a user names: on the command line (`a,b:4,c[00-31]`), or in a file, a host a line (`a slots=4` or `a:4`).
+//! The hosts that a user names: on the command line (`a,b:4,c[00-31]`), or in a file, a host a line (`a
+//! slots=4` or `a:4`).
 //!
-//! What other launchers take is taken. On the command line a host that has no number takes one rank each time it is named, as with
-//! `mpiexec`; in a file it takes as many as it has cores.
+//! What other launchers take is taken. On the command line a host that has no number takes one rank each time
+//! it is named, as with `mpiexec`; in a file it takes as many as it has cores.
 
 use bcs_config::host_list;
 use bcs_protocol::storm::HostSlots;
@@ -23,8 +24,8 @@ pub fn list(text: &str) -> Result<HostList, String> {
     Ok(HostList(hosts))
 }
 
-/// Reads the text of a hostfile. What stands after `#` is a comment, and words that say what we have no use for (`max_slots=8`,
-/// `binding=...`) are left alone.
+/// Reads the text of a hostfile. What stands after `#` is a comment, and words that say what we have no use
+/// for (`max_slots=8`, `binding=...`) are left alone.
 ///
 /// # Errors
 /// The line, and what of it is no host, or no number of ranks.

@@ -4,7 +4,8 @@ use program_launcher::program::LIBRARY_NAME;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// Names another directory with our MPI library than the installation's, for whoever runs `storm` from where it was built.
+/// Names another directory with our MPI library than the installation's, for whoever runs `storm` from where
+/// it was built.
 pub const LIBRARY_DIRECTORY: &str = "BCS_LIBRARY_DIR";
 
 /// `BCS_LIBRARY_DIR` leads nowhere.
@@ -18,9 +19,10 @@ pub struct NoLibrary {
     pub directory: PathBuf,
 }
 
-/// The directory of our MPI library: what `named` says (the value of `BCS_LIBRARY_DIR`), else `lib` beside the program's own
-/// directory. `None` where there is no library. A library in a build's directory is none of an installation: it has not the name that programs
-/// ask for, and it would have to be forced on every process that they start.
+/// The directory of our MPI library: what `named` says (the value of `BCS_LIBRARY_DIR`), else `lib` beside
+/// the program's own directory. `None` where there is no library. A library in a build's directory is none of
+/// an installation: it has not the name that programs ask for, and it would have to be forced on every
+/// process that they start.
 ///
 /// # Errors
 /// A directory was named, and holds no library.

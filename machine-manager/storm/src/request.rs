@@ -445,7 +445,8 @@ fn absolute(path: &Path) -> PathBuf {
     std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
 }
 
-/// What of the types of messages is compared, if an option says so; what the environment says is checked before anything is started.
+/// What of the types of messages is compared, if an option says so; what the environment says is checked
+/// before anything is started.
 fn type_check(option: Option<TypeCheck>) -> Result<Option<TypeCheck>, RequestError> {
     let name = TypeCheck::VARIABLE;
     match std::env::var(name) {

@@ -5,8 +5,9 @@
 //! - `-env NAME VALUE` and `-genv NAME VALUE` have two values where ours have `NAME=VALUE`;
 //! - `--emds 1:100` may have its value after a space.
 //!
-//! What stands before a program is parted from it by `--`. Only what stands before a program is touched: its arguments are its own. To know where it stands,
-//! the number of values of each option is asked from its declaration.
+//! What stands before a program is parted from it by `--`. Only what stands before a program is touched: its
+//! arguments are its own. To know where it stands, the number of values of each option is asked from its
+//! declaration.
 
 use clap::Command;
 use std::ffi::{OsStr, OsString};

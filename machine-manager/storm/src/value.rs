@@ -56,8 +56,8 @@ pub struct MapBy {
     pub ranks_per_node: Option<u32>,
 }
 
-/// How ranks are dealt to nodes: ours, and what of other launchers' words means the same here. What follows a word after ":" is
-/// about cores (`PE=2`) or allows what needs no permission (`OVERSUBSCRIBE`).
+/// How ranks are dealt to nodes: ours, and what of other launchers' words means the same here. What follows a
+/// word after ":" is about cores (`PE=2`) or allows what needs no permission (`OVERSUBSCRIBE`).
 pub fn map_by(text: &str) -> Result<MapBy, String> {
     let wanted = || "say slot, node, or ppr:N:node for N ranks on each node".to_owned();
     let lower = text.to_ascii_lowercase();

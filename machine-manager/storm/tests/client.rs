@@ -1,4 +1,5 @@
-//! `storm` as a client, against a manager that says what the test wants: every byte, every signal and every ending arrives, whatever goes wrong.
+//! `storm` as a client, against a manager that says what the test wants: every byte, every signal and every
+//! ending arrives, whatever goes wrong.
 
 mod common;
 use bcs_core::{JobId, Rank};
@@ -55,7 +56,8 @@ impl Cluster {
         command
     }
 
-    /// A manager that serves one connection with `script`, in a thread of its own; and what the script comes to.
+    /// A manager that serves one connection with `script`, in a thread of its own; and what the script comes
+    /// to.
     fn manager<T: Send + 'static, F: Future<Output = T>>(
         &self,
         script: impl FnOnce(Peer) -> F + Send + 'static,
@@ -168,7 +170,8 @@ fn the_manager_is_told_the_job_the_wish_and_what_is_around_the_user() {
     );
     assert_eq!(surroundings.directory, here);
     assert!(surroundings.environment.contains(&("STORM_TEST_SEEN".into(), "yes".into())));
-    // SAFETY: sets a number of this process, and sets it back; what other threads make meanwhile has the mode 666 or 777 less 022.
+    // SAFETY: sets a number of this process, and sets it back; what other threads make meanwhile has the mode
+    // 666 or 777 less 022.
     let umask = unsafe { libc::umask(0o022) };
     // SAFETY: as above.
     unsafe { libc::umask(umask) };
@@ -338,7 +341,8 @@ fn signals_reach_the_job_in_order_and_stop_means_stop() {
             match peer.request().await {
                 Some(Request::Forward(signal)) => {
                     signals.push(signal);
-                    // So that there is one signal at a time: the kernel gives the lowest first of those that wait.
+                    // So that there is one signal at a time: the kernel gives the lowest first of those that
+                    // wait.
                     if matches!(signal, libc::SIGUSR2 | libc::SIGCONT) {
                         peer.output(0, false, "once\n").await;
                     }
@@ -474,8 +478,8 @@ fn output_that_nobody_reads_ends_the_job_as_a_broken_pipe_does() {
     let manager = cluster.manager(async |mut peer| {
         peer.accept().await;
         peer.output(0, false, "first\n").await;
-        // More after the reader has gone, which asks for that by a signal; and not once only: a process that another test is about to execute has
-        // the pipe's other end until it does.
+        // More after the reader has gone, which asks for that by a signal; and not once only: a process that
+        // another test is about to execute has the pipe's other end until it does.
         while !matches!(peer.request().await, Some(Request::Forward(_))) {}
         let more = Reply::Output { node: 0, is_error: false, bytes: b"more\n".into() };
         while stream::send(&mut peer.writer, &more).await.is_ok() {

@@ -1,4 +1,5 @@
-//! What the NIC knows of a job decides how it ends: aborts, ranks that leave, deadlocks, the record of slices.
+//! What the NIC knows of a job decides how it ends: aborts, ranks that leave, deadlocks, the record of
+//! slices.
 
 mod common;
 use common::*;

@@ -37,7 +37,8 @@ impl Client {
         Some(Self { runtime, receiver: Receiver::new(Box::new(reader)), writer: Box::new(writer) })
     }
 
-    /// Comes through the manager's port, as a user who has a credential; none when the manager refuses the connection.
+    /// Comes through the manager's port, as a user who has a credential; none when the manager refuses the
+    /// connection.
     pub fn connect_as(cluster: &Cluster, user: &str) -> Option<Self> {
         let ends = SecureEnds::new(&cluster.credential(&format!("user.{user}")), ALPN).unwrap();
         let runtime = runtime();
@@ -80,7 +81,8 @@ impl Client {
         }
     }
 
-    /// Reads to the end of the job: what came on the standard output, all remarks, and the verdict. What came counts as written at once.
+    /// Reads to the end of the job: what came on the standard output, all remarks, and the verdict. What came
+    /// counts as written at once.
     pub fn finish(&mut self) -> (String, Vec<String>, Verdict) {
         let (mut output, mut remarks) = (Vec::new(), Vec::new());
         loop {

@@ -26,7 +26,8 @@ fn own_address() -> Ipv4Addr {
     Ipv4Addr::new(127, high | 0x80, low, LAST.fetch_add(1, Ordering::Relaxed) + 1)
 }
 
-/// Hosts that may miss so many heartbeats of 100 ms before they are dead: a machine that is busy with other things must not look like one that is.
+/// Hosts that may miss so many heartbeats of 100 ms before they are dead: a machine that is busy with other
+/// things must not look like one that is.
 pub const PATIENT: u32 = 100;
 
 /// The UDP ports that networks may take by the configuration.

@@ -139,7 +139,8 @@ fn attacks(cluster: &Cluster) -> [Box<dyn FnMut() + Send + '_>; 4] {
     ]
 }
 
-/// Two users run jobs, and a third one does its worst. All nodes stay, and every job of the two ends as it should.
+/// Two users run jobs, and a third one does its worst. All nodes stay, and every job of the two ends as it
+/// should.
 fn a_flood_of_one_user_for(time: Duration) {
     // Two seconds without a heartbeat are a dead node.
     let cluster = Cluster::start("c[01-03]", 20);

@@ -7,8 +7,8 @@ use std::path::PathBuf;
 
 /// Read the traces of a BCS-MPI run
 ///
-/// A run started with `storm run --mmds --emds --trace-dir DIR` leaves one file per rank (MMDS: what the program's
-/// MPI calls cost) and one per node (EMDS: what the NICs did, slice by slice). mds shows them.
+/// A run started with `storm run --mmds --emds --trace-dir DIR` leaves one file per rank (MMDS: what the
+/// program's MPI calls cost) and one per node (EMDS: what the NICs did, slice by slice). mds shows them.
 #[derive(Parser)]
 #[command(name = "mds", version, max_term_width = 100)]
 pub struct Cli {
@@ -21,9 +21,9 @@ pub enum Command {
     /// Print tables: MPI calls, computation and communication, slices
     ///
     /// For every MPI call its shortest, longest, total and mean time and its count; the same for computation
-    /// granularity (the time between blocking calls) and communication overhead (the time in them), which add up to
-    /// the run time; their distributions; and for every EMDS metric its minimum, mean and maximum over the recorded
-    /// slices. Totals are sums over ranks.
+    /// granularity (the time between blocking calls) and communication overhead (the time in them), which add
+    /// up to the run time; their distributions; and for every EMDS metric its minimum, mean and maximum over
+    /// the recorded slices. Totals are sums over ranks.
     Summary {
         /// Directory of the trace
         #[arg(value_hint = ValueHint::DirPath)]
@@ -36,11 +36,11 @@ pub enum Command {
     },
     /// Write every record, as comma-separated values
     ///
-    /// One header line, then one line per record. The column `record` says what a line is: `time` (a process's run
-    /// time), `unfinished` (the call that a process was ended in), `interval` (computation, communication), `call`
-    /// (an MPI call), `latency` and `size` (a bucket of a distribution, from `low` to `high` ns or bytes), `local`
-    /// (a slice on a node) or `global` (a slice, at the strobe sender). Columns that a record does not have are
-    /// empty. Times are in nanoseconds.
+    /// One header line, then one line per record. The column `record` says what a line is: `time` (a
+    /// process's run time), `unfinished` (the call that a process was ended in), `interval` (computation,
+    /// communication), `call` (an MPI call), `latency` and `size` (a bucket of a distribution, from `low` to
+    /// `high` ns or bytes), `local` (a slice on a node) or `global` (a slice, at the strobe sender). Columns
+    /// that a record does not have are empty. Times are in nanoseconds.
     Dump {
         /// Directory of the trace
         #[arg(value_hint = ValueHint::DirPath)]

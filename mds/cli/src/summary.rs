@@ -160,7 +160,8 @@ fn write_collectives(out: &mut dyn Write, files: &[MmdsFile]) -> io::Result<()> 
     table.write(out)
 }
 
-/// The calls of all processes by name, in the order of the recorder's table; calls it does not know come last.
+/// The calls of all processes by name, in the order of the recorder's table; calls it does not know come
+/// last.
 fn calls_by_name<'a>(
     reports: impl Iterator<Item = &'a ProcessReport>,
 ) -> Vec<(&'a str, Vec<&'a CallReport>)> {
@@ -201,13 +202,15 @@ fn write_distributions(out: &mut dyn Write, files: &[MmdsFile]) -> io::Result<()
     table.write(out)
 }
 
-/// The distributions of several processes as one. A bucket counts at its middle, within the resolution it has.
+/// The distributions of several processes as one. A bucket counts at its middle, within the resolution it
+/// has.
 fn merge(distributions: &[&DistributionReport]) -> Histogram<u64> {
     let digits = distributions.iter().map(|d| d.digits).max().unwrap_or(1);
     let mut histogram = Histogram::new_with_bounds(1, u64::MAX, digits)
         .expect("1 to 4 digits, which reading has checked, are within hdrhistogram's 0 to 5");
     let buckets = || distributions.iter().flat_map(|d| &d.buckets);
-    // hdrhistogram sums counts in 64 bits; a file may say more, and quantiles are the same at a smaller scale.
+    // hdrhistogram sums counts in 64 bits; a file may say more, and quantiles are the same at a smaller
+    // scale.
     let total: u128 = buckets().map(|b| u128::from(b[2])).sum();
     let excess_bits = (u128::BITS - total.leading_zeros()).saturating_sub(u64::BITS - 1);
     for [low, high, count] in buckets() {

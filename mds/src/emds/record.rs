@@ -52,7 +52,8 @@ pub struct GlobalRecord {
     pub gtmsm_ns: u64,
     /// GTTS: time until the slice was complete on all nodes.
     pub gtts_ns: u64,
-    /// USRTS: how often the Strobe Sender looked and found that not all nodes had reported, before the slice was over.
+    /// USRTS: how often the Strobe Sender looked and found that not all nodes had reported, before the slice
+    /// was over.
     pub usrts: u64,
     /// USRDEM: the same, before descriptor exchange was over.
     pub usrdem: u64,

@@ -14,10 +14,10 @@
 //!  16..         rows: slice, then one word per metric of word 2
 //! ```
 //!
-//! One writer at a time: the holder of the NIC's run token, whose hand-over orders the writers. A row is written,
-//! then counted (release), so that a reader in another process that sees the count sees the row. The ranks
-//! of the job can write to this memory too, so nothing read from it is an index before it is checked; the
-//! worst that a stray rank does is to spoil its own job's trace.
+//! One writer at a time: the holder of the NIC's run token, whose hand-over orders the writers. A row is
+//! written, then counted (release), so that a reader in another process that sees the count sees the row. The
+//! ranks of the job can write to this memory too, so nothing read from it is an index before it is checked;
+//! the worst that a stray rank does is to spoil its own job's trace.
 
 use super::metric::MetricSet;
 use super::record::EmdsRecord;
@@ -111,8 +111,8 @@ impl<'a, R: EmdsRecord> EmdsRing<'a, R> {
             .saturating_add(HEADER_WORDS)
     }
 
-    /// Makes an empty ring of `words`. With fewer words than [`words_needed`](Self::words_needed) the first slices of
-    /// the range are kept and the others counted.
+    /// Makes an empty ring of `words`. With fewer words than [`words_needed`](Self::words_needed) the first
+    /// slices of the range are kept and the others counted.
     ///
     /// # Errors
     /// [`RingError::TooSmall`] if not even one row fits.

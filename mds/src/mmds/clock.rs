@@ -2,8 +2,8 @@
 
 /// How many nanoseconds a tick of the caller's monotonic clock lasts, as a fraction.
 ///
-/// The library passes raw ticks (the time stamp counter, say) while the job runs, because a conversion per call
-/// would cost more than the rest of the recorder; only the dump converts.
+/// The library passes raw ticks (the time stamp counter, say) while the job runs, because a conversion per
+/// call would cost more than the rest of the recorder; only the dump converts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Clock {
     ticks: u64,

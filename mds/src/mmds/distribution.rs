@@ -1,8 +1,9 @@
 //! A distribution with buckets of equal relative width, written by one thread while others may look.
 //!
-//! The buckets are those of `hdrhistogram` (a test holds them equal), which the reading side uses for quantiles.
-//! `hdrhistogram` itself records through `&mut`, and the recorder of a thread is read by the thread that dumps
-//! (see [`super::ProcessRecorder`]); hence atomic counters here, which cost no more than plain ones with one writer.
+//! The buckets are those of `hdrhistogram` (a test holds them equal), which the reading side uses for
+//! quantiles. `hdrhistogram` itself records through `&mut`, and the recorder of a thread is read by the
+//! thread that dumps (see [`super::ProcessRecorder`]); hence atomic counters here, which cost no more than
+//! plain ones with one writer.
 //!
 //! All of `u64` is covered, so no value is out of range. Memory is zero pages until a bucket is touched: a
 //! distribution of latencies between 1 µs and 1 s touches some 10 KB at two digits.
@@ -29,8 +30,8 @@ impl Resolution {
         self.0
     }
 
-    /// log2 of half the linear buckets: values below `2 << bits` have a bucket of their own, and every doubling
-    /// from there on is cut into `1 << bits`.
+    /// log2 of half the linear buckets: values below `2 << bits` have a bucket of their own, and every
+    /// doubling from there on is cut into `1 << bits`.
     const fn half_bits(self) -> u32 {
         (2 * 10u64.pow(self.0 as u32)).next_power_of_two().ilog2() - 1
     }
@@ -68,8 +69,8 @@ impl Distribution {
         let buckets = (65 - half_bits as usize) << half_bits;
         // Zeroed by the allocator, so that large arrays are untouched pages.
         let zeroed: Box<[u64]> = vec![0u64; buckets].into_boxed_slice();
-        // SAFETY: AtomicU64 has the size, alignment and validity of u64, so the allocation and its contents are a
-        // valid boxed slice of as many AtomicU64; ownership moves from one box into the other.
+        // SAFETY: AtomicU64 has the size, alignment and validity of u64, so the allocation and its contents
+        // are a valid boxed slice of as many AtomicU64; ownership moves from one box into the other.
         let counts = unsafe { Box::from_raw(Box::into_raw(zeroed) as *mut [AtomicU64]) };
         Self { resolution, half_bits, counts }
     }

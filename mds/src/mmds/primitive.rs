@@ -26,8 +26,8 @@ macro_rules! primitives {
             }
 
             /// Whether the call may wait for another process, and so ends an interval of computation and is
-            /// communication overhead itself (paper, §5.1.1, figure 5.1). The time of other calls is part of the
-            /// computation around them.
+            /// communication overhead itself (paper, §5.1.1, figure 5.1). The time of other calls is part of
+            /// the computation around them.
             pub const fn is_blocking(self) -> bool {
                 match self { $(Self::$variant => primitives!(@blocks $blocking),)+ }
             }

@@ -1,10 +1,10 @@
 //! The recorder of a process: one [`Recorder`] per thread that calls MPI, merged at the dump.
 //!
 //! Below `MPI_THREAD_MULTIPLE` calls never overlap, so one recorder serves all threads. With it, threads that
-//! compute and threads that communicate overlap, and a process-wide alternation of intervals would mean nothing:
-//! every thread alternates on its own, and the process's figures are sums over its threads. The thread of MPI_Init
-//! uses [`ProcessRecorder::main`] throughout; another thread attaches at its first call, keeps its recorder in
-//! thread-local storage, and detaches when it ends.
+//! compute and threads that communicate overlap, and a process-wide alternation of intervals would mean
+//! nothing: every thread alternates on its own, and the process's figures are sums over its threads. The
+//! thread of MPI_Init uses [`ProcessRecorder::main`] throughout; another thread attaches at its first call,
+//! keeps its recorder in thread-local storage, and detaches when it ends.
 
 use super::clock::Clock;
 use super::recorder::Recorder;
@@ -31,8 +31,8 @@ struct Others {
 }
 
 impl ProcessRecorder {
-    /// Starts recording at tick `now`, which is best the entry of `MPI_Init`. All memory is allocated here (and in
-    /// [`attach_thread`](Self::attach_thread)).
+    /// Starts recording at tick `now`, which is best the entry of `MPI_Init`. All memory is allocated here
+    /// (and in [`attach_thread`](Self::attach_thread)).
     pub fn new(config: &MmdsConfig, clock: Clock, now: u64) -> Self {
         Self {
             config: config.clone(),
@@ -67,7 +67,8 @@ impl ProcessRecorder {
         }
     }
 
-    /// Recording ends at tick `now`, best the return of `MPI_Finalize`; later calls are counted, but their time is not.
+    /// Recording ends at tick `now`, best the return of `MPI_Finalize`; later calls are counted, but their
+    /// time is not.
     pub fn stop(&self, now: u64) {
         self.main.stop(now);
         for recorder in &self.lock().attached {
@@ -103,7 +104,8 @@ impl ProcessRecorder {
         }
     }
 
-    /// A thread that panics while it holds the lock leaves the list whole: pushes and removals are single steps.
+    /// A thread that panics while it holds the lock leaves the list whole: pushes and removals are single
+    /// steps.
     fn lock(&self) -> MutexGuard<'_, Others> {
         self.others.lock().unwrap_or_else(PoisonError::into_inner)
     }

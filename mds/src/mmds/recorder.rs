@@ -1,12 +1,12 @@
 //! The recorder of one thread's MPI calls (paper, §5.1.1, figure 5.1).
 //!
 //! Invariant: the intervals of computation and of communication alternate and touch, so their sum is the time
-//! from start to stop, to the tick, whatever times the caller passes: `mark` is the end of the last interval, every
-//! interval begins at `mark` and moves it, and a time before `mark` (a counter that differs between cores) counts
-//! as `mark`.
+//! from start to stop, to the tick, whatever times the caller passes: `mark` is the end of the last interval,
+//! every interval begins at `mark` and moves it, and a time before `mark` (a counter that differs between
+//! cores) counts as `mark`.
 //!
-//! One thread writes, with plain loads and stores (relaxed atomics); the thread that dumps reads. No allocation
-//! after construction, no lock, no clock.
+//! One thread writes, with plain loads and stores (relaxed atomics); the thread that dumps reads. No
+//! allocation after construction, no lock, no clock.
 
 use super::distribution::Distribution;
 use super::primitive::Primitive;
@@ -74,8 +74,8 @@ impl Tally {
 
 /// What one thread's MPI calls cost. Made by [`super::ProcessRecorder`].
 ///
-/// Call [`enter`](Self::enter) and [`leave`](Self::leave) in pairs, well nested, from one thread at a time. (A
-/// second thread corrupts no memory, but its calls would count as parts of the first one's: in
+/// Call [`enter`](Self::enter) and [`leave`](Self::leave) in pairs, well nested, from one thread at a time.
+/// (A second thread corrupts no memory, but its calls would count as parts of the first one's: in
 /// `MPI_THREAD_MULTIPLE` every thread has a recorder of its own.)
 #[derive(Debug)]
 pub struct Recorder {
@@ -163,8 +163,8 @@ impl Recorder {
         }
     }
 
-    /// Recording ends at tick `now`: what remains since the last interval is computation, or communication if a
-    /// blocking call is under way (a job that is aborted). The second and later calls do nothing.
+    /// Recording ends at tick `now`: what remains since the last interval is computation, or communication if
+    /// a blocking call is under way (a job that is aborted). The second and later calls do nothing.
     pub fn stop(&self, now: u64) {
         if self.stopped.load(Relaxed) != 0 {
             return;
@@ -188,8 +188,8 @@ impl Recorder {
         self.mark.load(Relaxed) - self.start
     }
 
-    /// Adds the figures of a thread that has ended. Its time adds up like its intervals, so run time is then the
-    /// sum over threads.
+    /// Adds the figures of a thread that has ended. Its time adds up like its intervals, so run time is then
+    /// the sum over threads.
     pub(super) fn add(&self, other: &Self) {
         self.mark.store(self.mark.load(Relaxed) + other.elapsed(), Relaxed);
         self.computation.add(&other.computation);
@@ -211,8 +211,8 @@ impl Recorder {
         Primitive::ALL[self.open_primitive.load(Relaxed) as usize]
     }
 
-    /// Computation lasted from `mark` to `now`. No time is no interval: two blocking calls in a row, within one tick,
-    /// have no computation between them.
+    /// Computation lasted from `mark` to `now`. No time is no interval: two blocking calls in a row, within
+    /// one tick, have no computation between them.
     #[inline]
     fn end_computation(&self, now: u64) {
         let mark = self.mark.load(Relaxed);

@@ -1,8 +1,8 @@
 //! The files of a trace directory: written whole at the end of a run, read by the `mds` program.
 //!
-//! `docs/trace-format.md` is the contract of the format; [`FORMAT_VERSION`] changes with it. A file is written
-//! beside its place and renamed into it, so a reader sees all of it or none. Reading trusts nothing: a file that is
-//! truncated, damaged or of another version is an error that names it.
+//! `docs/trace-format.md` is the contract of the format; [`FORMAT_VERSION`] changes with it. A file is
+//! written beside its place and renamed into it, so a reader sees all of it or none. Reading trusts nothing:
+//! a file that is truncated, damaged or of another version is an error that names it.
 
 mod emds_file;
 mod error;
@@ -59,8 +59,8 @@ pub struct Node {
     pub host: String,
 }
 
-/// Makes `dir` ready for a run: creates it, removes the trace files of earlier runs (and no other file), and makes
-/// sure that files can be written. The launcher calls it once, before the ranks start.
+/// Makes `dir` ready for a run: creates it, removes the trace files of earlier runs (and no other file), and
+/// makes sure that files can be written. The launcher calls it once, before the ranks start.
 ///
 /// # Errors
 /// The directory cannot be made, emptied or written.
@@ -86,7 +86,8 @@ pub fn write_mmds(
     Ok(path)
 }
 
-/// Writes the EMDS file of one node into `dir`: its local table and, on the lead node, the global one. Returns its path.
+/// Writes the EMDS file of one node into `dir`: its local table and, on the lead node, the global one.
+/// Returns its path.
 ///
 /// # Errors
 /// The file cannot be written.
@@ -112,8 +113,8 @@ impl Trace {
     /// Reads every trace file of `dir`; other files are none of its business.
     ///
     /// # Errors
-    /// No such directory, no trace in it, a file that cannot be read or is damaged, files of different runs, or two
-    /// files of one rank or node.
+    /// No such directory, no trace in it, a file that cannot be read or is damaged, files of different runs,
+    /// or two files of one rank or node.
     pub fn read(dir: &Path) -> Result<Self, TraceError> {
         let mut first: Option<(PathBuf, Run)> = None;
         let (mut mmds, mut emds) = (Vec::<MmdsFile>::new(), Vec::<EmdsFile>::new());

@@ -57,8 +57,8 @@ pub(super) fn list(dir: &Path) -> Result<Vec<(PathBuf, FileKind)>, TraceError> {
     Ok(files)
 }
 
-/// Writes a file at `path` in one step: a reader, or a run that is killed, never meets half a file. `fill` writes
-/// the contents. The directory is created if need be.
+/// Writes a file at `path` in one step: a reader, or a run that is killed, never meets half a file. `fill`
+/// writes the contents. The directory is created if need be.
 ///
 /// # Errors
 /// The directory cannot be created, or the file not be written or renamed; nothing is left behind then.

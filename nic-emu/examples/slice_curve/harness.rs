@@ -1,4 +1,5 @@
-//! What global slices take in virtual time: the real NICs of many nodes, one rank on each, over the simulated network.
+//! What global slices take in virtual time: the real NICs of many nodes, one rank on each, over the simulated
+//! network.
 
 use bcs_core::NodeId;
 use bcs_fabric::sim::{Happened, NetworkModel, SimCluster, SimFabric, SimOptions};
@@ -62,7 +63,8 @@ impl Load {
 /// What it took, in virtual time.
 #[derive(Clone, Copy, Debug)]
 pub struct Taken {
-    /// From the first microstrobe of the slice with the work to that of the next slice, or to rest; zero for messages, which wait for none.
+    /// From the first microstrobe of the slice with the work to that of the next slice, or to rest; zero for
+    /// messages, which wait for none.
     pub slice: Duration,
     /// From posting until the last rank has what it waited for.
     pub done: Duration,

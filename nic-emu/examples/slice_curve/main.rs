@@ -1,7 +1,8 @@
-//! How long global slices take against the number of nodes, in virtual time: prints a table (CSV) and draws a picture.
+//! How long global slices take against the number of nodes, in virtual time: prints a table (CSV) and draws a
+//! picture.
 //!
-//! `cargo run --release -p nic-emu --example slice_curve [LARGEST [PICTURE.svg]]`: 2, 4, ... up to LARGEST nodes (16384), for links of 1, 5
-//! and 20 µs.
+//! `cargo run --release -p nic-emu --example slice_curve [LARGEST [PICTURE.svg]]`: 2, 4, ... up to LARGEST
+//! nodes (16384), for links of 1, 5 and 20 µs.
 
 mod harness;
 mod picture;

@@ -2,9 +2,9 @@
 //! `docs/protocol.md` has the protocol as a whole.
 //!
 //! An engine without I/O: [`GlobalNic::poll`] is called by whoever drives a node (the program launcher, the
-//! simulator) whenever something may have changed, with a [`Fabric`](bcs_fabric::Fabric) to the other nodes and the time. Ranks
-//! post as ever and run their node's local slices, which leave what is for other nodes in NIC memory; global
-//! slices take it from there:
+//! simulator) whenever something may have changed, with a [`Fabric`](bcs_fabric::Fabric) to the other nodes
+//! and the time. Ranks post as ever and run their node's local slices, which leave what is for other nodes in
+//! NIC memory; global slices take it from there:
 //!
 //! | microphase | who | does |
 //! |---|---|---|

@@ -333,9 +333,9 @@ pub const OF_REDUCTION: u8 = 0x80;
 /// In the operation of a board: one of the program's own.
 pub const OF_PROGRAM: u8 = 0xff;
 
-/// In the operation of a board or a broadcast: what the library itself makes members agree on, as the context of
-/// a new communicator. The element type's place is 0, or 1 for the algorithms that a member wants, whose hash is
-/// in the place of the bytes. No type signature has this byte below one without [`OF_REDUCTION`].
+/// In the operation of a board or a broadcast: what the library itself makes members agree on, as the context
+/// of a new communicator. The element type's place is 0, or 1 for the algorithms that a member wants, whose
+/// hash is in the place of the bytes. No type signature has this byte below one without [`OF_REDUCTION`].
 pub const OF_LIBRARY: u8 = 0x7f;
 
 const SEND: u8 = 1;

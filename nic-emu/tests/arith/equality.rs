@@ -134,7 +134,8 @@ fn sixteen_bit_formats_agree_on_a_grid_of_all_pairs() {
     }
 }
 
-/// Specials with specials and with a coarse grid, against exact arithmetic and a search for the nearest value.
+/// Specials with specials and with a coarse grid, against exact arithmetic and a search for the nearest
+/// value.
 #[test]
 fn sixteen_bit_results_are_correctly_rounded() {
     for (element, kind) in [(ElementType::F16, Kind::F16), (ElementType::Bf16, Kind::Bf16)] {

@@ -1,5 +1,5 @@
-//! Random programs on many simulated nodes: the real NICs of 1 to 32 nodes, 1 to 4 ranks on each, over a network in virtual
-//! time with random delays. The same oracle as on one node.
+//! Random programs on many simulated nodes: the real NICs of 1 to 32 nodes, 1 to 4 ranks on each, over a
+//! network in virtual time with random delays. The same oracle as on one node.
 
 use crate::program::{Program, Shape};
 use crate::random::Random;
@@ -308,7 +308,8 @@ fn shape(
     period_ns: u64,
 ) -> impl Strategy<Value = ClusterShape> {
     let largest = prop_oneof![4 => Just(20_000usize), 1 => Just(100_000)];
-    // In fixed slices, small chunks would take longer than the runner waits before it takes a program to be stuck.
+    // In fixed slices, small chunks would take longer than the runner waits before it takes a program to be
+    // stuck.
     let smallest = if period_ns == 0 { (2048, 1024) } else { (16_384, 16_384) };
     let sizes = prop_oneof![Just(smallest), Just((16_384, 16_384)), Just((256 << 10, 64 << 10))];
     (any::<u64>(), nodes, events, networks(), any::<bool>(), largest, sizes).prop_map(

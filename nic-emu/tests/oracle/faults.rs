@@ -1,6 +1,7 @@
-//! Random programs on clusters that fail: lost and reordered packets, networks that fall apart for a second or for ever, a node that is slow, a node
-//! that dies at any moment. The promise: either all answers are right, or every node that is left reports an error that names a node that is lost.
-//! Never a wrong answer, never a hang, never a put to several nodes that only some of them have.
+//! Random programs on clusters that fail: lost and reordered packets, networks that fall apart for a second
+//! or for ever, a node that is slow, a node that dies at any moment. The promise: either all answers are
+//! right, or every node that is left reports an error that names a node that is lost. Never a wrong answer,
+//! never a hang, never a put to several nodes that only some of them have.
 //!
 //! A failing run prints the command that replays it.
 
@@ -105,7 +106,8 @@ impl Scenario {
         }
     }
 
-    /// Runs until the fault strikes, at a random moment or when the program is stuck by itself, and then until every node that is left has reported it.
+    /// Runs until the fault strikes, at a random moment or when the program is stuck by itself, and then
+    /// until every node that is left has reported it.
     fn run_to_the_end(mut self, mut run: Run<'_, Cluster>) {
         let strike = self.random.next() % (1 << self.random.below(13));
         let doomed = match self.fault {

@@ -1,6 +1,6 @@
-//! Random programs: what every rank calls, in which order. Communicators are subsets of the ranks; collectives of all
-//! communicators come in one global order, so that a program can only be stuck in point-to-point calls, which the
-//! runner can cancel.
+//! Random programs: what every rank calls, in which order. Communicators are subsets of the ranks;
+//! collectives of all communicators come in one global order, so that a program can only be stuck in
+//! point-to-point calls, which the runner can cancel.
 
 use crate::random::Random;
 use nic_emu::arithmetic::{ElementType, ReduceOp};
@@ -139,8 +139,8 @@ impl Program {
         program
     }
 
-    /// A loop in which some members only give. The others come to it late: they meet each other first, some times, or, where `all_meet`, those who give: these
-    /// come to the meeting after the loop.
+    /// A loop in which some members only give. The others come to it late: they meet each other first, some
+    /// times, or, where `all_meet`, those who give: these come to the meeting after the loop.
     pub fn apart(shape: &Shape, all_meet: bool) -> Self {
         let mut random = Random::new(shape.seed);
         let comm = |i: u32| Comm {
@@ -278,7 +278,8 @@ impl Program {
 }
 
 impl Program {
-    /// One collective, more often than there is room for it at a time: who only gives waits for nobody, and is ahead of the others.
+    /// One collective, more often than there is room for it at a time: who only gives waits for nobody, and
+    /// is ahead of the others.
     fn add_loop(&mut self, comm: usize, random: &mut Random) {
         let size = self.comms[comm].members.len();
         let kind = *random.pick(&[CollectiveKind::Broadcast, CollectiveKind::Reduce]);

@@ -1,4 +1,5 @@
-//! A small seeded generator: the same seed gives the same program and the same interleaving, on every machine.
+//! A small seeded generator: the same seed gives the same program and the same interleaving, on every
+//! machine.
 
 /// SplitMix64.
 #[derive(Clone, Debug)]

@@ -127,8 +127,8 @@ impl RankRun {
         &self.port.memory().rank(self.port.local_index()).unwrap().status
     }
 
-    /// Asks for all point-to-point operations to be taken back: the program is stuck in them. True if there are any that it
-    /// has not asked for before.
+    /// Asks for all point-to-point operations to be taken back: the program is stuck in them. True if there
+    /// are any that it has not asked for before.
     pub fn cancel_all(&mut self) -> bool {
         let mut asked = false;
         for live in &mut self.live {
@@ -278,7 +278,8 @@ impl RankRun {
         self.live.push(Live { what: What::Receive(receive), request, buffer, cancelled: false });
     }
 
-    /// The room that a call lacks. (Other calls than collectives find room here: they are fewer than a ring has cells.)
+    /// The room that a call lacks. (Other calls than collectives find room here: they are fewer than a ring
+    /// has cells.)
     fn lacks(&mut self, call: &Call, program: &Program) -> Option<Room> {
         let Call::Collective { comm, index, .. } = *call else { return None };
         let (collective, me) = self.collective(comm, index, program);

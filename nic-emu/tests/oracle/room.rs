@@ -1,4 +1,5 @@
-//! Ranks that wait for room: whoever is ahead of others has none left in the end. That is a deadlock exactly when the others wait for what comes after.
+//! Ranks that wait for room: whoever is ahead of others has none left in the end. That is a deadlock exactly
+//! when the others wait for what comes after.
 
 use crate::cluster::{ClusterShape, places, prepare};
 use crate::program::{Program, Shape};

@@ -1,5 +1,5 @@
-//! The oracle: what was posted and what came of it, set against MPI's rules (MPI-5.0, §3.5 "Semantics of Point-to-Point
-//! Communication").
+//! The oracle: what was posted and what came of it, set against MPI's rules (MPI-5.0, §3.5 "Semantics of
+//! Point-to-Point Communication").
 
 use crate::random::Random;
 use nic_emu::matching::Envelope;
@@ -170,8 +170,8 @@ impl Log {
         self.collectives.get(&(comm, index)).map_or(0, |c| c.entered.len())
     }
 
-    /// Which message each completed receive got: the k-th receive of a (source, tag) got the k-th message of it, because
-    /// neither messages nor receives overtake their like.
+    /// Which message each completed receive got: the k-th receive of a (source, tag) got the k-th message of
+    /// it, because neither messages nor receives overtake their like.
     fn pairs(&self) -> Vec<(usize, usize)> {
         type Key = (usize, Envelope2);
         let mut sent: HashMap<Key, Vec<usize>> = HashMap::new();
@@ -266,8 +266,9 @@ impl Log {
         }
     }
 
-    /// Checks what has happened when a job was cut short: receives that are not complete may have taken messages that nobody knows of. Every complete one got
-    /// a message that was sent, whole, no message twice, and those of one source and tag in order.
+    /// Checks what has happened when a job was cut short: receives that are not complete may have taken
+    /// messages that nobody knows of. Every complete one got a message that was sent, whole, no message
+    /// twice, and those of one source and tag in order.
     pub fn check_cut_short(&self) {
         let mut last: HashMap<(usize, Envelope2), usize> = HashMap::new();
         for (r, receive) in self.receives.iter().enumerate() {
@@ -302,8 +303,8 @@ impl Log {
         })
     }
 
-    /// Nothing overtakes: of two messages of one source that a receive may take, it gets the first unless an earlier
-    /// receive got that; of two receives that may take a message, the first gets it.
+    /// Nothing overtakes: of two messages of one source that a receive may take, it gets the first unless an
+    /// earlier receive got that; of two receives that may take a message, the first gets it.
     fn check_order(&self, pairs: &[(usize, usize)], receive_of: &HashMap<usize, usize>) {
         for &(r, m) in pairs {
             let (receive, message) = (&self.receives[r], &self.messages[m]);

@@ -1,5 +1,5 @@
-//! Runs a program on a machine: ranks take turns at random; when nothing moves any more, everything that could still
-//! complete is a bug; then what the program is stuck in is cancelled, and it goes on.
+//! Runs a program on a machine: ranks take turns at random; when nothing moves any more, everything that
+//! could still complete is a bug; then what the program is stuck in is cancelled, and it goes on.
 
 use crate::program::{Call, Program};
 use crate::random::Random;
@@ -46,7 +46,8 @@ pub trait Machine {
 
 /// Rounds in which nothing changes before the program is taken to be stuck.
 const QUIET_ROUNDS: usize = 40;
-/// The same with fixed slices, of which a round is a small part: a large broadcast goes chunk by chunk, and a lossy network repeats.
+/// The same with fixed slices, of which a round is a small part: a large broadcast goes chunk by chunk, and a
+/// lossy network repeats.
 const QUIET_ROUNDS_FIXED: usize = 320;
 
 /// Rounds after which a program that has neither finished nor is stated to be in a deadlock does neither.
@@ -128,7 +129,8 @@ impl<M: Machine> Run<'_, M> {
         Some(report)
     }
 
-    /// Runs until all ranks have finished, or until they are stated to be in a deadlock: answers what was stated.
+    /// Runs until all ranks have finished, or until they are stated to be in a deadlock: answers what was
+    /// stated.
     pub fn until_finished_or_stated(&mut self) -> Option<HangReport> {
         for _ in 0..MOST_ROUNDS {
             if self.ranks.iter().all(RankRun::is_finished) {
@@ -278,7 +280,8 @@ impl<M: Machine> Run<'_, M> {
         self.until_finished();
         let context = self.program.comms[0].context;
         for i in 0..self.ranks.len() {
-            // As many buffered messages to itself as it has slabs for them: all are buffered, so all those slabs are there.
+            // As many buffered messages to itself as it has slabs for them: all are buffered, so all those
+            // slabs are there.
             let data = [7; 100];
             let send = Send {
                 context,
@@ -328,7 +331,8 @@ impl<M: Machine> Run<'_, M> {
     }
 }
 
-/// One node alone has no global slices by whose numbers its states could be compared; its own detector waits for some of its beats.
+/// One node alone has no global slices by whose numbers its states could be compared; its own detector waits
+/// for some of its beats.
 fn is_alone_in_fixed_slices(memories: &[Arc<NicMemory>]) -> bool {
     memories.len() == 1 && memories[0].header().slice_period_ns.get() != 0
 }

@@ -1,5 +1,5 @@
-//! Looks for deadlocks as a job's manager does: reads the states of all nodes one after another, at times that have nothing to do with each other, twice, and
-//! asks whether it is one.
+//! Looks for deadlocks as a job's manager does: reads the states of all nodes one after another, at times
+//! that have nothing to do with each other, twice, and asks whether it is one.
 
 use crate::random::Random;
 use nic_emu::matching::hang::{HangReport, JobState, is_deadlock};

@@ -1,4 +1,5 @@
-//! A rank that uses its NIC without an MPI library, on one node or several, so that tests see how launchers take what ranks do.
+//! A rank that uses its NIC without an MPI library, on one node or several, so that tests see how launchers
+//! take what ranks do.
 //!
 //! `node_rank ring ROUNDS | leave | abort CODE MESSAGE | block`
 

@@ -1,8 +1,9 @@
 //! Binding of ranks to processors (`--bind-to`): which hardware threads of the node a rank may run on.
 //!
-//! The processors that the launcher itself may use are grouped by what they share (a core, a cache, a socket), as the kernel describes it
-//! in `/sys/devices/system/cpu`. The rank with local index *i* gets the group *i* modulo their number, so neighbours in rank are
-//! neighbours on the machine, and more ranks than groups share them.
+//! The processors that the launcher itself may use are grouped by what they share (a core, a cache, a
+//! socket), as the kernel describes it in `/sys/devices/system/cpu`. The rank with local index *i* gets the
+//! group *i* modulo their number, so neighbours in rank are neighbours on the machine, and more ranks than
+//! groups share them.
 
 use bcs_core::NodeSet;
 use rkyv::{Archive, Deserialize, Serialize};
@@ -76,7 +77,8 @@ pub struct Binding {
     pub report: bool,
 }
 
-/// The groups of processors of this node that ranks are bound to, in the order of the machine. Empty for [`BindTo::None`].
+/// The groups of processors of this node that ranks are bound to, in the order of the machine. Empty for
+/// [`BindTo::None`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Groups {
     to: BindTo,
@@ -85,7 +87,8 @@ pub struct Groups {
 }
 
 impl Groups {
-    /// The groups of this node, among the processors that this process may use but for the one that the NIC has for good.
+    /// The groups of this node, among the processors that this process may use but for the one that the NIC
+    /// has for good.
     ///
     /// # Errors
     /// The kernel does not say which these are, or does not describe them so.
@@ -109,7 +112,8 @@ impl Groups {
         Ok(Self { to, allowed, groups })
     }
 
-    /// Where in [`Groups`] the rank with this local index is, and the processors that it is bound to; none if it is not bound.
+    /// Where in [`Groups`] the rank with this local index is, and the processors that it is bound to; none if
+    /// it is not bound.
     fn group(&self, local_index: u32) -> Option<(usize, &NodeSet)> {
         let index = (local_index as usize).checked_rem(self.groups.len())?;
         self.groups.get(index).map(|group| (index, group))
@@ -153,8 +157,8 @@ fn numbered(cpu: usize) -> bcs_core::NodeId {
     bcs_core::NodeId(cpu as u32)
 }
 
-/// The processors that share with this one what ranks are bound to; empty where the kernel does not describe it, which is then all of the machine
-/// (a machine without an L3 cache, say).
+/// The processors that share with this one what ranks are bound to; empty where the kernel does not describe
+/// it, which is then all of the machine (a machine without an L3 cache, say).
 fn sharing(to: BindTo, cpu: usize, system: &Path) -> io::Result<NodeSet> {
     let directory = system.join(format!("cpu/cpu{cpu}"));
     let list = |path: &str| read_list(&directory.join(path));
@@ -199,7 +203,8 @@ fn read_list(path: &Path) -> io::Result<NodeSet> {
 mod tests {
     use super::*;
 
-    /// A machine of two sockets with two cores of two hardware threads each, numbered as Linux does: the second threads come last.
+    /// A machine of two sockets with two cores of two hardware threads each, numbered as Linux does: the
+    /// second threads come last.
     fn machine() -> tempfile::TempDir {
         let root = tempfile::tempdir().unwrap();
         for cpu in 0..8 {

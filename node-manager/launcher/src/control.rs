@@ -1,8 +1,9 @@
 //! What the program launcher and whoever started it say to each other, over a socket pair.
 //!
-//! Whoever started it is `storm`, on a machine without a cluster, or the node manager, which passes on what the machine manager says. A launcher
-//! that is executed by a node manager is told its job first ([`Command::Launch`]); one that `storm` has forked knows it.
-//! The socket is also how the launcher learns that the other side is gone: it holds the only other end.
+//! Whoever started it is `storm`, on a machine without a cluster, or the node manager, which passes on what
+//! the machine manager says. A launcher that is executed by a node manager is told its job first
+//! ([`Command::Launch`]); one that `storm` has forked knows it. The socket is also how the launcher learns
+//! that the other side is gone: it holds the only other end.
 //!
 //! ```text
 //!  one node:        (fork) ────────────────────────────────► … ──► Over
@@ -40,7 +41,8 @@ pub enum Command {
     Go,
     /// Pass this signal on to the ranks.
     Forward(Signal),
-    /// The job has failed on another node, or it is to end: end its ranks here. What they do then is no failure of theirs.
+    /// The job has failed on another node, or it is to end: end its ranks here. What they do then is no
+    /// failure of theirs.
     End,
     /// No rank is left on any node: leave the job's network, and go.
     Finish,
@@ -58,13 +60,15 @@ pub enum Notice {
     Remark(String),
     /// Where this node's end of the job's network listens, as text (`10.0.0.7:40112`).
     Listening(String),
-    /// The NIC is made, the programs are found, and the links to all other nodes are up: the ranks can be started.
+    /// The NIC is made, the programs are found, and the links to all other nodes are up: the ranks can be
+    /// started.
     Prepared,
     /// The ranks of this node run, with these process ids, by local index.
     Started(Vec<u32>),
     /// The job has failed here, and its ranks are being ended. Told once, before [`Notice::RanksGone`].
     Failed(Verdict),
-    /// This node cannot reach another node of the job, by the job's number of it: a consequence, whose cause others know, or the network.
+    /// This node cannot reach another node of the job, by the job's number of it: a consequence, whose cause
+    /// others know, or the network.
     Unreachable {
         /// The other node.
         node: u32,

@@ -5,8 +5,9 @@
 //! children until there are none kills all descendants, and a process id cannot be reused while its
 //! owner is our unreaped child.
 //!
-//! A control group kills a job in one write. A node manager makes each launcher in one, where it can (`daemon::groups`). Here, below `storm` and within a
-//! launcher, there is none: whoever starts `storm` has no group to make others in.
+//! A control group kills a job in one write. A node manager makes each launcher in one, where it can
+//! (`daemon::groups`). Here, below `storm` and within a launcher, there is none: whoever starts `storm` has
+//! no group to make others in.
 
 #![expect(clippy::disallowed_methods, reason = "waiting for the kernel takes real time")]
 
@@ -34,7 +35,8 @@ pub fn children() -> Vec<Pid> {
     some_children(usize::MAX)
 }
 
-/// So many of them, or all if there are fewer; a few more of a process of several threads. The kernel makes no longer list than is read.
+/// So many of them, or all if there are fewer; a few more of a process of several threads. The kernel makes
+/// no longer list than is read.
 pub fn some_children(count: usize) -> Vec<Pid> {
     children_listed(count).unwrap_or_else(children_scanned)
 }
@@ -100,8 +102,8 @@ pub fn kill_all(ours: impl Fn(Pid) -> bool) -> usize {
             return left.len();
         }
         if left.is_empty() {
-            // One that ended while it was looked at has no environment to be known by, and has left us its children. The kernel's list of children
-            // may miss some while others end.
+            // One that ended while it was looked at has no environment to be known by, and has left us its
+            // children. The kernel's list of children may miss some while others end.
             empty_looks = if reap_ended() == 0 { empty_looks + 1 } else { 0 };
             match empty_looks {
                 2.. => return 0,
@@ -136,7 +138,8 @@ fn wait_for_end(pid: Pid, deadline: Instant) {
 
 /// Whether the environment that a process was started with holds this entry.
 ///
-/// While a process executes a new program there is a moment without an environment; that moment is waited out.
+/// While a process executes a new program there is a moment without an environment; that moment is waited
+/// out.
 pub fn was_started_with(pid: Pid, entry: &[u8]) -> bool {
     let begun = Instant::now();
     loop {
@@ -174,8 +177,8 @@ fn life(pid: Pid) -> Life {
     let Ok(status) = fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_pid())) else {
         return Life::HasEnded;
     };
-    // The name of the program stands in brackets and may hold anything; state, parent, group, session, terminal, its group and the
-    // flags follow it.
+    // The name of the program stands in brackets and may hold anything; state, parent, group, session,
+    // terminal, its group and the flags follow it.
     let mut fields = status.rsplit_once(')').map_or("", |(_, rest)| rest).split_ascii_whitespace();
     match fields.next() {
         None | Some("Z" | "X") => Life::HasEnded,

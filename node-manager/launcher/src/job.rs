@@ -137,8 +137,8 @@ impl Application {
 }
 
 impl Job {
-    /// A job of these applications as `storm run` without options has it: all ranks on one node, rank 0 reads the standard input, nothing is
-    /// recorded. It has no number and no name of its run yet.
+    /// A job of these applications as `storm run` without options has it: all ranks on one node, rank 0 reads
+    /// the standard input, nothing is recorded. It has no number and no name of its run yet.
     pub fn new(applications: Vec<Application>) -> Self {
         let ranks = applications.iter().map(|application| application.ranks).sum();
         Self {

@@ -1,5 +1,5 @@
-//! What a launcher that is executed, not forked, has to be told: the job, this node's place in it, what the user's process had where the job was
-//! submitted, and the keys of the job's network.
+//! What a launcher that is executed, not forked, has to be told: the job, this node's place in it, what the
+//! user's process had where the job was submitted, and the keys of the job's network.
 
 use crate::job::Job;
 use bcs_core::NodeId;

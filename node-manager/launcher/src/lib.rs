@@ -1,4 +1,5 @@
-//! The program launcher of a job on a node (paper, §4.1), and the Node Manager that is part of `storm` on one node.
+//! The program launcher of a job on a node (paper, §4.1), and the Node Manager that is part of `storm` on one
+//! node.
 //!
 //! The Machine Manager describes a [`Job`] and gives it to the [`NodeManager`], which forks the
 //! [`launcher`] for it. The launcher starts the ranks, each in a process group of its own, hosts their
@@ -14,9 +15,9 @@
 //! `program-launcher`), and tells it its job over the same socket. The launchers of a job on several nodes
 //! join its network before they start ranks, and their NICs go on until no rank is left anywhere.
 //!
-//! The invariant of the package: no process, file or memory of a job outlives it, however it ends. `storm` and
-//! the launcher adopt the orphans below them, and each notices at once when the other is gone; a rank is killed
-//! by the kernel when its launcher dies.
+//! The invariant of the package: no process, file or memory of a job outlives it, however it ends. `storm`
+//! and the launcher adopt the orphans below them, and each notices at once when the other is gone; a rank is
+//! killed by the kernel when its launcher dies.
 //!
 //! `lifecycle` decides and does nothing; `launcher` does and decides nothing.
 

@@ -17,7 +17,8 @@
 //!                 Over
 //! ```
 //!
-//! Where nobody else needs this node's NIC, because its launcher was forked by `storm`, nothing is ever *Serving*: a job is over when its last rank is gone.
+//! Where nobody else needs this node's NIC, because its launcher was forked by `storm`, nothing is ever
+//! *Serving*: a job is over when its last rank is gone.
 //!
 //! The invariant: the verdict is set once, by the first event that ends the job; what the ranks do
 //! after that changes nothing.
@@ -34,10 +35,12 @@ pub const GRACE: Duration = Duration::from_millis(300);
 /// some shells send one interrupt twice, to the process and to its group.
 pub const SAME_INTERRUPT: Duration = Duration::from_millis(100);
 
-/// How long a launcher that has lost another node of its job waits to be told why, before it ends its ranks by itself.
+/// How long a launcher that has lost another node of its job waits to be told why, before it ends its ranks
+/// by itself.
 pub const EXPLANATION: Duration = Duration::from_secs(2);
 
-/// How long the NIC of a job that was told to end goes on after the last rank, for those who are not yet so far.
+/// How long the NIC of a job that was told to end goes on after the last rank, for those who are not yet so
+/// far.
 pub const FAREWELL: Duration = Duration::from_secs(2);
 
 /// Where a job is in its life.
@@ -541,8 +544,9 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever happens: the verdict never changes once there is one; no rank is left exactly when the job is over, or waits to be told that it is; a
-        /// job that is ending is killed when its grace is over, and one that has lost a node ends when its wait is over.
+        /// Whatever happens: the verdict never changes once there is one; no rank is left exactly when the
+        /// job is over, or waits to be told that it is; a job that is ending is killed when its grace is
+        /// over, and one that has lost a node ends when its wait is over.
         #[test]
         fn verdict_is_set_once_and_every_failing_job_is_killed_in_time(
             ranks in 1u32..20, serves in any::<bool>(), events in prop::collection::vec((any_event(), 0u64..200), 1..80),

@@ -1,5 +1,5 @@
-//! The program launcher of a job on a cluster, as the node manager executes it: as the job's user, with the control socket as descriptor 3, and
-//! the job's input and output as 0, 1 and 2.
+//! The program launcher of a job on a cluster, as the node manager executes it: as the job's user, with the
+//! control socket as descriptor 3, and the job's input and output as 0, 1 and 2.
 
 use program_launcher::control::Channel;
 use program_launcher::verdict::{STATUS_RUNTIME, STATUS_USAGE};
@@ -61,7 +61,8 @@ fn say(message: &str) {
     let _ = io::stderr().write_all(format!("program-launcher: {message}\n").as_bytes());
 }
 
-/// The control socket, if descriptor 3 is a connected stream between processes. Nobody whom this process starts inherits it.
+/// The control socket, if descriptor 3 is a connected stream between processes. Nobody whom this process
+/// starts inherits it.
 fn take_control_socket() -> Option<OwnedFd> {
     // SAFETY: only asked about here; a number that is no descriptor gives an error.
     let fd = unsafe { BorrowedFd::borrow_raw(CONTROL) };
@@ -69,12 +70,15 @@ fn take_control_socket() -> Option<OwnedFd> {
     let is_stream = rustix::net::sockopt::socket_domain(fd) == Ok(AddressFamily::UNIX)
         && rustix::net::sockopt::socket_type(fd) == Ok(SocketType::STREAM)
         && rustix::net::getpeername(fd).is_ok();
-    // SAFETY: whoever executed this program passed the descriptor for it to own, and nothing here has opened one before.
+    // SAFETY: whoever executed this program passed the descriptor for it to own, and nothing here has opened
+    // one before.
     is_stream.then(|| unsafe { OwnedFd::from_raw_fd(CONTROL) })
 }
 
-/// Closes all descriptors from this one on: what this process has inherited by somebody's mistake is to reach no rank, and to keep nobody's pipe open.
+/// Closes all descriptors from this one on: what this process has inherited by somebody's mistake is to reach
+/// no rank, and to keep nobody's pipe open.
 fn close_from(first: RawFd) {
-    // SAFETY: nothing in this process has opened a descriptor yet, so that nobody's is closed; a kernel without the call refuses it.
+    // SAFETY: nothing in this process has opened a descriptor yet, so that nobody's is closed; a kernel
+    // without the call refuses it.
     unsafe { libc::syscall(libc::SYS_close_range, first, u32::MAX, 0) };
 }

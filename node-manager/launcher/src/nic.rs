@@ -108,8 +108,9 @@ impl JobNic {
         self.host.report().state().clone()
     }
 
-    /// Looks whether all ranks here are blocked for some time, to be asked every [`LOOK_PERIOD`]. True once when they are, and again after they moved
-    /// on. Of a job on one node its NIC thread finds that out by itself.
+    /// Looks whether all ranks here are blocked for some time, to be asked every [`LOOK_PERIOD`]. True once
+    /// when they are, and again after they moved on. Of a job on one node its NIC thread finds that out by
+    /// itself.
     ///
     /// [`LOOK_PERIOD`]: nic_emu::hang::LOOK_PERIOD
     pub fn has_blocked(&mut self) -> bool {
@@ -140,8 +141,9 @@ impl JobNic {
         })
     }
 
-    /// Why messages were not copied from process to process although they might have been, if so: the kernel refuses it to the
-    /// launcher, or refused it later. None for a job that had no use for it: a single rank, or no call of MPI.
+    /// Why messages were not copied from process to process although they might have been, if so: the kernel
+    /// refuses it to the launcher, or refused it later. None for a job that had no use for it: a single rank,
+    /// or no call of MPI.
     pub fn cross_memory_refusal(&self) -> Option<&str> {
         if self.placement.ranks() < 2 || self.host.slices().0 == 0 {
             return None;

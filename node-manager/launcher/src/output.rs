@@ -152,8 +152,9 @@ impl Output {
         }
     }
 
-    /// Takes what is left in the pipes, now that no rank writes any more, ends unfinished lines, and
-    /// writes everything out. When `control` is ready while that takes time, `is_given_up` says whether nobody waits for the rest.
+    /// Takes what is left in the pipes, now that no rank writes any more, ends unfinished lines, and writes
+    /// everything out. When `control` is ready while that takes time, `is_given_up` says whether nobody waits
+    /// for the rest.
     pub fn finish<C: AsFd>(
         &mut self,
         watch: &Watch,

@@ -72,8 +72,8 @@ pub enum PreflightError {
     },
 }
 
-/// Checks the limits for the job's ranks on this node, and raises the soft one on descriptors where that is needed. Gives back the limit
-/// that the ranks are to have, if ours was changed.
+/// Checks the limits for the job's ranks on this node, and raises the soft one on descriptors where that is
+/// needed. Gives back the limit that the ranks are to have, if ours was changed.
 ///
 /// # Errors
 /// What the job would fail for later, and how to change it.

@@ -124,8 +124,8 @@ pub fn set_default(signal: Signal) {
     unsafe { libc::signal(signal, libc::SIG_DFL) };
 }
 
-/// Gives all signals their default actions, but for SIGPIPE, which no Rust program wants to die of: whoever started this process may have
-/// ignored some of them for reasons of its own.
+/// Gives all signals their default actions, but for SIGPIPE, which no Rust program wants to die of: whoever
+/// started this process may have ignored some of them for reasons of its own.
 pub fn set_all_default() {
     // Numbers that are no signal, and the two whose action is fixed, are refused.
     (1..=libc::SIGRTMAX()).filter(|signal| *signal != libc::SIGPIPE).for_each(set_default);

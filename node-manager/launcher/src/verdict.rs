@@ -17,8 +17,8 @@ use std::time::Duration;
 pub const STATUS_USAGE: u8 = 1;
 /// The time limit of `--timeout` struck.
 pub const STATUS_TIMEOUT: u8 = 124;
-/// The runtime ended the job, or could not start it: a deadlock, mismatched collectives, damaged NIC memory, a lost node or manager, a rank gone without
-/// `MPI_Finalize`.
+/// The runtime ended the job, or could not start it: a deadlock, mismatched collectives, damaged NIC memory,
+/// a lost node or manager, a rank gone without `MPI_Finalize`.
 pub const STATUS_RUNTIME: u8 = nic_emu::nic_thread::FINDING_STATUS;
 /// The program exists but cannot be executed.
 pub const STATUS_NOT_EXECUTABLE: u8 = 126;

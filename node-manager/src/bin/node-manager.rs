@@ -10,8 +10,9 @@ use tracing::level_filters::LevelFilter;
 
 /// The Node Manager of BCS-MPI: on every node of a cluster, it starts the launchers of jobs as their users.
 ///
-/// It reads the cluster's configuration and this node's credential (HOST.pem in paths.keys), connects to the machine manager, and runs until SIGTERM or
-/// SIGINT, which end its jobs first. When the machine manager is lost its jobs end, and it connects again.
+/// It reads the cluster's configuration and this node's credential (HOST.pem in paths.keys), connects to the
+/// machine manager, and runs until SIGTERM or SIGINT, which end its jobs first. When the machine manager is
+/// lost its jobs end, and it connects again.
 #[derive(Parser)]
 #[command(name = "node-manager", version, args_override_self = true)]
 struct Arguments {

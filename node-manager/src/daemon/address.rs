@@ -1,4 +1,5 @@
-//! The address of this node that other nodes reach: that of the configured interface, or the one by which the node reaches its manager.
+//! The address of this node that other nodes reach: that of the configured interface, or the one by which the
+//! node reaches its manager.
 
 use std::ffi::CStr;
 use std::io;
@@ -23,7 +24,8 @@ pub enum AddressError {
     List(#[from] io::Error),
 }
 
-/// The address to listen at: `interface` is an address or the name of an interface, `towards_manager` the local address of the stream to the manager.
+/// The address to listen at: `interface` is an address or the name of an interface, `towards_manager` the
+/// local address of the stream to the manager.
 ///
 /// # Errors
 /// The interface has no address of the same kind.
@@ -43,8 +45,8 @@ pub fn listen_address(interface: Option<&str>, towards_manager: IpAddr) -> Resul
 /// The addresses of an interface, but for those that need the interface's number to be used.
 fn addresses(interface: &str) -> io::Result<Vec<IpAddr>> {
     let mut list: *mut libc::ifaddrs = ptr::null_mut();
-    // SAFETY: on success `list` is a linked list that stays as it is until it is freed, once, below; names are strings, and addresses are of
-    // the type that their family says.
+    // SAFETY: on success `list` is a linked list that stays as it is until it is freed, once, below; names
+    // are strings, and addresses are of the type that their family says.
     unsafe {
         if libc::getifaddrs(&mut list) != 0 {
             return Err(io::Error::last_os_error());

@@ -1,7 +1,9 @@
-//! This node's end of the control network: the beat, and the commit of launches (paper, §4.1; [`bcs_protocol::commit`]).
+//! This node's end of the control network: the beat, and the commit of launches (paper, §4.1;
+//! [`bcs_protocol::commit`]).
 //!
-//! A view is a set of nodes with a network of its own. A node binds an end, says where it listens, and connects when the roster comes; the last view is left
-//! on a thread of its own, because leaving waits for others.
+//! A view is a set of nodes with a network of its own. A node binds an end, says where it listens, and
+//! connects when the roster comes; the last view is left on a thread of its own, because leaving waits for
+//! others.
 
 use super::control_sockets::{ControlSockets, KeptSocket};
 use super::readiness;
@@ -25,7 +27,8 @@ use tokio::time::Instant;
 /// How long leaving a view may take.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// A node does not hold another for dead before the manager does, which looks every heartbeat: its own patience is so many times the manager's.
+/// A node does not hold another for dead before the manager does, which looks every heartbeat: its own
+/// patience is so many times the manager's.
 const TIMES_THE_MANAGERS: u32 = 4;
 
 /// The least patience with a silent link: a process that is not run for a while is not dead.
@@ -172,7 +175,8 @@ impl ControlNetwork {
         }))
     }
 
-    /// Waits until something has arrived or is due, and does what is to be done. Never returns while the node is on no view. Cancel safe.
+    /// Waits until something has arrived or is due, and does what is to be done. Never returns while the node
+    /// is on no view. Cancel safe.
     ///
     /// # Errors
     /// The network itself has failed, and the node is on no view any more.

@@ -1,8 +1,9 @@
 //! The UDP sockets of this node's ends of control networks.
 //!
-//! Each view has a network of its own, and a socket of its own on this node, so that what is still on its way from the last view is nobody's. Anybody on the
-//! node may bind the ports that networks take theirs of. So the daemon binds as many as it ever needs when it needs the first, and keeps them: the socket that a
-//! view has left is that of a later one.
+//! Each view has a network of its own, and a socket of its own on this node, so that what is still on its way
+//! from the last view is nobody's. Anybody on the node may bind the ports that networks take theirs of. So
+//! the daemon binds as many as it ever needs when it needs the first, and keeps them: the socket that a view
+//! has left is that of a later one.
 
 use bcs_core::PortRange;
 use bcs_quic as quic;

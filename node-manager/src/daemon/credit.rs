@@ -1,5 +1,5 @@
-//! How much of a job's output and input may be under way: nobody's slow terminal, and no rank that does not read, takes more memory than its credit.
-//! No I/O.
+//! How much of a job's output and input may be under way: nobody's slow terminal, and no rank that does not
+//! read, takes more memory than its credit. No I/O.
 
 use super::limits::CHUNK_BYTES;
 use bcs_protocol::node::{INPUT_CREDIT, OUTPUT_CREDIT};

@@ -1,9 +1,10 @@
-//! Control groups (cgroup v2): one for each job, in which its launcher is made, so that all that the job ever starts can be counted and killed, however it
-//! forks and whatever it does to its parentage.
+//! Control groups (cgroup v2): one for each job, in which its launcher is made, so that all that the job ever
+//! starts can be counted and killed, however it forks and whatever it does to its parentage.
 //!
-//! A process is made in its group (`CLONE_INTO_CGROUP`) and never moved, which would wait for every processor of the machine. The groups are made below the
-//! node manager's own: under systemd the unit delegates that one to it. Where there is no such hierarchy, or it is not ours to write, jobs run without, and
-//! what they leave is looked for process by process ([`super::strays`]).
+//! A process is made in its group (`CLONE_INTO_CGROUP`) and never moved, which would wait for every processor
+//! of the machine. The groups are made below the node manager's own: under systemd the unit delegates that
+//! one to it. Where there is no such hierarchy, or it is not ours to write, jobs run without, and what they
+//! leave is looked for process by process ([`super::strays`]).
 //!
 //! ```text
 //!  BASE                  the node manager's own group
@@ -118,8 +119,8 @@ impl Groups {
 }
 
 impl Group {
-    /// Kills all processes of the group, however fast they fork, and removes it. False if some are still there after some seconds, which only the kernel
-    /// can hold.
+    /// Kills all processes of the group, however fast they fork, and removes it. False if some are still
+    /// there after some seconds, which only the kernel can hold.
     pub async fn end(self) -> bool {
         let until = Instant::now() + STRAYS;
         loop {
@@ -165,7 +166,8 @@ fn own_group() -> Option<PathBuf> {
     mounts.lines().find_map(|line| place(line, Path::new(own)))
 }
 
-/// Where a group is, if this line of `mountinfo` shows a hierarchy that it is in: `36 35 0:30 ROOT MOUNT rw,… … - cgroup2 cgroup2 rw`.
+/// Where a group is, if this line of `mountinfo` shows a hierarchy that it is in: `36 35 0:30 ROOT MOUNT rw,…
+/// … - cgroup2 cgroup2 rw`.
 fn place(line: &str, group: &Path) -> Option<PathBuf> {
     let (place, kind) = line.split_once(" - ")?;
     let mut fields = place.split(' ').skip(3);
@@ -174,7 +176,8 @@ fn place(line: &str, group: &Path) -> Option<PathBuf> {
     Some(Path::new(mount).join(below))
 }
 
-/// Whether processes can be made with `clone3`: a size that no version of its arguments has is refused in another way than the call.
+/// Whether processes can be made with `clone3`: a size that no version of its arguments has is refused in
+/// another way than the call.
 fn has_clone3() -> bool {
     // SAFETY: no arguments are given, and none are read.
     let refused = unsafe { libc::syscall(libc::SYS_clone3, std::ptr::null::<u8>(), 0) };
@@ -196,7 +199,8 @@ fn remove_leftovers(base: &Path) {
     }
 }
 
-/// Makes the number of processes a resource that groups below this one can limit. Where others are in it, it is not ours to change.
+/// Makes the number of processes a resource that groups below this one can limit. Where others are in it, it
+/// is not ours to change.
 fn limit_processes(base: &Path) -> bool {
     let has = |file: &str| {
         let controllers = fs::read_to_string(base.join(file)).unwrap_or_default();

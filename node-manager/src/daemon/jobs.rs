@@ -1,10 +1,12 @@
-//! The jobs of this node, and their slots in the control network's memory: what is to be written there, and who may start. No I/O.
+//! The jobs of this node, and their slots in the control network's memory: what is to be written there, and
+//! who may start. No I/O.
 //!
-//! The machine manager starts a job by one Compare-And-Write: *if the job stands in `prepared` of its slot on all nodes, write it into `go`*
-//! ([`bcs_protocol::commit`]). Invariants:
+//! The machine manager starts a job by one Compare-And-Write: *if the job stands in `prepared` of its slot on
+//! all nodes, write it into `go`* ([`bcs_protocol::commit`]). Invariants:
 //! - a job stands in `prepared` only while it is prepared here and has not ended;
 //! - a job goes once, also when its slot is written again in a later view;
-//! - the next job of a slot is not shown as prepared before the last one has gone or ended here, so that no `go` is overwritten unseen.
+//! - the next job of a slot is not shown as prepared before the last one has gone or ended here, so that no
+//!   `go` is overwritten unseen.
 
 use super::limits::JOBS;
 use bcs_core::JobId;
@@ -98,7 +100,8 @@ impl Jobs {
         self.shown.clear();
     }
 
-    /// What is to be stored in `prepared` of which slot, if anything has changed. Said again until [`Jobs::handle_stored`].
+    /// What is to be stored in `prepared` of which slot, if anything has changed. Said again until
+    /// [`Jobs::handle_stored`].
     pub fn poll_store(&self) -> Option<(u32, u64)> {
         let slots = self.slots.keys().chain(self.shown.keys());
         slots.map(|&slot| (slot, self.value(slot))).find(|(slot, value)| *value != self.shown_in(*slot))
@@ -144,7 +147,8 @@ impl Jobs {
         self.shown.get(&slot).copied().unwrap_or(0)
     }
 
-    /// What `prepared` of a slot should be: the first job that has not gone; one that has gone stays until another wants the slot.
+    /// What `prepared` of a slot should be: the first job that has not gone; one that has gone stays until
+    /// another wants the slot.
     fn value(&self, slot: u32) -> u64 {
         let holders = self.slots.get(&slot).map_or(&[][..], Vec::as_slice);
         let next = holders.iter().find(|job| self.stage(**job) != Some(Stage::Gone));
@@ -266,8 +270,8 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever happens: no job goes twice in its life, none goes that is not prepared, and after all is stored
-        /// exactly the jobs that may go stand in their slots.
+        /// Whatever happens: no job goes twice in its life, none goes that is not prepared, and after all is
+        /// stored exactly the jobs that may go stand in their slots.
         #[test]
         fn a_job_goes_once_and_only_when_it_is_prepared(events in prop::collection::vec(event(), 1..80)) {
             let mut jobs = Jobs::default();

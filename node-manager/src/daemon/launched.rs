@@ -1,7 +1,9 @@
-//! A job on this node: its launcher's process, from before it is executed, what it says and is told, its output and its input. The I/O around [`Life`] and the credits.
+//! A job on this node: its launcher's process, from before it is executed, what it says and is told, its
+//! output and its input. The I/O around [`Life`] and the credits.
 //!
-//! Invariants: nothing here waits for one thing alone, so that neither a launcher that does not read, nor a rank that does not, nor a slow stream to the
-//! manager holds up the rest of the job, let alone other jobs; and when the task ends, no process of the job is left.
+//! Invariants: nothing here waits for one thing alone, so that neither a launcher that does not read, nor a
+//! rank that does not, nor a slow stream to the manager holds up the rest of the job, let alone other jobs;
+//! and when the task ends, no process of the job is left.
 
 use super::control_network::sleep_until;
 use super::credit::{InputQueue, OutputCredit};

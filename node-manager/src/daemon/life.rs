@@ -1,4 +1,5 @@
-//! The life of a job's launcher, as its node manager sees it: what is passed on, when it is killed, and what is said at the end. No I/O, no clock.
+//! The life of a job's launcher, as its node manager sees it: what is passed on, when it is killed, and what
+//! is said at the end. No I/O, no clock.
 //!
 //! ```text
 //!                        Over, or it talks nonsense, or it is told to end and takes too long
@@ -7,8 +8,9 @@
 //!     └ too long, or cannot be ──────────────────────────────────────────────────────────────► (killed) ───────┘
 //! ```
 //!
-//! A launcher runs as the job's user, so nothing that it says is believed beyond its own job, and its texts are cut ([`super::limits`]). The invariant: one [`Notice::Over`] is said of every job,
-//! the last, after the launcher's process has ended: the launcher's own, or that it was lost.
+//! A launcher runs as the job's user, so nothing that it says is believed beyond its own job, and its texts
+//! are cut ([`super::limits`]). The invariant: one [`Notice::Over`] is said of every job, the last, after the
+//! launcher's process has ended: the launcher's own, or that it was lost.
 
 use super::limits::{EXECUTION, PATIENCE, REPORT_BYTES, TEXT_BYTES, clip};
 use program_launcher::control::{Command, Notice};
@@ -57,7 +59,8 @@ pub struct Life {
 }
 
 impl Life {
-    /// Of a launcher on this host that is being executed, and is to listen at this address if its job has a network.
+    /// Of a launcher on this host that is being executed, and is to listen at this address if its job has a
+    /// network.
     pub fn new(host: String, listen: Option<IpAddr>, ranks: usize) -> Self {
         Self {
             host,

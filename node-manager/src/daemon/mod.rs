@@ -1,4 +1,5 @@
-//! The `node-manager` daemon: one on every node of a cluster, which starts launchers as the users of their jobs (paper, §4.1; design §2).
+//! The `node-manager` daemon: one on every node of a cluster, which starts launchers as the users of their
+//! jobs (paper, §4.1; design §2).
 //!
 //! ```text
 //!  machine manager ◄══ TLS stream ══► session ◄──► launched (one a job) ◄── socket, pipes ──► program launcher
@@ -21,7 +22,8 @@
 //! | `groups`, `strays` | the control group of a job, and what launchers have left |
 //! | `address`, `patience`, `notify`, `readiness` | where the node listens, how often it tries, what systemd is told, descriptors to wait for |
 //!
-//! The invariant: no process of a job is left when the job is over, when the manager is lost, or when the daemon ends.
+//! The invariant: no process of a job is left when the job is over, when the manager is lost, or when the
+//! daemon ends.
 
 mod address;
 mod control_network;
@@ -55,11 +57,12 @@ use std::path::Path;
 use std::rc::Rc;
 use tokio::task::LocalSet;
 
-/// Serves the cluster as the manager of this node, until SIGTERM or SIGINT. The node has this name, or the system's.
+/// Serves the cluster as the manager of this node, until SIGTERM or SIGINT. The node has this name, or the
+/// system's.
 ///
 /// # Errors
-/// It cannot begin to: the configuration, the credential or the program launcher is not as it must be. That the machine manager cannot be reached is
-/// none: it is tried again.
+/// It cannot begin to: the configuration, the credential or the program launcher is not as it must be. That
+/// the machine manager cannot be reached is none: it is tried again.
 pub fn run(config: &Path, host: Option<&str>) -> Result<(), DaemonError> {
     secrecy::keep_memory();
     let node = Rc::new(Node::new(config, host)?);

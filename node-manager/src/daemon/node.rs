@@ -110,7 +110,8 @@ impl Node {
     }
 }
 
-/// How many processes and threads a user may have here: no more than this process may be allowed, and than the user's share of all that there can be.
+/// How many processes and threads a user may have here: no more than this process may be allowed, and than
+/// the user's share of all that there can be.
 fn users_processes() -> u64 {
     let all = ["/proc/sys/kernel/pid_max", "/proc/sys/kernel/threads-max"].map(number);
     let share = all.into_iter().flatten().min().map(|all: u64| all / USERS_SHARE_OF_PROCESSES);
@@ -123,7 +124,8 @@ fn number<T: FromStr>(path: &str) -> Option<T> {
     fs::read_to_string(path).ok()?.trim().parse().ok()
 }
 
-/// Where the program launcher is: where the variable says, beside this program, or where a package keeps what users do not call.
+/// Where the program launcher is: where the variable says, beside this program, or where a package keeps what
+/// users do not call.
 fn launcher() -> Result<PathBuf, DaemonError> {
     let candidates = match std::env::var_os(LAUNCHER) {
         Some(path) => vec![PathBuf::from(path)],

@@ -1,4 +1,5 @@
-//! What jobs say to the machine manager, on its way to the stream: encoded once, and bounded in bytes for all jobs together.
+//! What jobs say to the machine manager, on its way to the stream: encoded once, and bounded in bytes for all
+//! jobs together.
 
 use super::limits::STREAM_BYTES;
 use bcs_core::wire::{self, WireError};

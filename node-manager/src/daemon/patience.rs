@@ -1,4 +1,5 @@
-//! How often the manager is tried again, and what is said about it: growing patience, and each reason once. No I/O.
+//! How often the manager is tried again, and what is said about it: growing patience, and each reason once.
+//! No I/O.
 
 use std::time::Duration;
 

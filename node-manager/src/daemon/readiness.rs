@@ -10,7 +10,8 @@ use tokio::io::unix::AsyncFd;
 /// # Errors
 /// The kernel does not watch it.
 pub fn watch(fd: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
-    // SAFETY: the descriptor is owned by the `AsyncFd`, so it stays open and the same as long as that lives; nothing here takes it out.
+    // SAFETY: the descriptor is owned by the `AsyncFd`, so it stays open and the same as long as that lives;
+    // nothing here takes it out.
     let watched = unsafe { AsyncFd::register_with_interest(fd, Interest::READABLE) };
     watched.map_err(|error| error.into_parts().1)
 }

@@ -1,15 +1,17 @@
 //! Executing a program launcher as the user of its job.
 //!
-//! The child is forked, not cloned into our memory: this process may be root's and holds the node's key, and between becoming the user and
-//! executing the launcher nothing of it may be within the user's reach (the kernel sees to that for a process of its own: who changes its user
-//! cannot be traced before it executes something, and nothing of it is ever dumped). Between `clone` and `execve` the child only makes system calls: everything
-//! they need is prepared before.
+//! The child is forked, not cloned into our memory: this process may be root's and holds the node's key, and
+//! between becoming the user and executing the launcher nothing of it may be within the user's reach (the
+//! kernel sees to that for a process of its own: who changes its user cannot be traced before it executes
+//! something, and nothing of it is ever dumped). Between `clone` and `execve` the child only makes system
+//! calls: everything they need is prepared before.
 //!
-//! From when the child is the user's, the user may stop it, and executing a file may take as long as a file system likes. So [`start`] waits for none of that:
-//! a pipe tells how it went ([`outcome`]).
+//! From when the child is the user's, the user may stop it, and executing a file may take as long as a file
+//! system likes. So [`start`] waits for none of that: a pipe tells how it went ([`outcome`]).
 //!
-//! The invariant: a launcher that runs has the user's ids and groups and no others, descriptors 0 to 3 and no others, an empty environment, default signals,
-//! a session and a session keyring of its own, is in its job's control group, and is told when this process dies.
+//! The invariant: a launcher that runs has the user's ids and groups and no others, descriptors 0 to 3 and no
+//! others, an empty environment, default signals, a session and a session keyring of its own, is in its job's
+//! control group, and is told when this process dies.
 
 use rustix::process::Pid;
 use std::ffi::{CString, c_char, c_ulong};
@@ -25,11 +27,12 @@ use program_launcher::signals::SignalSet;
 /// The descriptor of the control socket in the launcher.
 pub const CONTROL_FD: RawFd = 3;
 
-/// What the child needs before it has its descriptors has higher numbers, so that none is replaced by another.
+/// What the child needs before it has its descriptors has higher numbers, so that none is replaced by
+/// another.
 const FD_AT_LEAST: RawFd = 16;
 
-/// What a launcher is told by when this process dies. It ends its job at that; before it is set up, it dies of it. Not SIGKILL: processes that
-/// ranks have started would be left.
+/// What a launcher is told by when this process dies. It ends its job at that; before it is set up, it dies
+/// of it. Not SIGKILL: processes that ranks have started would be left.
 const DEATH_SIGNAL: libc::c_int = libc::SIGTERM;
 
 /// The highest signal of Linux.
@@ -114,8 +117,8 @@ pub struct SpawnError {
     pub error: io::Error,
 }
 
-/// Makes the process that executes the launcher, as this user, or as who we are. To be called on the thread that lives as long as this process: the launcher
-/// is told when that thread ends.
+/// Makes the process that executes the launcher, as this user, or as who we are. To be called on the thread
+/// that lives as long as this process: the launcher is told when that thread ends.
 ///
 /// # Errors
 /// Nobody is this user, or [`Step::Prepare`]; nothing runs then.
@@ -168,8 +171,8 @@ pub fn start(
     };
     // Until the child has forgotten our handlers no signal may find them in it.
     let blocked = SignalSet::all().block_exactly();
-    // SAFETY: the child only makes system calls (`Child::become_launcher`) and ends with `_exit`, so it does no harm that other threads
-    // of this process are not in it, nor that the C library does not know of it.
+    // SAFETY: the child only makes system calls (`Child::become_launcher`) and ends with `_exit`, so it does
+    // no harm that other threads of this process are not in it, nor that the C library does not know of it.
     let made = match unsafe { clone(confinement.group) } {
         Ok((0, _)) => child.become_launcher(),
         made => made,
@@ -200,8 +203,9 @@ pub fn outcome(launcher: &Path, told: &[u8]) -> Result<(), SpawnError> {
     Err(SpawnError { step, path: launcher.to_owned(), error })
 }
 
-/// `fork`, into a control group if one is given: 0 in the child, and here its number and a descriptor of it. Without the C library, which would ask
-/// all its threads in the child, where they are not, to become the user with it.
+/// `fork`, into a control group if one is given: 0 in the child, and here its number and a descriptor of it.
+/// Without the C library, which would ask all its threads in the child, where they are not, to become the
+/// user with it.
 ///
 /// # Safety
 /// The child may only make system calls.
@@ -234,8 +238,9 @@ unsafe fn clone(group: Option<BorrowedFd<'_>>) -> io::Result<(libc::pid_t, RawFd
                 cgroup: group.as_raw_fd() as u64,
                 ..Arguments::default()
             };
-            // SAFETY: the arguments live through the call and have the size that is given; without CLONE_VM the child has memory of its own, so
-            // both go on with this stack. The kernel stores one descriptor at `pidfd`.
+            // SAFETY: the arguments live through the call and have the size that is given; without CLONE_VM
+            // the child has memory of its own, so both go on with this stack. The kernel stores one
+            // descriptor at `pidfd`.
             unsafe { libc::syscall(libc::SYS_clone3, &raw mut arguments, size_of::<Arguments>()) }
         }
         // SAFETY: as above; where a descriptor of the child is asked for, it is stored at the third argument.
@@ -266,8 +271,8 @@ struct Child<'a> {
 impl Child<'_> {
     fn become_launcher(&self) -> ! {
         let step = self.execute();
-        // SAFETY: errno was set by the call that failed; the message is a local array of the length that is given; _exit ends this process
-        // without running anything of its parent's.
+        // SAFETY: errno was set by the call that failed; the message is a local array of the length that is
+        // given; _exit ends this process without running anything of its parent's.
         unsafe {
             let [a, b, c, d] = (*libc::__errno_location()).to_ne_bytes();
             let message = [step as u8, a, b, c, d];
@@ -278,13 +283,15 @@ impl Child<'_> {
 
     /// Returns only if it failed, with the step that did; errno says why.
     fn execute(&self) -> Step {
-        // SAFETY: all calls are system calls, or libc's thin wrappers of them, which allocate nothing and take no lock. The pointers
-        // are to strings, null-terminated arrays and a slice that live in this process's copy of `start`'s frame.
+        // SAFETY: all calls are system calls, or libc's thin wrappers of them, which allocate nothing and
+        // take no lock. The pointers are to strings, null-terminated arrays and a slice that live in this
+        // process's copy of `start`'s frame.
         unsafe {
             if libc::setsid() < 0 {
                 return Step::SetUp;
             }
-            // Those that this process handles or was told to ignore are not the job's business. SIGKILL and SIGSTOP refuse.
+            // Those that this process handles or was told to ignore are not the job's business. SIGKILL and
+            // SIGSTOP refuse.
             for signal in 1..=LAST_SIGNAL {
                 libc::signal(signal, libc::SIG_DFL);
             }
@@ -331,7 +338,8 @@ impl Child<'_> {
         let both = |limit| libc::rlimit { rlim_cur: limit, rlim_max: limit };
         // SAFETY: the limits live through the calls.
         unsafe {
-            // For the launcher's NIC thread; ranks do not get it. Without it they are slower beside others that compute.
+            // For the launcher's NIC thread; ranks do not get it. Without it they are slower beside others
+            // that compute.
             libc::setrlimit(libc::RLIMIT_RTPRIO, &both(1));
             if let Some(processes) = self.processes {
                 libc::setrlimit(libc::RLIMIT_NPROC, &both(processes));
@@ -340,7 +348,8 @@ impl Child<'_> {
     }
 }
 
-/// Gives up what protects this process when memory runs out, for good: who is root then sets the least that the process can take again.
+/// Gives up what protects this process when memory runs out, for good: who is root then sets the least that
+/// the process can take again.
 ///
 /// # Safety
 /// Always, also in a child that may only make system calls.
@@ -356,7 +365,8 @@ unsafe fn let_go_when_memory_runs_out() -> bool {
     }
 }
 
-/// Becomes a user for good, with a session keyring that nobody else has. False where that fails, and errno says why.
+/// Becomes a user for good, with a session keyring that nobody else has. False where that fails, and errno
+/// says why.
 ///
 /// # Safety
 /// Only in a child that may only make system calls: the C library is not told.
@@ -370,8 +380,8 @@ unsafe fn become_user(Identity { uid, gid, groups }: &Identity) -> bool {
         {
             return false;
         }
-        // Until the launcher is executed this is a copy of the node manager, keys and all. Whom signals end in this user's hands leaves no dump of it,
-        // whatever fs.suid_dumpable says.
+        // Until the launcher is executed this is a copy of the node manager, keys and all. Whom signals end
+        // in this user's hands leaves no dump of it, whatever fs.suid_dumpable says.
         if libc::prctl(libc::PR_SET_DUMPABLE, 0) != 0 {
             return false;
         }
@@ -439,7 +449,8 @@ mod tests {
     #[test]
     fn launcher_has_its_four_descriptors_a_session_of_its_own_and_no_environment() {
         let directory = tempfile::tempdir().unwrap();
-        // One that is not closed on exec, as whoever started us may have left it. (A shell has its script open as 10.)
+        // One that is not closed on exec, as whoever started us may have left it. (A shell has its script
+        // open as 10.)
         let open = rustix::io::dup(File::open("/dev/null").unwrap()).unwrap();
         let text = "for fd in $(seq 0 9) $(seq 11 99); do [ -e /proc/$$/fd/$fd ] && echo $fd; done; cat; \
                     echo $(cut -d' ' -f6 /proc/$$/stat) $$ $PWD >&2; tr '\\0' '\\n' < /proc/$$/environ >&2; echo hello >&3";
@@ -477,7 +488,8 @@ mod tests {
             bcs_skip::skip("only root can become somebody else, or there are no keys here");
             return;
         }
-        // SAFETY: the strings live through the calls, which store nothing in our memory. The session is this thread's alone.
+        // SAFETY: the strings live through the calls, which store nothing in our memory. The session is this
+        // thread's alone.
         let made = unsafe {
             libc::syscall(libc::SYS_keyctl, JOIN_SESSION_KEYRING, ptr::null::<c_char>()) > 0
                 && libc::syscall(

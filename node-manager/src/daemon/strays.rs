@@ -1,10 +1,11 @@
 //! Processes that a launcher has left when it ended.
 //!
-//! The node manager adopts orphans, and so does every launcher. A living launcher has adopted its own, so whatever is a child of the node manager and no
-//! launcher was left by a launcher that is gone, whatever it did to its environment or its session. It is killed.
+//! The node manager adopts orphans, and so does every launcher. A living launcher has adopted its own, so
+//! whatever is a child of the node manager and no launcher was left by a launcher that is gone, whatever it
+//! did to its environment or its session. It is killed.
 //!
-//! Where jobs have control groups ([`super::groups`]), these are the remains that are to be reaped. Where they have none, processes that fork, or are nested,
-//! faster than they are found can outlast the search.
+//! Where jobs have control groups ([`super::groups`]), these are the remains that are to be reaped. Where
+//! they have none, processes that fork, or are nested, faster than they are found can outlast the search.
 
 use super::limits::{STRAYS, STRAYS_AT_ONCE};
 use program_launcher::descendants;
@@ -47,12 +48,14 @@ impl Children {
         self.launchers.borrow_mut().remove(&launcher.as_raw_pid());
     }
 
-    /// Kills all strays and waits until they are gone. Gives back how many are still there after some seconds.
+    /// Kills all strays and waits until they are gone. Gives back how many are still there after some
+    /// seconds.
     pub async fn kill_strays(&self) -> usize {
         let deadline = Instant::now() + STRAYS;
         let mut is_clear = false;
         loop {
-            // A process that ends while the kernel lists them can hide another: what was not seen twice is not there.
+            // A process that ends while the kernel lists them can hide another: what was not seen twice is
+            // not there.
             match self.sweep() {
                 0 if is_clear => return 0,
                 0 => is_clear = true,
@@ -68,8 +71,8 @@ impl Children {
         }
     }
 
-    /// Kills the strays that there are now, [`STRAYS_AT_ONCE`] or a few more of them, and gives back how many there were. Those that have ended count: their
-    /// children may have come to us since the look.
+    /// Kills the strays that there are now, [`STRAYS_AT_ONCE`] or a few more of them, and gives back how many
+    /// there were. Those that have ended count: their children may have come to us since the look.
     fn sweep(&self) -> usize {
         let launchers = self.launchers.borrow();
         let is_stray = |pid: &Pid| !self.earlier.contains(pid) && !launchers.contains(&pid.as_raw_pid());

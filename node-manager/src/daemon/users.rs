@@ -1,7 +1,8 @@
 //! Who a job runs as on this node.
 //!
-//! The machine manager has proved who the user is, by number; what this node knows of that number is asked of its own user database.
-//! The invariant: a job that is not the node manager's own user's runs only where the node manager is root, and only as a user that is known here.
+//! The machine manager has proved who the user is, by number; what this node knows of that number is asked of
+//! its own user database. The invariant: a job that is not the node manager's own user's runs only where the
+//! node manager is root, and only as a user that is known here.
 
 use super::spawn::Identity;
 use bcs_protocol::node::User;
@@ -57,7 +58,8 @@ pub enum UserError {
     },
 }
 
-/// Who the launcher has to become to run as this user: nobody else, if that is who we are without being root. May wait for a user database.
+/// Who the launcher has to become to run as this user: nobody else, if that is who we are without being root.
+/// May wait for a user database.
 ///
 /// # Errors
 /// The job cannot run here.
@@ -83,8 +85,8 @@ fn name(uid: u32) -> io::Result<Option<CString>> {
     let mut buffer: Vec<c_char> = vec![0; ENTRY_BYTES];
     let mut entry = MaybeUninit::<libc::passwd>::uninit();
     let mut found: *mut libc::passwd = ptr::null_mut();
-    // SAFETY: the entry and the buffer, whose length is given, live through the call; what is found points into them, and its name is a
-    // string in the buffer.
+    // SAFETY: the entry and the buffer, whose length is given, live through the call; what is found points
+    // into them, and its name is a string in the buffer.
     unsafe {
         match libc::getpwuid_r(uid, entry.as_mut_ptr(), buffer.as_mut_ptr(), buffer.len(), &mut found) {
             0 if found.is_null() => Ok(None),

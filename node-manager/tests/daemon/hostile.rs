@@ -1,4 +1,5 @@
-//! What a user without rights can do to the node manager, and to other users' jobs, with processes of their own.
+//! What a user without rights can do to the node manager, and to other users' jobs, with processes of their
+//! own.
 
 use crate::played::{Cluster, Lease, NOBODY, Occupied, below, frame, is_root, order, play, runs, until};
 use bcs_core::JobId;
@@ -26,7 +27,8 @@ fn launcher_that_is_stopped_before_it_is_executed_holds_up_its_own_job_alone() {
         let mut manager = cluster.welcome().await;
         manager.make_view(1).await;
         manager.run(order(1, "cat")).await;
-        // Like a file system that does not answer: whoever executes the launcher waits until the lease is given back.
+        // Like a file system that does not answer: whoever executes the launcher waits until the lease is
+        // given back.
         let lease = Lease::take(&launcher).await;
         let mut second = order(2, "exit 0");
         if is_root() {
@@ -49,7 +51,8 @@ fn launcher_that_is_stopped_before_it_is_executed_holds_up_its_own_job_alone() {
         // As its user could, whose process it is by then.
         // SAFETY: kill touches no memory.
         assert_eq!(unsafe { libc::kill(child as i32, libc::SIGSTOP) }, 0);
-        // Until then it is a copy of the node manager, keys and all, and for root alone to look into, whatever fs.suid_dumpable is.
+        // Until then it is a copy of the node manager, keys and all, and for root alone to look into,
+        // whatever fs.suid_dumpable is.
         assert_eq!(fs::metadata(format!("/proc/{child}/mem")).unwrap().uid(), geteuid().as_raw());
         // A lease that is given back before would let it go on until it is executed.
         until("it is stopped", || {

@@ -1,4 +1,5 @@
-//! The `node-manager` daemon against a machine manager that the tests play: what it promises to users and to the manager.
+//! The `node-manager` daemon against a machine manager that the tests play: what it promises to users and to
+//! the manager.
 #![allow(clippy::disallowed_methods, reason = "tests of real processes bound real time")]
 
 mod hostile;
@@ -182,7 +183,8 @@ fn launcher_that_is_killed_is_reported_and_leaves_no_process() {
     play(|| async {
         let cluster = Cluster::new().await;
         let (daemon, mut manager) = cluster.joined().await;
-        // A rank, a process of its that has left its session and emptied its environment, and one of the group.
+        // A rank, a process of its that has left its session and emptied its environment, and one of the
+        // group.
         let script =
             "setsid env -i /bin/sh -c 'while :; do sleep 0.05; done' & sleep 1000 & echo ready; wait";
         manager.run(order(1, script)).await;

@@ -1,4 +1,5 @@
-//! A machine manager that a test plays, and the real `node-manager` daemons that it plays with: their configuration, credentials and processes.
+//! A machine manager that a test plays, and the real `node-manager` daemons that it plays with: their
+//! configuration, credentials and processes.
 
 use bcs_core::PortRange;
 use bcs_core::wire;
@@ -230,7 +231,8 @@ pub struct Lease(fs::File);
 impl Lease {
     pub async fn take(path: &Path) -> Self {
         let file = fs::OpenOptions::new().write(true).open(path).unwrap();
-        // SAFETY: neither call touches memory of ours. Who waits for the lease is told by a signal that is ignored.
+        // SAFETY: neither call touches memory of ours. Who waits for the lease is told by a signal that is
+        // ignored.
         until("nobody else has the file open", || unsafe {
             libc::fcntl(file.as_raw_fd(), SETSIG, libc::SIGURG) == 0
                 && libc::fcntl(file.as_raw_fd(), libc::F_SETLEASE, libc::F_WRLCK) == 0

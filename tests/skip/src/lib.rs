@@ -1,8 +1,8 @@
-//! What a test says that cannot run here: without root, without a peer's library, without a right that the system
-//! gives elsewhere.
+//! What a test says that cannot run here: without root, without a peer's library, without a right that the
+//! system gives elsewhere.
 //!
-//! The harness of Rust's tests knows no third answer besides passed and failed, and shows nothing of a test that
-//! passes. So a line goes past it, and `scripts/test` counts such lines.
+//! The harness of Rust's tests knows no third answer besides passed and failed, and shows nothing of a test
+//! that passes. So a line goes past it, and `scripts/test` counts such lines.
 
 use std::fmt::Display;
 

@@ -18,7 +18,8 @@ enum Seen {
     Nowhere,
 }
 
-/// The instants at which to kill: about `count` numbers of steps, over the whole time that an operation takes.
+/// The instants at which to kill: about `count` numbers of steps, over the whole time that an operation
+/// takes.
 fn instants(total_steps: usize, count: usize, random: &mut fastrand::Rng) -> Vec<usize> {
     let stride = (total_steps / count).max(1);
     (0..count)

@@ -107,8 +107,8 @@ fn random_action(nodes: u32, unique: &mut u64, random: &mut fastrand::Rng) -> Ac
     }
 }
 
-/// Runs random programs on all nodes of a cluster, kills a node after a number of steps if so asked, and checks
-/// the history.
+/// Runs random programs on all nodes of a cluster, kills a node after a number of steps if so asked, and
+/// checks the history.
 pub(super) fn run_random_programs(
     bed: &impl TestBed,
     nodes: u32,

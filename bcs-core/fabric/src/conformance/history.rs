@@ -1,9 +1,10 @@
 //! Sequential consistency, decided: is there one order of all operations that explains what every node saw?
 //!
-//! The model is the promise itself: one memory, operations one after another, each node's in its own order. The
-//! search tries all orders, remembering where it has been, so it is exact; it is meant for histories of some
-//! tens of operations. (L. Lamport, How to make a multiprocessor computer that correctly executes
-//! multiprocess programs, 1979; the search with memory is that of G. Lowe, Testing for linearizability, 2017.)
+//! The model is the promise itself: one memory, operations one after another, each node's in its own order.
+//! The search tries all orders, remembering where it has been, so it is exact; it is meant for histories of
+//! some tens of operations. (L. Lamport, How to make a multiprocessor computer that correctly executes
+//! multiprocess programs, 1979; the search with memory is that of G. Lowe, Testing for linearizability,
+//! 2017.)
 
 use crate::Condition;
 use bcs_core::ids::NodeId;

@@ -1,5 +1,5 @@
-//! Small programs with an outcome that no order of their operations allows. Random histories seldom meet these;
-//! here the nodes are made to.
+//! Small programs with an outcome that no order of their operations allows. Random histories seldom meet
+//! these; here the nodes are made to.
 
 use super::test_bed::{Cluster, LOCAL, TestBed, drive, settle, variable};
 use crate::{Assignment, Comparison, Condition, Fabric, Source};
@@ -116,7 +116,8 @@ pub(super) fn puts_of_one_node_to_two_others_do_not_cross_a_put_to_both(bed: &im
     for run in 0..RUNS {
         let Some(mut cluster) = bed.start(5, seed.wrapping_add(run << 32)) else { return };
         let mut random = fastrand::Rng::with_seed(seed.wrapping_add(run << 32));
-        // Node 4 keeps node 1 busy beforehand: the two receivers have then seen a different number of operations.
+        // Node 4 keeps node 1 busy beforehand: the two receivers have then seen a different number of
+        // operations.
         let busy = (0..10).map(|value| Step::Put(set(&[1]), variable(9), value)).collect();
         run_programs(&mut cluster, &[(NodeId(4), busy)], &mut random);
         let programs = [

@@ -1,7 +1,8 @@
-//! The conformance suite: what every backend of [`Fabric`](crate::Fabric) promises, checked against the trait alone.
+//! The conformance suite: what every backend of [`Fabric`](crate::Fabric) promises, checked against the trait
+//! alone.
 //!
-//! A backend brings a [`TestBed`], which starts clusters of it, and calls [`run`]. One thread drives all nodes
-//! by polling, so the checks are the same for a simulation and for real networks. A check that fails
+//! A backend brings a [`TestBed`], which starts clusters of it, and calls [`run`]. One thread drives all
+//! nodes by polling, so the checks are the same for a simulation and for real networks. A check that fails
 //! panics; the seed that it ran with, and the command that runs it again, are printed.
 
 pub mod history;

@@ -66,8 +66,8 @@ pub(super) fn concurrent_queries_have_one_winner(bed: &impl TestBed, seed: u64) 
         let Some(mut cluster) = bed.start(nodes, seed) else { continue };
         let all = NodeSet::all(nodes);
         for round in 1..=3u64 {
-            // All try to be the one that moves the variable on from the last round's value, on overlapping sets
-            // that have a node in common.
+            // All try to be the one that moves the variable on from the last round's value, on overlapping
+            // sets that have a node in common.
             let common = NodeId(random.u32(0..nodes));
             let last = cluster.port(common).load(variable(2)).unwrap();
             let mut tickets = Vec::new();
@@ -107,8 +107,8 @@ pub(super) fn concurrent_queries_have_one_winner(bed: &impl TestBed, seed: u64) 
     }
 }
 
-/// The global protocol in the small (paper, §4.2): a strobe by Xfer-And-Signal, a phase of work that each node
-/// ends by setting its variable, and Compare-And-Write until all have.
+/// The global protocol in the small (paper, §4.2): a strobe by Xfer-And-Signal, a phase of work that each
+/// node ends by setting its variable, and Compare-And-Write until all have.
 pub(super) fn a_blocking_barrier_of_queries_and_puts_ends(bed: &impl TestBed, seed: u64) {
     const PHASES: u64 = 6;
     for nodes in [1, 2, 13] {

@@ -32,8 +32,8 @@ pub trait TestBed {
     /// What it starts.
     type Cluster: Cluster;
 
-    /// A new cluster of `nodes` nodes with [`MEMORY_BYTES`] of memory and [`EVENTS`] events each, whose chances
-    /// follow from the seed. `None` when the backend cannot have this number of nodes.
+    /// A new cluster of `nodes` nodes with [`MEMORY_BYTES`] of memory and [`EVENTS`] events each, whose
+    /// chances follow from the seed. `None` when the backend cannot have this number of nodes.
     fn start(&self, nodes: u32, seed: u64) -> Option<Self::Cluster>;
 
     /// The command that runs the failed check again; the suite puts `BCS_SEED=` and the seed before it.
@@ -47,7 +47,8 @@ pub(super) fn variable(number: u64) -> GlobalVariable {
     GlobalVariable::at(GlobalAddress(number * GlobalVariable::BYTES)).expect("a multiple of 8")
 }
 
-/// Steps until `done` gives something. `done` may itself begin things, not necessarily every time it is called.
+/// Steps until `done` gives something. `done` may itself begin things, not necessarily every time it is
+/// called.
 pub(super) fn drive<C: Cluster, T>(
     cluster: &mut C,
     what: &str,
@@ -89,8 +90,8 @@ pub(super) fn take_signals<C: Cluster>(cluster: &mut C, node: NodeId, event: Eve
     cluster.port(node).test_event(event).unwrap_or_else(|error| panic!("{node} cannot test {event}: {error}"))
 }
 
-/// Node sets of every shape, for an initiator in a cluster of `nodes`: itself, all, all others, one other, and
-/// random ones.
+/// Node sets of every shape, for an initiator in a cluster of `nodes`: itself, all, all others, one other,
+/// and random ones.
 pub(super) fn shapes(nodes: u32, initiator: NodeId, random: &mut fastrand::Rng) -> Vec<NodeSet> {
     let all = NodeSet::all(nodes);
     let own = NodeSet::single(initiator);

@@ -94,8 +94,8 @@ pub(super) fn puts_between_two_nodes_take_effect_in_the_order_of_their_calls(bed
     for nodes in [1, 2, 6] {
         let Some(mut cluster) = bed.start(nodes, seed) else { continue };
         let (sender, receiver) = (NodeId(random.u32(0..nodes)), NodeId(random.u32(0..nodes)));
-        // Data, then a flag that says how many data there are, to sets that change but always hold the receiver,
-        // and nothing is waited for.
+        // Data, then a flag that says how many data there are, to sets that change but always hold the
+        // receiver, and nothing is waited for.
         let set = |random: &mut fastrand::Rng| {
             let mut set: NodeSet = (0..nodes).map(NodeId).filter(|_| random.f64() < 0.3).collect();
             set.insert(receiver);

@@ -1,9 +1,9 @@
 //! A reliable lane over a network that loses and reorders packets: what the tree protocol is owed.
 //!
-//! An engine without I/O, one end for each direction of a lane. The sender numbers messages and keeps them until they are
-//! acknowledged; the receiver delivers them in order and acknowledges cumulatively. Invariant: whatever the network
-//! does, messages come out once and in the order in which they went in, and as long as something arrives now and
-//! then, all of them do.
+//! An engine without I/O, one end for each direction of a lane. The sender numbers messages and keeps them
+//! until they are acknowledged; the receiver delivers them in order and acknowledges cumulatively. Invariant:
+//! whatever the network does, messages come out once and in the order in which they went in, and as long as
+//! something arrives now and then, all of them do.
 
 use std::collections::{BTreeMap, VecDeque};
 

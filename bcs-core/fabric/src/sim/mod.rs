@@ -1,9 +1,9 @@
 //! A deterministic network in virtual time: the real tree protocol, thousands of nodes, one thread.
 //!
-//! Everything random comes from the seed in [`SimOptions`]: delays, jitter (so reordering), loss, and how late
-//! each survivor learns of a death. Time moves only in [`SimCluster::step`]. Whoever runs programs on many nodes polls
-//! the node that `step` names; a program on one node may block in its [`SimFabric`], which steps the cluster.
-//! Invariant: a run is a function of the options and the calls.
+//! Everything random comes from the seed in [`SimOptions`]: delays, jitter (so reordering), loss, and how
+//! late each survivor learns of a death. Time moves only in [`SimCluster::step`]. Whoever runs programs on
+//! many nodes polls the node that `step` names; a program on one node may block in its [`SimFabric`], which
+//! steps the cluster. Invariant: a run is a function of the options and the calls.
 
 mod link;
 mod network;

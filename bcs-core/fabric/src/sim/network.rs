@@ -1,8 +1,9 @@
 //! The simulated network: what happens to a packet, decided by a seeded generator.
 //!
-//! Each node has one port of limited bandwidth, on which packets leave one after another; a packet then takes the
-//! base delay of its link and a random part on top, so packets overtake each other. It is lost with the given
-//! probability, and always across a partition. Invariant: the same seed and the same calls give the same fates.
+//! Each node has one port of limited bandwidth, on which packets leave one after another; a packet then takes
+//! the base delay of its link and a random part on top, so packets overtake each other. It is lost with the
+//! given probability, and always across a partition. Invariant: the same seed and the same calls give the
+//! same fates.
 
 use bcs_core::ids::NodeId;
 use bcs_core::node_set::NodeSet;

@@ -1,7 +1,8 @@
 //! The simulated world: nodes that run the real tree protocol, a network between them, and virtual time.
 //!
-//! Invariant: everything that happens is an event in one queue, ordered by virtual time and, at the same time, by
-//! the order in which events were made. So a run is a function of its options and the calls made on it.
+//! Invariant: everything that happens is an event in one queue, ordered by virtual time and, at the same
+//! time, by the order in which events were made. So a run is a function of its options and the calls made on
+//! it.
 
 use super::link::{LinkReceiver, LinkSender, Packet};
 use super::network::Network;
@@ -96,8 +97,8 @@ struct Path {
     lane: Lane,
 }
 
-/// The receiving ends of a link's lanes. They keep no order beyond what the tree protocol is owed: a control message
-/// that arrives is delivered, whatever bulk was sent before it.
+/// The receiving ends of a link's lanes. They keep no order beyond what the tree protocol is owed: a control
+/// message that arrives is delivered, whatever bulk was sent before it.
 #[derive(Debug, Default)]
 struct Incoming {
     control: LinkReceiver<Parcel>,
@@ -201,8 +202,8 @@ impl World {
         !self.died_ns.contains_key(&node)
     }
 
-    /// Lets the next thing happen. The node that it happened to, `Some(None)` for what concerns all; `None` when nothing
-    /// will ever happen again, or not within the time limit.
+    /// Lets the next thing happen. The node that it happened to, `Some(None)` for what concerns all; `None`
+    /// when nothing will ever happen again, or not within the time limit.
     pub fn step(&mut self) -> Option<Option<NodeId>> {
         let limit_ns = super::network::nanoseconds(self.options.time_limit);
         if self.events.peek()?.0.at_ns > limit_ns {

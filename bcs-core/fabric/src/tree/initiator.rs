@@ -11,8 +11,8 @@ use bcs_core::node_set::NodeSet;
 use bytes::Bytes;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-/// How many operations of one node may be under way, untaken answers and failures included; and how many of one node
-/// others remember at most. Who has more at another node does not keep the protocol.
+/// How many operations of one node may be under way, untaken answers and failures included; and how many of
+/// one node others remember at most. Who has more at another node does not keep the protocol.
 pub const OPERATIONS_LIMIT: usize = 1024;
 
 /// Who wants to know how an operation ends.
@@ -50,7 +50,8 @@ pub(super) struct Begun {
     pub(super) work: Work,
     pub(super) client: Client,
     pub(super) sole: Option<NodeId>,
-    /// The lane of its `Prepare`, if it has a sole node, unless it has fragments: then the lane of its last message.
+    /// The lane of its `Prepare`, if it has a sole node, unless it has fragments: then the lane of its last
+    /// message.
     pub(super) lane: Lane,
     pub(super) decided: Option<Verdict>,
     /// Its place, once it is known.
@@ -128,8 +129,9 @@ impl Initiator {
         self.begun.len() + self.lingering.len() >= OPERATIONS_LIMIT
     }
 
-    /// Whether an operation must wait: until others remember less of this node, or for the place of an earlier one that
-    /// shares a node with it. Two operations with the same sole node need not: the link keeps their order.
+    /// Whether an operation must wait: until others remember less of this node, or for the place of an
+    /// earlier one that shares a node with it. Two operations with the same sole node need not: the link
+    /// keeps their order.
     pub(super) fn must_wait(&self, nodes: &NodeSet) -> bool {
         if self.is_at_limit() {
             return true;

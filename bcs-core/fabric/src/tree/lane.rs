@@ -1,9 +1,9 @@
 //! Two lanes a link: small messages never wait behind large payloads.
 //!
-//! All messages travel in the *control* lane, except the fragments of payloads, and what an initiator must keep
-//! behind them: they travel in the *bulk* lane. Each lane is in order. Invariant: what is in the bulk lane never
-//! overtakes what was sent before it in the control lane; the reverse may happen. So every bulk message says how many
-//! control messages were sent before it, and a receiver that has fewer lets it wait.
+//! All messages travel in the *control* lane, except the fragments of payloads, and what an initiator must
+//! keep behind them: they travel in the *bulk* lane. Each lane is in order. Invariant: what is in the bulk
+//! lane never overtakes what was sent before it in the control lane; the reverse may happen. So every bulk
+//! message says how many control messages were sent before it, and a receiver that has fewer lets it wait.
 //!
 //! A link sender stamps with [`LaneSender`], a link receiver asks [`LaneReceiver`].
 

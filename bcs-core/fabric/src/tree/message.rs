@@ -14,8 +14,8 @@ use std::fmt;
 /// a tree passes the first on while the last is still being sent.
 pub const FRAGMENT_BYTES: usize = 64 * 1024;
 
-/// The most payload bytes that a `Prepare` carries: it travels in the control lane, where nothing may be held up for long.
-/// A longer payload travels in fragments as a whole.
+/// The most payload bytes that a `Prepare` carries: it travels in the control lane, where nothing may be held
+/// up for long. A longer payload travels in fragments as a whole.
 pub const INLINE_BYTES: usize = 4 * 1024;
 const _: () = assert!(INLINE_BYTES <= FRAGMENT_BYTES, "what is inline is no longer than a fragment");
 
@@ -142,7 +142,8 @@ pub enum Message {
         settled_below: u64,
         /// The set has one node: it need not wait for a verdict.
         sole: bool,
-        /// Somebody waits to hear that it is done: with a sole node, its acknowledgement is not to wait for a message with which it could travel.
+        /// Somebody waits to hear that it is done: with a sole node, its acknowledgement is not to wait for a
+        /// message with which it could travel.
         awaited: bool,
         /// The nodes below the receiver.
         #[rkyv(with = NodeSetDef)]

@@ -18,7 +18,8 @@ use bcs_core::node_set::NodeSet;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-/// One node's end of the tree protocol. Call [`TreeNode::poll_transmit`] until it is empty after every other call.
+/// One node's end of the tree protocol. Call [`TreeNode::poll_transmit`] until it is empty after every other
+/// call.
 #[derive(Debug)]
 pub struct TreeNode<M> {
     pub(super) node: NodeId,
@@ -126,8 +127,8 @@ impl<M: GlobalMemory> TreeNode<M> {
         self.handle_loopback();
     }
 
-    /// The next message to send: to whom, and in which lane. What [`TreeNode::poll_prompt`] gives, and then what
-    /// [`TreeNode::poll_receipt`] gives.
+    /// The next message to send: to whom, and in which lane. What [`TreeNode::poll_prompt`] gives, and then
+    /// what [`TreeNode::poll_receipt`] gives.
     pub fn poll_transmit(&mut self) -> Option<(NodeId, Lane, Message)> {
         let receipt = |Receipt { to, message, .. }| (to, Lane::Control, message);
         self.poll_prompt().or_else(|| self.poll_receipt().map(receipt))

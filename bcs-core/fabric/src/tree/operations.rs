@@ -7,14 +7,16 @@
 //! ```
 //!
 //! Invariant: operations begin in the order of their calls, and one begins only when every earlier one that
-//! shares a node with it has its place (or is on the same link, ahead of it). So operations of one node
-//! take effect on another in the order in which they were called. Only what has no effect, and asks for receipts, begins before its turn.
+//! shares a node with it has its place (or is on the same link, ahead of it). So operations of one node take
+//! effect on another in the order in which they were called. Only what has no effect, and asks for receipts,
+//! begins before its turn.
 //!
-//! Invariant: with every operation that begins, at most [`OPERATIONS_LIMIT`] have begun that another node may remember. It
-//! forgets one with a sole node before it acknowledges it, and the others when it is told that all before them are over
-//! (`settled_below`). So an operation waits not only for those that are under way, but also while too many are over that come
-//! after one that is not. Whatever order messages come in: what a node remembers began when, or before, the highest numbered of
-//! it did, and what came with that one has made it forget all that was not counted then. So no node ever finds more.
+//! Invariant: with every operation that begins, at most [`OPERATIONS_LIMIT`] have begun that another node may
+//! remember. It forgets one with a sole node before it acknowledges it, and the others when it is told that
+//! all before them are over (`settled_below`). So an operation waits not only for those that are under way,
+//! but also while too many are over that come after one that is not. Whatever order messages come in: what a
+//! node remembers began when, or before, the highest numbered of it did, and what came with that one has made
+//! it forget all that was not counted then. So no node ever finds more.
 
 use super::initiator::{Begun, Client, Completion, OPERATIONS_LIMIT, SoleUnderWay, Waiting};
 use super::lane::Lane;
@@ -129,8 +131,8 @@ impl<M: GlobalMemory> TreeNode<M> {
         self.initiator.failures.pop_front()
     }
 
-    /// Whether an operation under way needs a node: one that began here and includes it, one that it began, or one that
-    /// goes through it.
+    /// Whether an operation under way needs a node: one that began here and includes it, one that it began,
+    /// or one that goes through it.
     pub fn involves(&self, node: NodeId) -> bool {
         self.initiator.begun.values().any(|begun| begun.nodes.contains(node))
             || self.initiator.waiting.iter().any(|waiting| waiting.nodes.contains(node))
@@ -270,8 +272,9 @@ impl<M: GlobalMemory> TreeNode<M> {
         }
     }
 
-    /// Receipts for which nobody waited may be waiting for a message with which to travel. Now they are wanted: a transfer of nothing to each of these nodes, whose
-    /// receipt is awaited, brings those of all before it. It begins before its turn, and has nothing to be in order with.
+    /// Receipts for which nobody waited may be waiting for a message with which to travel. Now they are
+    /// wanted: a transfer of nothing to each of these nodes, whose receipt is awaited, brings those of all
+    /// before it. It begins before its turn, and has nothing to be in order with.
     fn hurry(&mut self, nodes: &NodeSet) {
         let late = |(node, under_way): (&NodeId, &SoleUnderWay)| {
             let is_late = under_way.hurry.is_none() && nodes.contains(*node) && !self.dead.contains(*node);

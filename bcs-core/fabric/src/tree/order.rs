@@ -1,9 +1,9 @@
 //! The order of operations on one node: Lamport's clock and Skeen's queue.
 //!
 //! A node proposes a stamp for every operation that reaches it; the final stamp is the highest that any node
-//! of the set proposed. Operations take effect in the order of final stamps (ties: by operation). An operation
-//! at the head of the queue with a final stamp may take effect: what is still to come gets higher ones.
-//! Invariant: the clock is at or above every stamp in the queue and every final stamp that was learned.
+//! of the set proposed. Operations take effect in the order of final stamps (ties: by operation). An
+//! operation at the head of the queue with a final stamp may take effect: what is still to come gets higher
+//! ones. Invariant: the clock is at or above every stamp in the queue and every final stamp that was learned.
 //!
 //! Sources: L. Lamport, Time, clocks, and the ordering of events in a distributed system (1978); D. Skeen's
 //! two-phase total order multicast, as described by K. Birman and T. Joseph, Reliable communication in the

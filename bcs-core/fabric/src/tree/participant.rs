@@ -9,10 +9,11 @@
 //! ```
 //!
 //! Invariants: an operation is in the order queue from Proposed until Settled; memory and events change only
-//! in [`TreeNode::advance`] and on `Conclude(true)`, which finds the query at the head of the queue. A settled
-//! operation is remembered until its initiator says that it is over everywhere, for two reasons: messages
-//! over older trees may still arrive, and if the initiator dies others ask for what was decided. Of one initiator at most
-//! [`OPERATIONS_LIMIT`] operations are remembered, settled ones included; see `initiator` for why none needs more.
+//! in [`TreeNode::advance`] and on `Conclude(true)`, which finds the query at the head of the queue. A
+//! settled operation is remembered until its initiator says that it is over everywhere, for two reasons:
+//! messages over older trees may still arrive, and if the initiator dies others ask for what was decided. Of
+//! one initiator at most [`OPERATIONS_LIMIT`] operations are remembered, settled ones included; see
+//! `initiator` for why none needs more.
 
 use super::error::ProtocolError;
 use super::initiator::OPERATIONS_LIMIT;
@@ -126,7 +127,8 @@ impl<M: GlobalMemory> TreeNode<M> {
                 return Err(ProtocolError::Impossible { from, operation, verdict, stage });
             }
             Some(_) => {}
-            // The initiator gave up before the operation got here: it is remembered, because it may still come.
+            // The initiator gave up before the operation got here: it is remembered, because it may still
+            // come.
             None if verdict == Verdict::Abort => {
                 if !self.admit(from, operation, settled_below)? {
                     return Ok(());
@@ -263,8 +265,8 @@ impl<M: GlobalMemory> TreeNode<M> {
         }
     }
 
-    /// Makes room for an operation that this node did not know. False when there is none, and its initiator is dead for that: not
-    /// `from`, who has only passed it on.
+    /// Makes room for an operation that this node did not know. False when there is none, and its initiator
+    /// is dead for that: not `from`, who has only passed it on.
     fn admit(
         &mut self,
         from: NodeId,

@@ -3,8 +3,8 @@
 use super::message::Message;
 use bcs_core::ids::NodeId;
 
-/// The acknowledgement of an operation with a sole node. Nobody but its initiator waits for it, and may be about to get a message with which it could
-/// travel.
+/// The acknowledgement of an operation with a sole node. Nobody but its initiator waits for it, and may be
+/// about to get a message with which it could travel.
 #[derive(Clone, Debug)]
 pub struct Receipt {
     /// The initiator.

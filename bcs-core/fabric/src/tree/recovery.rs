@@ -1,13 +1,13 @@
 //! Agreement about the operations that dead nodes began.
 //!
-//! The lowest living node is the arbiter. When it learns of a death it asks all living nodes (`Inquire`) what they know
-//! to be decided about operations that dead nodes began, collects the answers (`Testify`), and tells all
-//! (`Resolve`): what anybody knows to be decided happens, all else does not. Every further death begins a new
-//! round; when the arbiter dies, the next lowest node begins one.
+//! The lowest living node is the arbiter. When it learns of a death it asks all living nodes (`Inquire`) what
+//! they know to be decided about operations that dead nodes began, collects the answers (`Testify`), and
+//! tells all (`Resolve`): what anybody knows to be decided happens, all else does not. Every further death
+//! begins a new round; when the arbiter dies, the next lowest node begins one.
 //!
 //! Why all survivors agree: a node that has testified takes nothing more of a dead initiator's operations (it
-//! ignores them from the moment it knows of the death, and the inquiry tells it). So when all living nodes have
-//! testified, no decision is known to any of them that is not in a testimony. Decisions are remembered,
+//! ignores them from the moment it knows of the death, and the inquiry tells it). So when all living nodes
+//! have testified, no decision is known to any of them that is not in a testimony. Decisions are remembered,
 //! so a later round finds the same ones; what one round let happen, the next lets happen too; and what it
 //! aborted nobody knew to be decided, nor can learn it later.
 

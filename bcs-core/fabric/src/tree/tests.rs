@@ -250,8 +250,8 @@ fn settle(
 
 #[test]
 fn who_keeps_to_the_limit_is_never_held_to_exceed_it_however_slow_a_node_is() {
-    // Node 3 has a place for an operation, but hears of the decision late. Meanwhile the others go on, and remember
-    // all that comes after it.
+    // Node 3 has a place for an operation, but hears of the decision late. Meanwhile the others go on, and
+    // remember all that comes after it.
     for sole in [false, true] {
         let mut nodes = [0, 1, 2, 3].map(|number| node(NodeId(number), 4));
         let mut held = Vec::new();

@@ -1,8 +1,8 @@
 //! The tree: how a set of nodes is split below its root.
 //!
-//! A node that has `below` to reach sends to at most `fanout` children and leaves to each a contiguous part of
-//! the rest, so the depth is logarithmic in the number of nodes, neighbours by number are neighbours in the
-//! tree, and no node needs to know more of the set than its own part. Invariant: children and their parts
+//! A node that has `below` to reach sends to at most `fanout` children and leaves to each a contiguous part
+//! of the rest, so the depth is logarithmic in the number of nodes, neighbours by number are neighbours in
+//! the tree, and no node needs to know more of the set than its own part. Invariant: children and their parts
 //! together are `below`, each node once.
 
 use bcs_core::ids::NodeId;

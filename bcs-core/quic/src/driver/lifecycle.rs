@@ -1,7 +1,9 @@
-//! Links come up, and end: who is let in, whose dial counts, and what the end of a connection says about its node.
+//! Links come up, and end: who is let in, whose dial counts, and what the end of a connection says about its
+//! node.
 //!
-//! Invariants: a connection becomes a link's only when its other end has proved to be the member that the roster names;
-//! a link that breaks makes its node dead, once, and one that ends in order does not, unless it was needed.
+//! Invariants: a connection becomes a link's only when its other end has proved to be the member that the
+//! roster names; a link that breaks makes its node dead, once, and one that ends in order does not, unless it
+//! was needed.
 
 use super::super::connection::{CloseCode, Connection, Hello, PeerFault, Stage};
 use super::super::link::LinkState;

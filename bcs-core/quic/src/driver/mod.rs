@@ -1,13 +1,13 @@
 //! The driver: moves datagrams between the socket and QUIC, and messages between QUIC and the tree protocol.
 //!
-//! It has no thread: whoever polls the fabric drives it, and between polls nothing moves. A round hears first (all
-//! that has arrived, connection by connection, so that the protocol knows as much as it can) and then speaks
-//! (what the protocol has to say, acknowledgements along with it, in as few datagrams as possible). Receipts of puts that were for this
-//! node alone wait for the next round, because whoever polls may have an answer to send that takes them along; and those that nobody waits
-//! for wait longer.
-//! Invariants: what a stranger sends costs a bounded amount of memory and never reaches the protocol; a peer that
-//! breaks the protocol loses its connection, and nobody else loses anything. Who is let in, and how links end, is told in
-//! `lifecycle`.
+//! It has no thread: whoever polls the fabric drives it, and between polls nothing moves. A round hears first
+//! (all that has arrived, connection by connection, so that the protocol knows as much as it can) and then
+//! speaks (what the protocol has to say, acknowledgements along with it, in as few datagrams as possible).
+//! Receipts of puts that were for this node alone wait for the next round, because whoever polls may have an
+//! answer to send that takes them along; and those that nobody waits for wait longer. Invariants: what a
+//! stranger sends costs a bounded amount of memory and never reaches the protocol; a peer that breaks the
+//! protocol loses its connection, and nobody else loses anything. Who is let in, and how links end, is told
+//! in `lifecycle`.
 
 mod lifecycle;
 
@@ -28,16 +28,17 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// How many connections may be under way whose other end has not proved who it is; more are ignored. It bounds what
-/// strangers can make a node keep and compute.
+/// How many connections may be under way whose other end has not proved who it is; more are ignored. It
+/// bounds what strangers can make a node keep and compute.
 const UNPROVED_LIMIT: usize = 256;
 
-/// From this number on, every end must first show that it can be reached at its address; before, only addresses that
-/// are not in the roster must.
+/// From this number on, every end must first show that it can be reached at its address; before, only
+/// addresses that are not in the roster must.
 const UNPROVED_UNVALIDATED_LIMIT: usize = 32;
 
-/// How many bytes of others' payload may wait here on their way down a tree before no more is read. Payload goes down to
-/// nodes of higher numbers only, so the highest always reads and no circle of nodes waits for itself.
+/// How many bytes of others' payload may wait here on their way down a tree before no more is read. Payload
+/// goes down to nodes of higher numbers only, so the highest always reads and no circle of nodes waits for
+/// itself.
 const RELAY_LIMIT_BYTES: usize = 16 << 20;
 
 /// The largest batch of datagrams that one call can send, in bytes: that of a datagram.

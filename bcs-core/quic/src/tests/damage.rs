@@ -1,4 +1,5 @@
-//! Bytes that are no messages, for every decoder of the fabric ([`bcs_core::damage`]): what a peer sends is decoded to a valid value or refused.
+//! Bytes that are no messages, for every decoder of the fabric ([`bcs_core::damage`]): what a peer sends is
+//! decoded to a valid value or refused.
 
 use super::super::connection::Hello;
 use super::super::frame::{FrameBatch, FrameReader, Taken};

@@ -69,8 +69,8 @@ fn start_with(
     ports.into_iter().map(join).collect()
 }
 
-/// A cluster whose nodes are driven one after another. Nodes that were killed are not driven any more: to the others,
-/// they have fallen silent.
+/// A cluster whose nodes are driven one after another. Nodes that were killed are not driven any more: to the
+/// others, they have fallen silent.
 struct QuicCluster {
     ports: Vec<MappedFabric>,
     dead: NodeSet,
@@ -259,7 +259,8 @@ fn a_node_that_falls_silent_is_found_dead_and_one_that_is_dropped_at_once() {
     let all = NodeSet::all(3);
     ports[0].xfer_and_signal(Source::Bytes(b"x"), &all, GlobalAddress(0), Some(EventId(2)), None).unwrap();
     let both: NodeSet = [NodeId(2), NodeId(3)].into_iter().collect();
-    // Virtual seconds: the others show each other that they live, and the timeout is not waited for in this world.
+    // Virtual seconds: the others show each other that they live, and the timeout is not waited for in this
+    // world.
     let mut seconds = 0;
     while ports.iter().any(|port| port.dead() != both) {
         seconds += 1;

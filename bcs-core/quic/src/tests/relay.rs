@@ -1,7 +1,8 @@
 //! The suite again, over a relay that loses, delays and reorders packets from a seed.
 //!
-//! The relay has a socket for each node, at which the others find it. So to QUIC it is the network: what it does to a
-//! packet nobody can tell from what a bad network does. Time is real, so a seed fixes the fates, not the run.
+//! The relay has a socket for each node, at which the others find it. So to QUIC it is the network: what it
+//! does to a packet nobody can tell from what a bad network does. Time is real, so a seed fixes the fates,
+//! not the run.
 
 use super::*;
 use std::collections::{BTreeMap, HashMap};

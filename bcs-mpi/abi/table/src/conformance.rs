@@ -1,8 +1,9 @@
-//! `docs/conformance.md`: by chapter of the standard, which functions the library has, which it lacks, and which a test program calls; and what is left out of
-//! mpi4py's test suite and of rsmpi's examples.
+//! `docs/conformance.md`: by chapter of the standard, which functions the library has, which it lacks, and
+//! which a test program calls; and what is left out of mpi4py's test suite and of rsmpi's examples.
 //!
-//! Nothing is written down for it: functions come from the table, what is done from the C edge's source (as the library's build finds it), calls from the
-//! sources of the tests, and exclusions from the lists that `scripts/mpi4py` and `scripts/rsmpi` obey.
+//! Nothing is written down for it: functions come from the table, what is done from the C edge's source (as
+//! the library's build finds it), calls from the sources of the tests, and exclusions from the lists that
+//! `scripts/mpi4py` and `scripts/rsmpi` obey.
 
 use crate::table::{Form, Function, Tables};
 use crate::unsupported;

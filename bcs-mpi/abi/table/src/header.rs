@@ -1,7 +1,7 @@
 //! Writes `mpi.h`: usable from C89 on and from every C++, and the same on every platform that the ABI covers.
 //!
-//! Invariant: the header declares all that the tables hold and nothing else that begins with `MPI_` or `PMPI_`, except
-//! the types that the standard fixes ([`OPAQUE_TYPES`], [`INTEGER_TYPES`], the statuses).
+//! Invariant: the header declares all that the tables hold and nothing else that begins with `MPI_` or
+//! `PMPI_`, except the types that the standard fixes ([`OPAQUE_TYPES`], [`INTEGER_TYPES`], the statuses).
 
 use std::fmt::Write as _;
 

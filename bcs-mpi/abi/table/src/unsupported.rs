@@ -1,13 +1,15 @@
-//! Functions of the standard that the library does not have: written from the table, so that every program loads.
+//! Functions of the standard that the library does not have: written from the table, so that every program
+//! loads.
 //!
 //! What the C edge defines is found in its source: a function is its own as soon as its name stands in a line
 //! of code there, or in a line that begins with a word for several functions: `twin`, `forms` or `twins`. So
-//! nothing has to be kept in step by hand: a function that is built leaves this list by itself, and one that is
-//! only mentioned is missed by the test of the exported symbols. A name that other macros put together is not
-//! found; then two functions have one name, which the compiler refuses.
+//! nothing has to be kept in step by hand: a function that is built leaves this list by itself, and one that
+//! is only mentioned is missed by the test of the exported symbols. A name that other macros put together is
+//! not found; then two functions have one name, which the compiler refuses.
 //!
-//! Each answers `MPI_ERR_UNSUPPORTED_OPERATION` through the error handler of its communicator, session, window or file. Those of the tool
-//! interface, of which the library offers no variable, answer what the standard has for an index, a name or a handle of none.
+//! Each answers `MPI_ERR_UNSUPPORTED_OPERATION` through the error handler of its communicator, session,
+//! window or file. Those of the tool interface, of which the library offers no variable, answer what the
+//! standard has for an index, a name or a handle of none.
 
 use crate::header::{INTEGER_TYPES, OPAQUE_TYPES};
 use crate::table::{Form, Function, Tables};

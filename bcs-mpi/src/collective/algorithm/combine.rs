@@ -125,8 +125,8 @@ struct Places {
 }
 
 impl Places {
-    /// The last member's place is that of the result, unless that would overwrite this member's own part before
-    /// its turn.
+    /// The last member's place is that of the result, unless that would overwrite this member's own part
+    /// before its turn.
     fn of(&self, member: usize) -> *mut u8 {
         let is_free =
             self.rank + 1 >= self.members || self.own.addr().abs_diff(self.result.addr()) >= self.bytes;
@@ -136,8 +136,8 @@ impl Places {
         }
     }
 
-    /// Combines the own part, if that counts, and those of the other members, from where they are, and puts the
-    /// result where it goes.
+    /// Combines the own part, if that counts, and those of the other members, from where they are, and puts
+    /// the result where it goes.
     ///
     /// # Safety
     /// All must be readable, and the result writable.
@@ -148,8 +148,8 @@ impl Places {
         }
         let Some(&last) = operands.last().filter(|_| self.bytes > 0) else { return Ok(()) };
         let result = if operands.len() == 1 { last } else { self.of(self.members - 1).cast_const() };
-        // SAFETY: the caller's promise; the places are different ones. In place, the own part may lie where the
-        // result goes.
+        // SAFETY: the caller's promise; the places are different ones. In place, the own part may lie where
+        // the result goes.
         unsafe {
             reduction.combine_places(operands, self.bytes, |member| self.of(member))?;
             if result != self.result.cast_const() {

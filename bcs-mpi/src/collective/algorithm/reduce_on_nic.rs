@@ -1,5 +1,6 @@
-//! Reduce, allreduce and reduce-scatter by the NIC's Reduce Helper, in the order of the reduction tree, a slab
-//! at a time. One step for a slab, along the strobe's tree; whoever gets nothing of a slab does not wait for it.
+//! Reduce, allreduce and reduce-scatter by the NIC's Reduce Helper, in the order of the reduction tree, a
+//! slab at a time. One step for a slab, along the strobe's tree; whoever gets nothing of a slab does not wait
+//! for it.
 
 use super::super::combination::{Combination, Results};
 use super::slab_by_slab::slab_by_slab;

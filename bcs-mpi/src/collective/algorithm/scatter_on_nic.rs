@@ -1,5 +1,6 @@
-//! Scatter as the NIC's broadcast of a slab at a time, of as many blocks as it holds: each member takes its own,
-//! and does not wait for other slabs. One step for a slab; more bytes than are wanted, of which there are few.
+//! Scatter as the NIC's broadcast of a slab at a time, of as many blocks as it holds: each member takes its
+//! own, and does not wait for other slabs. One step for a slab; more bytes than are wanted, of which there
+//! are few.
 
 use super::super::movement::Movement;
 use super::row::Row;

@@ -151,7 +151,8 @@ pub async fn reduce_by_shares(members: &impl Members, combination: &Combination<
 /// Brings this member's share of the result to those who get all of it, and theirs here if it does.
 ///
 /// # Safety
-/// The shares must be disjoint, this member's be at `result`, and nobody else use them until the answer is there.
+/// The shares must be disjoint, this member's be at `result`, and nobody else use them until the answer is
+/// there.
 ///
 /// # Errors
 /// The NIC fails.

@@ -1,5 +1,6 @@
-//! The short way of blocking calls: what the NIC does at once, as barriers, and reductions and blocks of up to
-//! a slab, and what a member does alone. The member arrives and waits in the call itself, without a future.
+//! The short way of blocking calls: what the NIC does at once, as barriers, and reductions and blocks of up
+//! to a slab, and what a member does alone. The member arrives and waits in the call itself, without a
+//! future.
 //!
 //! The Reduce Helper combines in the order of the reduction tree, and a member that gets no result goes on
 //! at once.

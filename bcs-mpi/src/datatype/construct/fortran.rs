@@ -1,7 +1,8 @@
 //! Types of Fortran by what they can hold (MPI-5.0, §19.1.9), and pairs by their halves (§6.9.4).
 //!
-//! Kinds are those of the Fortran compilers of x86-64 Linux that have the 80-bit format: integers of 1 to 16 bytes, reals of 4, 8, 10 (in
-//! 16 bytes) and 16. The type is a predefined one under another name: the same arguments give the same handle, committed, never freed.
+//! Kinds are those of the Fortran compilers of x86-64 Linux that have the 80-bit format: integers of 1 to 16
+//! bytes, reals of 4, 8, 10 (in 16 bytes) and 16. The type is a predefined one under another name: the same
+//! arguments give the same handle, committed, never freed.
 
 use crate::constants::*;
 use crate::error::{MpiError, MpiResult};

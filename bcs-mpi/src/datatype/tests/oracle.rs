@@ -1,6 +1,8 @@
-//! What types are by the standard's definitions, without any cleverness: lists of basic elements with displacements.
+//! What types are by the standard's definitions, without any cleverness: lists of basic elements with
+//! displacements.
 //!
-//! A [`Recipe`] says how to make a random type; it becomes a [`Type`] by the constructors, and a [`Typemap`] by the definitions of §5.1.
+//! A [`Recipe`] says how to make a random type; it becomes a [`Type`] by the constructors, and a [`Typemap`]
+//! by the definitions of §5.1.
 
 use crate::constants::*;
 use crate::object::datatype::basic::{alignment, basics};
@@ -146,7 +148,8 @@ impl Typemap {
         map
     }
 
-    /// The bytes of `count` elements in a memory that begins at displacement `first`, in the order in which they are sent: places.
+    /// The bytes of `count` elements in a memory that begins at displacement `first`, in the order in which
+    /// they are sent: places.
     pub fn places(&self, count: i64, first: i64) -> Vec<usize> {
         let mut places = Vec::new();
         for i in 0..count {

@@ -1,4 +1,5 @@
-//! A type made anew from what MPI_Type_get_contents tells of it, argument by argument as the table of §5.1.13 has them.
+//! A type made anew from what MPI_Type_get_contents tells of it, argument by argument as the table of §5.1.13
+//! has them.
 
 use crate::constants::*;
 use crate::datatype::envelope::Contents;

@@ -1,7 +1,7 @@
 //! A buffer for buffered sends: its places, and the messages that are under way from it.
 //!
-//! A message that does not ride in a descriptor is copied into the buffer, first fit, and sent from there; its place is free again when the NIC has
-//! taken it.
+//! A message that does not ride in a descriptor is copied into the buffer, first fit, and sent from there;
+//! its place is free again when the NIC has taken it.
 
 use crate::constants::*;
 use crate::error::{MpiError, MpiResult, Problem};
@@ -93,8 +93,8 @@ impl AttachedBuffer {
         MpiError::new(Problem::NoBufferSpace { wanted, size, free })
     }
 
-    /// Sends a message from here, and it must fit in the whole buffer with its overhead even when it would not need
-    /// it, so that whether a program is right does not depend on timing.
+    /// Sends a message from here, and it must fit in the whole buffer with its overhead even when it would
+    /// not need it, so that whether a program is right does not depend on timing.
     ///
     /// # Safety
     /// The message must be readable.
@@ -149,8 +149,8 @@ impl AttachedBuffer {
         }
         let Some((offset, position)) = place else { return Err(self.no_room(wanted, size)) };
         let to: *mut u8 = std::ptr::with_exposed_provenance_mut(self.address + offset);
-        // SAFETY: `data` by the caller's promise; the place is inside the attached buffer, which the program gave to the library, and no
-        // other message is there.
+        // SAFETY: `data` by the caller's promise; the place is inside the attached buffer, which the program
+        // gave to the library, and no other message is there.
         unsafe { std::ptr::copy_nonoverlapping(data, to, bytes) };
         // SAFETY: the place is this message's until the send is complete.
         if let Posted::Request(nic) = unsafe { port.post_send(send, to, bytes)? } {

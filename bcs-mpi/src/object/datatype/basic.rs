@@ -1,6 +1,7 @@
 //! Basic elements: what predefined datatypes consist of (MPI-5.0, §3.2.2, §6.9.4).
 //!
-//! Most are one element. The pairs of MPI_MINLOC are two: a value, and an index that lies after it as in a struct of C.
+//! Most are one element. The pairs of MPI_MINLOC are two: a value, and an index that lies after it as in a
+//! struct of C.
 
 use crate::constants::*;
 
@@ -36,7 +37,8 @@ fn one(datatype: MPI_Datatype, offset: i64) -> Basic {
     Basic { datatype, bytes, offset }
 }
 
-/// The pair of a value and an index (MPI_Type_get_value_index); none when there is no such predefined datatype.
+/// The pair of a value and an index (MPI_Type_get_value_index); none when there is no such predefined
+/// datatype.
 pub fn pair_of(value: MPI_Datatype, index: MPI_Datatype) -> Option<MPI_Datatype> {
     let is_it = |known: &&Datatype| halves(known.handle) == Some((value, index));
     DATATYPES.iter().find(is_it).map(|known| known.handle)

@@ -1,8 +1,9 @@
 //! The bounds of a type: size, lower and upper bound, true bounds (MPI-5.0, §5.1.6 to §5.1.8).
 //!
-//! Bounds that MPI_Type_create_resized (or an array constructor) has set are markers: where a type has them, anywhere in it, they alone
-//! make its bounds. Elsewhere they enclose the components with their padding, as those of MPICH and Open MPI do, and the upper bound is rounded up
-//! so that the extent is a multiple of the strictest alignment in it. All arithmetic is checked.
+//! Bounds that MPI_Type_create_resized (or an array constructor) has set are markers: where a type has them,
+//! anywhere in it, they alone make its bounds. Elsewhere they enclose the components with their padding, as
+//! those of MPICH and Open MPI do, and the upper bound is rounded up so that the extent is a multiple of the
+//! strictest alignment in it. All arithmetic is checked.
 
 use super::placement::{Placement, TooLarge, product, sum};
 
@@ -15,7 +16,8 @@ pub struct Bounds {
     pub basics: i64,
     /// First byte of data and the byte after the last; none without data.
     pub data: Option<(i64, i64)>,
-    /// What its components reach over, by their own lower and upper bounds; none without data. Less than `data` where those were set so.
+    /// What its components reach over, by their own lower and upper bounds; none without data. Less than
+    /// `data` where those were set so.
     pub reach: Option<(i64, i64)>,
     /// Lower and upper bound that were set.
     pub markers: Option<(i64, i64)>,

@@ -1,7 +1,8 @@
 //! Buffers of messages: address, count and datatype of a call, checked, and seen as bytes.
 //!
-//! What lies in one block, whatever its datatype is called, goes from and to where it is. Anything else is packed once by a
-//! [`Cursor`](super::Cursor) of its [`Layout`]. An operation keeps the layout, not the datatype's handle, which may be freed meanwhile.
+//! What lies in one block, whatever its datatype is called, goes from and to where it is. Anything else is
+//! packed once by a [`Cursor`](super::Cursor) of its [`Layout`]. An operation keeps the layout, not the
+//! datatype's handle, which may be freed meanwhile.
 
 use super::cursor::{Layout, copy};
 use super::table::Datatypes;
@@ -12,7 +13,8 @@ use nic_emu::descriptor::MESSAGE_LIMIT;
 use std::ffi::c_void;
 use std::mem::MaybeUninit;
 
-/// Bytes of one element of every predefined datatype whose elements are contiguous, by handle; 0 for the others.
+/// Bytes of one element of every predefined datatype whose elements are contiguous, by handle; 0 for the
+/// others.
 static CONTIGUOUS: [u8; 256] = {
     let mut table = [0; 256];
     let mut index = 0;
@@ -26,7 +28,8 @@ static CONTIGUOUS: [u8; 256] = {
     table
 };
 
-/// Bytes of an element whose elements are contiguous in arrays: the fast path, a look-up without a branch on the kind.
+/// Bytes of an element whose elements are contiguous in arrays: the fast path, a look-up without a branch on
+/// the kind.
 #[inline(always)]
 pub fn contiguous_bytes(datatype: MPI_Datatype) -> Option<usize> {
     match CONTIGUOUS.get(datatype.0.wrapping_sub(MPI_DATATYPE_NULL.0)) {
@@ -52,7 +55,8 @@ pub(crate) fn wrong_count(argument: &'static str, value: i64) -> MpiError {
     MpiError::argument(MPI_ERR_COUNT, argument, value, allowed)
 }
 
-/// Whether an address is that of no buffer: null, or MPI_IN_PLACE in a call that has handled it where it is allowed.
+/// Whether an address is that of no buffer: null, or MPI_IN_PLACE in a call that has handled it where it is
+/// allowed.
 #[inline(always)]
 pub fn is_no_buffer(address: *const c_void) -> bool {
     const { assert!(IN_PLACE == 1, "null is below it, and every buffer above") };
@@ -92,7 +96,8 @@ const MOST_SENT: usize = MESSAGE_LIMIT as usize - 1;
 /// Bytes of room for one at most.
 pub const MOST_ROOM: usize = isize::MAX as usize;
 
-/// Addresses below this are no program's: with a null buffer (MPI_BOTTOM) a datatype's displacements have to lead above it.
+/// Addresses below this are no program's: with a null buffer (MPI_BOTTOM) a datatype's displacements have to
+/// lead above it.
 const FIRST_ADDRESS: i64 = 0x1000;
 
 /// Checks a count of elements of any type; answers their bytes.
@@ -106,8 +111,8 @@ pub fn check_count(argument: &'static str, of: &Type, count: i64) -> MpiResult<u
     Ok((of.size() * count) as usize)
 }
 
-/// Checks the address of a buffer of `count` elements, which [`check_count`] has found well. Null is MPI_BOTTOM: good for a type that is made of
-/// addresses.
+/// Checks the address of a buffer of `count` elements, which [`check_count`] has found well. Null is
+/// MPI_BOTTOM: good for a type that is made of addresses.
 ///
 /// # Errors
 /// A null buffer for something.
@@ -126,8 +131,8 @@ pub fn check_address(
     }
 }
 
-/// The bytes of a buffer whose elements lie one behind the other, if its type says so without a look at it; `action` is what is to
-/// be done with it.
+/// The bytes of a buffer whose elements lie one behind the other, if its type says so without a look at it;
+/// `action` is what is to be done with it.
 ///
 /// # Errors
 /// A null buffer for something, a count that cannot be.
@@ -214,7 +219,8 @@ pub struct Scattered {
 }
 
 impl Scattered {
-    /// Calls `send` with a function that writes the message piece by piece, in order: each time so many bytes to an address.
+    /// Calls `send` with a function that writes the message piece by piece, in order: each time so many bytes
+    /// to an address.
     ///
     /// # Safety
     /// The buffer must still be readable, and what is written to writable.
@@ -386,8 +392,8 @@ impl Incoming {
     }
 }
 
-/// Copies a message within this process, from where one type has it to where another wants it, without anything in between. The buffer needs
-/// no unpacking after that.
+/// Copies a message within this process, from where one type has it to where another wants it, without
+/// anything in between. The buffer needs no unpacking after that.
 ///
 /// # Safety
 /// `from` must be readable where the layout has bytes, the buffer of `to` still be writable.
@@ -398,7 +404,8 @@ pub unsafe fn copy_to(layout: &Layout, from: *const u8, to: &mut Incoming) {
         (None, Some(offset)) => {
             let from = from.wrapping_offset(offset);
             if from != to.data && layout.bytes() > 0 {
-                // SAFETY: as above; a program that passes overlapping buffers gets what it gets, without harm to others.
+                // SAFETY: as above; a program that passes overlapping buffers gets what it gets, without harm
+                // to others.
                 unsafe { std::ptr::copy(from, to.data, layout.bytes().min(to.bytes)) };
             }
         }
@@ -422,7 +429,8 @@ impl Staged {
     /// # Safety
     /// The buffer of the receive must still be writable.
     pub unsafe fn unpack(&self, bytes: usize) {
-        // SAFETY: the buffer has room for `message`'s elements, by the promise of `Incoming::new`, and still is one; the bytes arrived.
+        // SAFETY: the buffer has room for `message`'s elements, by the promise of `Incoming::new`, and still
+        // is one; the bytes arrived.
         unsafe { self.fill_from(self.message.as_ptr().cast(), bytes.min(self.message.len())) };
     }
 }

@@ -396,7 +396,8 @@ unsafe fn tiles(way: Way, memory: *mut u8, packed: *mut u8, leaf: &Leaf, count: 
 /// block of the two sides is the packed stream of the other.
 ///
 /// # Safety
-/// `source` must be readable and `target` writable wherever their layouts have bytes; the two must not overlap.
+/// `source` must be readable and `target` writable wherever their layouts have bytes; the two must not
+/// overlap.
 pub unsafe fn copy(from: &Layout, source: *const u8, to: &Layout, target: *mut u8) -> usize {
     let (mut reader, mut writer) = (from.cursor(), to.cursor());
     let all = reader.remaining().min(writer.remaining());

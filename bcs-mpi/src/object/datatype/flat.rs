@@ -1,11 +1,13 @@
 //! The loop program of a datatype: where its bytes lie, in the order in which they are sent (MPI-5.0, §5.1).
 //!
-//! A program is a tree of loops over blocks, not a list of blocks: a vector of a million blocks is one node. It is made bottom up by
-//! [`Node::repeated`] and [`Builder`], which merge what is adjacent and turn what is regular into loops, so that the largest pieces there are
-//! get moved (see [`super::cursor`]). Every node knows its bytes.
+//! A program is a tree of loops over blocks, not a list of blocks: a vector of a million blocks is one node.
+//! It is made bottom up by [`Node::repeated`] and [`Builder`], which merge what is adjacent and turn what is
+//! regular into loops, so that the largest pieces there are get moved (see [`super::cursor`]). Every node
+//! knows its bytes.
 //!
-//! Invariants: no node is empty (no bytes: no node); no offset that a byte lies at overflows (the constructors have checked the bounds);
-//! a loop doubles the bytes at least, so that loops nest at most 63 deep.
+//! Invariants: no node is empty (no bytes: no node); no offset that a byte lies at overflows (the
+//! constructors have checked the bounds); a loop doubles the bytes at least, so that loops nest at most 63
+//! deep.
 
 use std::sync::Arc;
 
@@ -89,11 +91,13 @@ pub struct Sequence {
     pub entries: Arc<[Node]>,
 }
 
-/// Arithmetic progressions of fewer blocks than this stay in a list: a list of blocks costs less than a node each.
+/// Arithmetic progressions of fewer blocks than this stay in a list: a list of blocks costs less than a node
+/// each.
 const RUN: usize = 8;
 /// A loop over up to so many blocks becomes a list when it stands in another loop.
 const LISTED: i64 = 16;
-/// A sequence or list of up to so many entries becomes part of the sequence that it stands in; a longer one is shared instead of copied.
+/// A sequence or list of up to so many entries becomes part of the sequence that it stands in; a longer one
+/// is shared instead of copied.
 const SPLICED: usize = 256;
 /// A sequence that nests this deep becomes part of the outer one whatever its length.
 const DEEPEST: u32 = 48;
@@ -131,7 +135,8 @@ impl Leaf {
         }
     }
 
-    /// Whether it is easily seen that no two blocks of all iterations overlap: they go upwards, and an iteration ends before the next begins.
+    /// Whether it is easily seen that no two blocks of all iterations overlap: they go upwards, and an
+    /// iteration ends before the next begins.
     pub fn is_apart(&self) -> bool {
         let (first, mut end) = (self.piece(0).offset, i64::MIN);
         for i in 0..self.blocks() {
@@ -275,7 +280,8 @@ fn goes_on(count: i64, inner: i64, outer: i64) -> bool {
     inner.checked_mul(count) == Some(outer)
 }
 
-/// Repetitions of two blocks of which the second touches the next repetition's first: a block, a loop over one larger block, a block.
+/// Repetitions of two blocks of which the second touches the next repetition's first: a block, a loop over
+/// one larger block, a block.
 fn rotated(leaf: &Leaf, count: i64, stride: i64) -> Option<Node> {
     if leaf.blocks() != 2 || count < RUN as i64 {
         return None;

@@ -1,8 +1,8 @@
-//! Type signatures: the sequence of basic elements (MPI-5.0, §5.1). Two types match when their signatures are the same, so a hash of it
-//! tells most that do not.
+//! Type signatures: the sequence of basic elements (MPI-5.0, §5.1). Two types match when their signatures are
+//! the same, so a hash of it tells most that do not.
 //!
-//! The hash is a polynomial modulo the Mersenne prime 2^61 - 1, which is composed for a sequence of n times the same in log n steps: no
-//! signature is ever written out.
+//! The hash is a polynomial modulo the Mersenne prime 2^61 - 1, which is composed for a sequence of n times
+//! the same in log n steps: no signature is ever written out.
 
 use super::basic::Basic;
 use crate::constants::*;
@@ -37,8 +37,8 @@ pub(super) const ANYTHING: u16 = 0;
 /// A tag that is made of a hash.
 const HASHED: u16 = 0x8000;
 
-/// A number for elements that programs take for each other, by what they are and how long: integers of all languages, signed and unsigned, are
-/// alike; 0 for what matches anything.
+/// A number for elements that programs take for each other, by what they are and how long: integers of all
+/// languages, signed and unsigned, are alike; 0 for what matches anything.
 const fn kind_of(datatype: &Datatype) -> u16 {
     let kind = match datatype.class {
         Class::CInteger
@@ -159,8 +159,8 @@ impl Signature {
         result
     }
 
-    /// What members of a collective compare: types that match have the same tag, or one has 0; of types that do not match nearly all
-    /// have different ones.
+    /// What members of a collective compare: types that match have the same tag, or one has 0; of types that
+    /// do not match nearly all have different ones.
     pub fn tag(self) -> u16 {
         match self.elements {
             Elements::None | Elements::Anything => ANYTHING,
@@ -177,7 +177,8 @@ impl Signature {
         matches!(self.elements, Elements::Alike(_))
     }
 
-    /// Whether there is nothing that programs would not take for anything else: no elements, or bytes among them.
+    /// Whether there is nothing that programs would not take for anything else: no elements, or bytes among
+    /// them.
     pub fn matches_anything(self) -> bool {
         matches!(self.elements, Elements::None | Elements::Anything)
     }

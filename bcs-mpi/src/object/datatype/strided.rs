@@ -71,7 +71,8 @@ unsafe fn regular(block: usize, way: Way, mut memory: *mut u8, mut packed: *mut 
 /// Moves equal blocks that are equally far apart.
 ///
 /// # Safety
-/// `memory` must be valid for every block, `packed` for all their bytes: for reading and writing as `way` says.
+/// `memory` must be valid for every block, `packed` for all their bytes: for reading and writing as `way`
+/// says.
 pub unsafe fn move_regular(way: Way, memory: *mut u8, packed: *mut u8, blocks: &Blocks) {
     // SAFETY: the caller's promise.
     unsafe {

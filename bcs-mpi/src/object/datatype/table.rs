@@ -1,7 +1,8 @@
 //! The datatypes of a process: predefined ones, and those that the program has made, by handle.
 //!
-//! A handle in the table refers to a shared [`Type`]. When the handle is freed the type lives on in the types made of it and in the
-//! operations under way. Whether a type is committed, its name and its attributes belong to the handle.
+//! A handle in the table refers to a shared [`Type`]. When the handle is freed the type lives on in the types
+//! made of it and in the operations under way. Whether a type is committed, its name and its attributes
+//! belong to the handle.
 
 use super::constructor::Constructor;
 use super::signature::{ANYTHING, kind_of_handle};

@@ -1,5 +1,5 @@
-//! Type matching of point-to-point messages (MPI-5.0, §3.3.1), where the user asks for it ([`TypeCheck`]): a message carries 16 bits of its type, and who receives it
-//! compares them with those of the receive's.
+//! Type matching of point-to-point messages (MPI-5.0, §3.3.1), where the user asks for it ([`TypeCheck`]): a
+//! message carries 16 bits of its type, and who receives it compares them with those of the receive's.
 //!
 //! ```text
 //!  0                                nothing is known, or all matches: packed data; bytes, where kinds are compared
@@ -7,7 +7,8 @@
 //!  1 | exact:1 | hash:14            elements of several types: compared where message and receive are as long as each other
 //! ```
 //!
-//! A receive may be longer than its message, whose elements then have to be its first ones. That is compared where all elements are alike.
+//! A receive may be longer than its message, whose elements then have to be its first ones. That is compared
+//! where all elements are alike.
 
 use super::signature::{Signature, kind_of_number};
 use super::table::Datatypes;
@@ -26,8 +27,9 @@ impl Datatypes {
         self.check != TypeCheck::Off
     }
 
-    /// What a message, or a receive, of so many elements tells of its type; 0 where types are not compared, or where there is nothing to tell.
-    /// Calls whose every instruction counts come in two versions, one for where `COMPARED` is known to be false.
+    /// What a message, or a receive, of so many elements tells of its type; 0 where types are not compared,
+    /// or where there is nothing to tell. Calls whose every instruction counts come in two versions, one for
+    /// where `COMPARED` is known to be false.
     #[inline(always)]
     pub fn told<const COMPARED: bool>(&self, count: i64, datatype: MPI_Datatype) -> u16 {
         if COMPARED && self.are_compared() { self.told_of(count, datatype) } else { 0 }
@@ -58,8 +60,8 @@ fn folded(hash: u64) -> u16 {
     (hash ^ hash >> 14 ^ hash >> 28 ^ hash >> 42) as u16 & HASH
 }
 
-/// Whether a message that tells this cannot be meant for a receive that tells that; each after its bytes, those of the
-/// message and those that the receive has room for.
+/// Whether a message that tells this cannot be meant for a receive that tells that; each after its bytes,
+/// those of the message and those that the receive has room for.
 pub fn differ((bytes, sent): (u64, u16), (room, wanted): (u64, u16)) -> bool {
     let comparable = sent != 0 && wanted != 0 && (sent ^ wanted) & EXACT == 0;
     if !comparable || sent == wanted || bytes == 0 {

@@ -1,7 +1,8 @@
 //! Types: immutable objects that handles, other types and pending operations share (MPI-5.0, §5.1).
 //!
-//! A type knows its bounds and its signature from the time when it is made, and its loop program ([`super::flat`]) from when it is first
-//! needed: at MPI_Type_commit. Types may nest to any depth: nothing here recurses.
+//! A type knows its bounds and its signature from the time when it is made, and its loop program
+//! ([`super::flat`]) from when it is first needed: at MPI_Type_commit. Types may nest to any depth: nothing
+//! here recurses.
 
 use super::basic::{Basic, alignment, basics};
 use super::bounds::Bounds;
@@ -169,7 +170,8 @@ impl Type {
         self.program.get().is_some()
     }
 
-    /// Makes the program: of components first, those that are used twice once. Theirs are not kept, unless they have one already.
+    /// Makes the program: of components first, those that are used twice once. Theirs are not kept, unless
+    /// they have one already.
     #[cold]
     fn flatten(&self) -> Option<&Node> {
         let mut made: HashMap<*const Type, Option<Node>> = HashMap::new();
@@ -220,8 +222,9 @@ impl Type {
         }
     }
 
-    /// How much of the other measure so much of one is, in a stream of elements of this type: bytes of basic elements, or basic elements
-    /// of bytes; none when that ends within a basic element, or overflows, or the type has nothing.
+    /// How much of the other measure so much of one is, in a stream of elements of this type: bytes of basic
+    /// elements, or basic elements of bytes; none when that ends within a basic element, or overflows, or the
+    /// type has nothing.
     pub fn convert(&self, amount: i64, from: Measure) -> Option<i64> {
         let to = if from == Measure::Bytes { Measure::Basics } else { Measure::Bytes };
         let whole = self.measured(from);

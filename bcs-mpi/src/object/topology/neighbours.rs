@@ -1,8 +1,9 @@
-//! The neighbours of a process in neighbourhood collectives (MPI-5.0, §8.6): what does not change from call to call, computed when the topology is
-//! made.
+//! The neighbours of a process in neighbourhood collectives (MPI-5.0, §8.6): what does not change from call
+//! to call, computed when the topology is made.
 //!
-//! Several edges may join the same two members; what goes along them arrives in the order of posting. On a grid, what goes down a dimension arrives
-//! from above: with a periodic dimension of two members, or one, the two edges have the same ends, and are received in that order.
+//! Several edges may join the same two members; what goes along them arrives in the order of posting. On a
+//! grid, what goes down a dimension arrives from above: with a periodic dimension of two members, or one, the
+//! two edges have the same ends, and are received in that order.
 
 use super::cached::Topology;
 
@@ -31,8 +32,9 @@ pub struct Neighbours {
 }
 
 impl Neighbours {
-    /// Those of a process in a topology, in the standard's order: in a grid the neighbours one step back and one step on, dimension by dimension, none beyond
-    /// a border; in a graph the neighbours in the order in which they were given, as sources and as destinations; in a distributed graph what
+    /// Those of a process in a topology, in the standard's order: in a grid the neighbours one step back and
+    /// one step on, dimension by dimension, none beyond a border; in a graph the neighbours in the order in
+    /// which they were given, as sources and as destinations; in a distributed graph what
     /// MPI_Dist_graph_neighbors answers.
     pub fn of(topology: &Topology, rank: u32) -> Self {
         let all = |of: &[u32]| -> Vec<Option<u32>> { of.iter().copied().map(Some).collect() };

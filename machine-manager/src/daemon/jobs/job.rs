@@ -1,5 +1,5 @@
-//! The life of a job on the cluster, as a table of phases and events. No I/O, no clock: the time is an argument, and what to do is an action
-//! that the daemon carries out.
+//! The life of a job on the cluster, as a table of phases and events. No I/O, no clock: the time is an
+//! argument, and what to do is an action that the daemon carries out.
 //!
 //! ```text
 //!  Queued ─► Minting ─► Ready ─► Preparing ─► Committing ─► Running ────────► Finishing ─► (over)
@@ -9,8 +9,9 @@
 //!                     something has failed                        the ranks are told to end
 //! ```
 //!
-//! Invariants: the verdict is the *first* failure, and is set once; ranks start on all nodes of the job or on none; the verdict is
-//! success only if every launcher has said so; the user is told when nothing of the job is left.
+//! Invariants: the verdict is the *first* failure, and is set once; ranks start on all nodes of the job or on
+//! none; the verdict is success only if every launcher has said so; the user is told when nothing of the job
+//! is left.
 
 use super::part::{Part, Step};
 use super::reports::{Purpose, Reports};
@@ -39,7 +40,8 @@ use std::time::Duration;
 pub const PREPARE_LIMIT: Duration = Duration::from_secs(15);
 /// How long the cause is waited for when a node cannot reach another.
 pub const CAUSE_PATIENCE: Duration = Duration::from_millis(500);
-/// How long after they were told to end ranks are killed: launchers do it after their grace, and should have by then.
+/// How long after they were told to end ranks are killed: launchers do it after their grace, and should have
+/// by then.
 const KILL_AFTER: Duration = GRACE.saturating_add(Duration::from_millis(700));
 /// How long a node may take to clean up.
 const CLEANUP_LIMIT: Duration = Duration::from_secs(10);
@@ -55,7 +57,8 @@ pub enum Phase {
     Ready,
     /// Its launchers prepare.
     Preparing,
-    /// All launchers are prepared, and the control network is asked to start them. With a verdict, it is asked whether it has.
+    /// All launchers are prepared, and the control network is asked to start them. With a verdict, it is
+    /// asked whether it has.
     Committing,
     /// Its ranks run.
     Running,
@@ -188,7 +191,8 @@ impl Job {
         }
     }
 
-    /// Whether its slot is no longer used: its launch is over, one way or the other. Nodes may know that before the manager does.
+    /// Whether its slot is no longer used: its launch is over, one way or the other. Nodes may know that
+    /// before the manager does.
     pub fn has_launched(&self) -> bool {
         match self.phase {
             Phase::Queued | Phase::Minting | Phase::Ready | Phase::Preparing | Phase::Committing => false,
@@ -235,7 +239,8 @@ impl Job {
         self.phase = Phase::Ready;
     }
 
-    /// Has the next of its nodes told to launch it, if that has room for the order. False if nothing was done.
+    /// Has the next of its nodes told to launch it, if that has room for the order. False if nothing was
+    /// done.
     pub fn order(&mut self, has_room: impl Fn(HostId) -> bool, out: &mut Actions) -> bool {
         if self.phase != Phase::Ready {
             return false;
@@ -575,7 +580,8 @@ impl Job {
         Ok(())
     }
 
-    /// What a round of questions has found for the job itself: a deadlock, or what its ranks did when the time limit struck.
+    /// What a round of questions has found for the job itself: a deadlock, or what its ranks did when the
+    /// time limit struck.
     pub fn handle_report(&mut self, purpose: &Purpose, report: String, now: Duration, out: &mut Actions) {
         match purpose {
             Purpose::Status(_) => {}
@@ -593,7 +599,8 @@ impl Job {
 
     /// Begins a round of questions. False when there is nobody to ask.
     pub fn ask(&mut self, number: u64, purpose: Purpose, now: Duration, out: &mut Actions) -> bool {
-        // A launcher answers when its ranks are there; that the control network has started them may be known here before it says so.
+        // A launcher answers when its ranks are there; that the control network has started them may be known
+        // here before it says so.
         let first = if self.running_since.is_some() { Step::Prepared } else { Step::Started };
         let asked: Vec<usize> =
             (0..self.parts.len()).filter(|at| (first..Step::Over).contains(&self.parts[*at].step)).collect();
@@ -610,7 +617,8 @@ impl Job {
         anybody
     }
 
-    /// The purpose of a round that is due: its time limit has struck, or all its ranks are said to be blocked.
+    /// The purpose of a round that is due: its time limit has struck, or all its ranks are said to be
+    /// blocked.
     pub fn poll_question(&mut self, now: Duration) -> Option<Purpose> {
         if self.phase != Phase::Running {
             return None;
@@ -698,7 +706,8 @@ impl Job {
             Phase::Queued | Phase::Minting | Phase::Ready | Phase::Preparing | Phase::Running => {
                 self.end(now, out)
             }
-            // Whether its ranks have started is known when the control network has answered: then they are told.
+            // Whether its ranks have started is known when the control network has answered: then they are
+            // told.
             Phase::Committing => out.push_back(Action::Withdraw { job: self.id() }),
             Phase::Ending { .. } | Phase::Finishing { .. } | Phase::Over => {}
         }

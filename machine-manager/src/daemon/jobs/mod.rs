@@ -1,7 +1,8 @@
 //! The jobs of the cluster: who runs what where, and what is to be done about it.
 //!
-//! An engine without I/O: `handle_*` puts in what has happened and when, [`Jobs::poll_action`] takes out what to do, until there is
-//! nothing; [`Jobs::wakes_at`] says when [`Jobs::handle_time`] is due. Actions are to be carried out in their order.
+//! An engine without I/O: `handle_*` puts in what has happened and when, [`Jobs::poll_action`] takes out what
+//! to do, until there is nothing; [`Jobs::wakes_at`] says when [`Jobs::handle_time`] is due. Actions are to
+//! be carried out in their order.
 //!
 //! | file | holds |
 //! |---|---|
@@ -115,7 +116,8 @@ pub enum Action {
     },
     /// This `storm` does not keep the protocol: close its connection.
     CloseClient(ClientId, &'static str),
-    /// This node manager does not keep the protocol: close its connection, and tell [`Jobs::handle_lost_node`].
+    /// This node manager does not keep the protocol: close its connection, and tell
+    /// [`Jobs::handle_lost_node`].
     CloseNode(HostId, &'static str),
 }
 
@@ -136,7 +138,8 @@ pub struct Jobs {
 }
 
 impl Jobs {
-    /// No jobs. The stamp is a text that no other run of any machine manager has: it is part of the names of runs.
+    /// No jobs. The stamp is a text that no other run of any machine manager has: it is part of the names of
+    /// runs.
     pub fn new(stamp: impl Into<String>) -> Self {
         Self {
             jobs: BTreeMap::new(),
@@ -426,7 +429,8 @@ impl Jobs {
         self.settle(all, now);
     }
 
-    /// What follows from what has happened to these jobs: questions, their answers, slots, and jobs of which nothing is left.
+    /// What follows from what has happened to these jobs: questions, their answers, slots, and jobs of which
+    /// nothing is left.
     fn settle(&mut self, touched: impl IntoIterator<Item = JobId>, now: Duration) {
         for id in touched {
             self.settle_job(id, now);

@@ -1,7 +1,9 @@
-//! Who launches next: slots of the control network, which launches under way hold, and the jobs that wait for one.
+//! Who launches next: slots of the control network, which launches under way hold, and the jobs that wait for
+//! one.
 //!
-//! Users take turns, each with the oldest job. A user gets another slot only while more slots are free than that user holds: one user alone
-//! holds half of them at most, and whoever comes then finds some free, however long the launches of others take.
+//! Users take turns, each with the oldest job. A user gets another slot only while more slots are free than
+//! that user holds: one user alone holds half of them at most, and whoever comes then finds some free,
+//! however long the launches of others take.
 
 use bcs_core::JobId;
 use bcs_protocol::commit::SLOTS;

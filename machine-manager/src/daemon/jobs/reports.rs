@@ -1,8 +1,9 @@
-//! Questions to all launchers of a job what their ranks do, and what the answers are for: the live report of a job, the report of one that
-//! its time limit ends, and the detection of deadlocks across nodes (design §4, "Hang reports").
+//! Questions to all launchers of a job what their ranks do, and what the answers are for: the live report of
+//! a job, the report of one that its time limit ends, and the detection of deadlocks across nodes (design §4,
+//! "Hang reports").
 //!
-//! A deadlock is looked for when every launcher has said that all its ranks are blocked. Invariant: it is stated only when two whole rounds of
-//! answers, [`LOOK_PERIOD`] apart, agree.
+//! A deadlock is looked for when every launcher has said that all its ranks are blocked. Invariant: it is
+//! stated only when two whole rounds of answers, [`LOOK_PERIOD`] apart, agree.
 
 use super::ClientId;
 use nic_emu::hang::{self, HangReport, JobState, LOOK_PERIOD};
@@ -100,8 +101,8 @@ impl Reports {
         });
     }
 
-    /// Whether a look for a deadlock is due, given that all ranks of the job are said to be blocked or not. True at most once until its
-    /// round has been begun with [`Purpose::Hang`].
+    /// Whether a look for a deadlock is due, given that all ranks of the job are said to be blocked or not.
+    /// True at most once until its round has been begun with [`Purpose::Hang`].
     pub fn wants_look(&mut self, all_blocked: bool, now: Duration) -> bool {
         if !all_blocked {
             if !matches!(self.look, Look::Asking | Look::AskingAgain(_)) {

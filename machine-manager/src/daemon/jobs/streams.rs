@@ -1,12 +1,13 @@
 //! The standard streams of a job on their way through the machine manager: how much of them may be under way.
 //!
-//! Invariant: of a job's output the manager holds at most [`OUTPUT_CREDIT`] bytes for each of its nodes, and of its input at most [`INPUT_CREDIT`],
-//! whoever is slow. Who sends more than its credit does not keep the protocol, and loses its connection.
+//! Invariant: of a job's output the manager holds at most [`OUTPUT_CREDIT`] bytes for each of its nodes, and
+//! of its input at most [`INPUT_CREDIT`], whoever is slow. Who sends more than its credit does not keep the
+//! protocol, and loses its connection.
 
 use bcs_protocol::node::{INPUT_CREDIT, OUTPUT_CREDIT};
 
-/// So much must have been written before the node hears of it, unless nothing is under way any more: few messages, and nobody ever waits
-/// for one that does not come.
+/// So much must have been written before the node hears of it, unless nothing is under way any more: few
+/// messages, and nobody ever waits for one that does not come.
 const TAKEN_BATCH: u32 = OUTPUT_CREDIT / 8;
 
 /// The other end has sent more than it may, or has taken more than it was sent.
@@ -192,7 +193,8 @@ mod tests {
     }
 
     proptest! {
-        /// A node that stops when its credit is used up, and a `storm` that writes everything sooner or later, never wait for each other.
+        /// A node that stops when its credit is used up, and a `storm` that writes everything sooner or
+        /// later, never wait for each other.
         #[test]
         fn output_is_never_stuck(chunks in proptest::collection::vec((1u32..70_000, 1u32..70_000), 1..200)) {
             let (mut output, mut room, mut unwritten) = (Output::default(), OUTPUT_CREDIT, 0u32);

@@ -1,4 +1,5 @@
-//! The jobs among launchers that keep to the protocol, in every order of events that a seed gives; nodes are lost and users go at any time.
+//! The jobs among launchers that keep to the protocol, in every order of events that a seed gives; nodes are
+//! lost and users go at any time.
 
 use super::*;
 use crate::daemon::ledger::Ledger;

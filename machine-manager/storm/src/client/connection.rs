@@ -1,4 +1,5 @@
-//! The way to the manager: its Unix socket on its own host, where the kernel says who we are; TLS with the user's credential from elsewhere.
+//! The way to the manager: its Unix socket on its own host, where the kernel says who we are; TLS with the
+//! user's credential from elsewhere.
 
 use bcs_config::{Config, MANAGER_SOCKET};
 use bcs_credentials::{Credential, CredentialError, MANAGER, USER_PREFIX};
@@ -160,7 +161,8 @@ async fn connect_with(config: &Config, file: PathBuf) -> Result<Connection, Conn
     Ok(Connection { writer: Box::new(writer), replies: Receiver::new(Box::new(reader)), at })
 }
 
-/// Connects to the manager's socket. More may wait there than the system keeps; the manager takes them in a moment.
+/// Connects to the manager's socket. More may wait there than the system keeps; the manager takes them in a
+/// moment.
 async fn knock(path: &Path) -> io::Result<UnixStream> {
     let knocking = async {
         loop {

@@ -1,7 +1,7 @@
 //! Waiting for descriptors that we did not open: the standard input and outputs.
 //!
-//! They belong to others too, so they are not made non-blocking. The kernel says when there is something to read or room to write, and
-//! it is asked again before each read and write, so that none of them blocks.
+//! They belong to others too, so they are not made non-blocking. The kernel says when there is something to
+//! read or room to write, and it is asked again before each read and write, so that none of them blocks.
 
 use program_launcher::output::is_ready;
 use rustix::event::PollFlags;
@@ -20,22 +20,23 @@ pub(super) struct Descriptor {
 
 /// A descriptor that this process has had from its start.
 pub(super) fn standard(number: i32) -> BorrowedFd<'static> {
-    // SAFETY: Rust's runtime opens descriptors 0, 1 and 2 if whoever started us did not, and nothing in `storm` closes them;
-    // descriptor 0 is replaced in place.
+    // SAFETY: Rust's runtime opens descriptors 0, 1 and 2 if whoever started us did not, and nothing in
+    // `storm` closes them; descriptor 0 is replaced in place.
     unsafe { BorrowedFd::borrow_raw(number) }
 }
 
 /// Watches a descriptor of our own for something to read.
 pub(super) fn watched(fd: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
-    // SAFETY: an owned descriptor is open while its owner lives, which is what is registered, and `as_raw_fd` always gives its number.
+    // SAFETY: an owned descriptor is open while its owner lives, which is what is registered, and `as_raw_fd`
+    // always gives its number.
     unsafe { AsyncFd::register_with_interest(fd, Interest::READABLE) }.map_err(io::Error::from)
 }
 
 impl Descriptor {
     pub(super) fn new(number: i32, interest: Interest) -> io::Result<Self> {
         let fd = standard(number);
-        // SAFETY: the descriptor is open for as long as the process lives, and of this value it is the only number that
-        // `as_raw_fd` gives; one that is replaced (the standard input) is given up first.
+        // SAFETY: the descriptor is open for as long as the process lives, and of this value it is the only
+        // number that `as_raw_fd` gives; one that is replaced (the standard input) is given up first.
         let watched = match unsafe { AsyncFd::register_with_interest(fd, interest) } {
             Ok(watched) => Some(watched),
             Err(error) => match io::Error::from(error) {

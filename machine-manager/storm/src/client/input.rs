@@ -1,4 +1,5 @@
-//! The standard input on its way to the job: as much of it is read as the manager takes, and none if no rank reads it.
+//! The standard input on its way to the job: as much of it is read as the manager takes, and none if no rank
+//! reads it.
 
 use super::descriptor::{Descriptor, standard};
 use bcs_protocol::node::INPUT_CREDIT;

@@ -1,7 +1,7 @@
 //! `storm` as the client of a cluster's manager (paper, §4.1).
 //!
-//! Invariant: what the user sees is what `storm` without a cluster shows: the bytes of the ranks, one line for what is wrong, and
-//! the job's exit status; and one that has lost its manager says so and ends.
+//! Invariant: what the user sees is what `storm` without a cluster shows: the bytes of the ranks, one line
+//! for what is wrong, and the job's exit status; and one that has lost its manager says so and ends.
 
 pub mod connection;
 mod descriptor;
@@ -20,7 +20,8 @@ use connection::Connection;
 pub use error::ClientError;
 pub use table::{json, table};
 
-/// Runs a job on the cluster to its end; gives its verdict. `remark` is told what the user should know before that.
+/// Runs a job on the cluster to its end; gives its verdict. `remark` is told what the user should know before
+/// that.
 ///
 /// # Errors
 /// It was not started, or its end is not known.

@@ -1,7 +1,8 @@
 //! What the ranks have written, on its way to the standard output and the standard error.
 //!
-//! Invariants: what comes from one node for one descriptor is written in its order, and nothing is lost; the manager is told of bytes when
-//! they are written, so that no more than its credit waits here; with labels, lines are whole, from whatever node they come.
+//! Invariants: what comes from one node for one descriptor is written in its order, and nothing is lost; the
+//! manager is told of bytes when they are written, so that no more than its credit waits here; with labels,
+//! lines are whole, from whatever node they come.
 
 use super::descriptor::{Descriptor, standard};
 use super::error::ClientError;
@@ -13,7 +14,8 @@ use tokio::io::Interest;
 /// What is written at once. A pipe that is ready to be written has room for a page.
 const WRITE_AT_ONCE: usize = 4096;
 
-/// A labelled line is shorter than this (`program_launcher::output::LONGEST_LINE`, with its label); what has no end before it is written as it is.
+/// A labelled line is shorter than this (`program_launcher::output::LONGEST_LINE`, with its label); what has
+/// no end before it is written as it is.
 const LONGEST_HELD: usize = 128 << 10;
 
 const _: () = assert!(
@@ -98,7 +100,8 @@ impl Output {
         self.sinks.iter().all(|sink| sink.waiting.is_empty())
     }
 
-    /// Writes some of what waits, and tells what was written to its end. Never comes back while nothing waits. Cancel safe.
+    /// Writes some of what waits, and tells what was written to its end. Never comes back while nothing
+    /// waits. Cancel safe.
     pub(super) async fn progress(&mut self) -> Result<Written, ClientError> {
         match &mut self.sinks[..] {
             [first, second] => tokio::select! {

@@ -1,7 +1,9 @@
-//! A job that runs on a cluster, seen from its `storm`: what is said to the manager, and what becomes of its answers.
+//! A job that runs on a cluster, seen from its `storm`: what is said to the manager, and what becomes of its
+//! answers.
 //!
-//! One loop waits for everything. Requests leave through a task of their own, in order, so that a manager that is slow to read never keeps
-//! us from reading what it says; they are bounded by the credit of input and output.
+//! One loop waits for everything. Requests leave through a task of their own, in order, so that a manager
+//! that is slow to read never keeps us from reading what it says; they are bounded by the credit of input and
+//! output.
 
 use super::connection::Connection;
 use super::descriptor;
@@ -21,7 +23,8 @@ use tokio::io::AsyncWrite;
 use tokio::io::unix::AsyncFd;
 use tokio::sync::{mpsc, oneshot};
 
-/// How often the user asks for the end before `storm` leaves it to the manager: once for the ranks, once for the manager, once for us.
+/// How often the user asks for the end before `storm` leaves it to the manager: once for the ranks, once for
+/// the manager, once for us.
 const GIVE_UP_AFTER: u32 = 3;
 
 /// How long to wait, before `storm` stops, for the word of it to leave.

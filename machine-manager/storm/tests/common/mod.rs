@@ -68,8 +68,8 @@ pub fn storm_path() -> PathBuf {
     assert_cmd::cargo::cargo_bin!("storm").to_owned()
 }
 
-/// Copies the `storm` program. By another process: one of ours could fork while the copy is open for writing, and
-/// a program that somebody may write cannot be run.
+/// Copies the `storm` program. By another process: one of ours could fork while the copy is open for writing,
+/// and a program that somebody may write cannot be run.
 pub fn copy_storm(directory: &Path) {
     assert!(Command::new("cp").arg(storm_path()).arg(directory).status().unwrap().success());
 }

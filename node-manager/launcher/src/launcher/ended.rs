@@ -3,7 +3,8 @@
 use crate::verdict::Exit;
 use rustix::process::{Pid, WaitId, WaitIdOptions};
 
-/// A child of this process that has ended. Until [`Ended::reap`] the kernel gives its number to no other process.
+/// A child of this process that has ended. Until [`Ended::reap`] the kernel gives its number to no other
+/// process.
 pub(super) struct Ended {
     pid: Pid,
     exit: Exit,

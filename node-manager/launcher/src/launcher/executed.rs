@@ -1,11 +1,13 @@
-//! A launcher that was executed by a node manager, until its ranks start: it is told its job, joins the job's network, and waits for the others.
+//! A launcher that was executed by a node manager, until its ranks start: it is told its job, joins the job's
+//! network, and waits for the others.
 //!
 //! ```text
 //!  Launch ─► Listening ─► Roster ─► (links come up) ─► Prepared ─► Go ─► the ranks start
 //! ```
 //!
-//! The invariants: nothing has been started before *Go*; whatever it waits for, an *End*, or the end of the node manager, ends the wait at once; what
-//! the ranks will have around them is what the user had, nothing of this process's own.
+//! The invariants: nothing has been started before *Go*; whatever it waits for, an *End*, or the end of the
+//! node manager, ends the wait at once; what the ranks will have around them is what the user had, nothing of
+//! this process's own.
 
 use super::{Base, JobFabric, Launcher, Prepared};
 use crate::control::{Channel, Command, Notice, Received};
@@ -31,8 +33,9 @@ use std::time::{Duration, Instant};
 /// How long the links to the job's other nodes may take to come up.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// How long nothing may come from another node until it is taken for dead: a machine may be so busy, or stand still, for seconds. Of a host that is dead the machine
-/// manager, which asks all of them all the time, tells much sooner.
+/// How long nothing may come from another node until it is taken for dead: a machine may be so busy, or stand
+/// still, for seconds. Of a host that is dead the machine manager, which asks all of them all the time, tells
+/// much sooner.
 const SILENCE: Duration = Duration::from_secs(10);
 
 /// How long leaving the network may take, when the ranks are not started.
@@ -255,7 +258,8 @@ impl Waiting {
         Ok(())
     }
 
-    /// Drives the network until a command comes, or something else has happened. With a time, all links are to be up by then.
+    /// Drives the network until a command comes, or something else has happened. With a time, all links are
+    /// to be up by then.
     fn drive(
         &mut self,
         launch: &Launch,

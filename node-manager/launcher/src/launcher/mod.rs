@@ -68,7 +68,8 @@ struct Launcher<'a> {
     begun: Instant,
     time_limit: Option<Duration>,
     killed_at: Option<Duration>,
-    /// When to look whether all ranks are blocked: of a job on several nodes no NIC thread can know alone that they are for ever.
+    /// When to look whether all ranks are blocked: of a job on several nodes no NIC thread can know alone
+    /// that they are for ever.
     look_at: Option<Duration>,
 }
 
@@ -278,7 +279,8 @@ impl<'a> Launcher<'a> {
         let Some(finding) = self.nic.finding() else { return };
         self.watch.remove(self.nic.alarm());
         match finding {
-            // All ranks here are gone. Others may have been told to finish first, and have left the network; who has ranks and cannot do without them says so.
+            // All ranks here are gone. Others may have been told to finish first, and have left the network;
+            // who has ranks and cannot do without them says so.
             Finding::Unreachable { .. }
                 if matches!(self.lifecycle.state(), State::Serving { .. } | State::Over { .. }) => {}
             Finding::Unreachable { node, reason } => {

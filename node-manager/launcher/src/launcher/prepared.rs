@@ -1,4 +1,5 @@
-//! A job with everything found that starting its ranks on this node takes: what can be wrong with it is said before anything is started.
+//! A job with everything found that starting its ranks on this node takes: what can be wrong with it is said
+//! before anything is started.
 
 use crate::environment;
 use crate::job::Job;
@@ -13,7 +14,8 @@ use bcs_core::wire::Variable;
 pub struct Prepared<'a> {
     /// The job.
     pub job: &'a Job,
-    /// For each application its program and the environment that its ranks share; none for those without ranks on this node.
+    /// For each application its program and the environment that its ranks share; none for those without
+    /// ranks on this node.
     pub programs: Vec<Option<(Program, Vec<Variable>)>>,
     /// The limit on descriptors that the ranks get back.
     pub descriptor_limit: Option<libc::rlimit>,
@@ -26,8 +28,8 @@ pub struct Prepared<'a> {
 }
 
 impl<'a> Prepared<'a> {
-    /// Looks up the programs, as seen from this process's working directory, and checks that this node can run its ranks. `variables` are those that
-    /// the user has.
+    /// Looks up the programs, as seen from this process's working directory, and checks that this node can
+    /// run its ranks. `variables` are those that the user has.
     ///
     /// # Errors
     /// What is wrong with the programs, or what the machine lacks.

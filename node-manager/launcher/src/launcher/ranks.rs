@@ -37,7 +37,8 @@ impl Launcher<'_> {
 
     /// What the end of a rank means for its job.
     fn judge(&self, ended: Rank, exit: Exit) -> Verdict {
-        // Ranks that wait leave when one aborts or the NIC ends the job, and may be gone before who found it is.
+        // Ranks that wait leave when one aborts or the NIC ends the job, and may be gone before who found it
+        // is.
         match self.nic.finding() {
             // A consequence, for which no rank leaves.
             None | Some(Finding::Unreachable { .. }) => {}

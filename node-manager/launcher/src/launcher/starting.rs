@@ -1,4 +1,5 @@
-//! Starting the ranks of a job: their descriptors, their environment, and what to say when one cannot be started.
+//! Starting the ranks of a job: their descriptors, their environment, and what to say when one cannot be
+//! started.
 //!
 //! The launcher's main thread starts them, since they would die with the thread that did.
 
@@ -19,7 +20,8 @@ use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::time::Duration;
 
-/// The NIC's descriptor gets at least this number in the ranks, if it can: shell scripts use small ones freely.
+/// The NIC's descriptor gets at least this number in the ranks, if it can: shell scripts use small ones
+/// freely.
 const NIC_FD_AT_LEAST: i32 = 128;
 
 impl Launcher<'_> {
@@ -106,12 +108,14 @@ impl Launcher<'_> {
                     .add(&pidfd, Ready::Process(local_index), Interest::Read)
                     .map_err(|error| cannot("watch a rank", error))?;
                 if watch::is_ready(&pidfd) {
-                    // It ended before it was watched. So did perhaps one that was: then more likely because of this one than the other way round.
+                    // It ended before it was watched. So did perhaps one that was: then more likely because
+                    // of this one than the other way round.
                     self.early.push(Ready::Process(local_index));
                 }
                 self.ranks.push(RankProcess { rank, pid, pidfd, is_live: true });
                 if let Some(network) = &mut self.network {
-                    // Starting thousands takes longer than the other nodes wait for a sign of life. What goes wrong the NIC thread finds again.
+                    // Starting thousands takes longer than the other nodes wait for a sign of life. What goes
+                    // wrong the NIC thread finds again.
                     let _ = network.progress();
                 }
             }

@@ -1,4 +1,5 @@
-//! Plays the node managers of a job: executes the real launcher for each of its nodes, all of them this machine, and says what a node manager says.
+//! Plays the node managers of a job: executes the real launcher for each of its nodes, all of them this
+//! machine, and says what a node manager says.
 
 use bcs_core::PortRange;
 use bcs_core::{JobId, Placement};
@@ -117,7 +118,8 @@ impl Node {
         let _ = self.child.stdin.take().unwrap().write_all(bytes);
     }
 
-    /// The next notice that is no remark, and not that all ranks are blocked, which may come at any time; none at the end of the conversation.
+    /// The next notice that is no remark, and not that all ranks are blocked, which may come at any time;
+    /// none at the end of the conversation.
     #[track_caller]
     pub fn next(&mut self) -> Option<Notice> {
         let control = self.control.as_mut().unwrap();
@@ -230,7 +232,8 @@ impl Node {
 
 impl Drop for Node {
     fn drop(&mut self) {
-        // Closes the control socket: the launcher ends its job. One that does not is killed, and its ranks with it.
+        // Closes the control socket: the launcher ends its job. One that does not is killed, and its ranks
+        // with it.
         self.control = None;
         let begun = Instant::now();
         while self.child.try_wait().is_ok_and(|status| status.is_none()) {

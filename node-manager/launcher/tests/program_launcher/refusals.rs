@@ -1,4 +1,5 @@
-//! Jobs that are not started: nothing of them has run, and what is wrong is said once, with the host where there are several.
+//! Jobs that are not started: nothing of them has run, and what is wrong is said once, with the host where
+//! there are several.
 
 use crate::managers::*;
 use program_launcher::control::{Command, Notice};

@@ -1,5 +1,5 @@
-//! Allreduce: each group combines along its reduction tree, the last members exchange results, and each group gets the other's from its last member.
-//! 2 log2 n + 1 steps.
+//! Allreduce: each group combines along its reduction tree, the last members exchange results, and each group
+//! gets the other's from its last member. 2 log2 n + 1 steps.
 
 use super::super::sides::Sides;
 use crate::collective::algorithm::{from_last, to_last};

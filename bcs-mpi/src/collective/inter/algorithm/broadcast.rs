@@ -1,4 +1,5 @@
-//! Broadcast: the root sends to rank 0 of the other group, which broadcasts. One step more than a broadcast in that group.
+//! Broadcast: the root sends to rank 0 of the other group, which broadcasts. One step more than a broadcast
+//! in that group.
 
 use super::super::sides::{Role, Sides};
 use crate::collective::block::Block;

@@ -1,4 +1,5 @@
-//! Gather, scatter, allgather and alltoall of all kinds: a message from every member that gives to every one of the other group that takes. One step.
+//! Gather, scatter, allgather and alltoall of all kinds: a message from every member that gives to every one
+//! of the other group that takes. One step.
 
 use super::super::sides::{Role, Sides};
 use crate::collective::block::Agreed;

@@ -1,4 +1,5 @@
-//! Reduce: the group that gives combines along its reduction tree, and its last member sends the result to the root. log2 n + 1 steps.
+//! Reduce: the group that gives combines along its reduction tree, and its last member sends the result to
+//! the root. log2 n + 1 steps.
 
 use super::super::sides::{Role, Sides};
 use crate::collective::algorithm::to_last;

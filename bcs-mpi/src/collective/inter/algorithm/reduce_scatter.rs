@@ -1,5 +1,5 @@
-//! Reduce-scatter: each group combines along its reduction tree, the last members exchange results and send the members of their groups their shares.
-//! log2 n + 2 steps.
+//! Reduce-scatter: each group combines along its reduction tree, the last members exchange results and send
+//! the members of their groups their shares. log2 n + 2 steps.
 
 use super::super::sides::Sides;
 use crate::collective::algorithm::to_last;
