@@ -114,13 +114,27 @@ unsafe fn send_at_once(
         return Ok(true);
     }
     if mode == SendMode::Buffered {
-        let (session, bytes) = (process.communicators.session_of(comm), (message.data, message.bytes));
-        let Process { port, attached, .. } = &mut **process;
         // SAFETY: as above.
-        unsafe { attached.send(port, (comm, session), send, bytes)? };
+        unsafe { send_buffered(process, comm, send, (message.data, message.bytes))? };
         return Ok(true);
     }
     Ok(false)
+}
+
+/// Sends a message through an attached buffer.
+///
+/// # Safety
+/// It must be readable.
+#[inline(never)]
+unsafe fn send_buffered(
+    process: &mut Process,
+    comm: MPI_Comm,
+    send: &Send,
+    message: (*const u8, usize),
+) -> MpiResult {
+    let session = process.communicators.session_of(comm);
+    // SAFETY: the caller's promise.
+    unsafe { process.attached.send(&mut process.port, (comm, session), send, message) }
 }
 
 /// Sends a scattered message straight from where it lies, if it can be buffered; else packs it, and answers

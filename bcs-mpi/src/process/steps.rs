@@ -7,7 +7,7 @@ use crate::constants::{MPI_Comm, MPI_Request};
 use crate::error::MpiResult;
 use crate::object::request::{Finished, State, Status, Steps};
 use nic_emu::status::WaitingFor;
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::task::Poll;
 
 impl Guard {
@@ -22,12 +22,12 @@ impl Guard {
         what: WaitingFor,
         future: impl Future<Output = MpiResult> + 'static,
     ) -> MpiResult<State> {
-        let mut steps = Steps::new(what, future);
-        let (state, is_under_way) = match poll(self, steps.future.as_mut()) {
+        let mut future: Pin<Box<dyn Future<Output = MpiResult>>> = Box::pin(future);
+        let (state, is_under_way) = match poll(self, future.as_mut()) {
             Poll::Ready(Ok(())) => (State::Complete(Finished::well(Status::EMPTY)), false),
             Poll::Ready(Err(error)) if error.problem().ends_job() => return Err(error),
             Poll::Ready(Err(error)) => (State::Complete(Finished::failed(error)), false),
-            Poll::Pending => (self.progress.add(steps), true),
+            Poll::Pending => (self.progress.add(Steps { what, future }), true),
         };
         if std::mem::take(&mut self.progress.has_posted) {
             self.port.nudge(is_under_way)?;
