@@ -162,12 +162,13 @@ pub fn render(tables: &Tables, material: &Material) -> String {
 
 Made by `{COMMAND}`; a test compares.
 
-Counted are the functions of the standard ABI, those for large counts (`_c`) as functions of their own. All are exported, with
-their twins `PMPI_`, so that every program loads. *Done* is what has code of its own; *missing* answers
-`MPI_ERR_UNSUPPORTED_OPERATION` through the error handler of its object, and what belongs to the tool interface answers that there
-is no such variable. *Tests* is how many of those done are called by the programs in `tests/mpi`, which check results. Besides, every
-function that is done is called as it should be, and with each wrong argument in turn, by a program made from a table
-(`tests/mpi/wrong_arguments.tbl`, which names the few that it leaves out, and why); and a test looks at the export of them all.
+Counted are the functions of the standard ABI, those for large counts (`_c`) as functions of their own. All are
+exported, with their twins `PMPI_`, so that every program loads. *Done* is what has code of its own; *missing* answers
+`MPI_ERR_UNSUPPORTED_OPERATION` through the error handler of its object, and what belongs to the tool interface answers
+that there is no such variable. *Tests* is how many of those done are called by the programs in `tests/mpi`, which check
+results. Besides, every function that is done is called as it should be, and with each wrong argument in turn, by a
+program made from a table (`tests/mpi/wrong_arguments.tbl`, which names the few that it leaves out, and why); and a test
+looks at the export of them all.
 
 The datatypes of a message and of its receive are compared where the user asks for it (`storm run --check-types`,
 [decisions.md](decisions.md)). Those of collective calls are compared always, as far as 16 bits of them tell (8 bits
@@ -180,12 +181,13 @@ ranks: in the call that completes what the rank has called, or in its next colle
 the report. The default error handler ends the job with it. Where the error is returned, the communicator is broken:
 collectives of it that are under way, persistent ones too, and all later ones fail with the same report, and what their
 buffers hold is undefined. A rank that is late may get the report from calls before it that fitted. Messages of the
-program go on in a broken communicator, as does everything in other communicators. It can be freed (`MPI_Comm_free`, not
-`MPI_Comm_disconnect`, which is a collective), as often as a program likes. `MPI_Abort` ends the job. `MPI_Finalize` does
-not wait for the other ranks where MPI_COMM_WORLD is broken. A mismatch of what persistent collectives do breaks that
-request alone; ranks that initialise different ones break the communicator. On an intercommunicator all this holds for
-the ranks of both groups. Calls that make a communicator may succeed on one rank and fail on another. What one rank
-alone can see (a block that is not as long as its place) is an error there; others may wait for that rank.
+program go on in a broken communicator, as does everything in other communicators. It can be freed (`MPI_Comm_free`,
+not `MPI_Comm_disconnect`, which is a collective), as often as a program likes. `MPI_Abort` ends the job.
+`MPI_Finalize` does not wait for the other ranks where MPI_COMM_WORLD is broken. A mismatch of what persistent
+collectives do breaks that request alone; ranks that initialise different ones break the communicator. On an
+intercommunicator all this holds for the ranks of both groups. Calls that make a communicator may succeed on one rank
+and fail on another. What one rank alone can see (a block that is not as long as its place) is an error there; others
+may wait for that rank.
 
 | chapter | | functions | done | missing | tests |
 |---:|---|---:|---:|---:|---:|

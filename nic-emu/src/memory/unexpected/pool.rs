@@ -252,7 +252,9 @@ impl<'m> UnexpectedPool<'m> {
         let block = self.block(word)?;
         let chunk = self.memory.unexpected_chunk(self.owner, block.chunk)?;
         let mut free = chunk.bitmap();
-        if !blocks::give_back(&mut free, block.unit, block.order) {
+        // Of a chunk that nobody has touched no bit says "free" either.
+        let is_touched = block.chunk < self.state.touched.get();
+        if !is_touched || !blocks::give_back(&mut free, block.unit, block.order) {
             return Err(Corrupt { what: "block of a pool that is free already", value: word, limit: 0 });
         }
         self.update(block.chunk, chunk, &free)?;
@@ -464,6 +466,9 @@ mod tests {
             prop_assert!(pool.free(word).is_err());
             prop_assert!(pool.free(word & 0x00ff_ffff | IS_BLOCK).is_err());
             prop_assert!(pool.bytes(word, 1 << 40).is_err(), "longer than any block");
+            // A block that could be, of a pool in which there was none.
+            let could_be = Block { chunk: 0, unit: (word as u32) % blocks::UNITS, order: 0 };
+            prop_assert!(pool.free(could_be.word()).is_err());
         }
     }
 
