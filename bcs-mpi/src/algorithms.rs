@@ -1,9 +1,9 @@
 //! The table of all algorithms of collectives. An algorithm is one line of it, and one file.
 //!
-//! A line has the name by which users ask for the algorithm, what carries its bytes, its function
-//! ([`crate::collective`]'s `algorithm`), where it can be used at all, and where it is the one to use, if none of
-//! the lines above it is. What `s` says of a call, and the thresholds, are in `collective/policy`. Collectives with
-//! a comma between them have the same algorithms.
+//! A line has the name by which users ask for the algorithm, what carries its bytes, its function (in
+//! `collective/algorithm`), where it can be used at all, and where it is the one to use, if none of the lines
+//! above it is. What `s` says of a call, and the thresholds, are in `collective/policy`.
+//! Collectives with a comma between them have the same algorithms.
 //!
 //! The table is a macro, which hands its lines to another one: `object/collective` takes the names, and
 //! `collective/policy` the rest.

@@ -78,7 +78,7 @@ fn run(program: &Path) -> String {
 fn is_installed(program: &str) -> bool {
     let found = Command::new(program).arg("--version").output().is_ok_and(|output| output.status.success());
     if !found {
-        eprintln!("skipped: {program} is not installed");
+        bcs_skip::skip(format_args!("{program} is not installed"));
     }
     found
 }

@@ -50,7 +50,9 @@ calls! {
     call MPI_Comm_flush_buffer(comm: MPI_Comm) [time CommFlushBuffer(0) on comm] {
         attached_buffer::flush(Primitive::CommFlushBuffer, Level::Communicator(comm))?
     }
-    call MPI_Comm_iflush_buffer(comm: MPI_Comm, request: *mut MPI_Request) [time CommIflushBuffer(0) on comm] {
+    call MPI_Comm_iflush_buffer(
+        comm: MPI_Comm, request: *mut MPI_Request,
+    ) [time CommIflushBuffer(0) on comm] {
         iflush(Primitive::CommIflushBuffer, Level::Communicator(comm), request)?
     }
     twin MPI_Session_attach_buffer(session: MPI_Session, buffer: *mut c_void, size: COUNT)

@@ -70,7 +70,9 @@ calls! {
         newcomm.set(new);
         request.set(started)
     }
-    call MPI_Comm_idup_with_info(comm: MPI_Comm, info: MPI_Info, newcomm: *mut MPI_Comm, request: *mut MPI_Request)
+    call MPI_Comm_idup_with_info(
+        comm: MPI_Comm, info: MPI_Info, newcomm: *mut MPI_Comm, request: *mut MPI_Request,
+    )
     [time CommIdupWithInfo(0) on comm] {
         let (newcomm, request) = (handle(newcomm, "newcomm"), handle(request, "request"));
         let (newcomm, request) = (newcomm?, request?);
@@ -84,15 +86,21 @@ calls! {
     call MPI_Comm_get_info(comm: MPI_Comm, info_used: *mut MPI_Info) [on comm] {
         handle(info_used, "info_used")?.set(hints::get_info(comm)?)
     }
-    call MPI_Comm_split(comm: MPI_Comm, color: c_int, key: c_int, newcomm: *mut MPI_Comm) [time CommSplit(0) on comm] {
+    call MPI_Comm_split(
+        comm: MPI_Comm, color: c_int, key: c_int, newcomm: *mut MPI_Comm,
+    ) [time CommSplit(0) on comm] {
         handle(newcomm, "newcomm")?.set(split::split(Primitive::CommSplit, comm, color, key)?)
     }
-    call MPI_Comm_split_type(comm: MPI_Comm, split_type: c_int, key: c_int, info: MPI_Info, newcomm: *mut MPI_Comm)
+    call MPI_Comm_split_type(
+        comm: MPI_Comm, split_type: c_int, key: c_int, info: MPI_Info, newcomm: *mut MPI_Comm,
+    )
     [time CommSplitType(0) on comm] {
         let newcomm = handle(newcomm, "newcomm")?;
         newcomm.set(split::split_type(comm, split_type, key, info)?)
     }
-    call MPI_Comm_create(comm: MPI_Comm, group: MPI_Group, newcomm: *mut MPI_Comm) [time CommCreate(0) on comm] {
+    call MPI_Comm_create(
+        comm: MPI_Comm, group: MPI_Group, newcomm: *mut MPI_Comm,
+    ) [time CommCreate(0) on comm] {
         handle(newcomm, "newcomm")?.set(create::create(comm, group)?)
     }
     call MPI_Comm_create_group(comm: MPI_Comm, group: MPI_Group, tag: c_int, newcomm: *mut MPI_Comm)

@@ -168,7 +168,9 @@ calls! {
         to_lb.set(lb as ADDR);
         to_extent.set(extent as ADDR)
     }
-    call MPI_Type_get_true_extent_x(datatype: MPI_Datatype, true_lb: *mut MPI_Count, true_extent: *mut MPI_Count) [] {
+    call MPI_Type_get_true_extent_x(
+        datatype: MPI_Datatype, true_lb: *mut MPI_Count, true_extent: *mut MPI_Count,
+    ) [] {
         let (to_lb, to_extent) = (place(true_lb, "true_lb")?, place(true_extent, "true_extent")?);
         let (lb, extent) = datatype::true_extent(datatype)?;
         to_lb.set(lb);

@@ -17,7 +17,9 @@ calls! {
         install_panic_hook();
         init::init(Primitive::Init, MPI_THREAD_SINGLE)?
     }
-    call MPI_Init_thread(_argc: *mut c_int, _argv: *mut *mut *mut c_char, required: c_int, provided: *mut c_int) [] {
+    call MPI_Init_thread(
+        _argc: *mut c_int, _argv: *mut *mut *mut c_char, required: c_int, provided: *mut c_int,
+    ) [] {
         let provided = place(provided, "provided")?;
         install_panic_hook();
         provided.set(init::init(Primitive::InitThread, required)?)

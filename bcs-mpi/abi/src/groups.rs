@@ -37,12 +37,16 @@ calls! {
         let ranks = read_only(ranks, n.into(), RANKS)?;
         newgroup.set(group::choose(group, Choice::Exclude, ranks)?)
     }
-    call MPI_Group_range_incl(group: MPI_Group, n: c_int, ranges: *mut [c_int; 3], newgroup: *mut MPI_Group) [] {
+    call MPI_Group_range_incl(
+        group: MPI_Group, n: c_int, ranges: *mut [c_int; 3], newgroup: *mut MPI_Group,
+    ) [] {
         let newgroup = handle(newgroup, "newgroup")?;
         let ranges = array(ranges, n, RANGES)?;
         newgroup.set(group::choose_ranges(group, Choice::Include, ranges)?)
     }
-    call MPI_Group_range_excl(group: MPI_Group, n: c_int, ranges: *mut [c_int; 3], newgroup: *mut MPI_Group) [] {
+    call MPI_Group_range_excl(
+        group: MPI_Group, n: c_int, ranges: *mut [c_int; 3], newgroup: *mut MPI_Group,
+    ) [] {
         let newgroup = handle(newgroup, "newgroup")?;
         let ranges = array(ranges, n, RANGES)?;
         newgroup.set(group::choose_ranges(group, Choice::Exclude, ranges)?)

@@ -45,7 +45,9 @@ calls! {
             *buflen = found.len() as c_int + 1;
         }
     }
-    call MPI_Info_get(info: MPI_Info, key: *const c_char, valuelen: c_int, value: *mut c_char, flag: *mut c_int) [] {
+    call MPI_Info_get(
+        info: MPI_Info, key: *const c_char, valuelen: c_int, value: *mut c_char, flag: *mut c_int,
+    ) [] {
         let flag = place(flag, "flag")?;
         check_length("valuelen", valuelen)?;
         let found = info::get(info, &string(key, "key", MPI_ERR_INFO_KEY)?)?;
@@ -54,7 +56,9 @@ calls! {
             store_string(&found, object(value, "value")?, valuelen as usize + 1);
         }
     }
-    call MPI_Info_get_valuelen(info: MPI_Info, key: *const c_char, valuelen: *mut c_int, flag: *mut c_int) [] {
+    call MPI_Info_get_valuelen(
+        info: MPI_Info, key: *const c_char, valuelen: *mut c_int, flag: *mut c_int,
+    ) [] {
         let (length, flag) = (place(valuelen, "valuelen")?, place(flag, "flag")?);
         let found = info::get(info, &string(key, "key", MPI_ERR_INFO_KEY)?)?;
         flag.set(found.is_some().into());

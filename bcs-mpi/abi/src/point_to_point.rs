@@ -103,7 +103,9 @@ calls! {
         let (buffer, status) = ((buf, wide(count), datatype), Statuses::new(status));
         p2p::sendrecv_replace(Mode::Blocking, buffer, &peers, comm, status).map(drop)?
     }
-    call MPI_Probe(source: c_int, tag: c_int, comm: MPI_Comm, status: *mut MPI_Status) [time Probe(0) on comm] {
+    call MPI_Probe(
+        source: c_int, tag: c_int, comm: MPI_Comm, status: *mut MPI_Status,
+    ) [time Probe(0) on comm] {
         if let Some(found) = p2p::probe(Mode::Blocking, source, tag, comm)? {
             found.store(status);
         }
@@ -117,7 +119,9 @@ calls! {
             found.store(status);
         }
     }
-    call MPI_Mprobe(source: c_int, tag: c_int, comm: MPI_Comm, message: *mut MPI_Message, status: *mut MPI_Status)
+    call MPI_Mprobe(
+        source: c_int, tag: c_int, comm: MPI_Comm, message: *mut MPI_Message, status: *mut MPI_Status,
+    )
     [time Mprobe(0) on comm] {
         let message = handle(message, "message")?;
         if let Some((found, its_status)) = matched::mprobe(Mode::Blocking, source, tag, comm)? {

@@ -39,7 +39,9 @@ calls! {
         flag.set(done.into());
         result?
     }
-    call MPI_Waitany(count: c_int, array_of_requests: *mut MPI_Request, indx: *mut c_int, status: *mut MPI_Status)
+    call MPI_Waitany(
+        count: c_int, array_of_requests: *mut MPI_Request, indx: *mut c_int, status: *mut MPI_Status,
+    )
     [time Waitany(0)] {
         let (requests, place) = (array(array_of_requests, count, REQUESTS)?, place(indx, "indx")?);
         let mut found = None;

@@ -22,7 +22,9 @@ calls! {
     call MPI_Session_get_info(session: MPI_Session, info_used: *mut MPI_Info) [on session] {
         handle(info_used, "info_used")?.set(session::hints(session)?)
     }
-    call MPI_Session_get_num_psets(session: MPI_Session, info: MPI_Info, npset_names: *mut c_int) [on session] {
+    call MPI_Session_get_num_psets(
+        session: MPI_Session, info: MPI_Info, npset_names: *mut c_int,
+    ) [on session] {
         place(npset_names, "npset_names")?.set(session::process_sets(session, info)?)
     }
     call MPI_Session_get_nth_pset(
@@ -37,7 +39,9 @@ calls! {
         }
         *length = name.len() as c_int + 1
     }
-    call MPI_Session_get_pset_info(session: MPI_Session, pset_name: *const c_char, info: *mut MPI_Info) [on session] {
+    call MPI_Session_get_pset_info(
+        session: MPI_Session, pset_name: *const c_char, info: *mut MPI_Info,
+    ) [on session] {
         let info = handle(info, "info")?;
         info.set(session::process_set_info(session, &string(pset_name, "pset_name", MPI_ERR_ARG)?)?)
     }

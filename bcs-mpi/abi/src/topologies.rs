@@ -143,7 +143,9 @@ calls! {
     call MPI_Graph_neighbors_count(comm: MPI_Comm, rank: c_int, nneighbors: *mut c_int) [on comm] {
         place(nneighbors, "nneighbors")?.set(graph::neighbours(comm, rank)?.len() as c_int)
     }
-    call MPI_Graph_neighbors(comm: MPI_Comm, rank: c_int, maxneighbors: c_int, neighbors: *mut c_int) [on comm] {
+    call MPI_Graph_neighbors(
+        comm: MPI_Comm, rank: c_int, maxneighbors: c_int, neighbors: *mut c_int,
+    ) [on comm] {
         let all = graph::neighbours(comm, rank)?;
         store_all(graph::fitting("maxneighbors", maxneighbors, &all)?, neighbors, "neighbors")?
     }

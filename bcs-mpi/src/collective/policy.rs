@@ -1,4 +1,4 @@
-//! Which algorithm a collective takes, by the table of all algorithms (`crate::algorithms`): its thresholds, and
+//! Which algorithm a collective takes, by the table of all algorithms (`crate::algorithms`): thresholds, and
 //! what is known of a call.
 //!
 //! The first algorithm that can be used and suits is taken, or the one that the user wants, where that can be

@@ -1,7 +1,7 @@
 //! Predefined datatypes: handles, sizes and classes.
 //!
-//! Made by `mpi-abi-table write` from the tables in `bcs-mpi/abi/table` (MPI-5.0, chapter 20 and appendix A.1);
-//! change those, not this file.
+//! Made by `mpi-abi-table write` from the tables in `bcs-mpi/abi/table` (MPI-5.0, chapter 20 and
+//! appendix A.1); change those, not this file.
 
 use super::{Class, Datatype, MPI_Datatype};
 

@@ -1,7 +1,7 @@
 //! Predefined communicators, groups, error handlers and the null handles.
 //!
-//! Made by `mpi-abi-table write` from the tables in `bcs-mpi/abi/table` (MPI-5.0, chapter 20 and appendix A.1);
-//! change those, not this file.
+//! Made by `mpi-abi-table write` from the tables in `bcs-mpi/abi/table` (MPI-5.0, chapter 20 and
+//! appendix A.1); change those, not this file.
 
 use super::{
     MPI_Comm, MPI_Errhandler, MPI_File, MPI_Group, MPI_Info, MPI_Message, MPI_Request, MPI_Session, MPI_Win,

@@ -1,7 +1,7 @@
 //! Thread levels, comparisons, assertions and other choices.
 //!
-//! Made by `mpi-abi-table write` from the tables in `bcs-mpi/abi/table` (MPI-5.0, chapter 20 and appendix A.1);
-//! change those, not this file.
+//! Made by `mpi-abi-table write` from the tables in `bcs-mpi/abi/table` (MPI-5.0, chapter 20 and
+//! appendix A.1); change those, not this file.
 
 use std::ffi::c_int;
 

@@ -1,7 +1,7 @@
 //! Special ranks, tags, addresses and the arguments that say "none".
 //!
-//! Made by `mpi-abi-table write` from the tables in `bcs-mpi/abi/table` (MPI-5.0, chapter 20 and appendix A.1);
-//! change those, not this file.
+//! Made by `mpi-abi-table write` from the tables in `bcs-mpi/abi/table` (MPI-5.0, chapter 20 and
+//! appendix A.1); change those, not this file.
 
 use std::ffi::{c_int, c_void};
 use std::ptr::without_provenance_mut;

@@ -59,8 +59,8 @@ fn render_values(tables: &Tables) -> String {
 
 fn module_header(purpose: &str) -> String {
     format!(
-        "//! {purpose}\n//!\n//! Made by `mpi-abi-table write` from the tables in `bcs-mpi/abi/table` (MPI-5.0, chapter 20 and \
-         appendix A.1);\n//! change those, not this file.\n\n"
+        "//! {purpose}\n//!\n//! Made by `mpi-abi-table write` from the tables in `bcs-mpi/abi/table` (MPI-5.0, chapter 20 and\n\
+         //! appendix A.1); change those, not this file.\n\n"
     )
 }
 
