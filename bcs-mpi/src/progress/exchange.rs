@@ -221,6 +221,11 @@ impl Exchange {
         let is_giver = self.party.rank == giver;
         let readers: Vec<u32> = self.party.others().filter(|_| is_giver).collect();
         let part = policy::part_bytes(self.is_crowded, bytes);
+        // Asked once: how fast a lane is, the fastest of many parts says better than each by itself.
+        let by = match is_giver {
+            true => self.way_to_give(&Giving::Same { data: from, bytes: part.min(bytes) })?,
+            false => By::Lane,
+        };
         let mut start = 0;
         while start < bytes {
             self.next_step();
@@ -228,7 +233,7 @@ impl Exchange {
             let part = part.min(rest);
             start += match is_giver {
                 // SAFETY: the caller's promise.
-                true => unsafe { self.give_part(from, (part, rest), &readers).await? },
+                true => unsafe { self.give_part(by, from, (part, rest), &readers).await? },
                 // SAFETY: as above.
                 false => unsafe { self.take_part(giver, to, (part, rest)).await? },
             };
@@ -236,20 +241,19 @@ impl Exchange {
         Ok(())
     }
 
-    /// Gives the next part of what is left, or all that is left; answers how much.
+    /// Gives the next part of what is left by the lane, or all that is left; answers how much.
     ///
     /// # Safety
     /// What is left must be readable until the answer is there.
     async unsafe fn give_part(
         &self,
+        by: By,
         data: *const u8,
         (part, rest): (usize, usize),
         readers: &[u32],
     ) -> MpiResult<usize> {
-        let giving = |bytes| Giving::Same { data, bytes };
-        let by = self.way_to_give(&giving(part))?;
         let bytes = if by == By::Lane { part } else { rest };
-        let contribution = Contribution { giving: giving(bytes), readers };
+        let contribution = Contribution { giving: Giving::Same { data, bytes }, readers };
         // SAFETY: the caller's promise.
         unsafe { self.give(by, contribution).await? }.over().await?;
         Ok(bytes)

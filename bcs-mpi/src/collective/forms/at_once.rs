@@ -1,17 +1,18 @@
-//! The short way of blocking calls: what the NIC does at once, as barriers, and reductions and blocks of up
-//! to a slab, and what a member does alone. The member arrives and waits in the call itself, without a
+//! The short way of blocking calls: what the NIC does at once, as barriers, broadcasts, reductions and blocks
+//! of up to a slab, and what a member does alone. The member arrives and waits in the call itself, without a
 //! future.
 //!
 //! The Reduce Helper combines in the order of the reduction tree, and a member that gets no result goes on
 //! at once.
 
-use super::super::block::Agreed;
+use super::super::block::{Agreed, Block};
 use super::super::combination::Operands;
 use super::super::movement::Pattern;
 use super::super::policy;
 use super::super::reduction::Reduction;
 use super::super::side::Side;
 use super::call::{Call, Form};
+use crate::constants::MPI_Comm;
 use crate::error::MpiResult;
 use crate::object::collective::Collective;
 use crate::process::Guard;
@@ -65,7 +66,7 @@ pub(super) unsafe fn combine(
     }
     let collective = if root.is_some() { Collective::reduce } else { Collective::allreduce };
     match (reduction.on_nic(), bytes) {
-        (Some(operation), 1..=SLAB_BYTES) if wants_nic(process, call, collective)? => {
+        (Some(operation), 1..=SLAB_BYTES) if wants_nic(process, call.comm, collective)? => {
             note_algorithm(collective, policy::ON_NIC);
             // SAFETY: as above.
             unsafe { on_nic(process, call, operation, root, (from, to, bytes))? };
@@ -73,6 +74,45 @@ pub(super) unsafe fn combine(
         }
         _ => Ok(false),
     }
+}
+
+/// Broadcasts a block that lies together, if the NIC does that in one go; answers whether it is done.
+///
+/// # Safety
+/// The block must be what a call has found that its member gives or takes.
+///
+/// # Errors
+/// The NIC fails.
+#[inline]
+pub(super) unsafe fn broadcast(
+    process: &mut Guard,
+    Call { primitive, comm, form }: Call,
+    block: &Block,
+    root: u32,
+) -> MpiResult<bool> {
+    let Some(place) = block.together() else { return Ok(false) };
+    let communicator = process.communicator(comm)?;
+    let (bytes, is_root) = (block.bytes, communicator.rank == root);
+    if form != Form::Blocking
+        || communicator.size == 1
+        || !(1..=SLAB_BYTES).contains(&bytes)
+        || !wants_nic(process, comm, Collective::bcast)?
+    {
+        return Ok(false);
+    }
+    note_algorithm(Collective::bcast, policy::ON_NIC);
+    let Agreed { signature: operation, .. } = block.agreed();
+    let arrival = Arrival { kind: CollectiveKind::Broadcast, operation, root, most_bytes: bytes };
+    let what = waiting_in(process.communicator(comm)?, primitive, Some(root), bytes);
+    let data = if is_root { place.cast_const() } else { null_mut() };
+    // SAFETY: the caller's promise; up to a slab nothing is read after this.
+    let waiter = unsafe { arrive(process, primitive, comm, &arrival, data, bytes, !is_root)? };
+    if let Some(waiter) = waiter {
+        let release = released(process, &what, waiter)?;
+        // SAFETY: as above.
+        unsafe { take_result(process, release, 0, place, bytes)? };
+    }
+    Ok(true)
 }
 
 /// Moves blocks through slabs, if they lie one behind the other and that can be done at once; answers whether
@@ -101,7 +141,7 @@ pub(super) unsafe fn bring(
         || size == 1
         || communicator.local.1 as u32 != communicator.on_nic.1
         || !(1..=SLAB_BYTES).contains(&bytes)
-        || !wants_nic(process, call, pattern.collective())?
+        || !wants_nic(process, comm, pattern.collective())?
     {
         return Ok(false);
     }
@@ -147,8 +187,8 @@ pub(super) unsafe fn bring(
 
 /// Whether the user wants nothing else.
 #[inline(always)]
-fn wants_nic(process: &Guard, call: Call, collective: Collective) -> MpiResult<bool> {
-    let wanted = process.communicator(call.comm)?.hints.wanted.algorithm(collective);
+fn wants_nic(process: &Guard, comm: MPI_Comm, collective: Collective) -> MpiResult<bool> {
+    let wanted = process.communicator(comm)?.hints.wanted.algorithm(collective);
     Ok(wanted
         .or_else(|| process.communicators.wanted.algorithm(collective))
         .is_none_or(|number| number == policy::ON_NIC))

@@ -61,6 +61,10 @@ pub unsafe fn bcast(
     let action = if communicator.rank == root { "sent" } else { "received" };
     // SAFETY: the caller's promise.
     let block = unsafe { Block::new(&process, &NAMES, buffer, count, datatype, action)? };
+    // SAFETY: as above.
+    if unsafe { at_once::broadcast(&mut process, call, &block, root)? } {
+        return Ok(MPI_REQUEST_NULL);
+    }
     call.launch(&mut process, move |party| broadcast(party, block.clone(), root))
 }
 
