@@ -13,6 +13,6 @@ mod slice;
 pub use collectives::{LANE_POLLS, all_combine, part_bytes, root_combines};
 pub(crate) use collectives::{
     LANE_TRIAL_COLLECTIVES, LENDING_TRIAL, LENT_BYTES, MEETING_POLLS, MEETING_POLLS_A_LOOK,
-    MEETING_POLLS_A_RETRY, MEETING_YIELDS, SLOW_LANE_NS_A_KB, laid_blocks_bytes,
+    MEETING_POLLS_A_RETRY, MEETING_YIELDS, laid_blocks_bytes, slow_lane_ns_a_kb,
 };
 pub(crate) use slice::{RANKS_A_SLICE, grant_bytes, slice_budget_bytes};

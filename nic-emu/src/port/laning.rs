@@ -60,10 +60,11 @@ impl Port {
     /// Whether filling the lane is slower than having others read this rank's memory. Asked once a
     /// collective.
     fn is_slow_to_lay(&mut self) -> bool {
+        let slow_ns = policy::slow_lane_ns_a_kb(self.is_crowded());
         let pace = &mut self.lane_pace;
         let best = std::mem::replace(&mut pace.best, u64::MAX);
         if best != u64::MAX {
-            pace.slow = best > policy::SLOW_LANE_NS_A_KB;
+            pace.slow = best > slow_ns;
             pace.untried = 0;
         }
         pace.untried += 1;
