@@ -47,9 +47,9 @@ pub(crate) fn laid_blocks_bytes(crowded: bool) -> usize {
 }
 
 /// Bytes of a part of what one rank gives to all others of the node: so many that filling and draining
-/// overlap, each long enough that telling of it costs little: with near cores a broadcast of 64 KB takes 2.5 µs
-/// in parts of 16 KB, and 3.6 in parts of 8 (`storm run -n 2 microbench bcast0 --sizes 64K`). Where ranks share
-/// cores that is all of it.
+/// overlap, each long enough that telling of it costs little. With near cores a broadcast of 64 KB takes 2.5
+/// µs in parts of 16 KB, and 3.6 in parts of 8 (`storm run -n 2 microbench bcast0 --sizes 64K`). Where ranks
+/// share cores a part is all of it.
 pub fn part_bytes(crowded: bool, bytes: usize) -> usize {
     if crowded { bytes } else { (bytes / 4).next_multiple_of(4096).clamp(16 << 10, 64 << 10) }
 }
