@@ -1,5 +1,5 @@
 //! Calls in which blocks go from member to member: gather, scatter, allgather and alltoall, with their v
-//! and w forms (MPI-5.0, §6.5 to §6.8). Blocks become addresses and lengths here; how they go, [`policy`]
+//! and w forms (MPI-5.0, §6.5 to §6.8). Blocks become addresses and lengths here; how they go, `policy`
 //! says.
 
 use super::block::Agreed;

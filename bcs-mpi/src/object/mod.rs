@@ -3,7 +3,7 @@
 //!
 //! - [`attributes`], [`group`], [`datatype`], [`error_handler`], [`session`];
 //! - [`collective`], [`wanted`]: collectives that have several algorithms, and which of these a user wants;
-//! - [`topology`], [`hints`], [`contexts`], [`communicator`], [`communicators`];
+//! - [`topology`], [`hints`], `contexts`, [`communicator`], [`communicators`];
 //! - [`attached_buffer`], [`request`].
 
 pub mod attached_buffer;
