@@ -226,7 +226,6 @@ impl Exchange {
             true => self.way_to_give(&Giving::Same { data: from, bytes: part.min(bytes) })?,
             false => By::Lane,
         };
-        let mut source = with(|process| self.giver(process, 0, giver))?;
         let mut start = 0;
         while start < bytes {
             self.next_step();
@@ -236,7 +235,7 @@ impl Exchange {
                 // SAFETY: the caller's promise.
                 true => unsafe { self.give_part(by, from, (part, rest), &readers).await? },
                 // SAFETY: as above.
-                false => unsafe { self.take_part(&mut source, to, (part, rest)).await? },
+                false => unsafe { self.take_part(giver, to, (part, rest)).await? },
             };
         }
         Ok(())
@@ -266,13 +265,11 @@ impl Exchange {
     /// The place must be writable for all that is left, and used by nobody else until the answer is there.
     async unsafe fn take_part(
         &self,
-        source: &mut Giver,
+        giver: u32,
         to: *mut u8,
         (part, rest): (usize, usize),
     ) -> MpiResult<usize> {
-        let giver = source.member;
-        let found = |process: &mut Guard, may_rest| source.find(self, process, may_rest);
-        let offer = self.until(found).await?;
+        let Some(offer) = self.offers(std::iter::once(giver))?.next().await? else { return Ok(rest) };
         let bytes = offer.bytes();
         if bytes != part && bytes != rest {
             offer.finish(true)?;
@@ -410,30 +407,12 @@ impl Given<'_> {
 }
 
 /// A member that something is taken from.
-#[derive(Clone, Copy)]
 struct Giver {
     /// Its place among those asked for.
     number: usize,
     member: u32,
     local_index: u32,
     reader: LaneReader,
-}
-
-impl Giver {
-    /// What it gives in this step, if that has come.
-    fn find<'a>(
-        &mut self,
-        exchange: &'a Exchange,
-        process: &mut Guard,
-        may_rest: bool,
-    ) -> MpiResult<Option<Offer<'a>>> {
-        let (local, key, rank) = (self.local_index, exchange.key.get(), exchange.party.rank);
-        let found = self.reader.find(&exchange.memory, local, key, rank, may_rest);
-        let Some(chunk) = found.map_err(PortError::from)? else { return Ok(None) };
-        self.reader.advance();
-        process.port.note_lane_reader(local, self.reader);
-        Ok(Some(Offer { giver: *self, chunk }))
-    }
 }
 
 /// What members give this one in a step: each comes when it comes.
@@ -457,13 +436,17 @@ impl<'a> Offers<'a> {
             return Ok(None);
         }
         let exchange: &'a Exchange = exchange;
+        let (key, rank) = (exchange.key.get(), exchange.party.rank);
         exchange
             .until(|process, may_rest| {
-                for place in 0..givers.len() {
-                    if let Some(offer) = givers[place].find(exchange, process, may_rest)? {
+                for (place, giver) in givers.iter_mut().enumerate() {
+                    let local = giver.local_index;
+                    let found = giver.reader.find(&exchange.memory, local, key, rank, may_rest);
+                    if let Some(chunk) = found.map_err(PortError::from)? {
+                        giver.reader.advance();
+                        process.port.note_lane_reader(local, giver.reader);
                         // What is left stays in order: the next members first.
-                        givers.remove(place);
-                        return Ok(Some(Some(offer)));
+                        return Ok(Some(Some(Offer { giver: givers.remove(place), chunk })));
                     }
                 }
                 Ok(None)
