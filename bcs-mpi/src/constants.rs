@@ -3,7 +3,7 @@
 //! Handles are integers of pointer size; the predefined ones are small and fixed, so that a program carries
 //! them in its binary from one MPI library to another. Values live in the submodules, which are generated
 //! from the tables in `bcs-mpi/abi/table`; this file holds the types and the lookups. Invariant: every layout
-//! here is the ABI's, asserted below and checked against a C compiler in `tests/abi.rs`.
+//! here is the ABI's, asserted below and checked against a C compiler in `tests/abi`.
 #![allow(non_camel_case_types, non_snake_case)]
 
 use std::ffi::c_int;

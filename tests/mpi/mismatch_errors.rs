@@ -200,3 +200,10 @@ fn a_report_says_what_the_program_called_and_nothing_of_the_librarys_own() {
         }
     }
 }
+
+#[test]
+fn of_several_requests_the_one_that_failed_is_named_by_its_place_in_the_array() {
+    let ended = launch(&Job::of(3), &compiled("told_as"), &["waitsome", "fatal"]);
+    let Some((_, message)) = &ended.abort else { panic!("{ended:#?}") };
+    assert!(message.contains("The first is request 1: message truncated: 8 bytes"), "{message}");
+}

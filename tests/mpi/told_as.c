@@ -61,6 +61,17 @@ int main(int argc, char **argv)
             MPI_Error_string(statuses[1].MPI_ERROR, text, &length);
             CHECK(strstr(text, "collective calls of"));
         }
+    } else if (!strcmp(what, "waitsome")) {
+        /* The first request stays pending, the second one has too little room. */
+        int completed, indices[2];
+        if (odd)
+            MPI_Send(ones, 2, MPI_INT, 0, 1, MPI_COMM_WORLD);
+        if (!rank) {
+            MPI_Irecv(others, 1, MPI_INT, 1, 0, MPI_COMM_WORLD, &requests[0]);
+            MPI_Irecv(others + 1, 1, MPI_INT, 1, 1, MPI_COMM_WORLD, &requests[1]);
+            MPI_Waitsome(2, requests, &completed, indices, MPI_STATUSES_IGNORE);
+        }
+        MPI_Barrier(MPI_COMM_WORLD);
     } else {
         CHECK(!strcmp(what, "allgatherv"));
         int counts[8], places[8];

@@ -84,16 +84,17 @@ fn check_alike(datatypes: &Datatypes, sent: Option<Elements>, room: Option<Eleme
     }
 }
 
-/// Checks, in the v forms, that a member's own block is of the same elements as all blocks together, among
-/// which there is so much room for it.
+/// Checks, in the v forms, that a member's own block is of the same elements as all blocks together. Whether
+/// the lengths are the same is found where bytes move.
 ///
 /// # Errors
 /// It is not.
-pub(super) fn check_kinds(own: Agreed, of_all: (u8, u8), room: usize) -> MpiResult {
+pub(super) fn check_kinds(own: Agreed, of_all: (u8, u8)) -> MpiResult {
+    let bytes = own.bytes as i64;
     match own.kind_of_elements() {
         (0, 0) => Ok(()),
         kind if kind == of_all => Ok(()),
-        _ => Err(MpiError::new(Problem::BlocksDiffer { sent: own.bytes as i64, room: room as i64 })),
+        _ => Err(MpiError::new(Problem::BlocksDiffer { sent: bytes, room: bytes })),
     }
 }
 

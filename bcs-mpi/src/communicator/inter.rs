@@ -395,7 +395,8 @@ pub(super) fn idup(process: &mut Guard, call: Primitive, comm: MPI_Comm, kin: Ki
             let (shared, hidden) = agreed.contexts(0);
             let local_comm = process.communicator(new)?.local_comm;
             process.set_context(local_comm, hidden)?;
-            process.set_context(new, shared)
+            process.set_context(new, shared)?;
+            tell_of_new(process, call, new)
         })
     });
     Ok(Duplication { new, what, future })

@@ -221,14 +221,14 @@ impl Exchange {
         let is_giver = self.party.rank == giver;
         let readers: Vec<u32> = self.party.others().filter(|_| is_giver).collect();
         let part = policy::part_bytes(self.is_crowded, bytes);
-        // Asked once: how fast a lane is, the fastest of many parts says better than each by itself.
-        let by = match is_giver {
-            true => self.way_to_give(&Giving::Same { data: from, bytes: part.min(bytes) })?,
-            false => By::Lane,
-        };
-        let mut start = 0;
+        let (mut by, mut parts, mut start) = (By::Lane, 0, 0);
         while start < bytes {
             self.next_step();
+            // How fast a lane is, the fastest of some parts says better than each by itself.
+            if is_giver && by == By::Lane && parts % policy::PARTS_A_LOOK == 0 {
+                by = self.way_to_give(&Giving::Same { data: from, bytes: part.min(bytes) })?;
+            }
+            parts += 1;
             let (rest, from, to) = (bytes - start, from.wrapping_add(start), to.wrapping_add(start));
             let part = part.min(rest);
             start += match is_giver {

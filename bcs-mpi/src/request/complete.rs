@@ -28,18 +28,29 @@ impl Failures {
         Self { call, failed: 0, first: None, owner: None }
     }
 
-    /// A completion: its status, and its error's code once there is an error.
+    /// A completion of the request with that index: the place of its status, and its error's code once there
+    /// is an error.
     #[inline]
-    fn note(&mut self, finished: Finished, position: usize, statuses: Statuses) -> MpiResult {
+    fn note(
+        &mut self,
+        finished: Finished,
+        (index, position): (usize, usize),
+        statuses: Statuses,
+    ) -> MpiResult {
         statuses.set(position, &finished.status);
         match finished.error {
             None if self.failed == 0 => Ok(()),
-            error => self.note_error(error, position, statuses),
+            error => self.note_error(error, (index, position), statuses),
         }
     }
 
     #[cold]
-    fn note_error(&mut self, error: Option<MpiError>, position: usize, statuses: Statuses) -> MpiResult {
+    fn note_error(
+        &mut self,
+        error: Option<MpiError>,
+        (index, position): (usize, usize),
+        statuses: Statuses,
+    ) -> MpiResult {
         let Some(error) = error else {
             statuses.set_error(position, MPI_SUCCESS);
             return Ok(());
@@ -54,7 +65,7 @@ impl Failures {
         let message = format!("{}: {error}", self.call);
         statuses.set_error(position, codes().code(error.problem(), &message));
         self.owner = self.owner.or(error.owner());
-        self.first.get_or_insert_with(|| (position, error.problem().clone()));
+        self.first.get_or_insert_with(|| (index, error.problem().clone()));
         Ok(())
     }
 
@@ -186,7 +197,7 @@ fn complete_all(
         if finished.generalized.is_some() {
             finished = process.without_lock(|| finished.conclude());
         }
-        failures.note(finished, i, statuses)?;
+        failures.note(finished, (i, i), statuses)?;
     }
     failures.result(count)
 }
@@ -312,7 +323,7 @@ pub fn some(
                 if finished.generalized.is_some() {
                     generalized.push((found, finished));
                 } else {
-                    failures.note(finished, found, statuses)?;
+                    failures.note(finished, (i, found), statuses)?;
                 }
                 found += 1;
             }
@@ -324,7 +335,8 @@ pub fn some(
     drop(process);
     for (position, finished) in generalized {
         let first = failures.failed == 0;
-        failures.note(finished.conclude(), position, statuses)?;
+        let index = indices[position] as usize;
+        failures.note(finished.conclude(), (index, position), statuses)?;
         if first && failures.failed > 0 {
             // Those after it ended well, before there was an error to tell apart.
             (position + 1..found).for_each(|after| statuses.set_error(after, MPI_SUCCESS));

@@ -1,6 +1,7 @@
 //! Where trace files are, and how one gets there: beside its place first, then renamed into it.
 
 use super::error::TraceError;
+use std::cell::Cell;
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -107,6 +108,7 @@ pub(super) fn check_writable(dir: &Path) -> Result<(), TraceError> {
 struct Temporary {
     path: PathBuf,
     file: File,
+    is_renamed: Cell<bool>,
 }
 
 impl Temporary {
@@ -117,7 +119,7 @@ impl Temporary {
             let number = MADE.fetch_add(1, Relaxed);
             let path = dir.join(format!("{}{}-{number}{}", PARTIAL.0, std::process::id(), PARTIAL.1));
             match OpenOptions::new().write(true).create_new(true).open(&path) {
-                Ok(file) => return Ok(Self { path, file }),
+                Ok(file) => return Ok(Self { path, file, is_renamed: Cell::new(false) }),
                 // Another process of that number, on another host or long ago, has left one.
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(error),
@@ -127,13 +129,17 @@ impl Temporary {
 
     /// Renames it.
     fn persist(self, to: &Path) -> io::Result<()> {
-        std::fs::rename(&self.path, to)
+        std::fs::rename(&self.path, to)?;
+        // The name may be another process's by now, on another host.
+        self.is_renamed.set(true);
+        Ok(())
     }
 }
 
 impl Drop for Temporary {
     fn drop(&mut self) {
-        // Renamed: there is nothing of this name.
-        let _ = std::fs::remove_file(&self.path);
+        if !self.is_renamed.get() {
+            let _ = std::fs::remove_file(&self.path);
+        }
     }
 }

@@ -207,7 +207,7 @@ impl fmt::Display for Called {
     }
 }
 
-/// The elements of a type with this tag of its signature (`bcs-mpi`, `datatype::signature`).
+/// The elements of a type with this tag of its signature (`bcs-mpi`, `object::datatype::signature`).
 struct Elements(u16);
 
 impl fmt::Display for Elements {

@@ -35,7 +35,7 @@ pub(crate) fn slow_lane_ns_a_kb(crowded: bool) -> u64 {
     if crowded { 250 } else { 90 }
 }
 
-/// While lanes are slow, one of so many large collectives tries them again: cores change their places.
+/// While lanes are slow, one of so many contributions goes by a lane again: cores change their places.
 pub(crate) const LANE_TRIAL_COLLECTIVES: u32 = 64;
 
 /// Bytes that a rank gives through its lane at most where each reader copies a block of its own: bytes of all
@@ -53,6 +53,9 @@ pub(crate) fn laid_blocks_bytes(crowded: bool) -> usize {
 pub fn part_bytes(crowded: bool, bytes: usize) -> usize {
     if crowded { bytes } else { (bytes / 4).next_multiple_of(4096).clamp(16 << 10, 64 << 10) }
 }
+
+/// Parts that a rank gives through its lane before it asks again how fast the lane is.
+pub const PARTS_A_LOOK: u32 = 8;
 
 /// Whether the root of a large reduction combines everything itself: where more hands would not be
 /// quicker than the way of their results.

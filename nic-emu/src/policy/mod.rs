@@ -10,7 +10,7 @@ pub(crate) mod channel;
 mod collectives;
 mod slice;
 
-pub use collectives::{LANE_POLLS, all_combine, part_bytes, root_combines};
+pub use collectives::{LANE_POLLS, PARTS_A_LOOK, all_combine, part_bytes, root_combines};
 pub(crate) use collectives::{
     LANE_TRIAL_COLLECTIVES, LENDING_TRIAL, LENT_BYTES, MEETING_POLLS, MEETING_POLLS_A_LOOK,
     MEETING_POLLS_A_RETRY, MEETING_YIELDS, laid_blocks_bytes, slow_lane_ns_a_kb,

@@ -57,8 +57,8 @@ impl Port {
         if by_attach { By::Attach } else { By::Lane }
     }
 
-    /// Whether filling the lane is slower than having others read this rank's memory. Asked once a
-    /// collective.
+    /// Whether filling the lane is slower than having others read this rank's memory, by the fastest chunk
+    /// since this was asked last.
     fn is_slow_to_lay(&mut self) -> bool {
         let slow_ns = policy::slow_lane_ns_a_kb(self.is_crowded());
         let pace = &mut self.lane_pace;

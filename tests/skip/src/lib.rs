@@ -12,7 +12,8 @@ pub const MARK: &str = "SKIPPED";
 /// Says that the test of this thread, or what is left of it, cannot run here, and why. The test returns then.
 pub fn skip(reason: impl Display) {
     let thread = std::thread::current();
-    let line = format!("{MARK} {}: {reason}\n", thread.name().unwrap_or("a test"));
+    // With one thread the harness has begun a line.
+    let line = format!("\n{MARK} {}: {reason}\n", thread.name().unwrap_or("a test"));
     // Not by `eprintln`, which the harness keeps to itself. Where nobody listens nobody counts.
     let _ = rustix::io::write(rustix::stdio::stderr(), line.as_bytes());
 }

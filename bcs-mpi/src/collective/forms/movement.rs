@@ -91,7 +91,7 @@ unsafe fn blocks<P: Buffer, Q: Buffer>(
     let (own, kind) = (block.as_ref().map(Block::agreed), side.kind_of_elements());
     let agreed = all.agreed(own.unwrap_or_else(|| side.agreed(rank)));
     if let Some(own) = own.filter(|_| agreed.differs && kind != (0, 0)) {
-        check_kinds(own, kind, side.bytes(rank))?;
+        check_kinds(own, kind)?;
     }
     let has_none = agreed.differs && agreed.signature == (0, 0);
     let agreed = if has_none { Agreed { signature: kind, ..agreed } } else { agreed };
