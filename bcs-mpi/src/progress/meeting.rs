@@ -222,8 +222,8 @@ pub fn gather_all<const BYTES: usize>(
     own: [u8; BYTES],
 ) -> MpiResult<Vec<[u8; BYTES]>> {
     let mut all = vec![own; process.communicator(comm)?.size as usize];
+    let board = Arrival::of_library(CollectiveKind::Board, 0);
     if all.len() > 1
-        && let board = Arrival::of_library(CollectiveKind::Board, 0)
         && let Some(release) = meet(process, call, comm, &board, &own)?
     {
         let places = (0..).zip(&mut all).map(|(member, place)| (member, 0..BYTES, place.as_mut_ptr()));
