@@ -1,14 +1,16 @@
-/* Point-to-point kernels: latency, rate, bandwidth, the cost of a blocking call, and persistent requests.
+/* Point-to-point kernels: latency, rate, bandwidth, the cost of a blocking call, persistent requests, rings in
+ * which all send at once, and messages that wait.
  *
- * Ranks 0 and 1 talk; further ranks take no part and wait in the harness's synchronisation. With persistent requests every pair
- * of ranks talks. */
+ * Ranks 0 and 1 talk; further ranks take no part and wait in the harness's synchronisation. With persistent requests every
+ * pair of ranks talks, and in `sendrecv` and `exchange` all ranks of a ring do. */
 #include "bench.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-enum { TAG_PING = 1, TAG_PONG, TAG_WINDOW, TAG_ACK, TAG_EXCHANGE, TAG_PERSISTENT };
+enum { TAG_PING = 1, TAG_PONG, TAG_WINDOW, TAG_ACK, TAG_EXCHANGE, TAG_PERSISTENT, TAG_RING };
 
 static unsigned char pattern(size_t at, int salt)
 {
@@ -236,6 +238,157 @@ static void persistent_check(struct context *c)
         verify(c, "persistent", c->receive, 20 + partner(c));
 }
 
+/* ---- sendrecv: every rank sends to the next of a ring and receives from the one before, at the same time ---- */
+
+static int next_rank(const struct context *c)
+{
+    return (c->rank + 1) % c->ranks;
+}
+
+static int rank_before(const struct context *c)
+{
+    return (c->rank + c->ranks - 1) % c->ranks;
+}
+
+static double sendrecv_run(struct context *c, long iterations)
+{
+    int count = (int)c->bytes, to = next_rank(c), from = rank_before(c);
+    double start = MPI_Wtime();
+    for (long i = 0; i < iterations; i++)
+        MPI_Sendrecv(c->send, count, MPI_BYTE, to, TAG_RING, c->receive, count, MPI_BYTE, from, TAG_RING,
+                     MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    return MPI_Wtime() - start;
+}
+
+static void sendrecv_check(struct context *c)
+{
+    fill(c->send, c->bytes, 30 + c->rank);
+    memset(c->receive, 0, c->bytes);
+    sendrecv_run(c, 1);
+    verify(c, "sendrecv", c->receive, 30 + rank_before(c));
+}
+
+/* ---- exchange: every rank with both its neighbours of a ring: two receives, two sends, MPI_Waitall ---- */
+
+static size_t two_messages(const struct context *c)
+{
+    return 2 * c->bytes;
+}
+
+static double exchange_run(struct context *c, long iterations)
+{
+    int count = (int)c->bytes, next = next_rank(c), before = rank_before(c);
+    double start = MPI_Wtime();
+    for (long i = 0; i < iterations; i++) {
+        MPI_Request requests[4];
+        MPI_Irecv(c->receive, count, MPI_BYTE, before, TAG_RING, MPI_COMM_WORLD, &requests[0]);
+        MPI_Irecv(c->receive + c->bytes, count, MPI_BYTE, next, TAG_RING + 1, MPI_COMM_WORLD, &requests[1]);
+        MPI_Isend(c->send, count, MPI_BYTE, next, TAG_RING, MPI_COMM_WORLD, &requests[2]);
+        MPI_Isend(c->send + c->bytes, count, MPI_BYTE, before, TAG_RING + 1, MPI_COMM_WORLD, &requests[3]);
+        MPI_Waitall(4, requests, MPI_STATUSES_IGNORE);
+    }
+    return MPI_Wtime() - start;
+}
+
+static void exchange_check(struct context *c)
+{
+    fill(c->send, c->bytes, 40 + c->rank);
+    fill(c->send + c->bytes, c->bytes, 140 + c->rank);
+    memset(c->receive, 0, 2 * c->bytes);
+    exchange_run(c, 1);
+    verify(c, "exchange", c->receive, 40 + rank_before(c));
+    verify(c, "exchange", c->receive + c->bytes, 140 + next_rank(c));
+}
+
+/* ---- waiting: rank 0 sends so many messages of 8 bytes that nobody expects, each with its own tag; rank 1 takes them in
+ * reverse order. The size is the number of messages; the value is the time of one, from its send to its receive ---- */
+
+static double waiting_run(struct context *c, long iterations)
+{
+    int messages = (int)c->bytes, token = 0;
+    long long value = 0;
+    double start = MPI_Wtime();
+    for (long i = 0; i < iterations && c->rank < 2; i++) {
+        if (c->rank == 0) {
+            for (int tag = 0; tag < messages; tag++) {
+                value = tag;
+                MPI_Send(&value, 1, MPI_LONG_LONG, 1, tag, MPI_COMM_WORLD);
+            }
+            MPI_Send(&token, 1, MPI_INT, 1, messages, MPI_COMM_WORLD);
+            MPI_Recv(&token, 1, MPI_INT, 1, messages, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        } else {
+            MPI_Recv(&token, 1, MPI_INT, 0, messages, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            for (int tag = messages - 1; tag >= 0; tag--) {
+                MPI_Recv(&value, 1, MPI_LONG_LONG, 0, tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+                if (value != tag)
+                    wrong_data(c, "waiting", (size_t)tag, (double)value, tag);
+            }
+            MPI_Send(&token, 1, MPI_INT, 0, messages, MPI_COMM_WORLD);
+        }
+    }
+    return MPI_Wtime() - start;
+}
+
+static void waiting_check(struct context *c)
+{
+    waiting_run(c, 1);
+}
+
+static double microseconds_a_waiting_message(const struct context *c, long iterations, double seconds)
+{
+    return c->bytes ? seconds / (double)iterations / (double)c->bytes * 1e6 : 0;
+}
+
+/* ---- expecting: the same with receives that wait: rank 1 posts them all, rank 0 sends in reverse order ---- */
+
+static double expecting_run(struct context *c, long iterations)
+{
+    int messages = (int)c->bytes, token = 0;
+    MPI_Request *requests = malloc(((size_t)messages + 1) * sizeof *requests);
+    long long *values = malloc(((size_t)messages + 1) * sizeof *values);
+    if (!requests || !values) {
+        fputs("microbench: expecting: no memory for its requests\n", stderr);
+        MPI_Abort(MPI_COMM_WORLD, 3);
+    }
+    double start = MPI_Wtime();
+    for (long i = 0; i < iterations && c->rank < 2; i++) {
+        if (c->rank == 0) {
+            MPI_Recv(&token, 1, MPI_INT, 1, messages, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            for (int tag = messages - 1; tag >= 0; tag--) {
+                long long value = tag;
+                MPI_Send(&value, 1, MPI_LONG_LONG, 1, tag, MPI_COMM_WORLD);
+            }
+            MPI_Recv(&token, 1, MPI_INT, 1, messages, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        } else {
+            for (int tag = 0; tag < messages; tag++)
+                MPI_Irecv(&values[tag], 1, MPI_LONG_LONG, 0, tag, MPI_COMM_WORLD, &requests[tag]);
+            MPI_Send(&token, 1, MPI_INT, 0, messages, MPI_COMM_WORLD);
+            MPI_Waitall(messages, requests, MPI_STATUSES_IGNORE);
+            for (int tag = 0; tag < messages; tag++)
+                if (values[tag] != tag)
+                    wrong_data(c, "expecting", (size_t)tag, (double)values[tag], tag);
+            MPI_Send(&token, 1, MPI_INT, 0, messages, MPI_COMM_WORLD);
+        }
+    }
+    double seconds = MPI_Wtime() - start;
+    free(values);
+    free(requests);
+    return seconds;
+}
+
+static void expecting_check(struct context *c)
+{
+    expecting_run(c, 1);
+}
+
+static size_t no_bytes(const struct context *c)
+{
+    (void)c;
+    return 0;
+}
+
+static const size_t ring_sizes[] = {0, 8, 64, 512, 1024, 4096, 16384, 65536, 262144, 1048576};
+static const size_t waiting_counts[] = {1, 100, 1000, 10000, 100000};
 static const size_t persistent_sizes[] = {8, 1024, 16384, 65536, 1048576};
 static const size_t latency_sizes[] = {0,    1,     8,     64,    512,    1024,    4096,
                                        8192, 16384, 32768, 65536, 262144, 1048576, 4194304};
@@ -262,5 +415,15 @@ const struct kernel point_to_point_kernels[] = {
      microseconds_each},
     {"persistent", "an exchange between the ranks of each pair by persistent requests", "us", 2, persistent_sizes,
      COUNT(persistent_sizes), 1, one_message, one_message, persistent_check, persistent_run, microseconds_each},
+    {"sendrecv", "MPI_Sendrecv round a ring of all ranks", "us", 2, ring_sizes, COUNT(ring_sizes), 1, one_message,
+     one_message, sendrecv_check, sendrecv_run, microseconds_each},
+    {"exchange", "non-blocking messages with both neighbours of a ring of all ranks", "us", 2, ring_sizes,
+     COUNT(ring_sizes), 1, two_messages, two_messages, exchange_check, exchange_run, microseconds_each},
+    {"waiting", "as many messages of 8 bytes as --sizes says wait for their receives, which come in reverse order", "us",
+     2, waiting_counts, COUNT(waiting_counts), 1, no_bytes, no_bytes, waiting_check, waiting_run,
+     microseconds_a_waiting_message},
+    {"expecting", "as many receives as --sizes says wait for their messages, which come in reverse order", "us", 2,
+     waiting_counts, COUNT(waiting_counts), 1, no_bytes, no_bytes, expecting_check, expecting_run,
+     microseconds_a_waiting_message},
 };
 const int point_to_point_kernel_count = COUNT(point_to_point_kernels);

@@ -8,6 +8,10 @@ KERNELS = (
     "latency",
     "rate",
     "bandwidth",
+    "sendrecv",
+    "exchange",
+    "waiting",
+    "expecting",
     "vector",
     "indexed",
     "struct",
@@ -154,7 +158,26 @@ def _point_to_point(quick: bool) -> list[Case]:
         _micro("latency", 2, latency, quick),
         _micro("rate", 2, None, quick),
         _micro("bandwidth", 2, bandwidth, quick),
+        *_rings(quick),
+        *(_waiting(kernel, quick) for kernel in ("waiting", "expecting")),
     ]
+
+
+def _rings(quick: bool) -> list[Case]:
+    """All ranks send at once, round a ring and with both neighbours."""
+    sizes = "64,64K" if quick else "0,8,64,512,1K,4K,16K,64K,256K,1M"
+    return [
+        _micro(kernel, ranks, sizes, quick)
+        for kernel in ("sendrecv", "exchange")
+        for ranks in ((2,) if quick else (2, 8))
+    ]
+
+
+def _waiting(kernel: str, quick: bool) -> Case:
+    """Many messages that wait for their receives, or receives for their messages; the sizes are how many."""
+    counts = "1000" if quick else "100,1000,10000,100000"
+    options = ("--repetitions", "3", "--least", "1", "--limit", "0.3", "--repetition", "0.01")
+    return Case(kernel, 2, "microbench", (kernel, "--sizes", counts, *options), timeout=40)
 
 
 def _pairs(quick: bool) -> list[Case]:
