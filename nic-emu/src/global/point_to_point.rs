@@ -266,7 +266,7 @@ impl PointToPointEngine {
                 break;
             }
             let rank = env.memory.rank(index)?;
-            let outbound = &rank.queues.outbound;
+            let outbound = &rank.outbound;
             let origin = env.memory.job_rank(index);
             while let Some((entry, words)) = outbound.find(env.memory, |_| true)? {
                 let (node, _) = env.memory.place(words[3] as u32)?;

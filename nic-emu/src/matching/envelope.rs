@@ -23,6 +23,12 @@ impl Envelope {
         Self { context: (first >> 32) as u32, source: second as u32, tag: (second >> 32) as i32 }
     }
 
+    /// The first two words of a descriptor, as far as they hold the envelope.
+    #[inline]
+    pub(crate) fn words(&self) -> (u64, u64) {
+        ((self.context as u64) << 32, self.source as u64 | (self.tag as u32 as u64) << 32)
+    }
+
     /// True when a receive with this envelope takes a message with that one. A message in a context of its
     /// own (negative tags are internal) is never taken by a wildcard of another.
     #[inline]

@@ -9,7 +9,7 @@ use crate::memory::edge::{EDGES, Edge};
 use crate::memory::instance::{INSTANCE_BYTES, MEMBER_BYTES};
 use crate::memory::lane::LANE_BYTES;
 use crate::memory::pool::FreeList;
-use crate::memory::queue::{MatchQueues, Queue};
+use crate::memory::queue::{ChainLinks, MatchChains, MatchQueues, Queue};
 use crate::memory::request::RequestSlot;
 use crate::memory::ring::Cell;
 use crate::memory::slab::{Filled, ReturnedSlabs, SLAB_BYTES, SLABS};
@@ -267,7 +267,7 @@ pub struct RankBlock {
     /// What the rank says of itself.
     pub status: RankStatus,
     /// Matching queues; processor only.
-    pub queues: MatchQueues,
+    pub(crate) queues: MatchQueues,
     /// Slabs of this rank that were read by others.
     pub returned: ReturnedSlabs,
     /// The pool of messages that this rank has not received.
@@ -275,13 +275,18 @@ pub struct RankBlock {
     /// Collectives under way that this rank's arrival began; processor only.
     pub begun: Word,
     _pad0: Word,
+    /// Sends of this rank to ranks on other nodes, until a global slice takes them; processor only.
+    pub outbound: Queue,
     _pad: [u64; (PAGE
         - size_of::<RankStatus>()
         - size_of::<MatchQueues>()
         - size_of::<ReturnedSlabs>()
         - size_of::<PoolState>())
         / 8
-        - 1],
+        - 2],
+    /// Chains of long matching queues; processor only.
+    pub(crate) chains: MatchChains,
+    _pad1: [u64; PAGE / 8 - 1],
     /// Send ring.
     pub send: [Cell; SEND_RING],
     /// Receive ring.
@@ -326,6 +331,7 @@ pub struct Layout {
     pub(super) places: usize,
     pub(super) ranks: usize,
     pub(super) entries: usize,
+    pub(super) chain_links: usize,
     pub(super) transfers: usize,
     pub(super) instances: usize,
     pub(super) instance_stride: usize,
@@ -394,6 +400,7 @@ impl Layout {
             places: region(job_ranks as usize * 8),
             ranks: region(local * size_of::<RankBlock>()),
             entries: region(ENTRIES * size_of::<Cell>()),
+            chain_links: region(ENTRIES * size_of::<ChainLinks>()),
             transfers: region(TRANSFERS * size_of::<Transfer>()),
             instances: region(INSTANCES * instance_stride),
             instance_stride,
@@ -452,7 +459,7 @@ mod tests {
         #[test]
         fn regions_are_page_aligned_disjoint_and_inside(local in 1u32..600, remote in 0u32..5000, emds in 0usize..100_000) {
             let layout = Layout::new(local, local + remote, [emds, emds / 2]).unwrap();
-            let starts = [layout.control, layout.breaches, layout.doorbells, layout.places, layout.ranks, layout.entries, layout.transfers, layout.instances, layout.instance_chains, layout.windows, layout.lanes, layout.edges, layout.groups, layout.context_slots, layout.brought, layout.emds[0], layout.emds[1], layout.unexpected_chunks_at, layout.unexpected_bytes_at, layout.bytes];
+            let starts = [layout.control, layout.breaches, layout.doorbells, layout.places, layout.ranks, layout.entries, layout.chain_links, layout.transfers, layout.instances, layout.instance_chains, layout.windows, layout.lanes, layout.edges, layout.groups, layout.context_slots, layout.brought, layout.emds[0], layout.emds[1], layout.unexpected_chunks_at, layout.unexpected_bytes_at, layout.bytes];
             for pair in starts.windows(2) {
                 prop_assert!(pair[0] <= pair[1] && pair[0] % PAGE == 0);
             }

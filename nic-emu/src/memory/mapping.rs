@@ -7,6 +7,7 @@ use crate::memory::contexts;
 use crate::memory::doorbell::HeadsWord;
 use crate::memory::edge::{EDGES, Edge};
 use crate::memory::instance::{Instance, Member};
+use crate::memory::queue::ChainLinks;
 use crate::memory::request::RequestSlot;
 use crate::memory::ring::Cell;
 use crate::memory::slab::{BUFFERED_BYTES, Filled, SLAB_BYTES, SLABS};
@@ -336,6 +337,14 @@ impl NicMemory {
         let i = checked("queue entry", entry, ENTRIES)?;
         // SAFETY: the region holds `ENTRIES` cells and the index was checked.
         Ok(unsafe { self.at(self.layout.entries + i * size_of::<Cell>()) })
+    }
+
+    /// The links of a queued descriptor in its chains.
+    #[inline]
+    pub fn chain_links(&self, entry: u32) -> Result<&ChainLinks, Corrupt> {
+        let i = checked("queue entry", entry, ENTRIES)?;
+        // SAFETY: the region holds `ENTRIES` of them and the index was checked.
+        Ok(unsafe { self.at(self.layout.chain_links + i * size_of::<ChainLinks>()) })
     }
 
     /// A transfer.

@@ -8,6 +8,7 @@
 //!               places            node and local index of every rank of the job     8 bytes each
 //!               rank blocks       status, queues, rings, request slots, slabs       one per local rank
 //!               entries           queued descriptors (unexpected, posted)           64 bytes each
+//!               chain links       the same in chains of long queues                 32 bytes each
 //!               transfers         messages under way by rendezvous                  320 bytes each
 //!               instances         collectives under way, a member per local rank
 //!               instance chains   where they are found                              4 bytes each
@@ -69,7 +70,7 @@ mod with_token {
     pub(crate) mod members;
     pub(crate) mod pool;
     pub(crate) mod prefetch;
-    pub(crate) mod queue;
+    pub mod queue;
     pub(crate) mod request;
     pub mod root;
     pub mod slab;

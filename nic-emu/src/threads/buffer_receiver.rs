@@ -15,6 +15,7 @@ use crate::memory::descriptor::{
     is_receive, is_send,
 };
 use crate::memory::doorbell::RingKind;
+use crate::memory::queue::{Posted, Unexpected};
 use crate::memory::request::Delivery;
 use crate::memory::ring::{CELL_WORDS, Ring};
 use crate::memory::unexpected::UnexpectedPool;
@@ -137,22 +138,22 @@ impl<'a, 'm> BufferReceiver<'a, 'm> {
         block: &RankBlock,
         words: &[u64; CELL_WORDS],
     ) -> Result<Taken, Corrupt> {
-        let unexpected = &block.queues.unexpected;
+        let unexpected = Unexpected::of(self.memory, block);
         if !unexpected.is_empty() {
             let envelope = Envelope::of_words(words[0], words[1]);
             let takes = |first, second| envelope.takes(&Envelope::of_words(first, second));
-            if let Some((entry, found)) = unexpected.find_envelope(self.memory, takes)? {
+            if let Some((entry, found)) = unexpected.find_message((words[0], words[1]), takes)? {
                 let message = found.read();
                 if !self.has_room_for(&message, message[3] as u32)? {
                     return Ok(Taken::NoRoom);
                 }
-                unexpected.remove(self.memory, entry)?;
+                unexpected.remove(entry)?;
                 // A queued message's destination word says who sent it.
                 self.schedule(local_index, words, &message, message[3] as u32)?;
                 return Ok(Taken::Yes);
             }
         }
-        Ok(if block.queues.posted.push(self.memory, words)? { Taken::Yes } else { Taken::NoRoom })
+        Ok(if Posted::of(self.memory, block).push(words)? { Taken::Yes } else { Taken::NoRoom })
     }
 
     /// A message for a rank of this node: matches it with the oldest receive that waits, or keeps it until
@@ -167,22 +168,23 @@ impl<'a, 'm> BufferReceiver<'a, 'm> {
         let Some(local_index) = self.memory.local_index(destination)? else {
             return self.send_out(origin, words);
         };
-        let queues = &self.memory.rank(local_index)?.queues;
-        if !queues.posted.is_empty() {
+        let block = self.memory.rank(local_index)?;
+        let posted = Posted::of(self.memory, block);
+        if !posted.is_empty() {
             let envelope = Envelope::of_words(words[0], words[1]);
             let takes = |first, second| Envelope::of_words(first, second).takes(&envelope);
-            if let Some((at, receive)) = queues.posted.find_envelope(self.memory, takes)? {
+            if let Some((at, receive)) = posted.find_receive((words[0], words[1]), takes)? {
                 if !self.has_room_for(words, origin)? {
                     return Ok(Taken::NoRoom);
                 }
-                queues.posted.remove(self.memory, at)?;
+                posted.remove(at)?;
                 self.schedule(local_index, &receive, words, origin)?;
                 return Ok(Taken::Yes);
             }
         }
         let mut queued = *words;
         queued[3] = origin as u64 | words[3] & !0xffff_ffff;
-        Ok(if queues.unexpected.push(self.memory, &queued)? { Taken::Yes } else { Taken::NoRoom })
+        Ok(if Unexpected::of(self.memory, block).push_message(&queued)? { Taken::Yes } else { Taken::NoRoom })
     }
 
     /// A matched pair: completes it, or schedules its transfer.
@@ -252,8 +254,9 @@ impl<'a, 'm> BufferReceiver<'a, 'm> {
         block: &RankBlock,
         request: u32,
     ) -> Result<Taken, Corrupt> {
-        if let Some(at) = block.queues.posted.find_request(self.memory, request)? {
-            block.queues.posted.remove(self.memory, at)?;
+        let posted = Posted::of(self.memory, block);
+        if let Some(at) = posted.find_request(request)? {
+            posted.remove(at)?;
             self.completer.complete_cancelled(local_index, request)?;
         }
         Ok(Taken::Yes)
@@ -289,7 +292,7 @@ impl<'a, 'm> BufferReceiver<'a, 'm> {
     }
 
     fn push_outbound(&mut self, sender: u32, words: &[u64; CELL_WORDS]) -> Result<Taken, Corrupt> {
-        if !self.memory.rank(sender)?.queues.outbound.push(self.memory, words)? {
+        if !self.memory.rank(sender)?.outbound.push(self.memory, words)? {
             return Ok(Taken::NoRoom);
         }
         let outbound = &self.memory.header().remote.outbound;
@@ -348,7 +351,7 @@ impl<'a, 'm> BufferReceiver<'a, 'm> {
     /// Takes back a send that has not left this node, or asks the destination's node to do so.
     #[cold]
     fn cancel_remote_send(&mut self, sender: u32, request: u32, destination: u32) -> Result<Taken, Corrupt> {
-        let outbound = &self.memory.rank(sender)?.queues.outbound;
+        let outbound = &self.memory.rank(sender)?.outbound;
         let is_it = |words: &[u64; CELL_WORDS]| matches!(PointToPoint::decode(words), Some(PointToPoint::Send(send)) if send.request == request);
         let Some((entry, found)) = outbound.find(self.memory, is_it)? else {
             return self.push_outbound(sender, &PointToPoint::Cancel { request, destination }.encode());
@@ -367,10 +370,10 @@ impl<'a, 'm> BufferReceiver<'a, 'm> {
         destination: u32,
     ) -> Result<Option<SendDescriptor>, Corrupt> {
         let Some(at) = self.memory.local_index(destination)? else { return Ok(None) };
-        let unexpected = &self.memory.rank(at)?.queues.unexpected;
+        let unexpected = Unexpected::of(self.memory, self.memory.rank(at)?);
         let is_it = |words: &[u64; CELL_WORDS]| is_unmatched(words, origin, request);
-        let Some((entry, found)) = unexpected.find(self.memory, is_it)? else { return Ok(None) };
-        unexpected.remove(self.memory, entry)?;
+        let Some((entry, found)) = unexpected.find_words(is_it)? else { return Ok(None) };
+        unexpected.remove(entry)?;
         let send = message_of_words(&found)?.send;
         if let Payload::Pooled(block) = send.payload {
             UnexpectedPool::of(self.memory, at)?.free(block)?;
@@ -401,11 +404,10 @@ pub(crate) fn check_count(count: u32, ring: &Ring<'_>) -> Result<(), Corrupt> {
 /// The oldest unexpected message of a rank that a receive with this envelope would take: what a probe sees.
 /// The caller holds the run token.
 pub fn probe(memory: &NicMemory, local_index: u32, envelope: &Envelope) -> Result<Option<Message>, Corrupt> {
-    let unexpected = &memory.rank(local_index)?.queues.unexpected;
-    match unexpected.find(memory, |words| envelope.takes(&Envelope::of_words(words[0], words[1])))? {
-        Some((_, words)) => Ok(Some(message_of_words(&words)?)),
-        None => Ok(None),
-    }
+    let unexpected = Unexpected::of(memory, memory.rank(local_index)?);
+    let takes = |first, second| envelope.takes(&Envelope::of_words(first, second));
+    let found = unexpected.find_message(envelope.words(), takes)?;
+    found.map(|(_, cell)| message_of_words(&cell.read())).transpose()
 }
 
 /// Takes the oldest unexpected message of a rank that a receive with this envelope would take, so that from
@@ -418,10 +420,10 @@ pub fn take_matched(
     envelope: &Envelope,
     matched: u32,
 ) -> Result<Option<Message>, Corrupt> {
-    let unexpected = &memory.rank(local_index)?.queues.unexpected;
+    let unexpected = Unexpected::of(memory, memory.rank(local_index)?);
     let takes = |first, second| envelope.takes(&Envelope::of_words(first, second));
-    let Some((_, cell)) = unexpected.find_envelope(memory, takes)? else { return Ok(None) };
+    let Some((entry, cell)) = unexpected.find_message(envelope.words(), takes)? else { return Ok(None) };
     let message = message_of_words(&cell.read())?;
-    cell.set_word(0, cell.word(0) & 0xffff_ffff | (matched as u64) << 32);
+    unexpected.set_context(entry, matched)?;
     Ok(Some(message))
 }

@@ -10,6 +10,7 @@ use nic_emu::matching::Envelope;
 use nic_emu::matching::hang::HangReport;
 use nic_emu::memory::NicMemory;
 use nic_emu::memory::descriptor::CollectiveKind;
+use nic_emu::memory::queue::{Posted, Unexpected};
 use nic_emu::memory::slab::{OF_COLLECTIVES, SLABS};
 use nic_emu::port::{Posted, Send};
 use std::cell::Cell;
@@ -319,9 +320,9 @@ impl<M: Machine> Run<'_, M> {
             assert_eq!(memory.control().entries.used(), 0, "queued descriptors are left");
             assert_eq!(header.pools.transfers.used(), 0, "transfers are left");
             for rank in 0..memory.layout().local_ranks {
-                let queues = &memory.rank(rank).unwrap().queues;
+                let block = memory.rank(rank).unwrap();
                 assert!(
-                    queues.posted.is_empty() && queues.unexpected.is_empty(),
+                    Posted::of(memory, block).is_empty() && Unexpected::of(memory, block).is_empty(),
                     "rank {rank} has queued descriptors"
                 );
             }

@@ -9,6 +9,7 @@ use super::{Env, Incoming, PointToPointEngine};
 use crate::global::error::GlobalError;
 use crate::matching::message::message_of_words;
 use crate::memory::descriptor::{self, NO_REQUEST, Payload, SendDescriptor};
+use crate::memory::queue::Unexpected;
 use crate::memory::request::Delivery;
 use crate::memory::ring::CELL_WORDS;
 use crate::memory::slab::BUFFERED_BYTES;
@@ -33,7 +34,8 @@ impl PointToPointEngine {
         if !is_elsewhere || send.synchronous || send.bytes > BUFFERED_BYTES as u64 {
             return Ok(());
         }
-        let Some(entry) = env.memory.rank(receiver)?.queues.unexpected.last_entry() else { return Ok(()) };
+        let waiting = Unexpected::of(env.memory, env.memory.rank(receiver)?).list();
+        let Some(entry) = waiting.last_entry() else { return Ok(()) };
         self.last_transfer += 1;
         let number = self.last_transfer;
         descriptor::number(env.memory.entry(entry)?, number);
@@ -70,8 +72,8 @@ impl PointToPointEngine {
     fn pull(&mut self, env: &Env<'_, '_>, late: &Late) -> Result<bool, GlobalError> {
         let cell = env.memory.entry(late.entry)?;
         let words = cell.read();
-        let unexpected = &env.memory.rank(late.receiver)?.queues.unexpected;
-        if descriptor::number_of(&words) != late.number || !unexpected.holds(env.memory, late.entry)? {
+        let waiting = Unexpected::of(env.memory, env.memory.rank(late.receiver)?).list();
+        if descriptor::number_of(&words) != late.number || !waiting.holds(env.memory, late.entry)? {
             return Ok(true);
         }
         let message = message_of_words(&words)?;

@@ -2,12 +2,12 @@
 //! put together.
 
 use crate::memory::pool::NONE;
-use crate::memory::queue::MatchQueues;
+use crate::memory::queue::{Posted, Unexpected};
 use crate::memory::status::{Activity, Phase, WaitingFor};
 use crate::memory::sync::{Ordering, fence};
 use crate::memory::transfer::MOVING;
 use crate::memory::unexpected::UnexpectedPool;
-use crate::memory::{Corrupt, MESSAGE_ENTRIES, NicMemory, TRANSFERS};
+use crate::memory::{MESSAGE_ENTRIES, NicMemory, RankBlock, TRANSFERS};
 use crate::policy::RANKS_A_SLICE;
 use crate::threads::buffer_sender::BufferSender;
 use crate::threads::collective_list::COMMON_INSTANCES;
@@ -144,8 +144,8 @@ impl JobState {
         Self {
             ranks,
             slice: memory.control().slice.get(),
-            posted: waiting(memory, |queues| queues.posted.count(memory)),
-            unexpected: waiting(memory, |queues| queues.unexpected.count(memory)),
+            posted: waiting(memory, |block| Posted::of(memory, block).count()),
+            unexpected: waiting(memory, |block| Unexpected::of(memory, block).count()),
             unscheduled: unscheduled(memory),
             in_vain: header.slice.in_vain.get(),
             full: Full::read(memory),
@@ -223,13 +223,9 @@ fn unscheduled(memory: &NicMemory) -> Option<u64> {
     Some(words.fold(0xcbf2_9ce4_8422_2325, |hash, word| (hash ^ word).wrapping_mul(0x0100_0000_01b3)))
 }
 
-/// Entries of all ranks' queues. Read while they may change, a count is a hint, and a list that changes under
-/// the reader counts as none.
-fn waiting(memory: &NicMemory, count: impl Fn(&MatchQueues) -> Result<u32, Corrupt>) -> u32 {
-    (0..memory.layout().local_ranks)
-        .filter_map(|i| memory.rank(i).ok())
-        .map(|block| count(&block.queues).unwrap_or(0))
-        .sum()
+/// Entries of all ranks' queues. Read while they may change, a count is a hint.
+fn waiting(memory: &NicMemory, count: impl Fn(&RankBlock) -> u32) -> u32 {
+    (0..memory.layout().local_ranks).filter_map(|i| memory.rank(i).ok()).map(count).sum()
 }
 
 fn transfers_move(memory: &NicMemory) -> bool {

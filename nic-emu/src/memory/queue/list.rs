@@ -9,16 +9,6 @@ use crate::memory::{Corrupt, ENTRIES, MESSAGE_ENTRIES, NicMemory};
 pub(crate) const LINKS: usize = 7;
 
 impl Queue {
-    /// Entries in it, counted: for reports.
-    pub fn count(&self, memory: &NicMemory) -> Result<u32, Corrupt> {
-        let mut entries = 0;
-        self.find_envelope(memory, |_, _| {
-            entries += 1;
-            false
-        })?;
-        Ok(entries)
-    }
-
     /// True when there are none.
     #[inline]
     pub fn is_empty(&self) -> bool {
@@ -69,7 +59,7 @@ impl Queue {
             words = cell.read();
             predicate(&words)
         };
-        let found = seek(memory, self.first.get(), |links| links as u32, is_it)?;
+        let found = seek(memory, self.first.get(), next, is_it)?;
         Ok(found.map(|(entry, _)| (entry, words)))
     }
 
@@ -81,7 +71,7 @@ impl Queue {
         memory: &'m NicMemory,
         mut predicate: impl FnMut(u64, u64) -> bool,
     ) -> Result<Option<(u32, &'m Cell)>, Corrupt> {
-        seek(memory, self.first.get(), |links| links as u32, |cell| predicate(cell.word(0), cell.word(1)))
+        seek(memory, self.first.get(), next, |cell| predicate(cell.word(0), cell.word(1)))
     }
 
     /// The latest entry, if there is one.
@@ -105,7 +95,23 @@ impl Queue {
         memory: &'m NicMemory,
         visit: impl FnMut(&'m Cell) -> bool,
     ) -> Result<(), Corrupt> {
-        seek(memory, self.last.get(), |links| (links >> 32) as u32, visit).map(drop)
+        let previous = |_, cell: &Cell| Ok((cell.word(LINKS) >> 32) as u32);
+        seek(memory, self.last.get(), previous, visit).map(drop)
+    }
+
+    /// Calls for each entry, from the oldest.
+    pub(super) fn for_each(
+        &self,
+        memory: &NicMemory,
+        mut with: impl FnMut(u32, &Cell) -> Result<(), Corrupt>,
+    ) -> Result<(), Corrupt> {
+        let mut walk = Walk::new(self.first.get(), ENTRIES);
+        while let Some(entry) = walk.next_entry()? {
+            let cell = memory.entry(entry)?;
+            with(entry, cell)?;
+            walk.follow(cell.word(LINKS) as u32);
+        }
+        Ok(())
     }
 
     /// Takes all entries out: whoever walks along them gives them back to the pool ([`give_back`]).
@@ -147,13 +153,19 @@ pub(crate) fn give_back(memory: &NicMemory, entry: u32) -> Result<(), Corrupt> {
     })
 }
 
-/// The first entry that satisfies the predicate, from this link on along those that `follow` takes from the
-/// word of links.
+/// The entry behind another one in its list.
 #[inline]
-fn seek<'m>(
+fn next(_: u32, cell: &Cell) -> Result<u32, Corrupt> {
+    Ok(cell.word(LINKS) as u32)
+}
+
+/// The first entry that satisfies the predicate, from this link on along those that `follow` answers for an
+/// entry.
+#[inline]
+pub(super) fn seek<'m>(
     memory: &'m NicMemory,
     mut at: u32,
-    follow: impl Fn(u64) -> u32,
+    follow: impl Fn(u32, &'m Cell) -> Result<u32, Corrupt>,
     mut is_it: impl FnMut(&'m Cell) -> bool,
 ) -> Result<Option<(u32, &'m Cell)>, Corrupt> {
     let mut steps = 0;
@@ -162,7 +174,7 @@ fn seek<'m>(
         if is_it(cell) {
             return Ok(Some((at - 1, cell)));
         }
-        at = follow(cell.word(LINKS));
+        at = follow(at - 1, cell)?;
         steps += 1;
         if steps > ENTRIES {
             return Err(Corrupt { what: "queue length", value: steps as u64, limit: ENTRIES as u64 });

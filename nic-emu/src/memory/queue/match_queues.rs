@@ -10,30 +10,49 @@ pub struct Queue {
     pub(super) last: Word,
 }
 
-/// The posted receives of a rank. The oldest stands in the queue's own line, as far as it was posted to an
-/// empty queue: a rank that waits for one message, the commonest case, is matched without touching another
-/// line.
-#[repr(C)]
-#[derive(Default)]
-pub struct PostedQueue {
-    pub(super) others: Queue,
-    /// The oldest receive's words, 0 to 4; word 0 is 0 when there is none.
-    pub(super) oldest: [Word64; OLDEST_WORDS],
-}
-
 /// Words of a receive descriptor that mean anything.
-const OLDEST_WORDS: usize = 5;
+pub(super) const RECEIVE_WORDS: usize = 5;
 
-/// The queues of a rank, one cache line.
+/// The matching queues of a rank, one cache line.
+///
+/// The oldest receive stands in this line, as far as it was posted to an empty queue: a rank that waits for
+/// one message, the commonest case, is matched without touching another line.
 #[repr(C, align(64))]
 #[derive(Default)]
 pub struct MatchQueues {
-    /// Receives that wait for a message.
-    pub posted: PostedQueue,
+    /// Receives that wait for a message, but for the one that is here.
+    pub(super) others: Queue,
     /// Messages that wait for a receive.
-    pub unexpected: Queue,
-    /// Sends of this rank to ranks on other nodes, until a global slice takes them.
-    pub outbound: Queue,
+    pub(super) messages: Queue,
+    /// Their search words (`super::searched`).
+    pub(super) searches: [Word; 2],
+    /// The oldest receive's words, 0 to 4; word 0 is 0 when there is none.
+    pub(super) oldest: [Word64; RECEIVE_WORDS],
 }
 
 const _: () = assert!(size_of::<MatchQueues>() == 64);
+
+/// Classes of envelopes (`super::chains`).
+pub(super) const CLASSES: usize = 4;
+
+/// Chains of a class, as a power of two.
+pub(super) const CHAIN_BITS: u32 = 16;
+
+/// The ends of a queue's chains, by class and hash: the first entry in the low half, the last one in the high
+/// half, each plus one.
+#[repr(C)]
+pub struct Chains(pub(super) [[Word64; 1 << CHAIN_BITS]; CLASSES]);
+
+/// The links of an entry in its chains, by class: the next entry in the low half, the one before in the high
+/// half, each plus one.
+#[repr(C)]
+pub struct ChainLinks(pub(super) [Word64; CLASSES]);
+
+/// What the matching queues of a rank have beside: their chains, and what tells which receive is older.
+#[repr(C)]
+pub struct MatchChains {
+    pub(super) receives: Chains,
+    pub(super) messages: Chains,
+    /// Receives that were queued behind another one, so far.
+    pub(super) serial: Word64,
+}

@@ -16,6 +16,7 @@ use super::blocks::{self, Bitmap, CHUNK_BYTES, ORDERS, UNIT_BYTES, WORDS};
 use super::chunk::Chunk;
 use super::pool_state::PoolState;
 use crate::memory::pool::NONE;
+use crate::memory::queue::Unexpected;
 use crate::memory::sync::{AtomicU64, Ordering, fence};
 use crate::memory::{Corrupt, NicMemory, Word};
 use std::ptr::NonNull;
@@ -85,7 +86,7 @@ pub fn trim<Held>(memory: &NicMemory, try_hold: impl Fn() -> Option<Held>) -> Re
         pool.state.messages_seen.set(messages);
         if is_still
             && pool.state.touched.get() > KEPT_CHUNKS
-            && memory.rank(rank)?.queues.unexpected.is_empty()
+            && Unexpected::of(memory, memory.rank(rank)?).is_empty()
             && let Some(_held) = try_hold()
         {
             bytes += pool.forget()?;
