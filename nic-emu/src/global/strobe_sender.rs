@@ -13,6 +13,7 @@
 
 use super::layout::{GlobalLayout, RUNG};
 use super::strobe_tree::{Report, earlier, read_bells, strobe};
+use crate::policy::Pacing;
 use crate::threads::microphase::Microphase;
 use bcs_core::SliceIndex;
 use bcs_fabric::{Fabric, FabricError};
@@ -22,7 +23,7 @@ use mds::GlobalRecord;
 #[derive(Debug, Default)]
 pub struct StrobeSender {
     layout: GlobalLayout,
-    period_ns: u64,
+    pacing: Pacing,
     next_ns: u64,
     /// The microphase that is under way on some node; none between slices.
     pub running: Option<Microphase>,
@@ -37,14 +38,14 @@ pub struct StrobeSender {
 }
 
 impl StrobeSender {
-    /// A Strobe Sender before the first slice. `period_ns` is 0 for elastic slices.
-    pub fn new(layout: GlobalLayout, period_ns: u64) -> Self {
-        Self { layout, period_ns, ..Self::default() }
+    /// A Strobe Sender before the first slice.
+    pub fn new(layout: GlobalLayout, pacing: Pacing) -> Self {
+        Self { layout, pacing, ..Self::default() }
     }
 
     /// When it has to be polled at the latest, if nothing arrives.
     pub fn next_ns(&self) -> Option<u64> {
-        (self.period_ns != 0 && self.running.is_none()).then_some(self.next_ns)
+        (!self.pacing.starts_on_work() && self.running.is_none()).then_some(self.next_ns)
     }
 
     /// Goes on: answers the next microstrobe, if there is to be one. `report` is that of all nodes of the
@@ -94,11 +95,11 @@ impl StrobeSender {
         now_ns: u64,
         wanted: Option<Microphase>,
     ) -> Result<Option<Microphase>, FabricError> {
-        if let Some(beat) = now_ns.checked_div(self.period_ns) {
+        if let Some(beat) = self.pacing.beat(|| now_ns) {
             if now_ns < self.next_ns {
                 return Ok(None);
             }
-            self.next_ns = (beat + 1) * self.period_ns;
+            self.next_ns = self.pacing.beat_ns(beat + 1);
             return Ok(Some(Microphase::DescriptorExchange));
         }
         if !std::mem::take(&mut self.rung) {

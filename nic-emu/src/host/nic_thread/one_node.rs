@@ -14,6 +14,7 @@ use crate::memory::status::Activity;
 use crate::memory::token::Holder;
 use crate::memory::unexpected;
 use crate::memory::{Corrupt, NicMemory};
+use crate::policy::Pacing;
 use crate::threads::buffer_sender::BufferSender;
 use crate::threads::processor::{Lent, Processor};
 use crate::threads::strobe_sender::StrobeSender;
@@ -44,8 +45,8 @@ impl<'a> Ticker<'a> {
 
     /// Ticks until the job is over, or it finds something that ends it.
     pub(super) fn run(mut self) -> Result<(), Finding> {
-        let period = self.memory.header().slice_period_ns.get();
-        if period != 0 {
+        let pacing = Pacing::of(self.memory);
+        if !pacing.starts_on_work() {
             // A beat is to be met within microseconds. Refused: beats are as late as the system's timers are.
             let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
         }
@@ -61,22 +62,22 @@ impl<'a> Ticker<'a> {
                     return Err(Finding::Deadlock(report));
                 }
             }
-            self.pause(period, now);
+            self.pause(pacing, now);
         }
         Ok(())
     }
 
-    fn pause(&self, period: u64, now: u64) {
+    fn pause(&self, pacing: Pacing, now: u64) {
         if self.polls {
             std::thread::yield_now();
-        } else if period != 0 {
+        } else if !pacing.starts_on_work() {
             let next = self.memory.header().slice.next_ns.get();
             if next == 0 {
                 let ready =
                     || StrobeSender::is_wanted(self.memory, now_ns) || !StrobeSender::rests(self.memory);
                 return waiting::nic_thread_sleep(self.memory, IDLE_SLEEP, ready);
             }
-            let grace = if self.some_rank_polls() { GRACE_NS.min(period / 4) } else { 0 };
+            let grace = if self.some_rank_polls() { GRACE_NS.min(pacing.period_ns() / 4) } else { 0 };
             // After a beat that was not served, because somebody else has the token: soon again.
             let left = (next + grace).saturating_sub(now).clamp(5_000, LONGEST_PIECE_NS);
             std::thread::sleep(Duration::from_nanos(left));
