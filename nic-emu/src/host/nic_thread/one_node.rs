@@ -10,13 +10,11 @@ use super::shared::{IDLE_SLEEP, Shared};
 use crate::host::clock::now_ns;
 use crate::host::waiting;
 use crate::matching::hang::HangDetector;
+use crate::memory::NicMemory;
 use crate::memory::status::Activity;
-use crate::memory::token::Holder;
-use crate::memory::unexpected;
-use crate::memory::{Corrupt, NicMemory};
 use crate::policy::Pacing;
 use crate::threads::buffer_sender::BufferSender;
-use crate::threads::processor::{Lent, Processor};
+use crate::threads::processor::Lent;
 use crate::threads::strobe_sender::StrobeSender;
 use std::time::Duration;
 
@@ -50,17 +48,14 @@ impl<'a> Ticker<'a> {
             // A beat is to be met within microseconds. Refused: beats are as late as the system's timers are.
             let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
         }
-        let mut last_check = now_ns();
+        let mut trimmed_ns = now_ns();
         while !self.shared.is_over() {
-            self.tick().map_err(Finding::Slice)?;
+            self.tick()?;
             let now = now_ns();
-            if now.saturating_sub(last_check) >= IDLE_SLEEP.as_nanos() as u64 {
-                last_check = now;
-                let processor = Processor::new(self.memory, Holder::NIC_THREAD);
-                unexpected::trim(self.memory, || processor.try_hold()).map_err(Finding::Slice)?;
-                if let Some(report) = self.hang.look(self.memory) {
-                    return Err(Finding::Deadlock(report));
-                }
+            if self.shared.trim(&mut trimmed_ns, now)?
+                && let Some(report) = self.hang.look(self.memory)
+            {
+                return Err(Finding::Deadlock(report));
             }
             self.pause(pacing, now);
         }
@@ -106,14 +101,10 @@ impl<'a> Ticker<'a> {
         BufferSender::has_work(self.memory) || self.memory.header().slice.transfers.get() != 0
     }
 
-    fn tick(&mut self) -> Result<(), Corrupt> {
-        let processor = Processor::new(self.memory, Holder::NIC_THREAD);
-        if let Lent::Slice(touched) = processor.lend(now_ns)? {
+    fn tick(&mut self) -> Result<(), Finding> {
+        if let Lent::Slice(touched) = self.shared.processor().lend(now_ns).map_err(Finding::Slice)? {
             waiting::wake_touched(self.memory, &touched);
         }
-        if self.memory.header().slice.transfers.get() != 0 {
-            self.mover.move_bytes(&processor, None)?;
-        }
-        Ok(())
+        self.mover.move_bytes(None).map(drop)
     }
 }
