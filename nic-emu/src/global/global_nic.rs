@@ -3,10 +3,10 @@
 use super::collectives::{Collectives, handle_left};
 use super::error::GlobalError;
 use super::layout::{ARRIVED, GlobalLayout, RUNG};
-use super::link::{Arrived, Links};
+use super::link::{ArrivedRecord, Links};
 use super::point_to_point::{Env, PointToPointEngine, payload_bytes};
 use super::record::Kind;
-use super::strobe_sender::StrobeSender;
+use super::strobe_sender::StrobeLead;
 use super::strobe_tree::{StrobeTree, earlier, read_strobe};
 use crate::memory::NicMemory;
 use crate::memory::token::Holder;
@@ -16,7 +16,7 @@ use crate::threads::buffer_sender::BufferSender;
 use crate::threads::completer::{Completer, Touched};
 use crate::threads::microphase::Microphase;
 use crate::threads::strobe_receiver::SliceCounts;
-use crate::threads::strobe_sender::blocked_ranks;
+use crate::threads::strobe_sender::{StrobeSender, blocked_ranks};
 use bcs_core::{NodeId, SliceIndex};
 use bcs_fabric::Fabric;
 use mds::{EmdsRing, GlobalRecord, LocalRecord};
@@ -60,7 +60,7 @@ pub struct GlobalNic<F> {
     collectives: Collectives,
     tree: StrobeTree,
     /// On the lead node.
-    sender: Option<StrobeSender>,
+    sender: Option<StrobeLead>,
     /// On the lead node: a microstrobe that it has not acted on itself.
     issued: Option<u64>,
     /// The last strobe word that was acted on.
@@ -94,7 +94,7 @@ impl<F: Fabric> GlobalNic<F> {
             messages: PointToPointEngine::default(),
             collectives: Collectives::new(layout, node),
             tree: StrobeTree::new(layout, node),
-            sender: (node == 0).then(|| StrobeSender::new(layout, pacing)),
+            sender: (node == 0).then(|| StrobeLead::new(layout, pacing)),
             issued: None,
             strobe: 0,
             working: None,
@@ -127,7 +127,7 @@ impl<F: Fabric> GlobalNic<F> {
     /// When to poll at the latest, if nothing arrives and no rank posts: the lead of fixed slices has a beat
     /// to keep, and records that nobody waits for go in the end.
     pub fn next_ns(&self) -> Option<u64> {
-        let beat = self.sender.as_ref().and_then(StrobeSender::next_ns);
+        let beat = self.sender.as_ref().and_then(StrobeLead::next_ns);
         let tally = self.tally_ns().filter(|due| *due > self.polled_ns);
         let waits_for_room = self.messages.lacks_room()
             || self.pacing.starts_on_work() && BufferSender::has_work(&self.memory);
@@ -261,13 +261,13 @@ impl<F: Fabric> GlobalNic<F> {
         let wanted = if self.pacing.starts_on_work() {
             BufferSender::has_work(memory) && self.may_have_room(memory, now_ns)
         } else {
-            crate::threads::strobe_sender::StrobeSender::end_rest(memory, clock);
-            crate::threads::strobe_sender::StrobeSender::is_due(memory, clock)
+            StrobeSender::end_rest(memory, clock);
+            StrobeSender::is_due(memory, clock)
         };
         if !wanted {
             return Ok(false);
         }
-        let slice = crate::threads::strobe_sender::StrobeSender::run(memory, clock)?;
+        let slice = StrobeSender::run(memory, clock)?;
         let in_vain = slice.touched.is_empty() && slice.counts == SliceCounts::default();
         if !in_vain {
             self.local_moves += 1;
@@ -297,7 +297,7 @@ impl<F: Fabric> GlobalNic<F> {
         let (slice, _) = read_strobe(self.strobe);
         let mut moved = arrived || !records.is_empty();
         for arrived in records {
-            let Arrived { from, record, .. } = arrived;
+            let ArrivedRecord { from, record, .. } = arrived;
             // Whatever was done last may have broken a communicator, and failed its collectives.
             self.collectives.notice_breaches(env)?;
             match record.kind {

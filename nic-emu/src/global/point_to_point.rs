@@ -38,7 +38,7 @@ use self::late::Late;
 use super::error::GlobalError;
 use super::link::Links;
 use super::rank_memory;
-use super::record::{HEADER_BYTES, Kind, PAYLOAD_LIMIT, Posted, Record};
+use super::record::{HEADER_BYTES, Kind, PAYLOAD_LIMIT, PostingSlice, Record};
 use super::staged::{self, AHEAD_BYTES, Staged};
 use crate::matching::message::{Message, message_of_words};
 use crate::memory::descriptor::{self, NO_REQUEST, Payload, PointToPoint, SendDescriptor};
@@ -253,7 +253,7 @@ impl PointToPointEngine {
 
     /// Sends outbound descriptors, in this slice, as posted in that.
     pub fn exchange(&mut self, env: &mut Env<'_, '_>, slice: u64, posted: u64) -> Result<(), GlobalError> {
-        let posted = Posted::in_slice(posted, slice);
+        let posted = PostingSlice::in_slice(posted, slice);
         let remote = &env.memory.header().remote;
         let (_, nodes) = env.memory.node();
         let most_ahead = BUDGET_BYTES / u64::from(nodes.max(1));

@@ -1,4 +1,5 @@
-//! SS, the Strobe Sender of global slices (paper, §4.2; table 5.1). It runs on the job's lead node.
+//! What global slices add to SS, the Strobe Sender (paper, §4.2; table 5.1;
+//! [`crate::threads::strobe_sender`]): the lead node's decision which microphase all nodes are in.
 //!
 //! It strobes a microphase, which goes down the tree of the job's nodes ([`super::strobe_tree`]), until the
 //! reports of all of them have come up. They say what the rest of the slice needs; what no node needs is
@@ -19,9 +20,9 @@ use bcs_core::SliceIndex;
 use bcs_fabric::{Fabric, FabricError};
 use mds::GlobalRecord;
 
-/// The Strobe Sender.
+/// The Strobe Sender's part on the lead node of a job on several nodes.
 #[derive(Debug, Default)]
-pub struct StrobeSender {
+pub struct StrobeLead {
     layout: GlobalLayout,
     pacing: Pacing,
     next_ns: u64,
@@ -37,8 +38,8 @@ pub struct StrobeSender {
     pub finished: Option<GlobalRecord>,
 }
 
-impl StrobeSender {
-    /// A Strobe Sender before the first slice.
+impl StrobeLead {
+    /// Before the first slice.
     pub fn new(layout: GlobalLayout, pacing: Pacing) -> Self {
         Self { layout, pacing, ..Self::default() }
     }

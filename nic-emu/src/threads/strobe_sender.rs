@@ -1,7 +1,9 @@
 //! SS, the Strobe Sender (paper, §4.1, §4.2): drives a slice through its microphases.
 //!
-//! On one node the node set is {self}: a microstrobe is a call of the node's Strobe Receiver, "all nodes are
-//! done" is its return, and a microphase in which this node has no work is one that all nodes agree to skip.
+//! Here the node set is {self}: a microstrobe is a call of the node's Strobe Receiver, "all nodes are done"
+//! is its return, and a microphase in which this node has no work is one that all nodes agree to skip. So are
+//! the slices of a job on one node, and the local slices of a node of several. What is between nodes is
+//! strobed along a tree, by the lead node (`crate::global::strobe_sender`).
 //!
 //! Fixed slices start on the beat: a multiple of the period on the driver's clock. A slice that leaves
 //! nothing to do lets the NIC *rest*: no slice runs at the beats that follow, and so nobody has to be awake
@@ -28,7 +30,7 @@ pub struct Slice {
     pub touched: Touched,
 }
 
-/// The Strobe Sender of a job on one node.
+/// The Strobe Sender of a node's slices. Its state is in NIC memory: whoever holds the run token is it.
 pub struct StrobeSender;
 
 impl StrobeSender {
