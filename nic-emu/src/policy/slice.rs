@@ -40,7 +40,7 @@ impl Pacing {
 
     /// The length of a fixed slice in nanoseconds; 0 for elastic slices.
     #[inline(always)]
-    pub(crate) const fn period_ns(self) -> u64 {
+    pub const fn period_ns(self) -> u64 {
         self.period_ns
     }
 
@@ -52,52 +52,52 @@ impl Pacing {
     /// Whether a slice starts as soon as there is work: whoever has posted or finds something posted runs
     /// it. Else slices start on the beat, and a NIC with nothing to do rests.
     #[inline(always)]
-    pub(crate) const fn starts_on_work(self) -> bool {
+    pub const fn starts_on_work(self) -> bool {
         self.is_elastic()
     }
 
     /// Whether slices are numbered, counted and recorded also when they did nothing, so that their number
     /// is no sign of progress.
     #[inline(always)]
-    pub(crate) const fn runs_idle_slices(self) -> bool {
+    pub const fn runs_idle_slices(self) -> bool {
         !self.is_elastic()
     }
 
     /// Whether a completion is visible at the start of the next slice, and not at once (§3.1, step 5).
     #[inline(always)]
-    pub(crate) const fn holds_completions(self) -> bool {
+    pub const fn holds_completions(self) -> bool {
         !self.is_elastic()
     }
 
     /// Whether the bytes of a slice are counted. Then every slice grants each transfer some; else whoever
     /// has moved what was granted asks for more.
     #[inline(always)]
-    pub(crate) const fn has_budget(self) -> bool {
+    pub const fn has_budget(self) -> bool {
         !self.is_elastic()
     }
 
     /// Whether a message of more than a slab may be buffered: what goes through slabs counts in no budget.
     #[inline(always)]
-    pub(crate) const fn buffers_more_than_a_slab(self) -> bool {
+    pub const fn buffers_more_than_a_slab(self) -> bool {
         !self.has_budget()
     }
 
     /// Whether neighbours in a topology may give each other bytes along edges, which no slice schedules.
     #[inline(always)]
-    pub(crate) const fn allows_edges(self) -> bool {
+    pub const fn allows_edges(self) -> bool {
         self.is_elastic()
     }
 
     /// Whether all between nodes has its microphase of a global slice, and is done in no other. Else
     /// messages concern their two nodes alone, and go at once.
     #[inline(always)]
-    pub(crate) const fn strobes_all(self) -> bool {
+    pub const fn strobes_all(self) -> bool {
         !self.is_elastic()
     }
 
     /// Bytes that all transfers of a node together are granted in one slice.
     #[inline]
-    pub(crate) fn budget_bytes(self) -> u64 {
+    pub fn budget_bytes(self) -> u64 {
         match self.has_budget() {
             true => self.period_ns.saturating_mul(BYTES_A_NANOSECOND).max(64 << 10),
             false => u64::MAX,
@@ -106,19 +106,19 @@ impl Pacing {
 
     /// Bytes that one transfer is granted ahead of what has been moved.
     #[inline]
-    pub(crate) fn grant_bytes(self) -> u64 {
+    pub fn grant_bytes(self) -> u64 {
         self.budget_bytes().min(ELASTIC_GRANT_BYTES)
     }
 
     /// The number of the beat that it is, with fixed slices. The clock is not read with elastic ones.
     #[inline]
-    pub(crate) fn beat(self, now_ns: impl FnOnce() -> u64) -> Option<u64> {
+    pub fn beat(self, now_ns: impl FnOnce() -> u64) -> Option<u64> {
         (!self.is_elastic()).then(|| now_ns() / self.period_ns)
     }
 
     /// When a beat is.
     #[inline]
-    pub(crate) const fn beat_ns(self, beat: u64) -> u64 {
+    pub const fn beat_ns(self, beat: u64) -> u64 {
         beat * self.period_ns
     }
 }
