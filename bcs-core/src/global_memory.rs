@@ -239,23 +239,6 @@ impl FlatMemory {
         Self { base, size_bytes, _owner: None }
     }
 
-    /// Copies within the memory, as if through a buffer: the ranges may overlap.
-    ///
-    /// # Errors
-    /// [`MemoryError::OutOfBounds`] for either range; nothing has been written then.
-    pub fn copy_within(
-        &mut self,
-        from: GlobalAddress,
-        to: GlobalAddress,
-        bytes: u64,
-    ) -> Result<(), MemoryError> {
-        self.check(from, bytes)?;
-        self.check(to, bytes)?;
-        // SAFETY: both ranges were just checked to lie in the memory; `copy` allows overlap.
-        unsafe { std::ptr::copy(self.pointer(from), self.pointer(to), bytes as usize) };
-        Ok(())
-    }
-
     /// The address in this process of a range that has been checked.
     fn pointer(&self, at: GlobalAddress) -> *mut u8 {
         // SAFETY: callers have checked that the address lies in the memory, or one past its end.
@@ -456,18 +439,6 @@ mod tests {
                 prop_assert_eq!(&all, &model);
             }
         }
-    }
-
-    #[test]
-    fn a_copy_within_memory_survives_overlap_and_is_bounded() {
-        let mut memory = FlatMemory::new(16);
-        memory.write(GlobalAddress(0), &[1, 2, 3, 4]).unwrap();
-        memory.copy_within(GlobalAddress(0), GlobalAddress(2), 4).unwrap();
-        let mut bytes = [0; 6];
-        memory.read(GlobalAddress(0), &mut bytes).unwrap();
-        assert_eq!(bytes, [1, 2, 1, 2, 3, 4]);
-        assert!(memory.copy_within(GlobalAddress(0), GlobalAddress(13), 4).is_err());
-        assert!(memory.copy_within(GlobalAddress(13), GlobalAddress(0), 4).is_err());
     }
 
     #[test]

@@ -34,7 +34,7 @@ pub struct Mapped {
 
 /// The nodes that could be used, as an error calls them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Offer {
+pub enum OfferedHosts {
     /// All that are up.
     Up(usize),
     /// Those that the user names.
@@ -43,7 +43,7 @@ pub enum Offer {
     Asked(usize),
 }
 
-impl std::fmt::Display for Offer {
+impl std::fmt::Display for OfferedHosts {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Up(1) => f.write_str("1 is up"),
@@ -84,7 +84,7 @@ pub enum MappingError {
         /// How many are asked for.
         nodes: u32,
         /// How many there are.
-        offer: Offer,
+        offer: OfferedHosts,
     },
     /// `--nodes` asks for more nodes than there are ranks.
     #[error(
@@ -106,7 +106,7 @@ pub enum MappingError {
         /// How many nodes that takes.
         needed: u32,
         /// How many there are.
-        offer: Offer,
+        offer: OfferedHosts,
     },
     /// A node would have more ranks than one can run.
     #[error(
@@ -151,8 +151,8 @@ pub fn place(wish: &Wish, ranks: u32, nodes: &[Slots<'_>]) -> Result<Mapped, Map
         return Err(MappingError::NoNodes);
     }
     let mut offer = match wish.hosts.is_empty() {
-        true => Offer::Up(candidates.len()),
-        false => Offer::Named(candidates.len()),
+        true => OfferedHosts::Up(candidates.len()),
+        false => OfferedHosts::Named(candidates.len()),
     };
     if let Some(asked) = wish.nodes {
         if candidates.len() < asked as usize {
@@ -162,7 +162,7 @@ pub fn place(wish: &Wish, ranks: u32, nodes: &[Slots<'_>]) -> Result<Mapped, Map
             return Err(MappingError::TooFewRanks { nodes: asked, ranks });
         }
         candidates.truncate(asked as usize);
-        offer = Offer::Asked(candidates.len());
+        offer = OfferedHosts::Asked(candidates.len());
     }
     if let Some(per_node) = wish.ranks_per_node {
         let needed = ranks.div_ceil(per_node);

@@ -373,14 +373,6 @@ impl Fabric for Broken {
     fn declare_dead(&mut self, _: NodeId) -> Result<(), FabricError> {
         fault()
     }
-
-    fn memory_bytes(&self) -> u64 {
-        fault()
-    }
-
-    fn event_count(&self) -> u32 {
-        fault()
-    }
 }
 
 impl Driven for Broken {

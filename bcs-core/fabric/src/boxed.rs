@@ -74,12 +74,4 @@ impl<F: Fabric + ?Sized> Fabric for Box<F> {
     fn declare_dead(&mut self, node: NodeId) -> Result<(), FabricError> {
         (**self).declare_dead(node)
     }
-
-    fn memory_bytes(&self) -> u64 {
-        (**self).memory_bytes()
-    }
-
-    fn event_count(&self) -> u32 {
-        (**self).event_count()
-    }
 }

@@ -19,7 +19,6 @@ mod boxed;
 pub mod conformance;
 mod driven;
 mod error;
-pub mod local;
 #[cfg(any(test, feature = "sim"))]
 pub mod sim;
 #[cfg(test)]
@@ -214,12 +213,6 @@ pub trait Fabric {
     /// # Errors
     /// The node is not a member.
     fn declare_dead(&mut self, node: NodeId) -> Result<(), FabricError>;
-
-    /// The size of this node's global memory in bytes; the same on all members.
-    fn memory_bytes(&self) -> u64;
-
-    /// The number of events of this node; the same on all members.
-    fn event_count(&self) -> u32;
 
     // Conveniences.
 

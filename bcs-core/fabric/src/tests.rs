@@ -1,47 +1,14 @@
 //! The conformance suite on the backends of this crate, and what only the simulation can show.
 
 use super::conformance::{self, Cluster, EVENTS, MEMORY_BYTES, TestBed};
-use super::local::LocalFabric;
 use super::sim::{Happened, NetworkModel, SimCluster, SimFabric, SimOptions};
 use super::tree::OPERATIONS_LIMIT;
 use super::{Comparison, Condition, Fabric, FabricError, Source};
-use bcs_core::event::{EventId, EventTable};
-use bcs_core::global_memory::{FlatMemory, GlobalAddress, GlobalVariable};
+use bcs_core::event::EventId;
+use bcs_core::global_memory::{GlobalAddress, GlobalVariable};
 use bcs_core::ids::NodeId;
 use bcs_core::node_set::NodeSet;
 use std::time::Duration;
-
-struct LocalBed;
-struct LocalCluster(LocalFabric);
-
-impl Cluster for LocalCluster {
-    type Port = LocalFabric;
-
-    fn port(&mut self, _: NodeId) -> &mut LocalFabric {
-        &mut self.0
-    }
-
-    fn step(&mut self) -> bool {
-        false
-    }
-
-    fn kill(&mut self, _: NodeId) {
-        unreachable!("a cluster of one node has no survivors to check");
-    }
-}
-
-impl TestBed for LocalBed {
-    type Cluster = LocalCluster;
-
-    fn start(&self, nodes: u32, _: u64) -> Option<LocalCluster> {
-        let fabric = LocalFabric::new(NodeId(0), FlatMemory::new(MEMORY_BYTES), EventTable::new(EVENTS));
-        (nodes == 1).then_some(LocalCluster(fabric))
-    }
-
-    fn command(&self) -> String {
-        "cargo test -p bcs-fabric tests::local".into()
-    }
-}
 
 struct SimBed {
     name: &'static str,
@@ -89,11 +56,6 @@ impl TestBed for SimBed {
     fn command(&self) -> String {
         format!("cargo test -p bcs-fabric tests::{}", self.name)
     }
-}
-
-#[test]
-fn local_keeps_every_promise() {
-    conformance::run(&LocalBed, 0..20);
 }
 
 #[test]

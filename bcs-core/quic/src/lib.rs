@@ -421,14 +421,6 @@ impl<M: GlobalMemory> Fabric for QuicFabric<M> {
         self.queue();
         Ok(())
     }
-
-    fn memory_bytes(&self) -> u64 {
-        self.tree.memory().size_bytes()
-    }
-
-    fn event_count(&self) -> u32 {
-        self.tree.events().count()
-    }
 }
 
 impl<M> Drop for QuicFabric<M> {

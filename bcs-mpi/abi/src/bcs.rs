@@ -130,14 +130,14 @@ bcs! {
         comm: MPI_Comm,
     ) [comm] {
         let (all, own) = (all(data, counts, displacements, bytes), own(part, bytes, MPI_BYTE));
-        forms::scatter(Call::blocking(Primitive::Scatter, comm), &all, &own, root).map(drop)?
+        forms::rooted(Call::blocking(Primitive::Scatter, comm), &own, &all, root).map(drop)?
     }
     bcs_gather(
         part: *const c_void, bytes: i64, data: *mut c_void, counts: *const i64, displacements: *const i64, root: c_int,
         comm: MPI_Comm,
     ) [comm] {
         let (own, all) = (own(part, bytes, MPI_BYTE), all(data, counts, displacements, bytes));
-        forms::gather(Call::blocking(Primitive::Gather, comm), &own, &all, root).map(drop)?
+        forms::rooted(Call::blocking(Primitive::Gather, comm), &own, &all, root).map(drop)?
     }
     bcs_allgather(
         part: *const c_void, bytes: i64, data: *mut c_void, counts: *const i64, displacements: *const i64,

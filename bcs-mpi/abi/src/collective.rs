@@ -53,7 +53,7 @@ collectives! {
         recvbuf: *mut c_void, recvcount: COUNT, recvtype: MPI_Datatype, root: c_int,
     ) [moves moved(sendcount, sendtype)] |call| {
         let (own, all) = (own(sendbuf, sendcount, sendtype), everyone(recvbuf, recvcount, recvtype));
-        forms::gather(call, &own, &all, root)
+        forms::rooted(call, &own, &all, root)
     };
     twins Gatherv(
         sendbuf: *const c_void, sendcount: COUNT, sendtype: MPI_Datatype,
@@ -61,21 +61,21 @@ collectives! {
         root: c_int,
     ) [moves moved(sendcount, sendtype)] |call| {
         let own = own(sendbuf, sendcount, sendtype);
-        forms::gather(call, &own, &everyone_v(recvbuf, recvcounts, displs, recvtype), root)
+        forms::rooted(call, &own, &everyone_v(recvbuf, recvcounts, displs, recvtype), root)
     };
     twins Scatter(
         sendbuf: *const c_void, sendcount: COUNT, sendtype: MPI_Datatype,
         recvbuf: *mut c_void, recvcount: COUNT, recvtype: MPI_Datatype, root: c_int,
     ) [moves moved(recvcount, recvtype)] |call| {
         let (all, own) = (everyone(sendbuf, sendcount, sendtype), own(recvbuf, recvcount, recvtype));
-        forms::scatter(call, &all, &own, root)
+        forms::rooted(call, &own, &all, root)
     };
     twins Scatterv(
         sendbuf: *const c_void, sendcounts: *const COUNT, displs: *const DISPL, sendtype: MPI_Datatype,
         recvbuf: *mut c_void, recvcount: COUNT, recvtype: MPI_Datatype, root: c_int,
     ) [moves moved(recvcount, recvtype)] |call| {
         let all = everyone_v(sendbuf, sendcounts, displs, sendtype);
-        forms::scatter(call, &all, &own(recvbuf, recvcount, recvtype), root)
+        forms::rooted(call, &own(recvbuf, recvcount, recvtype), &all, root)
     };
     twins Allgather(
         sendbuf: *const c_void, sendcount: COUNT, sendtype: MPI_Datatype,

@@ -6,7 +6,7 @@ use crate::edge::{
 use bcs_mpi::constants::*;
 use bcs_mpi::datatype;
 use bcs_mpi::datatype::construct::{self, Constructor, Darray, Subarray, Unit, create};
-use bcs_mpi::datatype::envelope::{Room, get_contents, get_envelope};
+use bcs_mpi::datatype::envelope::{ArrayRoom, get_contents, get_envelope};
 use std::ffi::{c_char, c_int, c_void};
 
 /// The names of an array argument and of its length.
@@ -206,7 +206,7 @@ calls! {
         datatype: MPI_Datatype, max_integers: c_int, max_addresses: c_int, max_datatypes: c_int,
         array_of_integers: *mut c_int, array_of_addresses: *mut MPI_Aint, array_of_datatypes: *mut MPI_Datatype,
     ) [] {
-        let room = Room {
+        let room = ArrayRoom {
             integers: wide(max_integers), addresses: wide(max_addresses), counts: 0, datatypes: wide(max_datatypes),
         };
         let places = [array_of_integers.is_null(), array_of_addresses.is_null(), true, array_of_datatypes.is_null()];
@@ -220,7 +220,7 @@ calls! {
         max_datatypes: MPI_Count, array_of_integers: *mut c_int, array_of_addresses: *mut MPI_Aint,
         array_of_large_counts: *mut MPI_Count, array_of_datatypes: *mut MPI_Datatype,
     ) [] {
-        let room = Room {
+        let room = ArrayRoom {
             integers: max_integers, addresses: max_addresses, counts: max_large_counts, datatypes: max_datatypes,
         };
         let places = [

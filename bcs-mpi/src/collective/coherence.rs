@@ -60,21 +60,21 @@ fn aliased([argument, other]: [&'static str; 2]) -> MpiError {
 }
 
 /// Elements of a block, and their type.
-type Elements = (i64, MPI_Datatype);
+type CountAndType = (i64, MPI_Datatype);
 
 /// Checks that what is sent is as long as the room for it, and of the same types. What is longer is found
 /// where it is cut off.
-fn check_alike(datatypes: &Datatypes, sent: Option<Elements>, room: Option<Elements>) -> MpiResult {
+fn check_alike(datatypes: &Datatypes, sent: Option<CountAndType>, room: Option<CountAndType>) -> MpiResult {
     let (Some(sent), Some(room)) = (sent, room) else { return Ok(()) };
     if sent == room {
         return Ok(());
     }
     // What is no right argument is told as that.
-    let bytes = |(count, datatype): Elements| {
+    let bytes = |(count, datatype): CountAndType| {
         let size = datatypes.committed("datatype", datatype).ok()?.size();
         size.checked_mul(count).filter(|bytes| *bytes >= 0)
     };
-    let tag = |(count, datatype): Elements| datatypes.tag_of(count, datatype);
+    let tag = |(count, datatype): CountAndType| datatypes.tag_of(count, datatype);
     let (tags, bytes) = ((tag(sent), tag(room)), (bytes(sent), bytes(room)));
     let (Some(sent), Some(room)) = bytes else { return Ok(()) };
     let types_fit = sent == 0 || tags.0 == 0 || tags.1 == 0 || tags.0 == tags.1;

@@ -9,12 +9,12 @@ use super::algorithm::{AlongEdges, neighbour_exchange};
 use super::side;
 use super::wiring::wire;
 use crate::error::{MpiError, MpiResult};
-use crate::object::topology::wiring::{Wires, Wiring};
+use crate::object::topology::wiring::{EdgeEnds, Wiring};
 use crate::process::steps::drive;
 use crate::process::{Guard, Process};
 use crate::progress::party::{Joins, Party};
 use nic_emu::edge::{Arrived, EdgeReader, EdgeWriter};
-use nic_emu::mismatch::{End, report_of_edge};
+use nic_emu::mismatch::{EdgeEnd, report_of_edge};
 use nic_emu::port::{PortError, Put, Take};
 use nic_emu::status::{Room, WaitingFor};
 use std::mem::replace;
@@ -44,19 +44,16 @@ pub fn exchange(process: &mut Guard, party: Party, exchange: AlongEdges) -> MpiR
     result
 }
 
-/// The messages that a call has under way.
-type Requests = Vec<u32>;
-
 fn along(
     process: &mut Guard,
     party: &Party,
     what: &WaitingFor,
     exchange: &AlongEdges,
-    wires: &mut Wires,
+    wires: &mut EdgeEnds,
 ) -> MpiResult {
     let AlongEdges { neighbours, send, receive } = exchange;
     let (outgoing, landings) = (send.wires()?, receive.landings()?);
-    let mut requests = Requests::new();
+    let mut requests = Vec::new();
     // SAFETY: both live until all requests are complete.
     let moved =
         unsafe { put_and_take(process, party, what, exchange, wires, (&outgoing, &landings), &mut requests) };
@@ -69,7 +66,7 @@ fn along(
 
 /// Completes the messages of a call; where its members turn out to have called what does not fit, they
 /// are taken back.
-fn complete(process: &mut Guard, party: &Party, requests: Requests) -> MpiResult {
+fn complete(process: &mut Guard, party: &Party, requests: Vec<u32>) -> MpiResult {
     let count = requests.len();
     for request in requests {
         let mut is_taken_back = false;
@@ -94,9 +91,9 @@ unsafe fn put_and_take(
     party: &Party,
     what: &WaitingFor,
     exchange: &AlongEdges,
-    wires: &mut Wires,
+    wires: &mut EdgeEnds,
     (outgoing, landings): (&side::Wires, &side::Wires),
-    requests: &mut Requests,
+    requests: &mut Vec<u32>,
 ) -> MpiResult {
     let AlongEdges { neighbours, send, receive } = exchange;
     let mut lent = Vec::new();
@@ -233,9 +230,9 @@ fn misfit(
     signature: u16,
     bytes: usize,
 ) -> MpiError {
-    let sender = End { rank: party.job_rank(peer), check: arrived.check, bytes: arrived.bytes };
+    let sender = EdgeEnd { rank: party.job_rank(peer), check: arrived.check, bytes: arrived.bytes };
     let check = party.check(signature);
-    let receiver = End { rank: process.place.rank, check, bytes: bytes as u64 };
+    let receiver = EdgeEnd { rank: process.place.rank, check, bytes: bytes as u64 };
     let report = report_of_edge(party.context(), &sender, &receiver);
     let broken = process.port.break_context(party.context(), &report);
     match broken.and_then(|()| process.port.check_whole(party.context())) {

@@ -23,7 +23,7 @@ pub enum Function {
 
 /// An operation of the program.
 #[derive(Clone, Copy, Debug)]
-pub struct Operation {
+pub struct UserOperation {
     /// Its function.
     pub function: Function,
     /// Whether it says that it commutes.
@@ -31,7 +31,7 @@ pub struct Operation {
 }
 
 /// Operations of the program.
-pub(crate) static OPERATIONS: Lasting<Table<Operation>> =
+pub(crate) static OPERATIONS: Lasting<Table<UserOperation>> =
     Lasting::new(|| Mutex::new(Table::new(Kind::Operation)));
 
 /// Whether a handle is none of a predefined operation.
@@ -44,7 +44,7 @@ pub fn is_user(op: MPI_Op) -> bool {
 ///
 /// # Errors
 /// It names none of the program.
-pub fn find(op: MPI_Op) -> MpiResult<Operation> {
+pub fn find(op: MPI_Op) -> MpiResult<UserOperation> {
     OPERATIONS.lock().get(op.0).copied().map_err(|why| wrong(op, why))
 }
 
@@ -59,7 +59,7 @@ fn wrong(op: MPI_Op, why: Stale) -> MpiError {
 /// Before MPI_Init and after MPI_Finalize.
 pub fn create(function: Function, commutes: bool) -> MpiResult<MPI_Op> {
     process::enter()?;
-    Ok(MPI_Op(OPERATIONS.lock().insert(Operation { function, commutes })))
+    Ok(MPI_Op(OPERATIONS.lock().insert(UserOperation { function, commutes })))
 }
 
 /// MPI_Op_free: operations under way keep its function.

@@ -15,7 +15,7 @@ use crate::error::{MpiError, MpiResult, Problem};
 use crate::object::collective::Collective;
 use crate::process::monitor::note_algorithm;
 use crate::progress::meeting::Arrival;
-use crate::progress::members::{Members, Placement};
+use crate::progress::members::{Members, Membership};
 use crate::progress::nodes::Nodes;
 use crate::progress::party::Party;
 use nic_emu::descriptor::INLINE_BYTES;
@@ -58,7 +58,7 @@ const LEAST_OF_DOUBLING: usize = 8 << 10;
 
 /// What all members know of a call.
 pub struct Situation<'a> {
-    members: &'a dyn Placement,
+    members: &'a dyn Membership,
     /// Who asks, if there is more than messages.
     party: Option<&'a Party>,
     /// Bytes that a member gives at most; none where each has blocks that nobody else knows of.
@@ -81,7 +81,11 @@ impl<'a> Situation<'a> {
     }
 
     /// Members have nothing but messages.
-    pub fn apart(members: &'a dyn Placement, bytes: Option<usize>, reduction: Option<&'a Reduction>) -> Self {
+    pub fn apart(
+        members: &'a dyn Membership,
+        bytes: Option<usize>,
+        reduction: Option<&'a Reduction>,
+    ) -> Self {
         Self { members, party: None, bytes, reduction, nodes: OnceCell::new() }
     }
 

@@ -23,13 +23,13 @@ use std::sync::Arc;
 /// What is done with vectors of operands.
 #[derive(Clone, Debug)]
 pub struct Reduction {
-    kind: Kind,
+    kind: ReductionKind,
     /// Bytes of an element on its way.
     pub element: usize,
 }
 
 #[derive(Clone, Debug)]
-enum Kind {
+enum ReductionKind {
     Predefined(Operand, Arithmetic),
     User(User),
 }
@@ -54,7 +54,7 @@ impl Reduction {
     pub fn new(process: &Process, op: MPI_Op, datatype: MPI_Datatype) -> MpiResult<Self> {
         if operation::is_user(op) {
             let user = User::new(process, op, datatype)?;
-            return Ok(Self { element: user.of.size() as usize, kind: Kind::User(user) });
+            return Ok(Self { element: user.of.size() as usize, kind: ReductionKind::User(user) });
         }
         let operand = Operand::new(&process.datatypes, op, datatype)?;
         let software = process.port.memory().header().arithmetic.get() == 1;
@@ -64,23 +64,23 @@ impl Reduction {
 
     /// A predefined operation.
     pub fn of_operand(operand: Operand, arithmetic: Arithmetic) -> Self {
-        Self { element: operand.extent, kind: Kind::Predefined(operand, arithmetic) }
+        Self { element: operand.extent, kind: ReductionKind::Predefined(operand, arithmetic) }
     }
 
     /// The numbers of a predefined operation that the NIC can do.
     #[inline(always)]
     pub fn on_nic(&self) -> Option<(u8, u8)> {
         match &self.kind {
-            Kind::Predefined(operand, _) => operand.on_nic(),
-            Kind::User(_) => None,
+            ReductionKind::Predefined(operand, _) => operand.on_nic(),
+            ReductionKind::User(_) => None,
         }
     }
 
     /// What a board says of it, for members to agree on.
     pub fn said(&self) -> (u8, u8) {
         match &self.kind {
-            Kind::Predefined(operand, _) => operand.said(),
-            Kind::User(_) => (OF_PROGRAM, 0),
+            ReductionKind::Predefined(operand, _) => operand.said(),
+            ReductionKind::User(_) => (OF_PROGRAM, 0),
         }
     }
 
@@ -91,18 +91,18 @@ impl Reduction {
     #[inline(always)]
     pub fn check(&self, names: &Names, buffer: *const c_void, count: i64) -> MpiResult<usize> {
         match &self.kind {
-            Kind::Predefined(operand, _) => {
+            ReductionKind::Predefined(operand, _) => {
                 bytes_of::<MOST_ROOM>(names, buffer, count, operand.extent, done_with(names))
             }
-            Kind::User(user) => user.check(names, buffer, count),
+            ReductionKind::User(user) => user.check(names, buffer, count),
         }
     }
 
     /// Bytes in memory from one element to the next.
     fn extent(&self) -> isize {
         match &self.kind {
-            Kind::Predefined(operand, _) => operand.extent as isize,
-            Kind::User(user) => user.of.extent() as isize,
+            ReductionKind::Predefined(operand, _) => operand.extent as isize,
+            ReductionKind::User(user) => user.of.extent() as isize,
         }
     }
 
@@ -110,8 +110,8 @@ impl Reduction {
     #[inline(always)]
     pub fn travels_as_it_lies(&self) -> bool {
         match &self.kind {
-            Kind::Predefined(..) => true,
-            Kind::User(user) => user.together,
+            ReductionKind::Predefined(..) => true,
+            ReductionKind::User(user) => user.together,
         }
     }
 
@@ -126,7 +126,7 @@ impl Reduction {
         let from = self.place_of(buffer.cast_mut(), first).cast_const();
         let mut vector = Vector::new(count * self.element)?;
         match &self.kind {
-            Kind::User(user) if !user.together => {
+            ReductionKind::User(user) if !user.together => {
                 let layout = user.of.layout(count as i64);
                 // SAFETY: the caller's promise; the vector has the room.
                 unsafe { layout.cursor().pack(from, vector.as_mut_ptr(), vector.len()) };
@@ -149,7 +149,7 @@ impl Reduction {
     /// The buffer must be writable for them, as [`Self::check`] has found it.
     pub unsafe fn store(&self, vector: &[u8], buffer: *mut u8) {
         match &self.kind {
-            Kind::User(user) if !user.together => {
+            ReductionKind::User(user) if !user.together => {
                 let count = vector.len() / self.element.max(1);
                 // SAFETY: the caller's promise.
                 unsafe { user.of.layout(count as i64).unpack(vector, buffer) };
@@ -166,8 +166,8 @@ impl Reduction {
     /// Lengths that differ: not for what [`Self::check`] has found well.
     pub fn combine(&self, left: &[u8], inout: &mut [u8]) -> MpiResult {
         match &self.kind {
-            Kind::Predefined(operand, arithmetic) => operand.combine(left, inout, *arithmetic),
-            Kind::User(user) => user.combine(left, inout),
+            ReductionKind::Predefined(operand, arithmetic) => operand.combine(left, inout, *arithmetic),
+            ReductionKind::User(user) => user.combine(left, inout),
         }
     }
 
@@ -180,7 +180,7 @@ impl Reduction {
     /// # Errors
     /// As [`Self::combine`].
     unsafe fn combine_at(&self, left: *const u8, right: *const u8, out: *mut u8, bytes: usize) -> MpiResult {
-        if let Kind::Predefined(operand, arithmetic) = &self.kind {
+        if let ReductionKind::Predefined(operand, arithmetic) = &self.kind {
             // SAFETY: the caller's promise.
             if let Some(done) = unsafe { operand.combine_at((left, right, out), bytes, *arithmetic) } {
                 return done;
@@ -270,7 +270,7 @@ impl Reduction {
         count: usize,
     ) -> MpiResult {
         match &self.kind {
-            Kind::Predefined(operand, arithmetic) => {
+            ReductionKind::Predefined(operand, arithmetic) => {
                 let bytes = count * operand.extent;
                 if bytes == 0 {
                     return Ok(());
@@ -281,7 +281,7 @@ impl Reduction {
                 };
                 operand.combine(left, inout, *arithmetic)
             }
-            Kind::User(user) => {
+            ReductionKind::User(user) => {
                 let (function, mut datatype) = (user.function, user.datatype);
                 // SAFETY: as above; the program vouches for its function.
                 guard.without_lock(|| unsafe {

@@ -6,7 +6,7 @@
 
 use crate::error::MpiResult;
 use crate::object::topology::Neighbours;
-use crate::object::topology::wiring::Wires;
+use crate::object::topology::wiring::EdgeEnds;
 use crate::process::Process;
 use crate::process::task::with;
 use crate::progress::members::Members;
@@ -21,7 +21,7 @@ use std::sync::Arc;
 ///
 /// # Errors
 /// The NIC fails.
-pub async fn wire(party: Party, neighbours: Arc<Neighbours>) -> MpiResult<Box<Wires>> {
+pub async fn wire(party: Party, neighbours: Arc<Neighbours>) -> MpiResult<Box<EdgeEnds>> {
     let party = party.for_wiring();
     let local = |process: &Process, peer: u32| -> MpiResult<Option<u32>> {
         let rank = party.job_rank(peer);
@@ -55,7 +55,7 @@ pub async fn wire(party: Party, neighbours: Arc<Neighbours>) -> MpiResult<Box<Wi
         let writer = |(receiver, number)| EdgeWriter::new(receiver, number, (heard >> 32) as u32);
         outgoing.push(receiver.zip(number).map(writer));
     }
-    Ok(Box::new(Wires { incoming: incoming.into(), outgoing: outgoing.into() }))
+    Ok(Box::new(EdgeEnds { incoming: incoming.into(), outgoing: outgoing.into() }))
 }
 
 fn told(edge: Option<&EdgeReader>) -> u64 {

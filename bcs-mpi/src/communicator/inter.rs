@@ -93,7 +93,7 @@ impl Taken {
 }
 
 /// What both groups have agreed on.
-pub(super) struct Agreed {
+pub(super) struct AgreedContexts {
     /// The contexts that the own group's leader has taken.
     mine: Taken,
     theirs: Taken,
@@ -101,7 +101,7 @@ pub(super) struct Agreed {
     other: Vec<u8>,
 }
 
-impl Agreed {
+impl AgreedContexts {
     /// # Errors
     /// A leader had no context left; both groups are told.
     fn new(words: &Words) -> MpiResult<Self> {
@@ -168,7 +168,7 @@ fn check_disjoint(one: &Group, other: &Group, argument: &'static str, class: c_i
 }
 
 /// A leader's way to the other one.
-struct Way {
+struct WayToLeader {
     bridge: Party,
     /// What the other leader is called there.
     peer: u32,
@@ -183,10 +183,10 @@ struct Way {
 async fn introduce(
     assembly: Assembly,
     own: Group,
-    way: Option<MpiResult<Way>>,
+    way: Option<MpiResult<WayToLeader>>,
 ) -> MpiResult<(Groups, (u32, u32))> {
     let leads = way.is_some();
-    let lead = |Way { bridge, peer, takes }| {
+    let lead = |WayToLeader { bridge, peer, takes }| {
         let taken = with(|process| {
             let memory = process.port.memory();
             let take = |reach| contexts::take(memory, reach).unwrap_or(NO_CONTEXT);
@@ -196,7 +196,7 @@ async fn introduce(
         Ok(Leading { bridge, peer, word: taken.word(&bytes_of(&own.ranks())) })
     };
     let leading = way.map(|way| way.and_then(lead));
-    let agreed = Agreed::new(&across(assembly, leading).await?)?;
+    let agreed = AgreedContexts::new(&across(assembly, leading).await?)?;
     let peers = Group::of(numbers_of(&agreed.other));
     let disjoint = check_disjoint(&own, &peers, "local_comm", MPI_ERR_COMM);
     with(|process| {
@@ -220,7 +220,11 @@ async fn introduce(
 const EITHER: [Reach; 2] = [Reach::Here, Reach::Nodes];
 
 /// The way of the leader of a group in MPI_Intercomm_create.
-fn way_to(process: &Process, (peer_comm, remote_leader): (MPI_Comm, c_int), tag: c_int) -> MpiResult<Way> {
+fn way_to(
+    process: &Process,
+    (peer_comm, remote_leader): (MPI_Comm, c_int),
+    tag: c_int,
+) -> MpiResult<WayToLeader> {
     let communicator = process.communicator_of("peer_comm", peer_comm)?;
     let peer = communicator.member("remote_leader", remote_leader)?;
     let (own, theirs) = (process.place.rank, communicator.job_rank(peer));
@@ -232,7 +236,7 @@ fn way_to(process: &Process, (peer_comm, remote_leader): (MPI_Comm, c_int), tag:
     let place = (communicator.context + 1, tag);
     let bridge =
         Party::loose(Primitive::IntercommCreate, place, communicator.rank, communicator.peers.clone());
-    Ok(Way { bridge, peer, takes: own < theirs })
+    Ok(WayToLeader { bridge, peer, takes: own < theirs })
 }
 
 /// MPI_Intercomm_create.
@@ -294,7 +298,7 @@ pub fn create_from_groups(
         let groups = if own < peer { [&group, &remote] } else { [&remote, &group] };
         let place = (BETWEEN_GROUPS, tag_of(call, stringtag, &groups));
         let bridge = Party::loose(call, place, own, all.clone());
-        Ok(Way { bridge, peer, takes: own < peer })
+        Ok(WayToLeader { bridge, peer, takes: own < peer })
     };
     let way = (rank == leader).then(way_to);
     let place = (NO_PARENT, tag_of(call, stringtag, &[&group]));
@@ -368,10 +372,10 @@ pub(super) fn take_contexts(
     call: Primitive,
     comm: MPI_Comm,
     made: &[Groups],
-) -> MpiResult<Agreed> {
+) -> MpiResult<AgreedContexts> {
     let word = |process: &Process, takes| Ok(Taken::of(process, takes, made)?.word(&[]));
     let (what, words) = conversation(process, call, comm, word)?;
-    Agreed::new(&drive(process, &what, words)?)
+    AgreedContexts::new(&drive(process, &what, words)?)
 }
 
 /// MPI_Comm_dup of an intercommunicator.
@@ -390,7 +394,7 @@ pub(super) fn idup(process: &mut Guard, call: Primitive, comm: MPI_Comm, kin: Ki
     let word = move |process: &Process, takes| Ok(Taken::of(process, takes, &[groups])?.word(&[]));
     let (what, words) = conversation(process, call, comm, word)?;
     let future = Box::pin(async move {
-        let agreed = Agreed::new(&words.await?)?;
+        let agreed = AgreedContexts::new(&words.await?)?;
         with(|process| {
             let (shared, hidden) = agreed.contexts(0);
             let local_comm = process.communicator(new)?.local_comm;
@@ -427,7 +431,7 @@ pub fn merge(comm: MPI_Comm, high: bool) -> MpiResult<MPI_Comm> {
         Ok(Taken { shared: context.into_iter().collect(), ..Taken::default() }.word(&[says]))
     };
     let (what, words) = conversation(&mut process, call, comm, word)?;
-    let agreed = Agreed::new(&drive(&mut process, &what, words)?)?;
+    let agreed = AgreedContexts::new(&drive(&mut process, &what, words)?)?;
     let first = match (says, agreed.other.first()) {
         (SAY_LOW, Some(&SAY_HIGH)) => Side::First,
         (SAY_HIGH, Some(&SAY_LOW)) => Side::Second,

@@ -16,14 +16,14 @@ use std::ffi::c_int;
 
 /// What a member chooses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Choice {
+struct ColourAndKey {
     /// The communicator, or MPI_UNDEFINED for none.
     colour: c_int,
     /// Its place there.
     key: c_int,
 }
 
-impl Choice {
+impl ColourAndKey {
     /// Both numbers on their way, as one.
     fn bytes(self) -> [u8; size_of::<i64>()] {
         (i64::from(self.colour) << 32 | i64::from(self.key.cast_unsigned())).to_ne_bytes()
@@ -38,7 +38,7 @@ impl Choice {
 }
 
 /// The members of one colour, in the order of their keys, then of their ranks.
-fn members_of(all: &[Choice], colour: c_int) -> Vec<u32> {
+fn members_of(all: &[ColourAndKey], colour: c_int) -> Vec<u32> {
     let of_colour = all.iter().zip(0..).filter(|(choice, _)| choice.colour == colour);
     let mut members: Vec<(c_int, u32)> = of_colour.map(|(choice, rank)| (choice.key, rank)).collect();
     members.sort_unstable();
@@ -46,7 +46,7 @@ fn members_of(all: &[Choice], colour: c_int) -> Vec<u32> {
 }
 
 /// The colours that are chosen, in their order.
-fn colours_of(all: &[Choice]) -> Vec<c_int> {
+fn colours_of(all: &[ColourAndKey]) -> Vec<c_int> {
     let chosen = all.iter().map(|choice| choice.colour).filter(|colour| *colour != MPI_UNDEFINED);
     let mut colours: Vec<c_int> = chosen.collect();
     colours.sort_unstable();
@@ -65,29 +65,34 @@ pub fn split(call: Primitive, comm: MPI_Comm, color: c_int, key: c_int) -> MpiRe
         let allowed = "it must be 0 or more, or MPI_UNDEFINED";
         return Err(MpiError::argument(MPI_ERR_ARG, "color", color, allowed));
     }
-    split_by(&mut process, call, comm, Choice { colour: color, key })
+    split_by(&mut process, call, comm, ColourAndKey { colour: color, key })
 }
 
-fn split_by(process: &mut Guard, call: Primitive, comm: MPI_Comm, own: Choice) -> MpiResult<MPI_Comm> {
+fn split_by(process: &mut Guard, call: Primitive, comm: MPI_Comm, own: ColourAndKey) -> MpiResult<MPI_Comm> {
     let communicator = process.communicator(comm)?;
     if communicator.is_inter() {
         return split_inter(process, call, comm, own);
     }
     let group = communicator.group.clone();
-    let all = Choice::all(gather_all(process, call, comm, own.bytes())?.as_flattened());
+    let all = ColourAndKey::all(gather_all(process, call, comm, own.bytes())?.as_flattened());
     let members = if own.colour == MPI_UNDEFINED { Vec::new() } else { members_of(&all, own.colour) };
     part_of(process, call, comm, group.choose(&members), Kin::default())
 }
 
 /// The members of one colour in both groups.
-fn split_inter(process: &mut Guard, call: Primitive, comm: MPI_Comm, own: Choice) -> MpiResult<MPI_Comm> {
+fn split_inter(
+    process: &mut Guard,
+    call: Primitive,
+    comm: MPI_Comm,
+    own: ColourAndKey,
+) -> MpiResult<MPI_Comm> {
     let communicator = process.intercommunicator("comm", comm)?;
     let (group, peers) = (communicator.group.clone(), communicator.peers.clone());
     let local_comm = communicator.local_comm;
     inter::announce(process, call, comm)?;
     let here = gather_all(process, call, local_comm, own.bytes())?;
     let there = inter::exchange(process, call, comm, here.as_flattened())?.other;
-    let (here, there) = (Choice::all(here.as_flattened()), Choice::all(&there));
+    let (here, there) = (ColourAndKey::all(here.as_flattened()), ColourAndKey::all(&there));
     let mut colours = colours_of(&here);
     let of_both = colours_of(&there);
     colours.retain(|colour| of_both.binary_search(colour).is_ok());
@@ -144,7 +149,7 @@ pub fn split_type(comm: MPI_Comm, split_type: c_int, key: c_int, info: MPI_Info)
             return Err(MpiError::argument(MPI_ERR_ARG, "split_type", split_type, allowed));
         }
     };
-    let new = split_by(&mut process, call, comm, Choice { colour, key })?;
+    let new = split_by(&mut process, call, comm, ColourAndKey { colour, key })?;
     if new != MPI_COMM_NULL {
         process.communicator_mut(new)?.hints = Hints::of(info)?;
         tell_of_new(&mut process, call, new)?;
@@ -162,8 +167,8 @@ mod tests {
     #[test]
     fn a_split_orders_by_key_then_rank_and_numbers_colours_alike() {
         let said = [(7, 0), (3, 5), (7, -1), (MPI_UNDEFINED, 0), (3, 5), (9, 0)];
-        let choices = said.map(|(colour, key)| Choice { colour, key });
-        let all = Choice::all(choices.map(Choice::bytes).as_flattened());
+        let choices = said.map(|(colour, key)| ColourAndKey { colour, key });
+        let all = ColourAndKey::all(choices.map(ColourAndKey::bytes).as_flattened());
         assert_eq!(all, choices);
         assert_eq!(members_of(&all, 7), [2, 0]);
         assert_eq!(members_of(&all, 3), [1, 4]);

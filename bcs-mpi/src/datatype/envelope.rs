@@ -153,7 +153,7 @@ pub fn get_envelope(large: bool, datatype: MPI_Datatype) -> MpiResult<Contents> 
 
 /// How many elements the program's arrays have.
 #[derive(Clone, Copy, Debug)]
-pub struct Room {
+pub struct ArrayRoom {
     /// Integers.
     pub integers: i64,
     /// Addresses.
@@ -172,7 +172,7 @@ pub struct Room {
 pub fn get_contents(
     large: bool,
     datatype: MPI_Datatype,
-    room: &Room,
+    room: &ArrayRoom,
     no_array: [bool; 4],
 ) -> MpiResult<(Contents, Vec<MPI_Datatype>)> {
     let contents = get_envelope(large, datatype)?;

@@ -16,7 +16,7 @@ const CHUNK: usize = 4096;
 
 /// How an element is converted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Form {
+enum Conversion {
     /// Numbers of that many bytes each, turned round.
     Swapped(usize),
     /// An integer of 8 bytes that has 4 there; whether it has a sign.
@@ -27,15 +27,15 @@ enum Form {
     Extended,
 }
 
-fn form(basic: &Basic) -> Form {
+fn form(basic: &Basic) -> Conversion {
     match basic.datatype {
-        MPI_LONG => Form::Long(true),
-        MPI_UNSIGNED_LONG => Form::Long(false),
-        MPI_WCHAR => Form::Wide,
-        MPI_LONG_DOUBLE | MPI_C_LONG_DOUBLE_COMPLEX | MPI_CXX_LONG_DOUBLE_COMPLEX => Form::Extended,
+        MPI_LONG => Conversion::Long(true),
+        MPI_UNSIGNED_LONG => Conversion::Long(false),
+        MPI_WCHAR => Conversion::Wide,
+        MPI_LONG_DOUBLE | MPI_C_LONG_DOUBLE_COMPLEX | MPI_CXX_LONG_DOUBLE_COMPLEX => Conversion::Extended,
         datatype => match predefined_datatype(datatype).map(|known| known.class) {
-            Some(Class::Complex) => Form::Swapped(basic.bytes as usize / 2),
-            _ => Form::Swapped(basic.bytes as usize),
+            Some(Class::Complex) => Conversion::Swapped(basic.bytes as usize / 2),
+            _ => Conversion::Swapped(basic.bytes as usize),
         },
     }
 }
@@ -43,9 +43,9 @@ fn form(basic: &Basic) -> Form {
 /// Bytes of an element in external32.
 fn external_bytes(basic: &Basic) -> usize {
     match form(basic) {
-        Form::Long(_) => 4,
-        Form::Wide => 2,
-        Form::Swapped(_) | Form::Extended => basic.bytes as usize,
+        Conversion::Long(_) => 4,
+        Conversion::Wide => 2,
+        Conversion::Swapped(_) | Conversion::Extended => basic.bytes as usize,
     }
 }
 
@@ -60,9 +60,9 @@ fn out_of_range(basic: &Basic, value: impl std::fmt::Display, bytes: usize) -> M
 /// Turns elements of the memory form into external32.
 fn write(basic: &Basic, memory: &[u8], external: &mut [u8]) -> MpiResult {
     match form(basic) {
-        Form::Swapped(1) => external.copy_from_slice(memory),
-        Form::Swapped(bytes) => swap(memory, external, bytes),
-        Form::Long(signed) => {
+        Conversion::Swapped(1) => external.copy_from_slice(memory),
+        Conversion::Swapped(bytes) => swap(memory, external, bytes),
+        Conversion::Long(signed) => {
             for (from, to) in memory.as_chunks::<8>().0.iter().zip(external.as_chunks_mut::<4>().0) {
                 *to = if signed {
                     let value = i64::from_ne_bytes(*from);
@@ -73,13 +73,13 @@ fn write(basic: &Basic, memory: &[u8], external: &mut [u8]) -> MpiResult {
                 };
             }
         }
-        Form::Wide => {
+        Conversion::Wide => {
             for (from, to) in memory.as_chunks::<4>().0.iter().zip(external.as_chunks_mut::<2>().0) {
                 let value = u32::from_ne_bytes(*from);
                 *to = u16::try_from(value).map_err(|_| out_of_range(basic, value, 2))?.to_be_bytes();
             }
         }
-        Form::Extended => {
+        Conversion::Extended => {
             for (from, to) in memory.as_chunks::<16>().0.iter().zip(external.as_chunks_mut::<16>().0) {
                 let mut number = [0; 10];
                 number.copy_from_slice(&from[..10]);
@@ -93,20 +93,20 @@ fn write(basic: &Basic, memory: &[u8], external: &mut [u8]) -> MpiResult {
 /// Turns elements of external32 into the memory form.
 fn read(basic: &Basic, external: &[u8], memory: &mut [u8]) {
     match form(basic) {
-        Form::Swapped(1) => memory.copy_from_slice(external),
-        Form::Swapped(bytes) => swap(external, memory, bytes),
-        Form::Long(signed) => {
+        Conversion::Swapped(1) => memory.copy_from_slice(external),
+        Conversion::Swapped(bytes) => swap(external, memory, bytes),
+        Conversion::Long(signed) => {
             for (from, to) in external.as_chunks::<4>().0.iter().zip(memory.as_chunks_mut::<8>().0) {
                 let value = u32::from_be_bytes(*from);
                 *to = (if signed { value as i32 as u64 } else { u64::from(value) }).to_ne_bytes();
             }
         }
-        Form::Wide => {
+        Conversion::Wide => {
             for (from, to) in external.as_chunks::<2>().0.iter().zip(memory.as_chunks_mut::<4>().0) {
                 *to = u32::from(u16::from_be_bytes(*from)).to_ne_bytes();
             }
         }
-        Form::Extended => {
+        Conversion::Extended => {
             for (from, to) in external.as_chunks::<16>().0.iter().zip(memory.as_chunks_mut::<16>().0) {
                 *to = [0; 16];
                 to[..10].copy_from_slice(&narrow(u128::from_be_bytes(*from)));

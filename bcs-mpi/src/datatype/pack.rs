@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 /// How elements are packed.
 #[derive(Clone, Copy, Debug)]
-pub enum Form<'a> {
+pub enum Representation<'a> {
     /// As they are in memory, for messages of a communicator: MPI_Pack and its kin.
     Native(MPI_Comm),
     /// In a data representation of this name: MPI_Pack_external and its kin.
@@ -20,16 +20,16 @@ pub enum Form<'a> {
 
 /// The type of a call, and the bytes of its elements when they are packed: the arguments are checked.
 fn checked(
-    form: Form<'_>,
+    form: Representation<'_>,
     argument: &'static str,
     count: i64,
     datatype: MPI_Datatype,
 ) -> MpiResult<(Arc<Type>, i64)> {
     let process = process::enter()?;
     match form {
-        Form::Native(comm) => process.communicator(comm).map(drop)?,
-        Form::Named("external32") => {}
-        Form::Named(other) => {
+        Representation::Native(comm) => process.communicator(comm).map(drop)?,
+        Representation::Named("external32") => {}
+        Representation::Named(other) => {
             let allowed = "the only one is \"external32\"";
             return Err(MpiError::argument(MPI_ERR_ARG, "datarep", format!("\"{other}\""), allowed));
         }
@@ -37,8 +37,10 @@ fn checked(
     let of = process.datatypes.committed("datatype", datatype)?;
     check_count(argument, of, count)?;
     let bytes = match form {
-        Form::Native(_) => of.size() * count,
-        Form::Named(_) => external32::size(of, count).ok_or_else(|| wrong_count(argument, count))?,
+        Representation::Native(_) => of.size() * count,
+        Representation::Named(_) => {
+            external32::size(of, count).ok_or_else(|| wrong_count(argument, count))?
+        }
     };
     Ok((of.clone(), bytes))
 }
@@ -93,7 +95,7 @@ const IN: [&str; 2] = ["inbuf", "insize"];
 /// # Errors
 /// Wrong arguments, too little room, or a value that external32 cannot hold.
 pub unsafe fn pack(
-    form: Form<'_>,
+    form: Representation<'_>,
     inbuf: *const c_void,
     count: i64,
     datatype: MPI_Datatype,
@@ -106,9 +108,9 @@ pub unsafe fn pack(
     // SAFETY: the caller's promise; the room has been checked.
     unsafe {
         match form {
-            Form::Native(_) => _ = layout.cursor().pack(inbuf.cast(), at, layout.bytes()),
-            Form::Named(_) if bytes == 0 => {}
-            Form::Named(_) => {
+            Representation::Native(_) => _ = layout.cursor().pack(inbuf.cast(), at, layout.bytes()),
+            Representation::Named(_) if bytes == 0 => {}
+            Representation::Named(_) => {
                 let room = std::slice::from_raw_parts_mut(at, bytes as usize);
                 external32::pack(&of, count, &layout, inbuf.cast(), room)?;
             }
@@ -125,7 +127,7 @@ pub unsafe fn pack(
 /// # Errors
 /// Wrong arguments, or too few bytes.
 pub unsafe fn unpack(
-    form: Form<'_>,
+    form: Representation<'_>,
     from: Packed,
     outbuf: *mut c_void,
     count: i64,
@@ -138,9 +140,9 @@ pub unsafe fn unpack(
     // SAFETY: the caller's promise; the bytes have been checked.
     unsafe {
         match form {
-            Form::Native(_) => _ = layout.cursor().unpack(at, layout.bytes(), outbuf.cast()),
-            Form::Named(_) if bytes == 0 => {}
-            Form::Named(_) => {
+            Representation::Native(_) => _ = layout.cursor().unpack(at, layout.bytes(), outbuf.cast()),
+            Representation::Named(_) if bytes == 0 => {}
+            Representation::Named(_) => {
                 let bytes = std::slice::from_raw_parts(at, bytes as usize);
                 external32::unpack(&of, count, &layout, bytes, outbuf.cast());
             }
@@ -153,6 +155,6 @@ pub unsafe fn unpack(
 ///
 /// # Errors
 /// Wrong arguments.
-pub fn size(form: Form<'_>, count: i64, datatype: MPI_Datatype) -> MpiResult<i64> {
+pub fn size(form: Representation<'_>, count: i64, datatype: MPI_Datatype) -> MpiResult<i64> {
     Ok(checked(form, "incount", count, datatype)?.1)
 }

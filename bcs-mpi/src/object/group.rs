@@ -24,18 +24,18 @@ pub enum Group {
         size: u32,
     },
     /// Any others.
-    List(Arc<Members>),
+    List(Arc<RankList>),
 }
 
 /// Ranks of the job in the order of a group, and an index that is made when one is first looked up.
 #[derive(Debug)]
-pub struct Members {
+pub struct RankList {
     ranks: Box<[u32]>,
     /// Ranks of the job with their members, sorted.
     index: OnceLock<Box<[(u32, u32)]>>,
 }
 
-impl Members {
+impl RankList {
     fn member(&self, job_rank: u32) -> Option<u32> {
         let index = self.index.get_or_init(|| {
             let mut index: Box<[(u32, u32)]> = self.ranks.iter().copied().zip(0..).collect();
@@ -61,7 +61,7 @@ impl Group {
         match i32::try_from(stride) {
             Ok(1) if is_strided() => Group::Range { first, size },
             Ok(stride) if stride != 1 && is_strided() => Group::Strided { first, stride, size },
-            _ => Group::List(Arc::new(Members { ranks: ranks.into(), index: OnceLock::new() })),
+            _ => Group::List(Arc::new(RankList { ranks: ranks.into(), index: OnceLock::new() })),
         }
     }
 

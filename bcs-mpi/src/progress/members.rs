@@ -9,7 +9,7 @@ use super::nodes::Nodes;
 use crate::error::MpiResult;
 
 /// How many members there are, and where.
-pub trait Placement {
+pub trait Membership {
     /// This member's rank.
     fn rank(&self) -> u32;
 
@@ -24,7 +24,7 @@ pub trait Placement {
 }
 
 /// This member and all others, in one operation.
-pub trait Members: Placement {
+pub trait Members: Membership {
     /// A message to or from another member. Those between two members keep their order.
     type Message: Message;
 

@@ -10,7 +10,7 @@
 //! the NIC is told for both groups.
 
 use super::meeting::{Arrival, awaits, post};
-use super::members::{Members, Placement};
+use super::members::{Members, Membership};
 use super::nodes::Nodes;
 use super::pending::Pending;
 use super::released::take_result;
@@ -449,7 +449,7 @@ impl Party {
     }
 }
 
-impl Placement for Party {
+impl Membership for Party {
     fn rank(&self) -> u32 {
         self.rank
     }

@@ -1,6 +1,6 @@
 //! A subgroup of the members of a communicator, as if they were all: those of a node, or one of each node.
 
-use super::members::{Members, Placement};
+use super::members::{Members, Membership};
 use super::nodes::Nodes;
 use crate::error::MpiResult;
 
@@ -18,7 +18,7 @@ impl<'a, M: Members> Subgroup<'a, M> {
     }
 }
 
-impl<M: Members> Placement for Subgroup<'_, M> {
+impl<M: Members> Membership for Subgroup<'_, M> {
     fn rank(&self) -> u32 {
         self.rank
     }

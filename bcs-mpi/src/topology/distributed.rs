@@ -40,13 +40,17 @@ fn checked_weights(argument: &'static str, weights: Option<&[c_int]>) -> MpiResu
 }
 
 /// Edges at one side of a process: the other ends, and the weights unless the graph has none.
-pub type Side<'a> = (&'a [c_int], Option<&'a [c_int]>);
+pub type EdgesAtSide<'a> = (&'a [c_int], Option<&'a [c_int]>);
 
 /// MPI_Dist_graph_create_adjacent.
 ///
 /// # Errors
 /// No such intracommunicator, a rank out of range, negative weights, or weights at one side only.
-pub fn create_adjacent(comm: MPI_Comm, sources: Side<'_>, destinations: Side<'_>) -> MpiResult<MPI_Comm> {
+pub fn create_adjacent(
+    comm: MPI_Comm,
+    sources: EdgesAtSide<'_>,
+    destinations: EdgesAtSide<'_>,
+) -> MpiResult<MPI_Comm> {
     let size = process::enter()?.intracommunicator("comm_old", comm)?.size;
     let from = checked(size, "sources", sources.0)?;
     let to = checked(size, "destinations", destinations.0)?;

@@ -14,7 +14,7 @@ use bcs_mpi::collective::combination::{Combination, Operands, Results};
 use bcs_mpi::collective::movement::{Movement, Pattern};
 use bcs_mpi::collective::policy::{self, Situation, TABLE, Transport};
 use bcs_mpi::collective::scan::ScanKind;
-use bcs_mpi::progress::members::Placement;
+use bcs_mpi::progress::members::Membership;
 use fastrand::Rng;
 use std::ops::Range;
 use std::sync::Arc;

@@ -14,7 +14,7 @@ use bcs_mpi::collective::scan::ScanKind;
 use bcs_mpi::collective::vector::Vector;
 use bcs_mpi::constants::{MPI_DOUBLE, MPI_SUM};
 use bcs_mpi::object::datatype::Datatypes;
-use bcs_mpi::progress::members::Placement;
+use bcs_mpi::progress::members::Membership;
 use fastrand::Rng;
 use nic_emu::arith::Arithmetic;
 use std::ops::Range;

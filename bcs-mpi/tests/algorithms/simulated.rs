@@ -2,7 +2,7 @@
 //! order that a seed decides, and are counted.
 
 use bcs_mpi::error::Problem;
-use bcs_mpi::progress::members::{Members, Placement};
+use bcs_mpi::progress::members::{Members, Membership};
 use bcs_mpi::progress::message::Message;
 use bcs_mpi::progress::nodes::Nodes;
 use bcs_mpi::{MpiError, MpiResult};
@@ -131,7 +131,7 @@ impl Future for Simulated {
     }
 }
 
-impl Placement for Member {
+impl Membership for Member {
     fn rank(&self) -> u32 {
         self.rank
     }

@@ -6,7 +6,7 @@
 //! rely on it; so a job that is withdrawn while it is being started is answered when the network has.
 
 use super::HostId;
-use super::view::{Action, Heartbeat, Views};
+use super::view::{Heartbeat, ViewAction, Views};
 use bcs_config::NetworkConfig;
 use bcs_core::{EventTable, JobId, NodeId, NodeSet, SparseMemory};
 use bcs_credentials::Credential;
@@ -247,13 +247,13 @@ impl Control {
         Ok(())
     }
 
-    fn carry_out(&mut self, action: Action) -> Result<(), ControlError> {
+    fn carry_out(&mut self, action: ViewAction) -> Result<(), ControlError> {
         match action {
-            Action::Bind { view, hosts } => self.bind(view, &hosts),
-            Action::Open { view, roster } => return self.open(view, roster),
-            Action::Beat { beat, nodes } => return self.beat(beat, &nodes),
-            Action::Up(host) => self.events.push_back(Event::Up(host)),
-            Action::Lose(host, reason) => {
+            ViewAction::Bind { view, hosts } => self.bind(view, &hosts),
+            ViewAction::Open { view, roster } => return self.open(view, roster),
+            ViewAction::Beat { beat, nodes } => return self.beat(beat, &nodes),
+            ViewAction::Up(host) => self.events.push_back(Event::Up(host)),
+            ViewAction::Lose(host, reason) => {
                 self.bury(host);
                 self.events.push_back(Event::Lost(host, reason));
             }

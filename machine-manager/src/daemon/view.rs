@@ -30,7 +30,7 @@ pub const JOIN_LIMIT: Duration = Duration::from_secs(10);
 
 /// What is to be done.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Action {
+pub enum ViewAction {
     /// Bind an end of the network of a new view here, and tell these nodes to.
     Bind {
         /// The view.
@@ -113,7 +113,7 @@ pub struct Views {
     forming: Option<Forming>,
     open: Option<Open>,
     looked: Duration,
-    actions: VecDeque<Action>,
+    actions: VecDeque<ViewAction>,
 }
 
 impl Views {
@@ -132,7 +132,7 @@ impl Views {
     }
 
     /// The next thing to do.
-    pub fn poll_action(&mut self) -> Option<Action> {
+    pub fn poll_action(&mut self) -> Option<ViewAction> {
         self.actions.pop_front()
     }
 
@@ -166,7 +166,7 @@ impl Views {
     pub fn handle_heard(&mut self, host: HostId, now: Duration) {
         let Some(living) = self.open.as_mut().and_then(|open| open.living.get_mut(&host)) else { return };
         if living.heard.replace(now).is_none() {
-            self.actions.push_back(Action::Up(host));
+            self.actions.push_back(ViewAction::Up(host));
         }
     }
 
@@ -251,7 +251,7 @@ impl Views {
             self.forming = Some(Forming { view: self.last_view, since: now, addresses });
             if !self.connected.is_empty() {
                 let hosts = self.connected.iter().copied().collect();
-                self.actions.push_back(Action::Bind { view: self.last_view, hosts });
+                self.actions.push_back(ViewAction::Bind { view: self.last_view, hosts });
             }
         }
         let Some(forming) = &self.forming else { return };
@@ -282,7 +282,7 @@ impl Views {
             .collect();
         let next_beat = now + self.heartbeat.period;
         self.open = Some(Open { since: now, living, beat: 0, next_beat, unanswered: None });
-        self.actions.push_back(Action::Open { view: forming.view, roster });
+        self.actions.push_back(ViewAction::Open { view: forming.view, roster });
     }
 
     fn watch(&mut self, now: Duration) {
@@ -317,14 +317,14 @@ impl Views {
             if !nodes.is_empty() {
                 open.beat += 1;
                 open.unanswered = Some(now);
-                self.actions.push_back(Action::Beat { beat: open.beat, nodes });
+                self.actions.push_back(ViewAction::Beat { beat: open.beat, nodes });
             }
         }
     }
 
     fn lose(&mut self, host: HostId, reason: String) {
         self.handle_gone(host);
-        self.actions.push_back(Action::Lose(host, reason));
+        self.actions.push_back(ViewAction::Lose(host, reason));
     }
 }
 
@@ -336,7 +336,7 @@ mod tests {
     const HEARTBEAT: Heartbeat = Heartbeat { period: Duration::from_millis(100), missed: 3 };
     const HOSTS: [HostId; 3] = [HostId(0), HostId(1), HostId(2)];
 
-    fn take(views: &mut Views) -> Vec<Action> {
+    fn take(views: &mut Views) -> Vec<ViewAction> {
         std::iter::from_fn(|| views.poll_action()).collect()
     }
 
@@ -364,7 +364,7 @@ mod tests {
         assert_eq!(views.wakes_at(), Some(MS + GATHER));
         views.handle_time(MS + GATHER, true);
         let hosts = vec![HOSTS[0], HOSTS[2]];
-        assert_eq!(take(&mut views), [Action::Bind { view: 1, hosts }]);
+        assert_eq!(take(&mut views), [ViewAction::Bind { view: 1, hosts }]);
         views.handle_bound(HOSTS[0], 1, "a".into());
         views.handle_bound(HOSTS[2], 7, "of another view".into());
         views.handle_time(30 * MS, true);
@@ -374,17 +374,17 @@ mod tests {
         assert_eq!(take(&mut views), [], "something is being started on the last view");
         views.handle_time(32 * MS, true);
         let roster = vec![(HOSTS[0], "a".into()), (HOSTS[2], "c".into())];
-        assert_eq!(take(&mut views), [Action::Open { view: 1, roster }]);
+        assert_eq!(take(&mut views), [ViewAction::Open { view: 1, roster }]);
         assert!(!views.is_up(HOSTS[0]));
         views.handle_heard(HOSTS[0], 33 * MS);
-        assert_eq!(take(&mut views), [Action::Up(HOSTS[0])]);
+        assert_eq!(take(&mut views), [ViewAction::Up(HOSTS[0])]);
         assert_eq!((views.node_of(HOSTS[0]), views.node_of(HOSTS[2])), (Some(NodeId(1)), None));
     }
 
     #[test]
     fn a_beat_goes_out_each_period_and_the_next_one_when_it_is_answered() {
         let (mut views, begun) = up(&HOSTS);
-        let beat = |beat| Action::Beat { beat, nodes: NodeSet::range(1..4) };
+        let beat = |beat| ViewAction::Beat { beat, nodes: NodeSet::range(1..4) };
         for number in 1..5 {
             let now = begun + HEARTBEAT.period * number;
             assert_eq!(views.wakes_at(), Some(now));
@@ -405,7 +405,7 @@ mod tests {
             [HOSTS[0], HOSTS[2]].iter().for_each(|host| views.handle_heard(*host, now));
             views.handle_time(now, true);
             for action in take(&mut views) {
-                if let Action::Lose(host, reason) = action {
+                if let ViewAction::Lose(host, reason) = action {
                     assert_eq!(lost.replace((host, reason, now - begun)), None);
                 }
             }
@@ -420,12 +420,12 @@ mod tests {
         views.handle_time(begun + HEARTBEAT.period, true);
         let much_later = begun + HEARTBEAT.period + Duration::from_secs(5);
         views.handle_time(much_later, true);
-        assert!(!take(&mut views).iter().any(|action| matches!(action, Action::Lose(..))));
+        assert!(!take(&mut views).iter().any(|action| matches!(action, ViewAction::Lose(..))));
         // From now on they have to be heard of again.
         for step in 1..50 {
             views.handle_time(much_later + 10 * MS * step, true);
         }
-        let lost = take(&mut views).into_iter().filter(|action| matches!(action, Action::Lose(..)));
+        let lost = take(&mut views).into_iter().filter(|action| matches!(action, ViewAction::Lose(..)));
         assert_eq!(lost.count(), 3);
     }
 
@@ -437,20 +437,22 @@ mod tests {
         views.handle_joined(HOSTS[1], begun);
         let mut now = begun + GATHER;
         views.handle_time(now, true);
-        assert_eq!(take(&mut views), [Action::Bind { view: 2, hosts: HOSTS.to_vec() }]);
+        assert_eq!(take(&mut views), [ViewAction::Bind { view: 2, hosts: HOSTS.to_vec() }]);
         views.handle_bound(HOSTS[0], 2, "a".into());
         views.handle_bound(HOSTS[1], 2, "b".into());
         let mut seen = Vec::new();
-        while !seen.iter().any(|action| matches!(action, Action::Open { .. })) {
+        while !seen.iter().any(|action| matches!(action, ViewAction::Open { .. })) {
             now += 50 * MS;
             assert!(now < begun + 2 * JOIN_LIMIT);
             HOSTS.iter().for_each(|host| views.handle_heard(*host, now));
             views.handle_answer();
             views.handle_time(now, true);
-            seen.extend(take(&mut views).into_iter().filter(|action| !matches!(action, Action::Beat { .. })));
+            seen.extend(
+                take(&mut views).into_iter().filter(|action| !matches!(action, ViewAction::Beat { .. })),
+            );
         }
         assert!(
-            matches!(&seen[..], [Action::Lose(HostId(2), _), Action::Open { view: 2, roster }] if roster.len() == 2),
+            matches!(&seen[..], [ViewAction::Lose(HostId(2), _), ViewAction::Open { view: 2, roster }] if roster.len() == 2),
             "{seen:?}"
         );
     }

@@ -65,11 +65,8 @@ impl MachineManager {
                     _ => {}
                 }
             }
-            if has_ended {
-                return Ok(launched.finish(verdict));
-            }
-            if verdict.is_some() {
-                // Nothing more will be said; what is left is the launcher's exit.
+            if has_ended || verdict.is_some() {
+                // Nothing more will be said; what is left is at most the launcher's exit.
                 return Ok(launched.finish(verdict));
             }
         }

@@ -12,20 +12,26 @@ use super::softfloat::{self, Soft};
 
 /// A value with its index, as C lays it out.
 #[repr(C)]
-struct Pair<V, I> {
+struct IndexedValue<V, I> {
     value: V,
     index: I,
 }
 
 // The layouts that `ElementType` documents.
 const _: () = {
-    assert!(size_of::<Pair<float::F32, i32>>() == 8 && offset_of!(Pair<float::F32, i32>, index) == 4);
-    assert!(size_of::<Pair<float::F64, i32>>() == 16 && offset_of!(Pair<float::F64, i32>, index) == 8);
-    assert!(size_of::<Pair<i64, i32>>() == 16 && offset_of!(Pair<i64, i32>, index) == 8);
-    assert!(size_of::<Pair<i32, i32>>() == 8 && offset_of!(Pair<i32, i32>, index) == 4);
-    assert!(size_of::<Pair<i16, i32>>() == 8 && offset_of!(Pair<i16, i32>, index) == 4);
-    assert!(size_of::<Pair<float::F32, float::F32>>() == 8);
-    assert!(size_of::<Pair<float::F64, float::F64>>() == 16);
+    assert!(
+        size_of::<IndexedValue<float::F32, i32>>() == 8
+            && offset_of!(IndexedValue<float::F32, i32>, index) == 4
+    );
+    assert!(
+        size_of::<IndexedValue<float::F64, i32>>() == 16
+            && offset_of!(IndexedValue<float::F64, i32>, index) == 8
+    );
+    assert!(size_of::<IndexedValue<i64, i32>>() == 16 && offset_of!(IndexedValue<i64, i32>, index) == 8);
+    assert!(size_of::<IndexedValue<i32, i32>>() == 8 && offset_of!(IndexedValue<i32, i32>, index) == 4);
+    assert!(size_of::<IndexedValue<i16, i32>>() == 8 && offset_of!(IndexedValue<i16, i32>, index) == 4);
+    assert!(size_of::<IndexedValue<float::F32, float::F32>>() == 8);
+    assert!(size_of::<IndexedValue<float::F64, float::F64>>() == 16);
 };
 
 /// One of maximum and minimum, on values of type `V`.
@@ -138,8 +144,8 @@ impl<V: Copy, I: Copy, E: Extremum<V>, M: Extremum<I>> Locate<V, I, E, M> {
     /// The invariant of [`Operands`] for C structs of `V` and `I`.
     pub(super) unsafe fn run(operands: Operands) {
         for i in 0..operands.count {
-            let value_at = i * size_of::<Pair<V, I>>();
-            let index_at = value_at + offset_of!(Pair<V, I>, index);
+            let value_at = i * size_of::<IndexedValue<V, I>>();
+            let index_at = value_at + offset_of!(IndexedValue<V, I>, index);
             // SAFETY: both fields lie in element `i`, below the count for which all vectors are valid;
             // accesses are unaligned.
             unsafe {
@@ -165,8 +171,8 @@ impl<V: Copy, I: Copy, E: Extremum<V>, M: Extremum<I>> Locate<V, I, E, M> {
 /// `source` and `out` are valid for `count` C structs of `V` and `I`, and are the same or do not overlap.
 pub(super) unsafe fn copy<V: Copy, I: Copy>(source: *const u8, out: *mut u8, count: usize) {
     for i in 0..count {
-        let value_at = i * size_of::<Pair<V, I>>();
-        let index_at = value_at + offset_of!(Pair<V, I>, index);
+        let value_at = i * size_of::<IndexedValue<V, I>>();
+        let index_at = value_at + offset_of!(IndexedValue<V, I>, index);
         // SAFETY: both fields lie in element `i`, below the count for which both are valid; accesses are
         // unaligned.
         unsafe {

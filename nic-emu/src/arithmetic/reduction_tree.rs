@@ -124,7 +124,7 @@ impl ReductionTree {
 
 /// One combine: what is at place `left` with what is at place `right`, the result to place `right`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Step {
+pub struct CombineStep {
     /// Place of the left operand: the last rank that it covers.
     pub left: u32,
     /// Place of the right operand, and of the result: the last rank that they cover.
@@ -141,17 +141,20 @@ pub struct Steps {
 }
 
 impl Iterator for Steps {
-    type Item = Step;
+    type Item = CombineStep;
 
     #[inline]
-    fn next(&mut self) -> Option<Step> {
+    fn next(&mut self) -> Option<CombineStep> {
         let ranks = u64::from(self.tree.ranks.get());
         while self.level < self.tree.log2_root() {
             let half = 1_u64 << self.level;
             let right = self.next + half;
             if right < ranks {
                 self.next = right + half;
-                return Some(Step { left: (right - 1) as u32, right: (self.next.min(ranks) - 1) as u32 });
+                return Some(CombineStep {
+                    left: (right - 1) as u32,
+                    right: (self.next.min(ranks) - 1) as u32,
+                });
             }
             self.level += 1;
             self.next = 0;

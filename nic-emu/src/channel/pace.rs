@@ -29,7 +29,7 @@ pub(super) enum Way {
 #[repr(C)]
 pub(super) struct Pace {
     /// The outcome: a line of its own, as receivers read it with every message.
-    attach: Outcome,
+    attach: AttachWins,
     /// Messages of both ends in MPI so far, by size class.
     messages: [Word; SIZE_CLASSES],
     /// Ticks in which the window takes 64 KB; 0 when not known.
@@ -40,7 +40,7 @@ pub(super) struct Pace {
 
 /// By size class: 1 when attach is the faster one.
 #[repr(C, align(64))]
-struct Outcome([Word; SIZE_CLASSES]);
+struct AttachWins([Word; SIZE_CLASSES]);
 
 impl Pace {
     /// Whether attach is the faster one for a message of this size: what the receiver goes by.
@@ -137,7 +137,7 @@ mod tests {
 
     fn pace() -> Pace {
         let words = || from_fn(|_| Word::default());
-        Pace { attach: Outcome(words()), messages: words(), window_ticks: words(), attach_ticks: words() }
+        Pace { attach: AttachWins(words()), messages: words(), window_ticks: words(), attach_ticks: words() }
     }
 
     /// Sends messages where either way costs this much; answers how many went by attach.

@@ -33,7 +33,7 @@ const SEQUENCE_BITS: u32 = 48;
 
 /// The start of a window; only its sending rank writes it, and the receivers look at its pace.
 #[repr(C, align(4096))]
-struct Header {
+struct WindowHeader {
     lock: AtomicU32,
     /// The unit that comes next.
     position: Word,
@@ -44,7 +44,7 @@ struct Header {
 
 const _: () = {
     assert!(WINDOW_DATA_BYTES.is_multiple_of(UNIT_BYTES) && SLOT_BYTES.is_multiple_of(UNIT_BYTES));
-    assert!(size_of::<Header>() + WINDOW_DATA_BYTES == WINDOW_BYTES, "header and data fill a window");
+    assert!(size_of::<WindowHeader>() + WINDOW_DATA_BYTES == WINDOW_BYTES, "header and data fill a window");
     assert!(TRANSFERS <= 1 << (64 - SEQUENCE_BITS), "a tenant's transfer fits in its high bits");
 };
 
@@ -52,7 +52,7 @@ const _: () = {
 #[inline]
 pub(super) fn pace(memory: &NicMemory, window: u32) -> Result<&Pace, Corrupt> {
     // SAFETY: as in `Filling::lock`.
-    Ok(unsafe { &memory.window(window)?.cast::<Header>().as_ref().pace })
+    Ok(unsafe { &memory.window(window)?.cast::<WindowHeader>().as_ref().pace })
 }
 
 #[inline]
@@ -63,7 +63,7 @@ fn tenant(transfer: u32, sequence: u64) -> u64 {
 /// The sender's end of a window, locked against other threads of its rank.
 pub(super) struct Filling<'a> {
     memory: &'a NicMemory,
-    header: &'a Header,
+    header: &'a WindowHeader,
     data: NonNull<u8>,
     units: usize,
     learn: bool,
@@ -91,7 +91,8 @@ impl<'a> Filling<'a> {
         // SAFETY: a window is WINDOW_BYTES long, page-aligned, mapped as long as `memory` lives, and its
         // start is used as a header only; the header consists of atomics, for which every bit pattern is
         // valid.
-        let (header, data) = unsafe { (start.cast::<Header>().as_ref(), start.add(size_of::<Header>())) };
+        let (header, data) =
+            unsafe { (start.cast::<WindowHeader>().as_ref(), start.add(size_of::<WindowHeader>())) };
         let transfer = memory.transfer(index)?;
         let units = policy.window_bytes.clamp(2 * SLOT_BYTES, WINDOW_DATA_BYTES) / UNIT_BYTES;
         let locked = header.lock.compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed).is_ok();
@@ -210,7 +211,7 @@ pub(super) fn next_filled(pinned: &Pinned<'_>, transfer: &Transfer) -> Result<(R
     if place.checked_add(bytes).is_none_or(|end| end > limit) {
         return Err(Corrupt { what: "end of a slot in its window", value: place, limit });
     }
-    Ok((Range { offset, bytes }, size_of::<Header>() + place as usize))
+    Ok((Range { offset, bytes }, size_of::<WindowHeader>() + place as usize))
 }
 
 /// The receiver has drained the slot that [`next_filled`] answered.

@@ -10,7 +10,7 @@
 //! chunk to send does so in the next slice: nobody would wait for it in this one.
 
 use super::collectives::Collectives;
-use super::communicator::{Received, Stage, stamp};
+use super::communicator::{ReceivedChunks, Stage, stamp};
 use super::contribution::{combine, contribute, tree_of};
 use super::error::{GlobalError, strange};
 use super::image::image;
@@ -202,7 +202,8 @@ impl Collectives {
             && offset == so_far
             && (so_far < total || so_far == 0)
         {
-            let received = group.received.get_or_insert(Received { bytes: Vec::new(), total, signature });
+            let received =
+                group.received.get_or_insert(ReceivedChunks { bytes: Vec::new(), total, signature });
             let fits = offset.checked_add(length).is_some_and(|end| end <= total);
             if !fits
                 || length > self.layout.data_bytes
@@ -215,7 +216,7 @@ impl Collectives {
             fabric.read(GlobalAddress(cell.0 + CELL_BYTES), &mut received.bytes[offset as usize..])?;
         }
         let Some(active) = &group.active else { return Ok(()) };
-        let is_complete = |received: &mut Received| received.bytes.len() as u64 == received.total;
+        let is_complete = |received: &mut ReceivedChunks| received.bytes.len() as u64 == received.total;
         let Some(received) = group.received.take_if(is_complete) else { return Ok(()) };
         if received.signature != active.signature {
             return Err(strange(self.node, active.collective));

@@ -485,6 +485,7 @@ mod tests {
     use super::*;
     use crate::memory::Layout;
     use crate::memory::descriptor::CollectiveDescriptor;
+    use crate::policy::Pacing;
     use crate::threads::collective_list::CollectiveList;
     use crate::threads::completer::Completer;
 
@@ -505,13 +506,13 @@ mod tests {
         let memory = second_of_two();
         let layout = GlobalLayout::new(2);
         let mut links = Links::new(layout, 1);
-        let mut completer = Completer::new(&memory, false);
+        let mut completer = Completer::new(&memory, Pacing::default());
         let mut env = Env {
             memory: &memory,
             completer: &mut completer,
             links: &mut links,
             payload_bytes: 1024,
-            fixed: false,
+            pacing: Pacing::default(),
             now_ns: 0,
         };
         let mut collectives = Collectives::new(layout, 1);

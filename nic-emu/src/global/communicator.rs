@@ -54,14 +54,14 @@ pub struct Group {
     pub postponed: VecDeque<(u32, Record)>,
     pub active: Option<Active>,
     /// What has come of the large bytes of the collective that is told or active.
-    pub received: Option<Received>,
+    pub received: Option<ReceivedChunks>,
     /// The slice in which the last collective was completed here.
     pub completed: u64,
 }
 
 /// Bytes that have come in chunks.
 #[derive(Debug)]
-pub struct Received {
+pub struct ReceivedChunks {
     pub bytes: Vec<u8>,
     /// Bytes that will have come in the end.
     pub total: u64,

@@ -18,7 +18,7 @@
 //! it. What these nodes have called is compared when it comes.
 
 use super::error::GlobalError;
-use super::record::{Kind, Posted, Record};
+use super::record::{Kind, PostingSlice, Record};
 use crate::arithmetic::reduction_tree::ReductionTree;
 use crate::matching::called::Called;
 use crate::threads::reduce_helper::Reduction;
@@ -208,7 +208,7 @@ impl Gather {
         let (whole, end) = (u64::from(self.is_whole()), END | self.root_node as u64);
         let (bytes, call) = (called.bytes, called.call as u64);
         let words = [context as u64, collective, signature, bytes, call, whole, end];
-        let posted = Posted::in_slice(self.posted, slice);
+        let posted = PostingSlice::in_slice(self.posted, slice);
         records.push(Record { posted, ..Record::new(Kind::Up, 0, &words) });
         records
     }

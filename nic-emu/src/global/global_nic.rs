@@ -3,19 +3,20 @@
 use super::collectives::{Collectives, handle_left};
 use super::error::GlobalError;
 use super::layout::{ARRIVED, GlobalLayout, RUNG};
-use super::link::{Arrived, Links};
+use super::link::{ArrivedRecord, Links};
 use super::point_to_point::{Env, PointToPointEngine, payload_bytes};
 use super::record::Kind;
-use super::strobe_sender::StrobeSender;
+use super::strobe_sender::StrobeLead;
 use super::strobe_tree::{StrobeTree, earlier, read_strobe};
 use crate::memory::NicMemory;
 use crate::memory::token::Holder;
 use crate::memory::unexpected::Usage;
+use crate::policy::Pacing;
 use crate::threads::buffer_sender::BufferSender;
 use crate::threads::completer::{Completer, Touched};
 use crate::threads::microphase::Microphase;
 use crate::threads::strobe_receiver::SliceCounts;
-use crate::threads::strobe_sender::blocked_ranks;
+use crate::threads::strobe_sender::{StrobeSender, blocked_ranks};
 use bcs_core::{NodeId, SliceIndex};
 use bcs_fabric::Fabric;
 use mds::{EmdsRing, GlobalRecord, LocalRecord};
@@ -53,13 +54,13 @@ pub struct GlobalNic<F> {
     pub fabric: F,
     layout: GlobalLayout,
     node: u32,
-    fixed: bool,
+    pacing: Pacing,
     links: Links,
     messages: PointToPointEngine,
     collectives: Collectives,
     tree: StrobeTree,
     /// On the lead node.
-    sender: Option<StrobeSender>,
+    sender: Option<StrobeLead>,
     /// On the lead node: a microstrobe that it has not acted on itself.
     issued: Option<u64>,
     /// The last strobe word that was acted on.
@@ -86,14 +87,14 @@ impl<F: Fabric> GlobalNic<F> {
     /// memory and events are as large as `layout` says.
     pub fn new(memory: Arc<NicMemory>, fabric: F, layout: GlobalLayout) -> Self {
         let (node, _) = memory.node();
-        let period_ns = memory.header().slice_period_ns.get();
+        let pacing = Pacing::of(&memory);
         Self {
-            fixed: period_ns != 0,
+            pacing,
             links: Links::new(layout, node),
             messages: PointToPointEngine::default(),
             collectives: Collectives::new(layout, node),
             tree: StrobeTree::new(layout, node),
-            sender: (node == 0).then(|| StrobeSender::new(layout, period_ns)),
+            sender: (node == 0).then(|| StrobeLead::new(layout, pacing)),
             issued: None,
             strobe: 0,
             working: None,
@@ -126,19 +127,19 @@ impl<F: Fabric> GlobalNic<F> {
     /// When to poll at the latest, if nothing arrives and no rank posts: the lead of fixed slices has a beat
     /// to keep, and records that nobody waits for go in the end.
     pub fn next_ns(&self) -> Option<u64> {
-        let beat = self.sender.as_ref().and_then(StrobeSender::next_ns);
+        let beat = self.sender.as_ref().and_then(StrobeLead::next_ns);
         let tally = self.tally_ns().filter(|due| *due > self.polled_ns);
-        let waits_for_room =
-            self.messages.lacks_room() || !self.fixed && BufferSender::has_work(&self.memory);
+        let waits_for_room = self.messages.lacks_room()
+            || self.pacing.starts_on_work() && BufferSender::has_work(&self.memory);
         let room = waits_for_room.then_some(self.polled_ns + NO_ROOM_NS);
-        let late = if self.fixed { None } else { self.messages.next_ns() };
+        let late = if self.pacing.strobes_all() { None } else { self.messages.next_ns() };
         [beat, self.links.next_ns(), tally, room, late].into_iter().flatten().min()
     }
 
     /// When a slice is to begin that tells of the messages since the last one, if there were any.
     fn tally_ns(&self) -> Option<u64> {
         let patience = if self.sender.is_some() { TALLY_NS } else { TALLY_NS + LEADS_TURN_NS };
-        (!self.fixed && self.messages.counts != (0, 0)).then_some(self.started_ns + patience)
+        (!self.pacing.strobes_all() && self.messages.counts != (0, 0)).then_some(self.started_ns + patience)
     }
 
     /// All that this node has under way, for who looks for a fault.
@@ -194,14 +195,14 @@ impl<F: Fabric> GlobalNic<F> {
             None => self.fabric.load(self.layout.strobe())?,
         };
         let mut moved = self.run_local_slice(memory, now_ns, &mut touched)?;
-        let mut completer = Completer::new(memory, self.fixed);
+        let mut completer = Completer::new(memory, self.pacing);
         let mut links = std::mem::take(&mut self.links);
         let mut env = Env {
             memory,
             completer: &mut completer,
             links: &mut links,
             payload_bytes: payload_bytes(self.layout.record_bytes()),
-            fixed: self.fixed,
+            pacing: self.pacing,
             now_ns,
         };
         let result = self.run(&mut env, strobe, now_ns);
@@ -230,7 +231,7 @@ impl<F: Fabric> GlobalNic<F> {
         let remote = &memory.header().remote;
         let (slice, _) = read_strobe(self.strobe);
         let is_quiet = self.moves() == moves_before
-            && (self.fixed || self.working.is_none())
+            && (self.pacing.runs_idle_slices() || self.working.is_none())
             && self.wish(memory).is_none()
             && self.tally_ns().is_none()
             && !PointToPointEngine::has_posted(memory)
@@ -257,17 +258,16 @@ impl<F: Fabric> GlobalNic<F> {
         touched: &mut Vec<Touched>,
     ) -> Result<bool, GlobalError> {
         let clock = || now_ns;
-        let wanted = match self.fixed {
-            true => {
-                crate::threads::strobe_sender::StrobeSender::end_rest(memory, clock);
-                crate::threads::strobe_sender::StrobeSender::is_due(memory, clock)
-            }
-            false => BufferSender::has_work(memory) && self.may_have_room(memory, now_ns),
+        let wanted = if self.pacing.starts_on_work() {
+            BufferSender::has_work(memory) && self.may_have_room(memory, now_ns)
+        } else {
+            StrobeSender::end_rest(memory, clock);
+            StrobeSender::is_due(memory, clock)
         };
         if !wanted {
             return Ok(false);
         }
-        let slice = crate::threads::strobe_sender::StrobeSender::run(memory, clock)?;
+        let slice = StrobeSender::run(memory, clock)?;
         let in_vain = slice.touched.is_empty() && slice.counts == SliceCounts::default();
         if !in_vain {
             self.local_moves += 1;
@@ -279,7 +279,7 @@ impl<F: Fabric> GlobalNic<F> {
             self.found_no_room = (self.moves(), now_ns);
         }
         // Descriptors without room have to wait, and whoever makes room may want this processor.
-        Ok(self.fixed || !in_vain)
+        Ok(self.pacing.runs_idle_slices() || !in_vain)
     }
 
     /// Whether there may be room for what the last local slice had none for.
@@ -297,7 +297,7 @@ impl<F: Fabric> GlobalNic<F> {
         let (slice, _) = read_strobe(self.strobe);
         let mut moved = arrived || !records.is_empty();
         for arrived in records {
-            let Arrived { from, record, .. } = arrived;
+            let ArrivedRecord { from, record, .. } = arrived;
             // Whatever was done last may have broken a communicator, and failed its collectives.
             self.collectives.notice_breaches(env)?;
             match record.kind {
@@ -322,7 +322,7 @@ impl<F: Fabric> GlobalNic<F> {
             moved = true;
         }
         let (slice, _) = read_strobe(self.strobe);
-        if !self.fixed {
+        if !self.pacing.strobes_all() {
             self.messages.exchange(env, slice, slice)?;
             self.messages.schedule(env, slice)?;
             self.collectives.notice_breaches(env)?;
@@ -345,7 +345,7 @@ impl<F: Fabric> GlobalNic<F> {
         moved |= env.links.flush(&mut self.fabric, now_ns)?;
         if let Some(working) = self.working
             && done
-            && has_left(env.links, working, self.fixed)
+            && has_left(env.links, working, self.pacing)
         {
             self.complete(working, slice, now_ns);
             moved = true;
@@ -385,7 +385,7 @@ impl<F: Fabric> GlobalNic<F> {
                 self.collectives.publish(env, slice.saturating_sub(1))?;
             }
             Microphase::MessageScheduling => {
-                if self.fixed {
+                if self.pacing.strobes_all() {
                     self.messages.schedule(env, slice)?;
                     self.collectives.notice_breaches(env)?;
                 }
@@ -418,12 +418,12 @@ impl<F: Fabric> GlobalNic<F> {
     /// What this node wants of the next slice.
     fn wish(&self, memory: &NicMemory) -> Option<Microphase> {
         let (slice, _) = read_strobe(self.strobe);
-        if self.fixed
+        if self.pacing.strobes_all()
             && (memory.header().remote.outbound.get() != 0 || self.collectives.wants_to_publish(memory))
         {
             return Some(Microphase::DescriptorExchange);
         }
-        let messages_want = match self.fixed {
+        let messages_want = match self.pacing.strobes_all() {
             true => self.messages.wants_scheduling(memory, slice),
             false => self.tally_ns().is_some_and(|due| self.polled_ns >= due),
         };
@@ -436,7 +436,7 @@ impl<F: Fabric> GlobalNic<F> {
     /// The microphase of the DHs, if they have something to move that waits for it: with elastic slices
     /// nothing does.
     fn wants_transmission(&self) -> Option<Microphase> {
-        (self.fixed && self.messages.wants_transmission()).then_some(Microphase::PointToPoint)
+        (self.pacing.strobes_all() && self.messages.wants_transmission()).then_some(Microphase::PointToPoint)
     }
 
     /// Says what has to be said of the microphase and of the next slice; on the lead node, drives the Strobe
@@ -451,7 +451,7 @@ impl<F: Fabric> GlobalNic<F> {
         let wish = self.wish(env.memory);
         let (_, microphase) = read_strobe(self.strobe);
         let is_done = self.tree.is_done()
-            && microphase.is_none_or(|microphase| has_left(env.links, microphase, self.fixed));
+            && microphase.is_none_or(|microphase| has_left(env.links, microphase, self.pacing));
         if let Some(sender) = &mut self.sender {
             if self.issued.is_some() {
                 return Ok(true);
@@ -467,7 +467,7 @@ impl<F: Fabric> GlobalNic<F> {
         }
         let mut moved = is_done && self.tree.send_report(&mut self.fabric, wish)?;
         let rung = self.fabric.test_event(RUNG)? > 0;
-        if !self.fixed {
+        if self.pacing.starts_on_work() {
             moved |= self.tree.ring(&mut self.fabric, wish, rung)?;
         }
         Ok(moved)
@@ -511,10 +511,10 @@ fn has_to_be_there(microphase: Microphase) -> bool {
 }
 
 /// Whether this node is done with what it sends in a microphase.
-fn has_left(links: &Links, microphase: Microphase, fixed: bool) -> bool {
+fn has_left(links: &Links, microphase: Microphase, pacing: Pacing) -> bool {
     match has_to_be_there(microphase) {
         true => links.is_delivered(),
-        false if fixed => links.has_left(),
+        false if pacing.strobes_all() => links.has_left(),
         // Data goes on beside the slices.
         false => links.has_left_but_data(),
     }

@@ -30,7 +30,7 @@ const PATIENT_RECORDS: u32 = 16;
 
 /// What this node sends to another.
 #[derive(Debug, Default)]
-struct Outgoing {
+struct Outbound {
     /// Somebody waits for something of it.
     is_urgent: bool,
     /// Records for which nobody waits, and until when they may wait.
@@ -85,7 +85,7 @@ impl Batch {
 /// A record that has arrived. The payload of data is where it came to, in this node's ring, until it is
 /// acknowledged; every other is with its record.
 #[derive(Debug)]
-pub struct Arrived {
+pub struct ArrivedRecord {
     /// The node that sent it.
     pub from: u32,
     /// The record.
@@ -98,7 +98,7 @@ pub struct Arrived {
 
 /// What this node reads from another.
 #[derive(Debug, Default)]
-struct Incoming {
+struct Inbound {
     read: u64,
     acknowledged: u64,
 }
@@ -109,8 +109,8 @@ pub struct Links {
     layout: GlobalLayout,
     node: u32,
     buffers: RecordBuffers,
-    outgoing: BTreeMap<u32, Outgoing>,
-    incoming: BTreeMap<u32, Incoming>,
+    outgoing: BTreeMap<u32, Outbound>,
+    incoming: BTreeMap<u32, Inbound>,
     /// What is sent is to say when it is there; of data nothing does.
     pub confirm: bool,
     /// Transfers that have not said that they are complete, of those that were to.
@@ -295,7 +295,7 @@ impl Links {
     ///
     /// # Errors
     /// What is in a ring is no record.
-    pub fn poll(&mut self, fabric: &mut impl Fabric) -> Result<Vec<Arrived>, GlobalError> {
+    pub fn poll(&mut self, fabric: &mut impl Fabric) -> Result<Vec<ArrivedRecord>, GlobalError> {
         let mut records = Vec::new();
         if fabric.test_event(LINKED)? == 0 {
             return Ok(records);
@@ -340,14 +340,14 @@ impl Links {
     }
 }
 
-impl Incoming {
+impl Inbound {
     /// Whether the sender is to be told how much was read.
     fn is_due(&self, layout: &GlobalLayout) -> bool {
         self.read - self.acknowledged >= layout.record_bytes()
     }
 }
 
-impl Outgoing {
+impl Outbound {
     fn is_empty(&self) -> bool {
         self.waiting.is_empty() && self.data.is_empty()
     }
@@ -395,7 +395,7 @@ fn read_record(
     fabric: &impl Fabric,
     from: u32,
     position: u64,
-    records: &mut Vec<Arrived>,
+    records: &mut Vec<ArrivedRecord>,
 ) -> Result<u64, GlobalError> {
     let corrupt = |value| GlobalError::Record { node: NodeId(from), what: "record", value };
     let at = position % layout.link_bytes;
@@ -419,7 +419,7 @@ fn read_record(
         record.payload = vec![0; payload_bytes];
         fabric.read(payload, &mut record.payload)?;
     }
-    records.push(Arrived { from, record, at: payload, bytes: payload_bytes as u64 });
+    records.push(ArrivedRecord { from, record, at: payload, bytes: payload_bytes as u64 });
     Ok(length)
 }
 

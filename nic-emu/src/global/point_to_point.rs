@@ -38,7 +38,7 @@ use self::late::Late;
 use super::error::GlobalError;
 use super::link::Links;
 use super::rank_memory;
-use super::record::{HEADER_BYTES, Kind, PAYLOAD_LIMIT, Posted, Record};
+use super::record::{HEADER_BYTES, Kind, PAYLOAD_LIMIT, PostingSlice, Record};
 use super::staged::{self, AHEAD_BYTES, Staged};
 use crate::matching::message::{Message, message_of_words};
 use crate::memory::descriptor::{self, NO_REQUEST, Payload, PointToPoint, SendDescriptor};
@@ -47,6 +47,7 @@ use crate::memory::ring::CELL_WORDS;
 use crate::memory::slab::SLAB_BYTES;
 use crate::memory::unexpected::{ForWhom, UnexpectedPool};
 use crate::memory::{Corrupt, ENTRIES, NicMemory};
+use crate::policy::Pacing;
 use crate::threads::buffer_receiver::{BufferReceiver, Taken};
 use crate::threads::completer::Completer;
 use crate::threads::dma_helper::DmaHelper;
@@ -172,8 +173,8 @@ pub struct Env<'a, 'm> {
     pub now_ns: u64,
     /// Bytes of a record's payload at most.
     pub payload_bytes: u64,
-    /// Slices are fixed: what is to be done has its microphase, and is done in no other.
-    pub fixed: bool,
+    /// Whether messages go by the slices.
+    pub pacing: Pacing,
 }
 
 impl PointToPointEngine {
@@ -252,7 +253,7 @@ impl PointToPointEngine {
 
     /// Sends outbound descriptors, in this slice, as posted in that.
     pub fn exchange(&mut self, env: &mut Env<'_, '_>, slice: u64, posted: u64) -> Result<(), GlobalError> {
-        let posted = Posted::in_slice(posted, slice);
+        let posted = PostingSlice::in_slice(posted, slice);
         let remote = &env.memory.header().remote;
         let (_, nodes) = env.memory.node();
         let most_ahead = BUDGET_BYTES / u64::from(nodes.max(1));
@@ -272,7 +273,7 @@ impl PointToPointEngine {
                 let (node, _) = env.memory.place(words[3] as u32)?;
                 let in_slice = sent.entry(node).or_default();
                 // What follows in this rank's queue stays behind it: nothing overtakes.
-                let is_full = match env.fixed {
+                let is_full = match env.pacing.strobes_all() {
                     true => *in_slice == DESCRIPTORS_A_SLICE,
                     false => env.links.waiting_records(node) >= DESCRIPTORS_A_SLICE as usize,
                 };
@@ -317,7 +318,7 @@ impl PointToPointEngine {
         let mut dma = DmaHelper::new(env.memory);
         // Of one sender they stand in the order of posting: those that are left stay in it.
         let (due, early): (VecDeque<_>, VecDeque<_>) =
-            self.inbox.drain(..).partition(|posting| !env.fixed || posting.posted < slice);
+            self.inbox.drain(..).partition(|posting| !env.pacing.strobes_all() || posting.posted < slice);
         self.inbox = due;
         while let Some(mut posting) = self.inbox.pop_front() {
             let Posting { from, ref mut record, .. } = posting;
@@ -383,7 +384,7 @@ impl PointToPointEngine {
     /// the receiver's pool.
     fn tell_matched(env: &mut Env<'_, '_>, node: u32, (rank, request): (u32, u32), place: u64) {
         let matched = Record::new(Kind::Matched, rank, &[request as u64, place]);
-        if request != NO_REQUEST || place != 0 && env.fixed {
+        if request != NO_REQUEST || place != 0 && env.pacing.strobes_all() {
             // With fixed slices it travels with all else of its microphase.
             env.links.send(node, &matched);
         } else if place != 0 {
@@ -466,7 +467,7 @@ impl PointToPointEngine {
         let mut moved = false;
         if !self.staged.is_empty() {
             moved = self.staged.land(env.memory, env.completer)?;
-            if !env.fixed {
+            if !env.pacing.strobes_all() {
                 moved |= self.send_staged(env, STEP_BYTES)?;
             }
         }
@@ -475,7 +476,7 @@ impl PointToPointEngine {
 
     /// Sends what ranks have put into NIC memory.
     fn send_staged(&mut self, env: &mut Env<'_, '_>, budget: u64) -> Result<bool, GlobalError> {
-        let most_waiting = if env.fixed { u64::MAX } else { STEP_BYTES };
+        let most_waiting = if env.pacing.has_budget() { u64::MAX } else { STEP_BYTES };
         let limits = (budget, most_waiting, env.payload_bytes);
         self.staged.send(env.memory, env.completer, env.links, limits)
     }
@@ -484,7 +485,7 @@ impl PointToPointEngine {
     /// take the bytes themselves, none for a rank that has enough to take.
     fn grant(&mut self, env: &mut Env<'_, '_>) -> Result<(), GlobalError> {
         let room = (2 * BUDGET_BYTES).saturating_sub(self.outstanding);
-        let mut budget = match env.fixed {
+        let mut budget = match env.pacing.has_budget() {
             true => BUDGET_BYTES.min(room),
             // Several chunks at once: a grant for each that has come would be as many datagrams back.
             false if room < BUDGET_BYTES => 0,
@@ -541,7 +542,7 @@ impl PointToPointEngine {
     /// A rank's memory cannot be read, or a grant makes no sense.
     pub fn transmit(&mut self, env: &mut Env<'_, '_>) -> Result<(), GlobalError> {
         self.granted_in_slice = false;
-        let mut budget = if env.fixed { BUDGET_BYTES } else { STEP_BYTES };
+        let mut budget = if env.pacing.has_budget() { BUDGET_BYTES } else { STEP_BYTES };
         let mut kept = VecDeque::new();
         while let Some((to, grant)) = self.grants.pop_front() {
             let bytes = grant.words[4];
@@ -552,7 +553,7 @@ impl PointToPointEngine {
                 self.grants.push_front((to, grant));
                 break;
             }
-            if !env.fixed && env.links.waiting_data_bytes(to) >= STEP_BYTES {
+            if !env.pacing.has_budget() && env.links.waiting_data_bytes(to) >= STEP_BYTES {
                 kept.push_back((to, grant));
                 continue;
             }
@@ -560,7 +561,7 @@ impl PointToPointEngine {
         }
         kept.append(&mut self.grants);
         self.grants = kept;
-        if env.fixed && budget > 0 {
+        if env.pacing.strobes_all() && budget > 0 {
             self.send_staged(env, budget)?;
         }
         Ok(())

@@ -38,7 +38,7 @@ pub enum Kind {
 /// The slice in which something was posted, as a record tells it: who gets it in the same slice leaves it for
 /// the next one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Posted(u16);
+pub struct PostingSlice(u16);
 
 const POSTED_BITS: u32 = 12;
 /// Bytes of a payload at most: what the header can say.
@@ -47,7 +47,7 @@ pub const PAYLOAD_LIMIT: u64 = (1 << 20) - 1;
 /// How old a record says at most that something is, in slices: what it is exactly matters to nobody then.
 const OLDEST: u64 = 1 << (POSTED_BITS - 2);
 
-impl Posted {
+impl PostingSlice {
     /// Posted in this slice, told in that.
     pub fn in_slice(posted: u64, slice: u64) -> Self {
         Self((posted.max(slice.saturating_sub(OLDEST)) & ((1 << POSTED_BITS) - 1)) as u16)
@@ -69,7 +69,7 @@ pub struct Record {
     /// A rank of the job; 0 where none is meant.
     pub rank: u32,
     /// When what it is about was posted.
-    pub posted: Posted,
+    pub posted: PostingSlice,
     /// By kind.
     pub words: [u64; 7],
     /// By kind.
@@ -81,7 +81,7 @@ impl Record {
     pub fn new(kind: Kind, rank: u32, words: &[u64]) -> Self {
         let mut all = [0; 7];
         all[..words.len()].copy_from_slice(words);
-        Self { kind, rank, posted: Posted::default(), words: all, payload: Vec::new() }
+        Self { kind, rank, posted: PostingSlice::default(), words: all, payload: Vec::new() }
     }
 
     /// The header of the record with a payload of so many bytes.
@@ -122,7 +122,7 @@ impl Record {
         for (word, bytes) in all.iter_mut().zip(&words[1..]) {
             *word = u64::from_le_bytes(*bytes);
         }
-        let posted = Posted((first >> (64 - POSTED_BITS)) as u16);
+        let posted = PostingSlice((first >> (64 - POSTED_BITS)) as u16);
         Some(Self { kind, rank: (first >> 8) as u32 & 0xff_ffff, posted, words: all, payload: Vec::new() })
     }
 }
@@ -140,7 +140,7 @@ mod tests {
     proptest! {
         #[test]
         fn a_record_survives_its_header(rank in 0u32..1 << 24, slice: u64, words: [u64; 7], payload_bytes in 0..=PAYLOAD_LIMIT as usize) {
-            let record = Record { kind: Kind::Data, rank, posted: Posted::in_slice(slice, slice), words, payload: Vec::new() };
+            let record = Record { kind: Kind::Data, rank, posted: PostingSlice::in_slice(slice, slice), words, payload: Vec::new() };
             let header = record.header(payload_bytes);
             let first = u64::from_le_bytes(header[..8].try_into().unwrap());
             prop_assert_eq!(Record::length(first), Some((Kind::Data, payload_bytes)));
@@ -150,7 +150,7 @@ mod tests {
         #[test]
         fn the_slice_of_posting_is_read_as_it_was_told(posted in 0u64..1 << 60, told in 0u64..5000, read in -900i64..900) {
             let slice = posted + told;
-            let meant = Posted::in_slice(posted, slice).near(slice.saturating_add_signed(read));
+            let meant = PostingSlice::in_slice(posted, slice).near(slice.saturating_add_signed(read));
             if told <= OLDEST && posted > 1000 {
                 prop_assert_eq!(meant, posted);
             }

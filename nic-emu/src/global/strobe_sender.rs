@@ -1,4 +1,5 @@
-//! SS, the Strobe Sender of global slices (paper, §4.2; table 5.1). It runs on the job's lead node.
+//! What global slices add to SS, the Strobe Sender (paper, §4.2; table 5.1;
+//! [`crate::threads::strobe_sender`]): the lead node's decision which microphase all nodes are in.
 //!
 //! It strobes a microphase, which goes down the tree of the job's nodes ([`super::strobe_tree`]), until the
 //! reports of all of them have come up. They say what the rest of the slice needs; what no node needs is
@@ -13,16 +14,17 @@
 
 use super::layout::{GlobalLayout, RUNG};
 use super::strobe_tree::{Report, earlier, read_bells, strobe};
+use crate::policy::Pacing;
 use crate::threads::microphase::Microphase;
 use bcs_core::SliceIndex;
 use bcs_fabric::{Fabric, FabricError};
 use mds::GlobalRecord;
 
-/// The Strobe Sender.
+/// The Strobe Sender's part on the lead node of a job on several nodes.
 #[derive(Debug, Default)]
-pub struct StrobeSender {
+pub struct StrobeLead {
     layout: GlobalLayout,
-    period_ns: u64,
+    pacing: Pacing,
     next_ns: u64,
     /// The microphase that is under way on some node; none between slices.
     pub running: Option<Microphase>,
@@ -36,15 +38,15 @@ pub struct StrobeSender {
     pub finished: Option<GlobalRecord>,
 }
 
-impl StrobeSender {
-    /// A Strobe Sender before the first slice. `period_ns` is 0 for elastic slices.
-    pub fn new(layout: GlobalLayout, period_ns: u64) -> Self {
-        Self { layout, period_ns, ..Self::default() }
+impl StrobeLead {
+    /// Before the first slice.
+    pub fn new(layout: GlobalLayout, pacing: Pacing) -> Self {
+        Self { layout, pacing, ..Self::default() }
     }
 
     /// When it has to be polled at the latest, if nothing arrives.
     pub fn next_ns(&self) -> Option<u64> {
-        (self.period_ns != 0 && self.running.is_none()).then_some(self.next_ns)
+        (!self.pacing.starts_on_work() && self.running.is_none()).then_some(self.next_ns)
     }
 
     /// Goes on: answers the next microstrobe, if there is to be one. `report` is that of all nodes of the
@@ -94,11 +96,11 @@ impl StrobeSender {
         now_ns: u64,
         wanted: Option<Microphase>,
     ) -> Result<Option<Microphase>, FabricError> {
-        if let Some(beat) = now_ns.checked_div(self.period_ns) {
+        if let Some(beat) = self.pacing.beat(|| now_ns) {
             if now_ns < self.next_ns {
                 return Ok(None);
             }
-            self.next_ns = (beat + 1) * self.period_ns;
+            self.next_ns = self.pacing.beat_ns(beat + 1);
             return Ok(Some(Microphase::DescriptorExchange));
         }
         if !std::mem::take(&mut self.rung) {

@@ -38,20 +38,20 @@ impl WakePipe {
 
     /// The NIC thread says that it sleeps from now on. It looks once more, and then waits or drops what this
     /// answers.
-    pub(crate) fn announce_sleep<'a>(&'a self, memory: &'a NicMemory) -> Asleep<'a> {
+    pub(crate) fn announce_sleep<'a>(&'a self, memory: &'a NicMemory) -> AsleepInPoll<'a> {
         memory.header().attention.nic_thread_sleeps.announce(SLEEPS_IN_POLL);
-        Asleep { pipe: self, memory }
+        AsleepInPoll { pipe: self, memory }
     }
 }
 
 /// A NIC thread that has said that it sleeps.
 #[must_use = "it says that it is awake when this is dropped"]
-pub(crate) struct Asleep<'a> {
+pub(crate) struct AsleepInPoll<'a> {
     pipe: &'a WakePipe,
     memory: &'a NicMemory,
 }
 
-impl Asleep<'_> {
+impl AsleepInPoll<'_> {
     /// Sleeps until somebody wakes it, `network` is readable, or `longest` has passed.
     ///
     /// # Errors
@@ -74,7 +74,7 @@ impl Asleep<'_> {
     }
 }
 
-impl Drop for Asleep<'_> {
+impl Drop for AsleepInPoll<'_> {
     fn drop(&mut self) {
         self.memory.header().attention.nic_thread_sleeps.retract();
     }

@@ -58,7 +58,7 @@ fn headline(context: u32) -> String {
 
 /// One end of an edge: what a member sends along it, or wants to receive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct End {
+pub struct EdgeEnd {
     /// Its rank in the job.
     pub rank: u32,
     /// The call, and the signature of what goes along the edge.
@@ -67,17 +67,17 @@ pub struct End {
     pub bytes: u64,
 }
 
-impl End {
+impl EdgeEnd {
     /// Whether both ends say the same.
     #[inline]
-    pub fn fits(&self, other: &End) -> bool {
+    pub fn fits(&self, other: &EdgeEnd) -> bool {
         self.bytes == other.bytes && self.check.fits(other.check)
     }
 }
 
 /// The report of two ends of an edge of this context's communicator that do not fit.
 #[cold]
-pub fn report_of_edge(context: u32, sender: &End, receiver: &End) -> String {
+pub fn report_of_edge(context: u32, sender: &EdgeEnd, receiver: &EdgeEnd) -> String {
     format!(
         "neighbourhood collectives of {} that do not fit: all its ranks have to make the same calls in the same order, and both ends of an edge have to say the same of size and type signature\n  rank {} sends to rank {}: {}\n  rank {} receives from rank {}: {}",
         communicator(context),
@@ -90,7 +90,7 @@ pub fn report_of_edge(context: u32, sender: &End, receiver: &End) -> String {
     )
 }
 
-fn called_at(end: &End) -> Called {
+fn called_at(end: &EdgeEnd) -> Called {
     Called {
         call: (end.check.call as u32).wrapping_sub(1),
         kind: CollectiveKind::Board as u32,
@@ -107,8 +107,9 @@ pub(crate) fn report_of_message(
     receive: &ReceiveDescriptor,
     message: &Message,
 ) -> Option<String> {
-    let sender = End { rank: message.origin, check: message.send.check, bytes: message.send.bytes };
-    let receiver = End { rank: memory.job_rank(local_index), check: receive.check, bytes: receive.capacity };
+    let sender = EdgeEnd { rank: message.origin, check: message.send.check, bytes: message.send.bytes };
+    let receiver =
+        EdgeEnd { rank: memory.job_rank(local_index), check: receive.check, bytes: receive.capacity };
     (!sender.fits(&receiver)).then(|| report_of_edge(receive.context, &sender, &receiver))
 }
 
@@ -240,7 +241,7 @@ mod tests {
 
     #[test]
     fn ends_of_an_edge_fit_with_the_same_call_size_and_signature() {
-        let end = |call, signature, bytes| End { rank: 0, check: Check::of(call, signature), bytes };
+        let end = |call, signature, bytes| EdgeEnd { rank: 0, check: Check::of(call, signature), bytes };
         let one = end(Primitive::NeighborAlltoall, 0x0104, 8);
         assert!(one.fits(&one) && one.fits(&end(Primitive::NeighborAlltoall, 0, 8)));
         assert!(!one.fits(&end(Primitive::NeighborAllgather, 0x0104, 8)));

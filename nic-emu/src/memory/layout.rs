@@ -18,7 +18,7 @@ use crate::memory::sync::{AtomicU32, AtomicU64};
 use crate::memory::token::RunToken;
 use crate::memory::transfer::{Transfer, WINDOW_BYTES};
 use crate::memory::unexpected::{
-    CHUNK_BYTES, Chunk, DEFAULT_LIMIT_BYTES, MOST_LIMIT_BYTES, PoolState, RoomNews,
+    CHUNK_BYTES, DEFAULT_LIMIT_BYTES, MOST_LIMIT_BYTES, PoolChunk, PoolState, RoomNews,
 };
 use crate::memory::wait_word::WaitWord;
 use crate::memory::{Corrupt, Word, Word64};
@@ -80,7 +80,7 @@ pub(super) const MAGIC: u64 = {
         offset_of!(RankBlock, status),
         offset_of!(RankBlock, queues),
         offset_of!(RankBlock, unexpected),
-        size_of::<Chunk>(),
+        size_of::<PoolChunk>(),
         ENTRIES,
         REQUESTS,
         TRANSFERS,
@@ -429,7 +429,7 @@ impl Layout {
         let chunks = (limit.min(MOST_LIMIT_BYTES) / CHUNK_BYTES as u64) as u32;
         let all = self.local_ranks as usize * chunks as usize;
         let unexpected_bytes_at =
-            (self.unexpected_chunks_at + all * size_of::<Chunk>()).next_multiple_of(PAGE);
+            (self.unexpected_chunks_at + all * size_of::<PoolChunk>()).next_multiple_of(PAGE);
         let bytes = unexpected_bytes_at + all * CHUNK_BYTES;
         Self { unexpected_bytes_at, unexpected_chunks: chunks, bytes, ..self }
     }

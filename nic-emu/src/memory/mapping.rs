@@ -14,7 +14,7 @@ use crate::memory::slab::{BUFFERED_BYTES, Filled, SLAB_BYTES, SLABS};
 use crate::memory::sync::{AtomicU32, AtomicU64, Ordering};
 use crate::memory::token::RunToken;
 use crate::memory::transfer::{Transfer, WINDOW_BYTES};
-use crate::memory::unexpected::{CHUNK_BYTES, Chunk};
+use crate::memory::unexpected::{CHUNK_BYTES, PoolChunk};
 use crate::memory::{Corrupt, ENTRIES, INSTANCES, REQUESTS, TRANSFERS, Word};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{MemfdFlags, SealFlags};
@@ -471,12 +471,12 @@ impl NicMemory {
     }
 
     /// A chunk of a local rank's pool of unexpected messages.
-    pub(crate) fn unexpected_chunk(&self, local_index: u32, chunk: u32) -> Result<&Chunk, Corrupt> {
+    pub(crate) fn unexpected_chunk(&self, local_index: u32, chunk: u32) -> Result<&PoolChunk, Corrupt> {
         let rank = checked("local rank", local_index, self.layout.local_ranks as usize)?;
         let chunks = self.layout.unexpected_chunks as usize;
         let i = rank * chunks + checked("chunk of a pool", chunk, chunks)?;
         // SAFETY: the region holds `chunks` of them for each local rank and both indices were checked.
-        Ok(unsafe { self.at(self.layout.unexpected_chunks_at + i * size_of::<Chunk>()) })
+        Ok(unsafe { self.at(self.layout.unexpected_chunks_at + i * size_of::<PoolChunk>()) })
     }
 
     /// The first of so many bytes at an offset in a local rank's pool of unexpected messages.

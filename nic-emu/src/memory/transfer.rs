@@ -111,7 +111,7 @@ pub struct Slot {
 
 /// What one side keeps of a transfer.
 #[repr(C, align(64))]
-pub struct Side {
+pub struct TransferSide {
     pin: AtomicU32,
     /// Times in a row that this side found nothing to do.
     pub idle: Word,
@@ -169,7 +169,7 @@ pub struct Transfer {
     pub helped: AtomicU32,
     _pad2: [u32; 11],
 
-    sides: [Side; WORKERS],
+    sides: [TransferSide; WORKERS],
     /// Ranges that were given back, each in one word, so that taking one from another worker is one swap; 0
     /// is none.
     returned: [AtomicU64; WORKERS],
@@ -180,7 +180,7 @@ pub struct Transfer {
 }
 
 const _: () = {
-    assert!(size_of::<Side>() == 64 && size_of::<Slot>() == 64);
+    assert!(size_of::<TransferSide>() == 64 && size_of::<Slot>() == 64);
     assert!(size_of::<Transfer>() == (7 + WINDOW_SLOTS) * 64);
     assert!(
         std::mem::offset_of!(Transfer, sides) == 3 * 64 && std::mem::offset_of!(Transfer, slots) == 7 * 64
@@ -230,7 +230,7 @@ impl Transfer {
 
     /// A side's own words.
     #[inline]
-    pub fn side(&self, worker: Worker) -> &Side {
+    pub fn side(&self, worker: Worker) -> &TransferSide {
         &self.sides[worker as usize]
     }
 
@@ -273,7 +273,7 @@ impl Pinned<'_> {
 
     /// This side's own words.
     #[inline]
-    pub(crate) fn side(&self) -> &Side {
+    pub(crate) fn side(&self) -> &TransferSide {
         &self.transfer.sides[self.worker as usize]
     }
 

@@ -2,7 +2,7 @@
 //!
 //! | file | holds |
 //! |---|---|
-//! | `slice` | how much a slice schedules |
+//! | `slice` | when slices run ([`Pacing`]), and how much one schedules |
 //! | `channel` | which channel moves which bytes |
 //! | `collectives` | how ranks wait for collectives, lanes, and edges |
 
@@ -15,4 +15,5 @@ pub(crate) use collectives::{
     LANE_TRIAL_COLLECTIVES, LENDING_TRIAL, LENT_BYTES, MEETING_POLLS, MEETING_POLLS_A_LOOK,
     MEETING_POLLS_A_RETRY, MEETING_YIELDS, laid_blocks_bytes, slow_lane_ns_a_kb,
 };
-pub(crate) use slice::{RANKS_A_SLICE, grant_bytes, slice_budget_bytes};
+pub use slice::Pacing;
+pub(crate) use slice::RANKS_A_SLICE;

@@ -34,7 +34,7 @@ impl Port {
     #[cold]
     pub fn break_context(&mut self, context: u32, report: &str) -> Result<(), PortError> {
         let touched = self.as_processor(|memory| {
-            let mut completer = Completer::new(memory, self.fixed);
+            let mut completer = Completer::new(memory, self.pacing);
             break_context(memory, &mut completer, context, report).map(|()| completer.touched)
         })??;
         self.wake(&touched);

@@ -27,7 +27,7 @@ impl Port {
     #[inline]
     pub(super) fn run_for(&mut self, destination: u32, bytes: usize) -> Result<Option<u32>, PortError> {
         if !(PIPELINED_BYTES..=BUFFERED_BYTES).contains(&bytes)
-            || self.fixed
+            || !self.pacing.buffers_more_than_a_slab()
             || self.memory.local_index(destination)?.is_none()
         {
             return Ok(None);

@@ -84,7 +84,7 @@ impl Port {
     fn keep(&mut self, wanted: Wanted) -> Result<Option<Kept>, PortError> {
         let memory = self.memory.clone();
         let Some(processor) = self.processor().try_hold() else { return Ok(None) };
-        let mut completer = Completer::new(&memory, self.fixed);
+        let mut completer = Completer::new(&memory, self.pacing);
         let outstanding = &self.outstanding;
         let kept = Keeper {
             memory: &memory,

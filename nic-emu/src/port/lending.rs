@@ -273,10 +273,10 @@ impl Port {
             waiting.looks = 1;
             let sends = self.heads.ahead_of(self.offered, RingKind::Send);
             self.offered = self.heads;
-            if sends > STREAM && self.waiting.patience > 0 && !self.fixed {
+            if sends > STREAM && self.waiting.patience > 0 && self.pacing.starts_on_work() {
                 return Ok(moved);
             }
-            if self.served > 0 && !self.fixed {
+            if self.served > 0 && self.pacing.starts_on_work() {
                 (waiting.trusting, waiting.unscheduled) = (self.served, true);
                 return Ok(moved);
             }
@@ -290,7 +290,7 @@ impl Port {
         if waiting.trusting > 0 {
             return Ok(moved);
         }
-        if !self.fixed {
+        if self.pacing.starts_on_work() {
             if !BufferSender::has_work(&self.memory) {
                 waiting.unscheduled = false;
                 return Ok(moved);
@@ -337,10 +337,10 @@ impl Port {
         self.moving.is_empty()
             && self.draining.is_empty()
             && self.keeping.is_settled(&self.memory)
-            && !if self.fixed {
-                StrobeSender::is_wanted(&self.memory, self.clock)
-            } else {
+            && !if self.pacing.starts_on_work() {
                 BufferSender::has_work(&self.memory)
+            } else {
+                StrobeSender::is_wanted(&self.memory, self.clock)
             }
     }
 
@@ -357,7 +357,7 @@ impl Port {
     #[inline]
     pub fn nudge(&mut self, overlap: bool) -> Result<(), PortError> {
         // Ranks that sleep run no slice; and with fixed slices nobody plans one while the NIC rests.
-        let rests = self.fixed && StrobeSender::rests(&self.memory);
+        let rests = !self.pacing.starts_on_work() && StrobeSender::rests(&self.memory);
         if rests || self.memory.header().attention.sleepers.load(Ordering::Relaxed) != 0 {
             self.lend()?;
         }

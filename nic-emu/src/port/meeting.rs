@@ -52,7 +52,7 @@ impl Port {
     /// arrival.
     #[inline]
     pub fn pass(&mut self, awaits: Awaits) -> Result<bool, PortError> {
-        if self.fixed {
+        if !self.pacing.starts_on_work() {
             return Ok(true);
         }
         // The arrival before the look: of members that arrive at the same time, one at least sees all.
@@ -67,7 +67,7 @@ impl Port {
     /// After an arrival at a collective that completes while the rank computes: runs a slice if this was the
     /// last member to come. Where somebody else is at it for long, the NIC thread has to look again.
     pub fn leave_to_nic(&mut self, request: Option<u32>, awaits: Awaits) -> Result<(), PortError> {
-        if self.fixed {
+        if !self.pacing.starts_on_work() {
             return self.nudge(true);
         }
         let tries = policy::MEETING_POLLS / policy::MEETING_POLLS_A_LOOK;

@@ -118,7 +118,10 @@ impl Port {
                 Step::Granted => {
                     let granted = self.memory.transfer(transfer)?.granted.load(Ordering::Acquire);
                     // Without a free cell it asks at its next look.
-                    if granted != asked && !self.fixed && self.lacks_cell(RingKind::Send).is_none() {
+                    if granted != asked
+                        && !self.pacing.has_budget()
+                        && self.lacks_cell(RingKind::Send).is_none()
+                    {
                         self.moving[i].asked = granted;
                         self.post(RingKind::Send, &PointToPoint::Continue { transfer }.encode())?;
                         moved = true;
@@ -205,7 +208,7 @@ mod tests {
             std::mem::take(&mut port.moving)
         };
         assert_eq!(start(&mut port), []);
-        Completer::new(&port.memory, false).refer(0, request, transfer, SlotState::Moving).unwrap();
+        Completer::new(&port.memory, port.pacing).refer(0, request, transfer, SlotState::Moving).unwrap();
         let ends: Vec<_> = start(&mut port).iter().map(|m| (m.transfer, m.request, m.mine.end)).collect();
         assert_eq!(ends, [(transfer, request, End::Destination)]);
     }

@@ -338,13 +338,13 @@ impl Port {
         // The slice count when the NIC was first seen to have taken the entry.
         let mut taken_at = None;
         self.wait(&what, |port| {
-            if port.fixed {
+            if port.pacing.starts_on_work() {
+                // As long as the entry is in its ring there is a slice to run.
+                slices += port.lend()? as u32;
+            } else {
                 let now = port.memory.control().slice.get();
                 slices += (now != index) as u32;
                 index = now;
-            } else {
-                // As long as the entry is in its ring there is a slice to run.
-                slices += port.lend()? as u32;
             }
             if !port.slot(request)?.is_pending() || slices >= DECISION_SLICES {
                 return Ok(Some(()));
@@ -355,7 +355,9 @@ impl Port {
             }
             // What this slice completed is published at the start of the next one, unless nothing was.
             let since = slices - *taken_at.get_or_insert(slices);
-            Ok((!port.fixed || since >= 2 || StrobeSender::rests(&port.memory)).then_some(()))
+            let is_visible =
+                !port.pacing.holds_completions() || since >= 2 || StrobeSender::rests(&port.memory);
+            Ok(is_visible.then_some(()))
         })
     }
 

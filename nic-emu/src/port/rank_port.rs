@@ -19,6 +19,7 @@ use crate::memory::status::{Activity, Phase, WaitingFor};
 use crate::memory::sync::Ordering;
 use crate::memory::token::Holder;
 use crate::memory::{Corrupt, NicMemory, REQUESTS, RankBlock};
+use crate::policy::Pacing;
 use crate::port::outstanding::{About, Outstanding, Purpose};
 use crate::threads::completer::Touched;
 use crate::threads::processor::Processor;
@@ -64,7 +65,7 @@ pub struct Port {
     /// Waits in a row in which it has not: the slices of others ended them. No more than
     /// [`WaitPolicy::trust`].
     pub(super) served: u32,
-    pub(super) fixed: bool,
+    pub(super) pacing: Pacing,
     /// Others do not come to a collective within the microseconds of [`Port::be_patient`]: slices are
     /// fixed, or members on other nodes.
     pub(super) is_hasty: bool,
@@ -129,8 +130,8 @@ impl Port {
             waiting: WaitPolicy::for_node(&memory),
             has_run: false,
             served: 0,
-            fixed: memory.header().slice_period_ns.get() != 0,
-            is_hasty: memory.header().slice_period_ns.get() != 0,
+            pacing: Pacing::of(&memory),
+            is_hasty: !Pacing::of(&memory).starts_on_work(),
             wake_pipe: None,
             crowd: None,
             arrived: Cell::new(0),

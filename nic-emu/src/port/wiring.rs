@@ -37,7 +37,7 @@ impl Port {
     /// Whether neighbours may give to each other along edges. Not with fixed slices, in which all goes by the
     /// beat, and not while EMDS records what the NIC does.
     pub fn uses_edges(&self) -> bool {
-        !self.fixed && self.memory.emds_local().is_empty()
+        self.pacing.allows_edges() && self.memory.emds_local().is_empty()
     }
 
     /// Opens an edge from a rank of the node to this one; none when all are in use.

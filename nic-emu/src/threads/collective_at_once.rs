@@ -34,15 +34,15 @@ const COLLECTIVES: usize = 8;
 
 /// A member, as its descriptor said.
 #[derive(Clone, Copy)]
-struct Arrived {
+struct PresentMember {
     local_index: u32,
     request: u32,
     payload: [u8; INLINE_BYTES],
     here: bool,
 }
 
-const ABSENT: Arrived =
-    Arrived { local_index: 0, request: NO_REQUEST, payload: [0; INLINE_BYTES], here: false };
+const ABSENT: PresentMember =
+    PresentMember { local_index: 0, request: NO_REQUEST, payload: [0; INLINE_BYTES], here: false };
 
 /// A collective with all its members.
 struct Complete {
@@ -60,7 +60,7 @@ struct Complete {
 #[derive(Default)]
 pub(crate) struct AtOnce {
     collectives: ArrayVec<Complete, COLLECTIVES>,
-    members: ArrayVec<Arrived, MEMBERS>,
+    members: ArrayVec<PresentMember, MEMBERS>,
 }
 
 /// The oldest collective descriptor of a rank that no slice has taken.
@@ -176,8 +176,12 @@ impl AtOnce {
             if descriptor.request != NO_REQUEST {
                 memory.request(rank.local_index, descriptor.request)?.prefetch();
             }
-            *member =
-                Arrived { local_index: rank.local_index, request: descriptor.request, payload, here: true };
+            *member = PresentMember {
+                local_index: rank.local_index,
+                request: descriptor.request,
+                payload,
+                here: true,
+            };
             if descriptor.comm_rank == descriptor.root {
                 root = descriptor.local_index as usize;
             }
@@ -242,7 +246,7 @@ impl AtOnce {
 #[inline]
 fn complete_all(
     completer: &mut Completer<'_>,
-    members: &[Arrived],
+    members: &[PresentMember],
     result: &[u8; SLOT_PAYLOAD_BYTES],
 ) -> Result<(), Corrupt> {
     for member in members.iter().filter(|member| member.request != NO_REQUEST) {
@@ -253,7 +257,11 @@ fn complete_all(
 
 /// Combines all contributions; the result is at the last member's place.
 #[inline]
-fn combine_all(memory: &NicMemory, collective: &Complete, members: &mut [Arrived]) -> Result<(), Corrupt> {
+fn combine_all(
+    memory: &NicMemory,
+    collective: &Complete,
+    members: &mut [PresentMember],
+) -> Result<(), Corrupt> {
     let operation = collective.operation;
     let corrupt = |what| Corrupt { what, value: operation as u64, limit: 0 };
     let reduction = Reduction::of(memory, operation)?;

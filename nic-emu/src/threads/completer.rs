@@ -9,6 +9,7 @@ use arrayvec::ArrayVec;
 use crate::memory::queue::{self, LINKS};
 use crate::memory::request::{Delivery, DeliveryKind, SLOT_PAYLOAD_BYTES, SlotState};
 use crate::memory::{Corrupt, ENTRIES, NicMemory};
+use crate::policy::Pacing;
 
 /// Local ranks that a slice completed something for: the driver wakes those of them that sleep.
 #[derive(Default)]
@@ -39,16 +40,16 @@ impl Touched {
 /// Publishes completions for the processor.
 pub struct Completer<'m> {
     memory: &'m NicMemory,
-    hold: bool,
+    pacing: Pacing,
     /// Whom to wake.
     pub touched: Touched,
 }
 
 impl<'m> Completer<'m> {
-    /// A completer; `hold` with fixed slices.
+    /// A completer for slices of this pacing.
     #[inline]
-    pub fn new(memory: &'m NicMemory, hold: bool) -> Self {
-        Self { memory, hold, touched: Touched::default() }
+    pub fn new(memory: &'m NicMemory, pacing: Pacing) -> Self {
+        Self { memory, pacing, touched: Touched::default() }
     }
 
     /// A transfer has completed a request of this rank.
@@ -64,7 +65,7 @@ impl<'m> Completer<'m> {
         request: u32,
         send: &[u64; 8],
     ) -> Result<(), Corrupt> {
-        if self.hold {
+        if self.pacing.holds_completions() {
             let payload = [send[4], send[5], send[6], 0];
             let mut bytes = [0; SLOT_PAYLOAD_BYTES];
             for (chunk, word) in bytes.chunks_exact_mut(8).zip(payload) {
@@ -145,7 +146,7 @@ impl<'m> Completer<'m> {
         state: SlotState,
         kind: DeliveryKind,
     ) -> Result<(), Corrupt> {
-        if self.hold {
+        if self.pacing.holds_completions() {
             self.hold_back(local_index, request, state, kind)
         } else {
             self.publish_now(local_index, request, state, kind)

@@ -12,7 +12,7 @@ use crate::memory::ring::CELL_WORDS;
 use crate::memory::sync::Ordering;
 use crate::memory::transfer::{ELSEWHERE, FINISHED, MOVING, Pair, REPORTED, Transfer};
 use crate::memory::{Corrupt, NicMemory, TRANSFERS, WINDOWS};
-use crate::policy;
+use crate::policy::Pacing;
 use crate::threads::completer::Completer;
 
 use crate::matching::message::Message;
@@ -23,6 +23,7 @@ const REAPED_A_SLICE: u32 = 16;
 /// The DMA Helper, for one slice.
 pub struct DmaHelper<'m> {
     memory: &'m NicMemory,
+    pacing: Pacing,
     budget_bytes: u64,
 }
 
@@ -30,7 +31,8 @@ impl<'m> DmaHelper<'m> {
     /// A DMA Helper with a slice's budget.
     #[inline]
     pub fn new(memory: &'m NicMemory) -> Self {
-        Self { memory, budget_bytes: policy::slice_budget_bytes(memory) }
+        let pacing = Pacing::of(memory);
+        Self { memory, pacing, budget_bytes: pacing.budget_bytes() }
     }
 
     /// True when a message that needs a transfer can have one.
@@ -57,7 +59,7 @@ impl<'m> DmaHelper<'m> {
         completer: &mut Completer<'m>,
     ) -> Result<(), Corrupt> {
         let bytes = message.send.bytes.min(receive.capacity);
-        let granted = bytes.min(policy::grant_bytes(self.memory)).min(self.budget_bytes);
+        let granted = bytes.min(self.pacing.grant_bytes()).min(self.budget_bytes);
         self.budget_bytes -= granted;
         let pair = Pair {
             source,
@@ -123,7 +125,7 @@ impl<'m> DmaHelper<'m> {
         );
         // A rank may ask for a transfer that has been granted more, or even reaped, meanwhile.
         if transfer.finished.load(Ordering::Relaxed) == MOVING && granted < bytes && cursor >= granted {
-            let more = (bytes - granted).min(policy::grant_bytes(self.memory)).min(self.budget_bytes);
+            let more = (bytes - granted).min(self.pacing.grant_bytes()).min(self.budget_bytes);
             self.budget_bytes -= more;
             transfer.granted.store(granted + more, Ordering::Release);
         }
@@ -133,11 +135,14 @@ impl<'m> DmaHelper<'m> {
     /// Point-to-point microphase: reaps finished transfers; with fixed slices also reports them to their
     /// ranks and grants every other one this slice's bytes.
     #[inline]
-    pub fn run(&mut self, fixed: bool, completer: &mut Completer<'m>) -> Result<(), Corrupt> {
+    pub fn run(&mut self, completer: &mut Completer<'m>) -> Result<(), Corrupt> {
         if self.memory.header().slice.transfers.get() == 0 {
             return Ok(());
         }
-        if fixed { self.reap(u32::MAX, Some(completer)) } else { self.reap(REAPED_A_SLICE, None) }
+        match self.pacing.holds_completions() {
+            true => self.reap(u32::MAX, Some(completer)),
+            false => self.reap(REAPED_A_SLICE, None),
+        }
     }
 
     fn reap(&mut self, most: u32, mut report: Option<&mut Completer<'m>>) -> Result<(), Corrupt> {
@@ -238,7 +243,7 @@ fn ends(transfer: &Transfer) -> [(u32, u32); 2] {
 pub fn finish(memory: &NicMemory, index: u32) -> Result<Option<[u32; 2]>, Corrupt> {
     let transfer = memory.transfer(index)?;
     if transfer.finished.compare_exchange(MOVING, FINISHED, Ordering::AcqRel, Ordering::Relaxed).is_err()
-        || memory.header().slice_period_ns.get() != 0
+        || Pacing::of(memory).holds_completions()
     {
         return Ok(None);
     }

@@ -7,6 +7,7 @@
 use crate::memory::sync::{Ordering, fence};
 use crate::memory::token::Holder;
 use crate::memory::{Corrupt, NicMemory};
+use crate::policy::Pacing;
 use crate::threads::buffer_sender::BufferSender;
 use crate::threads::completer::Touched;
 use crate::threads::strobe_sender::StrobeSender;
@@ -53,35 +54,35 @@ impl<'m> Processor<'m> {
     /// it.
     #[inline]
     pub fn lend(&self, now_ns: impl Fn() -> u64) -> Result<Lent, Corrupt> {
-        let fixed = self.memory.header().slice_period_ns.get() != 0;
-        let wanted = if fixed {
-            StrobeSender::is_wanted(self.memory, &now_ns)
-        } else {
+        let pacing = Pacing::of(self.memory);
+        let wanted = if pacing.starts_on_work() {
             BufferSender::has_work(self.memory) && !BufferSender::is_stalled(self.memory)
+        } else {
+            StrobeSender::is_wanted(self.memory, &now_ns)
         };
         let token = self.memory.token();
         if !wanted || !token.looks_free() || !token.try_take(self.holder) {
             return Ok(Lent::Nothing);
         }
-        self.run(fixed, now_ns)
+        self.run(pacing, now_ns)
     }
 
     /// The same for a rank that has just posted and has nothing else to do: there is work, so it goes for the
     /// token at once.
     #[inline(always)]
     pub(crate) fn lend_after_posting(&self, now_ns: impl Fn() -> u64) -> Result<Lent, Corrupt> {
-        let fixed = self.memory.header().slice_period_ns.get() != 0;
-        if fixed || !self.memory.token().try_take(self.holder) {
+        let pacing = Pacing::of(self.memory);
+        if !pacing.starts_on_work() || !self.memory.token().try_take(self.holder) {
             return self.lend(now_ns);
         }
-        self.run(fixed, now_ns)
+        self.run(pacing, now_ns)
     }
 
     /// Runs a slice; the token is taken.
     #[inline]
-    fn run(&self, fixed: bool, now_ns: impl Fn() -> u64) -> Result<Lent, Corrupt> {
+    fn run(&self, pacing: Pacing, now_ns: impl Fn() -> u64) -> Result<Lent, Corrupt> {
         // Another holder may have run the slice that was due between looking and taking.
-        if fixed && !StrobeSender::is_due(self.memory, &now_ns) {
+        if !pacing.starts_on_work() && !StrobeSender::is_due(self.memory, &now_ns) {
             let set = StrobeSender::end_rest(self.memory, &now_ns);
             // Orders the beat against the look at whether the NIC thread sleeps.
             self.memory.token().release_and_fence();

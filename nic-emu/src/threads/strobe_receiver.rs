@@ -13,6 +13,7 @@ use crate::memory::doorbell::{Heads, RingKind};
 use crate::memory::instance::InstanceState;
 use crate::memory::ring::Ring;
 use crate::memory::{Corrupt, NicMemory};
+use crate::policy::Pacing;
 use crate::threads::buffer_receiver::{BufferReceiver, check_count};
 use crate::threads::buffer_sender::{BufferSender, Exchange};
 use crate::threads::collective_at_once::AtOnce;
@@ -41,7 +42,7 @@ pub struct SliceCounts {
 /// The Strobe Receiver, for one slice.
 pub struct StrobeReceiver<'m> {
     memory: &'m NicMemory,
-    fixed: bool,
+    pacing: Pacing,
     exchange: Exchange,
     /// Publishes completions.
     pub completer: Completer<'m>,
@@ -57,12 +58,12 @@ impl<'m> StrobeReceiver<'m> {
     /// A Strobe Receiver at the start of a slice. The caller holds the run token.
     #[inline]
     pub fn new(memory: &'m NicMemory) -> Self {
-        let fixed = memory.header().slice_period_ns.get() != 0;
+        let pacing = Pacing::of(memory);
         Self {
             memory,
-            fixed,
+            pacing,
             exchange: Exchange::new(),
-            completer: Completer::new(memory, fixed),
+            completer: Completer::new(memory, pacing),
             dma: DmaHelper::new(memory),
             list: CollectiveList::new(memory),
             at_once: AtOnce::default(),
@@ -77,7 +78,7 @@ impl<'m> StrobeReceiver<'m> {
         match microphase {
             Microphase::DescriptorExchange => self.exchange_descriptors(),
             Microphase::MessageScheduling => self.schedule_messages(),
-            Microphase::PointToPoint => self.dma.run(self.fixed, &mut self.completer),
+            Microphase::PointToPoint => self.dma.run(&mut self.completer),
             Microphase::BarrierAndBroadcast => {
                 self.at_once.release(&mut self.completer)?;
                 let mut helper = CollectiveHelper::new(self.memory, &mut self.completer);
@@ -106,7 +107,7 @@ impl<'m> StrobeReceiver<'m> {
 
     #[inline]
     fn exchange_descriptors(&mut self) -> Result<(), Corrupt> {
-        if self.fixed {
+        if self.pacing.holds_completions() {
             self.completer.publish_held()?;
         }
         // Also those slices count that take nothing: of very many ranks, others have their turn.
@@ -155,7 +156,7 @@ impl<'m> StrobeReceiver<'m> {
         if self.counts == SliceCounts::default() {
             let in_vain = &self.memory.header().slice.in_vain;
             in_vain.set(in_vain.get().wrapping_add(1));
-            if !self.fixed && self.memory.node().1 > 1 {
+            if self.pacing.starts_on_work() && self.memory.node().1 > 1 {
                 BufferSender::stall(self.memory, &self.exchange);
             }
         } else if self.memory.header().slice.stalled.get() != 0 {

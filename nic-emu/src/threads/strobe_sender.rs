@@ -1,7 +1,9 @@
 //! SS, the Strobe Sender (paper, §4.1, §4.2): drives a slice through its microphases.
 //!
-//! On one node the node set is {self}: a microstrobe is a call of the node's Strobe Receiver, "all nodes are
-//! done" is its return, and a microphase in which this node has no work is one that all nodes agree to skip.
+//! Here the node set is {self}: a microstrobe is a call of the node's Strobe Receiver, "all nodes are done"
+//! is its return, and a microphase in which this node has no work is one that all nodes agree to skip. So are
+//! the slices of a job on one node, and the local slices of a node of several. What is between nodes is
+//! strobed along a tree, by the lead node (`crate::global::strobe_sender`).
 //!
 //! Fixed slices start on the beat: a multiple of the period on the driver's clock. A slice that leaves
 //! nothing to do lets the NIC *rest*: no slice runs at the beats that follow, and so nobody has to be awake
@@ -11,6 +13,7 @@
 use crate::memory::status::Activity;
 use crate::memory::unexpected::Usage;
 use crate::memory::{Corrupt, NicMemory};
+use crate::policy::Pacing;
 use crate::threads::buffer_sender::BufferSender;
 use crate::threads::microphase::Microphase;
 use crate::threads::strobe_receiver::{SliceCounts, StrobeReceiver};
@@ -27,7 +30,7 @@ pub struct Slice {
     pub touched: Touched,
 }
 
-/// The Strobe Sender of a job on one node.
+/// The Strobe Sender of a node's slices. Its state is in NIC memory: whoever holds the run token is it.
 pub struct StrobeSender;
 
 impl StrobeSender {
@@ -35,7 +38,7 @@ impl StrobeSender {
     /// always due.
     #[inline]
     pub(crate) fn is_due(memory: &NicMemory, now_ns: impl Fn() -> u64) -> bool {
-        memory.header().slice_period_ns.get() == 0
+        Pacing::of(memory).starts_on_work()
             || match memory.header().slice.next_ns.get() {
                 0 => false,
                 next => now_ns() >= next,
@@ -58,11 +61,10 @@ impl StrobeSender {
     /// With fixed slices, ends a rest if there is work again: the next slice starts on the next beat. True if
     /// it did. The caller holds the run token.
     pub(crate) fn end_rest(memory: &NicMemory, now_ns: impl Fn() -> u64) -> bool {
-        let header = memory.header();
         let ends = Self::rests(memory) && Self::has_work(memory);
-        if ends {
-            let period = header.slice_period_ns.get();
-            header.slice.next_ns.set((now_ns() / period + 1) * period);
+        let pacing = Pacing::of(memory);
+        if ends && let Some(beat) = pacing.beat(now_ns) {
+            memory.header().slice.next_ns.set(pacing.beat_ns(beat + 1));
         }
         ends
     }
@@ -88,18 +90,17 @@ impl StrobeSender {
     pub fn run(memory: &NicMemory, now_ns: impl Fn() -> u64) -> Result<Slice, Corrupt> {
         let header = memory.header();
         let previous = memory.control().slice.get();
-        let period = header.slice_period_ns.get();
-        let index = match period {
-            0 => previous + 1,
-            _ => {
+        let pacing = Pacing::of(memory);
+        let index = match pacing.beat(&now_ns) {
+            None => previous + 1,
+            Some(beat) => {
                 // Slices are numbered by the beat, also while nobody ran the NIC.
-                let beat = now_ns() / period;
                 let passed = match header.slice.beat.get() {
                     0 => 1,
                     last => beat.saturating_sub(last).max(1),
                 };
                 header.slice.beat.set(beat);
-                header.slice.next_ns.set((beat + 1) * period);
+                header.slice.next_ns.set(pacing.beat_ns(beat + 1));
                 previous + passed
             }
         };
@@ -110,10 +111,10 @@ impl StrobeSender {
         } else {
             Self::run_recorded(memory, SliceIndex(index), &now_ns)?
         };
-        if period != 0 {
+        if !pacing.starts_on_work() {
             Self::rest_if_idle(memory);
         }
-        if period != 0 || slice.counts != SliceCounts::default() {
+        if pacing.runs_idle_slices() || slice.counts != SliceCounts::default() {
             memory.control().slice.set(index);
             if slice.counts.matched != 0 {
                 // A line that goes from core to core only when there is something to count.
@@ -154,7 +155,7 @@ impl StrobeSender {
             lengths[microphase as usize] = now - last;
             last = now;
         })?;
-        if slice.counts == SliceCounts::default() && header.slice_period_ns.get() == 0 {
+        if slice.counts == SliceCounts::default() && !Pacing::of(memory).runs_idle_slices() {
             return Ok(slice);
         }
         let before = header.slice.started_ns.get();

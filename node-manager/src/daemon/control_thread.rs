@@ -7,7 +7,7 @@
 //! say. Nothing is done here but this.
 //!
 //! Orders go in and events come out, each in their order. So what is ordered after a view was ordered is for
-//! that view, and what is told after [`Event::Joined`] is of that view.
+//! that view, and what is told after [`NetworkEvent::Joined`] is of that view.
 
 use super::control_network::{ControlNetwork, ControlSettings, sleep_until};
 use nic_emu::priority::{self, Level};
@@ -27,7 +27,7 @@ const BIND_AGAIN: Duration = Duration::from_millis(100);
 
 /// What the network is to do.
 #[derive(Debug)]
-pub enum Order {
+pub enum NetworkOrder {
     /// Bind an end of a view on this network. That none can be had is no reason to leave the present view: it
     /// is tried until the manager has given this one up.
     Bind(u64, u128),
@@ -39,7 +39,7 @@ pub enum Order {
 
 /// What has come of it.
 #[derive(Debug)]
-pub enum Event {
+pub enum NetworkEvent {
     /// An end of the view listens there.
     Bound(u64, SocketAddr),
     /// The node is on this view, of so many members. Nothing is shown in it yet.
@@ -53,8 +53,8 @@ pub enum Event {
 /// The other threads' end of it. When this is dropped, the node leaves the network.
 #[derive(Debug)]
 pub struct ControlThread {
-    orders: Option<mpsc::UnboundedSender<Order>>,
-    events: mpsc::UnboundedReceiver<Event>,
+    orders: Option<mpsc::UnboundedSender<NetworkOrder>>,
+    events: mpsc::UnboundedReceiver<NetworkEvent>,
     begun: Instant,
     /// When the last beat was, or the beginning of the view, in microseconds since `begun`; 0 on no view.
     beat_at: Arc<AtomicU64>,
@@ -94,7 +94,7 @@ impl ControlThread {
     }
 
     /// Has something done.
-    pub fn order(&self, order: Order) {
+    pub fn order(&self, order: NetworkOrder) {
         if let Some(orders) = &self.orders {
             // That the thread has ended is seen where its events are taken.
             let _ = orders.send(order);
@@ -102,7 +102,7 @@ impl ControlThread {
     }
 
     /// What has come of it next; none when the thread has ended. Cancel safe.
-    pub async fn event(&mut self) -> Option<Event> {
+    pub async fn event(&mut self) -> Option<NetworkEvent> {
         self.events.recv().await
     }
 
@@ -143,13 +143,13 @@ struct Driver {
     to_show: BTreeMap<u32, u64>,
     /// What is shown, and was not told to start yet.
     shown: BTreeMap<u32, u64>,
-    tell: mpsc::UnboundedSender<Event>,
+    tell: mpsc::UnboundedSender<NetworkEvent>,
     begun: Instant,
     beat_at: Arc<AtomicU64>,
 }
 
 impl Driver {
-    async fn serve(mut self, mut orders: mpsc::UnboundedReceiver<Order>) {
+    async fn serve(mut self, mut orders: mpsc::UnboundedReceiver<NetworkOrder>) {
         loop {
             tokio::select! {
                 order = orders.recv() => match order {
@@ -175,20 +175,20 @@ impl Driver {
         }
     }
 
-    fn carry_out(&mut self, order: Order) {
+    fn carry_out(&mut self, order: NetworkOrder) {
         match order {
-            Order::Bind(view, network) => {
+            NetworkOrder::Bind(view, network) => {
                 self.unbound = None;
                 self.bind(view, network);
             }
-            Order::Connect(view, roster) => {
+            NetworkOrder::Connect(view, roster) => {
                 let members = roster.len();
                 match self.connect(view, roster) {
-                    Ok(()) => self.say(Event::Joined(view, members)),
-                    Err(reason) => self.say(Event::Failed(reason)),
+                    Ok(()) => self.say(NetworkEvent::Joined(view, members)),
+                    Err(reason) => self.say(NetworkEvent::Failed(reason)),
                 }
             }
-            Order::Show(slot, job) => {
+            NetworkOrder::Show(slot, job) => {
                 self.to_show.insert(slot, job);
             }
         }
@@ -199,7 +199,7 @@ impl Driver {
             Ok(address) => {
                 tracing::debug!(view, %address, "bound");
                 self.unbound = None;
-                self.say(Event::Bound(view, address));
+                self.say(NetworkEvent::Bound(view, address));
             }
             Err(error) => {
                 if self.unbound.is_none() {
@@ -241,13 +241,13 @@ impl Driver {
     fn look(&mut self) {
         for (slot, job) in self.shown.extract_if(.., |slot, job| self.network.go(*slot) == *job) {
             // Nobody listens when the session is over.
-            let _ = self.tell.send(Event::Go(slot, job));
+            let _ = self.tell.send(NetworkEvent::Go(slot, job));
         }
         let at = self.network.since_beat().map(|since| self.begun.elapsed().saturating_sub(since));
         self.beat_at.store(at.map_or(0, |at| (at.as_micros() as u64).max(1)), Ordering::Relaxed);
     }
 
-    fn say(&self, event: Event) {
+    fn say(&self, event: NetworkEvent) {
         let _ = self.tell.send(event);
     }
 }

@@ -6,7 +6,7 @@
 
 use super::address::listen_address;
 use super::control_network::{ControlSettings, sleep_until};
-use super::control_thread::{self, ControlThread};
+use super::control_thread::{ControlThread, NetworkEvent, NetworkOrder};
 use super::jobs::{Jobs, Refusal};
 use super::launched::{self, Ends, Event, Order};
 use super::life::Ending;
@@ -340,8 +340,8 @@ impl Session {
             ToNode::Refused { reason } => {
                 return Err(format!("the machine manager refuses this node: {reason}"));
             }
-            ToNode::Bind { view, network } => self.control.order(control_thread::Order::Bind(view, network)),
-            ToNode::View { view, roster } => self.control.order(control_thread::Order::Connect(view, roster)),
+            ToNode::Bind { view, network } => self.control.order(NetworkOrder::Bind(view, network)),
+            ToNode::View { view, roster } => self.control.order(NetworkOrder::Connect(view, roster)),
             ToNode::Launch(order) => self.launch(*order),
             // What is in it (a user's environment) is not to be in the log.
             ToNode::Launcher { job, command: Command::Go | Command::Launch(_) } => {
@@ -358,24 +358,24 @@ impl Session {
     ///
     /// # Errors
     /// The session is of no use any more.
-    fn handle_control(&mut self, event: Option<control_thread::Event>) -> Result<(), String> {
+    fn handle_control(&mut self, event: Option<NetworkEvent>) -> Result<(), String> {
         match event.ok_or("the thread of the control network has ended")? {
-            control_thread::Event::Bound(view, address) => {
+            NetworkEvent::Bound(view, address) => {
                 self.say(FromNode::Bound { view, address: address.to_string() });
             }
-            control_thread::Event::Joined(view, members) => {
+            NetworkEvent::Joined(view, members) => {
                 tracing::info!(view, members, "view");
                 self.jobs.handle_view();
                 self.show_prepared();
             }
-            control_thread::Event::Go(slot, job) => {
+            NetworkEvent::Go(slot, job) => {
                 if let Some(job) = self.jobs.handle_go(slot, job) {
                     tracing::info!(job = job.0, slot, "go");
                     self.order(job, Order::Tell(Command::Go));
                     self.show_prepared();
                 }
             }
-            control_thread::Event::Failed(reason) => return Err(reason),
+            NetworkEvent::Failed(reason) => return Err(reason),
         }
         Ok(())
     }
@@ -425,7 +425,7 @@ impl Session {
     /// Has shown what is prepared now.
     fn show_prepared(&mut self) {
         while let Some((slot, value)) = self.jobs.poll_store() {
-            self.control.order(control_thread::Order::Show(slot, value));
+            self.control.order(NetworkOrder::Show(slot, value));
             self.jobs.handle_stored(slot, value);
         }
     }

@@ -213,7 +213,7 @@ unsafe fn clone(group: Option<BorrowedFd<'_>>) -> io::Result<(libc::pid_t, RawFd
     /// The first version of the kernel's structure that has a control group.
     #[repr(C)]
     #[derive(Default)]
-    struct Arguments {
+    struct CloneArguments {
         flags: u64,
         pidfd: u64,
         child_tid: u64,
@@ -231,17 +231,17 @@ unsafe fn clone(group: Option<BorrowedFd<'_>>) -> io::Result<(libc::pid_t, RawFd
     let pidfd_flag = libc::CLONE_PIDFD as u64;
     let made = match group {
         Some(group) => {
-            let mut arguments = Arguments {
+            let mut arguments = CloneArguments {
                 flags: pidfd_flag | CLONE_INTO_CGROUP,
                 pidfd: (&raw mut pidfd).expose_provenance() as u64,
                 exit_signal: end,
                 cgroup: group.as_raw_fd() as u64,
-                ..Arguments::default()
+                ..CloneArguments::default()
             };
             // SAFETY: the arguments live through the call and have the size that is given; without CLONE_VM
             // the child has memory of its own, so both go on with this stack. The kernel stores one
             // descriptor at `pidfd`.
-            unsafe { libc::syscall(libc::SYS_clone3, &raw mut arguments, size_of::<Arguments>()) }
+            unsafe { libc::syscall(libc::SYS_clone3, &raw mut arguments, size_of::<CloneArguments>()) }
         }
         // SAFETY: as above; where a descriptor of the child is asked for, it is stored at the third argument.
         None => unsafe {

@@ -214,12 +214,4 @@ impl Fabric for SimFabric {
         self.world.borrow_mut().kill(node, false);
         Ok(())
     }
-
-    fn memory_bytes(&self) -> u64 {
-        self.world.borrow().options.memory_bytes
-    }
-
-    fn event_count(&self) -> u32 {
-        self.world.borrow().options.events
-    }
 }

@@ -23,11 +23,11 @@ pub(super) struct Part {
     pub(super) parent: NodeId,
     pub(super) awaiting: Children,
     pub(super) commits: BTreeSet<Commit>,
-    pub(super) stage: Stage,
+    pub(super) stage: PartStage,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Stage {
+pub(super) enum PartStage {
     Inquired,
     Testified,
     Resolved,

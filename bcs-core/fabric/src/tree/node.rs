@@ -91,11 +91,6 @@ impl<M: GlobalMemory> TreeNode<M> {
         &self.memory
     }
 
-    /// This node's events.
-    pub fn events(&self) -> &EventTable {
-        &self.events
-    }
-
     /// A message from another node.
     ///
     /// # Errors

@@ -11,7 +11,7 @@
 //! so a later round finds the same ones; what one round let happen, the next lets happen too; and what it
 //! aborted nobody knew to be decided, nor can learn it later.
 
-use super::agreement::{Lead, Part, Stage, take_answer};
+use super::agreement::{Lead, Part, PartStage, take_answer};
 use super::error::ProtocolError;
 use super::message::{Commit, Message, OperationId, Round, Verdict};
 use super::node::TreeNode;
@@ -63,7 +63,7 @@ impl<M: GlobalMemory> TreeNode<M> {
             })
             .collect();
         self.recovery.part =
-            Some(Part { round, dead, parent: from, awaiting, commits, stage: Stage::Inquired });
+            Some(Part { round, dead, parent: from, awaiting, commits, stage: PartStage::Inquired });
         self.testify_when_complete();
     }
 
@@ -94,10 +94,10 @@ impl<M: GlobalMemory> TreeNode<M> {
             return Ok(());
         }
         let Some(part) = self.recovery.part.as_mut() else { return Ok(()) };
-        if part.round != round || part.stage == Stage::Resolved {
+        if part.round != round || part.stage == PartStage::Resolved {
             return Ok(());
         }
-        part.stage = Stage::Resolved;
+        part.stage = PartStage::Resolved;
         let dead = part.dead.clone();
         self.descend(below, |below| Message::Resolve { round, commits: commits.clone(), below });
         let undecided: Vec<OperationId> = self
@@ -123,10 +123,10 @@ impl<M: GlobalMemory> TreeNode<M> {
 
     fn testify_when_complete(&mut self) {
         let Some(part) = self.recovery.part.as_mut() else { return };
-        if part.stage != Stage::Inquired || !part.awaiting.is_empty() {
+        if part.stage != PartStage::Inquired || !part.awaiting.is_empty() {
             return;
         }
-        part.stage = Stage::Testified;
+        part.stage = PartStage::Testified;
         let (parent, round) = (part.parent, part.round);
         let commits = part.commits.iter().copied().collect();
         self.transmit(parent, Message::Testify { round, commits });

@@ -89,7 +89,7 @@ pub async unsafe fn combine_given(
             true => Giving::Same { data: same.0, bytes: same.1 },
             false => Giving::Each { blocks: &blocks, combined: true },
         };
-        let places = Places {
+        let places = PartPlaces {
             rank: rank as usize,
             members: operands.len(),
             own,
@@ -115,7 +115,7 @@ pub async unsafe fn combine_given(
 }
 
 /// Where a part of each contribution that counts is combined.
-struct Places {
+struct PartPlaces {
     rank: usize,
     members: usize,
     own: *const u8,
@@ -124,7 +124,7 @@ struct Places {
     scratch: *mut u8,
 }
 
-impl Places {
+impl PartPlaces {
     /// The last member's place is that of the result, unless that would overwrite this member's own part
     /// before its turn.
     fn of(&self, member: usize) -> *mut u8 {

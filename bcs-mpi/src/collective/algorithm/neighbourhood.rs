@@ -10,7 +10,7 @@ use crate::process::task::with;
 use crate::process::{Guard, Process};
 use crate::progress::message::Join;
 use crate::progress::party::Party;
-use nic_emu::mismatch::{End, report_of_edge};
+use nic_emu::mismatch::{EdgeEnd, report_of_edge};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -34,7 +34,7 @@ impl AlongEdges {
     pub fn copy_own(&self, party: &Party, process: &mut Process) -> MpiResult {
         for &(to, from) in &self.neighbours.own {
             let rank = process.place.rank;
-            let end = |side: &Side, block: u32| End {
+            let end = |side: &Side, block: u32| EdgeEnd {
                 rank,
                 check: party.check(side.signature(block)),
                 bytes: side.bytes(block) as u64,

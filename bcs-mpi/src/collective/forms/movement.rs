@@ -72,7 +72,7 @@ pub unsafe fn bcast(
 /// is in place, and what members have to say alike.
 ///
 /// # Safety
-/// As [`gather`] and [`scatter`].
+/// As [`rooted`].
 unsafe fn blocks<P: Buffer, Q: Buffer>(
     process: &Process,
     own: &Own<P>,
@@ -98,7 +98,7 @@ unsafe fn blocks<P: Buffer, Q: Buffer>(
     Ok((block.map_or(Side::NOTHING, Side::same), side, is_in_place, agreed))
 }
 
-/// MPI_Igather, MPI_Igatherv and their kin.
+/// MPI_Igather, MPI_Iscatter, their v forms and their kin: which way the blocks go, their buffers say.
 ///
 /// # Safety
 /// Buffers must be valid for what their counts say until the operation is complete; `all` matters at the
@@ -106,10 +106,10 @@ unsafe fn blocks<P: Buffer, Q: Buffer>(
 ///
 /// # Errors
 /// Wrong arguments, or the NIC fails.
-pub unsafe fn gather(
+pub unsafe fn rooted<P: Buffer, Q: Buffer>(
     call: Call,
-    own: &Own<*const c_void>,
-    all: &Everyone<*mut c_void>,
+    own: &Own<P>,
+    all: &Everyone<Q>,
     root: c_int,
 ) -> MpiResult<MPI_Request> {
     let mut process = process::enter()?;
@@ -122,34 +122,9 @@ pub unsafe fn gather(
     // SAFETY: as above.
     let (own, all, is_in_place, agreed) =
         unsafe { blocks(&process, own, (all, rank == root), (rank, size))? };
-    bring(&mut process, call, Pattern::Gather(root), (own, all), is_in_place, agreed)
-}
-
-/// MPI_Iscatter, MPI_Iscatterv and their kin.
-///
-/// # Safety
-/// Buffers must be valid for what their counts say until the operation is complete; `all` matters at the
-/// root only.
-///
-/// # Errors
-/// Wrong arguments, or the NIC fails.
-pub unsafe fn scatter(
-    call: Call,
-    all: &Everyone<*const c_void>,
-    own: &Own<*mut c_void>,
-    root: c_int,
-) -> MpiResult<MPI_Request> {
-    let mut process = process::enter()?;
-    let communicator = process.communicator(call.comm)?;
-    if communicator.is_inter() {
-        // SAFETY: the caller's promise.
-        return unsafe { inter::rooted(&mut process, call, own, all, root) };
-    }
-    let (root, rank, size) = (communicator.root(root)?, communicator.rank, communicator.size as usize);
-    // SAFETY: as above.
-    let (own, all, is_in_place, agreed) =
-        unsafe { blocks(&process, own, (all, rank == root), (rank, size))? };
-    bring(&mut process, call, Pattern::Scatter(root), (all, own), is_in_place, agreed)
+    let (pattern, sides) =
+        if Q::SENDS { (Pattern::Scatter(root), (all, own)) } else { (Pattern::Gather(root), (own, all)) };
+    bring(&mut process, call, pattern, sides, is_in_place, agreed)
 }
 
 /// MPI_Iallgather, MPI_Iallgatherv and their kin.

@@ -29,14 +29,14 @@ use std::task::Poll;
 
 /// A duplicate that a persistent request has for itself.
 #[derive(Clone)]
-struct Own {
+struct OwnDuplicate {
     comm: MPI_Comm,
     /// What has come of making it, once that is over.
     made: Rc<RefCell<Option<Result<(), Problem>>>>,
     what: WaitingFor,
 }
 
-impl Own {
+impl OwnDuplicate {
     /// Begins to make one; that goes on as what the program cannot wait for.
     fn begin(process: &mut Guard, call: Call) -> MpiResult<Self> {
         let Duplication { new, what, future } =
@@ -66,7 +66,7 @@ impl Own {
 pub(super) struct Again<M, J> {
     make: Rc<M>,
     call: Call,
-    own: Option<Own>,
+    own: Option<OwnDuplicate>,
     of: PhantomData<fn(J)>,
 }
 
@@ -80,7 +80,7 @@ impl<M, J> Again<M, J> {
         let alone = communicator.size == 1 && !communicator.is_inter();
         let own = match alone || communicator.hints.strict_persistent_order() {
             true => None,
-            false => Some(Own::begin(process, call)?),
+            false => Some(OwnDuplicate::begin(process, call)?),
         };
         Ok(Self { make: Rc::new(make), call, own, of: PhantomData })
     }

@@ -9,7 +9,7 @@ use nic_emu::descriptor::INLINE_BYTES;
 use nic_emu::port::{Port, Posted, Send};
 
 /// A message that is to be sent from the buffer.
-pub(super) struct Message<'a> {
+pub(super) struct BufferedMessage<'a> {
     /// Which message of this process's buffers it is.
     pub(super) number: u64,
     pub(super) send: &'a Send,
@@ -101,8 +101,8 @@ impl AttachedBuffer {
     ///
     /// # Errors
     /// No room.
-    pub(super) unsafe fn send(&mut self, port: &mut Port, message: &Message<'_>) -> MpiResult {
-        let &Message { send, data, bytes, .. } = message;
+    pub(super) unsafe fn send(&mut self, port: &mut Port, message: &BufferedMessage<'_>) -> MpiResult {
+        let &BufferedMessage { send, data, bytes, .. } = message;
         let wanted = bytes.saturating_add(MPI_BSEND_OVERHEAD as usize);
         if let Some(size) = self.size.filter(|&size| wanted > size) {
             return Err(self.no_room(wanted, size));
@@ -122,8 +122,8 @@ impl AttachedBuffer {
     }
 
     /// [`Self::send`] from memory of its own.
-    unsafe fn send_copy(&mut self, port: &mut Port, message: &Message<'_>) -> MpiResult {
-        let &Message { number, send, data, bytes } = message;
+    unsafe fn send_copy(&mut self, port: &mut Port, message: &BufferedMessage<'_>) -> MpiResult {
+        let &BufferedMessage { number, send, data, bytes } = message;
         // SAFETY: the caller's promise.
         let own: Box<[u8]> = unsafe { std::slice::from_raw_parts(data, bytes) }.into();
         self.reap(port)?;
@@ -138,7 +138,7 @@ impl AttachedBuffer {
     unsafe fn send_from_place(
         &mut self,
         port: &mut Port,
-        &Message { number, send, data, bytes }: &Message<'_>,
+        &BufferedMessage { number, send, data, bytes }: &BufferedMessage<'_>,
         (wanted, size): (usize, usize),
     ) -> MpiResult {
         let mut place = self.place(wanted, size);

@@ -4,7 +4,7 @@
 //! that there is: its communicator's, that of the session which its communicator comes from, the process's;
 //! never through two.
 
-use super::buffer::{AttachedBuffer, Message};
+use super::buffer::{AttachedBuffer, BufferedMessage};
 use crate::constants::{MPI_Comm, MPI_Session};
 use crate::error::MpiResult;
 use nic_emu::port::{Port, Send};
@@ -81,7 +81,7 @@ impl AttachedBuffers {
         send: &Send,
         (data, bytes): (*const u8, usize),
     ) -> MpiResult {
-        let message = Message { number: self.sent, send, data, bytes };
+        let message = BufferedMessage { number: self.sent, send, data, bytes };
         self.sent += 1;
         for level in [Level::Communicator(comm), Level::Session(session), Level::Process] {
             if let Some(buffer) = self.get(level) {

@@ -7,7 +7,7 @@
 //! another with two cursors and nothing in between.
 
 use super::flat::{Body, Leaf, Node};
-use super::strided::{Blocks, Way, copy_across, move_equal, move_regular, move_varied};
+use super::strided::{StridedBlocks, Way, copy_across, move_equal, move_regular, move_varied};
 
 /// Where the bytes of a message lie, relative to its buffer's address.
 #[derive(Clone, Debug)]
@@ -244,7 +244,7 @@ impl<'a> Cursor<'a> {
             let at = memory.wrapping_offset(offset);
             // SAFETY: the caller's promise for this block.
             unsafe {
-                move_regular(way, at, packed, &Blocks { count: 1, stride: 0, block: taken });
+                move_regular(way, at, packed, &StridedBlocks { count: 1, stride: 0, block: taken });
             }
             packed = packed.wrapping_add(taken);
         }
@@ -310,14 +310,17 @@ impl<'a> Cursor<'a> {
 
     /// Blocks of equal length and distance from here on, when the cursor is at the first byte of one: offset
     /// and blocks.
-    fn regular(&self) -> Option<(isize, Blocks)> {
+    fn regular(&self) -> Option<(isize, StridedBlocks)> {
         let leaf = self.leaf;
         if self.position == self.end || self.byte != 0 || !matches!(leaf.body, Body::One) {
             return None;
         }
         let start = self.base.wrapping_add(self.iteration.wrapping_mul(leaf.stride));
         let count = (leaf.count - self.iteration) as usize;
-        Some((start as isize, Blocks { count, stride: leaf.stride as isize, block: leaf.block as usize }))
+        Some((
+            start as isize,
+            StridedBlocks { count, stride: leaf.stride as isize, block: leaf.block as usize },
+        ))
     }
 
     /// Goes on by whole blocks of those that [`Self::regular`] answers.
@@ -339,7 +342,7 @@ unsafe fn iterations(way: Way, memory: *mut u8, packed: *mut u8, leaf: &Leaf, co
     unsafe {
         match &leaf.body {
             Body::One => {
-                let blocks = Blocks { count: count as usize, stride, block: leaf.block as usize };
+                let blocks = StridedBlocks { count: count as usize, stride, block: leaf.block as usize };
                 move_regular(way, memory, packed, &blocks);
             }
             _ if count >= FEW_ITERATIONS

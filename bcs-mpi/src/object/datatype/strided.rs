@@ -17,7 +17,7 @@ pub enum Way {
 
 /// Blocks, and how their bytes are reached from an address.
 #[derive(Clone, Copy, Debug)]
-pub struct Blocks {
+pub struct StridedBlocks {
     /// Iterations.
     pub count: usize,
     /// Bytes from one to the next.
@@ -59,7 +59,7 @@ unsafe fn move_block(way: Way, memory: *mut u8, packed: *mut u8, bytes: usize) {
 }
 
 #[inline(always)]
-unsafe fn regular(block: usize, way: Way, mut memory: *mut u8, mut packed: *mut u8, blocks: &Blocks) {
+unsafe fn regular(block: usize, way: Way, mut memory: *mut u8, mut packed: *mut u8, blocks: &StridedBlocks) {
     for _ in 0..blocks.count {
         // SAFETY: the caller's promise.
         unsafe { move_block(way, memory, packed, block) };
@@ -73,7 +73,7 @@ unsafe fn regular(block: usize, way: Way, mut memory: *mut u8, mut packed: *mut 
 /// # Safety
 /// `memory` must be valid for every block, `packed` for all their bytes: for reading and writing as `way`
 /// says.
-pub unsafe fn move_regular(way: Way, memory: *mut u8, packed: *mut u8, blocks: &Blocks) {
+pub unsafe fn move_regular(way: Way, memory: *mut u8, packed: *mut u8, blocks: &StridedBlocks) {
     // SAFETY: the caller's promise.
     unsafe {
         match way {

@@ -269,7 +269,7 @@ impl Type {
 
     /// The basic elements of `count` elements of this type, in the order of the stream, equal ones together.
     pub fn runs(&self, count: i64) -> Runs<'_> {
-        let all = Place { of: self, times: count, part: 0 };
+        let all = WalkLevel { of: self, times: count, part: 0 };
         Runs { stack: if count > 0 && self.size() > 0 { vec![all] } else { Vec::new() } }
     }
 }
@@ -288,7 +288,7 @@ impl Drop for Type {
 
 /// A type that a walk over a stream is in.
 #[derive(Clone, Copy, Debug)]
-struct Place<'a> {
+struct WalkLevel<'a> {
     of: &'a Type,
     /// How often it still comes, this time included.
     times: i64,
@@ -298,7 +298,7 @@ struct Place<'a> {
 /// A walk over the basic elements of a type.
 #[derive(Debug)]
 pub struct Runs<'a> {
-    stack: Vec<Place<'a>>,
+    stack: Vec<WalkLevel<'a>>,
 }
 
 impl Iterator for Runs<'_> {
@@ -308,13 +308,13 @@ impl Iterator for Runs<'_> {
         while let Some(top) = self.stack.last_mut() {
             if let Some(datatype) = top.of.as_predefined() {
                 let (elements, count) = basics(datatype);
-                let Place { times, part, .. } = *top;
+                let WalkLevel { times, part, .. } = *top;
                 // The halves of a pair alternate; one element comes so many times together.
                 let is_pair = count == 2;
                 if !is_pair || (part == 1 && times == 1) {
                     self.stack.pop();
                 } else {
-                    *top = Place { part: 1 - part, times: times - part as i64, ..*top };
+                    *top = WalkLevel { part: 1 - part, times: times - part as i64, ..*top };
                 }
                 match count {
                     0 => continue,
@@ -325,12 +325,12 @@ impl Iterator for Runs<'_> {
             match top.of.part(top.part) {
                 // One part: so many times that. It cannot overflow, as there are that many bytes at least.
                 Some((count, of)) if !is_struct && count > 0 => {
-                    *top = Place { of, times: top.times * count, part: 0 };
+                    *top = WalkLevel { of, times: top.times * count, part: 0 };
                 }
                 Some((count, of)) => {
                     top.part += 1;
                     if count > 0 && of.size() > 0 {
-                        self.stack.push(Place { of, times: count, part: 0 });
+                        self.stack.push(WalkLevel { of, times: count, part: 0 });
                     }
                 }
                 None if top.times > 1 => {

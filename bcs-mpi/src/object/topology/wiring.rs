@@ -13,20 +13,20 @@ pub enum Wiring {
     /// A call uses them.
     InUse,
     /// They are there.
-    Made(Box<Wires>),
+    Made(Box<EdgeEnds>),
 }
 
 /// Both ends' edges, in the order of [`Neighbours`](super::Neighbours); none where what goes along them goes
 /// as messages.
 #[derive(Debug)]
-pub struct Wires {
+pub struct EdgeEnds {
     /// Those that this process receives along.
     pub incoming: Box<[Option<EdgeReader>]>,
     /// Those that it sends along.
     pub outgoing: Box<[Option<EdgeWriter>]>,
 }
 
-impl Wires {
+impl EdgeEnds {
     /// Closes the edges: all that came along them was taken.
     pub fn close(&self, port: &mut Port) {
         self.incoming.iter().flatten().for_each(|edge| port.close_edge(edge));

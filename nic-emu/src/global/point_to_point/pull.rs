@@ -39,7 +39,7 @@ impl PointToPointEngine {
         self.last_transfer += 1;
         let number = self.last_transfer;
         descriptor::number(env.memory.entry(entry)?, number);
-        let due_ns = env.now_ns + if env.fixed { 0 } else { LATE_NS };
+        let due_ns = env.now_ns + if env.pacing.strobes_all() { 0 } else { LATE_NS };
         self.late.push_back(Late { due_ns, receiver, entry, number });
         Ok(())
     }

@@ -2,6 +2,7 @@
 //! "Channels").
 
 use super::backoff;
+use super::finding::Finding;
 use super::shared::Shared;
 use crate::channel::{self, Policy, Step};
 use crate::host::waiting;
@@ -10,7 +11,6 @@ use crate::memory::status::Activity;
 use crate::memory::transfer::MOVING;
 use crate::memory::{Corrupt, NicMemory, TRANSFERS};
 use crate::threads::dma_helper::{self, DmaHelper};
-use crate::threads::processor::Processor;
 use std::cell::Cell;
 use std::time::Duration;
 
@@ -37,11 +37,15 @@ impl<'a> Mover<'a> {
 
     /// Moves bytes of transfers whose both ends compute, in so many pieces at most; answers whether there may
     /// be more.
-    pub(super) fn move_bytes(
-        &mut self,
-        processor: &Processor<'_>,
-        pieces: Option<u32>,
-    ) -> Result<bool, Corrupt> {
+    pub(super) fn move_bytes(&mut self, pieces: Option<u32>) -> Result<bool, Finding> {
+        match self.memory.header().slice.transfers.get() {
+            0 => Ok(false),
+            _ => self.move_pieces(pieces).map_err(Finding::Slice),
+        }
+    }
+
+    fn move_pieces(&mut self, pieces: Option<u32>) -> Result<bool, Corrupt> {
+        let processor = self.shared.processor();
         let mut moved = 0;
         let mut active = Vec::new();
         let (shared, wait) = (self.shared, Cell::new(self.token_held));

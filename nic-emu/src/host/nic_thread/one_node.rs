@@ -10,12 +10,11 @@ use super::shared::{IDLE_SLEEP, Shared};
 use crate::host::clock::now_ns;
 use crate::host::waiting;
 use crate::matching::hang::HangDetector;
+use crate::memory::NicMemory;
 use crate::memory::status::Activity;
-use crate::memory::token::Holder;
-use crate::memory::unexpected;
-use crate::memory::{Corrupt, NicMemory};
+use crate::policy::Pacing;
 use crate::threads::buffer_sender::BufferSender;
-use crate::threads::processor::{Lent, Processor};
+use crate::threads::processor::Lent;
 use crate::threads::strobe_sender::StrobeSender;
 use std::time::Duration;
 
@@ -44,39 +43,36 @@ impl<'a> Ticker<'a> {
 
     /// Ticks until the job is over, or it finds something that ends it.
     pub(super) fn run(mut self) -> Result<(), Finding> {
-        let period = self.memory.header().slice_period_ns.get();
-        if period != 0 {
+        let pacing = Pacing::of(self.memory);
+        if !pacing.starts_on_work() {
             // A beat is to be met within microseconds. Refused: beats are as late as the system's timers are.
             let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
         }
-        let mut last_check = now_ns();
+        let mut trimmed_ns = now_ns();
         while !self.shared.is_over() {
-            self.tick().map_err(Finding::Slice)?;
+            self.tick()?;
             let now = now_ns();
-            if now.saturating_sub(last_check) >= IDLE_SLEEP.as_nanos() as u64 {
-                last_check = now;
-                let processor = Processor::new(self.memory, Holder::NIC_THREAD);
-                unexpected::trim(self.memory, || processor.try_hold()).map_err(Finding::Slice)?;
-                if let Some(report) = self.hang.look(self.memory) {
-                    return Err(Finding::Deadlock(report));
-                }
+            if self.shared.trim(&mut trimmed_ns, now)?
+                && let Some(report) = self.hang.look(self.memory)
+            {
+                return Err(Finding::Deadlock(report));
             }
-            self.pause(period, now);
+            self.pause(pacing, now);
         }
         Ok(())
     }
 
-    fn pause(&self, period: u64, now: u64) {
+    fn pause(&self, pacing: Pacing, now: u64) {
         if self.polls {
             std::thread::yield_now();
-        } else if period != 0 {
+        } else if !pacing.starts_on_work() {
             let next = self.memory.header().slice.next_ns.get();
             if next == 0 {
                 let ready =
                     || StrobeSender::is_wanted(self.memory, now_ns) || !StrobeSender::rests(self.memory);
                 return waiting::nic_thread_sleep(self.memory, IDLE_SLEEP, ready);
             }
-            let grace = if self.some_rank_polls() { GRACE_NS.min(period / 4) } else { 0 };
+            let grace = if self.some_rank_polls() { GRACE_NS.min(pacing.period_ns() / 4) } else { 0 };
             // After a beat that was not served, because somebody else has the token: soon again.
             let left = (next + grace).saturating_sub(now).clamp(5_000, LONGEST_PIECE_NS);
             std::thread::sleep(Duration::from_nanos(left));
@@ -105,14 +101,10 @@ impl<'a> Ticker<'a> {
         BufferSender::has_work(self.memory) || self.memory.header().slice.transfers.get() != 0
     }
 
-    fn tick(&mut self) -> Result<(), Corrupt> {
-        let processor = Processor::new(self.memory, Holder::NIC_THREAD);
-        if let Lent::Slice(touched) = processor.lend(now_ns)? {
+    fn tick(&mut self) -> Result<(), Finding> {
+        if let Lent::Slice(touched) = self.shared.processor().lend(now_ns).map_err(Finding::Slice)? {
             waiting::wake_touched(self.memory, &touched);
         }
-        if self.memory.header().slice.transfers.get() != 0 {
-            self.mover.move_bytes(&processor, None)?;
-        }
-        Ok(())
+        self.mover.move_bytes(None).map(drop)
     }
 }

@@ -17,9 +17,6 @@ use crate::host::priority::{self, Level};
 use crate::host::waiting;
 use crate::host::wake_pipe::WakePipe;
 use crate::memory::NicMemory;
-use crate::memory::token::Holder;
-use crate::memory::unexpected;
-use crate::threads::processor::Processor;
 use bcs_fabric::Driven;
 use rustix::fd::AsFd;
 use std::time::Duration;
@@ -92,16 +89,11 @@ impl<'a> NodeDriver<'a> {
     /// Drives this node's part, until the launcher ends it.
     fn drive(&mut self) -> Result<(), Finding> {
         let mut moved_at = now_ns();
-        let mut trimmed_at = moved_at;
+        let mut trimmed_ns = moved_at;
         let mut busy = TOKEN_HELD;
         while !self.shared.is_over() {
             let now = now_ns();
-            if now.saturating_sub(trimmed_at) >= IDLE_SLEEP.as_nanos() as u64 {
-                trimmed_at = now;
-                let processor = Processor::new(self.memory, Holder::NIC_THREAD);
-                unexpected::trim(self.memory, || processor.try_hold())
-                    .map_err(|error| Finding::Told(error.to_string()))?;
-            }
+            self.shared.trim(&mut trimmed_ns, now)?;
             let is_quiet = now.saturating_sub(moved_at) >= QUIET_NS;
             let stays_awake = self.polls || !self.is_urgent && !is_quiet && !self.crowd.is_crowded(now);
             let looked = if stays_awake { self.look()? } else { self.sleep()? };
@@ -143,11 +135,7 @@ impl<'a> NodeDriver<'a> {
                 moved
             }
         };
-        if self.memory.header().slice.transfers.get() != 0 {
-            let processor = Processor::new(self.memory, Holder::NIC_THREAD);
-            let is_more = self.mover.move_bytes(&processor, Some(PIECES_A_LOOK));
-            moved |= is_more.map_err(|error| Finding::Told(error.to_string()))?;
-        }
+        moved |= self.mover.move_bytes(Some(PIECES_A_LOOK))?;
         Ok(if moved { Looked::Moved } else { Looked::Nothing })
     }
 

@@ -4,6 +4,9 @@ use super::finding::Finding;
 use crate::host::wake_pipe::WakePipe;
 use crate::matching::hang::LOOK_PERIOD;
 use crate::memory::NicMemory;
+use crate::memory::token::Holder;
+use crate::memory::unexpected;
+use crate::threads::processor::Processor;
 use rustix::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -25,6 +28,23 @@ pub(super) struct Shared {
 impl Shared {
     pub(super) fn is_over(&self) -> bool {
         self.stop.load(Ordering::Acquire)
+    }
+
+    /// The NIC processor, as the thread runs it.
+    pub(super) fn processor(&self) -> Processor<'_> {
+        Processor::new(&self.memory, Holder::NIC_THREAD)
+    }
+
+    /// Every [`IDLE_SLEEP`]: gives memory of pools back that have been empty for a while. True when it was
+    /// time for that.
+    pub(super) fn trim(&self, trimmed_ns: &mut u64, now_ns: u64) -> Result<bool, Finding> {
+        let is_time = now_ns.saturating_sub(*trimmed_ns) >= IDLE_SLEEP.as_nanos() as u64;
+        if is_time {
+            *trimmed_ns = now_ns;
+            let processor = self.processor();
+            unexpected::trim(&self.memory, || processor.try_hold()).map_err(Finding::Slice)?;
+        }
+        Ok(is_time)
     }
 
     pub(super) fn report(&self, finding: Finding) {

@@ -6,6 +6,7 @@
 use super::report::HangReport;
 use super::state::{JobState, merge};
 use crate::memory::NicMemory;
+use crate::policy::Pacing;
 use std::time::Duration;
 
 /// How often to look for a deadlock.
@@ -40,7 +41,7 @@ pub fn is_deadlock(first: &[JobState], second: &[JobState]) -> Option<HangReport
         && first
             .iter()
             .zip(second)
-            .all(|(before, after)| after.is_as_before(before, after.global.fixed, WHOLE_LOOK));
+            .all(|(before, after)| after.is_as_before(before, after.global.runs_idle_slices, WHOLE_LOOK));
     let job = merge(second);
     (is_still && job.global.sent == job.global.taken && job.is_quiet()).then(|| HangReport::new(job))
 }
@@ -69,8 +70,8 @@ impl HangDetector {
     /// on. A node on which no rank is left never answers.
     pub fn look(&mut self, memory: &NicMemory) -> Option<HangReport> {
         let state = JobState::read(memory);
-        let fixed = memory.header().slice_period_ns.get() != 0;
-        let same = |before: &JobState| state.is_as_before(before, fixed, 1);
+        let runs_idle_slices = Pacing::of(memory).runs_idle_slices();
+        let same = |before: &JobState| state.is_as_before(before, runs_idle_slices, 1);
         if !state.is_quiet() || !self.quiet.as_ref().is_none_or(same) {
             self.quiet = state.is_quiet().then_some(state);
             self.looks = 0;

@@ -8,7 +8,7 @@ use crate::memory::sync::{Ordering, fence};
 use crate::memory::transfer::MOVING;
 use crate::memory::unexpected::UnexpectedPool;
 use crate::memory::{MESSAGE_ENTRIES, NicMemory, RankBlock, TRANSFERS};
-use crate::policy::RANKS_A_SLICE;
+use crate::policy::{Pacing, RANKS_A_SLICE};
 use crate::threads::buffer_sender::BufferSender;
 use crate::threads::collective_list::COMMON_INSTANCES;
 
@@ -110,8 +110,8 @@ pub struct GlobalState {
     pub taken: u64,
     /// Changes with everything that the node sends, takes, schedules and completes.
     pub moves: u64,
-    /// Whether slices begin by the clock, also when nothing happens.
-    pub fixed: bool,
+    /// [`Pacing::runs_idle_slices`].
+    pub runs_idle_slices: bool,
 }
 
 impl JobState {
@@ -168,13 +168,13 @@ impl JobState {
     }
 
     /// True when nothing has changed since an earlier state, and every rank that waits has looked `looks`
-    /// times or sleeps. Fixed slices go on when nothing happens. Descriptors that no slice has taken can
+    /// times or sleeps. Descriptors that no slice has taken can
     /// still be, unless slices have found them meanwhile and had no room for them.
-    pub(super) fn is_as_before(&self, before: &Self, fixed: bool, looks: u32) -> bool {
+    pub(super) fn is_as_before(&self, before: &Self, runs_idle_slices: bool, looks: u32) -> bool {
         // A slice looks at some of very many ranks; then others have their turn.
         let turns = if self.ranks.len() > RANKS_A_SLICE { self.ranks.len() as u32 } else { 1 };
         let in_vain = self.in_vain.wrapping_sub(before.in_vain) >= looks * turns;
-        (fixed || before.slice == self.slice)
+        (runs_idle_slices || before.slice == self.slice)
             && before.unscheduled == self.unscheduled
             && (self.unscheduled.is_none() || in_vain)
             && before.posted == self.posted
@@ -209,8 +209,8 @@ fn read_global(memory: &NicMemory) -> (GlobalState, bool) {
         || memory.header().room.came() != memory.header().room.driver_saw.get();
     fence(Ordering::Acquire);
     let under_way = left || rest == 0 || remote.rest.get() != rest;
-    let fixed = memory.header().slice_period_ns.get() != 0;
-    (GlobalState { slice: rest.saturating_sub(1), sent, taken, moves, fixed }, under_way)
+    let runs_idle_slices = Pacing::of(memory).runs_idle_slices();
+    (GlobalState { slice: rest.saturating_sub(1), sent, taken, moves, runs_idle_slices }, under_way)
 }
 
 /// Which descriptors no slice has taken yet; none if all are taken.
@@ -254,7 +254,7 @@ pub fn merge(states: &[JobState]) -> JobState {
         sent: sum(|state| state.global.sent),
         taken: sum(|state| state.global.taken),
         moves: sum(|state| state.global.moves),
-        fixed: any(|state| state.global.fixed),
+        runs_idle_slices: any(|state| state.global.runs_idle_slices),
     };
     JobState {
         ranks,

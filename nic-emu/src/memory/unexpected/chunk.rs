@@ -5,7 +5,7 @@ use crate::memory::{Word, Word64};
 
 /// What the processor knows of a chunk.
 #[repr(C, align(64))]
-pub struct Chunk {
+pub struct PoolChunk {
     pub(super) free: [Word64; WORDS],
     pub(super) next: Word,
     pub(super) previous: Word,
@@ -14,9 +14,9 @@ pub struct Chunk {
     _pad: [u32; 13],
 }
 
-const _: () = assert!(size_of::<Chunk>() == 192);
+const _: () = assert!(size_of::<PoolChunk>() == 192);
 
-impl Chunk {
+impl PoolChunk {
     /// Its free units.
     pub(super) fn bitmap(&self) -> Bitmap {
         std::array::from_fn(|i| self.free[i].get())

@@ -20,7 +20,7 @@ mod pool;
 mod pool_state;
 
 pub use blocks::CHUNK_BYTES;
-pub use chunk::Chunk;
+pub use chunk::PoolChunk;
 pub use pool::{ForWhom, UnexpectedPool, Usage, trim};
 pub(crate) use pool_state::MOST_LIMIT_BYTES;
 pub use pool_state::{DEFAULT_LIMIT_BYTES, PoolState, RoomNews};

@@ -13,7 +13,7 @@
 //! them, and a message takes its block from the chunk whose largest one is the smallest that will do.
 
 use super::blocks::{self, Bitmap, CHUNK_BYTES, ORDERS, UNIT_BYTES, WORDS};
-use super::chunk::Chunk;
+use super::chunk::PoolChunk;
 use super::pool_state::PoolState;
 use crate::memory::pool::NONE;
 use crate::memory::queue::Unexpected;
@@ -97,7 +97,7 @@ pub fn trim<Held>(memory: &NicMemory, try_hold: impl Fn() -> Option<Held>) -> Re
 
 /// A block, as queue entries and request slots name it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Block {
+struct PoolBlock {
     chunk: u32,
     unit: u32,
     order: u32,
@@ -106,7 +106,7 @@ struct Block {
 /// Tells a block's word from "none".
 const IS_BLOCK: u64 = 1 << 63;
 
-impl Block {
+impl PoolBlock {
     fn word(self) -> u64 {
         IS_BLOCK | (self.chunk as u64) << 24 | (self.unit as u64) << 8 | self.order as u64
     }
@@ -212,7 +212,7 @@ impl<'m> UnexpectedPool<'m> {
         };
         blocks::take(&mut free, unit, order);
         self.update(index, chunk, &free)?;
-        let block = Block { chunk: index, unit, order };
+        let block = PoolBlock { chunk: index, unit, order };
         let used = self.state.used_bytes.get().wrapping_add(block.bytes());
         self.state.used_bytes.set(used);
         self.state.most_bytes.set(self.state.most_bytes.get().max(used));
@@ -318,7 +318,7 @@ impl<'m> UnexpectedPool<'m> {
     }
 
     /// The chunk with the smallest free block that will do, or one that was never used.
-    fn chunk_with_room(&self, order: u32) -> Result<Option<(u32, &'m Chunk)>, Corrupt> {
+    fn chunk_with_room(&self, order: u32) -> Result<Option<(u32, &'m PoolChunk)>, Corrupt> {
         let first = self.state.with_room[order as usize..].iter().map(Word::get).find(|first| *first != NONE);
         if let Some(first) = first {
             return Ok(Some((first - 1, self.memory.unexpected_chunk(self.owner, first - 1)?)));
@@ -334,7 +334,7 @@ impl<'m> UnexpectedPool<'m> {
     }
 
     /// Writes a chunk's bitmap and puts the chunk in the list where it belongs.
-    fn update(&self, index: u32, chunk: &Chunk, free: &Bitmap) -> Result<(), Corrupt> {
+    fn update(&self, index: u32, chunk: &PoolChunk, free: &Bitmap) -> Result<(), Corrupt> {
         chunk.free.iter().zip(free).for_each(|(word, &value)| word.set(value));
         let room = blocks::largest(free).map_or(0, |order| order + 1);
         let before = chunk.room.get();
@@ -372,9 +372,12 @@ impl<'m> UnexpectedPool<'m> {
     }
 
     /// What a word says of a block, checked: it lies in a chunk of the pool.
-    fn block(&self, word: u64) -> Result<Block, Corrupt> {
-        let block =
-            Block { chunk: (word >> 24) as u32, unit: (word >> 8) as u16 as u32, order: word as u8 as u32 };
+    fn block(&self, word: u64) -> Result<PoolBlock, Corrupt> {
+        let block = PoolBlock {
+            chunk: (word >> 24) as u32,
+            unit: (word >> 8) as u16 as u32,
+            order: word as u8 as u32,
+        };
         if block.word() != word
             || block.chunk >= self.memory.layout().unexpected_chunks
             || !blocks::is_block(block.unit, block.order)
@@ -468,7 +471,7 @@ mod tests {
             prop_assert!(pool.free(word & 0x00ff_ffff | IS_BLOCK).is_err());
             prop_assert!(pool.bytes(word, 1 << 40).is_err(), "longer than any block");
             // A block that could be, of a pool in which there was none.
-            let could_be = Block { chunk: 0, unit: (word as u32) % blocks::UNITS, order: 0 };
+            let could_be = PoolBlock { chunk: 0, unit: (word as u32) % blocks::UNITS, order: 0 };
             prop_assert!(pool.free(could_be.word()).is_err());
         }
     }
