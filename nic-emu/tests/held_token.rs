@@ -4,10 +4,10 @@
 #![cfg(not(loom))]
 #![allow(clippy::disallowed_methods, reason = "a driver with a real network")]
 
-use bcs_core::{EventTable, MappedMemory};
+use bcs_core::EventTable;
 use bcs_credentials as credentials;
 use bcs_fabric::Fabric;
-use bcs_quic::{Member, NetworkId, QuicFabric, QuicOptions, QuicPort};
+use bcs_quic::{MappedMemory, Member, NetworkId, QuicFabric, QuicOptions, QuicPort};
 use nic_emu::global::layout::EVENTS;
 use nic_emu::global::{GlobalLayout, GlobalNic, Polled};
 use nic_emu::memory::token::Holder;

@@ -4,7 +4,7 @@
 //! never written reads as zero. No core dump holds it: most of it is other nodes' bytes, and it may be larger
 //! than a disk.
 
-use crate::global_memory::{
+use bcs_core::global_memory::{
     FlatMemory, GlobalAddress, GlobalMemory, GlobalVariable, MemoryError, MemoryView,
 };
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
