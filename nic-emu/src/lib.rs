@@ -17,7 +17,7 @@
 //! | [`global`] | what several nodes add: global slices |
 //!
 //! Files import each other in one direction. Of what lies in NIC memory the records stand below
-//! `memory::layout`, and what works on them above `memory::mapping`.
+//! `memory::layout`, and what works on them above `memory::nic_memory`.
 
 pub mod arithmetic;
 pub mod memory;
@@ -41,9 +41,9 @@ mod with_token {
     // The paths by which other packages name these modules.
     pub use crate::arithmetic as arith;
     pub use crate::memory::{
-        abort, breaches, contexts, descriptor, doorbell, edge, lane, root, slab, status, unexpected,
+        breaches, contexts, descriptor, doorbell, edge, lane, root, slab, status, unexpected,
     };
-    pub use host::{nic_thread, priority, waiting};
+    pub use host::{abort, nic_thread, priority, waiting};
     pub use matching::{both_ways, hang, mismatch};
     pub use port::{board, outstanding};
 }

@@ -1,9 +1,9 @@
 //! Moves a piece of a message: which way it goes is decided anew for each piece, by what both ends do.
 
 use super::buffer::Buffer;
-use super::cross_memory::{Attempt, Direction, attach, attach_all, is_alive};
+use super::cross_memory::{Attempt, Direction, ProcessMemory};
 use super::error::ChannelError;
-use super::pace::{Way, ticks};
+use super::pace::Way;
 use super::peer::Peer;
 use super::stores::Stores;
 use super::window::{Filling, drain_slot, has_filled, pace};
@@ -64,13 +64,16 @@ pub enum Step {
 
 /// Moves a piece of a message, by the end that waits in MPI: bounded work, at most some 100 µs.
 ///
-/// The caller is that end and has not left the transfer: its buffers are as the message needs them.
+/// The caller is that end and has not left the transfer: its buffers are as the message needs them. `ticks` is
+/// the processor's counter; 0 where there is none that a program may read.
 pub fn advance(
     memory: &NicMemory,
     transfer: u32,
     mine: &Mine,
     policy: &Policy,
     stores: &mut Stores,
+    processes: &impl ProcessMemory,
+    ticks: impl Fn() -> u64,
 ) -> Result<Step, ChannelError> {
     let (index, end) = (transfer, mine.end);
     let transfer = memory.transfer(index)?;
@@ -81,7 +84,7 @@ pub fn advance(
     if pinned.all_moved() {
         return Ok(Step::Over);
     }
-    let job = Job { memory, index, transfer, pinned, policy };
+    let job = Job { memory, index, transfer, pinned, policy, processes, ticks };
     let step = match (mine.other, end) {
         (Some(other), _) => job.copy_own(mine, &other)?,
         (None, End::Source) => job.send(&mine.buffer, stores)?,
@@ -114,6 +117,7 @@ pub fn advance_from_outside(
     transfer: u32,
     bounce: &mut [u8],
     policy: &Policy,
+    processes: &impl ProcessMemory,
 ) -> Result<Step, ChannelError> {
     let index = transfer;
     let transfer = memory.transfer(index)?;
@@ -121,7 +125,7 @@ pub fn advance_from_outside(
     if pinned.all_moved() {
         return Ok(if transfer.bytes.get() == 0 { Step::Finished } else { Step::Over });
     }
-    let job = Job { memory, index, transfer, pinned, policy };
+    let job = Job { memory, index, transfer, pinned, policy, processes, ticks: || 0 };
     job.pinned.release_held();
     if REFUSED_OUTSIDE.load(Ordering::Relaxed) != 0 || bounce.is_empty() {
         return Ok(Step::PeerNeeded);
@@ -132,8 +136,12 @@ pub fn advance_from_outside(
         (Peer::of(memory, transfer.source.get())?, Peer::of(memory, transfer.destination.get())?);
     let source = transfer.source_address.get().wrapping_add(range.offset);
     let destination = transfer.destination_address.get().wrapping_add(range.offset);
-    let moved = attach_all(Direction::Read, from, here, source, range.bytes)
-        .and_then(|()| attach_all(Direction::Write, to, here, destination, range.bytes));
+    // SAFETY: `here` is the bounce buffer, which is as long as what was claimed.
+    let moved = unsafe {
+        processes
+            .attach_all(Direction::Read, from, here, source, range.bytes)
+            .and_then(|()| processes.attach_all(Direction::Write, to, here, destination, range.bytes))
+    };
     if moved.as_ref().is_err_and(ChannelError::is_refusal) {
         job.pinned.give_back(range);
         REFUSED_OUTSIDE.store(1, Ordering::Relaxed);
@@ -144,15 +152,17 @@ pub fn advance_from_outside(
 }
 
 /// One call's view of a transfer.
-struct Job<'a> {
+struct Job<'a, P, T> {
     memory: &'a NicMemory,
     index: u32,
     transfer: &'a Transfer,
     pinned: Pinned<'a>,
     policy: &'a Policy,
+    processes: &'a P,
+    ticks: T,
 }
 
-impl Job<'_> {
+impl<P: ProcessMemory, T: Fn() -> u64> Job<'_, P, T> {
     /// The sender's piece of work.
     fn send(&self, buffer: &Buffer, stores: &mut Stores) -> Result<Step, ChannelError> {
         let peer = self.activity(self.transfer.destination.get())?;
@@ -240,7 +250,7 @@ impl Job<'_> {
                 let from = buffer.at(range)? as *const u8;
                 // SAFETY: the place was answered for this length, this side is pinned by its own process, and
                 // the range is within the buffer that was given for the send.
-                unsafe { filling.fill(place, from, range, stores) };
+                unsafe { filling.fill(place, from, range, stores, &self.ticks) };
                 done += range.bytes;
                 patience = 0;
             } else if patience < self.policy.patience && peer == Activity::Polling {
@@ -280,11 +290,13 @@ impl Job<'_> {
                 Direction::Write => &self.transfer.destination_address,
             };
             let there = there.get().wrapping_add(range.offset);
-            let started = ticks();
-            match attach(direction, peer, buffer.at(range)?, there, range.bytes)? {
+            let (here, started) = (buffer.at(range)?, (self.ticks)());
+            // SAFETY: the range is within the buffer that the program gave for this message, and this side is
+            // pinned by its own process.
+            match unsafe { self.processes.attach(direction, peer, here, there, range.bytes)? } {
                 Attempt::Moved(bytes) => {
                     if self.policy.learn && direction == Direction::Write && activity == Activity::Polling {
-                        self.note_attach(ticks().saturating_sub(started), bytes)?;
+                        self.note_attach((self.ticks)().saturating_sub(started), bytes)?;
                     }
                     if bytes < range.bytes {
                         self.pinned
@@ -369,7 +381,7 @@ impl Job<'_> {
             return Ok(());
         }
         match Peer::of(self.memory, peer)? {
-            peer if is_alive(peer.pid) => Ok(()),
+            peer if self.processes.is_alive(peer) => Ok(()),
             peer => Err(ChannelError::Gone { peer }),
         }
     }

@@ -42,6 +42,20 @@ pub enum ChannelError {
         /// How many bytes.
         bytes: u64,
     },
+    /// The system does not let this process touch the other one's memory.
+    #[error(
+        "cannot {direction} {bytes} bytes at {address:#x} of {peer}: the system does not let this process do so"
+    )]
+    Refused {
+        /// The other process.
+        peer: Peer,
+        /// "read" or "write".
+        direction: &'static str,
+        /// Where in its memory.
+        address: u64,
+        /// How many bytes.
+        bytes: u64,
+    },
     /// The system refused for another reason.
     #[error("cannot {direction} {bytes} bytes at {address:#x} of {peer}: {source}")]
     System {
@@ -60,8 +74,7 @@ pub enum ChannelError {
 
 impl ChannelError {
     /// Whether the system refuses cross-memory attach.
-    pub(crate) fn is_refusal(&self) -> bool {
-        let refused = |code| matches!(code, libc::EPERM | libc::ENOSYS | libc::EACCES);
-        matches!(self, Self::System { source, .. } if source.raw_os_error().is_some_and(refused))
+    pub fn is_refusal(&self) -> bool {
+        matches!(self, Self::Refused { .. })
     }
 }

@@ -3,8 +3,8 @@
 //!
 //! Neither is always: between cores of one L3 the window is, by two times; between cores that are far from
 //! each other (other L3s, other sockets, and virtual ones that the host moves about while the job runs) lines
-//! travel so slowly that attach is, by up to ten times. So each sender times what it does, in ticks of the
-//! processor's counter, and from time to time times what it does not do. The receiver only reads the outcome.
+//! travel so slowly that attach is, by up to ten times. So each sender times what it does, in ticks of a
+//! counter that its process reads, and from time to time times what it does not do. The receiver only reads the outcome.
 //! All of it is a hint: whatever either end believes, ranges are claimed and moved once.
 
 use crate::memory::Word;
@@ -110,24 +110,6 @@ fn note(estimate: &Word, ticks: u64, bytes: u64) {
         old => old - old / 4 + sample.min(2 * old) / 4,
     };
     estimate.set(new.max(1) as u32);
-}
-
-/// The processor's counter; 0 where there is none that a program may read: then nothing is learnt, and the
-/// window is used.
-#[inline]
-pub(super) fn ticks() -> u64 {
-    #[cfg(target_arch = "x86_64")]
-    // SAFETY: every x86-64 processor has it.
-    return unsafe { std::arch::x86_64::_rdtsc() };
-    #[cfg(target_arch = "aarch64")]
-    {
-        let ticks: u64;
-        // SAFETY: reads the virtual counter, which Linux lets programs read.
-        unsafe { std::arch::asm!("mrs {}, cntvct_el0", out(reg) ticks, options(nomem, nostack)) };
-        return ticks;
-    }
-    #[allow(unreachable_code)]
-    0
 }
 
 #[cfg(test)]

@@ -8,7 +8,6 @@
 //! a reader reads either.
 
 use super::copy;
-use super::pace::ticks;
 use crate::policy::channel::{
     ATTEMPT_BYTES, ATTEMPT_JUDGED_BYTES, FIRST_ATTEMPT_BYTES, FORGETTING_COPIES, FROM_MEMORY_TICKS,
     THROUGH_CACHES_TRIAL_COPIES,
@@ -44,12 +43,13 @@ impl Stores {
     }
 
     /// Copies into NIC memory for another core. Whatever is published after that with a release store is seen
-    /// with the bytes.
+    /// with the bytes. `ticks` is the processor's counter; 0 where there is none that a program may read: then
+    /// nothing is learnt, and stores go through the caches.
     ///
     /// # Safety
     /// `from` is readable and `to` writable for `bytes` bytes, and they do not overlap.
     #[inline]
-    pub(crate) unsafe fn copy_in(&mut self, from: *const u8, to: *mut u8, bytes: usize) {
+    pub unsafe fn copy_in(&mut self, from: *const u8, to: *mut u8, bytes: usize, ticks: impl Fn() -> u64) {
         if bytes < TIMED_BYTES {
             // SAFETY: the caller's promise.
             return unsafe { store(self.streaming, from, to, bytes) };
@@ -184,7 +184,7 @@ mod tests {
             let bytes = if round % 2 == 0 { round * 31 % 70_000 } else { round % 10_000 };
             let mut to = vec![0xaau8; bytes + 64];
             // SAFETY: both are long enough.
-            unsafe { stores.copy_in(from.as_ptr(), to.as_mut_ptr(), bytes) };
+            unsafe { stores.copy_in(from.as_ptr(), to.as_mut_ptr(), bytes, || round as u64) };
             assert!(to[..bytes] == from[..bytes] && to[bytes..] == [0xaa; 64]);
         }
     }

@@ -16,7 +16,7 @@
 use super::buffer::Buffer;
 use super::copy::copy;
 use super::error::ChannelError;
-use super::pace::{Pace, ticks};
+use super::pace::Pace;
 use super::stores::Stores;
 use crate::memory::sync::{AtomicU32, Ordering};
 use crate::memory::transfer::{
@@ -141,14 +141,24 @@ impl<'a> Filling<'a> {
     /// # Safety
     /// The caller pins the source side, and as many bytes as `range` has can be read at `from`.
     #[inline]
-    pub(super) unsafe fn fill(&self, first: usize, from: *const u8, range: Range, stores: &mut Stores) {
+    pub(super) unsafe fn fill(
+        &self,
+        first: usize,
+        from: *const u8,
+        range: Range,
+        stores: &mut Stores,
+        ticks: &impl Fn() -> u64,
+    ) {
         let side = self.transfer.side(Worker::Source);
         let sequence = side.slots.load(Ordering::Relaxed).wrapping_add(1);
         let count = (range.bytes as usize).div_ceil(UNIT_BYTES);
         let started = ticks();
         // SAFETY: `room` answered units inside the window that no receiver reads any more; the source is the
         // caller's promise.
-        unsafe { stores.copy_in(from, self.data.as_ptr().add(first * UNIT_BYTES), range.bytes as usize) };
+        unsafe {
+            let to = self.data.as_ptr().add(first * UNIT_BYTES);
+            stores.copy_in(from, to, range.bytes as usize, ticks);
+        }
         for unit in &self.header.tenants[first..first + count] {
             unit.set(tenant(self.index, sequence));
         }

@@ -483,6 +483,7 @@ pub fn handle_left(env: &Env<'_, '_>, from: u32, record: &Record) -> Result<(), 
 mod tests {
     use super::super::link::Links;
     use super::*;
+    use crate::channel::OwnProcess;
     use crate::memory::Layout;
     use crate::memory::descriptor::CollectiveDescriptor;
     use crate::threads::collective_list::CollectiveList;
@@ -508,6 +509,7 @@ mod tests {
         let mut completer = Completer::new(&memory, false);
         let mut env = Env {
             memory: &memory,
+            processes: &OwnProcess,
             completer: &mut completer,
             links: &mut links,
             payload_bytes: 1024,

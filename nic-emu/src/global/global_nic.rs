@@ -8,6 +8,7 @@ use super::point_to_point::{Env, PointToPointEngine, payload_bytes};
 use super::record::Kind;
 use super::strobe_sender::StrobeSender;
 use super::strobe_tree::{StrobeTree, earlier, read_strobe};
+use crate::channel::ProcessMemory;
 use crate::memory::NicMemory;
 use crate::memory::token::Holder;
 use crate::memory::unexpected::Usage;
@@ -49,6 +50,7 @@ pub enum Polled {
 /// A node's part in the job's global slices. See the module.
 pub struct GlobalNic<F> {
     memory: Arc<NicMemory>,
+    processes: &'static dyn ProcessMemory,
     /// The network.
     pub fabric: F,
     layout: GlobalLayout,
@@ -83,8 +85,14 @@ pub struct GlobalNic<F> {
 
 impl<F: Fabric> GlobalNic<F> {
     /// This node's part. The fabric's members are the job's nodes, numbered as the job numbers them, and its
-    /// memory and events are as large as `layout` says.
-    pub fn new(memory: Arc<NicMemory>, fabric: F, layout: GlobalLayout) -> Self {
+    /// memory and events are as large as `layout` says. The memory of the ranks' processes it reads and writes
+    /// by `processes`.
+    pub fn new(
+        memory: Arc<NicMemory>,
+        fabric: F,
+        layout: GlobalLayout,
+        processes: &'static dyn ProcessMemory,
+    ) -> Self {
         let (node, _) = memory.node();
         let period_ns = memory.header().slice_period_ns.get();
         Self {
@@ -106,6 +114,7 @@ impl<F: Fabric> GlobalNic<F> {
             phase_ns: 0,
             record: LocalRecord::default(),
             memory,
+            processes,
             fabric,
             layout,
             node,
@@ -198,6 +207,7 @@ impl<F: Fabric> GlobalNic<F> {
         let mut links = std::mem::take(&mut self.links);
         let mut env = Env {
             memory,
+            processes: self.processes,
             completer: &mut completer,
             links: &mut links,
             payload_bytes: payload_bytes(self.layout.record_bytes()),

@@ -40,6 +40,7 @@ use super::link::Links;
 use super::rank_memory;
 use super::record::{HEADER_BYTES, Kind, PAYLOAD_LIMIT, Posted, Record};
 use super::staged::{self, AHEAD_BYTES, Staged};
+use crate::channel::ProcessMemory;
 use crate::matching::message::{Message, message_of_words};
 use crate::memory::descriptor::{self, NO_REQUEST, Payload, PointToPoint, SendDescriptor};
 use crate::memory::request::Delivery;
@@ -164,6 +165,8 @@ pub struct PointToPointEngine {
 pub struct Env<'a, 'm> {
     /// NIC memory; the run token is held.
     pub memory: &'m NicMemory,
+    /// The memory of this node's ranks.
+    pub processes: &'a dyn ProcessMemory,
     /// Publishes completions.
     pub completer: &'a mut Completer<'m>,
     /// Links to other nodes.
@@ -571,7 +574,7 @@ impl PointToPointEngine {
         let [request, place, address, offset, bytes, id, _] = grant.words;
         let last = place & LAST != 0;
         let place = place & !LAST;
-        let memory = env.memory;
+        let (memory, processes) = (env.memory, env.processes);
         let index = local(memory, grant.rank)?;
         let record = Record::new(Kind::Data, 0, &[id, offset]);
         let is_sent = match place {
@@ -579,7 +582,7 @@ impl PointToPointEngine {
                 !staged::applies(memory) && {
                     let from = address.wrapping_add(offset);
                     let sent = env.links.send_with(to, &record, bytes as usize, |payload| {
-                        rank_memory::append(memory, index, from, bytes as usize, payload)
+                        rank_memory::append(processes, memory, index, from, bytes as usize, payload)
                     });
                     staged::is_done(memory, sent)?
                 }
@@ -680,7 +683,8 @@ impl PointToPointEngine {
                 }
             };
             // SAFETY: the bytes are those of the view or of the payload, and both live on.
-            let written = unsafe { rank_memory::write(env.memory, destination, address, from, length) };
+            let written =
+                unsafe { rank_memory::write(env.processes, env.memory, destination, address, from, length) };
             if staged::is_done(env.memory, written)? {
                 if before + bytes == total {
                     env.completer.complete(destination, request, status, &Delivery::InPlace)?;

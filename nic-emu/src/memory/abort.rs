@@ -8,32 +8,18 @@ const BY_NIC: u32 = u32::MAX - 1;
 /// In the record: the launcher.
 const BY_LAUNCHER: u32 = u32::MAX;
 
-/// How often a rank that came second yields its core while the first one writes what it has to say: it ends
-/// after that, and its end should not be seen before the first one's reason. Bounded, since the first one may
-/// be killed meanwhile.
-const YIELDS: u32 = 10_000;
-
-/// Says that a rank ends the job. Only the first to say so is heard; answers whether it was.
+/// Says that a rank ends the job. Only the first to say so is heard; answers whether it was. Another one may
+/// still be writing then: who ends at once waits for that ([`AbortRecord::is_said`]).
+///
+/// [`AbortRecord::is_said`]: crate::memory::abort_record::AbortRecord::is_said
 pub fn say(memory: &NicMemory, local_index: u32, code: i32, message: &str) -> bool {
-    publish(memory, local_index + 1, code, message)
+    memory.header().abort.say(local_index + 1, code, message)
 }
 
 /// Says that the NIC ends the job, whoever ran it at that moment, because the ranks ask for what cannot be
 /// done. Only the first is heard.
 pub fn say_of_nic(memory: &NicMemory, message: &str) {
-    publish(memory, BY_NIC, 0, message);
-}
-
-fn publish(memory: &NicMemory, who: u32, code: i32, message: &str) -> bool {
-    let record = &memory.header().abort;
-    let is_first = record.say(who, code, message);
-    for _ in 0..YIELDS {
-        if record.is_said() {
-            break;
-        }
-        rustix::thread::sched_yield();
-    }
-    is_first
+    memory.header().abort.say(BY_NIC, 0, message);
 }
 
 /// What the NIC said when it ended the job, if it did.

@@ -27,7 +27,7 @@
 //!
 //! | file | holds |
 //! |---|---|
-//! | `layout`, `mapping` | where everything is, and checked access to it |
+//! | `layout`, `nic_memory` | where everything is, and checked access to it |
 //! | `word`, `sync`, `corrupt`, `text`, `prefetch` | words and texts, atomics, what cannot be, cache lines ahead of use |
 //! | `token`, `wait_word` | who is the NIC processor, who sleeps |
 //! | `ring`, `doorbell`, `descriptor` | what ranks ask of their NIC |
@@ -65,8 +65,10 @@ mod with_token {
     pub(crate) mod instance;
     pub mod lane;
     mod layout;
-    mod mapping;
     pub(crate) mod members;
+    mod nic_memory;
+    #[cfg(test)]
+    mod on_heap;
     pub(crate) mod pool;
     pub(crate) mod prefetch;
     pub(crate) mod queue;
@@ -85,6 +87,6 @@ mod with_token {
         COLLECTIVE_RING, ENTRIES, MESSAGE_ENTRIES, RECEIVE_RING, SEND_RING, TRANSFERS, WINDOWS,
     };
     pub use layout::{Control, Header, Layout, LayoutError, RankBlock, RemoteState};
-    pub use mapping::{MapError, NicMemory};
+    pub use nic_memory::{Mapping, NicMemory, NotOurs};
     pub use word::{Word, Word64};
 }

@@ -1,5 +1,4 @@
-//! The mapping itself: a sparse memfd (or, in the simulator, anonymous memory), and checked access to its
-//! regions.
+//! Checked access to the regions of NIC memory, wherever its host has mapped it.
 
 use super::layout::{Control, Header, INSTANCE_CHAINS, Layout, LayoutError, MAGIC, RankBlock, checked};
 use crate::memory::breaches::Breaches;
@@ -15,53 +14,43 @@ use crate::memory::token::RunToken;
 use crate::memory::transfer::{Transfer, WINDOW_BYTES};
 use crate::memory::unexpected::{CHUNK_BYTES, Chunk};
 use crate::memory::{Corrupt, ENTRIES, INSTANCES, REQUESTS, TRANSFERS, Word};
-use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
-use rustix::fs::{MemfdFlags, SealFlags};
-use rustix::mm::{Advice, MapFlags, MprotectFlags, ProtFlags};
-use rustix::mm::{madvise, mmap, mmap_anonymous, mprotect, munlock, munmap};
 use std::ptr::NonNull;
 
-/// Why NIC memory cannot be made or mapped.
-#[derive(Debug, thiserror::Error)]
-pub enum MapError {
-    /// The ranks do not fit.
-    #[error(transparent)]
-    Layout(#[from] LayoutError),
-    /// The operating system refused.
-    #[error(
-        "cannot {operation} NIC memory of {bytes} bytes (sparse): {source}; raise the limit on virtual memory (ulimit -v) or run fewer ranks a node"
-    )]
-    System {
-        /// What was tried.
-        operation: &'static str,
-        /// How large it is.
-        bytes: usize,
-        /// What the system said.
-        source: rustix::io::Errno,
-    },
-    /// The descriptor is not NIC memory of this version.
-    #[error(
-        "descriptor {fd} is not the NIC memory of this BCS-MPI version ({why}); the program and the launcher must come from the same installation"
-    )]
-    Foreign {
-        /// The descriptor's number.
-        fd: i32,
-        /// What is wrong with it.
-        why: &'static str,
-    },
+/// Where NIC memory is, and what keeps it there: its host's business.
+///
+/// # Safety
+/// `bytes` bytes from `base` on are readable and writable, and stay so until the value is dropped. They were
+/// zeros when they were made, `base` is the start of a page, and other processes and threads use them only as
+/// [`NicMemory`] does.
+pub unsafe trait Mapping: Send + Sync {
+    /// The first byte.
+    fn base(&self) -> NonNull<u8>;
+
+    /// How many there are.
+    fn bytes(&self) -> usize;
+
+    /// Gives the pages of a range back to the system, where that can be done.
+    ///
+    /// # Safety
+    /// The range lies inside, begins and ends with a page, and nobody reads its bytes before somebody has
+    /// written them again.
+    unsafe fn forget(&self, offset: usize, bytes: usize);
 }
 
-/// A mapping of a job's NIC memory.
-///
-/// Most of it is never written, and takes up nothing. So that it stays so, no core dump holds it (the kernel
-/// would fill its holes), and a program that has asked for all its memory to be locked (`mlockall` with
-/// `MCL_FUTURE`) gets it unlocked. Nobody can change the file's size.
+/// Why what lies somewhere is not NIC memory of this version.
+#[derive(Debug, PartialEq, Eq)]
+pub enum NotOurs {
+    /// Its ranks do not fit.
+    Layout(LayoutError),
+    /// Something else.
+    Because(&'static str),
+}
+
+/// A job's NIC memory on a node, as one of its processes has mapped it.
 pub struct NicMemory {
     base: NonNull<u8>,
     layout: Layout,
-    fd: Option<OwnedFd>,
-    /// See [`NicMemory::has_ranks_here`].
-    private: bool,
+    mapping: Box<dyn Mapping>,
 }
 
 // SAFETY: the mapping is shared memory made of atomics (and of byte regions that the protocol hands from one
@@ -70,101 +59,40 @@ unsafe impl Send for NicMemory {}
 // SAFETY: as above.
 unsafe impl Sync for NicMemory {}
 
-impl NicMemory {
-    /// Makes the memory of a job's NIC: a sparse memfd, all zeros, identified by its header.
-    pub fn create(layout: Layout, node: u32, nodes: u32) -> Result<Self, MapError> {
-        let system = |operation, source| MapError::System { operation, bytes: layout.bytes, source };
-        let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
-        let fd = rustix::fs::memfd_create("bcs-nic", flags).map_err(|e| system("create", e))?;
-        rustix::fs::ftruncate(&fd, layout.bytes as u64).map_err(|e| system("size", e))?;
-        let seals = SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL;
-        rustix::fs::fcntl_add_seals(&fd, seals).map_err(|e| system("seal", e))?;
-        let memory = Self::map(Some(fd), layout)?;
-        memory.write_identity(node, nodes);
-        Ok(memory)
-    }
-
-    /// Makes NIC memory that no other process can map: for the simulator and for singletons.
-    pub fn create_private(layout: Layout, node: u32, nodes: u32) -> Result<Self, MapError> {
-        let memory = Self::map(None, layout)?;
-        memory.write_identity(node, nodes);
-        Ok(memory)
-    }
-
-    /// Maps the memory that another process of the job made.
-    pub fn attach(fd: OwnedFd) -> Result<Self, MapError> {
-        use rustix::fd::AsRawFd;
-        let number = fd.as_raw_fd();
-        let foreign = |why| MapError::Foreign { fd: number, why };
-        let size = rustix::fs::fstat(&fd).map_err(|_| foreign("it is not open"))?.st_size as usize;
-        if size < size_of::<Header>() {
-            return Err(foreign("it is too short"));
-        }
-        // SAFETY: a fresh mapping of a file at least as long as the header, dropped below.
-        let first = unsafe {
-            mmap(std::ptr::null_mut(), size_of::<Header>(), ProtFlags::READ, MapFlags::SHARED, &fd, 0)
-        }
-        .map_err(|_| foreign("it cannot be mapped"))?;
-        // SAFETY: the page is mapped and `Header` is made of atomics, for which every bit pattern is valid.
-        let header = unsafe { &*first.cast::<Header>() };
-        let (magic, bytes, local, job, emds, unexpected) = (
-            header.magic.get(),
-            header.bytes.get(),
-            header.local_ranks.get(),
-            header.job_ranks.get(),
-            [header.emds_words[0].get() as usize, header.emds_words[1].get() as usize],
-            header.unexpected_bytes.get(),
-        );
-        // SAFETY: mapped above with this length; `header` is not used after this.
-        let _ = unsafe { munmap(first, size_of::<Header>()) };
-        if magic != MAGIC {
-            return Err(foreign(
+impl Header {
+    /// The layout of the memory that begins with this header, and has so many bytes.
+    ///
+    /// # Errors
+    /// It is not NIC memory of this version.
+    pub fn layout(&self, bytes: usize) -> Result<Layout, NotOurs> {
+        if self.magic.get() != MAGIC {
+            return Err(NotOurs::Because(
                 "its mark is another; the launcher and the library are of different builds, install both together",
             ));
         }
-        let layout = Layout::new(local, job, emds)?.with_unexpected_bytes(unexpected);
-        if layout.bytes as u64 != bytes || layout.bytes > size {
-            return Err(foreign("its size does not fit its ranks"));
+        let emds = [self.emds_words[0].get() as usize, self.emds_words[1].get() as usize];
+        let layout =
+            Layout::new(self.local_ranks.get(), self.job_ranks.get(), emds).map_err(NotOurs::Layout)?;
+        let layout = layout.with_unexpected_bytes(self.unexpected_bytes.get());
+        if layout.bytes as u64 != self.bytes.get() || layout.bytes > bytes {
+            return Err(NotOurs::Because("its size does not fit its ranks"));
         }
-        Self::map(Some(fd), layout)
+        Ok(layout)
+    }
+}
+
+impl NicMemory {
+    /// The NIC memory of this layout that lies in a mapping.
+    ///
+    /// # Panics
+    /// If the mapping is shorter.
+    pub fn new(layout: Layout, mapping: Box<dyn Mapping>) -> Self {
+        assert!(layout.bytes <= mapping.bytes(), "NIC memory of {} bytes lies in a mapping", layout.bytes);
+        Self { base: mapping.base(), layout, mapping }
     }
 
-    /// Maps the whole memfd, or without one as much anonymous memory. Nobody may touch it at first: what is
-    /// locked as soon as it may be touched would be filled then.
-    fn map(fd: Option<OwnedFd>, layout: Layout) -> Result<Self, MapError> {
-        let refused = |operation| move |source| MapError::System { operation, bytes: layout.bytes, source };
-        let (start, none) = (std::ptr::null_mut(), ProtFlags::empty());
-        let flags = MapFlags::SHARED | MapFlags::NORESERVE;
-        // SAFETY: a fresh mapping at an address that the kernel chooses aliases nothing.
-        let base = unsafe {
-            match &fd {
-                Some(fd) => mmap(start, layout.bytes, none, flags, fd, 0),
-                None => mmap_anonymous(start, layout.bytes, none, flags),
-            }
-        };
-        let base = NonNull::new(base.map_err(refused("map"))?.cast()).expect("mmap never answers null");
-        let private = fd.is_none();
-        let memory = Self { base, layout, fd, private };
-        let start = base.as_ptr().cast();
-        // SAFETY: the whole of the mapping that was just made, of which nobody else knows. The advice changes
-        // nothing of what it holds; a system that does not take it dumps more than it need.
-        unsafe {
-            munlock(start, layout.bytes).map_err(refused("unlock"))?;
-            let _ = madvise(start, layout.bytes, Advice::LinuxDontDump);
-            mprotect(start, layout.bytes, MprotectFlags::READ | MprotectFlags::WRITE)
-                .map_err(refused("open"))?;
-        }
-        Ok(memory)
-    }
-
-    /// Whether the ranks are threads of the process that made this memory, as in the simulator: then their
-    /// buffers are its own.
-    #[inline]
-    pub(crate) fn has_ranks_here(&self) -> bool {
-        self.private
-    }
-
-    fn write_identity(&self, node: u32, nodes: u32) {
+    /// Identifies it: who makes it does so first.
+    pub fn write_identity(&self, node: u32, nodes: u32) {
         let header = self.header();
         header.bytes.set(self.layout.bytes as u64);
         header.local_ranks.set(self.layout.local_ranks);
@@ -175,16 +103,6 @@ impl NicMemory {
         header.node.set(node);
         header.nodes.set(nodes);
         header.magic.set(MAGIC);
-    }
-
-    /// The memfd, where there is one.
-    pub fn descriptor(&self) -> Option<BorrowedFd<'_>> {
-        self.fd.as_ref().map(|fd| fd.as_fd())
-    }
-
-    /// Closes the memfd; the mapping stays. For ranks, so that their children do not inherit it.
-    pub fn close_descriptor(&mut self) {
-        self.fd = None;
     }
 
     /// Where everything is.
@@ -493,9 +411,10 @@ impl NicMemory {
     /// nothing is any more. Where the system does not do so, they stay.
     pub(crate) fn forget_unexpected(&self, local_index: u32, offset: u64, bytes: u64) -> Result<(), Corrupt> {
         let first = self.unexpected_bytes(local_index, offset, bytes)?;
-        // SAFETY: pages of the mapping, checked, whose bytes nobody reads before somebody has written them
-        // again: they read as zeros then.
-        let _ = unsafe { madvise(first.as_ptr().cast(), bytes as usize, Advice::LinuxRemove) };
+        let offset = first.as_ptr() as usize - self.base.as_ptr() as usize;
+        // SAFETY: checked to lie inside; whole chunks begin and end with a page, and by this function's
+        // contract nothing is in them.
+        unsafe { self.mapping.forget(offset, bytes as usize) };
         Ok(())
     }
 
@@ -511,13 +430,6 @@ impl NicMemory {
     pub fn emds_global(&self) -> &[AtomicU64] {
         // SAFETY: the region holds that many words.
         unsafe { self.many(self.layout.emds[1], self.layout.emds_words[1]) }
-    }
-}
-
-impl Drop for NicMemory {
-    fn drop(&mut self) {
-        // SAFETY: mapped with this length by `map`; no reference outlives `self`.
-        let _ = unsafe { munmap(self.base.as_ptr().cast(), self.layout.bytes) };
     }
 }
 
