@@ -492,6 +492,7 @@ mod tests {
     }
 
     #[test]
+    #[allow(clippy::disallowed_methods, reason = "a test's threads")]
     fn every_byte_is_moved_once_by_workers_at_the_same_time() {
         for seed in 0..30u64 {
             let bytes = 400_000 + seed * 1_001;
