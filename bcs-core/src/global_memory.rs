@@ -442,7 +442,8 @@ mod tests {
         ) {
             let elsewhere: Vec<AtomicU64> = (0..SIZE_BYTES / 8).map(|_| AtomicU64::new(0)).collect();
             let base = NonNull::from(&*elsewhere).cast();
-            // SAFETY: the vector has so many bytes, made of atomics, and lives longer than the memory over it.
+            // SAFETY: the vector has so many bytes, made of atomics, and lives longer than the memory over
+            // it.
             let mapped = unsafe { FlatMemory::from_raw(base, SIZE_BYTES) };
             let mut memories: [Box<dyn GlobalMemory>; 3] = [
                 Box::new(FlatMemory::new(SIZE_BYTES)),

@@ -64,8 +64,8 @@ pub enum Step {
 
 /// Moves a piece of a message, by the end that waits in MPI: bounded work, at most some 100 µs.
 ///
-/// The caller is that end and has not left the transfer: its buffers are as the message needs them. `ticks` is
-/// the processor's counter; 0 where there is none that a program may read.
+/// The caller is that end and has not left the transfer: its buffers are as the message needs them. `ticks`
+/// is the processor's counter; 0 where there is none that a program may read.
 pub fn advance(
     memory: &NicMemory,
     transfer: u32,

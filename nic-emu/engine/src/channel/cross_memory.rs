@@ -137,8 +137,8 @@ impl ProcessMemory for OwnProcess {
             Direction::Read => (there as *const u8, here as *mut u8),
             Direction::Write => (here as *const u8, there as *mut u8),
         };
-        // SAFETY: `here` by this function's contract. Nobody but the rank uses `there`, and the rank leaves it
-        // alone until its request is complete; `copy` allows its mistake of letting buffers overlap.
+        // SAFETY: `here` by this function's contract. Nobody but the rank uses `there`, and the rank leaves
+        // it alone until its request is complete; `copy` allows its mistake of letting buffers overlap.
         unsafe { std::ptr::copy(from, to, bytes as usize) };
         Ok(Attempt::Moved(bytes))
     }

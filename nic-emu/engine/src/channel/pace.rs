@@ -4,8 +4,8 @@
 //! Neither is always: between cores of one L3 the window is, by two times; between cores that are far from
 //! each other (other L3s, other sockets, and virtual ones that the host moves about while the job runs) lines
 //! travel so slowly that attach is, by up to ten times. So each sender times what it does, in ticks of a
-//! counter that its process reads, and from time to time times what it does not do. The receiver only reads the outcome.
-//! All of it is a hint: whatever either end believes, ranges are claimed and moved once.
+//! counter that its process reads, and from time to time times what it does not do. The receiver only reads
+//! the outcome. All of it is a hint: whatever either end believes, ranges are claimed and moved once.
 
 use crate::memory::Word;
 use crate::policy::channel::{

@@ -43,8 +43,8 @@ impl Stores {
     }
 
     /// Copies into NIC memory for another core. Whatever is published after that with a release store is seen
-    /// with the bytes. `ticks` is the processor's counter; 0 where there is none that a program may read: then
-    /// nothing is learnt, and stores go through the caches.
+    /// with the bytes. `ticks` is the processor's counter; 0 where there is none that a program may read:
+    /// then nothing is learnt, and stores go through the caches.
     ///
     /// # Safety
     /// `from` is readable and `to` writable for `bytes` bytes, and they do not overlap.

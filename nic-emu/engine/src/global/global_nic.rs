@@ -85,8 +85,8 @@ pub struct GlobalNic<F> {
 
 impl<F: Fabric> GlobalNic<F> {
     /// This node's part. The fabric's members are the job's nodes, numbered as the job numbers them, and its
-    /// memory and events are as large as `layout` says. The memory of the ranks' processes it reads and writes
-    /// by `processes`.
+    /// memory and events are as large as `layout` says. The memory of the ranks' processes it reads and
+    /// writes by `processes`.
     pub fn new(
         memory: Arc<NicMemory>,
         fabric: F,
