@@ -29,6 +29,7 @@ pub(crate) fn is_last(instance: &Instance) -> bool {
 ///
 /// # Errors
 /// [`Corrupt`] when the instance names members that cannot be.
+#[inline]
 pub fn depart(memory: &NicMemory, index: u32) -> Result<(), Corrupt> {
     let instance = memory.instance(index)?;
     let spans_nodes = instance.spans_nodes();

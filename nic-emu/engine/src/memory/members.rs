@@ -20,6 +20,7 @@ pub fn members<'m>(memory: &'m NicMemory, index: u32, instance: &Instance) -> Re
 ///
 /// # Errors
 /// [`Corrupt`] when its place, slab number or length cannot be.
+#[inline]
 pub fn contribution(memory: &NicMemory, member: &Member) -> Result<Contribution, Corrupt> {
     let bytes = member.bytes.get();
     match member.place.get() {

@@ -344,6 +344,7 @@ impl Pinned<'_> {
         }
     }
 
+    #[inline]
     fn take_returned(&self) {
         for returned in &self.transfer.returned {
             let packed = match returned.load(Ordering::Relaxed) {

@@ -400,6 +400,7 @@ pub(crate) fn check_count(count: u32, ring: &Ring<'_>) -> Result<(), Corrupt> {
 
 /// The oldest unexpected message of a rank that a receive with this envelope would take: what a probe sees.
 /// The caller holds the run token.
+#[inline]
 pub fn probe(memory: &NicMemory, local_index: u32, envelope: &Envelope) -> Result<Option<Message>, Corrupt> {
     let unexpected = &memory.rank(local_index)?.queues.unexpected;
     match unexpected.find(memory, |words| envelope.takes(&Envelope::of_words(words[0], words[1])))? {
@@ -412,6 +413,7 @@ pub fn probe(memory: &NicMemory, local_index: u32, envelope: &Envelope) -> Resul
 /// now on only a receive in the context `matched`, a context of its own, takes it: what a matched probe does.
 /// The message stays in the queue, with its payload. The caller holds the run token, so no receive comes
 /// between.
+#[inline]
 pub fn take_matched(
     memory: &NicMemory,
     local_index: u32,

@@ -235,6 +235,7 @@ fn ends(transfer: &Transfer) -> [(u32, u32); 2] {
 /// Finishes a transfer whose bytes are all in place; any process may, once. With elastic slices both requests
 /// are complete at once, and the ranks to wake are answered; with fixed slices the DH reports them in the
 /// next slice.
+#[inline]
 pub fn finish(memory: &NicMemory, index: u32) -> Result<Option<[u32; 2]>, Corrupt> {
     let transfer = memory.transfer(index)?;
     if transfer.finished.compare_exchange(MOVING, FINISHED, Ordering::AcqRel, Ordering::Relaxed).is_err()

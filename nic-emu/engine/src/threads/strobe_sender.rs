@@ -69,6 +69,7 @@ impl StrobeSender {
 
     /// Something that a fixed slice would deal with: descriptors, bytes under way, completions that are held
     /// back.
+    #[inline]
     fn has_work(memory: &NicMemory) -> bool {
         let slice = &memory.header().slice;
         !slice.held.is_empty() || slice.transfers.get() != 0 || BufferSender::has_work(memory)

@@ -270,6 +270,7 @@ impl<'m> UnexpectedPool<'m> {
 
     /// Gives back a block whose message was copied out: for the rank whose pool it is, which wakes those for
     /// whom there was no room.
+    #[inline]
     pub fn give_back(&self, word: u64) -> Result<Option<ForWhom>, Corrupt> {
         let link = self.link(word)?;
         let mut head = self.state.returned.load(Ordering::Relaxed);
