@@ -4,7 +4,7 @@
 //! posted later waits for the next slice. A descriptor for a rank of this node stays where it is, in its ring
 //! cell, and is read there by the Buffer Receiver; "delivery" on one node is knowing how far to read.
 
-use arrayvec::ArrayVec;
+use smallvec::SmallVec;
 
 use crate::memory::NicMemory;
 use crate::memory::doorbell::{Heads, HeadsWord, RingKind};
@@ -29,8 +29,8 @@ pub struct Eligible {
     pub reached: u32,
 }
 
-/// What a slice has to schedule: the ranks that posted before it began.
-pub type Exchange = ArrayVec<Eligible, RANKS_A_SLICE>;
+/// What a slice has to schedule: the ranks that posted before it began, [`RANKS_A_SLICE`] at most.
+pub type Exchange = SmallVec<[Eligible; RANKS_A_SLICE]>;
 
 /// The Buffer Sender.
 pub struct BufferSender;
@@ -81,7 +81,7 @@ impl BufferSender {
                     let eligible =
                         Eligible { local_index: i as u32, taken, heads, received: 0, sent: 0, reached: 0 };
                     // There is room for all ranks.
-                    let _ = exchange.try_push(eligible);
+                    exchange.push(eligible);
                 }
             }
             return;
@@ -111,9 +111,10 @@ impl BufferSender {
             if heads != taken {
                 let eligible =
                     Eligible { local_index: i as u32, taken, heads, received: 0, sent: 0, reached: 0 };
-                if exchange.try_push(eligible).is_err() {
+                if exchange.len() == RANKS_A_SLICE {
                     break;
                 }
+                exchange.push(eligible);
             }
         }
     }

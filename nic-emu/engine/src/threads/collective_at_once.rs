@@ -10,7 +10,7 @@
 //! Invariant: contributions are combined in the order of the same reduction tree as everywhere, so the bits
 //! are the same.
 
-use arrayvec::ArrayVec;
+use smallvec::SmallVec;
 
 use crate::arithmetic::reduction_tree::ReductionTree;
 use crate::matching::called::operation;
@@ -59,8 +59,8 @@ struct Complete {
 /// The collectives that a slice has found complete, for the Collective and the Reduce Helper.
 #[derive(Default)]
 pub(crate) struct AtOnce {
-    collectives: ArrayVec<Complete, COLLECTIVES>,
-    members: ArrayVec<Arrived, MEMBERS>,
+    collectives: SmallVec<[Complete; COLLECTIVES]>,
+    members: SmallVec<[Arrived; MEMBERS]>,
 }
 
 /// The oldest collective descriptor of a rank that no slice has taken.
@@ -110,8 +110,8 @@ impl AtOnce {
         let size = descriptor.local_size as usize;
         if size > exchange.len()
             || descriptor.comm_size as usize != size
-            || self.members.remaining_capacity() < size
-            || self.collectives.is_full()
+            || MEMBERS - self.members.len() < size
+            || self.collectives.len() == COLLECTIVES
             || memory.breaches().find(descriptor.context).is_some()
             || !matches!(descriptor.payload, Payload::Inline(_))
             || descriptor.bytes as usize > INLINE_BYTES

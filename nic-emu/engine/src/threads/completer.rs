@@ -4,23 +4,29 @@
 //! the start of the next slice: ranks resume at slice boundaries (paper, §3.1, step 5). Ranks that may sleep
 //! are remembered, so that the driver wakes them after it gave the token back.
 
-use arrayvec::ArrayVec;
+use smallvec::SmallVec;
 
 use crate::memory::queue::{self, LINKS};
 use crate::memory::request::{Delivery, DeliveryKind, SLOT_PAYLOAD_BYTES, SlotState};
 use crate::memory::{Corrupt, ENTRIES, NicMemory};
 
+/// Ranks that are remembered; with more, anybody may be meant.
+const TOUCHED: usize = 16;
+
 /// Local ranks that a slice completed something for: the driver wakes those of them that sleep.
 #[derive(Default)]
 pub struct Touched {
-    ranks: ArrayVec<u32, 16>,
+    ranks: SmallVec<[u32; TOUCHED]>,
     more: bool,
 }
 
 impl Touched {
     #[inline]
     fn add(&mut self, local_index: u32) {
-        self.more |= self.ranks.try_push(local_index).is_err();
+        match self.ranks.len() {
+            TOUCHED => self.more = true,
+            _ => self.ranks.push(local_index),
+        }
     }
 
     /// True when nobody was touched.

@@ -4,7 +4,7 @@
 //! It holds what the threads of a node hand on to each other within a slice: what the BS found eligible, what
 //! was matched, at which collectives somebody arrived.
 
-use arrayvec::ArrayVec;
+use smallvec::SmallVec;
 
 use crate::matching::breach;
 use crate::matching::mismatch;
@@ -48,7 +48,7 @@ pub struct StrobeReceiver<'m> {
     dma: DmaHelper<'m>,
     list: CollectiveList<'m>,
     at_once: AtOnce,
-    arrivals: ArrayVec<u32, COLLECTIVES_A_SLICE>,
+    arrivals: SmallVec<[u32; COLLECTIVES_A_SLICE]>,
     /// What has been done so far.
     pub counts: SliceCounts,
 }
@@ -66,7 +66,7 @@ impl<'m> StrobeReceiver<'m> {
             dma: DmaHelper::new(memory),
             list: CollectiveList::new(memory),
             at_once: AtOnce::default(),
-            arrivals: ArrayVec::new(),
+            arrivals: SmallVec::new(),
             counts: SliceCounts::default(),
         }
     }
@@ -189,7 +189,7 @@ impl<'m> StrobeReceiver<'m> {
             let Some(descriptor) = CollectiveDescriptor::decode(&words) else {
                 return Err(Corrupt { what: "collective descriptor", value: words[0], limit: 0 });
             };
-            if self.arrivals.is_full() {
+            if self.arrivals.len() == COLLECTIVES_A_SLICE {
                 return Ok(i);
             }
             match self.list.arrive(local_index, &descriptor)? {
