@@ -4,11 +4,12 @@ use bcs_core::SliceIndex;
 use mds::config::MdsConfig;
 use mds::emds::EmdsTable;
 use mds::mmds::ProcessReport;
-use mds::trace::{self, FORMAT_VERSION, Node, Process, Run};
+use mds::trace::{self, FORMAT_VERSION, Process, Run};
 use mds::{
     Clock, EmdsConfig, EmdsRecord, EmdsRing, GlobalRecord, LocalRecord, MmdsConfig, Primitive,
-    ProcessRecorder, Trace, TraceError,
+    ProcessRecorder, TraceError,
 };
+use mds_trace::{Node, Trace, prepare, write_emds};
 use proptest::prelude::*;
 use std::fs;
 use std::path::Path;
@@ -79,8 +80,8 @@ fn write_all(dir: &Path) {
     for rank in 0..4 {
         trace::write_mmds(dir, &the_run(), &process(rank), &report(u64::from(rank))).unwrap();
     }
-    trace::write_emds(dir, &the_run(), &node(0), &[local(30), global(30)]).unwrap();
-    trace::write_emds(dir, &the_run(), &node(1), &[local(29)]).unwrap();
+    write_emds(dir, &the_run(), &node(0), &[local(30), global(30)]).unwrap();
+    write_emds(dir, &the_run(), &node(1), &[local(29)]).unwrap();
 }
 
 #[test]
@@ -121,12 +122,12 @@ fn preparing_a_directory_removes_earlier_traces_and_nothing_else() {
     for name in ["notes.txt", "mmds.rank-x.json", ".mds-Ab12.partial"] {
         fs::write(dir.path().join(name), "").unwrap();
     }
-    trace::prepare(dir.path()).unwrap();
+    prepare(dir.path()).unwrap();
     let mut names: Vec<_> = fs::read_dir(dir.path()).unwrap().map(|e| e.unwrap().file_name()).collect();
     names.sort();
     assert_eq!(names, ["mmds.rank-x.json", "notes.txt"]);
     let blocked = dir.path().join("notes.txt/trace");
-    assert!(trace::prepare(&blocked).unwrap_err().to_string().contains("notes.txt/trace"));
+    assert!(prepare(&blocked).unwrap_err().to_string().contains("notes.txt/trace"));
 }
 
 #[test]
@@ -168,7 +169,7 @@ fn a_file_of_a_later_version_asks_for_a_later_program() {
         matches!(error, Err(TraceError::Version { found, known: FORMAT_VERSION, .. }) if found == u64::from(FORMAT_VERSION) + 1)
     );
     fs::remove_file(path).unwrap();
-    let path = trace::write_emds(dir.path(), &the_run(), &node(0), &[local(3)]).unwrap();
+    let path = write_emds(dir.path(), &the_run(), &node(0), &[local(3)]).unwrap();
     let mut bytes = fs::read(&path).unwrap();
     bytes[8] = 9;
     fs::write(&path, bytes).unwrap();
@@ -191,7 +192,7 @@ fn read_one(dir: &Path, name: &str, bytes: &[u8]) -> Result<Trace, String> {
 #[test]
 fn every_truncation_is_an_error_that_names_the_file() {
     let dir = TempDir::new().unwrap();
-    let path = trace::write_emds(dir.path(), &the_run(), &node(0), &[local(2), global(1)]).unwrap();
+    let path = write_emds(dir.path(), &the_run(), &node(0), &[local(2), global(1)]).unwrap();
     let whole = fs::read(&path).unwrap();
     for length in 0..whole.len() {
         let message = read_one(dir.path(), "emds.node-00000.bin", &whole[..length]).unwrap_err();
@@ -233,7 +234,7 @@ fn the_configuration_says_where_a_trace_goes() {
     let dir = TempDir::new().unwrap();
     let value = dir.path().to_str().unwrap().to_owned();
     let config = MdsConfig::from_lookup(|name| (name == "BCS_TRACE_DIR").then(|| value.clone())).unwrap();
-    trace::prepare(&config.trace_dir).unwrap();
+    prepare(&config.trace_dir).unwrap();
     assert!(matches!(Trace::read(&config.trace_dir), Err(TraceError::Empty { .. })));
 }
 
@@ -243,7 +244,7 @@ proptest! {
     #[test]
     fn a_changed_byte_never_passes_for_emds(position in any::<prop::sample::Index>(), change in 1u8..) {
         let dir = TempDir::new().unwrap();
-        let path = trace::write_emds(dir.path(), &the_run(), &node(0), &[local(5), global(5)]).unwrap();
+        let path = write_emds(dir.path(), &the_run(), &node(0), &[local(5), global(5)]).unwrap();
         let mut bytes = fs::read(&path).unwrap();
         let i = position.index(bytes.len());
         bytes[i] ^= change;

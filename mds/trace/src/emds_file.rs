@@ -12,11 +12,11 @@
 //!
 //! Numbers are little-endian.
 
-use super::error::TraceError;
-use super::{FORMAT_VERSION, Node, Run};
-use crate::config::SliceRange;
-use crate::emds::{EmdsTable, Metric, Scope};
+use crate::Node;
 use bcs_core::SliceIndex;
+use mds::config::SliceRange;
+use mds::emds::{EmdsTable, Metric, Scope};
+use mds::trace::{FORMAT_VERSION, Run, TraceError};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
