@@ -73,7 +73,7 @@ pub struct Instance {
     /// The rank, by local index, whose arrival began it.
     pub begun_by: Word,
     /// Members that have left the communicator since this began
-    /// ([`crate::threads::collective_list::Arrival::Left`]).
+    /// (`threads::collective_list::Arrival::Left`).
     pub left: Word,
     _pad1: [u32; 8],
 }

@@ -29,7 +29,7 @@ pub struct Eligible {
     pub reached: u32,
 }
 
-/// What a slice has to schedule: the ranks that posted before it began, [`RANKS_A_SLICE`] at most.
+/// What a slice has to schedule: the ranks that posted before it began, `RANKS_A_SLICE` at most.
 pub type Exchange = SmallVec<[Eligible; RANKS_A_SLICE]>;
 
 /// The Buffer Sender.
