@@ -5,7 +5,8 @@
 //!
 //! - [`config`]: what to record, from the environment variables that `storm run` sets;
 //! - [`mmds`] and [`emds`]: the recorders, which the MPI library and the NIC call while a job runs;
-//! - [`trace`]: the files of a trace directory, written at the end of a run, and read by the `mds` program.
+//! - [`trace`]: the file that a rank leaves in a trace directory; `mds-trace` has the other files, and reads
+//!   them.
 //!
 //! The recorders read no clock and open no file: time is an argument. Recorders that are off do not exist
 //! (`None` in [`MdsConfig`]), so that a run without MDS pays one predictable branch a call.
@@ -18,4 +19,4 @@ pub mod trace;
 pub use config::{ConfigError, EmdsConfig, MdsConfig, MmdsConfig};
 pub use emds::{EmdsRecord, EmdsRing, GlobalRecord, LocalRecord, Metric, MetricSet, RingError};
 pub use mmds::{Clock, Entry, Primitive, ProcessRecorder, Recorder};
-pub use trace::{Trace, TraceError};
+pub use trace::TraceError;

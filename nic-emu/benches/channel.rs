@@ -14,6 +14,9 @@
 //! reads what a pair of ranks would.
 
 use nic_emu::channel::{Buffer, End, Mine, Policy, Step, Stores, advance, copy};
+use nic_emu::host::clock::ticks;
+use nic_emu::host::cross_memory::CrossMemoryAttach;
+use nic_emu::host::mapping::create;
 use nic_emu::memory::status::{Activity, Phase};
 use nic_emu::memory::transfer::{Pair, WINDOW_DATA_BYTES};
 use nic_emu::memory::{Layout, NicMemory};
@@ -105,7 +108,8 @@ impl Rank<'_> {
         let address = self.buffers[self.me as usize][which];
         let mine = Mine { end, buffer: Buffer { address, bytes: bytes as u64 }, other: None };
         loop {
-            match advance(self.memory, from, &mine, &method.policy, &mut self.stores.borrow_mut()) {
+            let (policy, mut stores) = (&method.policy, self.stores.borrow_mut());
+            match advance(self.memory, from, &mine, policy, &mut stores, &CrossMemoryAttach, ticks) {
                 Ok(Step::Finished | Step::Over) => return,
                 Ok(_) => {}
                 Err(error) => panic!("{error}"),
@@ -145,7 +149,7 @@ fn main() {
     let asked: Vec<usize> = std::env::args().filter_map(|argument| argument.parse().ok()).collect();
     let sizes = if asked.is_empty() { SIZES.to_vec() } else { asked };
     let longest = sizes.iter().copied().max().unwrap_or(0);
-    let memory = NicMemory::create(Layout::new(2, 2, [0; 2]).expect("two ranks"), 0, 1).expect("NIC memory");
+    let (memory, _) = create(Layout::new(2, 2, [0; 2]).expect("two ranks"), 0, 1).expect("NIC memory");
     // Allocated before the fork, so that each process knows the other's addresses.
     let mut buffers = [[vec![1u8; longest], vec![2u8; longest]], [vec![3u8; longest], vec![4u8; longest]]];
     let addresses = buffers.each_mut().map(|pair| pair.each_mut().map(|buffer| buffer.as_mut_ptr() as u64));

@@ -10,6 +10,9 @@ mod refuse_attach;
 use nic_emu::channel::{
     self, Buffer, ChannelError, End, Mine, Peer, Policy, Step, Stores, advance_from_outside,
 };
+use nic_emu::host::clock::ticks;
+use nic_emu::host::cross_memory::CrossMemoryAttach;
+use nic_emu::host::mapping::create;
 use nic_emu::memory::status::{Activity, Phase};
 use nic_emu::memory::transfer::{Pair, REPORTED, Transfer};
 use nic_emu::memory::{Layout, NicMemory};
@@ -46,11 +49,13 @@ fn advance(memory: &NicMemory, transfer: u32, end: End, policy: &Policy) -> Resu
     };
     let is_to_itself = record.source.get() == record.destination.get();
     let mine = Mine { end, buffer, other: is_to_itself.then_some(other) };
-    STORES.with_borrow_mut(|stores| channel::advance(memory, transfer, &mine, policy, stores))
+    STORES.with_borrow_mut(|stores| {
+        channel::advance(memory, transfer, &mine, policy, stores, &CrossMemoryAttach, ticks)
+    })
 }
 
 fn nic_memory(cross_memory: bool) -> NicMemory {
-    let memory = NicMemory::create(Layout::new(2, 2, [0; 2]).unwrap(), 0, 1).unwrap();
+    let (memory, _) = create(Layout::new(2, 2, [0; 2]).unwrap(), 0, 1).unwrap();
     memory.header().cross_memory.set(cross_memory as u32);
     memory.header().cores.set(2);
     for rank in [SOURCE, DESTINATION] {
@@ -184,7 +189,7 @@ fn move_one(scene: &Scene, bytes: usize) {
     if scene.destination == Activity::Computing {
         let mut bounce = vec![0u8; 100_000];
         while scene.source == Activity::Computing && !is_over(transfer) {
-            match advance_from_outside(&memory, 0, &mut bounce, &policy).unwrap() {
+            match advance_from_outside(&memory, 0, &mut bounce, &policy, &CrossMemoryAttach).unwrap() {
                 Step::Finished => assert!(finish(&memory, 0).unwrap().is_some()),
                 step => assert!(matches!(step, Step::Progress | Step::Granted | Step::Over), "{step:?}"),
             }
@@ -411,7 +416,7 @@ fn a_rank_that_was_waited_for_is_gone_although_its_number_is_another_process_s_b
         };
         of_other(advance(&memory, 0, end, &Policy::measured(2, 2)));
         let mut bounce = vec![0; 1 << 18];
-        of_other(advance_from_outside(&memory, 0, &mut bounce, &Policy::measured(2, 2)));
+        of_other(advance_from_outside(&memory, 0, &mut bounce, &Policy::measured(2, 2), &CrossMemoryAttach));
         of_other(Peer::of(&memory, other).map(|_| Step::Progress));
         assert!(destination.iter().all(|byte| *byte == 0), "nothing was written");
     }
@@ -521,7 +526,7 @@ fn a_refusal_to_the_nic_thread_leaves_every_byte_to_the_ends() {
         refuse_attach().expect("a filter of system calls");
         let mut bounce = vec![0u8; 100_000];
         for _ in 0..3 {
-            match advance_from_outside(&memory, 0, &mut bounce, &policy) {
+            match advance_from_outside(&memory, 0, &mut bounce, &policy, &CrossMemoryAttach) {
                 Ok(Step::PeerNeeded) => {}
                 _ => return 4,
             }

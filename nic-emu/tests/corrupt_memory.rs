@@ -6,6 +6,7 @@ use bcs_core::global_memory::{GlobalAddress, GlobalVariable, MemoryView};
 use bcs_core::{JobId, NodeId, NodeSet, Placement, SliceLength};
 use bcs_fabric::{Assignment, Comparison, Driven, Fabric, FabricError, Source, Ticket};
 use nic_emu::arithmetic::Arithmetic;
+use nic_emu::host::mapping::create;
 use nic_emu::host::{CrossMemory, NicConfig, NicHost};
 use nic_emu::matching::Envelope;
 use nic_emu::memory::descriptor::CollectiveKind;
@@ -21,15 +22,12 @@ use std::time::Duration;
 /// How long something may take that must not take for ever.
 const LONGEST: Duration = Duration::from_secs(30);
 
-fn nic_memory(ranks: u32) -> NicMemory {
-    let memory = NicMemory::create(Layout::new(ranks, ranks, [0; 2]).unwrap(), 0, 1).unwrap();
+/// NIC memory, and its descriptor.
+fn nic_memory(ranks: u32) -> (NicMemory, OwnedFd) {
+    let (memory, fd) = create(Layout::new(ranks, ranks, [0; 2]).unwrap(), 0, 1).unwrap();
     memory.header().cross_memory.set(1);
     memory.header().cores.set(2);
-    memory
-}
-
-fn another_descriptor(memory: &NicMemory) -> OwnedFd {
-    memory.descriptor().unwrap().as_fd().try_clone_to_owned().unwrap()
+    (memory, fd)
 }
 
 /// Bytes that a file takes up.
@@ -59,8 +57,7 @@ const CORE_BYTES: u64 = 64 << 20;
 
 #[test]
 fn a_rank_that_dumps_its_core_fills_no_memory_of_the_nic() {
-    let memory = nic_memory(2);
-    let fd = another_descriptor(&memory);
+    let (_memory, fd) = nic_memory(2);
     let before = taken(&fd);
     let folder = std::env::temp_dir().join(format!("bcs-core-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
@@ -97,8 +94,8 @@ fn a_program_that_locks_all_its_memory_fills_none_of_the_nic() {
         let limit = libc::rlimit { rlim_cur: 16 << 30, rlim_max: 16 << 30 };
         // SAFETY: sets a limit of this process.
         unsafe { libc::setrlimit(libc::RLIMIT_AS, &limit) };
-        let memory = nic_memory(1);
-        let filled = taken(&another_descriptor(&memory));
+        let (_memory, fd) = nic_memory(1);
+        let filled = taken(&fd);
         if filled >= 1 << 20 {
             // SAFETY: ends the child at once.
             unsafe { libc::_exit(locked) }
@@ -112,8 +109,7 @@ fn a_program_that_locks_all_its_memory_fills_none_of_the_nic() {
 
 #[test]
 fn nobody_can_change_the_size_of_nic_memory_below_the_others() {
-    let memory = nic_memory(1);
-    let fd = another_descriptor(&memory);
+    let (_memory, fd) = nic_memory(1);
     assert_eq!(rustix::fs::ftruncate(&fd, 0), Err(rustix::io::Errno::PERM));
     assert_eq!(rustix::fs::ftruncate(&fd, 1 << 40), Err(rustix::io::Errno::PERM));
 }
@@ -121,7 +117,7 @@ fn nobody_can_change_the_size_of_nic_memory_below_the_others() {
 #[test]
 fn of_processes_that_become_the_same_rank_at_the_same_time_one_does_and_the_others_are_told() {
     for _ in 0..20 {
-        let memory = Arc::new(nic_memory(1));
+        let memory = Arc::new(nic_memory(1).0);
         let start = Barrier::new(4);
         let opened: Vec<_> = std::thread::scope(|scope| {
             let open = || {
@@ -169,7 +165,7 @@ fn run(port: &mut Port) {
 /// A message of a megabyte from rank 0, of which a slice has made a transfer; then `harm`, and rank 1 moves
 /// it. Answers what came, and what another buffer of rank 1 holds then.
 fn receive_after(harm: impl FnOnce(&NicMemory, &mut [u8])) -> (Result<(), PortError>, Vec<u8>, Vec<u8>) {
-    let memory = Arc::new(nic_memory(2));
+    let memory = Arc::new(nic_memory(2).0);
     let [mut sender, mut receiver] = [0, 1].map(|rank| Port::open(memory.clone(), rank).unwrap());
     let data = vec![7u8; 1 << 20];
     let (mut buffer, mut other) = (vec![0u8; data.len()], vec![0u8; 4 * data.len()]);
@@ -246,7 +242,7 @@ fn reach_barrier(port: &mut Port, rank: u32, sequence: u32) {
 
 #[test]
 fn a_contribution_larger_than_a_slab_is_refused_and_one_of_a_slab_is_not() {
-    let memory = Arc::new(nic_memory(2));
+    let memory = Arc::new(nic_memory(2).0);
     let mut port = Port::open(memory, 0).unwrap();
     let data = vec![7u8; SLAB_BYTES + 1];
     let board = collective(CollectiveKind::Board, 0, 1);
@@ -261,7 +257,7 @@ fn a_contribution_larger_than_a_slab_is_refused_and_one_of_a_slab_is_not() {
 #[test]
 fn a_list_of_collectives_that_goes_in_a_circle_is_an_error_and_no_walk_without_end() {
     let looked = ends(|| {
-        let memory = Arc::new(nic_memory(2));
+        let memory = Arc::new(nic_memory(2).0);
         let mut ports = [0, 1].map(|rank| Port::open(memory.clone(), rank).unwrap());
         reach_barrier(&mut ports[0], 0, 1);
         run(&mut ports[0]);
@@ -392,7 +388,7 @@ impl Driven for Broken {
 #[test]
 fn a_panic_of_the_nic_thread_rings_the_alarm_and_is_told() {
     let mut host = NicHost::create(&config(2)).unwrap();
-    host.start(Some(Box::new(Broken(another_descriptor(host.memory()))))).unwrap();
+    host.start(Some(Box::new(Broken(host.descriptor().try_clone_to_owned().unwrap())))).unwrap();
     let mut alarm = [PollFd::from_borrowed_fd(host.alarm(), PollFlags::IN)];
     let limit = Timespec { tv_sec: LONGEST.as_secs() as i64, tv_nsec: 0 };
     assert_eq!(poll(&mut alarm, Some(&limit)), Ok(1), "nobody is told");

@@ -1,6 +1,7 @@
 //! Fixed slices: what is posted between two beats moves in the slice of the second, and its ranks resume at
 //! the third (paper, §3.1), whether or not the NIC rested before.
 
+use nic_emu::host::mapping::create_private;
 use nic_emu::matching::Envelope;
 use nic_emu::memory::token::Holder;
 use nic_emu::memory::{Layout, NicMemory};
@@ -28,7 +29,7 @@ struct Job {
 
 impl Job {
     fn new() -> Self {
-        let memory = NicMemory::create_private(Layout::new(2, 2, [0; 2]).unwrap(), 0, 1).unwrap();
+        let memory = create_private(Layout::new(2, 2, [0; 2]).unwrap(), 0, 1).unwrap();
         memory.header().slice_period_ns.set(PERIOD);
         let memory = Arc::new(memory);
         let port = |rank| {

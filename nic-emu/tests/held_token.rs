@@ -4,14 +4,16 @@
 #![cfg(not(loom))]
 #![allow(clippy::disallowed_methods, reason = "a driver with a real network")]
 
-use bcs_core::{EventTable, MappedMemory};
+use bcs_core::EventTable;
 use bcs_credentials as credentials;
 use bcs_fabric::Fabric;
-use bcs_quic::{Member, NetworkId, QuicFabric, QuicOptions, QuicPort};
+use bcs_quic::{MappedMemory, Member, NetworkId, QuicFabric, QuicOptions, QuicPort};
+use nic_emu::channel::OwnProcess;
 use nic_emu::global::layout::EVENTS;
 use nic_emu::global::{GlobalLayout, GlobalNic, Polled};
+use nic_emu::host::mapping::create_private;
+use nic_emu::memory::Layout;
 use nic_emu::memory::token::Holder;
-use nic_emu::memory::{Layout, NicMemory};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -44,8 +46,8 @@ fn a_node_whose_run_token_is_held_for_long_is_not_taken_for_dead() {
         fabrics.iter_mut().for_each(|fabric| fabric.progress().unwrap());
     }
     let mut other = fabrics.pop().unwrap();
-    let memory = Arc::new(NicMemory::create_private(Layout::new(1, 2, [0; 2]).unwrap(), 0, 2).unwrap());
-    let mut nic = GlobalNic::new(memory.clone(), fabrics.pop().unwrap(), GlobalLayout::new(2));
+    let memory = Arc::new(create_private(Layout::new(1, 2, [0; 2]).unwrap(), 0, 2).unwrap());
+    let mut nic = GlobalNic::new(memory.clone(), fabrics.pop().unwrap(), GlobalLayout::new(2), &OwnProcess);
     assert!(memory.token().try_take(Holder::rank(0)));
     let begun = Instant::now();
     while begun.elapsed() < HELD {

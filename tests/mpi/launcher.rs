@@ -5,10 +5,10 @@
 //! started after the processes, the job ended when a rank fails, a deadlock is found or time is up, and
 //! whoever is left killed.
 
-use bcs_core::{EventTable, JobId, MappedMemory, NodeId, Placement, Rank, SliceLength};
+use bcs_core::{EventTable, JobId, NodeId, Placement, Rank, SliceLength};
 use bcs_credentials as credentials;
 use bcs_fabric::Driven;
-use bcs_quic::{Member, NetworkId, QuicOptions, QuicPort};
+use bcs_quic::{MappedMemory, Member, NetworkId, QuicOptions, QuicPort};
 use nic_emu::arith::Arithmetic;
 use nic_emu::contexts::SLOTS;
 use nic_emu::global::GlobalLayout;
@@ -240,7 +240,7 @@ fn wait(hosts: &[NicHost], children: &mut [Child], limit: Duration) -> (Vec<i32>
             ending.get_or_insert_with(now);
         }
         if let Some(since) = ending {
-            hosts.iter().for_each(|host| nic_emu::abort::end_job(host.memory()));
+            hosts.iter().for_each(|host| nic_emu::memory::abort::end_job(host.memory()));
             if since.elapsed() > Duration::from_millis(500) {
                 children.iter_mut().for_each(|child| drop(child.kill()));
             }

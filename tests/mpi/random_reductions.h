@@ -225,7 +225,7 @@ struct reduction {
 };
 
 /* The order of combination: blocks of ranks, aligned at powers of two, each the left half combined with the
- * right one (nic-emu/src/arithmetic/reduction_tree.rs). */
+ * right one (nic-emu/engine/src/arithmetic/reduction_tree.rs). */
 static inline void reduce_block(const struct reduction *reduction, int first, int end, byte *result)
 {
     int half = 1;

@@ -10,6 +10,7 @@
 //! | `connection` | one QUIC connection: two streams each way |
 //! | `link` | the link to one other node: lifecycle and queues |
 //! | `driver` | who moves it all: whoever polls |
+//! | `mapped_memory` | global memory that a node may have: as large as address space allows |
 //!
 //! Every link is encrypted, and both its ends prove with a certificate of the network's authority that they
 //! are the member that the roster names. `docs/security.md` says what follows from that.
@@ -28,6 +29,7 @@ mod connection;
 mod driver;
 mod frame;
 mod link;
+mod mapped_memory;
 mod options;
 mod socket;
 #[cfg(test)]
@@ -36,6 +38,7 @@ mod tls;
 mod transport;
 
 pub use link::LinkStatistics;
+pub use mapped_memory::{MapError, MappedMemory};
 pub use options::{BindError, LinkError, Member, NetworkId, QuicOptions, RosterError};
 pub use socket::SocketStatistics;
 

@@ -7,7 +7,8 @@
 //! plain NAME(arguments) -> type { body }       a function that cannot fail
 //! ```
 //!
-//! Options: `time PRIMITIVE(bytes)` has MMDS time the call; `on comm` names the communicator (or session,
+//! Options: `time PRIMITIVE(bytes)` has MMDS time the call, and `timed(bytes)` as the primitive of the same
+//! name; `on comm` names the communicator (or session,
 //! window, file) whose error handler is asked.
 //!
 //! Unwinding does not cross the edge: `extern "C"` functions abort instead, and the hook that
@@ -19,29 +20,52 @@ use bcs_mpi::{MpiError, MpiResult};
 use std::ffi::{CStr, c_char, c_int};
 
 macro_rules! define {
-    ($name:ident ($($argument:ident : $type:ty),*) -> $result:ty $body:block) => { pastey::paste! {
+    ($name:ident as $symbol:expr, ($($argument:ident : $type:ty),*) -> $result:ty $body:block) => {
         #[inline]
         unsafe extern "C" fn body($($argument: $type),*) -> $result $body
 
-        #[unsafe(no_mangle)]
+        #[allow(non_snake_case, reason = "the name of the C binding")]
+        #[unsafe(export_name = $symbol)]
         pub unsafe extern "C" fn $name($($argument: $type),*) -> $result {
             // SAFETY: the caller keeps the promises of the C binding.
             unsafe { body($($argument),*) }
         }
 
-        #[unsafe(no_mangle)]
-        pub unsafe extern "C" fn [<P $name>]($($argument: $type),*) -> $result {
+        #[unsafe(export_name = concat!("P", $symbol))]
+        pub unsafe extern "C" fn profiled($($argument: $type),*) -> $result {
             // SAFETY: the caller keeps the promises of the C binding.
             unsafe { body($($argument),*) }
         }
-    }};
+    };
+}
+
+/// The primitive that has the name of a call.
+macro_rules! primitive {
+    ($name:ident) => {
+        const { ::mds::Primitive::from_name(stringify!($name)).expect("MMDS knows the call") }
+    };
 }
 
 macro_rules! define_call {
-    ($name:ident ($($argument:ident : $type:ty),*)
-        [$(time $primitive:ident($bytes:expr))? $(on $comm:ident)?] $body:block) => {
-        define! { $name($($argument: $type),*) -> ::std::ffi::c_int {
-            $(let timed = ::bcs_mpi::process::monitor::enter(::mds::Primitive::$primitive);)?
+    ($name:ident as $symbol:expr, ($($argument:ident : $type:ty),*) [timed($bytes:expr) $($options:tt)*] $body:block) => {
+        define_call! {
+            @primitive (primitive!($name)) $name as $symbol, ($($argument: $type),*) [($bytes) $($options)*] $body
+        }
+    };
+    ($name:ident as $symbol:expr, ($($argument:ident : $type:ty),*)
+        [time $primitive:ident($bytes:expr) $($options:tt)*] $body:block) => {
+        define_call! {
+            @primitive (::mds::Primitive::$primitive) $name as $symbol, ($($argument: $type),*)
+            [($bytes) $($options)*] $body
+        }
+    };
+    ($name:ident as $symbol:expr, ($($argument:ident : $type:ty),*) [$($options:tt)*] $body:block) => {
+        define_call! { @primitive $name as $symbol, ($($argument: $type),*) [$($options)*] $body }
+    };
+    (@primitive $(($primitive:expr))? $name:ident as $symbol:expr, ($($argument:ident : $type:ty),*)
+        [$(($bytes:expr))? $(on $comm:ident)?] $body:block) => {
+        define! { $name as $symbol, ($($argument: $type),*) -> ::std::ffi::c_int {
+            $(let timed = ::bcs_mpi::process::monitor::enter($primitive);)?
             // SAFETY: the program keeps the promises of the C binding: pointers are null, or as the standard
             // says. The closure is where `?` in a body leads to.
             #[allow(unused_unsafe, clippy::redundant_closure_call, reason = "not every body is unsafe")]
@@ -51,7 +75,7 @@ macro_rules! define_call {
                 Ok(()) => ::bcs_mpi::constants::MPI_SUCCESS,
                 Err(error) => {
                     let parameters = [$(stringify!($argument)),*];
-                    ::bcs_mpi::environment::error_handlers::raise(stringify!($name), &parameters, error, None$(.or(Some($comm.into())))?)
+                    ::bcs_mpi::environment::error_handlers::raise($symbol, &parameters, error, None$(.or(Some($comm.into())))?)
                 }
             }
         }}
@@ -61,7 +85,7 @@ macro_rules! define_call {
 macro_rules! calls {
     () => {};
     (call $name:ident($($argument:ident : $type:ty),* $(,)?) [$($options:tt)*] $body:block $($rest:tt)*) => {
-        const _: () = { define_call! { $name($($argument: $type),*) [$($options)*] $body } };
+        const _: () = { define_call! { $name as stringify!($name), ($($argument: $type),*) [$($options)*] $body } };
         calls! { $($rest)* }
     };
     (twin $name:ident($($argument:ident : $type:ty),* $(,)?) [$($options:tt)*] $body:block $($rest:tt)*) => {
@@ -70,19 +94,21 @@ macro_rules! calls {
             type COUNT = ::std::ffi::c_int;
             type DISPL = ::std::ffi::c_int;
             type ADDR = ::bcs_mpi::constants::MPI_Aint;
-            define_call! { $name($($argument: $type),*) [$($options)*] $body }
+            define_call! { $name as stringify!($name), ($($argument: $type),*) [$($options)*] $body }
         };
         #[allow(dead_code, clippy::upper_case_acronyms, reason = "names of the table's language")]
         const _: () = {
             type COUNT = ::bcs_mpi::constants::MPI_Count;
             type DISPL = ::bcs_mpi::constants::MPI_Aint;
             type ADDR = ::bcs_mpi::constants::MPI_Count;
-            pastey::paste! { define_call! { [<$name _c>]($($argument: $type),*) [$($options)*] $body } }
+            define_call! {
+                $name as concat!(stringify!($name), "_c"), ($($argument: $type),*) [$($options)*] $body
+            }
         };
         calls! { $($rest)* }
     };
     (plain $name:ident($($argument:ident : $type:ty),* $(,)?) -> $result:ty $body:block $($rest:tt)*) => {
-        const _: () = { define! { $name($($argument: $type),*) -> $result $body } };
+        const _: () = { define! { $name as stringify!($name), ($($argument: $type),*) -> $result $body } };
         calls! { $($rest)* }
     };
 }

@@ -2,8 +2,8 @@
 //! form, which differ in their last arguments and in what they answer.
 //!
 //! ```text
-//! forms NAME(arguments) [moves bytes] |call| body      MPI_NAME, MPI_Iname, MPI_NAME_init
-//! twins NAME(arguments) [moves bytes] |call| body      also those with large counts
+//! forms [NAMES](arguments) [moves bytes] |call| body      the blocking, the non-blocking, the persistent one
+//! twins [NAMES](arguments) [moves bytes] |call| body      also those with large counts
 //! ```
 //!
 //! The table names the arguments up to the communicator. The body, an expression, answers the request of the
@@ -17,42 +17,40 @@ use std::ffi::{c_int, c_void};
 
 macro_rules! collectives {
     () => {};
-    (forms $name:ident $arguments:tt [moves $bytes:expr] |$call:ident| $body:expr; $($rest:tt)*) => {
-        three_forms! { call $name $arguments [$bytes] |$call| $body }
+    (forms $names:tt $arguments:tt [moves $bytes:expr] |$call:ident| $body:expr; $($rest:tt)*) => {
+        three_forms! { call $names $arguments [$bytes] |$call| $body }
         collectives! { $($rest)* }
     };
-    (twins $name:ident $arguments:tt [moves $bytes:expr] |$call:ident| $body:expr; $($rest:tt)*) => {
-        three_forms! { twin $name $arguments [$bytes] |$call| $body }
+    (twins $names:tt $arguments:tt [moves $bytes:expr] |$call:ident| $body:expr; $($rest:tt)*) => {
+        three_forms! { twin $names $arguments [$bytes] |$call| $body }
         collectives! { $($rest)* }
     };
 }
 
 macro_rules! three_forms {
     (
-        $kind:ident $name:ident ($($argument:ident : $type:ty),* $(,)?)
+        $kind:ident [$blocking:ident $immediate:ident $persistent:ident] ($($argument:ident : $type:ty),* $(,)?)
         [$bytes:expr] |$call:ident| $body:expr
     ) => {
-        pastey::paste! { calls! {
-            $kind [<MPI_ $name>]($($argument: $type,)* comm: MPI_Comm)
-            [time [<$name:camel>]($bytes) on comm] {
-                let $call = Call::blocking(Primitive::[<$name:camel>], comm);
+        calls! {
+            $kind $blocking($($argument: $type,)* comm: MPI_Comm) [timed($bytes) on comm] {
+                let $call = Call::blocking(primitive!($blocking), comm);
                 $body?
             }
-            $kind [<MPI_I $name:lower>]($($argument: $type,)* comm: MPI_Comm, request: *mut MPI_Request)
-            [time [<I $name:lower_camel>]($bytes) on comm] {
+            $kind $immediate($($argument: $type,)* comm: MPI_Comm, request: *mut MPI_Request)
+            [timed($bytes) on comm] {
                 let request = handle(request, "request")?;
-                let $call = Call::immediate(Primitive::[<I $name:lower_camel>], comm);
+                let $call = Call::immediate(primitive!($immediate), comm);
                 request.set($body?)
             }
-            $kind [<MPI_ $name _init>](
-                $($argument: $type,)* comm: MPI_Comm, info: MPI_Info, request: *mut MPI_Request,
-            ) [time [<$name:camel Init>](0) on comm] {
+            $kind $persistent($($argument: $type,)* comm: MPI_Comm, info: MPI_Info, request: *mut MPI_Request)
+            [timed(0) on comm] {
                 let request = handle(request, "request")?;
                 info::check(info)?;
-                let $call = Call::persistent(Primitive::[<$name:camel Init>], comm);
+                let $call = Call::persistent(primitive!($persistent), comm);
                 request.set($body?)
             }
-        } }
+        }
     };
 }
 

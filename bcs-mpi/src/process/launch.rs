@@ -13,7 +13,8 @@
 
 use crate::object::wanted::{UnknownAlgorithm, VARIABLE, Wanted};
 use bcs_core::TypeCheck;
-use nic_emu::memory::{Layout, MapError, NicMemory};
+use nic_emu::host::mapping::{self, MapError};
+use nic_emu::memory::Layout;
 use nic_emu::port::{Port, PortError};
 use std::ffi::c_int;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -98,8 +99,7 @@ pub fn open() -> Result<(Port, Place), LaunchError> {
     let size: u32 = required("BCS_SIZE")?;
     let local_rank: u32 = required("BCS_LOCAL_RANK")?;
     let fd: i32 = required("BCS_NIC_FD")?;
-    let mut memory = NicMemory::attach(descriptor(fd)?)?;
-    memory.close_descriptor();
+    let memory = mapping::attach(descriptor(fd)?)?;
     let status =
         &memory.rank(local_rank).map_err(|_| wrong("BCS_LOCAL_RANK", "no rank of this node"))?.status;
     let job_ranks = memory.layout().job_ranks;
@@ -145,7 +145,7 @@ pub fn wanted() -> Result<Wanted, LaunchError> {
 /// A process without a launcher: a job of one rank, with a NIC that nobody else sees.
 fn alone() -> Result<(Port, Place), LaunchError> {
     let layout = Layout::new(1, 1, [0; 2]).map_err(MapError::from)?;
-    let memory = NicMemory::create_private(layout, 0, 1)?;
+    let memory = mapping::create_private(layout, 0, 1)?;
     let header = memory.header();
     header.cross_memory.set(1);
     header.cores.set(std::thread::available_parallelism().map_or(1, |n| n.get() as u32));

@@ -72,7 +72,7 @@ fn slices_are_recorded_in_the_trace_directory() {
     let place = tempfile::tempdir().unwrap();
     let mut command = ranks("-n 2 --emds 1:100 --trace-dir trace", &["ring"]);
     run(command.current_dir(place.path())).succeeds();
-    let trace = mds::trace::Trace::read(&place.path().join("trace")).unwrap();
+    let trace = mds_trace::Trace::read(&place.path().join("trace")).unwrap();
     assert_eq!((trace.run.ranks, trace.emds.len()), (2, 1));
     assert!(trace.run.id.starts_with(&host()));
     assert!(!trace.emds[0].tables[0].slices.is_empty(), "{trace:?}");

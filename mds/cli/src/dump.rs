@@ -1,9 +1,10 @@
 //! `mds dump`: every record of a trace in one table of comma-separated values (`docs/trace-format.md`).
 
+use mds::Metric;
 use mds::emds::Scope;
 use mds::mmds::{AlgorithmReport, DistributionReport, IntervalReport, UnexpectedReport};
-use mds::trace::{EmdsFile, MmdsFile};
-use mds::{Metric, Trace};
+use mds::trace::MmdsFile;
+use mds_trace::{EmdsFile, Trace};
 use std::io::{self, Write};
 
 /// Columns of every record.

@@ -12,8 +12,9 @@ mod tests;
 
 use clap::Parser;
 use command_line::{Cli, Command, Parts};
+use mds::TraceError;
 use mds::config::Selection;
-use mds::{Trace, TraceError};
+use mds_trace::Trace;
 use std::io::{self, BufWriter, ErrorKind, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;

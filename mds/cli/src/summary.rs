@@ -5,8 +5,9 @@ use bcs_core::ByteCount;
 use hdrhistogram::Histogram;
 use mds::emds::{EmdsTable, Scope};
 use mds::mmds::{CallReport, DistributionReport, IntervalReport, ProcessReport};
-use mds::trace::{EmdsFile, MmdsFile, Run};
-use mds::{Metric, Primitive, Trace};
+use mds::trace::{MmdsFile, Run};
+use mds::{Metric, Primitive};
+use mds_trace::{EmdsFile, Trace};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 

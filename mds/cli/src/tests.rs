@@ -2,13 +2,14 @@
 
 use crate::{dump, summary};
 use bcs_core::SliceIndex;
+use mds::Metric;
 use mds::config::SliceRange;
 use mds::emds::{EmdsTable, Scope};
 use mds::mmds::{
     AlgorithmReport, CallReport, DistributionReport, IntervalReport, ProcessReport, UnexpectedReport,
 };
-use mds::trace::{EmdsFile, MmdsFile, Node, Process, Run};
-use mds::{Metric, Trace};
+use mds::trace::{MmdsFile, Process, Run};
+use mds_trace::{EmdsFile, Node, Trace};
 use proptest::prelude::*;
 
 fn number() -> impl Strategy<Value = u64> {

@@ -4,11 +4,12 @@ use assert_cmd::Command;
 use bcs_core::SliceIndex;
 use mds::config::{Selection, SliceRange};
 use mds::emds::EmdsTable;
-use mds::trace::{self, Node, Process, Run};
+use mds::trace::{self, Process, Run};
 use mds::{
     Clock, EmdsConfig, EmdsRecord, EmdsRing, GlobalRecord, LocalRecord, MetricSet, MmdsConfig, Primitive,
     ProcessRecorder,
 };
+use mds_trace::{Node, write_emds};
 use std::fs;
 use std::path::Path;
 use std::process::Stdio;
@@ -64,7 +65,7 @@ fn record(dir: &Path) {
                 ..GlobalRecord::default()
             }));
         }
-        trace::write_emds(dir, &run, &Node { node, host: format!("n{node}") }, &tables).unwrap();
+        write_emds(dir, &run, &Node { node, host: format!("n{node}") }, &tables).unwrap();
     }
 }
 

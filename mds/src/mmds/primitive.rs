@@ -189,12 +189,19 @@ impl Primitive {
     }
 
     /// The primitive of that C name, whatever its case; `PMPI_` names the same call.
-    pub fn from_name(name: &str) -> Option<Self> {
+    pub const fn from_name(name: &str) -> Option<Self> {
         let name = match name.as_bytes() {
-            [b'P' | b'p', b'M' | b'm', ..] => &name[1..],
+            [b'P' | b'p', b'M' | b'm', ..] => name.split_at(1).1,
             _ => name,
         };
-        Self::ALL.iter().copied().find(|p| p.name().eq_ignore_ascii_case(name))
+        let mut left = Self::ALL;
+        while let [first, others @ ..] = left {
+            if first.name().eq_ignore_ascii_case(name) {
+                return Some(*first);
+            }
+            left = others;
+        }
+        None
     }
 }
 

@@ -65,11 +65,13 @@ pub enum TraceError {
 }
 
 impl TraceError {
-    pub(super) fn write(path: &Path, source: io::Error) -> Self {
+    /// A file that cannot be written.
+    pub fn write(path: &Path, source: io::Error) -> Self {
         Self::Write { path: path.to_owned(), source }
     }
 
-    pub(super) fn corrupt(path: &Path, reason: impl Into<String>) -> Self {
+    /// A file that is damaged.
+    pub fn corrupt(path: &Path, reason: impl Into<String>) -> Self {
         Self::Corrupt { path: path.to_owned(), reason: reason.into() }
     }
 }

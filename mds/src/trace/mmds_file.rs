@@ -42,7 +42,11 @@ impl MmdsFile {
         json
     }
 
-    pub(super) fn decode(path: &Path, bytes: &[u8]) -> Result<Self, TraceError> {
+    /// Reads one; `path` is for what people read.
+    ///
+    /// # Errors
+    /// It is damaged, or of another version.
+    pub fn decode(path: &Path, bytes: &[u8]) -> Result<Self, TraceError> {
         let json = |e: serde_json::Error| {
             let what = if e.is_eof() { "it is truncated" } else { "it is not the JSON of an MMDS file" };
             TraceError::corrupt(path, format!("{what} ({e})"))

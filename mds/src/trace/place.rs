@@ -13,7 +13,7 @@ const PARTIAL: (&str, &str) = (".mds-", ".partial");
 
 /// The two kinds of trace file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum FileKind {
+pub enum FileKind {
     /// `mmds.rank-00000.json`
     Mmds,
     /// `emds.node-00000.bin`
@@ -22,7 +22,7 @@ pub(super) enum FileKind {
 
 impl FileKind {
     /// The path of the file of rank or node `number`.
-    pub(super) fn path(self, dir: &Path, number: u32) -> PathBuf {
+    pub fn path(self, dir: &Path, number: u32) -> PathBuf {
         let (before, after) = self.affixes();
         dir.join(format!("{before}{number:05}{after}"))
     }
@@ -45,7 +45,7 @@ impl FileKind {
 }
 
 /// The trace files of `dir`, by name.
-pub(super) fn list(dir: &Path) -> Result<Vec<(PathBuf, FileKind)>, TraceError> {
+pub fn list(dir: &Path) -> Result<Vec<(PathBuf, FileKind)>, TraceError> {
     let error = |source| TraceError::Directory { dir: dir.to_owned(), source };
     let mut files = Vec::new();
     for entry in std::fs::read_dir(dir).map_err(error)? {
@@ -84,7 +84,7 @@ pub fn write_file(
 }
 
 /// Removes what earlier runs left in `dir`: trace files, and the beginnings of ones whose writer was killed.
-pub(super) fn clear(dir: &Path) -> Result<(), TraceError> {
+pub fn clear(dir: &Path) -> Result<(), TraceError> {
     let error = |source| TraceError::Directory { dir: dir.to_owned(), source };
     for entry in std::fs::read_dir(dir).map_err(error)? {
         let entry = entry.map_err(error)?;
@@ -100,7 +100,7 @@ pub(super) fn clear(dir: &Path) -> Result<(), TraceError> {
 }
 
 /// Whether a file can be made in `dir`.
-pub(super) fn check_writable(dir: &Path) -> Result<(), TraceError> {
+pub fn check_writable(dir: &Path) -> Result<(), TraceError> {
     Temporary::new(dir).map(drop).map_err(|e| TraceError::write(dir, e))
 }
 

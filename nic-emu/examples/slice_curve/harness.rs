@@ -4,8 +4,10 @@
 use bcs_core::NodeId;
 use bcs_fabric::sim::{Happened, NetworkModel, SimCluster, SimFabric, SimOptions};
 use nic_emu::arithmetic::{ElementType, ReduceOp};
+use nic_emu::channel::OwnProcess;
 use nic_emu::global::layout::EVENTS;
 use nic_emu::global::{GlobalLayout, GlobalNic, Polled, groups};
+use nic_emu::host::mapping::create_private;
 use nic_emu::matching::Envelope;
 use nic_emu::memory::descriptor::CollectiveKind;
 use nic_emu::memory::status::Phase;
@@ -99,7 +101,7 @@ impl Cluster {
         for node in 0..nodes {
             let memory = Arc::new(memory(node, nodes));
             ports.push(Port::open(memory.clone(), 0).expect("a fresh NIC has a port for its rank"));
-            nics.push(GlobalNic::new(memory, sim.fabric(NodeId(node)), layout));
+            nics.push(GlobalNic::new(memory, sim.fabric(NodeId(node)), layout, &OwnProcess));
         }
         let mut cluster = Self { sim, nics, ports, barriers: 0 };
         (0..nodes as usize).for_each(|node| cluster.poll(node));
@@ -236,7 +238,7 @@ impl Cluster {
 
 fn memory(node: u32, nodes: u32) -> NicMemory {
     let layout = Layout::new(1, nodes, [0; 2]).expect("one rank a node is a possible job");
-    let memory = NicMemory::create_private(layout, node, nodes).expect("there is address space for all NICs");
+    let memory = create_private(layout, node, nodes).expect("there is address space for all NICs");
     let header = memory.header();
     header.cross_memory.set(1);
     let status = &memory.rank(0).expect("there is one rank").status;

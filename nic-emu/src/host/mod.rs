@@ -5,12 +5,18 @@
 //! | `nic_host` | what a program launcher does with a job's NIC |
 //! | `nic_thread` | the thread that runs the NIC when no rank does |
 //! | `waiting`, `wake_pipe` | how ranks and the NIC thread sleep, and how they are woken |
+//! | `mapping` | how NIC memory is made and mapped |
+//! | `cross_memory` | the memory of the ranks' processes |
 //! | `clock`, `process` | what the system says of the time and of this process |
+//! | `abort` | how a process ends the job |
 //! | `crowd` | whether others want the core |
 //! | `priority` | real-time priority |
 
-pub(crate) mod clock;
+pub mod abort;
+pub mod clock;
+pub mod cross_memory;
 pub(crate) mod crowd;
+pub mod mapping;
 mod nic_host;
 pub mod nic_thread;
 pub mod priority;

@@ -6,13 +6,14 @@
 
 use crate::arithmetic::Arithmetic;
 use crate::channel::CrossMemory;
+use crate::host::mapping::{self, MapError};
 use crate::host::nic_thread::{Finding, Network, NicThread};
 use crate::host::process::pid_namespace;
 use crate::host::wake_pipe::WakePipe;
 use crate::matching::hang::{HangReport, JobState};
 use crate::memory::abort;
 use crate::memory::status::Phase;
-use crate::memory::{Layout, MapError, NicMemory};
+use crate::memory::{Layout, NicMemory};
 use bcs_core::{JobId, NodeId, Placement, Rank, SliceIndex, SliceLength};
 use bcs_fabric::Driven;
 use mds::{EmdsConfig, EmdsRing, GlobalRecord, LocalRecord};
@@ -88,6 +89,8 @@ pub enum RankPhase {
 /// A job's NIC on this node, as its program launcher hosts it.
 pub struct NicHost {
     memory: Arc<NicMemory>,
+    /// Its memfd.
+    descriptor: OwnedFd,
     config: NicConfig,
     alarm: Arc<OwnedFd>,
     /// Of a job on several nodes.
@@ -106,7 +109,7 @@ impl NicHost {
         let layout =
             Layout::new(placement.ranks_on(config.node), placement.ranks(), words).map_err(MapError::from)?;
         let layout = layout.with_unexpected_bytes(config.unexpected_bytes);
-        let memory = NicMemory::create(layout, config.node.0, placement.nodes())?;
+        let (memory, descriptor) = mapping::create(layout, config.node.0, placement.nodes())?;
         let header = memory.header();
         header.job.set(config.job.0);
         header.slice_period_ns.set(config.slice.period_ns());
@@ -135,12 +138,12 @@ impl NicHost {
             NicError::System { operation: "make the wake pipe", job: config.job, source }
         })?;
         let (memory, alarm, pipe) = (Arc::new(memory), Arc::new(alarm), pipe.map(Arc::new));
-        Ok(Self { memory, config: config.clone(), alarm, pipe, thread: None })
+        Ok(Self { memory, descriptor, config: config.clone(), alarm, pipe, thread: None })
     }
 
     /// The memfd that ranks inherit; its number goes to them in `BCS_NIC_FD`.
     pub fn descriptor(&self) -> BorrowedFd<'_> {
-        self.memory.descriptor().expect("a host's memory is a memfd")
+        self.descriptor.as_fd()
     }
 
     /// The writing end of the wake pipe of a job on several nodes, that ranks inherit, too; its number goes

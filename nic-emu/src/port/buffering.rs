@@ -13,6 +13,7 @@ use super::draining::Draining;
 use super::error::PortError;
 use super::rank_port::Port;
 use crate::channel;
+use crate::host::clock::ticks;
 use crate::memory::Corrupt;
 use crate::memory::slab::{BUFFERED_BYTES, PIPELINED_BYTES, SLAB_BYTES};
 
@@ -67,7 +68,7 @@ impl Port {
             let chunk = (chunk as usize).min(left);
             // SAFETY: the chunk lies in the message, which the caller vouches for, and in the run, which is
             // this rank's until it is given back, after all of it was published.
-            unsafe { self.stores.copy_in(data.add(filled), to.as_ptr().add(filled), chunk) };
+            unsafe { self.stores.copy_in(data.add(filled), to.as_ptr().add(filled), chunk, ticks) };
             filled += chunk;
             self.memory.filled(self.local_index, first)?.publish(filled as u32);
         }

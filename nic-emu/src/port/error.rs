@@ -1,8 +1,9 @@
 //! Why a port cannot go on.
 
 use crate::channel::ChannelError;
+use crate::host::mapping::MapError;
+use crate::memory::Corrupt;
 use crate::memory::descriptor::CollectiveKind;
-use crate::memory::{Corrupt, MapError};
 
 /// Why a port cannot go on. All of them end the job, but for [`PortError::Broken`]; none is the program's
 /// fault alone.

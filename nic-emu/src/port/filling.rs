@@ -6,6 +6,7 @@
 //! caches ([`crate::channel::Stores`]).
 
 use super::{Port, PortError, Send};
+use crate::host::clock::ticks;
 use crate::memory::descriptor::{INLINE_BYTES, Length, Payload, encode_inline};
 use crate::memory::doorbell::RingKind;
 use crate::memory::slab::{PIPELINED_BYTES, SLAB_BYTES};
@@ -51,7 +52,7 @@ impl Port {
                 fill(chunk.as_mut_ptr().cast(), now);
                 // SAFETY: the chunk has so many bytes, which were written; they lie in the run, which has
                 // room for the message.
-                unsafe { self.stores.copy_in(chunk.as_ptr().cast(), to.as_ptr().add(filled), now) };
+                unsafe { self.stores.copy_in(chunk.as_ptr().cast(), to.as_ptr().add(filled), now, ticks) };
                 filled += now;
                 self.memory.filled(self.local_index, first)?.publish(filled as u32);
             }

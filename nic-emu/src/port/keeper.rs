@@ -11,7 +11,7 @@
 
 use crate::memory::descriptor::{NO_REQUEST, Payload, PointToPoint, SendDescriptor, is_send, keep_in_pool};
 use crate::memory::doorbell::RingKind;
-use crate::memory::queue::Unexpected;
+use crate::memory::queue::UnexpectedMessages;
 use crate::memory::request::Delivery;
 use crate::memory::ring::{Cell, Ring};
 use crate::memory::slab::{BUFFERED_BYTES, slabs_of};
@@ -149,7 +149,7 @@ impl<'m> Keeper<'_, 'm> {
             if self.wanted.is_nothing() {
                 break;
             }
-            Unexpected::of(memory, memory.rank(receiver)?).list().walk_back(memory, |cell| {
+            UnexpectedMessages::of(memory, memory.rank(receiver)?).list().walk_back(memory, |cell| {
                 // A queued message's destination word says who sent it.
                 if cell.word(3) as u32 == origin
                     && let Some(message) = self.movable(cell, receiver)

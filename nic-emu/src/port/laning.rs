@@ -3,7 +3,8 @@
 
 use super::error::PortError;
 use super::rank_port::Port;
-use crate::channel::{CrossMemory, Peer, copy, read_peer};
+use crate::channel::{CrossMemory, Direction, Peer, ProcessMemory, copy};
+use crate::host::cross_memory::CrossMemoryAttach;
 use crate::memory::lane::{By, LANE_CHUNK_BYTES, LaneKey, LaneReader, LaneWriter, Loan, Shape};
 use crate::policy;
 
@@ -194,7 +195,8 @@ impl Port {
         }
         let peer = Peer::of(&self.memory, local_index)?;
         // SAFETY: the caller's promise.
-        match unsafe { read_peer(peer, address, to, bytes) } {
+        match unsafe { CrossMemoryAttach.attach_all(Direction::Read, peer, to as u64, address, bytes as u64) }
+        {
             Ok(()) => Ok(true),
             Err(error) if error.is_refusal() => {
                 self.memory.header().cross_memory.set(0);

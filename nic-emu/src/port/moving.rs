@@ -6,6 +6,8 @@ use super::error::PortError;
 use super::own_transfer::OwnTransfer;
 use super::rank_port::Port;
 use crate::channel::{self, End, Mine, Step};
+use crate::host::clock::ticks;
+use crate::host::cross_memory::CrossMemoryAttach;
 use crate::host::waiting::{self};
 use crate::memory::descriptor::PointToPoint;
 use crate::memory::doorbell::RingKind;
@@ -107,7 +109,9 @@ impl Port {
         let mut i = 0;
         while i < self.moving.len() {
             let OwnTransfer { transfer, mine, asked, .. } = self.moving[i];
-            match channel::advance(&self.memory, transfer, &mine, &self.channel, &mut self.stores)? {
+            let (policy, stores) = (&self.channel, &mut self.stores);
+            match channel::advance(&self.memory, transfer, &mine, policy, stores, &CrossMemoryAttach, ticks)?
+            {
                 Step::Progress => {
                     self.tell_elsewhere(transfer)?;
                     moved = true;
@@ -180,8 +184,9 @@ impl Port {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
+    use crate::host::mapping::create_private;
+    use crate::memory::Layout;
     use crate::memory::transfer::Pair;
-    use crate::memory::{Layout, NicMemory};
     use crate::port::outstanding::About;
     use crate::threads::completer::Completer;
     use std::sync::Arc;
@@ -190,7 +195,7 @@ mod tests {
     /// now, of the same transfer, and the record was read before it was written anew.
     #[test]
     fn which_end_a_rank_is_says_its_request_and_not_a_record_that_is_out_of_date() {
-        let memory = NicMemory::create_private(Layout::new(2, 2, [0; 2]).unwrap(), 0, 1).unwrap();
+        let memory = create_private(Layout::new(2, 2, [0; 2]).unwrap(), 0, 1).unwrap();
         let mut port = Port::open(Arc::new(memory), 0).unwrap();
         let (transfer, request) = (5, port.arm(Purpose::Receive, About::NOTHING).unwrap());
         let pair = Pair {

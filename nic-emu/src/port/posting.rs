@@ -5,6 +5,7 @@
 
 use super::error::PortError;
 use super::rank_port::Port;
+use crate::host::clock::ticks;
 use crate::matching::Envelope;
 use crate::memory::REQUESTS;
 use crate::memory::descriptor::{
@@ -404,7 +405,7 @@ impl Port {
         {
             // SAFETY: the slab has SLAB_BYTES and is this rank's until it is posted; `data` is the caller's
             // promise.
-            unsafe { self.stores.copy_in(data, to.as_ptr(), bytes) };
+            unsafe { self.stores.copy_in(data, to.as_ptr(), bytes, ticks) };
             if bytes >= PIPELINED_BYTES {
                 block.filled[slab as usize].publish(bytes as u32);
             }

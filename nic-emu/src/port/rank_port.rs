@@ -8,6 +8,7 @@ use super::own_transfer::OwnTransfer;
 use crate::channel::{self, Stores};
 use crate::host::clock::now_ns;
 use crate::host::crowd::Crowd;
+use crate::host::mapping;
 use crate::host::process::{allow_attach, pid_namespace};
 use crate::host::waiting::{self, WaitPolicy};
 use crate::memory::doorbell::{Heads, HeadsWord};
@@ -85,9 +86,7 @@ unsafe impl std::marker::Send for Port {}
 impl Port {
     /// The port of a rank in the NIC memory behind this descriptor.
     pub fn attach(fd: OwnedFd, local_index: u32) -> Result<Self, PortError> {
-        let mut memory = NicMemory::attach(fd)?;
-        memory.close_descriptor();
-        Self::open(Arc::new(memory), local_index)
+        Self::open(Arc::new(mapping::attach(fd)?), local_index)
     }
 
     /// The port of a rank in memory that this process has mapped.

@@ -5,7 +5,7 @@
 //! | a cell of a ring | the processor | a slice has taken the descriptor: it has found the entry, transfer or instance that this needs |
 //! | a slab for a contribution | the last member to depart | it has read what it needs ([`crate::memory::departure`]) |
 //! | an instance | who departs, then the processor | before it looks for one |
-//! | a queue entry | the processor | the message has met its receive; entries for posted receives are kept free ([`crate::memory::queue`]) |
+//! | a queue entry | the processor | the message has met its receive; entries for posted receives are kept free (`memory::queue`) |
 //! | a transfer | its two ends, then the processor | both have seen that their requests are complete: a rank that waits sees to that, whatever it waits for |
 //! | a cell of an edge | its reader | it has read it |
 //! | bytes of a receiver's pool for what comes early | the receiver | it has received some of that ([`crate::memory::unexpected`]) |

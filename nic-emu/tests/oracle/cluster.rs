@@ -10,8 +10,10 @@ use crate::watch::Watch;
 use bcs_core::{NodeId, NodeSet};
 use bcs_fabric::sim::{Happened, NetworkModel, SimCluster, SimFabric, SimOptions};
 use nic_emu::arithmetic::{ElementType, ReduceOp};
+use nic_emu::channel::OwnProcess;
 use nic_emu::global::layout::EVENTS;
 use nic_emu::global::{GlobalError, GlobalLayout, GlobalNic, Polled, groups};
+use nic_emu::host::mapping::create_private;
 use nic_emu::matching::Envelope;
 use nic_emu::memory::descriptor::CollectiveKind;
 use nic_emu::memory::status::{Activity, Phase, WaitingFor};
@@ -74,7 +76,9 @@ impl Cluster {
         let sim = SimCluster::new(options);
         let memories: Vec<_> = (0..nodes).map(|node| nic_memory(shape, node, nodes, emds)).collect();
         let nics = (0..nodes)
-            .map(|node| GlobalNic::new(memories[node as usize].clone(), sim.fabric(NodeId(node)), layout))
+            .map(|node| {
+                GlobalNic::new(memories[node as usize].clone(), sim.fabric(NodeId(node)), layout, &OwnProcess)
+            })
             .collect();
         Self {
             sim,
@@ -221,7 +225,7 @@ fn nic_memory(shape: &ClusterShape, node: u32, nodes: u32, emds: Option<&mds::Em
     });
     let layout = Layout::new(here.len() as u32, shape.places.len() as u32, words).unwrap();
     let layout = layout.with_unexpected_bytes(shape.program.unexpected_bytes());
-    let memory = NicMemory::create_private(layout, node, nodes).unwrap();
+    let memory = create_private(layout, node, nodes).unwrap();
     let header = memory.header();
     header.slice_period_ns.set(shape.program.period_ns);
     header.cross_memory.set(shape.program.attach as u32);

@@ -6,6 +6,7 @@ use crate::rank::RankRun;
 use crate::rules::Log;
 use crate::run::{Machine, Run, clock, set_clock};
 use crate::watch::Watch;
+use nic_emu::host::mapping::create_private;
 use nic_emu::memory::status::Phase;
 use nic_emu::memory::token::Holder;
 use nic_emu::memory::{Layout, NicMemory};
@@ -37,7 +38,7 @@ impl Machine for OneNic {
 fn nic_memory(shape: &Shape) -> Arc<NicMemory> {
     let ranks = shape.ranks as u32;
     let layout = Layout::new(ranks, ranks, [0; 2]).unwrap().with_unexpected_bytes(shape.unexpected_bytes());
-    let memory = NicMemory::create_private(layout, 0, 1).unwrap();
+    let memory = create_private(layout, 0, 1).unwrap();
     let header = memory.header();
     header.slice_period_ns.set(shape.period_ns);
     header.cross_memory.set(shape.attach as u32);

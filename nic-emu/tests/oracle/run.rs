@@ -10,7 +10,7 @@ use nic_emu::matching::Envelope;
 use nic_emu::matching::hang::HangReport;
 use nic_emu::memory::NicMemory;
 use nic_emu::memory::descriptor::CollectiveKind;
-use nic_emu::memory::queue::{Posted, Unexpected};
+use nic_emu::memory::queue::{PostedReceives, UnexpectedMessages};
 use nic_emu::memory::slab::{OF_COLLECTIVES, SLABS};
 use nic_emu::port::{Posted, Send};
 use std::cell::Cell;
@@ -322,7 +322,8 @@ impl<M: Machine> Run<'_, M> {
             for rank in 0..memory.layout().local_ranks {
                 let block = memory.rank(rank).unwrap();
                 assert!(
-                    Posted::of(memory, block).is_empty() && Unexpected::of(memory, block).is_empty(),
+                    PostedReceives::of(&memory, block).is_empty()
+                        && UnexpectedMessages::of(&memory, block).is_empty(),
                     "rank {rank} has queued descriptors"
                 );
             }

@@ -6,7 +6,8 @@ use crate::job::Job;
 use crate::preflight;
 use bcs_core::{NodeId, Placement, Rank};
 use bcs_fabric::Driven;
-use mds::trace::{self, Node, Run};
+use mds::trace::Run;
+use mds_trace::{Node, write_emds};
 use nic_emu::hang::{HangDetector, JobState};
 use nic_emu::host::{CrossMemory, NicConfig, NicHost, RankPhase};
 use nic_emu::nic_thread::Finding;
@@ -178,7 +179,7 @@ impl JobNic {
         let node = Node { node: self.node.0, host: host.to_owned() };
         let tables = [local.read(), global.read()].into_iter().collect::<Result<Vec<_>, _>>();
         let tables = tables.map_err(|error| format!("the record of slices is damaged: {error}"))?;
-        trace::write_emds(directory, &run, &node, &tables).map_err(|error| error.to_string())?;
+        write_emds(directory, &run, &node, &tables).map_err(|error| error.to_string())?;
         Ok(())
     }
 }

@@ -104,7 +104,7 @@ pub fn check(job: &Job, node: NodeId) -> Result<Option<libc::rlimit>, PreflightE
         }
     }
     if let Some(path) = &job.recording.trace_directory {
-        mds::trace::prepare(path).map_err(PreflightError::TraceDirectory)?;
+        mds_trace::prepare(path).map_err(PreflightError::TraceDirectory)?;
     }
     raise_descriptor_limit(job, ranks)
 }

@@ -11,7 +11,6 @@ mod intruders;
 mod relay;
 
 use super::*;
-use bcs_core::mapped_memory::MappedMemory;
 use bcs_credentials as credentials;
 use bcs_credentials::Credential;
 use bcs_fabric::Fabric;

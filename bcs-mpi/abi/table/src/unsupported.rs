@@ -2,7 +2,7 @@
 //! loads.
 //!
 //! What the C edge defines is found in its source: a function is its own as soon as its name stands in a line
-//! of code there, or in a line that begins with a word for several functions: `twin`, `forms` or `twins`. So
+//! of code there. Where the line begins with `twin` or `twins`, the forms with large counts are, too. So
 //! nothing has to be kept in step by hand: a function that is built leaves this list by itself, and one that
 //! is only mentioned is missed by the test of the exported symbols. A name that other macros put together is
 //! not found; then two functions have one name, which the compiler refuses.
@@ -28,21 +28,12 @@ pub fn defined<'a>(tables: &Tables, sources: impl IntoIterator<Item = &'a str>) 
             }
         }
         let named = line.trim_start().split_once('(').and_then(|(begin, _)| begin.split_once(' '));
-        match named {
-            Some(("twin", name)) => defined.extend([format!("{name}_c")]),
-            Some(("forms", name)) => defined.extend(forms_of(name)),
-            Some(("twins", name)) => {
-                defined.extend(forms_of(name).into_iter().flat_map(|name| [format!("{name}_c"), name]));
-            }
-            _ => {}
+        if let Some(("twin" | "twins", names)) = named {
+            let names = names.trim_matches(['[', ']']).split(' ');
+            defined.extend(names.map(|name| format!("{name}_c")));
         }
     }
     defined
-}
-
-/// The blocking, the non-blocking and the persistent form of a collective call.
-fn forms_of(name: &str) -> [String; 3] {
-    [format!("MPI_{name}"), format!("MPI_I{}", name.to_lowercase()), format!("MPI_{name}_init")]
 }
 
 /// The functions that the library exports and `defined` has not, as a file of Rust.
@@ -148,7 +139,8 @@ mod tests {
     #[test]
     fn a_collective_call_is_found_with_its_other_forms() {
         let tables = Tables::read().expect("the tables");
-        let edge = "    forms Barrier() [moves 0]\n    twins Neighbor_alltoall(\n        sendbuf: A,";
+        let edge = "    forms [MPI_Barrier MPI_Ibarrier MPI_Barrier_init]() [moves 0]\n    \
+            twins [MPI_Neighbor_alltoall MPI_Ineighbor_alltoall MPI_Neighbor_alltoall_init](\n        sendbuf: A,";
         let expected = [
             "MPI_Barrier",
             "MPI_Barrier_init",

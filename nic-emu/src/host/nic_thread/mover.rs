@@ -5,6 +5,7 @@ use super::backoff;
 use super::finding::Finding;
 use super::shared::Shared;
 use crate::channel::{self, Policy, Step};
+use crate::host::cross_memory::CrossMemoryAttach;
 use crate::host::waiting;
 use crate::memory::pool::Walk;
 use crate::memory::status::Activity;
@@ -66,7 +67,9 @@ impl<'a> Mover<'a> {
                 if self.bounce.is_empty() {
                     self.bounce = vec![0; BOUNCE_BYTES];
                 }
-                match channel::advance_from_outside(self.memory, transfer, &mut self.bounce, &self.policy) {
+                let (bounce, policy) = (&mut self.bounce, &self.policy);
+                match channel::advance_from_outside(self.memory, transfer, bounce, policy, &CrossMemoryAttach)
+                {
                     Ok(Step::Progress) => {}
                     Ok(Step::Finished) => {
                         if let Some(ranks) = dma_helper::finish(self.memory, transfer)?

@@ -12,6 +12,7 @@ use super::mover::Mover;
 use super::shared::{IDLE_SLEEP, Shared};
 use crate::global::{GlobalError, GlobalLayout, GlobalNic, Polled};
 use crate::host::clock::now_ns;
+use crate::host::cross_memory::CrossMemoryAttach;
 use crate::host::crowd::Crowd;
 use crate::host::priority::{self, Level};
 use crate::host::waiting;
@@ -64,7 +65,7 @@ impl<'a> NodeDriver<'a> {
     pub(super) fn new(shared: &'a Shared, polls: bool, fabric: Box<dyn Driven>, pipe: &'a WakePipe) -> Self {
         let memory = &*shared.memory;
         let (_, nodes) = memory.node();
-        let nic = GlobalNic::new(shared.memory.clone(), fabric, GlobalLayout::new(nodes));
+        let nic = GlobalNic::new(shared.memory.clone(), fabric, GlobalLayout::new(nodes), &CrossMemoryAttach);
         let crowd = Crowd::new(memory.layout().local_ranks, memory.header().cores.get());
         Self { shared, memory, nic, mover: Mover::new(shared), pipe, polls, is_urgent: false, crowd }
     }

@@ -64,13 +64,14 @@ impl Shared {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
+    use crate::host::mapping::create_private;
     use crate::memory::Layout;
     use crate::memory::abort;
     use rustix::event::{EventfdFlags, eventfd};
 
     #[test]
     fn what_is_found_when_the_job_is_being_ended_is_not_why_it_ends() {
-        let memory = Arc::new(NicMemory::create_private(Layout::new(1, 1, [0; 2]).unwrap(), 0, 1).unwrap());
+        let memory = Arc::new(create_private(Layout::new(1, 1, [0; 2]).unwrap(), 0, 1).unwrap());
         let alarm = Arc::new(eventfd(0, EventfdFlags::NONBLOCK).unwrap());
         let of_job = || Shared {
             memory: memory.clone(),

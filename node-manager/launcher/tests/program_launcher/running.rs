@@ -5,7 +5,7 @@ use crate::refuse_attach::refuse_attach;
 use bcs_core::{Rank, SliceLength};
 use mds::EmdsConfig;
 use mds::config::Selection;
-use mds::trace::Trace;
+use mds_trace::Trace;
 use nic_emu::hang::{self, JobState, RankState};
 use program_launcher::control::{Command, Notice};
 use program_launcher::job::StdinTo;

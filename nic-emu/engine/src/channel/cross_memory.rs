@@ -1,0 +1,149 @@
+//! Cross-memory attach: the system copies between two processes' memory, one copy, one core
+//! (`process_vm_readv(2)`).
+//!
+//! The only channel that needs no help of the other end, and so the one for an end that computes. Refusal
+//! (containers, Yama) is an answer of its own: the caller falls back to the window. Who calls the engine says
+//! how another process's memory is read and written ([`ProcessMemory`]).
+
+use super::error::ChannelError;
+use super::peer::Peer;
+use crate::memory::NicMemory;
+use crate::memory::status::Phase;
+
+/// Whether ranks of a node read and write each other's memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum CrossMemory {
+    /// They do not.
+    Off,
+    /// They do where it is faster.
+    WhereFaster,
+    /// They do wherever they can have large contributions to collectives read like that.
+    Always,
+}
+
+impl Peer {
+    /// That of the rank in this place of the node.
+    ///
+    /// # Errors
+    /// [`ChannelError::Gone`] where none was ever, or none is any more: its number may be another process's.
+    pub fn of(memory: &NicMemory, local_index: u32) -> Result<Self, ChannelError> {
+        let status = &memory.rank(local_index)?.status;
+        let peer = Self { rank: memory.job_rank(local_index), pid: status.pid() };
+        if peer.pid == 0 || status.phase() == Phase::Exited {
+            return Err(ChannelError::Gone { peer });
+        }
+        Ok(peer)
+    }
+}
+
+/// Which way bytes go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// From the other process into this one.
+    Read,
+    /// From this process into the other one.
+    Write,
+}
+
+/// What became of an attempt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Attempt {
+    /// So many bytes are in place, from the start; at least one.
+    Moved(u64),
+    /// The system does not let this process touch the other one's memory.
+    Refused,
+}
+
+/// The memory of the ranks' processes, as the process that calls the engine reads and writes it.
+pub trait ProcessMemory: Sync {
+    /// Moves up to `bytes` bytes, at least one, between `here` in this process and `there` in that of another
+    /// rank.
+    ///
+    /// # Safety
+    /// Of the bytes from `here` on those that this process has are readable, or with [`Direction::Read`]
+    /// writable, and nobody else uses them meanwhile. Neither address has to be one: the system checks both.
+    ///
+    /// # Errors
+    /// The other process is gone, one of the two has no such memory, or the system fails otherwise.
+    unsafe fn attach(
+        &self,
+        direction: Direction,
+        peer: Peer,
+        here: u64,
+        there: u64,
+        bytes: u64,
+    ) -> Result<Attempt, ChannelError>;
+
+    /// Whether a process is alive: a dead one that nobody has waited for is dead too.
+    fn is_alive(&self, peer: Peer) -> bool;
+
+    /// Moves all of the bytes. Where the system refuses that, the error says so
+    /// ([`ChannelError::is_refusal`]).
+    ///
+    /// # Safety
+    /// As [`ProcessMemory::attach`].
+    ///
+    /// # Errors
+    /// As [`ProcessMemory::attach`].
+    unsafe fn attach_all(
+        &self,
+        direction: Direction,
+        peer: Peer,
+        here: u64,
+        there: u64,
+        bytes: u64,
+    ) -> Result<(), ChannelError> {
+        let mut moved = 0;
+        while moved < bytes {
+            // SAFETY: a part of what the caller promises.
+            match unsafe { self.attach(direction, peer, here + moved, there + moved, bytes - moved)? } {
+                Attempt::Moved(some) => moved += some,
+                Attempt::Refused => {
+                    let direction = direction.verb();
+                    return Err(ChannelError::Refused { peer, direction, address: there, bytes });
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Direction {
+    /// What is done to the other process's memory, for what people read.
+    pub fn verb(self) -> &'static str {
+        match self {
+            Direction::Read => "read",
+            Direction::Write => "write",
+        }
+    }
+}
+
+/// The memory of ranks that are threads of this process, as in a simulation: their buffers are its own, and
+/// they vouched for them when they posted.
+#[derive(Clone, Copy, Debug)]
+pub struct OwnProcess;
+
+impl ProcessMemory for OwnProcess {
+    unsafe fn attach(
+        &self,
+        direction: Direction,
+        _: Peer,
+        here: u64,
+        there: u64,
+        bytes: u64,
+    ) -> Result<Attempt, ChannelError> {
+        let (from, to) = match direction {
+            Direction::Read => (there as *const u8, here as *mut u8),
+            Direction::Write => (here as *const u8, there as *mut u8),
+        };
+        // SAFETY: `here` by this function's contract. Nobody but the rank uses `there`, and the rank leaves
+        // it alone until its request is complete; `copy` allows its mistake of letting buffers overlap.
+        unsafe { std::ptr::copy(from, to, bytes as usize) };
+        Ok(Attempt::Moved(bytes))
+    }
+
+    fn is_alive(&self, _: Peer) -> bool {
+        true
+    }
+}

@@ -1,0 +1,747 @@
+//! Messages between nodes: the BS, BR and DH of a global slice (paper, §4.3).
+//!
+//! - **DEM**: the BS sends each rank's outbound descriptors, in order, to the nodes of their destinations: at
+//!   most [`DESCRIPTORS_A_SLICE`] to one node. An inline message rides in its descriptor, and one that lies
+//!   in a slab travels with it, as long as all nodes that do so for the same one stay within its budget:
+//!   bytes that came so and were not matched count.
+//! - **MSM**: the BR matches what was posted in earlier slices by the same queues and code as local messages,
+//!   and grants chunks of matched messages, oldest first, under a budget for all that comes in here in a
+//!   slice. What of earlier slices is still on its way counts.
+//! - **P2P**: the DH of the sender's node reads granted chunks from slabs or from ranks' memory and sends
+//!   them, under a budget for all that goes out; what exceeds it is first in the next slice. The receiver's
+//!   node writes them where they go, from the ring to which they came.
+//!
+//! A message that comes before its receive waits in its receiver's pool ([`crate::memory::unexpected`]): at
+//! once where its bytes came with its descriptor, and else when it has waited for a while (`pull`).
+//!
+//! With elastic slices a message concerns its two nodes, and no other: none of the three is strobed.
+//! Descriptors leave as soon as they are posted, the BR takes them into the receiver's local slices as soon
+//! as they come, and a grant is credit, which the DH uses at once.
+//!
+//! ```text
+//!  Send       rank: who posted    words: the descriptor's 0..7                                  payload: the slab's bytes, or nothing
+//!  Matched    rank: its sender    request, slab plus one or 0
+//!  Cancelled  rank: its sender    request, slab plus one or 0
+//!  Grant      rank: its sender    request, place (slab plus one, or 0) | last << 63, address, offset, bytes, transfer, bytes of the message that are wanted
+//!  Data                           transfer, offset                                              payload: the bytes
+//! ```
+//!
+//! Where the system refuses cross-memory attach, ranks put the bytes of granted chunks into NIC memory
+//! themselves, and take from there what has come (`staged`).
+
+mod ahead;
+mod late;
+mod pull;
+
+use self::ahead::Ahead;
+use self::late::Late;
+use super::error::GlobalError;
+use super::link::Links;
+use super::rank_memory;
+use super::record::{HEADER_BYTES, Kind, PAYLOAD_LIMIT, PostingSlice, Record};
+use super::staged::{self, AHEAD_BYTES, Staged};
+use crate::channel::ProcessMemory;
+use crate::matching::message::{Message, message_of_words};
+use crate::memory::descriptor::{self, NO_REQUEST, Payload, PointToPoint, SendDescriptor};
+use crate::memory::request::Delivery;
+use crate::memory::ring::CELL_WORDS;
+use crate::memory::slab::SLAB_BYTES;
+use crate::memory::unexpected::{ForWhom, UnexpectedPool};
+use crate::memory::{Corrupt, ENTRIES, NicMemory};
+use crate::policy::Pacing;
+use crate::threads::buffer_receiver::{BufferReceiver, Taken};
+use crate::threads::completer::Completer;
+use crate::threads::dma_helper::DmaHelper;
+use bcs_core::GlobalAddress;
+use bcs_fabric::Fabric;
+use bytes::BytesMut;
+use std::collections::{BTreeMap, VecDeque};
+
+/// Descriptors that one node sends to another in a slice at most.
+pub const DESCRIPTORS_A_SLICE: u32 = 256;
+/// Bytes that are granted to come in to a node, and that go out of it, in a slice at most; what is on its way
+/// to a node is never more than twice as much.
+pub const BUDGET_BYTES: u64 = 1 << 20;
+
+/// Bytes of a grant at most: so much is read, sent and written as one, while what was granted before and
+/// after it is in the other hands. Whole pages of the ranks' memory, and a record of them is no longer than a
+/// link takes.
+const CHUNK_BYTES: u64 = 124 << 10;
+
+/// Bytes that the DH reads at once, and that wait at most to one node, where the links say how fast it goes.
+const STEP_BYTES: u64 = 2 * CHUNK_BYTES;
+
+/// What part of what may be ahead of its match messages of more than a slab may use: of those that come one
+/// after the other most wait for a grant, which gives their slabs back without another record.
+const MEDIUM_SHARE: u64 = 4;
+
+const LAST: u64 = 1 << 63;
+
+/// A message on its way here: matched, or on its way to the pool of the rank that is to receive it.
+#[derive(Debug)]
+struct Incoming {
+    /// The block that it goes to, and the entry of the unexpected queue that stands for it until it is
+    /// matched.
+    pooled: Option<(u64, u32)>,
+    origin: u32,
+    node: u32,
+    request: u32,
+    /// The sender's slab plus one, or 0 when its bytes are at `source_address`.
+    place: u64,
+    source_address: u64,
+    destination: u32,
+    /// The receive's request; none of an unmatched one.
+    destination_request: u32,
+    destination_address: u64,
+    /// Source, tag, and the word of the length.
+    status: (u32, i32, u64),
+    bytes: u64,
+    granted: u64,
+    moved: u64,
+}
+
+impl Incoming {
+    /// A message of a rank of `node`, of which so many bytes go to this rank here: into no place yet.
+    fn new(node: u32, message: &Message, destination: u32, bytes: u64) -> Self {
+        let Message { send, origin } = message;
+        let (place, source_address) = place(send.payload);
+        Self {
+            pooled: None,
+            origin: *origin,
+            node,
+            request: send.request,
+            place,
+            source_address,
+            destination,
+            destination_request: NO_REQUEST,
+            destination_address: 0,
+            status: (send.source, send.tag, send.length().word()),
+            bytes,
+            granted: 0,
+            moved: 0,
+        }
+    }
+}
+
+/// A descriptor of another node.
+#[derive(Debug)]
+struct Posting {
+    from: u32,
+    /// The slice in which it was posted.
+    posted: u64,
+    record: Record,
+}
+
+/// The messages of a node that go to or come from others.
+#[derive(Debug, Default)]
+pub struct PointToPointEngine {
+    /// What is for the BR, in order of arrival.
+    inbox: VecDeque<Posting>,
+    incoming: BTreeMap<u64, Incoming>,
+    /// Transfers of which not all is granted, oldest first.
+    to_grant: VecDeque<u64>,
+    /// Grants that the DH has not carried out.
+    grants: VecDeque<(u32, Record)>,
+    last_transfer: u64,
+    granted_in_slice: bool,
+    /// Bytes granted that have not come.
+    outstanding: u64,
+    /// The slice in which descriptors were sent last, and how many of it to each node.
+    exchanged: (u64, BTreeMap<u32, u32>),
+    ahead: Ahead,
+    /// Messages whose bytes this thread may not read or write.
+    staged: Staged,
+    /// Messages whose bytes are taken into their receivers' pools when they have waited for a while, oldest
+    /// first.
+    late: VecDeque<Late>,
+    /// Those of them that found their receivers at the limit.
+    refused: VecDeque<Late>,
+    /// The news of room up to which it is known that there is none for what waits for some.
+    pub news: u32,
+    /// Descriptors sent, and messages matched, since the last look: for EMDS.
+    pub counts: (u64, u64),
+}
+
+/// What all parts of a global slice work with.
+pub struct Env<'a, 'm> {
+    /// NIC memory; the run token is held.
+    pub memory: &'m NicMemory,
+    /// The memory of this node's ranks.
+    pub processes: &'a dyn ProcessMemory,
+    /// Publishes completions.
+    pub completer: &'a mut Completer<'m>,
+    /// Links to other nodes.
+    pub links: &'a mut Links,
+    /// The time.
+    pub now_ns: u64,
+    /// Bytes of a record's payload at most.
+    pub payload_bytes: u64,
+    /// Whether messages go by the slices.
+    pub pacing: Pacing,
+}
+
+impl PointToPointEngine {
+    /// True when a BR has something to match or to grant in the slice after this one, of fixed slices: here,
+    /// or where this node has sent descriptors. (Their receiver says so itself only if they came too late.)
+    pub fn wants_scheduling(&self, memory: &NicMemory, slice: u64) -> bool {
+        let may_grant = !self.to_grant.is_empty() && self.outstanding <= BUDGET_BYTES;
+        may_grant
+            || !self.late.is_empty()
+            || self.has_room_again(memory)
+            || Self::has_posted(memory)
+            || self.exchanged.0 == slice && !self.exchanged.1.is_empty()
+            || self.inbox.iter().any(|posting| posting.posted < slice)
+    }
+
+    /// True when ranks of this node have posted something that has not been taken.
+    pub fn has_posted(memory: &NicMemory) -> bool {
+        let remote = &memory.header().remote;
+        !remote.matches.is_empty() || remote.outbound.get() != 0
+    }
+
+    /// True when descriptors have come for which there was no room.
+    pub fn lacks_room(&self) -> bool {
+        !self.inbox.is_empty()
+    }
+
+    /// True when the DHs have something to move for this node: as a sender, or as a receiver that has
+    /// granted.
+    pub fn wants_transmission(&self) -> bool {
+        !self.grants.is_empty() || self.granted_in_slice || self.staged.has_to_send()
+    }
+
+    /// True when nothing is under way.
+    pub fn is_idle(&self) -> bool {
+        self.inbox.is_empty()
+            && self.incoming.is_empty()
+            && self.grants.is_empty()
+            && self.staged.is_empty()
+            && self.late.is_empty()
+    }
+
+    /// When messages are to be looked at that wait for a receive, of elastic slices.
+    pub fn next_ns(&self) -> Option<u64> {
+        self.late.front().map(|late| late.due_ns)
+    }
+
+    /// A record has arrived, in this slice.
+    ///
+    /// # Errors
+    /// It cannot be.
+    pub fn handle_record(
+        &mut self,
+        env: &mut Env<'_, '_>,
+        from: u32,
+        record: Record,
+        slice: u64,
+    ) -> Result<(), GlobalError> {
+        match record.kind {
+            Kind::Send => {
+                let posted = record.posted.near(slice);
+                self.inbox.push_back(Posting { from, posted, record });
+            }
+            Kind::Grant => self.grants.push_back((from, record)),
+            Kind::Matched => self.finish_send(env, record.rank, record.words[0] as u32, record.words[1])?,
+            Kind::Cancelled => {
+                let local = local(env.memory, record.rank)?;
+                self.give_back(env, record.rank, record.words[1])?;
+                env.completer.complete_cancelled(local, record.words[0] as u32)?;
+            }
+            Kind::Data | Kind::Pad | Kind::Up | Kind::Down | Kind::Left | Kind::Broken => {
+                return Err(strange(from, "kind", record.kind as u64));
+            }
+        }
+        Ok(())
+    }
+
+    /// Sends outbound descriptors, in this slice, as posted in that.
+    pub fn exchange(&mut self, env: &mut Env<'_, '_>, slice: u64, posted: u64) -> Result<(), GlobalError> {
+        let posted = PostingSlice::in_slice(posted, slice);
+        let remote = &env.memory.header().remote;
+        let (_, nodes) = env.memory.node();
+        let most_ahead = BUDGET_BYTES / u64::from(nodes.max(1));
+        let (last, sent) = &mut self.exchanged;
+        if *last != slice {
+            *last = slice;
+            sent.clear();
+        }
+        for index in 0..env.memory.layout().local_ranks {
+            if remote.outbound.get() == 0 {
+                break;
+            }
+            let rank = env.memory.rank(index)?;
+            let outbound = &rank.outbound;
+            let origin = env.memory.job_rank(index);
+            while let Some((entry, words)) = outbound.find(env.memory, |_| true)? {
+                let (node, _) = env.memory.place(words[3] as u32)?;
+                let in_slice = sent.entry(node).or_default();
+                // What follows in this rank's queue stays behind it: nothing overtakes.
+                let is_full = match env.pacing.strobes_all() {
+                    true => *in_slice == DESCRIPTORS_A_SLICE,
+                    false => env.links.waiting_records(node) >= DESCRIPTORS_A_SLICE as usize,
+                };
+                if is_full {
+                    break;
+                }
+                *in_slice += 1;
+                outbound.remove(env.memory, entry)?;
+                remote.outbound.set(remote.outbound.get().wrapping_sub(1));
+                let record = Record { posted, ..Record::new(Kind::Send, origin, &words[..7]) };
+                if let Some(PointToPoint::Send(SendDescriptor {
+                    payload: Payload::Slab(slab), bytes, ..
+                })) = PointToPoint::decode(&words)
+                    && bytes <= env.payload_bytes
+                    && self.ahead.try_add(
+                        node,
+                        (origin, u64::from(slab) + 1),
+                        bytes,
+                        most_ahead / if bytes > SLAB_BYTES as u64 { MEDIUM_SHARE } else { 1 },
+                    )
+                {
+                    let memory = env.memory;
+                    env.links.send_with(node, &record, bytes as usize, |payload| {
+                        append_slab(memory, index, slab, 0, bytes, payload)
+                    })?;
+                } else {
+                    env.links.send(node, &record);
+                }
+                self.counts.0 += 1;
+            }
+        }
+        Ok(())
+    }
+
+    /// Message scheduling microphase of a slice: matches what was posted before it and has arrived, and
+    /// grants chunks. With elastic slices: matches what has arrived.
+    ///
+    /// # Errors
+    /// NIC memory is corrupt, or a descriptor makes no sense.
+    pub fn schedule(&mut self, env: &mut Env<'_, '_>, slice: u64) -> Result<(), GlobalError> {
+        self.granted_in_slice = false;
+        let mut dma = DmaHelper::new(env.memory);
+        // Of one sender they stand in the order of posting: those that are left stay in it.
+        let (due, early): (VecDeque<_>, VecDeque<_>) =
+            self.inbox.drain(..).partition(|posting| !env.pacing.strobes_all() || posting.posted < slice);
+        self.inbox = due;
+        while let Some(mut posting) = self.inbox.pop_front() {
+            let Posting { from, ref mut record, .. } = posting;
+            let payload = std::mem::take(&mut record.payload);
+            let mut words = [0; CELL_WORDS];
+            words[..7].copy_from_slice(&record.words);
+            match PointToPoint::decode(&words) {
+                Some(PointToPoint::Send(send)) => {
+                    let index = local(env.memory, send.destination)?;
+                    let pool = UnexpectedPool::of(env.memory, index)?;
+                    let block = match payload.is_empty() {
+                        true => None,
+                        // SAFETY: a vector of that length.
+                        false => unsafe {
+                            pool.put(payload.as_ptr(), payload.len() as u64, ForWhom::Driver)?
+                        },
+                    };
+                    if let Some(block) = block {
+                        if payload.len() as u64 != send.bytes {
+                            return Err(strange(from, "bytes of a message", payload.len() as u64));
+                        }
+                        words = SendDescriptor { payload: Payload::Pooled(block), ..send }.encode();
+                    } else if !matches!(send.payload, Payload::Inline(_)) {
+                        // Without what another process may have written where this node's numbers stand.
+                        words = send.encode();
+                    }
+                    let mut receiver = BufferReceiver::new(env.memory, env.completer, &mut dma);
+                    if receiver.handle_message(record.rank, &words)? == Taken::NoRoom {
+                        block.map_or(Ok(()), |block| pool.free(block))?;
+                        record.payload = payload;
+                        self.inbox.push_front(posting);
+                        break;
+                    }
+                    let is_matched = receiver.matched != 0;
+                    self.counts.1 += receiver.matched;
+                    if block.is_some() {
+                        if !is_matched {
+                            pool.count_message();
+                        }
+                        Self::tell_matched(env, from, (record.rank, NO_REQUEST), place(send.payload).0);
+                    } else if !is_matched {
+                        self.note_late(env, index, &send)?;
+                    }
+                }
+                Some(PointToPoint::Cancel { request, destination }) => {
+                    let mut receiver = BufferReceiver::new(env.memory, env.completer, &mut dma);
+                    if let Some(send) = receiver.take_back(record.rank, request, destination)? {
+                        let words = [request as u64, place(send.payload).0];
+                        env.links.send(from, &Record::new(Kind::Cancelled, record.rank, &words));
+                    }
+                }
+                _ => return Err(strange(from, "descriptor", words[0])),
+            }
+        }
+        self.inbox.extend(early);
+        self.take_matches(env)?;
+        // After the matches: a message that waits is in no other queue.
+        self.pull_late(env)?;
+        self.grant(env)
+    }
+
+    /// Tells a message's sender that nothing of it has to move any more: it is matched, or its bytes are in
+    /// the receiver's pool.
+    fn tell_matched(env: &mut Env<'_, '_>, node: u32, (rank, request): (u32, u32), place: u64) {
+        let matched = Record::new(Kind::Matched, rank, &[request as u64, place]);
+        if request != NO_REQUEST || place != 0 && env.pacing.strobes_all() {
+            // With fixed slices it travels with all else of its microphase.
+            env.links.send(node, &matched);
+        } else if place != 0 {
+            // Nobody waits; there is a slab to be given back.
+            env.links.send_patiently(node, &matched, env.now_ns);
+        }
+    }
+
+    /// Takes what the BR has matched, here or in a rank's local slice: messages whose bytes are here are
+    /// delivered, others wait to be granted.
+    fn take_matches(&mut self, env: &mut Env<'_, '_>) -> Result<(), GlobalError> {
+        let matches = &env.memory.header().remote.matches;
+        // A queue that does not become empty is corrupt.
+        for _ in 0..=ENTRIES {
+            let Some((entry, words)) = matches.find(env.memory, |_| true)? else { return Ok(()) };
+            matches.remove(env.memory, entry)?;
+            let Some((entry, receive)) = matches.find(env.memory, |_| true)? else {
+                return Err(Corrupt { what: "half a matched pair", value: words[0], limit: 0 }.into());
+            };
+            matches.remove(env.memory, entry)?;
+            let message = message_of_words(&words)?;
+            let Some(PointToPoint::Receive(posted)) = PointToPoint::decode(&receive) else {
+                return Err(Corrupt { what: "matched receive", value: receive[0], limit: 0 }.into());
+            };
+            let (node, _) = env.memory.place(message.origin)?;
+            let send = &message.send;
+            let status = (send.source, send.tag, send.length().word());
+            let bytes = send.bytes.min(posted.capacity);
+            let destination = receive[3] as u32;
+            let id = descriptor::number_of(&words);
+            if let Some(transfer) = self.incoming.get_mut(&id) {
+                // On its way to the receiver's pool: the receive is complete when it is there.
+                transfer.destination_request = posted.request;
+                if transfer.moved == transfer.bytes {
+                    self.finish_pooled(env, id)?;
+                }
+                continue;
+            }
+            let is_here = matches!(send.payload, Payload::Inline(_) | Payload::Pooled(_));
+            if is_here || bytes == 0 {
+                Self::tell_matched(env, node, (message.origin, send.request), place(send.payload).0);
+                if !is_here {
+                    env.completer.complete(destination, posted.request, status, &Delivery::InPlace)?;
+                }
+                continue;
+            }
+            self.last_transfer += 1;
+            if staged::applies(env.memory) {
+                let id = self.last_transfer;
+                self.stage(env, id, (destination, posted.request), status, (bytes, 0))?;
+            }
+            self.to_grant.push_back(self.last_transfer);
+            let transfer = Incoming {
+                destination_request: posted.request,
+                destination_address: posted.address,
+                ..Incoming::new(node, &message, destination, bytes)
+            };
+            self.incoming.insert(self.last_transfer, transfer);
+        }
+        Err(Corrupt { what: "length of a list", value: ENTRIES as u64 + 1, limit: ENTRIES as u64 }.into())
+    }
+
+    /// Has a rank take the bytes of a message out of NIC memory itself, from the first one on that is not in
+    /// place.
+    fn stage(
+        &mut self,
+        env: &Env<'_, '_>,
+        id: u64,
+        (rank, request): (u32, u32),
+        (source, tag, length): (u32, i32, u64),
+        bytes: (u64, u64),
+    ) -> Result<(), Corrupt> {
+        env.memory.request(rank, request)?.write_status(source, tag, length);
+        self.staged.expect(id, (rank, request), bytes);
+        Ok(())
+    }
+
+    /// Moves on what ranks put into NIC memory and take out of it themselves. True if something was done.
+    pub fn advance_staged(&mut self, env: &mut Env<'_, '_>) -> Result<bool, GlobalError> {
+        let mut moved = false;
+        if !self.staged.is_empty() {
+            moved = self.staged.land(env.memory, env.completer)?;
+            if !env.pacing.strobes_all() {
+                moved |= self.send_staged(env, STEP_BYTES)?;
+            }
+        }
+        Ok(moved)
+    }
+
+    /// Sends what ranks have put into NIC memory.
+    fn send_staged(&mut self, env: &mut Env<'_, '_>, budget: u64) -> Result<bool, GlobalError> {
+        let most_waiting = if env.pacing.has_budget() { u64::MAX } else { STEP_BYTES };
+        let limits = (budget, most_waiting, env.payload_bytes);
+        self.staged.send(env.memory, env.completer, env.links, limits)
+    }
+
+    /// Grants chunks, oldest message first, one chunk of each in turn, until the budget is spent. Where ranks
+    /// take the bytes themselves, none for a rank that has enough to take.
+    fn grant(&mut self, env: &mut Env<'_, '_>) -> Result<(), GlobalError> {
+        let room = (2 * BUDGET_BYTES).saturating_sub(self.outstanding);
+        let mut budget = match env.pacing.has_budget() {
+            true => BUDGET_BYTES.min(room),
+            // Several chunks at once: a grant for each that has come would be as many datagrams back.
+            false if room < BUDGET_BYTES => 0,
+            false => room,
+        };
+        let mut again = VecDeque::new();
+        let mut ahead = self.staged.ahead(env.memory)?;
+        while let Some(id) = self.to_grant.pop_front() {
+            let Some(transfer) = self.incoming.get_mut(&id) else { continue };
+            let ahead = ahead.get_mut(&transfer.destination).filter(|_| self.staged.expects(id));
+            if ahead.as_ref().is_some_and(|ahead| **ahead >= AHEAD_BYTES) {
+                again.push_back(id);
+                continue;
+            }
+            let most = env.payload_bytes.min(CHUNK_BYTES).min(budget);
+            let bytes = (transfer.bytes - transfer.granted).min(most);
+            if bytes == 0 {
+                again.push_back(id);
+                break;
+            }
+            let last = transfer.granted + bytes == transfer.bytes;
+            let words = [
+                transfer.request as u64,
+                transfer.place | if last { LAST } else { 0 },
+                transfer.source_address,
+                transfer.granted,
+                bytes,
+                id,
+                transfer.bytes,
+            ];
+            env.links.send(transfer.node, &Record::new(Kind::Grant, transfer.origin, &words));
+            transfer.granted += bytes;
+            self.staged.note_granted(id, transfer.granted);
+            if let Some(ahead) = ahead {
+                *ahead += bytes;
+            }
+            budget -= bytes;
+            self.outstanding += bytes;
+            self.granted_in_slice = true;
+            if !last {
+                self.to_grant.push_back(id);
+            }
+        }
+        again.append(&mut self.to_grant);
+        self.to_grant = again;
+        Ok(())
+    }
+
+    /// Point-to-point microphase: reads granted chunks and sends them, as much as may go out in a slice. With
+    /// elastic slices whenever something was granted: as much as the links take, so that one chunk is on its
+    /// way while the next one is read.
+    ///
+    /// # Errors
+    /// A rank's memory cannot be read, or a grant makes no sense.
+    pub fn transmit(&mut self, env: &mut Env<'_, '_>) -> Result<(), GlobalError> {
+        self.granted_in_slice = false;
+        let mut budget = if env.pacing.has_budget() { BUDGET_BYTES } else { STEP_BYTES };
+        let mut kept = VecDeque::new();
+        while let Some((to, grant)) = self.grants.pop_front() {
+            let bytes = grant.words[4];
+            if bytes > env.payload_bytes {
+                return Err(strange(to, "bytes of a grant", bytes));
+            }
+            if bytes > budget {
+                self.grants.push_front((to, grant));
+                break;
+            }
+            if !env.pacing.has_budget() && env.links.waiting_data_bytes(to) >= STEP_BYTES {
+                kept.push_back((to, grant));
+                continue;
+            }
+            budget -= self.send_granted(env, to, &grant)?;
+        }
+        kept.append(&mut self.grants);
+        self.grants = kept;
+        if env.pacing.strobes_all() && budget > 0 {
+            self.send_staged(env, budget)?;
+        }
+        Ok(())
+    }
+
+    /// Sends a granted chunk, or leaves it to its rank to hand it over. Answers how many bytes were sent.
+    fn send_granted(&mut self, env: &mut Env<'_, '_>, to: u32, grant: &Record) -> Result<u64, GlobalError> {
+        let [request, place, address, offset, bytes, id, _] = grant.words;
+        let last = place & LAST != 0;
+        let place = place & !LAST;
+        let (memory, processes) = (env.memory, env.processes);
+        let index = local(memory, grant.rank)?;
+        let record = Record::new(Kind::Data, 0, &[id, offset]);
+        let is_sent = match place {
+            0 => {
+                !staged::applies(memory) && {
+                    let from = address.wrapping_add(offset);
+                    let sent = env.links.send_with(to, &record, bytes as usize, |payload| {
+                        rank_memory::append(processes, memory, index, from, bytes as usize, payload)
+                    });
+                    staged::is_done(memory, sent)?
+                }
+            }
+            slab => {
+                env.links.send_with(to, &record, bytes as usize, |payload| {
+                    append_slab(memory, index, (slab - 1) as u32, offset, bytes, payload)
+                })?;
+                true
+            }
+        };
+        if !is_sent {
+            return match self.staged.handle_grant(to, index, grant) {
+                true => Ok(0),
+                false => Err(strange(to, "part of a message that is wanted", offset)),
+            };
+        }
+        if last {
+            self.finish_send(env, grant.rank, request as u32, place)?;
+        }
+        Ok(bytes)
+    }
+
+    /// All bytes of a message have been read, or none are wanted: its sender is done with it.
+    fn finish_send(
+        &mut self,
+        env: &mut Env<'_, '_>,
+        rank: u32,
+        request: u32,
+        place: u64,
+    ) -> Result<(), GlobalError> {
+        let index = local(env.memory, rank)?;
+        self.give_back(env, rank, place)?;
+        if request != NO_REQUEST {
+            env.completer.complete(index, request, (0, 0, 0), &Delivery::InPlace)?;
+        }
+        Ok(())
+    }
+
+    /// A message of this node's is out of its slab, if it was in one.
+    fn give_back(&mut self, env: &Env<'_, '_>, rank: u32, place: u64) -> Result<(), GlobalError> {
+        if place != 0 {
+            self.ahead.remove((rank, place));
+            let index = local(env.memory, rank)?;
+            env.memory.rank(index)?.returned.give_back((place - 1) as u32, SLAB_BYTES as u64);
+        }
+        Ok(())
+    }
+
+    /// Bytes have arrived, which are in this node's global memory: they go where they are wanted.
+    ///
+    /// # Errors
+    /// Nobody wants them, or they cannot be written.
+    pub fn take_data(
+        &mut self,
+        env: &mut Env<'_, '_>,
+        fabric: &impl Fabric,
+        from: u32,
+        [id, offset, ..]: [u64; 7],
+        (at, bytes): (GlobalAddress, u64),
+    ) -> Result<(), GlobalError> {
+        let Some(transfer) = self.incoming.get_mut(&id) else { return Err(strange(from, "transfer", id)) };
+        if offset.checked_add(bytes).is_none_or(|end| end > transfer.granted) {
+            return Err(strange(from, "offset of data", offset));
+        }
+        let (destination, address) =
+            (transfer.destination, transfer.destination_address.wrapping_add(offset));
+        if let Some((block, _)) = transfer.pooled {
+            let to = UnexpectedPool::of(env.memory, destination)?.bytes(block, transfer.bytes)?;
+            // SAFETY: the block holds the whole message, of which this is a part, and nobody reads it before
+            // all of it is there.
+            let to =
+                unsafe { std::slice::from_raw_parts_mut(to.as_ptr().add(offset as usize), bytes as usize) };
+            fabric.read(at, to)?;
+            transfer.moved += bytes;
+            self.outstanding = self.outstanding.saturating_sub(bytes);
+            if transfer.moved == transfer.bytes {
+                self.finish_pooled(env, id)?;
+            }
+            return Ok(());
+        }
+        let (request, status) = (transfer.destination_request, transfer.status);
+        let (total, before, granted) = (transfer.bytes, transfer.moved, transfer.granted);
+        transfer.moved += bytes;
+        self.outstanding = self.outstanding.saturating_sub(bytes);
+        if transfer.moved == transfer.bytes {
+            self.incoming.remove(&id);
+        }
+        let mut payload = Vec::new();
+        if !self.staged.expects(id) {
+            let view = fabric.view(at, bytes)?;
+            let (from, length) = match &view {
+                Some(view) => (view.as_ptr(), view.bytes()),
+                None => {
+                    payload = vec![0; bytes as usize];
+                    fabric.read(at, &mut payload)?;
+                    (payload.as_ptr(), payload.len())
+                }
+            };
+            // SAFETY: the bytes are those of the view or of the payload, and both live on.
+            let written =
+                unsafe { rank_memory::write(env.processes, env.memory, destination, address, from, length) };
+            if staged::is_done(env.memory, written)? {
+                if before + bytes == total {
+                    env.completer.complete(destination, request, status, &Delivery::InPlace)?;
+                }
+                return Ok(());
+            }
+            self.stage(env, id, (destination, request), status, (total, before))?;
+            self.staged.note_granted(id, granted);
+        }
+        if offset != before {
+            return Err(strange(from, "offset of data", offset));
+        }
+        payload.resize(bytes as usize, 0);
+        fabric.read(at, &mut payload)?;
+        self.staged.bring(id, payload);
+        Ok(())
+    }
+}
+
+/// Bytes of a payload that fits in a record of this length.
+pub fn payload_bytes(record_bytes: u64) -> u64 {
+    (record_bytes - HEADER_BYTES as u64).min(PAYLOAD_LIMIT)
+}
+
+/// Appends bytes of a rank's slab, which is the NIC's until it is given back.
+fn append_slab(
+    memory: &NicMemory,
+    index: u32,
+    slab: u32,
+    offset: u64,
+    bytes: u64,
+    to: &mut BytesMut,
+) -> Result<(), Corrupt> {
+    let from = memory.slab(index, slab)?;
+    let (limit, end) = (SLAB_BYTES as u64, offset.saturating_add(bytes));
+    if end > limit {
+        return Err(Corrupt { what: "end of a message in a slab", value: end, limit });
+    }
+    // SAFETY: the range lies in the slab, checked.
+    unsafe { rank_memory::append_copy(from.as_ptr().add(offset as usize), bytes as usize, to) };
+    Ok(())
+}
+
+/// Where a payload is: slab plus one or 0, and its address in the sender's memory.
+fn place(payload: Payload) -> (u64, u64) {
+    match payload {
+        Payload::Inline(_) | Payload::Pooled(_) => (0, 0),
+        Payload::Slab(slab) => (slab as u64 + 1, 0),
+        Payload::Memory(address) => (0, address),
+    }
+}
+
+fn local(memory: &NicMemory, rank: u32) -> Result<u32, Corrupt> {
+    memory.local_index(rank)?.ok_or(Corrupt { what: "rank of this node", value: rank as u64, limit: 0 })
+}
+
+fn strange(from: u32, what: &'static str, value: u64) -> GlobalError {
+    GlobalError::Record { node: bcs_core::NodeId(from), what, value }
+}

@@ -1,0 +1,66 @@
+//! Reading and writing the memory of this node's ranks: their own bytes for messages to and from other nodes.
+//!
+//! Addresses are what ranks wrote, so the kernel checks them (cross-memory attach), also where a rank says
+//! that it is this process. Only those of the ranks of a simulation, which are threads of its process, are
+//! used directly ([`OwnProcess`](crate::channel::OwnProcess)).
+
+use crate::channel::{ChannelError, Direction, Peer, ProcessMemory};
+use crate::memory::NicMemory;
+use bytes::BytesMut;
+
+/// Appends bytes of a rank's memory, for which there is room.
+///
+/// # Errors
+/// The rank's process is dead, has no such memory, or the system refuses.
+pub fn append(
+    processes: &dyn ProcessMemory,
+    memory: &NicMemory,
+    local_index: u32,
+    address: u64,
+    bytes: usize,
+    to: &mut BytesMut,
+) -> Result<(), ChannelError> {
+    let peer = Peer::of(memory, local_index)?;
+    to.reserve(bytes);
+    // SAFETY: there is room for so many bytes behind the length, which have been written then.
+    unsafe {
+        let here = to.spare_capacity_mut().as_mut_ptr() as u64;
+        processes.attach_all(Direction::Read, peer, here, address, bytes as u64)?;
+        to.set_len(to.len() + bytes);
+    }
+    Ok(())
+}
+
+/// Appends bytes that others may write at the same time, if they are mad.
+///
+/// # Safety
+/// `bytes` bytes from `from` on must be readable.
+pub unsafe fn append_copy(from: *const u8, bytes: usize, to: &mut BytesMut) {
+    to.reserve(bytes);
+    // SAFETY: the caller's promise; there is room for so many bytes behind the length, which have been
+    // written then.
+    unsafe {
+        std::ptr::copy_nonoverlapping(from, to.spare_capacity_mut().as_mut_ptr().cast(), bytes);
+        to.set_len(to.len() + bytes);
+    }
+}
+
+/// Copies into a rank's memory.
+///
+/// # Safety
+/// `bytes` bytes from `from` on must be readable.
+///
+/// # Errors
+/// As [`append`].
+pub unsafe fn write(
+    processes: &dyn ProcessMemory,
+    memory: &NicMemory,
+    local_index: u32,
+    address: u64,
+    from: *const u8,
+    bytes: usize,
+) -> Result<(), ChannelError> {
+    let peer = Peer::of(memory, local_index)?;
+    // SAFETY: by this function's contract.
+    unsafe { processes.attach_all(Direction::Write, peer, from as u64, address, bytes as u64) }
+}

@@ -1,0 +1,340 @@
+//! The two ends of an edge: who puts messages in its cells, and who takes them.
+
+use super::cells::{EDGE_CELLS, EDGE_INLINE_BYTES, EDGES};
+use crate::memory::descriptor::Check;
+use crate::memory::sync::Ordering;
+use crate::memory::{Corrupt, NicMemory};
+
+/// Where a message's bytes are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// In the cell.
+    Cell,
+    /// In slabs of the sender, from this one on.
+    Slab(u32),
+    /// In the sender's memory, at this address.
+    Memory(u64),
+    /// They come as a message.
+    Message,
+}
+
+const IN_CELL: u8 = 0;
+const IN_SLAB: u8 = 1;
+const AS_MESSAGE: u8 = 2;
+const IN_MEMORY: u8 = 3;
+
+/// A message that has come along an edge, or of which an edge tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Arrived {
+    /// What the sender says of it.
+    pub check: Check,
+    /// Its bytes.
+    pub bytes: u64,
+    /// Where they are.
+    pub place: Place,
+}
+
+/// The sending end of an edge. Private to its rank.
+#[derive(Debug)]
+pub struct EdgeWriter {
+    /// Local index of the rank that receives.
+    pub receiver: u32,
+    edge: u32,
+    /// Messages put so far.
+    put: u32,
+    /// So many of them were taken when this end looked last.
+    taken: u32,
+}
+
+impl EdgeWriter {
+    /// The sending end of an edge that this rank of the node has opened, after so many messages
+    /// ([`EdgeReader::taken`]).
+    pub fn new(receiver: u32, edge: u32, taken: u32) -> Self {
+        Self { receiver, edge, put: taken, taken }
+    }
+
+    /// Whether another message can be put.
+    #[inline]
+    pub fn has_room(&mut self, memory: &NicMemory) -> Result<bool, Corrupt> {
+        let full = EDGE_CELLS as u32;
+        if self.put.wrapping_sub(self.taken) >= full {
+            self.taken = memory.edge(self.receiver, self.edge)?.taken.load(Ordering::Acquire);
+        }
+        Ok(self.put.wrapping_sub(self.taken) < full)
+    }
+
+    /// What became of the message that was put last: whether it was read, or is wanted as a message; none
+    /// while neither. The edge may have been opened again since the message was read.
+    pub fn was_read(&self, memory: &NicMemory) -> Result<Option<bool>, Corrupt> {
+        let edge = memory.edge(self.receiver, self.edge)?;
+        let missing = self.put.wrapping_sub(edge.taken.load(Ordering::Acquire));
+        if (1..=EDGE_CELLS as u32).contains(&missing) {
+            return Ok(None);
+        }
+        Ok(Some(edge.refused.load(Ordering::Relaxed) != self.put as u64 + 1))
+    }
+
+    /// Puts a message, for which there is room; `data` is what lies in the cell.
+    ///
+    /// # Safety
+    /// Where the place is the cell, `data` must be readable for the message's bytes, at most
+    /// `EDGE_INLINE_BYTES`.
+    #[inline]
+    pub unsafe fn put(
+        &mut self,
+        memory: &NicMemory,
+        message: &Arrived,
+        data: *const u8,
+    ) -> Result<(), Corrupt> {
+        let edge = memory.edge(self.receiver, self.edge)?;
+        self.put = self.put.wrapping_add(1);
+        let cell = edge.cell(self.put);
+        cell.bytes.set(message.bytes);
+        let place = match message.place {
+            Place::Cell => {
+                let mut words = [0u64; EDGE_INLINE_BYTES / 8];
+                let bytes = message.bytes as usize;
+                debug_assert!(bytes <= EDGE_INLINE_BYTES);
+                if bytes == 8 {
+                    // SAFETY: the caller's promise; eight bytes are the commonest length by far.
+                    words[0] = unsafe { data.cast::<u64>().read_unaligned() };
+                    cell.payload[0].store(words[0], Ordering::Relaxed);
+                } else {
+                    // SAFETY: the caller's promise.
+                    unsafe { std::ptr::copy_nonoverlapping(data, words.as_mut_ptr().cast(), bytes) };
+                    for (to, word) in cell.payload.iter().zip(words).take(bytes.div_ceil(8)) {
+                        to.store(word, Ordering::Relaxed);
+                    }
+                }
+                IN_CELL
+            }
+            Place::Slab(first) => {
+                cell.payload[0].store(first as u64, Ordering::Relaxed);
+                IN_SLAB
+            }
+            Place::Memory(address) => {
+                cell.payload[0].store(address, Ordering::Relaxed);
+                IN_MEMORY
+            }
+            Place::Message => AS_MESSAGE,
+        };
+        let Check { call, signature } = message.check;
+        let said = (call as u64) << 32 | (place as u64) << 40 | (signature as u64) << 48;
+        cell.label.store(self.put as u64 | said, Ordering::Release);
+        Ok(())
+    }
+}
+
+/// The receiving end of an edge. Private to its rank.
+#[derive(Debug)]
+pub struct EdgeReader {
+    /// Local index of the rank that sends.
+    pub sender: u32,
+    /// Local index of this rank.
+    receiver: u32,
+    /// Its number among this rank's edges.
+    pub edge: u32,
+    /// Messages taken so far, by whoever has opened the edge.
+    pub taken: u32,
+    /// Bytes of the next one that were copied out of slabs that its sender still fills.
+    pub copied: u64,
+}
+
+impl EdgeReader {
+    /// The receiving end of an edge that this rank (`receiver`) opens for another one, with nothing in it.
+    pub fn open(memory: &NicMemory, receiver: u32, edge: u32, sender: u32) -> Result<Self, Corrupt> {
+        let of = memory.edge(receiver, edge)?;
+        let taken = of.taken.load(Ordering::Relaxed);
+        // No message to come has this number.
+        of.cells.iter().for_each(|cell| cell.label.store(taken as u64, Ordering::Relaxed));
+        Ok(Self { sender, receiver, edge, taken, copied: 0 })
+    }
+
+    /// The next message, if there is one. Answers the same until [`Self::done`].
+    #[inline]
+    pub fn next(&self, memory: &NicMemory) -> Result<Option<Arrived>, Corrupt> {
+        let number = self.taken.wrapping_add(1);
+        let cell = memory.edge(self.receiver, self.edge)?.cell(number);
+        let label = cell.label.load(Ordering::Acquire);
+        if label as u32 != number {
+            return Ok(None);
+        }
+        let bytes = cell.bytes.get();
+        let place = match (label >> 40) as u8 {
+            IN_CELL if bytes <= EDGE_INLINE_BYTES as u64 => Place::Cell,
+            IN_SLAB => Place::Slab(cell.payload[0].load(Ordering::Relaxed) as u32),
+            IN_MEMORY => Place::Memory(cell.payload[0].load(Ordering::Relaxed)),
+            AS_MESSAGE => Place::Message,
+            _ => {
+                let limit = EDGE_INLINE_BYTES as u64 + 1;
+                return Err(Corrupt { what: "bytes in a cell of an edge", value: bytes, limit });
+            }
+        };
+        let check = Check { call: (label >> 32) as u8, signature: (label >> 48) as u16 };
+        Ok(Some(Arrived { check, bytes, place }))
+    }
+
+    /// Copies the next message, which lies in its cell.
+    ///
+    /// # Safety
+    /// `to` must be writable for `bytes` bytes, which are those of the message.
+    #[inline]
+    pub unsafe fn copy(&self, memory: &NicMemory, to: *mut u8, bytes: usize) -> Result<(), Corrupt> {
+        let cell = memory.edge(self.receiver, self.edge)?.cell(self.taken.wrapping_add(1));
+        let mut words = [0u64; EDGE_INLINE_BYTES / 8];
+        if bytes == 8 {
+            words[0] = cell.payload[0].load(Ordering::Relaxed);
+            // SAFETY: the caller's promise; eight bytes are the commonest length by far.
+            unsafe { to.cast::<u64>().write_unaligned(words[0]) };
+            return Ok(());
+        }
+        let bytes = bytes.min(EDGE_INLINE_BYTES);
+        for (word, from) in words.iter_mut().zip(&cell.payload).take(bytes.div_ceil(8)) {
+            *word = from.load(Ordering::Relaxed);
+        }
+        // SAFETY: the caller's promise.
+        unsafe { std::ptr::copy_nonoverlapping(words.as_ptr().cast(), to, bytes) };
+        Ok(())
+    }
+
+    /// The next message, which is in the sender's memory, cannot be read there: it is taken, and wanted as a
+    /// message.
+    #[cold]
+    pub fn refuse(&mut self, memory: &NicMemory) -> Result<(), Corrupt> {
+        let number = self.taken.wrapping_add(1);
+        memory.edge(self.receiver, self.edge)?.refused.store(number as u64 + 1, Ordering::Relaxed);
+        self.done(memory)
+    }
+
+    /// The next message is taken: its cell may be used again.
+    #[inline]
+    pub fn done(&mut self, memory: &NicMemory) -> Result<(), Corrupt> {
+        self.taken = self.taken.wrapping_add(1);
+        self.copied = 0;
+        memory.edge(self.receiver, self.edge)?.taken.store(self.taken, Ordering::Release);
+        Ok(())
+    }
+}
+
+/// The edges of a rank that are in use. Private to the rank.
+#[derive(Debug, Default)]
+pub struct EdgeAllocator {
+    free: Vec<u32>,
+    touched: u32,
+}
+
+impl EdgeAllocator {
+    /// An edge that nobody uses; none when all are in use.
+    pub fn take(&mut self) -> Option<u32> {
+        self.free.pop().or_else(|| {
+            let next = self.touched;
+            self.touched += ((next as usize) < EDGES) as u32;
+            ((next as usize) < EDGES).then_some(next)
+        })
+    }
+
+    /// Gives one back.
+    pub fn give_back(&mut self, edge: u32) {
+        self.free.push(edge);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::memory::Layout;
+    use proptest::prelude::*;
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(40))]
+        #[test]
+        fn messages_come_as_they_were_put_and_none_is_overwritten(
+            sizes in proptest::collection::vec(0usize..=EDGE_INLINE_BYTES, 1..60),
+            steps in proptest::collection::vec(any::<bool>(), 0..200),
+            first in any::<u32>(),
+        ) {
+            let memory = NicMemory::create_private(Layout::new(2, 2, [0; 2]).unwrap(), 0, 1).unwrap();
+            let mut reader = EdgeReader::open(&memory, 1, 5, 0).unwrap();
+            let mut writer = EdgeWriter::new(1, 5, reader.taken);
+            // As after so many messages.
+            (reader.taken, writer.put, writer.taken) = (first, first, first);
+            reader.taken = first.wrapping_sub(1);
+            reader.done(&memory).unwrap();
+            memory.edge(1, 5).unwrap().cells.iter().for_each(|cell| cell.label.store(first as u64, Ordering::Relaxed));
+            let message = |i: usize| Arrived { check: Check { call: i as u8, signature: 3 }, bytes: sizes[i] as u64, place: Place::Cell };
+            let (mut put, mut taken) = (0, 0);
+            let mut step = |puts: bool| {
+                if puts && put < sizes.len() {
+                    let room = writer.has_room(&memory).unwrap();
+                    assert_eq!(room, put - taken < EDGE_CELLS);
+                    let bytes = vec![put as u8; sizes[put]];
+                    // SAFETY: the message has so many bytes.
+                    if room { unsafe { writer.put(&memory, &message(put), bytes.as_ptr()) }.unwrap(); put += 1; }
+                } else {
+                    let next = reader.next(&memory).unwrap();
+                    assert_eq!(next, (taken < put).then(|| message(taken)));
+                    if next.is_some() {
+                        let mut bytes = vec![0xee; sizes[taken] + 1];
+                        // SAFETY: there is room for so many bytes.
+                        unsafe { reader.copy(&memory, bytes.as_mut_ptr(), sizes[taken]) }.unwrap();
+                        assert_eq!(bytes.pop(), Some(0xee));
+                        assert!(bytes.iter().all(|byte| *byte == taken as u8));
+                        reader.done(&memory).unwrap();
+                        taken += 1;
+                    }
+                }
+                taken
+            };
+            steps.into_iter().for_each(|puts| { step(puts); });
+            for _ in 0..2 * sizes.len() { step(true); step(false); }
+            prop_assert_eq!(step(false), sizes.len());
+        }
+    }
+
+    #[test]
+    fn an_edge_is_opened_empty_and_numbers_are_given_out_once() {
+        let memory = NicMemory::create_private(Layout::new(2, 2, [0; 2]).unwrap(), 0, 1).unwrap();
+        let mut edges = EdgeAllocator::default();
+        let edge = edges.take().unwrap();
+        let reader = EdgeReader::open(&memory, 1, edge, 0).unwrap();
+        let message = Arrived { check: Check::NONE, bytes: 70_000, place: Place::Message };
+        // SAFETY: nothing lies in the cell.
+        unsafe { EdgeWriter::new(1, edge, 0).put(&memory, &message, std::ptr::null()) }.unwrap();
+        assert_eq!(reader.next(&memory).unwrap(), Some(message));
+        let (mut reader, mut writer) = (reader, EdgeWriter::new(1, edge, 0));
+        writer.put = 1;
+        assert_eq!(writer.was_read(&memory).unwrap(), None);
+        reader.done(&memory).unwrap();
+        assert_eq!(writer.was_read(&memory).unwrap(), Some(true));
+        edges.give_back(reader.edge);
+        assert_eq!(edges.take(), Some(edge));
+        assert_eq!(EdgeReader::open(&memory, 1, edge, 0).unwrap().next(&memory).unwrap(), None);
+        assert_eq!(std::iter::from_fn(|| edges.take()).count(), EDGES - 1);
+    }
+
+    #[test]
+    fn who_lent_a_message_learns_that_it_was_read_however_often_the_edge_was_opened_since() {
+        let memory = NicMemory::create_private(Layout::new(2, 2, [0; 2]).unwrap(), 0, 1).unwrap();
+        let lent = Arrived { check: Check::NONE, bytes: 70_000, place: Place::Memory(0x1234_5678) };
+        let mut before: Vec<EdgeWriter> = Vec::new();
+        for again in 0..20 {
+            let mut reader = EdgeReader::open(&memory, 1, 5, 0).unwrap();
+            let mut writer = EdgeWriter::new(1, 5, reader.taken);
+            assert_eq!(reader.next(&memory).unwrap(), None);
+            // SAFETY: nothing lies in the cell.
+            unsafe { writer.put(&memory, &lent, std::ptr::null()) }.unwrap();
+            assert_eq!(
+                (reader.next(&memory).unwrap(), writer.was_read(&memory).unwrap()),
+                (Some(lent), None)
+            );
+            if again % 3 == 0 {
+                reader.refuse(&memory).unwrap();
+                assert_eq!(writer.was_read(&memory).unwrap(), Some(false));
+            } else {
+                reader.done(&memory).unwrap();
+                before.push(writer);
+            }
+            assert!(before.iter().all(|writer| writer.was_read(&memory).unwrap() == Some(true)));
+        }
+    }
+}

@@ -1,0 +1,61 @@
+//! NIC memory on the heap, for the tests beside the code: no other process maps it.
+
+use super::{Layout, Mapping, NicMemory};
+use std::alloc::{self, alloc_zeroed, dealloc};
+use std::convert::Infallible;
+use std::ptr::NonNull;
+
+/// What the regions are aligned to.
+const PAGE: usize = 4096;
+
+/// Memory from the allocator, which takes so much from the system, as zeros that take up nothing.
+struct OnHeap {
+    allocated: NonNull<u8>,
+    allocation: alloc::Layout,
+    base: NonNull<u8>,
+    bytes: usize,
+}
+
+// SAFETY: the memory is this value's own, and any thread may use it and give it back.
+unsafe impl Send for OnHeap {}
+// SAFETY: as above.
+unsafe impl Sync for OnHeap {}
+
+// SAFETY: so many bytes from the start of a page on were allocated as zeros, and are until this is dropped.
+unsafe impl Mapping for OnHeap {
+    fn base(&self) -> NonNull<u8> {
+        self.base
+    }
+
+    fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    unsafe fn forget(&self, offset: usize, bytes: usize) {
+        // SAFETY: a range of the memory, by the caller's promise, which nobody uses.
+        unsafe { self.base.add(offset).write_bytes(0, bytes) };
+    }
+}
+
+impl Drop for OnHeap {
+    fn drop(&mut self) {
+        // SAFETY: allocated by `create_private` like this.
+        unsafe { dealloc(self.allocated.as_ptr(), self.allocation) };
+    }
+}
+
+impl NicMemory {
+    /// Makes NIC memory that no other process can map.
+    pub(crate) fn create_private(layout: Layout, node: u32, nodes: u32) -> Result<Self, Infallible> {
+        // Aligned by hand: of what is to be aligned more than it is anyway, the allocator writes the zeros.
+        let allocation = alloc::Layout::from_size_align(layout.bytes + PAGE, 16).expect("so large memory is");
+        // SAFETY: not of size zero.
+        let allocated = NonNull::new(unsafe { alloc_zeroed(allocation) }).expect("there is address space");
+        // SAFETY: a page more than the layout needs was allocated.
+        let base = unsafe { allocated.add(allocated.align_offset(PAGE)) };
+        let on_heap = OnHeap { allocated, allocation, base, bytes: layout.bytes };
+        let memory = Self::new(layout, Box::new(on_heap));
+        memory.write_identity(node, nodes);
+        Ok(memory)
+    }
+}

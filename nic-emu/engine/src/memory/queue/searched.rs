@@ -1,0 +1,194 @@
+//! A matching queue: a list in the order of arrival, which has chains as soon as it is long.
+
+use super::chains::class_of;
+use super::match_queues::{CLASSES, Chains, Queue};
+use crate::memory::ring::{CELL_WORDS, Cell};
+use crate::memory::{Corrupt, MESSAGE_ENTRIES, NicMemory, RankBlock, Word};
+
+/// Entries that are looked at one by one. A longer queue is searched by its chains, whose upkeep costs some
+/// cache lines an entry (`microbench waiting,expecting --sizes 8,16,32,64`).
+const FEW: u32 = 16;
+
+/// Bits of a queue's search word for its number of entries. Above them is one for each class that has chains.
+const COUNT_BITS: u32 = 28;
+
+/// A matching queue of a rank; of receives, or of messages. Processor only.
+///
+/// Its list is the truth. Its chains begin when it is searched while it is long, and last until it is empty.
+#[derive(Clone, Copy)]
+pub struct Searched<'m, const RECEIVES: bool> {
+    pub(super) memory: &'m NicMemory,
+    pub(super) list: &'m Queue,
+    pub(super) search: &'m Word,
+    pub(super) chains: &'m Chains,
+}
+
+impl<'m, const RECEIVES: bool> Searched<'m, RECEIVES> {
+    /// The entries in the order of arrival: to look at, and not to change.
+    #[inline]
+    pub fn list(&self) -> &'m Queue {
+        self.list
+    }
+
+    /// True when there are no entries.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+
+    /// Entries in it.
+    #[inline]
+    pub fn count(&self) -> u32 {
+        self.search.get() & ((1 << COUNT_BITS) - 1)
+    }
+
+    /// The classes that have chains, a bit each.
+    #[inline]
+    fn classes(&self) -> u32 {
+        self.search.get() >> COUNT_BITS
+    }
+
+    /// Appends an entry if fewer than `limit` of the pool are in use. False when there are not.
+    #[inline]
+    pub(super) fn push(&self, words: &[u64; CELL_WORDS], limit: usize) -> Result<bool, Corrupt> {
+        if !self.list.push_within(self.memory, words, limit)? {
+            return Ok(false);
+        }
+        self.search.set(self.search.get().wrapping_add(1));
+        match self.list.last_entry() {
+            Some(entry) if self.classes() != 0 => self.chain(entry, (words[0], words[1]))?,
+            _ => {}
+        }
+        Ok(true)
+    }
+
+    /// Takes an entry out and gives it back to the pool.
+    #[inline]
+    pub fn remove(&self, entry: u32) -> Result<(), Corrupt> {
+        if self.classes() != 0 {
+            self.unchain(entry)?;
+        }
+        self.list.remove(self.memory, entry)?;
+        // Chains of an empty queue are empty.
+        self.search.set(if self.list.is_empty() { 0 } else { self.search.get().wrapping_sub(1) });
+        Ok(())
+    }
+
+    /// The oldest entry that the predicate takes, by its envelope words; it takes none that is not of this
+    /// envelope. Of receives, which it answers with `order`, the least of each class.
+    #[inline]
+    pub(super) fn find(
+        &self,
+        envelope: (u64, u64),
+        mut takes: impl FnMut(u64, u64) -> bool,
+        order: impl Fn(&Cell) -> u64,
+    ) -> Result<Option<(u32, &'m Cell)>, Corrupt> {
+        if self.count() <= FEW {
+            return self.list.find_envelope(self.memory, takes);
+        }
+        if !RECEIVES {
+            let class = class_of(envelope.1);
+            self.begin_chains(1 << class)?;
+            return self.chains.find(self.memory, class, envelope, takes);
+        }
+        self.begin_chains((1 << CLASSES) - 1)?;
+        let mut oldest: Option<(u32, &Cell)> = None;
+        for class in 0..CLASSES {
+            if let Some((entry, cell)) = self.chains.find(self.memory, class, envelope, &mut takes)?
+                && oldest.is_none_or(|(_, found)| order(cell) < order(found))
+            {
+                oldest = Some((entry, cell));
+            }
+        }
+        Ok(oldest)
+    }
+
+    /// The oldest entry whose words satisfy the predicate, with its words: looks at one after the other.
+    pub fn find_words(
+        &self,
+        predicate: impl FnMut(&[u64; CELL_WORDS]) -> bool,
+    ) -> Result<Option<(u32, [u64; CELL_WORDS])>, Corrupt> {
+        self.list.find(self.memory, predicate)
+    }
+
+    /// Puts all entries into the chains of these classes, as far as they have none.
+    fn begin_chains(&self, classes: u32) -> Result<(), Corrupt> {
+        let lacking = classes & !self.classes();
+        if lacking == 0 {
+            return Ok(());
+        }
+        self.search.set(self.search.get() | lacking << COUNT_BITS);
+        self.list.for_each(self.memory, |entry, cell| {
+            self.for_chains(lacking, cell.word(1), |class| {
+                self.chains.append(self.memory, class, entry, (cell.word(0), cell.word(1)))
+            })
+        })
+    }
+
+    /// Calls for each of these classes in whose chains an entry with this second word belongs.
+    #[inline]
+    fn for_chains(
+        &self,
+        classes: u32,
+        second: u64,
+        with: impl FnMut(usize) -> Result<(), Corrupt>,
+    ) -> Result<(), Corrupt> {
+        let belongs = |class: &usize| classes >> class & 1 != 0 && (!RECEIVES || *class == class_of(second));
+        (0..CLASSES).filter(belongs).try_for_each(with)
+    }
+
+    /// Puts an entry into all chains that it belongs in.
+    #[cold]
+    fn chain(&self, entry: u32, envelope: (u64, u64)) -> Result<(), Corrupt> {
+        self.for_chains(self.classes(), envelope.1, |class| {
+            self.chains.append(self.memory, class, entry, envelope)
+        })
+    }
+
+    /// Takes an entry out of all chains that it is in.
+    #[cold]
+    fn unchain(&self, entry: u32) -> Result<(), Corrupt> {
+        let cell = self.memory.entry(entry)?;
+        let envelope = (cell.word(0), cell.word(1));
+        self.for_chains(self.classes(), envelope.1, |class| {
+            self.chains.remove(self.memory, class, entry, envelope)
+        })
+    }
+}
+
+/// The messages to a rank that wait for a receive.
+pub type UnexpectedMessages<'m> = Searched<'m, false>;
+
+impl<'m> UnexpectedMessages<'m> {
+    /// Those of the rank with this block.
+    #[inline]
+    pub fn of(memory: &'m NicMemory, block: &'m RankBlock) -> Self {
+        let (queues, chains) = (&block.queues, &block.chains.messages);
+        Self { memory, list: &queues.messages, search: &queues.searches[1], chains }
+    }
+
+    /// Appends a message. False when the pool is full but for what is kept for receives.
+    #[inline]
+    pub fn push_message(&self, words: &[u64; CELL_WORDS]) -> Result<bool, Corrupt> {
+        self.push(words, MESSAGE_ENTRIES)
+    }
+
+    /// The oldest message that a receive with these envelope words would take; `takes` is asked of a
+    /// message's.
+    #[inline]
+    pub fn find_message(
+        &self,
+        receive: (u64, u64),
+        takes: impl FnMut(u64, u64) -> bool,
+    ) -> Result<Option<(u32, &'m Cell)>, Corrupt> {
+        self.find(receive, takes, |_| 0)
+    }
+
+    /// Gives a message another context, in which nothing else is.
+    pub fn set_context(&self, entry: u32, context: u32) -> Result<(), Corrupt> {
+        let cell = self.memory.entry(entry)?;
+        self.unchain(entry)?;
+        cell.set_word(0, cell.word(0) & 0xffff_ffff | (context as u64) << 32);
+        self.chain(entry, (cell.word(0), cell.word(1)))
+    }
+}

@@ -1,0 +1,172 @@
+//! Whatever is queued, found and taken out: long queues answer as a search from the oldest entry would.
+
+use super::{PostedReceives, UnexpectedMessages};
+use crate::matching::Envelope;
+use crate::memory::descriptor::{ANY_SOURCE, ANY_TAG};
+use crate::memory::{Layout, NicMemory};
+use proptest::prelude::*;
+
+fn memory() -> NicMemory {
+    NicMemory::create_private(Layout::new(2, 2, [0; 2]).unwrap(), 0, 1).unwrap()
+}
+
+/// Few contexts, sources and tags, so that many entries have the same.
+fn message() -> impl Strategy<Value = Envelope> {
+    (0u32..2, 0u32..3, 0i32..4).prop_map(|(context, source, tag)| Envelope { context, source, tag })
+}
+
+fn receive() -> impl Strategy<Value = Envelope> {
+    let source = prop_oneof![3 => 0u32..3, 1 => Just(ANY_SOURCE)];
+    let tag = prop_oneof![3 => 0i32..4, 1 => Just(ANY_TAG)];
+    (0u32..2, source, tag).prop_map(|(context, source, tag)| Envelope { context, source, tag })
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    Push(Envelope),
+    Take(Envelope),
+    /// The entry of this request, for whatever reason.
+    Remove(usize),
+    /// A matched probe.
+    Rename(Envelope),
+}
+
+fn steps(
+    queued: impl Strategy<Value = Envelope> + 'static,
+    sought: impl Strategy<Value = Envelope> + Clone + 'static,
+) -> impl Strategy<Value = Vec<Step>> {
+    let step = prop_oneof![
+        5 => queued.prop_map(Step::Push),
+        3 => sought.clone().prop_map(Step::Take),
+        1 => any::<usize>().prop_map(Step::Remove),
+        1 => sought.prop_map(Step::Rename),
+    ];
+    proptest::collection::vec(step, 0..400)
+}
+
+/// A descriptor's words, with a number that tells it from all others.
+fn words(envelope: &Envelope, number: u32) -> [u64; 8] {
+    let (first, second) = envelope.words();
+    // No kind is 0: an empty place has that.
+    [first | 1, second, 0, (number as u64) << 32, 0, 0, 0, 0]
+}
+
+proptest! {
+    #[test]
+    fn a_receive_takes_the_oldest_message_that_it_may(steps in steps(message(), receive().boxed())) {
+        let memory = memory();
+        let unexpected = UnexpectedMessages::of(&memory, memory.rank(0).unwrap());
+        let other = UnexpectedMessages::of(&memory, memory.rank(1).unwrap());
+        let mut model: Vec<(Envelope, u32)> = Vec::new();
+        let mut renamed = 100;
+        for (number, step) in (0u32..).zip(steps) {
+            let sought = |receive: Envelope| {
+                let takes = |first, second| receive.takes(&Envelope::of_words(first, second));
+                unexpected.find_message(receive.words(), takes).unwrap()
+            };
+            match step {
+                Step::Push(envelope) => {
+                    prop_assert!(unexpected.push_message(&words(&envelope, number)).unwrap());
+                    prop_assert!(other.push_message(&words(&envelope, number)).unwrap());
+                    model.push((envelope, number));
+                }
+                Step::Take(receive) | Step::Rename(receive) => {
+                    let expected = model.iter().position(|(message, _)| receive.takes(message));
+                    let found = sought(receive);
+                    let numbers = found.map(|(_, cell)| (cell.word(3) >> 32) as u32);
+                    prop_assert_eq!(numbers, expected.map(|at| model[at].1));
+                    match (found, step) {
+                        (Some((entry, _)), Step::Rename(_)) => {
+                            renamed += 1;
+                            unexpected.set_context(entry, renamed).unwrap();
+                            model[expected.unwrap()].0.context = renamed;
+                        }
+                        (Some((entry, _)), _) => {
+                            unexpected.remove(entry).unwrap();
+                            model.remove(expected.unwrap());
+                        }
+                        (None, _) => {}
+                    }
+                }
+                Step::Remove(at) if !model.is_empty() => {
+                    let (_, number) = model.remove(at % model.len());
+                    let is_it = |words: &[u64; 8]| (words[3] >> 32) as u32 == number;
+                    let (entry, _) = unexpected.find_words(is_it).unwrap().unwrap();
+                    unexpected.remove(entry).unwrap();
+                }
+                Step::Remove(_) => {}
+            }
+            prop_assert_eq!(unexpected.count() as usize, model.len());
+            prop_assert_eq!(unexpected.is_empty(), model.is_empty());
+        }
+        // Those in contexts of their own are found there.
+        while let Some((envelope, number)) = model.pop() {
+            let takes = |first, second| envelope.takes(&Envelope::of_words(first, second));
+            let (entry, cell) = unexpected.find_message(envelope.words(), takes).unwrap().unwrap();
+            if envelope.context > 100 {
+                prop_assert_eq!((cell.word(3) >> 32) as u32, number);
+                unexpected.remove(entry).unwrap();
+            }
+        }
+    }
+
+    #[test]
+    fn a_message_meets_the_oldest_receive_that_takes_it(steps in steps(receive(), message().boxed())) {
+        let memory = memory();
+        let posted = PostedReceives::of(&memory, memory.rank(0).unwrap());
+        let mut model: Vec<(Envelope, u32)> = Vec::new();
+        for (number, step) in (0u32..).zip(steps) {
+            match step {
+                Step::Push(envelope) => {
+                    prop_assert!(posted.push(&words(&envelope, number)).unwrap());
+                    model.push((envelope, number));
+                }
+                Step::Take(message) | Step::Rename(message) => {
+                    let expected = model.iter().position(|(receive, _)| receive.takes(&message));
+                    let takes = |first, second| Envelope::of_words(first, second).takes(&message);
+                    let found = posted.find_receive(message.words(), takes).unwrap();
+                    prop_assert_eq!(
+                        found.map(|(_, words)| (words[3] >> 32) as u32),
+                        expected.map(|at| model[at].1)
+                    );
+                    if let Some((at, _)) = found {
+                        posted.remove(at).unwrap();
+                        model.remove(expected.unwrap());
+                    }
+                }
+                Step::Remove(at) if !model.is_empty() => {
+                    let (_, number) = model.remove(at % model.len());
+                    let at = posted.find_request(number).unwrap().unwrap();
+                    posted.remove(at).unwrap();
+                }
+                Step::Remove(_) => {}
+            }
+            prop_assert_eq!(posted.count() as usize, model.len());
+        }
+    }
+}
+
+/// A hundred thousand messages taken from the last to the first look at a few entries each.
+#[test]
+fn the_search_of_a_long_queue_does_not_grow_with_it() {
+    let memory = memory();
+    let unexpected = UnexpectedMessages::of(&memory, memory.rank(0).unwrap());
+    const MESSAGES: i32 = 100_000;
+    for tag in 0..MESSAGES {
+        let envelope = Envelope { context: 1, source: tag as u32 % 7, tag };
+        assert!(unexpected.push_message(&words(&envelope, tag as u32)).unwrap());
+    }
+    let mut looks = 0u64;
+    for tag in (0..MESSAGES).rev() {
+        let source = if tag % 2 == 0 { ANY_SOURCE } else { tag as u32 % 7 };
+        let receive = Envelope { context: 1, source, tag };
+        let takes = |first, second| {
+            looks += 1;
+            receive.takes(&Envelope::of_words(first, second))
+        };
+        let (entry, _) = unexpected.find_message(receive.words(), takes).unwrap().unwrap();
+        unexpected.remove(entry).unwrap();
+    }
+    assert!(unexpected.is_empty());
+    assert!(looks < 10 * MESSAGES as u64, "{looks} looks for {MESSAGES} messages");
+}

@@ -1,0 +1,86 @@
+//! Descriptor rings: one producer (the rank), one consumer at a time (the holder of the run token).
+//!
+//! ```text
+//!   cell 0      cell 1      ...      cell N-1         N a power of two, a cell 64 bytes, one cache line
+//!   [8 words]   [8 words]            [8 words]
+//! ```
+//!
+//! The heads are not here: they are packed in the rank's doorbell ([`crate::memory::doorbell`]), the tails in
+//! its taken word. Writing an entry and publishing it are two steps: `write` fills a cell, the doorbell
+//! publishes it. A cell may be written again once the taken word has passed it. A ring that is full makes the
+//! poster wait; nothing is ever dropped.
+
+use crate::memory::sync::{AtomicU64, Ordering};
+
+/// 64-bit words of a cell.
+pub const CELL_WORDS: usize = 8;
+
+/// One entry: a descriptor as eight words.
+#[repr(C, align(64))]
+pub struct Cell([AtomicU64; CELL_WORDS]);
+
+impl Cell {
+    /// A cell of zeros, as NIC memory starts.
+    pub fn new() -> Self {
+        Self(std::array::from_fn(|_| AtomicU64::new(0)))
+    }
+
+    /// Fills the cell. It is not visible as an entry before its doorbell is rung.
+    #[inline]
+    pub fn write(&self, words: &[u64; CELL_WORDS]) {
+        for (cell, &word) in self.0.iter().zip(words) {
+            cell.store(word, Ordering::Relaxed);
+        }
+    }
+
+    /// One word of the cell.
+    #[inline]
+    pub fn word(&self, word: usize) -> u64 {
+        self.0[word].load(Ordering::Relaxed)
+    }
+
+    /// Sets one word of the cell.
+    #[inline]
+    pub fn set_word(&self, word: usize, value: u64) {
+        self.0[word].store(value, Ordering::Relaxed);
+    }
+
+    /// Copies the cell out.
+    #[inline]
+    pub fn read(&self) -> [u64; CELL_WORDS] {
+        std::array::from_fn(|i| self.0[i].load(Ordering::Relaxed))
+    }
+}
+
+impl Default for Cell {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// A ring over cells in NIC memory.
+#[derive(Clone, Copy)]
+pub struct Ring<'m> {
+    cells: &'m [Cell],
+}
+
+impl<'m> Ring<'m> {
+    /// A ring over these cells; their number must be a power of two.
+    #[inline]
+    pub fn new(cells: &'m [Cell]) -> Self {
+        debug_assert!(cells.len().is_power_of_two());
+        Self { cells }
+    }
+
+    /// The cell of the entry with this counter value. Any value names a cell: the counter is masked.
+    #[inline]
+    pub fn cell(&self, counter: u32) -> &'m Cell {
+        &self.cells[counter as usize & (self.cells.len() - 1)]
+    }
+
+    /// Entries it holds.
+    #[inline]
+    pub fn capacity(&self) -> u32 {
+        self.cells.len() as u32
+    }
+}

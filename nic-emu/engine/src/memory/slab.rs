@@ -1,0 +1,245 @@
+//! Slabs: buffers for payloads in NIC memory, so that a send is complete when it is posted (buffered).
+//!
+//! A rank owns its slabs and alone hands them out: one for a small payload, a run of neighbours for a longer
+//! one. Whoever has read the bytes gives them back by setting their bits in the owner's free words. The owner
+//! keeps its own word of free slabs and fetches returned ones only when it runs low.
+//!
+//! A longer payload is posted before its bytes are in its slabs, so that the receiver is matched, and drains
+//! the first ones, while the sender fills the rest: `Filled` says how far it is. Its sender does not leave
+//! its call before all are in.
+
+use crate::memory::sync::{AtomicU32, AtomicU64, Ordering};
+
+/// Bytes of a slab: the largest payload that needs only one.
+pub const SLAB_BYTES: usize = 8 << 10;
+
+/// Bytes of a payload from which on receivers look how far it is there: its sender may post it before it has
+/// filled its slabs.
+pub const PIPELINED_BYTES: usize = 2 << 10;
+
+/// Slabs of a run at most.
+pub(crate) const RUN_SLABS: usize = 8;
+
+/// Bytes of the largest message that is buffered.
+pub const BUFFERED_BYTES: usize = RUN_SLABS * SLAB_BYTES;
+
+/// Slabs of a rank: four words of bits. A rank can have this many buffered messages of more than
+/// [`crate::memory::descriptor::INLINE_BYTES`] bytes under way; the next one goes by rendezvous.
+pub const SLABS: usize = 256;
+
+const WORDS: usize = SLABS / 64;
+/// Slabs, the first ones, that serve contributions to collectives alone: messages that nobody receives cannot
+/// keep a collective waiting.
+pub const OF_COLLECTIVES: u32 = 16;
+const _: () = assert!(
+    (OF_COLLECTIVES as usize).is_multiple_of(RUN_SLABS) && OF_COLLECTIVES < 64,
+    "they are part of the first word of bits"
+);
+const _: () = assert!(RUN_SLABS <= 64, "a run lies in one word of bits");
+
+/// How many slabs a payload takes.
+#[inline]
+pub fn slabs_of(bytes: u64) -> u32 {
+    bytes.div_ceil(SLAB_BYTES as u64).clamp(1, RUN_SLABS as u64) as u32
+}
+
+/// The bits of a run in its word, if it can be one.
+#[inline]
+fn run_bits(first: u32, bytes: u64) -> Option<u64> {
+    let count = slabs_of(bytes);
+    (first % 64 + count <= 64).then(|| (u64::MAX >> (64 - count)) << (first % 64))
+}
+
+/// How many bytes of the payload that begins with a slab are in it. A line of its own, as one end writes it
+/// while the other one reads.
+#[repr(C, align(64))]
+pub struct Filled(AtomicU32);
+
+impl Filled {
+    /// The owner begins: nothing is in it.
+    #[inline]
+    pub fn begin(&self) {
+        self.0.store(0, Ordering::Relaxed);
+    }
+
+    /// The owner has written so many bytes from the start.
+    #[inline]
+    pub fn publish(&self, bytes: u32) {
+        self.0.store(bytes, Ordering::Release);
+    }
+
+    /// How many bytes from the start may be read.
+    #[inline]
+    pub fn bytes(&self) -> u32 {
+        self.0.load(Ordering::Acquire)
+    }
+}
+
+/// The returned slabs of a rank: a set bit is a slab that was read and may be used again.
+#[repr(C, align(64))]
+pub struct ReturnedSlabs([AtomicU64; WORDS]);
+
+impl ReturnedSlabs {
+    /// Gives back what a payload of `bytes` bytes lay in. False when the number is none of a slab or run: the
+    /// caller's memory is corrupt.
+    #[inline]
+    pub fn give_back(&self, first: u32, bytes: u64) -> bool {
+        match (self.0.get(first as usize / 64), run_bits(first, bytes)) {
+            (Some(word), Some(bits)) => {
+                word.fetch_or(bits, Ordering::Release);
+                true
+            }
+            _ => false,
+        }
+    }
+}
+
+/// The owner's side: which of its slabs are free.
+///
+/// Slabs are taken in turn, round all of them: a slab that the reader has just read is still in the reader's
+/// cache, and writing it again at once costs several times what writing one costs that nobody holds any more
+/// (`cargo bench -p nic-emu --bench channel -- lines`).
+#[derive(Debug)]
+pub struct SlabAllocator {
+    free: [u64; WORDS],
+    /// Where to look next.
+    next: usize,
+}
+
+impl Default for SlabAllocator {
+    /// All slabs free.
+    fn default() -> Self {
+        Self { free: [u64::MAX; WORDS], next: 0 }
+    }
+}
+
+impl SlabAllocator {
+    /// The first one of free neighbours that a payload of so many bytes fits in, at most [`BUFFERED_BYTES`];
+    /// none when too many are under way.
+    #[inline]
+    pub fn take(&mut self, bytes: usize, returned: &ReturnedSlabs) -> Option<u32> {
+        let start = self.next;
+        let count = slabs_of(bytes as u64);
+        // The rest of this word, the other words, and once more the beginning of this one.
+        for step in 0..=WORDS {
+            let word = (start / 64 + step) % WORDS;
+            let mask = if step == 0 { u64::MAX << (start % 64) } else { u64::MAX };
+            let mask = if word == 0 { mask & u64::MAX << OF_COLLECTIVES } else { mask };
+            let mut starts = run_starts(self.free[word], count) & mask;
+            if starts == 0 && returned.0[word].load(Ordering::Relaxed) != 0 {
+                self.free[word] |= returned.0[word].swap(0, Ordering::Acquire);
+                starts = run_starts(self.free[word], count) & mask;
+            }
+            if starts != 0 {
+                let first = starts.trailing_zeros();
+                self.free[word] &= !((u64::MAX >> (64 - count)) << first);
+                let first = word as u32 * 64 + first;
+                self.next = (first + count) as usize % SLABS;
+                return Some(first);
+            }
+        }
+        None
+    }
+
+    /// Slabs that were taken and not given back.
+    pub fn out(&self, returned: &ReturnedSlabs) -> u32 {
+        let back =
+            |(free, returned): (&u64, &AtomicU64)| (free | returned.load(Ordering::Relaxed)).count_zeros();
+        self.free.iter().zip(&returned.0).map(back).sum()
+    }
+
+    /// Whether a slab that this rank has taken was given back.
+    #[inline]
+    pub fn has_back(&self, slab: u32, returned: &ReturnedSlabs) -> bool {
+        let word = slab as usize / 64 % WORDS;
+        (self.free[word] | returned.0[word].load(Ordering::Relaxed)) >> (slab % 64) & 1 != 0
+    }
+
+    /// Whether [`Self::take_first`] finds one.
+    #[inline]
+    pub fn has_first(&self, returned: &ReturnedSlabs) -> bool {
+        self.free
+            .iter()
+            .zip(&returned.0)
+            .any(|(free, returned)| *free != 0 || returned.load(Ordering::Relaxed) != 0)
+    }
+
+    /// A free slab for a contribution to a collective: the first one. All members read it, each from pages
+    /// that it has to have mapped and at hand, so the same few slabs serve.
+    #[inline]
+    pub fn take_first(&mut self, returned: &ReturnedSlabs) -> Option<u32> {
+        for (word, (free, returned)) in self.free.iter_mut().zip(&returned.0).enumerate() {
+            if returned.load(Ordering::Relaxed) != 0 {
+                *free |= returned.swap(0, Ordering::Acquire);
+            }
+            if *free != 0 {
+                let first = free.trailing_zeros();
+                *free &= *free - 1;
+                return Some(word as u32 * 64 + first);
+            }
+        }
+        None
+    }
+}
+
+/// Where in a word of free slabs a run of so many begins.
+#[inline]
+fn run_starts(free: u64, count: u32) -> u64 {
+    (1..count).fold(free, |starts, i| starts & (free >> i))
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::HashSet;
+
+    proptest! {
+        #[test]
+        fn no_slab_is_handed_out_twice_and_none_is_lost(steps in proptest::collection::vec((any::<Option<u16>>(), 0..=BUFFERED_BYTES), 0..2000)) {
+            let returned = ReturnedSlabs(std::array::from_fn(|_| AtomicU64::new(0)));
+            let mut slabs = SlabAllocator::default();
+            let mut out: Vec<(u32, usize)> = Vec::new();
+            let mut used = HashSet::new();
+            let run = |first: u32, bytes: usize| first..first + bytes.div_ceil(SLAB_BYTES).max(1) as u32;
+            for (step, bytes) in steps {
+                let take = |slabs: &mut SlabAllocator| match bytes {
+                    0..=100 => slabs.take_first(&returned),
+                    _ => slabs.take(bytes, &returned),
+                };
+                match step {
+                    None => match take(&mut slabs) {
+                        Some(first) => {
+                            prop_assert!(run(first, bytes).end as usize <= SLABS);
+                            prop_assert!(run(first, bytes).all(|slab| used.insert(slab)));
+                            out.push((first, bytes));
+                        }
+                        None => prop_assert!(!used.is_empty()),
+                    },
+                    Some(at) if !out.is_empty() => {
+                        let (first, bytes) = out.swap_remove(at as usize % out.len());
+                        prop_assert!(run(first, bytes).all(|slab| used.remove(&slab)));
+                        prop_assert!(!slabs.has_back(first, &returned));
+                        prop_assert!(returned.give_back(first, bytes as u64));
+                        prop_assert!(slabs.has_back(first, &returned));
+                    }
+                    Some(_) => {}
+                }
+            }
+            while let Some(slab) = slabs.take(1, &returned) {
+                prop_assert!(slab >= OF_COLLECTIVES);
+                prop_assert!(used.insert(slab));
+            }
+            while let Some(slab) = slabs.take_first(&returned) { prop_assert!(used.insert(slab)) }
+            prop_assert_eq!(used.len(), SLABS);
+        }
+    }
+
+    #[test]
+    fn numbers_that_are_none_of_a_slab_or_run_are_refused() {
+        let returned = ReturnedSlabs(std::array::from_fn(|_| AtomicU64::new(0)));
+        assert!(!returned.give_back(SLABS as u32, 1));
+        assert!(returned.give_back(63, SLAB_BYTES as u64));
+        assert!(!returned.give_back(63, SLAB_BYTES as u64 + 1));
+    }
+}

@@ -1,0 +1,283 @@
+//! What a rank says of itself in NIC memory: whether it computes or waits, and for what.
+//!
+//! The rank alone writes its status; the processor and the program launcher read it. It decides how bytes
+//! move (a rank that waits can copy, one that computes cannot), who must be woken, and what a hang report
+//! says.
+
+use crate::memory::sync::{AtomicU32, Ordering};
+use crate::memory::wait_word::WaitWord;
+use crate::memory::{Word, Word64};
+
+/// Where a rank is in its life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, rkyv::Archive, rkyv::Serialize, rkyv::Deserialize)]
+#[repr(u32)]
+pub enum Phase {
+    /// Started, has not called `MPI_Init`; perhaps not an MPI program.
+    NotAttached = 0,
+    /// Between `MPI_Init` and `MPI_Finalize`.
+    Attached = 1,
+    /// Has left `MPI_Finalize`.
+    Finalized = 2,
+    /// Is dead.
+    Exited = 3,
+}
+
+/// What a rank does now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, rkyv::Archive, rkyv::Serialize, rkyv::Deserialize)]
+#[repr(u32)]
+pub enum Activity {
+    /// Computes, or is in a call that does not block.
+    Computing = 0,
+    /// Blocked in a call, polling, yielding, or asleep for a moment after which it looks again: its core is
+    /// lent.
+    Polling = 1,
+    /// Blocked in a call, asleep until whoever completes what it waits for wakes it.
+    Sleeping = 2,
+}
+
+/// Room that a rank waits for before it can post or give anything: whoever waits for it looks again all the
+/// time, and frees what it can.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Hash, rkyv::Archive, rkyv::Serialize, rkyv::Deserialize,
+)]
+#[repr(u32)]
+pub enum Room {
+    /// None: it waits for what others give.
+    #[default]
+    Enough = 0,
+    /// A cell of its send ring.
+    SendRing = 1,
+    /// A cell of its receive ring.
+    ReceiveRing = 2,
+    /// A cell of its collective ring.
+    CollectiveRing = 3,
+    /// A slab for a contribution to a collective.
+    Slab = 4,
+    /// A cell of an edge to a neighbour.
+    Edge = 5,
+}
+
+impl Room {
+    fn of_word(word: u32) -> Self {
+        use Room::{CollectiveRing, Edge, Enough, ReceiveRing, SendRing, Slab};
+        let rooms = [Enough, SendRing, ReceiveRing, CollectiveRing, Slab, Edge];
+        rooms.get(word as usize).copied().unwrap_or_default()
+    }
+}
+
+/// What a blocked rank waits for; the numbers are in the units of the call.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, rkyv::Archive, rkyv::Serialize, rkyv::Deserialize)]
+pub struct WaitingFor {
+    /// The call, as `mds::mmds::Primitive` numbers it.
+    pub call: u32,
+    /// Context of the communicator.
+    pub context: u32,
+    /// The peer's rank in the communicator, `ANY_SOURCE`, or the root; `NOBODY` for calls without one.
+    pub peer: u32,
+    /// The tag, or `ANY_TAG`.
+    pub tag: i32,
+    /// Size of the message or of the contribution.
+    pub bytes: u64,
+    /// Requests waited for; 1 for a blocking call.
+    pub requests: u32,
+    /// The peer's rank in the job, `NOBODY` when there is none or any.
+    pub peer_in_job: u32,
+    /// True for a send: the peer is the destination.
+    pub sends: bool,
+    /// The room that the call lacks before it can wait for anything else.
+    pub room: Room,
+}
+
+impl WaitingFor {
+    /// Something, in some call.
+    pub const SOMETHING: Self = Self {
+        call: u32::MAX,
+        context: u32::MAX,
+        peer: NOBODY,
+        tag: 0,
+        bytes: 0,
+        requests: 1,
+        peer_in_job: NOBODY,
+        sends: false,
+        room: Room::Enough,
+    };
+}
+
+/// "No peer" in [`WaitingFor::peer`].
+pub const NOBODY: u32 = u32::MAX - 1;
+
+/// A rank's status, three cache lines.
+#[repr(C, align(64))]
+pub struct RankStatus {
+    phase: AtomicU32,
+    activity: AtomicU32,
+    pid: AtomicU32,
+    call: Word,
+    context: Word,
+    peer: Word,
+    tag: Word,
+    bytes: Word64,
+    requests: Word,
+    peer_in_job: Word,
+    sends: Word,
+    /// Blocking calls so far: tells one wait from the next.
+    waits: Word,
+    job_rank: Word,
+    /// 1 when several of the rank's threads call MPI at the same time.
+    concurrent: Word,
+
+    /// The wait word: not 0 while the rank sleeps.
+    pub sleep: WaitWord,
+    /// Times the blocked rank has looked whether it may go on; shows the hang detector that it looked after
+    /// the last change. Not in the first line, which the peers of a transfer read.
+    polls: Word,
+    /// A [`Room`], of what the rank waits for.
+    room: Word,
+    _pad1: [u32; 13],
+
+    /// Transfers of this rank that the processor has started; the rank looks for work when it changes.
+    pub transfers_started: AtomicU32,
+    _pad2: [u32; 15],
+
+    /// The latest of them, by their number modulo the array's length.
+    started: [Word; STARTED],
+}
+
+/// Started transfers that a rank is told by number; with more at once it looks through its requests.
+pub const STARTED: usize = 64;
+
+const _: () = assert!(size_of::<RankStatus>() == 192 + 4 * STARTED);
+
+impl RankStatus {
+    /// The rank's phase.
+    pub fn phase(&self) -> Phase {
+        match self.phase.load(Ordering::Acquire) {
+            1 => Phase::Attached,
+            2 => Phase::Finalized,
+            3 => Phase::Exited,
+            _ => Phase::NotAttached,
+        }
+    }
+
+    /// Enters a phase.
+    pub fn set_phase(&self, phase: Phase) {
+        self.phase.store(phase as u32, Ordering::Release);
+    }
+
+    /// The rank's number in the job.
+    pub fn job_rank(&self) -> u32 {
+        self.job_rank.get()
+    }
+
+    /// Sets the rank's number in the job, when NIC memory is made.
+    pub fn set_job_rank(&self, job_rank: u32) {
+        self.job_rank.set(job_rank);
+    }
+
+    /// Whether several of the rank's threads call MPI at the same time: then one may compute while another
+    /// waits.
+    pub(crate) fn is_concurrent(&self) -> bool {
+        self.concurrent.get() != 0
+    }
+
+    /// Says that several of the rank's threads call MPI at the same time.
+    pub fn set_concurrent(&self) {
+        self.concurrent.set(1);
+    }
+
+    /// What the rank does.
+    #[inline]
+    pub fn activity(&self) -> Activity {
+        match self.activity.load(Ordering::Relaxed) {
+            1 => Activity::Polling,
+            2 => Activity::Sleeping,
+            _ => Activity::Computing,
+        }
+    }
+
+    /// Says what the rank does.
+    #[inline]
+    pub fn set_activity(&self, activity: Activity) {
+        self.activity.store(activity as u32, Ordering::Relaxed);
+    }
+
+    /// The process that is the rank, as the kernel numbers it; 0 before one is.
+    pub fn pid(&self) -> u32 {
+        self.pid.load(Ordering::Relaxed)
+    }
+
+    /// A process becomes the rank: the first that asks, and no other ever.
+    ///
+    /// # Errors
+    /// The process that is the rank already.
+    pub fn claim(&self, pid: u32) -> Result<(), u32> {
+        self.pid.compare_exchange(0, pid, Ordering::AcqRel, Ordering::Acquire).map(drop)
+    }
+
+    /// Says what the rank is about to wait for.
+    #[inline]
+    pub fn set_waiting_for(&self, what: &WaitingFor) {
+        self.call.set(what.call);
+        self.context.set(what.context);
+        self.peer.set(what.peer);
+        self.tag.set(what.tag as u32);
+        self.bytes.set(what.bytes);
+        self.requests.set(what.requests);
+        self.peer_in_job.set(what.peer_in_job);
+        self.sends.set(what.sends as u32);
+        self.room.set(what.room as u32);
+        self.waits.set(self.waits.get().wrapping_add(1));
+    }
+
+    /// Says that the wait goes on as another one, as something of what the rank waits for has come: it is in
+    /// no deadlock.
+    #[inline]
+    pub fn begin_next_wait(&self) {
+        self.waits.set(self.waits.get().wrapping_add(1));
+    }
+
+    /// What the rank waits for; meaningful while it is blocked.
+    pub fn waiting_for(&self) -> WaitingFor {
+        WaitingFor {
+            call: self.call.get(),
+            context: self.context.get(),
+            peer: self.peer.get(),
+            tag: self.tag.get() as i32,
+            bytes: self.bytes.get(),
+            requests: self.requests.get(),
+            peer_in_job: self.peer_in_job.get(),
+            sends: self.sends.get() != 0,
+            room: Room::of_word(self.room.get()),
+        }
+    }
+
+    /// Tells the rank of a transfer; the processor does.
+    #[inline]
+    pub(crate) fn tell_started(&self, transfer: u32) {
+        let count = self.transfers_started.load(Ordering::Relaxed);
+        self.started[count as usize % STARTED].set(transfer);
+        self.transfers_started.store(count.wrapping_add(1), Ordering::Release);
+    }
+
+    /// The transfer that was the `count`-th to be started.
+    #[inline]
+    pub fn started(&self, count: u32) -> u32 {
+        self.started[count as usize % STARTED].get()
+    }
+
+    /// Blocking calls so far.
+    pub fn waits(&self) -> u32 {
+        self.waits.get()
+    }
+
+    /// Times the blocked rank has looked.
+    pub fn polls(&self) -> u32 {
+        self.polls.get()
+    }
+
+    /// Counts one more look.
+    #[inline]
+    pub fn count_poll(&self) {
+        self.polls.set(self.polls.get().wrapping_add(1));
+    }
+}

@@ -1,0 +1,69 @@
+//! How ranks wait for collectives, and how bytes of large ones go through lanes and along edges.
+
+use crate::memory::lane::LANE_CHUNK_BYTES;
+
+/// Looks at its own request alone that a rank takes after it has arrived at a collective, while every
+/// rank has a core: some 6 µs.
+pub const MEETING_POLLS: u32 = 400;
+
+/// Looks at its own request between two looks at what others have posted.
+pub const MEETING_POLLS_A_LOOK: u32 = 32;
+
+/// The same when a slice is wanted that somebody else kept it from running.
+pub const MEETING_POLLS_A_RETRY: u32 = 4;
+
+/// Times that a rank that has arrived at a collective gives its core away before it waits as for anything
+/// else, where ranks share cores.
+pub const MEETING_YIELDS: u32 = 16;
+
+/// Bytes above which what goes along an edge of a topology may be read by cross-memory attach instead of
+/// being buffered: one copy instead of two, by all cores at once. With two ranks and far cores 64 KB to
+/// each neighbour take 14 µs then, and 22 through slabs; with near ones 15, and 8.
+pub const LENT_BYTES: usize = 32 << 10;
+
+/// One of so many of them is buffered while that is slow: cores change their places.
+pub const LENDING_TRIAL: u32 = 16;
+
+/// Looks at lanes that a member of a large collective takes, with a core of its own, before it waits as
+/// for anything else.
+pub const LANE_POLLS: u32 = 200;
+
+/// A rank that takes longer to fill its lane has what others copy from it read by cross-memory attach.
+/// Between near cores a lane takes 20 to 30 ns a KB, some 150 where ranks share cores, and between far cores
+/// 100 to 400, where attach takes 75 of what the reader's cache already has.
+pub fn slow_lane_ns_a_kb(crowded: bool) -> u64 {
+    if crowded { 250 } else { 90 }
+}
+
+/// While lanes are slow, one of so many contributions goes by a lane again: cores change their places.
+pub const LANE_TRIAL_COLLECTIVES: u32 = 64;
+
+/// Bytes that a rank gives through its lane at most where each reader copies a block of its own: bytes of all
+/// blocks. Beyond, they read them where they lie, by cross-memory attach. What all readers want goes through
+/// the lane as far as a chunk holds it: with 2 ranks a gather of 64 KB takes 6 µs through lanes and 10 by
+/// attach, of 128 KB 11 and 17 (`storm run -n 2 microbench gather0 --sizes 64K,128K`).
+pub fn laid_blocks_bytes(crowded: bool) -> usize {
+    if crowded { 32 << 10 } else { LANE_CHUNK_BYTES }
+}
+
+/// Bytes of a part of what one rank gives to all others of the node: so many that filling and draining
+/// overlap, each long enough that telling of it costs little. With near cores a broadcast of 64 KB takes 2.5
+/// µs in parts of 16 KB, and 3.6 in parts of 8 (`storm run -n 2 microbench bcast0 --sizes 64K`). Where ranks
+/// share cores a part is all of it.
+pub fn part_bytes(crowded: bool, bytes: usize) -> usize {
+    if crowded { bytes } else { (bytes / 4).next_multiple_of(4096).clamp(16 << 10, 64 << 10) }
+}
+
+/// Parts that a rank gives through its lane before it asks again how fast the lane is.
+pub const PARTS_A_LOOK: u32 = 8;
+
+/// Whether the root of a large reduction combines everything itself: where more hands would not be
+/// quicker than the way of their results.
+pub fn root_combines(crowded: bool, members: u32) -> bool {
+    members <= if crowded { 4 } else { 2 }
+}
+
+/// Whether every member of a large allreduce combines everything itself: then results have no way to go.
+pub fn all_combine(crowded: bool, members: u32) -> bool {
+    !crowded && members <= 2
+}

@@ -1,0 +1,156 @@
+//! BS, the Buffer Sender (paper, §4.1, §4.3): takes what ranks posted and brings it to where it is matched.
+//!
+//! Descriptor exchange microphase: the BS fixes, rank by rank, up to where the rings are eligible; what is
+//! posted later waits for the next slice. A descriptor for a rank of this node stays where it is, in its ring
+//! cell, and is read there by the Buffer Receiver; "delivery" on one node is knowing how far to read.
+
+use smallvec::SmallVec;
+
+use crate::memory::NicMemory;
+use crate::memory::doorbell::{Heads, HeadsWord, RingKind};
+use crate::memory::prefetch;
+use crate::memory::ring::Ring;
+use crate::policy::RANKS_A_SLICE;
+
+/// One rank's eligible descriptors: those between `taken` and `heads`.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Eligible {
+    /// The rank's local index.
+    pub local_index: u32,
+    /// What was taken before this slice.
+    pub taken: Heads,
+    /// What was posted before this slice.
+    pub heads: Heads,
+    /// Receives that the Buffer Receiver has dealt with.
+    pub received: u32,
+    /// Sends that the Buffer Receiver has dealt with.
+    pub sent: u32,
+    /// Arrivals at collectives that the Collective List has dealt with.
+    pub reached: u32,
+}
+
+/// What a slice has to schedule: the ranks that posted before it began, `RANKS_A_SLICE` at most.
+pub type Exchange = SmallVec<[Eligible; RANKS_A_SLICE]>;
+
+/// The Buffer Sender.
+pub struct BufferSender;
+
+impl BufferSender {
+    /// True when some rank has posted what no slice has taken yet. The question that everybody who waits asks
+    /// all the time: it reads doorbells and taken words, and nothing else.
+    #[inline]
+    pub fn has_work(memory: &NicMemory) -> bool {
+        memory.doorbells().zip(memory.taken()).any(|(doorbell, taken)| doorbell.peek() != taken.peek())
+    }
+
+    /// On several nodes, with elastic slices: true when the last slice took nothing, because there was no
+    /// room for what that slice found, and nobody has posted since. Room mostly comes from other nodes then:
+    /// the NIC thread runs another slice when it has done something else, and now and then
+    /// ([`crate::global`]). Ranks run none, because they would keep the token from the NIC thread.
+    #[inline]
+    pub fn is_stalled(memory: &NicMemory) -> bool {
+        let stalled = memory.header().slice.stalled.get();
+        stalled != 0 && stalled == Self::posted(memory.doorbells().map(HeadsWord::peek))
+    }
+
+    /// A slice has taken nothing of what it found.
+    pub fn stall(memory: &NicMemory, exchange: &Exchange) {
+        // As the doorbells were when the slice began: what was posted since is news.
+        let heads = memory.taken().iter().enumerate().map(|(rank, taken)| {
+            let found = exchange.iter().find(|eligible| eligible.local_index as usize == rank);
+            found.map_or_else(|| taken.peek(), |eligible| eligible.heads)
+        });
+        memory.header().slice.stalled.set(Self::posted(heads));
+    }
+
+    /// A number, not 0, that changes with every post.
+    fn posted(heads: impl Iterator<Item = Heads>) -> u64 {
+        heads.fold(0u64, |sum, heads| sum.wrapping_add(heads.0)).max(1)
+    }
+
+    /// Descriptor exchange microphase: which descriptors this slice schedules. `first` is the rank to begin
+    /// with, so that with very many ranks none is always last.
+    #[inline]
+    pub fn exchange(memory: &NicMemory, first: u32, exchange: &mut Exchange) {
+        let ranks = memory.layout().local_ranks as usize;
+        if ranks <= RANKS_A_SLICE {
+            for (i, (doorbell, taken)) in memory.doorbells().zip(memory.taken()).enumerate() {
+                let (heads, taken) = (doorbell.read(), taken.peek());
+                if heads != taken {
+                    Self::fetch(memory, i as u32, taken, heads);
+                    let eligible =
+                        Eligible { local_index: i as u32, taken, heads, received: 0, sent: 0, reached: 0 };
+                    // There is room for all ranks.
+                    exchange.push(eligible);
+                }
+            }
+            return;
+        }
+        Self::exchange_some(memory, first as usize % ranks, exchange);
+    }
+
+    /// Fetches the first cells that a slice is about to read: those of several rings come in the time of one.
+    #[inline]
+    fn fetch(memory: &NicMemory, local_index: u32, taken: Heads, heads: Heads) {
+        let Ok(block) = memory.rank(local_index) else { return };
+        if heads.ahead_of(taken, RingKind::Receive) != 0 {
+            prefetch::to_read(Ring::new(&block.receive).cell(taken.get(RingKind::Receive)));
+        }
+        if heads.ahead_of(taken, RingKind::Send) != 0 {
+            prefetch::to_read(Ring::new(&block.send).cell(taken.get(RingKind::Send)));
+        }
+    }
+
+    /// [`Self::exchange`] with more ranks than one slice takes.
+    #[cold]
+    fn exchange_some(memory: &NicMemory, first: usize, exchange: &mut Exchange) {
+        let ranks = memory.layout().local_ranks as usize;
+        for i in (first..ranks).chain(0..first) {
+            let Ok(doorbell) = memory.doorbell(i as u32) else { return };
+            let (heads, taken) = (doorbell.read(), memory.taken()[i].peek());
+            if heads != taken {
+                let eligible =
+                    Eligible { local_index: i as u32, taken, heads, received: 0, sent: 0, reached: 0 };
+                if exchange.len() == RANKS_A_SLICE {
+                    break;
+                }
+                exchange.push(eligible);
+            }
+        }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::memory::Layout;
+
+    #[test]
+    fn whatever_is_posted_ends_a_stall() {
+        let memory = NicMemory::create_private(Layout::new(2, 2, [0; 2]).unwrap(), 0, 2).unwrap();
+        let post = |rank: u32| {
+            let doorbell = memory.doorbell(rank).unwrap();
+            doorbell.publish(doorbell.read().advanced(RingKind::Collective));
+        };
+        let exchanged = || {
+            let mut exchange = Exchange::new();
+            BufferSender::exchange(&memory, 0, &mut exchange);
+            exchange
+        };
+        assert!(!BufferSender::is_stalled(&memory));
+        post(0);
+        BufferSender::stall(&memory, &exchanged());
+        assert!(BufferSender::is_stalled(&memory) && BufferSender::has_work(&memory));
+        post(1);
+        assert!(!BufferSender::is_stalled(&memory));
+        // Posted while the slice ran that found no room for what was there before.
+        for late in [0, 1] {
+            let exchange = exchanged();
+            post(late);
+            BufferSender::stall(&memory, &exchange);
+            assert!(!BufferSender::is_stalled(&memory));
+        }
+        BufferSender::stall(&memory, &exchanged());
+        assert!(BufferSender::is_stalled(&memory));
+    }
+}

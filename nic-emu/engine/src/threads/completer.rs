@@ -1,0 +1,210 @@
+//! Completing requests: the one place where a rank is told that it may go on.
+//!
+//! With elastic slices a completion is published at once. With fixed slices it is held back and published at
+//! the start of the next slice: ranks resume at slice boundaries (paper, §3.1, step 5). Ranks that may sleep
+//! are remembered, so that the driver wakes them after it gave the token back.
+
+use smallvec::SmallVec;
+
+use crate::memory::queue::{self, LINKS};
+use crate::memory::request::{Delivery, DeliveryKind, SLOT_PAYLOAD_BYTES, SlotState};
+use crate::memory::{Corrupt, ENTRIES, NicMemory};
+use crate::policy::Pacing;
+
+/// Ranks that are remembered; with more, anybody may be meant.
+const TOUCHED: usize = 16;
+
+/// Local ranks that a slice completed something for: the driver wakes those of them that sleep.
+#[derive(Default)]
+pub struct Touched {
+    ranks: SmallVec<[u32; TOUCHED]>,
+    more: bool,
+}
+
+impl Touched {
+    #[inline]
+    fn add(&mut self, local_index: u32) {
+        match self.ranks.len() {
+            TOUCHED => self.more = true,
+            _ => self.ranks.push(local_index),
+        }
+    }
+
+    /// True when nobody was touched.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.ranks.is_empty()
+    }
+
+    /// The ranks, perhaps with repetitions; none when there were too many to remember: then anybody may be
+    /// meant.
+    pub fn ranks(&self) -> Option<&[u32]> {
+        (!self.more).then_some(&self.ranks)
+    }
+}
+
+/// Publishes completions for the processor.
+pub struct Completer<'m> {
+    memory: &'m NicMemory,
+    pacing: Pacing,
+    /// Whom to wake.
+    pub touched: Touched,
+}
+
+impl<'m> Completer<'m> {
+    /// A completer for slices of this pacing.
+    #[inline]
+    pub fn new(memory: &'m NicMemory, pacing: Pacing) -> Self {
+        Self { memory, pacing, touched: Touched::default() }
+    }
+
+    /// A transfer has completed a request of this rank.
+    pub(crate) fn touch(&mut self, local_index: u32) {
+        self.touched.add(local_index);
+    }
+
+    /// Completes the receive of a message that came in its descriptor, whose words these are.
+    #[inline]
+    pub(crate) fn complete_inline(
+        &mut self,
+        local_index: u32,
+        request: u32,
+        send: &[u64; 8],
+    ) -> Result<(), Corrupt> {
+        if self.pacing.holds_completions() {
+            let payload = [send[4], send[5], send[6], 0];
+            let mut bytes = [0; SLOT_PAYLOAD_BYTES];
+            for (chunk, word) in bytes.chunks_exact_mut(8).zip(payload) {
+                chunk.copy_from_slice(&word.to_ne_bytes());
+            }
+            let status = (send[1] as u32, (send[1] >> 32) as i32, send[2]);
+            return self.complete(local_index, request, status, &Delivery::InSlot(bytes));
+        }
+        self.memory.request(local_index, request)?.complete_inline(send);
+        self.touched.add(local_index);
+        Ok(())
+    }
+
+    /// Completes a receive: status (source, tag, and the word of the message's length), and where the bytes
+    /// are.
+    #[inline]
+    pub fn complete(
+        &mut self,
+        local_index: u32,
+        request: u32,
+        (source, tag, length): (u32, i32, u64),
+        delivery: &Delivery,
+    ) -> Result<(), Corrupt> {
+        let slot = self.memory.request(local_index, request)?;
+        slot.write_status(source, tag, length);
+        let kind = slot.write_delivery(delivery);
+        self.publish(local_index, request, SlotState::Done, kind)
+    }
+
+    /// Completes a member's part of a collective with a result that fits in its slot.
+    #[inline]
+    pub(crate) fn complete_collective(
+        &mut self,
+        local_index: u32,
+        request: u32,
+        result: &[u8; SLOT_PAYLOAD_BYTES],
+    ) -> Result<(), Corrupt> {
+        let slot = self.memory.request(local_index, request)?;
+        let kind = slot.write_delivery(&Delivery::InSlot(*result));
+        self.publish(local_index, request, SlotState::Done, kind)
+    }
+
+    /// Completes a request that was taken back.
+    pub fn complete_cancelled(&mut self, local_index: u32, request: u32) -> Result<(), Corrupt> {
+        self.memory.request(local_index, request)?.write_status(0, 0, 0);
+        self.publish(local_index, request, SlotState::Cancelled, DeliveryKind::NONE)
+    }
+
+    /// Points a request at its transfer, instance or breach. A transfer is not held back: with fixed slices
+    /// the bytes move in the slice in which the message was matched.
+    #[inline]
+    pub fn refer(
+        &mut self,
+        local_index: u32,
+        request: u32,
+        reference: u32,
+        state: SlotState,
+    ) -> Result<(), Corrupt> {
+        self.memory.request(local_index, request)?.write_reference(reference);
+        match state {
+            SlotState::Released => self.publish(local_index, request, state, DeliveryKind::NONE),
+            _ => self.publish_now(local_index, request, state, DeliveryKind::NONE),
+        }
+    }
+
+    /// Completes a request whose bytes a transfer moved in the slice before: at once, also with fixed slices.
+    pub fn complete_moved(&mut self, local_index: u32, request: u32, transfer: u32) -> Result<(), Corrupt> {
+        let kind = self.memory.request(local_index, request)?.write_delivery(&Delivery::ByTransfer(transfer));
+        self.publish_now(local_index, request, SlotState::Done, kind)
+    }
+
+    /// Publishes a slot whose words are written, now or at the next slice.
+    #[inline]
+    fn publish(
+        &mut self,
+        local_index: u32,
+        request: u32,
+        state: SlotState,
+        kind: DeliveryKind,
+    ) -> Result<(), Corrupt> {
+        if self.pacing.holds_completions() {
+            self.hold_back(local_index, request, state, kind)
+        } else {
+            self.publish_now(local_index, request, state, kind)
+        }
+    }
+
+    #[inline]
+    fn publish_now(
+        &mut self,
+        local_index: u32,
+        request: u32,
+        state: SlotState,
+        kind: DeliveryKind,
+    ) -> Result<(), Corrupt> {
+        self.memory.request(local_index, request)?.publish(state, kind);
+        self.touched.add(local_index);
+        Ok(())
+    }
+
+    #[cold]
+    fn hold_back(
+        &mut self,
+        local_index: u32,
+        request: u32,
+        state: SlotState,
+        kind: DeliveryKind,
+    ) -> Result<(), Corrupt> {
+        let note = [local_index as u64 | (request as u64) << 32, state as u64, kind.to_word(), 0, 0, 0, 0, 0];
+        if !self.memory.header().slice.held.push_within(self.memory, &note, ENTRIES)? {
+            // Nothing to note it in: resuming a slice early is better than never.
+            return self.publish_now(local_index, request, state, kind);
+        }
+        Ok(())
+    }
+
+    /// Publishes everything that was held back: the start of a fixed slice.
+    pub fn publish_held(&mut self) -> Result<u32, Corrupt> {
+        let mut walk = self.memory.header().slice.held.take_all();
+        let mut published = 0;
+        while let Some(entry) = walk.next_entry()? {
+            let words = self.memory.entry(entry)?.read();
+            walk.follow(words[LINKS] as u32);
+            let state = match words[1] {
+                s if s == SlotState::Released as u64 => SlotState::Released,
+                s if s == SlotState::Cancelled as u64 => SlotState::Cancelled,
+                _ => SlotState::Done,
+            };
+            let (local_index, request) = (words[0] as u32, (words[0] >> 32) as u32);
+            self.publish_now(local_index, request, state, DeliveryKind::from_word(words[2]))?;
+            queue::give_back(self.memory, entry)?;
+            published += 1;
+        }
+        Ok(published)
+    }
+}

@@ -1,0 +1,261 @@
+//! DH, the DMA Helper (paper, §4.1, §4.3): schedules the bytes of matched messages and sees their transfers
+//! through.
+//!
+//! The DH decides how many bytes of a transfer may move in which slice; it moves none itself. Moving is done
+//! by whoever has a core to lend (`channel`), which is how the NIC is as wide as the ranks that wait. A
+//! transfer is on the active list from its match until the DH finds it finished and reaps it.
+
+use crate::memory::descriptor::{NO_REQUEST, ReceiveDescriptor, is_in_memory};
+use crate::memory::pool::NONE;
+use crate::memory::request::{Delivery, SlotState};
+use crate::memory::ring::CELL_WORDS;
+use crate::memory::sync::Ordering;
+use crate::memory::transfer::{ELSEWHERE, FINISHED, MOVING, Pair, REPORTED, Transfer};
+use crate::memory::{Corrupt, NicMemory, TRANSFERS, WINDOWS};
+use crate::policy::Pacing;
+use crate::threads::completer::Completer;
+
+use crate::matching::message::Message;
+
+/// Active transfers that an elastic slice looks at to reap finished ones.
+const REAPED_A_SLICE: u32 = 16;
+
+/// The DMA Helper, for one slice.
+pub struct DmaHelper<'m> {
+    memory: &'m NicMemory,
+    pacing: Pacing,
+    budget_bytes: u64,
+}
+
+impl<'m> DmaHelper<'m> {
+    /// A DMA Helper with a slice's budget.
+    #[inline]
+    pub fn new(memory: &'m NicMemory) -> Self {
+        let pacing = Pacing::of(memory);
+        Self { memory, pacing, budget_bytes: pacing.budget_bytes() }
+    }
+
+    /// True when a message that needs a transfer can have one.
+    #[inline]
+    pub(crate) fn has_room_for(&mut self, send: &[u64; CELL_WORDS]) -> Result<bool, Corrupt> {
+        if !is_in_memory(send) {
+            return Ok(true);
+        }
+        let pools = &self.memory.header().pools;
+        if pools.transfers.used() as usize == TRANSFERS {
+            self.reap(u32::MAX, None)?;
+        }
+        Ok((pools.transfers.used() as usize) < TRANSFERS)
+    }
+
+    /// Message scheduling microphase: makes a transfer of a matched pair and grants its first bytes.
+    pub fn schedule(
+        &mut self,
+        source: u32,
+        destination: u32,
+        receive: &ReceiveDescriptor,
+        message: &Message,
+        address: u64,
+        completer: &mut Completer<'m>,
+    ) -> Result<(), Corrupt> {
+        let bytes = message.send.bytes.min(receive.capacity);
+        let granted = bytes.min(self.pacing.grant_bytes()).min(self.budget_bytes);
+        self.budget_bytes -= granted;
+        let pair = Pair {
+            source,
+            destination,
+            source_request: message.send.request,
+            destination_request: receive.request,
+            source_address: address,
+            destination_address: receive.address,
+            bytes,
+        };
+        match self.start(&pair, window_of(source), (0, granted), completer)? {
+            Some(_) => Ok(()),
+            None => {
+                Err(Corrupt { what: "transfers in use", value: TRANSFERS as u64, limit: TRANSFERS as u64 })
+            }
+        }
+    }
+
+    /// Makes a transfer of a pair, of which the first bytes are in place, and so many are granted; none when
+    /// all are in use.
+    pub fn start(
+        &self,
+        pair: &Pair,
+        window: u32,
+        (done, granted): (u64, u64),
+        completer: &mut Completer<'m>,
+    ) -> Result<Option<u32>, Corrupt> {
+        let header = self.memory.header();
+        let free_link = |free| Ok(self.memory.transfer(free)?.next.get());
+        let Some(index) = header.pools.transfers.take(TRANSFERS, free_link)? else { return Ok(None) };
+        let transfer = self.memory.transfer(index)?;
+        transfer.prepare(pair, Some(window), granted);
+        transfer.skip(done);
+        self.link(index, transfer)?;
+        header.slice.transfers.set(header.slice.transfers.get() + 1);
+        // Both ends before either may begin: an end can move all bytes by itself, and complete both requests,
+        // at any moment.
+        for (rank, request) in ends(transfer) {
+            if request != NO_REQUEST {
+                completer.refer(rank, request, index, SlotState::Moving)?;
+            }
+        }
+        transfer.begin();
+        for (rank, _) in ends(transfer) {
+            if rank != ELSEWHERE {
+                self.memory.rank(rank)?.status.tell_started(index);
+            }
+        }
+        Ok(Some(index))
+    }
+
+    /// Grants a transfer whose granted bytes are all claimed its next bytes. (The bytes that go to another
+    /// node that node grants.)
+    pub fn grant_more(&mut self, index: u32) -> Result<(), Corrupt> {
+        let transfer = self.memory.transfer(index)?;
+        if transfer.is_elsewhere() {
+            return Ok(());
+        }
+        let (bytes, granted, cursor) = (
+            transfer.bytes.get(),
+            transfer.granted.load(Ordering::Relaxed),
+            transfer.cursor.load(Ordering::Relaxed),
+        );
+        // A rank may ask for a transfer that has been granted more, or even reaped, meanwhile.
+        if transfer.finished.load(Ordering::Relaxed) == MOVING && granted < bytes && cursor >= granted {
+            let more = (bytes - granted).min(self.pacing.grant_bytes()).min(self.budget_bytes);
+            self.budget_bytes -= more;
+            transfer.granted.store(granted + more, Ordering::Release);
+        }
+        Ok(())
+    }
+
+    /// Point-to-point microphase: reaps finished transfers; with fixed slices also reports them to their
+    /// ranks and grants every other one this slice's bytes.
+    #[inline]
+    pub fn run(&mut self, completer: &mut Completer<'m>) -> Result<(), Corrupt> {
+        if self.memory.header().slice.transfers.get() == 0 {
+            return Ok(());
+        }
+        match self.pacing.holds_completions() {
+            true => self.reap(u32::MAX, Some(completer)),
+            false => self.reap(REAPED_A_SLICE, None),
+        }
+    }
+
+    fn reap(&mut self, most: u32, mut report: Option<&mut Completer<'m>>) -> Result<(), Corrupt> {
+        let header = self.memory.header();
+        let active = header.slice.transfers.get().min(most);
+        for _ in 0..active {
+            let first = header.pools.active_transfers[0].get();
+            if first == NONE {
+                break;
+            }
+            let index = first - 1;
+            let transfer = self.memory.transfer(index)?;
+            self.unlink(index, transfer)?;
+            let mut state = transfer.finished.load(Ordering::Acquire);
+            if state == FINISHED
+                && let Some(completer) = report.as_deref_mut()
+            {
+                for (rank, request) in ends(transfer) {
+                    if request != NO_REQUEST {
+                        completer.complete_moved(rank, request, index)?;
+                    }
+                }
+                transfer.finished.store(REPORTED, Ordering::Release);
+                state = REPORTED;
+            }
+            let left =
+                transfer.left.load(Ordering::Acquire) == 2 && transfer.helped.load(Ordering::Acquire) == 0;
+            if state == REPORTED && left {
+                header.slice.transfers.set(header.slice.transfers.get().wrapping_sub(1));
+                header.pools.transfers.give_back(index, |link| {
+                    transfer.next.set(link);
+                    Ok(())
+                })?;
+                continue;
+            }
+            if report.is_some() && state == MOVING {
+                self.grant_more(index)?;
+            }
+            self.link(index, transfer)?;
+        }
+        Ok(())
+    }
+
+    /// Appends a transfer to the active list.
+    fn link(&self, index: u32, transfer: &Transfer) -> Result<(), Corrupt> {
+        let [first, last] = &self.memory.header().pools.active_transfers;
+        transfer.previous.set(last.get());
+        transfer.next.set(NONE);
+        if last.get() == NONE {
+            first.set(index + 1);
+        } else {
+            self.memory.transfer(last.get() - 1)?.next.set(index + 1);
+        }
+        last.set(index + 1);
+        Ok(())
+    }
+
+    fn unlink(&self, index: u32, transfer: &Transfer) -> Result<(), Corrupt> {
+        let [first, last] = &self.memory.header().pools.active_transfers;
+        let (next, previous) = (transfer.next.get(), transfer.previous.get());
+        if previous == NONE {
+            debug_assert_eq!(first.get(), index + 1);
+            first.set(next);
+        } else {
+            self.memory.transfer(previous - 1)?.next.set(next);
+        }
+        if next == NONE {
+            last.set(previous);
+        } else {
+            self.memory.transfer(next - 1)?.previous.set(previous);
+        }
+        Ok(())
+    }
+}
+
+/// The window into which a rank puts what it sends.
+#[inline]
+pub(crate) fn window_of(sender: u32) -> u32 {
+    sender % WINDOWS as u32
+}
+
+/// The window through which a rank gets what comes from other nodes.
+pub(crate) fn landing_window_of(receiver: u32) -> u32 {
+    WINDOWS as u32 + receiver % WINDOWS as u32
+}
+
+/// The two ends of a transfer: local index and request slot.
+fn ends(transfer: &Transfer) -> [(u32, u32); 2] {
+    [
+        (transfer.source.get(), transfer.source_request.get()),
+        (transfer.destination.get(), transfer.destination_request.get()),
+    ]
+}
+
+/// Finishes a transfer whose bytes are all in place; any process may, once. With elastic slices both requests
+/// are complete at once, and the ranks to wake are answered; with fixed slices the DH reports them in the
+/// next slice.
+#[inline]
+pub fn finish(memory: &NicMemory, index: u32) -> Result<Option<[u32; 2]>, Corrupt> {
+    let transfer = memory.transfer(index)?;
+    if transfer.finished.compare_exchange(MOVING, FINISHED, Ordering::AcqRel, Ordering::Relaxed).is_err()
+        || Pacing::of(memory).holds_completions()
+    {
+        return Ok(None);
+    }
+    let ends = ends(transfer);
+    for (rank, request) in ends {
+        if request != NO_REQUEST {
+            let slot = memory.request(rank, request)?;
+            let kind = slot.write_delivery(&Delivery::ByTransfer(index));
+            slot.publish(SlotState::Done, kind);
+        }
+    }
+    transfer.finished.store(REPORTED, Ordering::Release);
+    Ok(Some([ends[0].0, ends[1].0]))
+}

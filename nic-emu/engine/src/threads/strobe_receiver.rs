@@ -1,0 +1,220 @@
+//! SR, the Strobe Receiver (paper, §4.1, §4.2): on every microstrobe it wakes the NIC threads that the
+//! microphase calls for.
+//!
+//! It holds what the threads of a node hand on to each other within a slice: what the BS found eligible, what
+//! was matched, at which collectives somebody arrived.
+
+use smallvec::SmallVec;
+
+use crate::matching::breach;
+use crate::matching::mismatch;
+use crate::memory::descriptor::CollectiveDescriptor;
+use crate::memory::doorbell::{Heads, RingKind};
+use crate::memory::instance::InstanceState;
+use crate::memory::ring::Ring;
+use crate::memory::{Corrupt, NicMemory};
+use crate::policy::Pacing;
+use crate::threads::buffer_receiver::{BufferReceiver, check_count};
+use crate::threads::buffer_sender::{BufferSender, Exchange};
+use crate::threads::collective_at_once::AtOnce;
+use crate::threads::collective_helper::CollectiveHelper;
+use crate::threads::collective_list::{Arrival, CollectiveList};
+use crate::threads::completer::Completer;
+use crate::threads::dma_helper::DmaHelper;
+use crate::threads::microphase::Microphase;
+
+/// Collectives in which somebody arrives that one slice acts on; arrivals at more wait in their rings.
+const COLLECTIVES_A_SLICE: usize = 64;
+
+/// What a slice did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SliceCounts {
+    /// Point-to-point descriptors taken.
+    pub descriptors: u64,
+    /// Point-to-point operations scheduled.
+    pub matched: u64,
+    /// Collective descriptors taken.
+    pub collective_descriptors: u64,
+    /// Collectives at which somebody arrived.
+    pub collectives: u64,
+}
+
+/// The Strobe Receiver, for one slice.
+pub struct StrobeReceiver<'m> {
+    memory: &'m NicMemory,
+    pacing: Pacing,
+    exchange: Exchange,
+    /// Publishes completions.
+    pub completer: Completer<'m>,
+    dma: DmaHelper<'m>,
+    list: CollectiveList<'m>,
+    at_once: AtOnce,
+    arrivals: SmallVec<[u32; COLLECTIVES_A_SLICE]>,
+    /// What has been done so far.
+    pub counts: SliceCounts,
+}
+
+impl<'m> StrobeReceiver<'m> {
+    /// A Strobe Receiver at the start of a slice. The caller holds the run token.
+    #[inline]
+    pub fn new(memory: &'m NicMemory) -> Self {
+        let pacing = Pacing::of(memory);
+        Self {
+            memory,
+            pacing,
+            exchange: Exchange::new(),
+            completer: Completer::new(memory, pacing),
+            dma: DmaHelper::new(memory),
+            list: CollectiveList::new(memory),
+            at_once: AtOnce::default(),
+            arrivals: SmallVec::new(),
+            counts: SliceCounts::default(),
+        }
+    }
+
+    /// A microstrobe: runs this node's threads of the microphase.
+    #[inline]
+    pub fn handle_microstrobe(&mut self, microphase: Microphase) -> Result<(), Corrupt> {
+        match microphase {
+            Microphase::DescriptorExchange => self.exchange_descriptors(),
+            Microphase::MessageScheduling => self.schedule_messages(),
+            Microphase::PointToPoint => self.dma.run(&mut self.completer),
+            Microphase::BarrierAndBroadcast => {
+                self.at_once.release(&mut self.completer)?;
+                let mut helper = CollectiveHelper::new(self.memory, &mut self.completer);
+                self.arrivals.iter().try_for_each(|&instance| helper.run(instance))
+            }
+            Microphase::Reduce => {
+                self.at_once.reduce(self.memory, &mut self.completer)?;
+                let mut helper = CollectiveHelper::new(self.memory, &mut self.completer);
+                self.arrivals.iter().try_for_each(|&instance| helper.reduce(instance))
+            }
+        }
+    }
+
+    /// True when this node has nothing to do in this microphase: when all nodes agree, it is skipped.
+    #[inline]
+    pub fn is_idle_in(&self, microphase: Microphase) -> bool {
+        match microphase {
+            Microphase::DescriptorExchange => false,
+            Microphase::MessageScheduling => self.exchange.is_empty(),
+            Microphase::PointToPoint => self.memory.header().slice.transfers.get() == 0,
+            Microphase::BarrierAndBroadcast | Microphase::Reduce => {
+                self.arrivals.is_empty() && self.at_once.is_empty()
+            }
+        }
+    }
+
+    #[inline]
+    fn exchange_descriptors(&mut self) -> Result<(), Corrupt> {
+        if self.pacing.holds_completions() {
+            self.completer.publish_held()?;
+        }
+        // Also those slices count that take nothing: of very many ranks, others have their turn.
+        let in_vain = self.memory.header().slice.in_vain.get();
+        let first = (self.memory.control().slice.get() as u32).wrapping_add(in_vain);
+        BufferSender::exchange(self.memory, first, &mut self.exchange);
+        Ok(())
+    }
+
+    #[inline]
+    fn schedule_messages(&mut self) -> Result<(), Corrupt> {
+        let breaches = self.memory.breaches().ever();
+        // Collectives first: one that does not fit is told before any of its messages is matched.
+        let at_once = self.at_once.take(self.memory, &mut self.exchange)?;
+        if at_once != 0 {
+            self.counts.collective_descriptors += at_once as u64;
+            // The list does so itself when somebody arrives at it, which here nobody did.
+            self.list.free_departed()?;
+        }
+        for i in 0..self.exchange.len() {
+            let rank = self.exchange[i];
+            self.exchange[i].reached = self.take_collectives(rank.local_index, rank.taken, rank.heads)?;
+        }
+        let mut receiver = BufferReceiver::new(self.memory, &mut self.completer, &mut self.dma);
+        for rank in &mut self.exchange {
+            rank.received = receiver.take_receives(rank)?;
+        }
+        for rank in &mut self.exchange {
+            rank.sent = receiver.take_sends(rank)?;
+        }
+        self.counts.matched += receiver.matched;
+        if self.memory.breaches().ever() != breaches {
+            self.forget_failed();
+        }
+        for rank in &self.exchange {
+            self.counts.descriptors += (rank.received + rank.sent) as u64;
+            self.counts.collective_descriptors += rank.reached as u64;
+            let taken = rank
+                .taken
+                .advanced_by(RingKind::Receive, rank.received)
+                .advanced_by(RingKind::Send, rank.sent)
+                .advanced_by(RingKind::Collective, rank.reached);
+            self.memory.taken()[rank.local_index as usize].publish(taken);
+        }
+        self.counts.collectives = (self.arrivals.len() + self.at_once.len()) as u64;
+        if self.counts == SliceCounts::default() {
+            let in_vain = &self.memory.header().slice.in_vain;
+            in_vain.set(in_vain.get().wrapping_add(1));
+            if self.pacing.starts_on_work() && self.memory.node().1 > 1 {
+                BufferSender::stall(self.memory, &self.exchange);
+            }
+        } else if self.memory.header().slice.stalled.get() != 0 {
+            self.memory.header().slice.stalled.set(0);
+        }
+        Ok(())
+    }
+
+    /// After a breach: collectives that have failed are none to act on.
+    #[cold]
+    fn forget_failed(&mut self) {
+        let memory = self.memory;
+        let gathers = |index: u32| {
+            memory
+                .instance(index)
+                .is_ok_and(|instance| instance.state.get() == InstanceState::Gathering as u32)
+        };
+        self.arrivals.retain(|index| gathers(*index));
+    }
+
+    #[inline]
+    fn take_collectives(&mut self, local_index: u32, taken: Heads, heads: Heads) -> Result<u32, Corrupt> {
+        let count = heads.ahead_of(taken, RingKind::Collective);
+        if count == 0 {
+            return Ok(0);
+        }
+        let ring = Ring::new(&self.memory.rank(local_index)?.collective);
+        check_count(count, &ring)?;
+        for i in 0..count {
+            let words = ring.cell(taken.get(RingKind::Collective).wrapping_add(i)).read();
+            let Some(descriptor) = CollectiveDescriptor::decode(&words) else {
+                return Err(Corrupt { what: "collective descriptor", value: words[0], limit: 0 });
+            };
+            if self.arrivals.len() == COLLECTIVES_A_SLICE {
+                return Ok(i);
+            }
+            match self.list.arrive(local_index, &descriptor)? {
+                Arrival::At(instance) => {
+                    if !self.arrivals.contains(&instance) {
+                        self.arrivals.push(instance);
+                    }
+                }
+                Arrival::Left => {}
+                Arrival::NoRoom => return Ok(i),
+                Arrival::Mismatch(instance) => {
+                    let report = mismatch::report(self.memory, local_index, &descriptor, instance)?;
+                    let context = descriptor.context;
+                    breach::break_context(self.memory, &mut self.completer, context, &report)?;
+                    // Not where there was no room to note it: then the job is over.
+                    if let Some(breach) = self.memory.breaches().find(context) {
+                        breach::refuse(self.memory, &mut self.completer, local_index, &descriptor, breach)?;
+                    }
+                }
+                Arrival::Refused(breach) => {
+                    breach::refuse(self.memory, &mut self.completer, local_index, &descriptor, breach)?;
+                }
+            }
+        }
+        Ok(count)
+    }
+}
