@@ -147,6 +147,7 @@ impl Port {
             }
         }
         self.memory.rank(owner)?.returned.give_back(first, bytes);
+        self.ahead.expect_after(&self.memory, owner, first, bytes)?;
         Ok(true)
     }
 }

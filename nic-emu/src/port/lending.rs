@@ -234,6 +234,7 @@ impl Port {
             if !slot.is_pending() {
                 return pending;
             }
+            self.ahead.fetch();
             std::hint::spin_loop();
         }
         false
@@ -292,6 +293,7 @@ impl Port {
         }
         if self.pacing.starts_on_work() {
             if !BufferSender::has_work(&self.memory) {
+                self.look_ahead();
                 waiting.unscheduled = false;
                 return Ok(moved);
             }
@@ -306,6 +308,15 @@ impl Port {
         let lent = self.lend()?;
         self.has_run |= lent;
         Ok(lent || moved)
+    }
+
+    /// Nothing is posted: fetches what may be posted next, where ranks have a core each.
+    #[inline]
+    fn look_ahead(&self) {
+        if self.waiting.watches > 0 {
+            self.ahead.fetch();
+            BufferSender::fetch_next(&self.memory, self.local_index);
+        }
     }
 
     /// Ends a wait that was driven by the caller.

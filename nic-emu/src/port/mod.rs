@@ -11,11 +11,12 @@
 //! | `buffering`, `draining` | messages in slabs of their sender |
 //! | `keeping`, `keeper` | messages without a receive |
 //! | `completing`, `outstanding` | what became of requests; what is known of those that are outstanding |
-//! | `lending`, `meeting` | how a rank waits and lends its core; how it waits for a collective |
+//! | `lending`, `ahead`, `meeting` | how a rank waits and lends its core; how it waits for a collective |
 //! | `moving`, `own_transfer` | transfers that this rank is an end of |
 //! | `laning`, `lane_pace`, `board`, `wiring` | collectives through lanes and boards, neighbours along edges |
 //! | `breaking` | broken communicators, as a rank sees them |
 
+mod ahead;
 pub mod board;
 mod breaking;
 mod buffering;

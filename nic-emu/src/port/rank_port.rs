@@ -1,5 +1,6 @@
 //! A rank's port: what it is made of, and how a rank opens it.
 
+use super::ahead::Ahead;
 use super::draining::Draining;
 use super::error::PortError;
 use super::keeper::Keeping;
@@ -46,6 +47,7 @@ pub struct Port {
     pub(super) slabs: SlabAllocator,
     /// The first slab of the message that was buffered last.
     pub(super) last_run: u32,
+    pub(super) ahead: Ahead,
     pub(super) keeping: Keeping,
     pub(super) edges: EdgeAllocator,
     /// Long messages along edges so far.
@@ -114,6 +116,7 @@ impl Port {
             taken: memory.taken()[local_index as usize].read(),
             slabs: SlabAllocator::default(),
             last_run: 0,
+            ahead: Ahead::default(),
             keeping: Keeping::default(),
             edges: EdgeAllocator::default(),
             long_blocks: 0,

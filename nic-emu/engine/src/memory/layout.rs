@@ -129,7 +129,7 @@ pub struct Header {
     pub slice_period_ns: Word64,
     /// Arithmetic of the Reduce Helper: 0 native, 1 SoftFloat.
     pub arithmetic: Word,
-    /// 1 when cross-memory attach may be used.
+    /// Whether cross-memory attach may be used, and is wanted ([`crate::channel`]): 0, 1 or 2.
     pub cross_memory: Word,
     /// Cores that the ranks of this node share: what the waiting policy goes by.
     pub cores: Word,

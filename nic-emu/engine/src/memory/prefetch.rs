@@ -24,3 +24,15 @@ pub fn to_read<T>(at: &T) {
     #[cfg(not(target_arch = "x86_64"))]
     let _ = at;
 }
+
+/// The same for the line that holds the byte at this address, which may be any.
+#[inline(always)]
+pub fn bytes_to_read(at: *const u8) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: as above.
+    unsafe {
+        std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(at.cast());
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = at;
+}

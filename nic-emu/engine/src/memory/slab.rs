@@ -43,6 +43,15 @@ pub fn slabs_of(bytes: u64) -> u32 {
     bytes.div_ceil(SLAB_BYTES as u64).clamp(1, RUN_SLABS as u64) as u32
 }
 
+/// The slab that a rank probably hands out after this one: they are taken in turn, but for the first ones.
+#[inline]
+pub fn next_after(slab: u32) -> u32 {
+    match slab + 1 {
+        next if (next as usize) < SLABS => next,
+        _ => OF_COLLECTIVES,
+    }
+}
+
 /// The bits of a run in its word, if it can be one.
 #[inline]
 fn run_bits(first: u32, bytes: u64) -> Option<u64> {

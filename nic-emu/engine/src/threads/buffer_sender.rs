@@ -12,6 +12,9 @@ use crate::memory::prefetch;
 use crate::memory::ring::Ring;
 use crate::policy::RANKS_A_SLICE;
 
+/// Ranks of a node whose next cells a rank that waits fetches ahead, at most.
+const RANKS_AHEAD: usize = 4;
+
 /// One rank's eligible descriptors: those between `taken` and `heads`.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Eligible {
@@ -97,6 +100,21 @@ impl BufferSender {
             prefetch::to_read(Ring::new(&block.receive).cell(taken.get(RingKind::Receive)));
         }
         if heads.ahead_of(taken, RingKind::Send) != 0 {
+            prefetch::to_read(Ring::new(&block.send).cell(taken.get(RingKind::Send)));
+        }
+    }
+
+    /// Fetches the cells that other ranks will post in next, while there is nothing to do: a doorbell and its
+    /// cell then come in the time of one. Only of few ranks, since that is done at every look.
+    #[inline]
+    pub fn fetch_next(memory: &NicMemory, own: u32) {
+        let all = memory.taken();
+        if all.len() > RANKS_AHEAD {
+            return;
+        }
+        for (rank, taken) in (0..).zip(all).filter(|(rank, _)| *rank != own) {
+            let (Ok(block), taken) = (memory.rank(rank), taken.peek()) else { return };
+            prefetch::to_read(Ring::new(&block.receive).cell(taken.get(RingKind::Receive)));
             prefetch::to_read(Ring::new(&block.send).cell(taken.get(RingKind::Send)));
         }
     }

@@ -1,4 +1,4 @@
-//! The NIC threads (paper, §4.1): a file and a type each, run in the order of the microphases by whoever is
+//! The NIC threads (paper, §4.1): a file each, run in the order of the microphases by whoever is
 //! the NIC processor.
 //!
 //! | file | holds |
