@@ -65,6 +65,8 @@ SIZED = {
     "processor",
     "turns",
     "bandwidth",
+    "sendrecv",
+    "exchange",
     "vector",
     "indexed",
     "struct",
@@ -80,6 +82,9 @@ SIZED = {
 }
 """Kernels whose rows are told apart by their size."""
 
+COUNTED = {"waiting", "expecting"}
+"""Kernels whose rows are told apart by a number of messages."""
+
 
 def size_name(size: int) -> str:
     for unit, power in (("MB", 20), ("KB", 10)):
@@ -90,6 +95,8 @@ def size_name(size: int) -> str:
 
 def row_name(row: Row) -> str:
     kernel, comma, where = row.kernel.partition(",")
+    if kernel in COUNTED:
+        return f"{kernel} {row.bytes:,}{comma}{where}"
     return (f"{kernel} {size_name(row.bytes)}" if kernel in SIZED else kernel) + comma + where
 
 

@@ -63,15 +63,27 @@ impl Queue {
         Ok(found.map(|(entry, _)| (entry, words)))
     }
 
-    /// The first entry, from the oldest, whose envelope words satisfy the predicate: what matching asks, and
-    /// the only thing that it reads of entries that do not match.
+    /// The first one of the `most` oldest entries whose envelope words satisfy the predicate: what matching
+    /// asks, and the only thing that it reads of entries that do not match.
     #[inline]
-    pub fn find_envelope<'m>(
+    pub(super) fn find_envelope<'m>(
         &self,
         memory: &'m NicMemory,
+        most: u32,
         mut predicate: impl FnMut(u64, u64) -> bool,
     ) -> Result<Option<(u32, &'m Cell)>, Corrupt> {
-        seek(memory, self.first.get(), next, |cell| predicate(cell.word(0), cell.word(1)))
+        let mut at = self.first.get();
+        for _ in 0..most {
+            if at == NONE {
+                break;
+            }
+            let cell = memory.entry(at - 1)?;
+            if predicate(cell.word(0), cell.word(1)) {
+                return Ok(Some((at - 1, cell)));
+            }
+            at = cell.word(LINKS) as u32;
+        }
+        Ok(None)
     }
 
     /// The latest entry, if there is one.

@@ -168,5 +168,5 @@ fn the_search_of_a_long_queue_does_not_grow_with_it() {
         unexpected.remove(entry).unwrap();
     }
     assert!(unexpected.is_empty());
-    assert!(looks < 10 * MESSAGES as u64, "{looks} looks for {MESSAGES} messages");
+    assert!(looks < 30 * MESSAGES as u64, "{looks} looks for {MESSAGES} messages");
 }
