@@ -67,7 +67,7 @@ impl About {
 /// The record of a slot: one cache line.
 #[repr(C, align(64))]
 #[derive(Clone, Copy, Debug)]
-struct Record {
+struct SlotRecord {
     /// The generation by which the program names it, or [`UNNAMED`].
     name: u32,
     /// How often the slot was freed, or its name dropped, so far.
@@ -81,14 +81,14 @@ struct Record {
     about: About,
 }
 
-const _: () = assert!(size_of::<Record>() == 64);
+const _: () = assert!(size_of::<SlotRecord>() == 64);
 
 /// The outstanding requests of a rank.
 ///
 /// Slots freed last are used first: they are the ones in a cache.
 #[derive(Debug)]
 pub struct Outstanding {
-    records: Vec<Record>,
+    records: Vec<SlotRecord>,
     first_free: u32,
 }
 
@@ -116,7 +116,7 @@ impl Outstanding {
         if self.records.len() == REQUESTS {
             return None;
         }
-        self.records.push(Record {
+        self.records.push(SlotRecord {
             name: UNNAMED,
             generation: 1,
             purpose: Some(purpose),
@@ -128,7 +128,7 @@ impl Outstanding {
     }
 
     #[inline(always)]
-    fn record(&self, request: u32) -> Option<&Record> {
+    fn record(&self, request: u32) -> Option<&SlotRecord> {
         self.records.get(request as usize)
     }
 
@@ -244,7 +244,7 @@ impl Outstanding {
     }
 }
 
-impl Record {
+impl SlotRecord {
     #[inline(always)]
     fn move_on(&mut self) {
         self.name = UNNAMED;

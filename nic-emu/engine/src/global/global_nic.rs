@@ -6,7 +6,7 @@ use super::layout::{ARRIVED, GlobalLayout, RUNG};
 use super::link::{ArrivedRecord, Links};
 use super::point_to_point::{Env, PointToPointEngine, payload_bytes};
 use super::record::Kind;
-use super::strobe_sender::StrobeLead;
+use super::strobe_lead::StrobeLead;
 use super::strobe_tree::{StrobeTree, earlier, read_strobe};
 use crate::channel::ProcessMemory;
 use crate::memory::NicMemory;

@@ -32,7 +32,7 @@
 //! | `layout` | what is where in global memory |
 //! | `record`, `link`, `record_buffers` | records between two nodes, with flow control |
 //! | `groups` | the nodes of a communicator |
-//! | `strobe_sender` | SS on the lead node: which microphase is next |
+//! | `strobe_lead` | SS on the lead node: which microphase is next |
 //! | `strobe_tree` | SR: microstrobes go down, reports come up, bells |
 //! | `point_to_point` | BS, BR, DH |
 //! | `gather` | arrivals, contributions and partial results on their way up |
@@ -61,7 +61,7 @@ mod rank_memory;
 mod record;
 mod record_buffers;
 mod staged;
-mod strobe_sender;
+mod strobe_lead;
 mod strobe_tree;
 
 pub use error::GlobalError;
