@@ -110,9 +110,49 @@ static void exchanges(int bytes)
     CHECK(is_filled(in, bytes, (before + size - 1) % size));
 }
 
+/* A message that a receive posted before takes is no probe's, also while no slice has met the two yet. */
+static void taken_before(void)
+{
+    enum { ROUNDS = 300, ONE = 8, TWO = 9 };
+    int next = (rank + 1) % size, before = (rank + size - 1) % size;
+    for (int round = 0; round < ROUNDS; round++) {
+        int out = round, in = -1, flag = 0, done = 0, pair[2] = {round, ~round}, got[2] = {0, 0}, count;
+        MPI_Request receive, sends[3];
+        MPI_Status status;
+        MPI_Irecv(&in, 1, MPI_INT, round % 2 ? before : MPI_ANY_SOURCE, ONE, MPI_COMM_WORLD, &receive);
+        MPI_Isend(&out, 1, MPI_INT, next, ONE, MPI_COMM_WORLD, &sends[0]);
+        while (!done) {
+            MPI_Iprobe(before, ONE, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
+            CHECK(!flag);
+            MPI_Test(&receive, &done, MPI_STATUS_IGNORE);
+        }
+        CHECK_INT(in, round);
+        MPI_Isend(&out, 1, MPI_INT, next, TWO, MPI_COMM_WORLD, &sends[1]);
+        MPI_Isend(pair, 2, MPI_INT, next, TWO, MPI_COMM_WORLD, &sends[2]);
+        MPI_Probe(before, TWO, MPI_COMM_WORLD, &status);
+        MPI_Get_count(&status, MPI_INT, &count);
+        CHECK_INT(count, 1);
+        MPI_Irecv(&in, 1, MPI_INT, before, TWO, MPI_COMM_WORLD, &receive);
+        if (round % 3)
+            MPI_Probe(before, TWO, MPI_COMM_WORLD, &status);
+        else
+            do
+                MPI_Iprobe(before, TWO, MPI_COMM_WORLD, &flag, &status);
+            while (!flag);
+        MPI_Get_count(&status, MPI_INT, &count);
+        CHECK_INT(count, 2);
+        MPI_Recv(got, 2, MPI_INT, before, TWO, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        CHECK(got[0] == round && got[1] == ~round);
+        MPI_Wait(&receive, MPI_STATUS_IGNORE);
+        MPI_Waitall(3, sends, MPI_STATUSES_IGNORE);
+        MPI_Barrier(MPI_COMM_WORLD);
+    }
+}
+
 int main(int argc, char **argv)
 {
     start(&argc, &argv);
+    taken_before();
     for (int bytes = 1; bytes <= MOST / 4; bytes *= 64) {
         matched(bytes);
         exchanges(bytes);

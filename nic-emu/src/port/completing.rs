@@ -178,27 +178,28 @@ impl Port {
     /// does.
     pub fn probe_matched(&mut self, envelope: &Envelope) -> Result<Option<(Outcome, u32)>, PortError> {
         let (local_index, matched) = (self.local_index, FIRST_MATCHED_CONTEXT + self.next_matched);
-        let heads = self.heads;
-        let found = self.look_for(|memory| {
-            // A receive that was posted before, and that no slice has taken, comes first.
-            if heads.ahead_of(memory.taken()[local_index as usize].read(), RingKind::Receive) > 0 {
-                return Ok(None);
-            }
-            buffer_receiver::take_matched(memory, local_index, envelope, matched)
-        })?;
+        let found =
+            self.look_for(|memory| buffer_receiver::take_matched(memory, local_index, envelope, matched))?;
         Ok(found.map(|outcome| {
             self.next_matched = (self.next_matched + 1) % MATCHED_CONTEXTS;
             (outcome, matched)
         }))
     }
 
-    /// Runs a slice, and then looks at the NIC's queues as the processor.
+    /// Runs a slice, and then looks at the NIC's queues as the processor. While a receive that was posted
+    /// before is in its ring, which no slice has taken, nothing is found: that receive comes first.
     fn look_for(
         &mut self,
         look: impl FnOnce(&NicMemory) -> Result<Option<Message>, Corrupt>,
     ) -> Result<Option<Outcome>, PortError> {
         self.lend()?;
-        let found = self.as_processor(look)??;
+        let (heads, local_index) = (self.heads, self.local_index as usize);
+        let found = self.as_processor(|memory| {
+            match heads.ahead_of(memory.taken()[local_index].read(), RingKind::Receive) {
+                0 => look(memory),
+                _ => Ok(None),
+            }
+        })??;
         Ok(found.map(|message| Outcome {
             source: message.send.source,
             tag: message.send.tag,
