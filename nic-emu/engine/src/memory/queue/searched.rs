@@ -75,8 +75,8 @@ impl<'m, const RECEIVES: bool> Searched<'m, RECEIVES> {
         Ok(())
     }
 
-    /// The oldest entry that the predicate takes, by its envelope words; it takes none that is not of this
-    /// envelope. Of receives, which it answers with `order`, the least of each class.
+    /// The oldest entry whose envelope words the predicate takes. The predicate takes no entry that does not
+    /// match this envelope. Receives of several classes may match; `order` says which receive is the oldest.
     #[inline]
     pub(super) fn find(
         &self,
