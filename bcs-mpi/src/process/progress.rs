@@ -49,6 +49,12 @@ impl Progress {
         State::Steps(Box::new(UnderWay { end, what }))
     }
 
+    /// True when there is no operation under way.
+    #[inline]
+    pub(crate) fn is_idle(&self) -> bool {
+        self.tasks.is_empty()
+    }
+
     /// The collective that whoever waits now waits for, if there is no other operation under way.
     #[inline]
     pub(crate) fn take_awaited(&mut self) -> Option<Waiter> {

@@ -425,13 +425,16 @@ impl Port {
 
     #[inline]
     pub(super) fn post(&mut self, kind: RingKind, words: &[u64; CELL_WORDS]) -> Result<(), PortError> {
-        let block = self.block();
-        let ring = match kind {
-            RingKind::Send => Ring::new(&block.send),
-            RingKind::Receive => Ring::new(&block.receive),
-            RingKind::Collective => Ring::new(&block.collective),
-        };
-        ring.cell(self.heads.get(kind)).write(words);
+        let (block, head) = (self.block(), self.heads.get(kind));
+        match kind {
+            RingKind::Send => {
+                let label = self.sent + 1;
+                Ring::new(&block.send).cell(head).write_labelled(words, label);
+                self.sent = label;
+            }
+            RingKind::Receive => Ring::new(&block.receive).cell(head).write(words),
+            RingKind::Collective => Ring::new(&block.collective).cell(head).write(words),
+        }
         self.heads = self.heads.advanced(kind);
         self.doorbell().publish(self.heads);
         Ok(())

@@ -46,6 +46,7 @@ use crate::memory::descriptor::{self, NO_REQUEST, Payload, PointToPoint, SendDes
 use crate::memory::request::Delivery;
 use crate::memory::ring::CELL_WORDS;
 use crate::memory::slab::SLAB_BYTES;
+use crate::memory::transfer::ELSEWHERE;
 use crate::memory::unexpected::{ForWhom, UnexpectedPool};
 use crate::memory::{Corrupt, ENTRIES, NicMemory};
 use crate::policy::Pacing;
@@ -349,7 +350,7 @@ impl PointToPointEngine {
                         words = send.encode();
                     }
                     let mut receiver = BufferReceiver::new(env.memory, env.completer, &mut dma);
-                    if receiver.handle_message(record.rank, &words)? == Taken::NoRoom {
+                    if receiver.handle_message((record.rank, ELSEWHERE), &words)? == Taken::NoRoom {
                         block.map_or(Ok(()), |block| pool.free(block))?;
                         record.payload = payload;
                         self.inbox.push_front(posting);

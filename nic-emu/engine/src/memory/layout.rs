@@ -2,6 +2,7 @@
 
 use crate::memory::abort_record::AbortRecord;
 use crate::memory::breaches::Breaches;
+use crate::memory::claims::Claims;
 use crate::memory::contexts::{ContextCounters, SLOTS};
 use crate::memory::descriptor::INLINE_BYTES;
 use crate::memory::doorbell::COUNTER_BITS;
@@ -79,6 +80,7 @@ pub(super) const MAGIC: u64 = {
         offset_of!(Header, abort),
         offset_of!(RankBlock, status),
         offset_of!(RankBlock, queues),
+        offset_of!(RankBlock, claims),
         offset_of!(RankBlock, unexpected),
         size_of::<PoolChunk>(),
         ENTRIES,
@@ -267,7 +269,7 @@ pub struct RankBlock {
     /// What the rank says of itself.
     pub status: RankStatus,
     /// Matching queues; processor only.
-    pub(crate) queues: MatchQueues,
+    pub queues: MatchQueues,
     /// Slabs of this rank that were read by others.
     pub returned: ReturnedSlabs,
     /// The pool of messages that this rank has not received.
@@ -287,6 +289,8 @@ pub struct RankBlock {
     /// Chains of long matching queues; processor only.
     pub(crate) chains: MatchChains,
     _pad1: [u64; PAGE / 8 - 1],
+    /// Messages of ranks of this node that this rank takes itself.
+    pub claims: Claims,
     /// Send ring.
     pub send: [Cell; SEND_RING],
     /// Receive ring.

@@ -32,6 +32,7 @@
 //! | `word`, `sync`, `corrupt`, `text`, `prefetch` | words and texts, atomics, what cannot be, cache lines ahead of use |
 //! | `token`, `wait_word` | who is the NIC processor, who sleeps |
 //! | `ring`, `doorbell`, `descriptor` | what ranks ask of their NIC |
+//! | `claims` | messages that ranks take out of the rings of others |
 //! | `request`, `status` | what the NIC tells a rank, and what a rank says of itself |
 //! | `slab`, `unexpected` | payloads: on their way, and without a receive |
 //! | `pool`, `queue` | entries in use and free, and the queues that they are in |
@@ -42,6 +43,7 @@
 //! | `abort_record`, `abort`, `breaches` | who ended the job; which communicators are broken |
 
 pub mod abort_record;
+pub mod claims;
 pub mod doorbell;
 pub mod ring;
 pub mod sync;

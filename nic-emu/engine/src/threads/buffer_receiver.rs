@@ -17,7 +17,8 @@ use crate::memory::descriptor::{
 use crate::memory::doorbell::RingKind;
 use crate::memory::queue::{PostedReceives, UnexpectedMessages};
 use crate::memory::request::Delivery;
-use crate::memory::ring::{CELL_WORDS, Ring};
+use crate::memory::ring::{CELL_WORDS, LABEL, Ring};
+use crate::memory::transfer::ELSEWHERE;
 use crate::memory::unexpected::UnexpectedPool;
 use crate::memory::{Corrupt, FIRST_MATCHED_CONTEXT, MESSAGE_ENTRIES, NicMemory, RankBlock};
 use crate::threads::completer::Completer;
@@ -90,7 +91,7 @@ impl<'a, 'm> BufferReceiver<'a, 'm> {
         for i in 0..count {
             let words = ring.cell(first.wrapping_add(i)).read();
             let taken = if is_send(&words) {
-                self.handle_message(origin, &words)?
+                self.handle_message((origin, rank.local_index), &words)?
             } else {
                 self.handle_send_ring(rank.local_index, &words)?
             };
@@ -157,11 +158,12 @@ impl<'a, 'm> BufferReceiver<'a, 'm> {
     }
 
     /// A message for a rank of this node: matches it with the oldest receive that waits, or keeps it until
-    /// its receive is posted.
+    /// its receive is posted; passes over it if the rank has claimed it. Of the sender it is told the rank in
+    /// the job, and the local index, which is [`ELSEWHERE`] where that is on another node.
     #[inline]
     pub(crate) fn handle_message(
         &mut self,
-        origin: u32,
+        (origin, sender): (u32, u32),
         words: &[u64; CELL_WORDS],
     ) -> Result<Taken, Corrupt> {
         let destination = words[3] as u32;
@@ -169,6 +171,10 @@ impl<'a, 'm> BufferReceiver<'a, 'm> {
             return self.send_out(origin, words);
         };
         let block = self.memory.rank(local_index)?;
+        if block.claims.is_passed_over(sender, words[LABEL]) {
+            self.matched += 1;
+            return Ok(Taken::Yes);
+        }
         let posted = PostedReceives::of(self.memory, block);
         if !posted.is_empty() {
             let envelope = Envelope::of_words(words[0], words[1]);
@@ -234,13 +240,13 @@ impl<'a, 'm> BufferReceiver<'a, 'm> {
             Payload::Inline(bytes) => Delivery::in_slot(&bytes),
             Payload::Slab(slab) => {
                 let owner = self.memory.local_index(message.origin)?;
-                Delivery::InSlab { owner: owner.unwrap_or(u32::MAX), slab }
+                Delivery::InSlab { owner: owner.unwrap_or(ELSEWHERE), slab }
             }
             Payload::Pooled(block) => Delivery::InPool(block),
             Payload::Memory(_) if send.bytes == 0 || receive.capacity == 0 => Delivery::InPlace,
             Payload::Memory(address) => {
                 self.memory.request(local_index, receive.request)?.write_status(status.0, status.1, status.2);
-                let source = self.memory.local_index(message.origin)?.unwrap_or(u32::MAX);
+                let source = self.memory.local_index(message.origin)?.unwrap_or(ELSEWHERE);
                 return self.dma.schedule(source, local_index, &receive, &message, address, self.completer);
             }
         };
