@@ -59,7 +59,7 @@ impl Port {
                 Some(found) => break found,
                 None if looks == most || !self.is_first_in_order() => return Ok(None),
                 None if looks < self.waiting.polls => {
-                    self.ahead.fetch();
+                    self.ahead.fetch_line();
                     std::hint::spin_loop();
                 }
                 None => rustix::thread::sched_yield(),
