@@ -1,87 +1,14 @@
 //! The types and constants of the MPI-5.0 standard ABI (chapter 20 and appendix A.1 of the standard).
 //!
 //! Handles are integers of pointer size; the predefined ones are small and fixed, so that a program carries
-//! them in its binary from one MPI library to another. Values live in the submodules, which are generated
-//! from the tables in `bcs-mpi/abi/table`; this file holds the types and the lookups. Invariant: every layout
-//! here is the ABI's, asserted below and checked against a C compiler in `tests/abi`.
+//! them in its binary from one MPI library to another. Values and the types of callbacks come from the tables
+//! in `bcs-mpi/abi/table`, by `build.rs`; this file holds the other types and the lookups. Invariant: every
+//! layout here is the ABI's, asserted below and checked against a C compiler in `tests/abi`.
 #![allow(non_camel_case_types, non_snake_case)]
 
-use std::ffi::c_int;
+use std::ffi::{c_int, c_void};
 
-/// The constants that the rows of a table name, and the table.
-macro_rules! datatypes {
-    ($count:literal; $(
-        $name:ident = $handle:literal $class:ident $size:literal $extent:literal $element:literal $since:literal;
-    )*) => {
-        $(
-            #[doc = concat!("`", $element, "` (", $since, ").")]
-            pub const $name: MPI_Datatype = MPI_Datatype($handle);
-        )*
-
-        /// All predefined datatypes in order of their handles; a name that is an alias is not repeated.
-        pub static DATATYPES: [Datatype; $count] = [$(Datatype {
-            name: stringify!($name),
-            handle: $name,
-            class: Class::$class,
-            size: $size,
-            extent: $extent,
-            element: $element,
-        }),*];
-    };
-}
-
-/// The same of operations.
-macro_rules! operations {
-    ($count:literal; $($name:ident = $handle:literal [$($class:ident)*] $meaning:literal $since:literal;)*) => {
-        $(
-            #[doc = concat!("The operation: ", $meaning, " (", $since, ").")]
-            pub const $name: MPI_Op = MPI_Op($handle);
-        )*
-
-        /// All predefined operations in order of their handles.
-        pub static OPERATIONS: [Operation; $count] = [$(Operation {
-            name: stringify!($name),
-            handle: $name,
-            classes: ClassSet::of(&[$(Class::$class),*]),
-        }),*];
-    };
-}
-
-/// The same of error classes.
-macro_rules! error_classes {
-    ($count:literal; $($name:ident = $value:literal $meaning:literal $since:literal;)*) => {
-        $(
-            #[doc = concat!("The error class: ", $meaning, " (", $since, ").")]
-            pub const $name: c_int = $value;
-        )*
-
-        /// All error classes in order of their values.
-        pub static ERROR_CLASSES: [ErrorClass; $count] =
-            [$(ErrorClass { value: $name, name: stringify!($name), meaning: $meaning }),*];
-    };
-}
-
-pub mod attributes;
-pub mod callbacks;
-pub mod datatypes;
-pub mod errors;
-pub mod handles;
-pub mod limits;
-pub mod modes;
-pub mod operations;
-pub mod sentinels;
-pub mod versions;
-
-pub use attributes::*;
-pub use callbacks::*;
-pub use datatypes::*;
-pub use errors::*;
-pub use handles::*;
-pub use limits::*;
-pub use modes::*;
-pub use operations::*;
-pub use sentinels::*;
-pub use versions::*;
+include!(concat!(env!("OUT_DIR"), "/constants.rs"));
 
 /// An address, or a distance between addresses in bytes (§2.5.6).
 pub type MPI_Aint = isize;
@@ -112,7 +39,7 @@ pub struct MPI_Status {
 
 const _: () = {
     assert!(size_of::<MPI_Status>() == 32 && align_of::<MPI_Status>() == 4);
-    assert!(size_of::<MPI_Status>() == limits::MPI_F_STATUS_SIZE as usize * size_of::<MPI_Fint>());
+    assert!(size_of::<MPI_Status>() == MPI_F_STATUS_SIZE as usize * size_of::<MPI_Fint>());
     assert!(std::mem::offset_of!(MPI_Status, MPI_internal) == 12);
     assert!(size_of::<MPI_Count>() >= size_of::<MPI_Aint>());
 };

@@ -2,8 +2,7 @@
 //! form, which differ in their last arguments and in what they answer.
 //!
 //! ```text
-//! forms [NAMES](arguments) [moves bytes] |call| body      the blocking, the non-blocking, the persistent one
-//! twins [NAMES](arguments) [moves bytes] |call| body      also those with large counts
+//! [NAMES](arguments) [moves bytes] |call| body      the blocking, the non-blocking, the persistent one
 //! ```
 //!
 //! The table names the arguments up to the communicator. The body, an expression, answers the request of the
@@ -16,36 +15,29 @@ use bcs_mpi::constants::*;
 use std::ffi::{c_int, c_void};
 
 macro_rules! collectives {
-    () => {};
-    (forms $names:tt $arguments:tt [moves $bytes:expr] |$call:ident| $body:expr; $($rest:tt)*) => {
-        three_forms! { call $names $arguments [$bytes] |$call| $body }
-        collectives! { $($rest)* }
-    };
-    (twins $names:tt $arguments:tt [moves $bytes:expr] |$call:ident| $body:expr; $($rest:tt)*) => {
-        three_forms! { twin $names $arguments [$bytes] |$call| $body }
-        collectives! { $($rest)* }
-    };
+    ($(
+        [$blocking:ident $immediate:ident $persistent:ident] $arguments:tt [moves $bytes:expr]
+        |$call:ident| $body:expr;
+    )*) => { $(
+        three_forms! { $blocking $immediate $persistent $arguments [$bytes] |$call| $body }
+    )* };
 }
 
 macro_rules! three_forms {
     (
-        $kind:ident [$blocking:ident $immediate:ident $persistent:ident] ($($argument:ident : $type:ty),* $(,)?)
-        [$bytes:expr] |$call:ident| $body:expr
+        $blocking:ident $immediate:ident $persistent:ident ($($argument:ident),* $(,)?) [$bytes:expr]
+        |$call:ident| $body:expr
     ) => {
         calls! {
-            $kind $blocking($($argument: $type,)* comm: MPI_Comm) [timed($bytes) on comm] {
+            $blocking($($argument,)* comm) [timed($bytes) on comm] {
                 let $call = Call::blocking(primitive!($blocking), comm);
                 $body?
             }
-            $kind $immediate($($argument: $type,)* comm: MPI_Comm, request: *mut MPI_Request)
-            [timed($bytes) on comm] {
-                let request = handle(request, "request")?;
+            $immediate($($argument,)* comm, request: OUT) [timed($bytes) on comm] {
                 let $call = Call::immediate(primitive!($immediate), comm);
                 request.set($body?)
             }
-            $kind $persistent($($argument: $type,)* comm: MPI_Comm, info: MPI_Info, request: *mut MPI_Request)
-            [timed(0) on comm] {
-                let request = handle(request, "request")?;
+            $persistent($($argument,)* comm, info, request: OUT) [timed(0) on comm] {
                 info::check(info)?;
                 let $call = Call::persistent(primitive!($persistent), comm);
                 request.set($body?)

@@ -1,15 +1,13 @@
 //! Chapter 20: handles as integers, for Fortran.
 
-use bcs_mpi::constants::*;
 use bcs_mpi::environment::integers::{self, Of};
-use std::ffi::c_int;
 
 macro_rules! integers {
     ($($type:ident $null:ident $kind:ident $to:ident $from:ident)*) => { calls! { $(
-        plain $to(handle: $type) -> c_int {
+        $to(handle) [plain] {
             integers::of_handle(Of::$kind, handle.0)
         }
-        plain $from(int: c_int) -> $type {
+        $from(int) [plain] {
             $type(integers::to_handle(Of::$kind, int, $null.0))
         }
     )* } };
