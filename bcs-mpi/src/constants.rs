@@ -183,47 +183,41 @@ pub struct ErrorClass {
     pub meaning: &'static str,
 }
 
-/// Lowest handle of a predefined datatype; the ABI keeps all of them in 256 values from here.
-const FIRST_DATATYPE: usize = MPI_DATATYPE_NULL.0;
-/// Lowest handle of a predefined operation; the ABI keeps all of them in 32 values from here.
-const FIRST_OPERATION: usize = MPI_OP_NULL.0;
+/// A table with an entry for every handle that a predefined object of a kind may have: what `value` says of a
+/// row, and the rest. The null handle, that of the first row, is the lowest.
+macro_rules! by_handle {
+    ($rows:ident, [$rest:expr; $handles:literal], |$row:ident, $index:ident| $value:expr) => {{
+        let mut table = [$rest; $handles];
+        let mut $index = 0;
+        while $index < $rows.len() {
+            let $row = &$rows[$index];
+            table[$row.handle.0 - $rows[0].handle.0] = $value;
+            $index += 1;
+        }
+        table
+    }};
+}
+pub(crate) use by_handle;
+
 /// No entry.
 const NONE: u8 = u8::MAX;
-
-/// For every possible handle of a predefined datatype its index in [`DATATYPES`].
-static DATATYPE_INDEX: [u8; 256] = {
-    let mut table = [NONE; 256];
-    let mut index = 0;
-    while index < DATATYPES.len() {
-        table[DATATYPES[index].handle.0 - FIRST_DATATYPE] = index as u8;
-        index += 1;
-    }
-    table
-};
-
-/// For every possible handle of a predefined operation its index in [`OPERATIONS`].
-static OPERATION_INDEX: [u8; 32] = {
-    let mut table = [NONE; 32];
-    let mut index = 0;
-    while index < OPERATIONS.len() {
-        table[OPERATIONS[index].handle.0 - FIRST_OPERATION] = index as u8;
-        index += 1;
-    }
-    table
-};
+/// The index of a predefined datatype in [`DATATYPES`]; the ABI keeps the handles of all in 256 values.
+static DATATYPE_INDEX: [u8; 256] = by_handle!(DATATYPES, [NONE; 256], |_row, index| index as u8);
+/// The index of a predefined operation in [`OPERATIONS`]; the ABI keeps the handles of all in 32 values.
+static OPERATION_INDEX: [u8; 32] = by_handle!(OPERATIONS, [NONE; 32], |_row, index| index as u8);
 
 /// The predefined datatype with this handle (MPI_DATATYPE_NULL is one), `None` when the handle is not
 /// predefined. One table access, for use on every call.
 #[must_use]
 pub fn predefined_datatype(handle: MPI_Datatype) -> Option<&'static Datatype> {
-    let index = *DATATYPE_INDEX.get(handle.0.wrapping_sub(FIRST_DATATYPE))?;
+    let index = *DATATYPE_INDEX.get(handle.0.wrapping_sub(MPI_DATATYPE_NULL.0))?;
     DATATYPES.get(usize::from(index))
 }
 
 /// The predefined operation with this handle (MPI_OP_NULL is one), `None` when the handle is not predefined.
 #[must_use]
 pub fn predefined_operation(handle: MPI_Op) -> Option<&'static Operation> {
-    let index = *OPERATION_INDEX.get(handle.0.wrapping_sub(FIRST_OPERATION))?;
+    let index = *OPERATION_INDEX.get(handle.0.wrapping_sub(MPI_OP_NULL.0))?;
     OPERATIONS.get(usize::from(index))
 }
 

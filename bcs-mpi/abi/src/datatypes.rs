@@ -3,16 +3,29 @@
 use crate::edge::{is_large, narrow, numbers, read_only, result_string, store_all, string, wide};
 use bcs_mpi::datatype;
 use bcs_mpi::datatype::construct::{self, Constructor, Darray, Subarray, Unit, create};
-use bcs_mpi::datatype::envelope::{ArrayRoom, get_contents, get_envelope};
+use bcs_mpi::datatype::envelope::{get_contents, get_envelope};
 
 /// The names of an array argument and of its length.
 const BLOCKLENGTHS: [&str; 2] = ["array_of_blocklengths", "count"];
 const DISPLACEMENTS: [&str; 2] = ["array_of_displacements", "count"];
 
+answers! {
+    MPI_Type_contiguous(count, oldtype) -> newtype [] =
+        create(is_large::<COUNT>(), Constructor::Contiguous { count: wide(count) }, oldtype);
+    MPI_Type_dup(oldtype) -> newtype [] = construct::dup(oldtype);
+    MPI_Type_create_f90_real(p, r) -> newtype [] = construct::create_f90_real(p, r);
+    MPI_Type_create_f90_complex(p, r) -> newtype [] = construct::create_f90_complex(p, r);
+    MPI_Type_create_f90_integer(r) -> newtype [] = construct::create_f90_integer(r);
+    MPI_Type_match_size(typeclass, size) -> datatype [] = construct::match_size(typeclass, size);
+    MPI_Type_get_value_index(value_type, index_type) -> pair_type [] =
+        construct::get_value_index(value_type, index_type);
+    MPI_Type_commit(datatype: INOUT) [] = datatype::commit(*datatype);
+    MPI_Type_free(datatype: INOUT) [] = datatype::free(datatype);
+    MPI_Type_set_name(datatype, type_name) [] =
+        datatype::set_name(datatype, string(type_name, "type_name", MPI_ERR_ARG)?);
+}
+
 calls! {
-    MPI_Type_contiguous(count, oldtype, newtype: OUT) [] {
-        newtype.set(create(is_large::<COUNT>(), Constructor::Contiguous { count: wide(count) }, oldtype)?)
-    }
     MPI_Type_vector(count, blocklength, stride, oldtype, newtype: OUT) [] {
         let vector = Constructor::Vector {
             count: wide(count), blocklength: wide(blocklength), stride: wide(stride), unit: Unit::Extents,
@@ -81,30 +94,6 @@ calls! {
         let resized = Constructor::Resized { lb: wide(lb), extent: wide(extent) };
         newtype.set(create(is_large::<COUNT>(), resized, oldtype)?)
     }
-    MPI_Type_dup(oldtype, newtype: OUT) [] {
-        newtype.set(construct::dup(oldtype)?)
-    }
-    MPI_Type_create_f90_real(p, r, newtype: OUT) [] {
-        newtype.set(construct::create_f90_real(p, r)?)
-    }
-    MPI_Type_create_f90_complex(p, r, newtype: OUT) [] {
-        newtype.set(construct::create_f90_complex(p, r)?)
-    }
-    MPI_Type_create_f90_integer(r, newtype: OUT) [] {
-        newtype.set(construct::create_f90_integer(r)?)
-    }
-    MPI_Type_match_size(typeclass, size, datatype: OUT) [] {
-        datatype.set(construct::match_size(typeclass, size)?)
-    }
-    MPI_Type_get_value_index(value_type, index_type, pair_type: OUT) [] {
-        pair_type.set(construct::get_value_index(value_type, index_type)?)
-    }
-    MPI_Type_commit(datatype: INOUT) [] {
-        datatype::commit(*datatype)?
-    }
-    MPI_Type_free(datatype: INOUT) [] {
-        datatype::free(datatype)?
-    }
     MPI_Type_size MPI_Type_size_x(datatype, size: OUT) [] {
         size.set(narrow(Some(datatype::size(datatype)? as u64)))
     }
@@ -141,11 +130,13 @@ calls! {
         datatype, max_integers, max_addresses, max_datatypes, array_of_integers, array_of_addresses,
         array_of_datatypes,
     ) [] {
-        let room = ArrayRoom {
-            integers: wide(max_integers), addresses: wide(max_addresses), counts: 0, datatypes: wide(max_datatypes),
-        };
-        let places = [array_of_integers.is_null(), array_of_addresses.is_null(), true, array_of_datatypes.is_null()];
-        let (contents, types) = get_contents(false, datatype, &room, places)?;
+        let room = [
+            (wide(max_integers), !array_of_integers.is_null()),
+            (wide(max_addresses), !array_of_addresses.is_null()),
+            (0, false),
+            (wide(max_datatypes), !array_of_datatypes.is_null()),
+        ];
+        let (contents, types) = get_contents(false, datatype, room)?;
         store_all(&contents.integers, array_of_integers, "array_of_integers")?;
         store_all(&contents.addresses, array_of_addresses, "array_of_addresses")?;
         store_all(&types, array_of_datatypes, "array_of_datatypes")?
@@ -154,14 +145,13 @@ calls! {
         datatype, max_integers, max_addresses, max_large_counts, max_datatypes, array_of_integers,
         array_of_addresses, array_of_large_counts, array_of_datatypes,
     ) [] {
-        let room = ArrayRoom {
-            integers: max_integers, addresses: max_addresses, counts: max_large_counts, datatypes: max_datatypes,
-        };
-        let places = [
-            array_of_integers.is_null(), array_of_addresses.is_null(), array_of_large_counts.is_null(),
-            array_of_datatypes.is_null(),
+        let room = [
+            (max_integers, !array_of_integers.is_null()),
+            (max_addresses, !array_of_addresses.is_null()),
+            (max_large_counts, !array_of_large_counts.is_null()),
+            (max_datatypes, !array_of_datatypes.is_null()),
         ];
-        let (contents, types) = get_contents(true, datatype, &room, places)?;
+        let (contents, types) = get_contents(true, datatype, room)?;
         store_all(&contents.integers, array_of_integers, "array_of_integers")?;
         store_all(&contents.addresses, array_of_addresses, "array_of_addresses")?;
         store_all(&contents.counts, array_of_large_counts, "array_of_large_counts")?;
@@ -170,9 +160,6 @@ calls! {
     MPI_Type_get_name(datatype, type_name, resultlen) [] {
         let name = || datatype::name(datatype);
         result_string(type_name, "type_name", MPI_MAX_OBJECT_NAME, resultlen, name)?
-    }
-    MPI_Type_set_name(datatype, type_name) [] {
-        datatype::set_name(datatype, string(type_name, "type_name", MPI_ERR_ARG)?)?
     }
     MPI_Get_address(location, address: OUT) [] {
         address.set(location.addr() as MPI_Aint)

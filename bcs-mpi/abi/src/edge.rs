@@ -2,7 +2,9 @@
 //! of which goes through the other, so that tools may define either.
 //!
 //! ```text
-//! NAME(arguments) [options] { body }     or several NAMES, whose bodies are the same
+//! calls! { NAME(arguments) [options] { body } }      or several NAMES, whose bodies are the same
+//! answers! { NAME(arguments) [options] = function; } that only calls a function; if that answers something,
+//!            NAME(arguments) -> last argument [options] = function;
 //! ```
 //!
 //! The types of the arguments, and whether there is NAME_c with large counts too, are in the table of the
@@ -30,6 +32,19 @@ include!(concat!(env!("OUT_DIR"), "/prototypes.rs"));
 macro_rules! calls {
     ($($($name:ident)+ ($($arguments:tt)*) [$($options:tt)*] $body:block)*) => {
         $(same_body! { [$($name)+] ($($arguments)*) [$($options)*] $body })*
+    };
+}
+
+/// What only calls a function of `bcs-mpi`.
+macro_rules! answers {
+    ($($name:ident $arguments:tt $(-> $result:ident)? [$($options:tt)*] = $answer:expr;)*) => {
+        $(answer_of! { $name $arguments [$($result)?] [$($options)*] $answer })*
+    };
+}
+
+macro_rules! answer_of {
+    ($name:ident($($argument:ident $(: $kind:ident)?),*) [$($result:ident)?] [$($options:tt)*] $answer:expr) => {
+        calls! { $name($($argument $(: $kind)?,)* $($result: OUT)?) [$($options)*] { $($result.store)?($answer?) } }
     };
 }
 
@@ -197,6 +212,12 @@ impl<T: Stored> Place<T> {
         // SAFETY: `place` has checked that it is not null, and the program promises that it is one.
         unsafe { self.0.write(value) };
         std::mem::forget(self);
+    }
+
+    /// Stores what is one in Rust.
+    #[inline(always)]
+    pub fn store(self, value: impl Into<T>) {
+        self.set(value.into());
     }
 }
 

@@ -142,6 +142,25 @@ pub fn size(of: &Type, count: i64) -> Option<i64> {
     bytes.checked_mul(count)
 }
 
+/// Has `convert` convert `count` elements of a type, equal ones together: in memory form they have room in a
+/// buffer; in external32 they have so many bytes.
+fn chunks(
+    of: &Type,
+    count: i64,
+    mut convert: impl FnMut(&Basic, &mut [u8], usize) -> MpiResult,
+) -> MpiResult {
+    let mut buffer = [0u8; CHUNK];
+    for (basic, mut left) in of.runs(count) {
+        let (inside, outside) = (basic.bytes as usize, external_bytes(&basic));
+        while left > 0 {
+            let now = left.min((CHUNK / inside) as i64) as usize;
+            convert(&basic, &mut buffer[..now * inside], now * outside)?;
+            left -= now as i64;
+        }
+    }
+    Ok(())
+}
+
 /// Packs `count` elements of a type. `to` has room for [`size`] bytes.
 ///
 /// # Safety
@@ -156,44 +175,33 @@ pub unsafe fn pack(
     memory: *const u8,
     mut to: &mut [u8],
 ) -> MpiResult {
-    let mut buffer = [0u8; CHUNK];
     let mut cursor = layout.cursor();
-    for (basic, mut left) in of.runs(count) {
-        let (inside, outside) = (basic.bytes as usize, external_bytes(&basic));
-        while left > 0 {
-            let now = left.min((CHUNK / inside) as i64) as usize;
-            let chunk = &mut buffer[..now * inside];
-            // SAFETY: the caller's promise.
-            unsafe { cursor.pack(memory, chunk.as_mut_ptr(), chunk.len()) };
-            let (head, rest) = std::mem::take(&mut to).split_at_mut(now * outside);
-            write(&basic, chunk, head)?;
-            to = rest;
-            left -= now as i64;
-        }
-    }
-    Ok(())
+    chunks(of, count, |basic, chunk, outside| {
+        // SAFETY: the caller's promise.
+        unsafe { cursor.pack(memory, chunk.as_mut_ptr(), chunk.len()) };
+        let (head, rest) = std::mem::take(&mut to).split_at_mut(outside);
+        to = rest;
+        write(basic, chunk, head)
+    })
 }
 
 /// Unpacks `count` elements of a type from [`size`] bytes.
 ///
 /// # Safety
 /// `memory` must be writable wherever the layout, which is the type's with that count, has bytes.
-pub unsafe fn unpack(of: &Type, count: i64, layout: &Layout, mut from: &[u8], memory: *mut u8) {
-    let mut buffer = [0u8; CHUNK];
+///
+/// # Errors
+/// There are none.
+pub unsafe fn unpack(of: &Type, count: i64, layout: &Layout, mut from: &[u8], memory: *mut u8) -> MpiResult {
     let mut cursor = layout.cursor();
-    for (basic, mut left) in of.runs(count) {
-        let (inside, outside) = (basic.bytes as usize, external_bytes(&basic));
-        while left > 0 {
-            let now = left.min((CHUNK / inside) as i64) as usize;
-            let (head, rest) = from.split_at(now * outside);
-            let chunk = &mut buffer[..now * inside];
-            read(&basic, head, chunk);
-            // SAFETY: the caller's promise.
-            unsafe { cursor.unpack(chunk.as_ptr(), chunk.len(), memory) };
-            from = rest;
-            left -= now as i64;
-        }
-    }
+    chunks(of, count, |basic, chunk, outside| {
+        let (head, rest) = from.split_at(outside);
+        from = rest;
+        read(basic, head, chunk);
+        // SAFETY: the caller's promise.
+        unsafe { cursor.unpack(chunk.as_ptr(), chunk.len(), memory) };
+        Ok(())
+    })
 }
 
 #[cfg(test)]
@@ -263,7 +271,7 @@ mod tests {
             // SAFETY: both have the elements.
             let native = unsafe {
                 pack(of, count, &layout, memory.as_ptr(), &mut external).unwrap();
-                unpack(of, count, &layout, &external, back.as_mut_ptr());
+                unpack(of, count, &layout, &external, back.as_mut_ptr()).unwrap();
                 (layout.pack(memory.as_ptr()), layout.pack(back.as_ptr()))
             };
             assert!(native.0 == native.1, "{}", datatype.name);

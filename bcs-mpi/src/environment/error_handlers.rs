@@ -13,10 +13,9 @@ use crate::object::error_handler::{HandlerFunction, function_of, release, retain
 use crate::object::session;
 use crate::process::{self, exit};
 use std::ffi::c_int;
-use std::sync::Mutex;
 
 /// The handler of MPI_FILE_NULL: of the errors of all files that are not open.
-static OF_FILES: Lasting<MPI_Errhandler> = Lasting::new(|| Mutex::new(MPI_ERRORS_RETURN));
+static OF_FILES: Lasting<MPI_Errhandler> = Lasting::new(MPI_ERRORS_RETURN);
 
 /// No such window, or file: none is ever open.
 fn no_object(owner: Owner) -> MpiError {

@@ -8,7 +8,6 @@ use crate::handle::Table;
 use crate::kind::Kind;
 use crate::lasting::Lasting;
 use std::ffi::c_int;
-use std::sync::Mutex;
 
 /// The function of an error handler, by the kind of object that it is for.
 #[derive(Clone, Copy, Debug)]
@@ -69,8 +68,7 @@ pub struct ErrorHandler {
 }
 
 /// Error handlers of the program.
-pub(crate) static ERROR_HANDLERS: Lasting<Table<ErrorHandler>> =
-    Lasting::new(|| Mutex::new(Table::new(Kind::ErrorHandler)));
+pub(crate) static ERROR_HANDLERS: Lasting<Table<ErrorHandler>> = Lasting::new(Table::new(Kind::ErrorHandler));
 
 fn is_predefined(handler: MPI_Errhandler) -> bool {
     matches!(handler, MPI_ERRORS_ARE_FATAL | MPI_ERRORS_RETURN | MPI_ERRORS_ABORT)

@@ -6,7 +6,6 @@ use crate::handle::Table;
 use crate::kind::Kind;
 use crate::lasting::Lasting;
 use std::ffi::c_int;
-use std::sync::Mutex;
 
 /// A session.
 #[derive(Debug)]
@@ -16,7 +15,7 @@ pub struct Session {
 }
 
 /// The sessions of this process.
-pub(crate) static SESSIONS: Lasting<Table<Session>> = Lasting::new(|| Mutex::new(Table::new(Kind::Session)));
+pub(crate) static SESSIONS: Lasting<Table<Session>> = Lasting::new(Table::new(Kind::Session));
 
 /// Checks that there is such a session.
 ///

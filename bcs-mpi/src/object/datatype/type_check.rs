@@ -38,7 +38,7 @@ impl Datatypes {
     #[cold]
     fn told_of(&self, count: i64, datatype: MPI_Datatype) -> u16 {
         // What is no datatype is refused where the rest of the call's arguments is.
-        let signature = self.committed("datatype", datatype).map_or(Signature::EMPTY, |of| of.signature());
+        let signature = self.committed("datatype", datatype).map_or(Signature::EMPTY, |of| of.signature);
         tell(self.check, signature, count)
     }
 }
