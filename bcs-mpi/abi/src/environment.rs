@@ -10,6 +10,23 @@ use bcs_mpi::object::error_handler;
 use bcs_mpi::process;
 use mds::Primitive;
 
+answers! {
+    MPI_Finalize() [] = finalize::finalize();
+    MPI_Query_thread() -> provided [] = init::query_thread();
+    MPI_Is_thread_main() -> flag [] = init::is_thread_main();
+    MPI_Abort(comm, errorcode) [on comm] = environment::abort(comm, errorcode);
+    MPI_Abi_set_fortran_info(info) [] = fortran::set_info(info);
+    MPI_Abi_set_fortran_booleans(logical_size, _logical_true, _logical_false) [] =
+        fortran::set_booleans(logical_size);
+    MPI_Get_hw_resource_info() -> hw_info [] = environment::hardware();
+    MPI_Error_class(errorcode) -> errorclass [] = codes().class(errorcode);
+    MPI_Add_error_code(errorclass) -> errorcode [] = codes().add_code(errorclass);
+    MPI_Remove_error_class(errorclass) [] = codes().remove(errorclass, true);
+    MPI_Remove_error_code(errorcode) [] = codes().remove(errorcode, false);
+    MPI_Remove_error_string(errorcode) [] = codes().set_text(errorcode, None);
+    MPI_Errhandler_free(errhandler: INOUT) [] = error_handler::free(errhandler);
+}
+
 calls! {
     MPI_Init(_argc, _argv) [] {
         install_panic_hook();
@@ -24,18 +41,6 @@ calls! {
     }
     MPI_Finalized(flag: OUT) [] {
         flag.set((life::world() == World::Finalised).into())
-    }
-    MPI_Finalize() [] {
-        finalize::finalize()?
-    }
-    MPI_Query_thread(provided: OUT) [] {
-        provided.set(init::query_thread()?)
-    }
-    MPI_Is_thread_main(flag: OUT) [] {
-        flag.set(init::is_thread_main()?.into())
-    }
-    MPI_Abort(comm, errorcode) [on comm] {
-        environment::abort(comm, errorcode)?
     }
     MPI_Get_version(version: OUT, subversion: OUT) [] {
         version.set(MPI_VERSION);
@@ -64,9 +69,6 @@ calls! {
     MPI_Abi_get_fortran_info(info: OUT) [] {
         info.set(fortran::create_info())
     }
-    MPI_Abi_set_fortran_info(info) [] {
-        fortran::set_info(info)?
-    }
     MPI_Abi_get_fortran_booleans(logical_size, logical_true, logical_false, is_set: OUT) [] {
         let booleans = fortran::booleans(logical_size)?;
         is_set.set(booleans.is_some().into());
@@ -74,12 +76,6 @@ calls! {
             store_all(&truth, logical_true.cast(), "logical_true")?;
             store_all(&falsehood, logical_false.cast(), "logical_false")?
         }
-    }
-    MPI_Abi_set_fortran_booleans(logical_size, _logical_true, _logical_false) [] {
-        fortran::set_booleans(logical_size)?
-    }
-    MPI_Get_hw_resource_info(hw_info: OUT) [] {
-        hw_info.set(environment::hardware()?)
     }
     MPI_Wtime() [plain] {
         environment::wtime()
@@ -96,10 +92,6 @@ calls! {
         process::enter()?;
         environment::free_mem(base)
     }
-
-    MPI_Error_class(errorcode, errorclass: OUT) [] {
-        errorclass.set(codes().class(errorcode)?)
-    }
     MPI_Error_string(errorcode, string, resultlen) [] {
         let text = || codes().text(errorcode);
         result_string(string, "string", MPI_MAX_ERROR_STRING, resultlen, text)?
@@ -107,23 +99,8 @@ calls! {
     MPI_Add_error_class(errorclass: OUT) [] {
         errorclass.set(codes().add_class())
     }
-    MPI_Add_error_code(errorclass, errorcode: OUT) [] {
-        errorcode.set(codes().add_code(errorclass)?)
-    }
     MPI_Add_error_string(errorcode, text) [] {
         let text = string(text, "string", MPI_ERR_ARG)?;
         codes().set_text(errorcode, Some(text))?
-    }
-    MPI_Remove_error_class(errorclass) [] {
-        codes().remove(errorclass, true)?
-    }
-    MPI_Remove_error_code(errorcode) [] {
-        codes().remove(errorcode, false)?
-    }
-    MPI_Remove_error_string(errorcode) [] {
-        codes().set_text(errorcode, None)?
-    }
-    MPI_Errhandler_free(errhandler: INOUT) [] {
-        error_handler::free(errhandler)?
     }
 }

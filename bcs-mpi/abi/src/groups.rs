@@ -6,19 +6,19 @@ use bcs_mpi::group::{self, Choice, SetOperation};
 const RANKS: [&str; 2] = ["ranks", "n"];
 const RANGES: [&str; 2] = ["ranges", "n"];
 
+answers! {
+    MPI_Group_size(group) -> size [] = group::size(group);
+    MPI_Group_rank(group) -> rank [] = group::rank(group);
+    MPI_Group_free(group: INOUT) [] = group::free(group);
+    MPI_Group_compare(group1, group2) -> result [] = group::compare(group1, group2);
+    MPI_Group_union(group1, group2) -> newgroup [] = group::combine(group1, SetOperation::Union, group2);
+    MPI_Group_intersection(group1, group2) -> newgroup [] =
+        group::combine(group1, SetOperation::Intersection, group2);
+    MPI_Group_difference(group1, group2) -> newgroup [] =
+        group::combine(group1, SetOperation::Difference, group2);
+}
+
 calls! {
-    MPI_Group_size(group, size: OUT) [] {
-        size.set(group::size(group)?)
-    }
-    MPI_Group_rank(group, rank: OUT) [] {
-        rank.set(group::rank(group)?)
-    }
-    MPI_Group_free(group: INOUT) [] {
-        group::free(group)?
-    }
-    MPI_Group_compare(group1, group2, result: OUT) [] {
-        result.set(group::compare(group1, group2)?)
-    }
     MPI_Group_translate_ranks(group1, n, ranks1, group2, ranks2) [] {
         let from = read_only(ranks1, n.into(), ["ranks1", "n"])?.to_vec();
         group::translate_ranks(group1, &from, group2, array(ranks2, n, ["ranks2", "n"])?)?
@@ -38,14 +38,5 @@ calls! {
     MPI_Group_range_excl(group, n, ranges, newgroup: OUT) [] {
         let ranges = array(ranges, n, RANGES)?;
         newgroup.set(group::choose_ranges(group, Choice::Exclude, ranges)?)
-    }
-    MPI_Group_union(group1, group2, newgroup: OUT) [] {
-        newgroup.set(group::combine(group1, SetOperation::Union, group2)?)
-    }
-    MPI_Group_intersection(group1, group2, newgroup: OUT) [] {
-        newgroup.set(group::combine(group1, SetOperation::Intersection, group2)?)
-    }
-    MPI_Group_difference(group1, group2, newgroup: OUT) [] {
-        newgroup.set(group::combine(group1, SetOperation::Difference, group2)?)
     }
 }

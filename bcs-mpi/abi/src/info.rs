@@ -3,27 +3,21 @@
 use crate::edge::{check_length, object, store_string, string};
 use bcs_mpi::info;
 
+answers! {
+    MPI_Info_dup(info) -> newinfo [] = info::dup(info);
+    MPI_Info_free(info: INOUT) [] = info::free(info);
+    MPI_Info_set(info, key, value) [] =
+        info::set(info, string(key, "key", MPI_ERR_INFO_KEY)?, string(value, "value", MPI_ERR_INFO_VALUE)?);
+    MPI_Info_delete(info, key) [] = info::delete(info, &string(key, "key", MPI_ERR_INFO_KEY)?);
+    MPI_Info_get_nkeys(info) -> nkeys [] = info::count(info);
+}
+
 calls! {
     MPI_Info_create(info: OUT) [] {
         info.set(info::create())
     }
     MPI_Info_create_env(_argc, _argv, info: OUT) [] {
         info.set(info::create_env())
-    }
-    MPI_Info_dup(info, newinfo: OUT) [] {
-        newinfo.set(info::dup(info)?)
-    }
-    MPI_Info_free(info: INOUT) [] {
-        info::free(info)?
-    }
-    MPI_Info_set(info, key, value) [] {
-        info::set(info, string(key, "key", MPI_ERR_INFO_KEY)?, string(value, "value", MPI_ERR_INFO_VALUE)?)?
-    }
-    MPI_Info_delete(info, key) [] {
-        info::delete(info, &string(key, "key", MPI_ERR_INFO_KEY)?)?
-    }
-    MPI_Info_get_nkeys(info, nkeys: OUT) [] {
-        nkeys.set(info::count(info)?)
     }
     MPI_Info_get_nthkey(info, n, key: INOUT) [] {
         let to = key;

@@ -82,10 +82,13 @@ receives! {
     };
 }
 
+answers! {
+    MPI_Recv_init(buf, count, datatype, source, tag, comm) -> request [on comm] =
+        recv_init(buf, wide(count), datatype, source, tag, comm);
+    MPI_Cancel(request: INOUT) [timed(0)] = request::cancel(*request);
+}
+
 calls! {
-    MPI_Recv_init(buf, count, datatype, source, tag, comm, request: OUT) [on comm] {
-        request.set(recv_init(buf, wide(count), datatype, source, tag, comm)?)
-    }
     MPI_Probe(source, tag, comm, status) [timed(0) on comm] {
         if let Some(found) = p2p::probe(Mode::Blocking, source, tag, comm)? {
             found.store(status);
@@ -111,8 +114,5 @@ calls! {
             message.set(found);
             its_status.store(status);
         }
-    }
-    MPI_Cancel(request: INOUT) [timed(0)] {
-        request::cancel(*request)?
     }
 }

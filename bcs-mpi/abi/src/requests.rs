@@ -15,18 +15,23 @@ fn index(of: Option<usize>) -> c_int {
     of.map_or(MPI_UNDEFINED, |index| index as c_int)
 }
 
+answers! {
+    MPI_Wait(request: INOUT, status) [timed(0)] = complete::wait(request, Statuses::new(status));
+    MPI_Waitall(count, array_of_requests, array_of_statuses) [timed(0)] =
+        complete::wait_all(array(array_of_requests, count, REQUESTS)?, Statuses::new(array_of_statuses));
+    MPI_Request_free(request: INOUT) [timed(0)] = request::free(request);
+    MPI_Start(request: INOUT) [timed(0)] = persistent::start(std::slice::from_ref(request));
+    MPI_Startall(count, array_of_requests) [timed(0)] =
+        persistent::start(array(array_of_requests, count, REQUESTS)?);
+    MPI_Grequest_complete(request) [] = generalized::complete(request);
+}
+
 calls! {
-    MPI_Wait(request: INOUT, status) [timed(0)] {
-        complete::wait(request, Statuses::new(status))?
-    }
     MPI_Test(request: INOUT, flag: OUT, status) [timed(0)] {
         let mut done = false;
         let result = complete::test(request, &mut done, Statuses::new(status));
         flag.set(done.into());
         result?
-    }
-    MPI_Waitall(count, array_of_requests, array_of_statuses) [timed(0)] {
-        complete::wait_all(array(array_of_requests, count, REQUESTS)?, Statuses::new(array_of_statuses))?
     }
     MPI_Testall(count, array_of_requests, flag: OUT, array_of_statuses) [timed(0)] {
         let requests = array(array_of_requests, count, REQUESTS)?;
@@ -68,9 +73,6 @@ calls! {
         outcount.set(index(completed));
         result?
     }
-    MPI_Request_free(request: INOUT) [timed(0)] {
-        request::free(request)?
-    }
     MPI_Request_get_status(request, flag: OUT, status) [timed(0)] {
         flag.set(get_status::get_status(request, Statuses::new(status))?.into())
     }
@@ -92,19 +94,9 @@ calls! {
         let found = get_status::get_status_some(requests, indices, Statuses::new(array_of_statuses))?;
         outcount.set(index(found))
     }
-
-    MPI_Start(request: INOUT) [timed(0)] {
-        persistent::start(std::slice::from_ref(request))?
-    }
-    MPI_Startall(count, array_of_requests) [timed(0)] {
-        persistent::start(array(array_of_requests, count, REQUESTS)?)?
-    }
     MPI_Grequest_start(query_fn, free_fn, cancel_fn, extra_state, request: OUT) [] {
         let query = callback(query_fn, "query_fn")?;
         let (free, cancel) = (callback(free_fn, "free_fn")?, callback(cancel_fn, "cancel_fn")?);
         request.set(generalized::start(Callbacks { query, free, cancel, extra_state })?)
-    }
-    MPI_Grequest_complete(request) [] {
-        generalized::complete(request)?
     }
 }

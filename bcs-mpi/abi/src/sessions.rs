@@ -4,6 +4,16 @@ use crate::edge::{check_length, object, place, store_string, string};
 use bcs_mpi::environment::session;
 use bcs_mpi::object::error_handler::heard_by;
 
+answers! {
+    MPI_Session_get_info(session) -> info_used [on session] = session::hints(session);
+    MPI_Session_get_num_psets(session, info) -> npset_names [on session] =
+        session::process_sets(session, info);
+    MPI_Session_get_pset_info(session, pset_name) -> info [on session] =
+        session::process_set_info(session, &string(pset_name, "pset_name", MPI_ERR_ARG)?);
+    MPI_Group_from_session_pset(session, pset_name) -> newgroup [on session] =
+        session::group(session, &string(pset_name, "pset_name", MPI_ERR_ARG)?);
+}
+
 calls! {
     MPI_Session_init(info, errhandler, session) [] {
         crate::edge::install_panic_hook();
@@ -16,12 +26,6 @@ calls! {
         let named = *session;
         session::finalize(session).map_err(|error| error.of(named))?
     }
-    MPI_Session_get_info(session, info_used: OUT) [on session] {
-        info_used.set(session::hints(session)?)
-    }
-    MPI_Session_get_num_psets(session, info, npset_names: OUT) [on session] {
-        npset_names.set(session::process_sets(session, info)?)
-    }
     MPI_Session_get_nth_pset(session, info, n, pset_len: INOUT, pset_name) [on session] {
         check_length("pset_len", *pset_len)?;
         let name = session::nth_process_set(session, info, n)?;
@@ -29,11 +33,5 @@ calls! {
             store_string(name, object(pset_name, "pset_name")?, *pset_len as usize);
         }
         *pset_len = name.len() as c_int + 1
-    }
-    MPI_Session_get_pset_info(session, pset_name, info: OUT) [on session] {
-        info.set(session::process_set_info(session, &string(pset_name, "pset_name", MPI_ERR_ARG)?)?)
-    }
-    MPI_Group_from_session_pset(session, pset_name, newgroup: OUT) [on session] {
-        newgroup.set(session::group(session, &string(pset_name, "pset_name", MPI_ERR_ARG)?)?)
     }
 }

@@ -65,13 +65,18 @@ fn as_ints(of: &[u32]) -> Vec<c_int> {
     of.iter().map(|&rank| rank as c_int).collect()
 }
 
+answers! {
+    MPI_Topo_test(comm) -> status [on comm] = topology::test(comm);
+    MPI_Cartdim_get(comm) -> ndims [on comm] = cartesian::dimensions(comm);
+    MPI_Cart_coords(comm, rank, maxdims, coords) [on comm] =
+        store_all(&cartesian::coords(comm, rank, maxdims)?, coords, "coords");
+    MPI_Cart_rank(comm, coords) -> rank [on comm] = cartesian::rank(comm, read(coords, "coords"));
+}
+
 calls! {
     MPI_Dims_create(nnodes, ndims, dims) [] {
         dimensions(dims, ndims, "dims")?;
         topology::dims_create(nnodes, array(dims, ndims, ["dims", "ndims"])?)?
-    }
-    MPI_Topo_test(comm, status: OUT) [on comm] {
-        status.set(topology::test(comm)?)
     }
     MPI_Cart_create(comm_old, ndims, dims, periods, _reorder, comm_cart: OUT) [timed(0) on comm_old] {
         let (dims, periods) = (dimensions(dims, ndims, "dims")?, dimensions(periods, ndims, "periods")?);
@@ -85,20 +90,11 @@ calls! {
         let remain = |count| Ok(read(remain_dims, "remain_dims")(count)?.iter().map(|&keep| keep != 0).collect());
         newcomm.set(cartesian::sub(comm, remain)?)
     }
-    MPI_Cartdim_get(comm, ndims: OUT) [on comm] {
-        ndims.set(cartesian::dimensions(comm)?)
-    }
     MPI_Cart_get(comm, maxdims, dims, periods, coords) [on comm] {
         let position = cartesian::get(comm, maxdims)?;
         store_all(&position.dims, dims, "dims")?;
         store_all(&position.periods, periods, "periods")?;
         store_all(&position.coords, coords, "coords")?
-    }
-    MPI_Cart_coords(comm, rank, maxdims, coords) [on comm] {
-        store_all(&cartesian::coords(comm, rank, maxdims)?, coords, "coords")?
-    }
-    MPI_Cart_rank(comm, coords, rank: OUT) [on comm] {
-        rank.set(cartesian::rank(comm, read(coords, "coords"))?)
     }
     MPI_Cart_shift(comm, direction, disp, rank_source: OUT, rank_dest: OUT) [on comm] {
         let (source, destination) = cartesian::shift(comm, direction, disp)?;
