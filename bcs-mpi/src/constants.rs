@@ -157,8 +157,6 @@ pub struct Datatype {
     pub size: usize,
     /// Bytes from one element of an array to the next; more than `size` where there is padding.
     pub extent: usize,
-    /// The type of C, or with a prefix of C++ (`C++:`) or Fortran (`F:`), that it describes.
-    pub element: &'static str,
 }
 
 /// A predefined reduction operation; all are commutative and associative as far as arithmetic is (§6.9.2).

@@ -31,8 +31,7 @@ answers! {
         by_group::create_group(comm, group, tag);
     MPI_Comm_free(comm: INOUT) [timed(0)] = free::free(comm).map_err(|error| error.of(*comm));
     MPI_Comm_disconnect(comm: INOUT) [timed(0)] = disconnect(comm).map_err(|error| error.of(*comm));
-    MPI_Comm_set_name(comm, comm_name) [on comm] =
-        communicator::set_name(comm, string(comm_name, "comm_name", MPI_ERR_ARG)?);
+    MPI_Comm_set_name(comm, comm_name: STRING) [on comm] = communicator::set_name(comm, comm_name);
 }
 
 calls! {

@@ -1,17 +1,73 @@
 //! Chapter 5: datatypes; chapter 7: their names; chapter 19: types of Fortran.
 
-use crate::edge::{is_large, narrow, numbers, read_only, result_string, store_all, string, wide};
+use crate::edge::{is_large, narrow, numbers, result_string, store_all, wide};
 use bcs_mpi::datatype;
 use bcs_mpi::datatype::construct::{self, Constructor, Darray, Subarray, Unit, create};
 use bcs_mpi::datatype::envelope::{get_contents, get_envelope};
 
-/// The names of an array argument and of its length.
-const BLOCKLENGTHS: [&str; 2] = ["array_of_blocklengths", "count"];
-const DISPLACEMENTS: [&str; 2] = ["array_of_displacements", "count"];
+/// Constructors of a type from `oldtype`.
+macro_rules! constructors {
+    ($($name:ident($($argument:ident $(: $kind:tt)?),*) = $constructor:expr;)*) => { answers! { $(
+        $name($($argument $(: $kind)?,)* oldtype) -> newtype [] =
+            create(is_large::<COUNT>(), $constructor, oldtype);
+    )* } };
+}
+
+constructors! {
+    MPI_Type_contiguous(count) = Constructor::Contiguous { count: wide(count) };
+    MPI_Type_vector(count, blocklength, stride) = Constructor::Vector {
+        count: wide(count), blocklength: wide(blocklength), stride: wide(stride), unit: Unit::Extents,
+    };
+    MPI_Type_create_hvector(count, blocklength, stride) = Constructor::Vector {
+        count: wide(count), blocklength: wide(blocklength), stride: wide(stride), unit: Unit::Bytes,
+    };
+    MPI_Type_indexed(count, array_of_blocklengths: [count], array_of_displacements: [count]) =
+        Constructor::Indexed {
+            blocklengths: numbers(array_of_blocklengths),
+            displacements: numbers(array_of_displacements),
+            unit: Unit::Extents,
+        };
+    MPI_Type_create_hindexed(count, array_of_blocklengths: [count], array_of_displacements: [count]) =
+        Constructor::Indexed {
+            blocklengths: numbers(array_of_blocklengths),
+            displacements: numbers(array_of_displacements),
+            unit: Unit::Bytes,
+        };
+    MPI_Type_create_indexed_block(count, blocklength, array_of_displacements: [count]) =
+        Constructor::IndexedBlock {
+            blocklength: wide(blocklength),
+            displacements: numbers(array_of_displacements),
+            unit: Unit::Extents,
+        };
+    MPI_Type_create_hindexed_block(count, blocklength, array_of_displacements: [count]) =
+        Constructor::IndexedBlock {
+            blocklength: wide(blocklength),
+            displacements: numbers(array_of_displacements),
+            unit: Unit::Bytes,
+        };
+    MPI_Type_create_subarray(
+        ndims, array_of_sizes: [ndims], array_of_subsizes: [ndims], array_of_starts: [ndims], order
+    ) = Constructor::Subarray(Subarray {
+        sizes: numbers(array_of_sizes),
+        subsizes: numbers(array_of_subsizes),
+        starts: numbers(array_of_starts),
+        order,
+    });
+    MPI_Type_create_darray(
+        size, rank, ndims, array_of_gsizes: [ndims], array_of_distribs: [ndims], array_of_dargs: [ndims],
+        array_of_psizes: [ndims], order
+    ) = Constructor::Darray(Darray {
+        size, rank, order,
+        gsizes: numbers(array_of_gsizes),
+        distribs: array_of_distribs.into(),
+        dargs: array_of_dargs.into(),
+        psizes: array_of_psizes.into(),
+    });
+}
 
 answers! {
-    MPI_Type_contiguous(count, oldtype) -> newtype [] =
-        create(is_large::<COUNT>(), Constructor::Contiguous { count: wide(count) }, oldtype);
+    MPI_Type_create_resized(oldtype, lb, extent) -> newtype [] =
+        create(is_large::<COUNT>(), Constructor::Resized { lb: wide(lb), extent: wide(extent) }, oldtype);
     MPI_Type_dup(oldtype) -> newtype [] = construct::dup(oldtype);
     MPI_Type_create_f90_real(p, r) -> newtype [] = construct::create_f90_real(p, r);
     MPI_Type_create_f90_complex(p, r) -> newtype [] = construct::create_f90_complex(p, r);
@@ -21,78 +77,15 @@ answers! {
         construct::get_value_index(value_type, index_type);
     MPI_Type_commit(datatype: INOUT) [] = datatype::commit(*datatype);
     MPI_Type_free(datatype: INOUT) [] = datatype::free(datatype);
-    MPI_Type_set_name(datatype, type_name) [] =
-        datatype::set_name(datatype, string(type_name, "type_name", MPI_ERR_ARG)?);
+    MPI_Type_set_name(datatype, type_name: STRING) [] = datatype::set_name(datatype, type_name);
 }
 
 calls! {
-    MPI_Type_vector(count, blocklength, stride, oldtype, newtype: OUT) [] {
-        let vector = Constructor::Vector {
-            count: wide(count), blocklength: wide(blocklength), stride: wide(stride), unit: Unit::Extents,
-        };
-        newtype.set(create(is_large::<COUNT>(), vector, oldtype)?)
-    }
-    MPI_Type_create_hvector(count, blocklength, stride, oldtype, newtype: OUT) [] {
-        let vector = Constructor::Vector {
-            count: wide(count), blocklength: wide(blocklength), stride: wide(stride), unit: Unit::Bytes,
-        };
-        newtype.set(create(is_large::<COUNT>(), vector, oldtype)?)
-    }
-    MPI_Type_indexed(count, array_of_blocklengths, array_of_displacements, oldtype, newtype: OUT) [] {
-        let blocklengths = numbers(array_of_blocklengths, wide(count), BLOCKLENGTHS)?;
-        let displacements = numbers(array_of_displacements, wide(count), DISPLACEMENTS)?;
-        let indexed = Constructor::Indexed { blocklengths, displacements, unit: Unit::Extents };
-        newtype.set(create(is_large::<COUNT>(), indexed, oldtype)?)
-    }
-    MPI_Type_create_hindexed(count, array_of_blocklengths, array_of_displacements, oldtype, newtype: OUT) [] {
-        let blocklengths = numbers(array_of_blocklengths, wide(count), BLOCKLENGTHS)?;
-        let displacements = numbers(array_of_displacements, wide(count), DISPLACEMENTS)?;
-        let indexed = Constructor::Indexed { blocklengths, displacements, unit: Unit::Bytes };
-        newtype.set(create(is_large::<COUNT>(), indexed, oldtype)?)
-    }
-    MPI_Type_create_indexed_block(count, blocklength, array_of_displacements, oldtype, newtype: OUT) [] {
-        let displacements = numbers(array_of_displacements, wide(count), DISPLACEMENTS)?;
-        let blocks = Constructor::IndexedBlock { blocklength: wide(blocklength), displacements, unit: Unit::Extents };
-        newtype.set(create(is_large::<COUNT>(), blocks, oldtype)?)
-    }
-    MPI_Type_create_hindexed_block(count, blocklength, array_of_displacements, oldtype, newtype: OUT) [] {
-        let displacements = numbers(array_of_displacements, wide(count), DISPLACEMENTS)?;
-        let blocks = Constructor::IndexedBlock { blocklength: wide(blocklength), displacements, unit: Unit::Bytes };
-        newtype.set(create(is_large::<COUNT>(), blocks, oldtype)?)
-    }
     MPI_Type_create_struct(
-        count, array_of_blocklengths, array_of_displacements, array_of_types, newtype: OUT,
+        count, array_of_blocklengths: [count], array_of_displacements: [count], array_of_types: [count], newtype: OUT,
     ) [] {
-        let lengths = numbers(array_of_blocklengths, wide(count), BLOCKLENGTHS)?;
-        let displacements = numbers(array_of_displacements, wide(count), DISPLACEMENTS)?;
-        let types = read_only(array_of_types, wide(count), ["array_of_types", "count"])?;
-        newtype.set(construct::create_struct(is_large::<COUNT>(), lengths, displacements, types)?)
-    }
-    MPI_Type_create_subarray(
-        ndims, array_of_sizes, array_of_subsizes, array_of_starts, order, oldtype, newtype: OUT,
-    ) [] {
-        let sizes = numbers(array_of_sizes, wide(ndims), ["array_of_sizes", "ndims"])?;
-        let subsizes = numbers(array_of_subsizes, wide(ndims), ["array_of_subsizes", "ndims"])?;
-        let starts = numbers(array_of_starts, wide(ndims), ["array_of_starts", "ndims"])?;
-        let subarray = Constructor::Subarray(Subarray { sizes, subsizes, starts, order });
-        newtype.set(create(is_large::<COUNT>(), subarray, oldtype)?)
-    }
-    MPI_Type_create_darray(
-        size, rank, ndims, array_of_gsizes, array_of_distribs, array_of_dargs, array_of_psizes, order,
-        oldtype, newtype: OUT,
-    ) [] {
-        let darray = Darray {
-            size, rank, order,
-            gsizes: numbers(array_of_gsizes, wide(ndims), ["array_of_gsizes", "ndims"])?,
-            distribs: read_only(array_of_distribs, wide(ndims), ["array_of_distribs", "ndims"])?.into(),
-            dargs: read_only(array_of_dargs, wide(ndims), ["array_of_dargs", "ndims"])?.into(),
-            psizes: read_only(array_of_psizes, wide(ndims), ["array_of_psizes", "ndims"])?.into(),
-        };
-        newtype.set(create(is_large::<COUNT>(), Constructor::Darray(darray), oldtype)?)
-    }
-    MPI_Type_create_resized(oldtype, lb, extent, newtype: OUT) [] {
-        let resized = Constructor::Resized { lb: wide(lb), extent: wide(extent) };
-        newtype.set(create(is_large::<COUNT>(), resized, oldtype)?)
+        let (lengths, displacements) = (numbers(array_of_blocklengths), numbers(array_of_displacements));
+        newtype.set(construct::create_struct(is_large::<COUNT>(), lengths, displacements, array_of_types)?)
     }
     MPI_Type_size MPI_Type_size_x(datatype, size: OUT) [] {
         size.set(narrow(Some(datatype::size(datatype)? as u64)))

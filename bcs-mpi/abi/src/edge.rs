@@ -11,9 +11,12 @@
 //! standard's functions: the build writes a macro of each function's name, which tells `define` of them. In
 //! a body, COUNT, DISPL and ADDR stand for the types that differ.
 //!
-//! An argument with `: OUT` is where the call stores a result, with `: POINTER` where it stores an address
-//! although its type does not say so: the body sees its [`Place`]. One with `: IN` or `: INOUT` is an object
-//! of the program, which the body sees as that. All of these are refused where they are null.
+//! What an argument is may stand after its name; the body sees it as that, and what is null is refused:
+//! - `OUT`, where the call stores a result, a [`Place`]; `POINTER`, where it stores an address although the
+//!   type does not say so;
+//! - `IN` and `INOUT`, an object of the program;
+//! - `[count]` and `[mut count]`, an array of the program, whose length another argument is;
+//! - `STRING`, a string of the program, and `KEY`, one that is a key of an info object.
 //!
 //! Options: `timed(bytes)` has MMDS time the call; `on comm` names the communicator (or session, window,
 //! file) whose error handler is asked. The body may use `?`. `plain` stands for a function that cannot fail:
@@ -43,7 +46,7 @@ macro_rules! answers {
 }
 
 macro_rules! answer_of {
-    ($name:ident($($argument:ident $(: $kind:ident)?),*) [$($result:ident)?] [$($options:tt)*] $answer:expr) => {
+    ($name:ident($($argument:ident $(: $kind:tt)?),*) [$($result:ident)?] [$($options:tt)*] $answer:expr) => {
         calls! { $name($($argument $(: $kind)?,)* $($result: OUT)?) [$($options)*] { $($result.store)?($answer?) } }
     };
 }
@@ -82,7 +85,7 @@ macro_rules! define {
     };
     (
         $counts:ident $symbol:literal ($($type:ty),*) -> $result:ty;
-        $name:ident($($argument:ident $(: $kind:ident)?),* $(,)?)
+        $name:ident($($argument:ident $(: $kind:tt)?),* $(,)?)
         [$(timed($bytes:expr))? $(on $owner:ident)?] $body:block
     ) => {
         define! { $counts $symbol ($($type),*) -> $result; $name($($argument),*) [plain] {
@@ -105,13 +108,25 @@ macro_rules! primitive {
     };
 }
 
-/// An argument that is a place or an object, if it is one.
+/// An argument of a kind, if it is one.
 macro_rules! argument {
     (IN $argument:ident) => {
         $crate::edge::object($argument.cast_mut(), stringify!($argument))
     };
     (OUT $argument:ident) => {
         $crate::edge::place($argument, stringify!($argument))
+    };
+    ([$length:ident] $argument:ident) => {
+        $crate::edge::read_only($argument, $length, [stringify!($argument), stringify!($length)])
+    };
+    ([mut $length:ident] $argument:ident) => {
+        $crate::edge::array($argument, $length, [stringify!($argument), stringify!($length)])
+    };
+    (STRING $argument:ident) => {
+        $crate::edge::string($argument, stringify!($argument), MPI_ERR_ARG)
+    };
+    (KEY $argument:ident) => {
+        $crate::edge::string($argument, stringify!($argument), MPI_ERR_INFO_KEY)
     };
     (POINTER $argument:ident) => {
         $crate::edge::place($argument.cast::<*mut c_void>(), stringify!($argument))
@@ -123,7 +138,7 @@ macro_rules! argument {
 
 /// The same, or the error. All have been looked at before one is refused: places of handles get null handles.
 macro_rules! checked {
-    ($kind:ident $argument:ident) => {
+    ($kind:tt $argument:ident) => {
         $argument?
     };
 }
@@ -274,8 +289,12 @@ pub fn callback<F>(function: Option<F>, argument: &'static str) -> MpiResult<F> 
 /// # Errors
 /// A negative count, or no array for something.
 #[inline(always)]
-pub unsafe fn array<'a, T>(at: *mut T, count: c_int, names: [&'static str; 2]) -> MpiResult<&'a mut [T]> {
-    match length(at.is_null(), count.into(), names)? {
+pub unsafe fn array<'a, T>(
+    at: *mut T,
+    count: impl Number,
+    names: [&'static str; 2],
+) -> MpiResult<&'a mut [T]> {
+    match length(at.is_null(), count.wide(), names)? {
         0 => Ok(&mut []),
         // SAFETY: the caller's promise.
         count => Ok(unsafe { std::slice::from_raw_parts_mut(at, count) }),
@@ -347,35 +366,29 @@ pub const fn is_large<COUNT>() -> bool {
     size_of::<COUNT>() > size_of::<c_int>()
 }
 
-/// An array of the program that is only read, of a length that may be large.
+/// An array of the program that is only read.
 ///
 /// # Safety
 /// `at` must be null or have `count` initialised elements that nobody changes during the call.
 ///
 /// # Errors
 /// A negative count, or no array for something.
-pub unsafe fn read_only<'a, T>(at: *const T, count: i64, names: [&'static str; 2]) -> MpiResult<&'a [T]> {
-    match length(at.is_null(), count, names)? {
+#[inline(always)]
+pub unsafe fn read_only<'a, T>(
+    at: *const T,
+    count: impl Number,
+    names: [&'static str; 2],
+) -> MpiResult<&'a [T]> {
+    match length(at.is_null(), count.wide(), names)? {
         0 => Ok(&[]),
         // SAFETY: the caller's promise.
         count => Ok(unsafe { std::slice::from_raw_parts(at, count) }),
     }
 }
 
-/// The numbers of such an array.
-///
-/// # Safety
-/// As [`read_only`].
-///
-/// # Errors
-/// As [`read_only`].
-pub unsafe fn numbers<T: Number>(
-    at: *const T,
-    count: i64,
-    names: [&'static str; 2],
-) -> MpiResult<Box<[i64]>> {
-    // SAFETY: the caller's promise.
-    Ok(unsafe { read_only(at, count, names)? }.iter().map(|number| number.wide()).collect())
+/// The values of numbers.
+pub fn numbers<T: Number>(numbers: &[T]) -> Box<[i64]> {
+    numbers.iter().map(|number| number.wide()).collect()
 }
 
 /// Stores as many values as an array has to take.

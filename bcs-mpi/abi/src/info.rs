@@ -6,9 +6,9 @@ use bcs_mpi::info;
 answers! {
     MPI_Info_dup(info) -> newinfo [] = info::dup(info);
     MPI_Info_free(info: INOUT) [] = info::free(info);
-    MPI_Info_set(info, key, value) [] =
-        info::set(info, string(key, "key", MPI_ERR_INFO_KEY)?, string(value, "value", MPI_ERR_INFO_VALUE)?);
-    MPI_Info_delete(info, key) [] = info::delete(info, &string(key, "key", MPI_ERR_INFO_KEY)?);
+    MPI_Info_set(info, key: KEY, value) [] =
+        info::set(info, key, string(value, "value", MPI_ERR_INFO_VALUE)?);
+    MPI_Info_delete(info, key: KEY) [] = info::delete(info, &key);
     MPI_Info_get_nkeys(info) -> nkeys [] = info::count(info);
 }
 
@@ -20,12 +20,11 @@ calls! {
         info.set(info::create_env())
     }
     MPI_Info_get_nthkey(info, n, key: INOUT) [] {
-        let to = key;
-        store_string(&info::nth_key(info, n)?, to, MPI_MAX_INFO_KEY as usize)
+        store_string(&info::nth_key(info, n)?, key, MPI_MAX_INFO_KEY as usize)
     }
-    MPI_Info_get_string(info, key, buflen: INOUT, value, flag: OUT) [] {
+    MPI_Info_get_string(info, key: KEY, buflen: INOUT, value, flag: OUT) [] {
         check_length("buflen", *buflen)?;
-        let found = info::get(info, &string(key, "key", MPI_ERR_INFO_KEY)?)?;
+        let found = info::get(info, &key)?;
         flag.set(found.is_some().into());
         if let Some(found) = found {
             if *buflen > 0 {
@@ -34,16 +33,16 @@ calls! {
             *buflen = found.len() as c_int + 1;
         }
     }
-    MPI_Info_get(info, key, valuelen, value, flag: OUT) [] {
+    MPI_Info_get(info, key: KEY, valuelen, value, flag: OUT) [] {
         check_length("valuelen", valuelen)?;
-        let found = info::get(info, &string(key, "key", MPI_ERR_INFO_KEY)?)?;
+        let found = info::get(info, &key)?;
         flag.set(found.is_some().into());
         if let Some(found) = found {
             store_string(&found, object(value, "value")?, valuelen as usize + 1);
         }
     }
-    MPI_Info_get_valuelen(info, key, valuelen: OUT, flag: OUT) [] {
-        let found = info::get(info, &string(key, "key", MPI_ERR_INFO_KEY)?)?;
+    MPI_Info_get_valuelen(info, key: KEY, valuelen: OUT, flag: OUT) [] {
+        let found = info::get(info, &key)?;
         flag.set(found.is_some().into());
         if let Some(found) = found {
             valuelen.set(found.len() as c_int);

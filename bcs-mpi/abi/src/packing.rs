@@ -1,6 +1,6 @@
 //! Chapter 5: packing.
 
-use crate::edge::{narrow, string, wide};
+use crate::edge::{narrow, wide};
 use bcs_mpi::datatype::pack::{self, Packed, Representation};
 
 calls! {
@@ -15,18 +15,15 @@ calls! {
     MPI_Pack_size(incount, datatype, comm, size: OUT) [on comm] {
         size.set(narrow(Some(pack::size(Representation::Native(comm), wide(incount), datatype)? as u64)))
     }
-    MPI_Pack_external(datarep, inbuf, incount, datatype, outbuf, outsize, position: INOUT) [] {
-        let datarep = string(datarep, "datarep", MPI_ERR_ARG)?;
+    MPI_Pack_external(datarep: STRING, inbuf, incount, datatype, outbuf, outsize, position: INOUT) [] {
         let to = Packed { buffer: outbuf, size: wide(outsize), position: wide(*position) };
         *position = pack::pack(Representation::Named(&datarep), inbuf, wide(incount), datatype, to)? as ADDR
     }
-    MPI_Unpack_external(datarep, inbuf, insize, position: INOUT, outbuf, outcount, datatype) [] {
-        let datarep = string(datarep, "datarep", MPI_ERR_ARG)?;
+    MPI_Unpack_external(datarep: STRING, inbuf, insize, position: INOUT, outbuf, outcount, datatype) [] {
         let from = Packed { buffer: inbuf.cast_mut(), size: wide(insize), position: wide(*position) };
         *position = pack::unpack(Representation::Named(&datarep), from, outbuf, wide(outcount), datatype)? as ADDR
     }
-    MPI_Pack_external_size(datarep, incount, datatype, size: OUT) [] {
-        let datarep = string(datarep, "datarep", MPI_ERR_ARG)?;
+    MPI_Pack_external_size(datarep: STRING, incount, datatype, size: OUT) [] {
         size.set(pack::size(Representation::Named(&datarep), wide(incount), datatype)? as ADDR)
     }
 }

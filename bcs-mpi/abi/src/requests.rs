@@ -1,15 +1,11 @@
 //! Chapter 3: completing requests, persistent ones; chapter 13: generalized requests.
 
-use crate::edge::{array, callback, read_only};
+use crate::edge::callback;
 use bcs_mpi::api::Mode;
 use bcs_mpi::constants::*;
 use bcs_mpi::request::generalized::{self, Callbacks};
 use bcs_mpi::request::{self, Statuses, complete, get_status, persistent};
 use std::ffi::c_int;
-
-const REQUESTS: [&str; 2] = ["array_of_requests", "count"];
-const SOME_REQUESTS: [&str; 2] = ["array_of_requests", "incount"];
-const INDICES: [&str; 2] = ["array_of_indices", "incount"];
 
 fn index(of: Option<usize>) -> c_int {
     of.map_or(MPI_UNDEFINED, |index| index as c_int)
@@ -17,12 +13,11 @@ fn index(of: Option<usize>) -> c_int {
 
 answers! {
     MPI_Wait(request: INOUT, status) [timed(0)] = complete::wait(request, Statuses::new(status));
-    MPI_Waitall(count, array_of_requests, array_of_statuses) [timed(0)] =
-        complete::wait_all(array(array_of_requests, count, REQUESTS)?, Statuses::new(array_of_statuses));
+    MPI_Waitall(count, array_of_requests: [mut count], array_of_statuses) [timed(0)] =
+        complete::wait_all(array_of_requests, Statuses::new(array_of_statuses));
     MPI_Request_free(request: INOUT) [timed(0)] = request::free(request);
     MPI_Start(request: INOUT) [timed(0)] = persistent::start(std::slice::from_ref(request));
-    MPI_Startall(count, array_of_requests) [timed(0)] =
-        persistent::start(array(array_of_requests, count, REQUESTS)?);
+    MPI_Startall(count, array_of_requests: [mut count]) [timed(0)] = persistent::start(array_of_requests);
     MPI_Grequest_complete(request) [] = generalized::complete(request);
 }
 
@@ -33,65 +28,59 @@ calls! {
         flag.set(done.into());
         result?
     }
-    MPI_Testall(count, array_of_requests, flag: OUT, array_of_statuses) [timed(0)] {
-        let requests = array(array_of_requests, count, REQUESTS)?;
+    MPI_Testall(count, array_of_requests: [mut count], flag: OUT, array_of_statuses) [timed(0)] {
         let mut done = false;
-        let result = complete::test_all(requests, &mut done, Statuses::new(array_of_statuses));
+        let result = complete::test_all(array_of_requests, &mut done, Statuses::new(array_of_statuses));
         flag.set(done.into());
         result?
     }
-    MPI_Waitany(count, array_of_requests, indx: OUT, status) [timed(0)] {
-        let requests = array(array_of_requests, count, REQUESTS)?;
+    MPI_Waitany(count, array_of_requests: [mut count], indx: OUT, status) [timed(0)] {
         let mut found = None;
-        let result = complete::any(Mode::Blocking, requests, &mut found, Statuses::new(status));
+        let result = complete::any(Mode::Blocking, array_of_requests, &mut found, Statuses::new(status));
         indx.set(index(found.flatten()));
         result?
     }
-    MPI_Testany(count, array_of_requests, indx: OUT, flag: OUT, status) [timed(0)] {
-        let requests = array(array_of_requests, count, REQUESTS)?;
+    MPI_Testany(count, array_of_requests: [mut count], indx: OUT, flag: OUT, status) [timed(0)] {
         let mut found = None;
-        let result = complete::any(Mode::NonBlocking, requests, &mut found, Statuses::new(status));
+        let result = complete::any(Mode::NonBlocking, array_of_requests, &mut found, Statuses::new(status));
         indx.set(index(found.flatten()));
         flag.set(found.is_some().into());
         result?
     }
-    MPI_Waitsome(incount, array_of_requests, outcount: OUT, array_of_indices, array_of_statuses) [timed(0)] {
-        let requests = array(array_of_requests, incount, SOME_REQUESTS)?;
-        let indices = array(array_of_indices, incount, INDICES)?;
-        let mut completed = None;
-        let statuses = Statuses::new(array_of_statuses);
-        let result = complete::some(Mode::Blocking, requests, &mut completed, indices, statuses);
+    MPI_Waitsome(
+        incount, array_of_requests: [mut incount], outcount: OUT, array_of_indices: [mut incount], array_of_statuses,
+    ) [timed(0)] {
+        let (mut completed, statuses) = (None, Statuses::new(array_of_statuses));
+        let mode = Mode::Blocking;
+        let result = complete::some(mode, array_of_requests, &mut completed, array_of_indices, statuses);
         outcount.set(index(completed));
         result?
     }
-    MPI_Testsome(incount, array_of_requests, outcount: OUT, array_of_indices, array_of_statuses) [timed(0)] {
-        let requests = array(array_of_requests, incount, SOME_REQUESTS)?;
-        let indices = array(array_of_indices, incount, INDICES)?;
-        let mut completed = None;
-        let statuses = Statuses::new(array_of_statuses);
-        let result = complete::some(Mode::NonBlocking, requests, &mut completed, indices, statuses);
+    MPI_Testsome(
+        incount, array_of_requests: [mut incount], outcount: OUT, array_of_indices: [mut incount], array_of_statuses,
+    ) [timed(0)] {
+        let (mut completed, statuses) = (None, Statuses::new(array_of_statuses));
+        let mode = Mode::NonBlocking;
+        let result = complete::some(mode, array_of_requests, &mut completed, array_of_indices, statuses);
         outcount.set(index(completed));
         result?
     }
     MPI_Request_get_status(request, flag: OUT, status) [timed(0)] {
         flag.set(get_status::get_status(request, Statuses::new(status))?.into())
     }
-    MPI_Request_get_status_any(count, array_of_requests, indx: OUT, flag: OUT, status) [] {
-        let requests = read_only(array_of_requests, count.into(), REQUESTS)?;
-        let found = get_status::get_status_any(requests, Statuses::new(status))?;
+    MPI_Request_get_status_any(count, array_of_requests: [count], indx: OUT, flag: OUT, status) [] {
+        let found = get_status::get_status_any(array_of_requests, Statuses::new(status))?;
         flag.set(found.is_some().into());
         indx.set(index(found.flatten()))
     }
-    MPI_Request_get_status_all(count, array_of_requests, flag: OUT, array_of_statuses) [] {
-        let requests = read_only(array_of_requests, count.into(), REQUESTS)?;
-        flag.set(get_status::get_status_all(requests, Statuses::new(array_of_statuses))?.into())
+    MPI_Request_get_status_all(count, array_of_requests: [count], flag: OUT, array_of_statuses) [] {
+        flag.set(get_status::get_status_all(array_of_requests, Statuses::new(array_of_statuses))?.into())
     }
     MPI_Request_get_status_some(
-        incount, array_of_requests, outcount: OUT, array_of_indices, array_of_statuses,
+        incount, array_of_requests: [incount], outcount: OUT, array_of_indices: [mut incount], array_of_statuses,
     ) [] {
-        let requests = read_only(array_of_requests, incount.into(), SOME_REQUESTS)?;
-        let indices = array(array_of_indices, incount, INDICES)?;
-        let found = get_status::get_status_some(requests, indices, Statuses::new(array_of_statuses))?;
+        let statuses = Statuses::new(array_of_statuses);
+        let found = get_status::get_status_some(array_of_requests, array_of_indices, statuses)?;
         outcount.set(index(found))
     }
     MPI_Grequest_start(query_fn, free_fn, cancel_fn, extra_state, request: OUT) [] {

@@ -1,6 +1,6 @@
 //! Chapter 11: sessions.
 
-use crate::edge::{check_length, object, place, store_string, string};
+use crate::edge::{check_length, object, place, store_string};
 use bcs_mpi::environment::session;
 use bcs_mpi::object::error_handler::heard_by;
 
@@ -8,10 +8,10 @@ answers! {
     MPI_Session_get_info(session) -> info_used [on session] = session::hints(session);
     MPI_Session_get_num_psets(session, info) -> npset_names [on session] =
         session::process_sets(session, info);
-    MPI_Session_get_pset_info(session, pset_name) -> info [on session] =
-        session::process_set_info(session, &string(pset_name, "pset_name", MPI_ERR_ARG)?);
-    MPI_Group_from_session_pset(session, pset_name) -> newgroup [on session] =
-        session::group(session, &string(pset_name, "pset_name", MPI_ERR_ARG)?);
+    MPI_Session_get_pset_info(session, pset_name: STRING) -> info [on session] =
+        session::process_set_info(session, &pset_name);
+    MPI_Group_from_session_pset(session, pset_name: STRING) -> newgroup [on session] =
+        session::group(session, &pset_name);
 }
 
 calls! {

@@ -19,22 +19,22 @@ calls! {
     MPI_Status_set_cancelled(status: INOUT, flag) [] {
         status::set_cancelled(status, flag != 0)
     }
-    MPI_Status_get_source(status: IN, source: OUT) [] {
-        source.set(status.MPI_SOURCE)
-    }
-    MPI_Status_get_tag(status: IN, tag: OUT) [] {
-        tag.set(status.MPI_TAG)
-    }
-    MPI_Status_get_error(status: IN, error: OUT) [] {
-        error.set(status.MPI_ERROR)
-    }
-    MPI_Status_set_source(status: INOUT, source) [] {
-        status.MPI_SOURCE = source
-    }
-    MPI_Status_set_tag(status: INOUT, tag) [] {
-        status.MPI_TAG = tag
-    }
-    MPI_Status_set_error(status: INOUT, error) [] {
-        status.MPI_ERROR = error
-    }
+}
+
+/// What a status shows: the field, its name as an argument, and the two calls.
+macro_rules! fields {
+    ($($field:ident $argument:ident $get:ident $set:ident)*) => { calls! { $(
+        $get(status: IN, $argument: OUT) [] {
+            $argument.set(status.$field)
+        }
+        $set(status: INOUT, $argument) [] {
+            status.$field = $argument
+        }
+    )* } };
+}
+
+fields! {
+    MPI_SOURCE source MPI_Status_get_source MPI_Status_set_source
+    MPI_TAG tag MPI_Status_get_tag MPI_Status_set_tag
+    MPI_ERROR error MPI_Status_get_error MPI_Status_set_error
 }

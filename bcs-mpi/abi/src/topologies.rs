@@ -13,7 +13,7 @@ unsafe fn dimensions<'a>(at: *const c_int, count: c_int, name: &'static str) -> 
         return Err(MpiError::argument(MPI_ERR_DIMS, "ndims", count, "it must not be negative"));
     }
     // SAFETY: the caller's promise.
-    unsafe { read_only(at, count.into(), [name, "ndims"]) }
+    unsafe { read_only(at, count, [name, "ndims"]) }
 }
 
 /// Weights of so many edges; none for MPI_UNWEIGHTED.
@@ -33,7 +33,7 @@ unsafe fn read_weights<'a>(
         return Err(MpiError::argument(MPI_ERR_ARG, name, "MPI_WEIGHTS_EMPTY", allowed));
     }
     // SAFETY: the caller's promise.
-    unsafe { read_only(at, count.into(), [name, "n"]) }.map(Some)
+    unsafe { read_only(at, count, [name, "n"]) }.map(Some)
 }
 
 /// Stores weights, unless the program does not want them.
@@ -101,12 +101,10 @@ calls! {
         rank_source.set(source);
         rank_dest.set(destination)
     }
-    MPI_Graph_create(comm_old, nnodes, indx, edges, _reorder, comm_graph: OUT) [timed(0) on comm_old] {
-        let indx = read_only(indx, nnodes.into(), ["indx", "nnodes"])?;
+    MPI_Graph_create(comm_old, nnodes, indx: [nnodes], edges, _reorder, comm_graph: OUT) [timed(0) on comm_old] {
         comm_graph.set(graph::create(comm_old, indx, read(edges, "edges"))?)
     }
-    MPI_Graph_map(comm, nnodes, indx, edges, newrank: OUT) [on comm] {
-        let indx = read_only(indx, nnodes.into(), ["indx", "nnodes"])?;
+    MPI_Graph_map(comm, nnodes, indx: [nnodes], edges, newrank: OUT) [on comm] {
         newrank.set(graph::map(comm, indx, read(edges, "edges"))?)
     }
     MPI_Graphdims_get(comm, nnodes: OUT, nedges: OUT) [on comm] {
@@ -127,22 +125,18 @@ calls! {
         store_all(graph::fitting("maxneighbors", maxneighbors, &all)?, neighbors, "neighbors")?
     }
     MPI_Dist_graph_create(
-        comm_old, n, sources, degrees, destinations, weights, info, _reorder, comm_dist_graph: OUT,
+        comm_old, n, sources: [n], degrees: [n], destinations, weights, info, _reorder, comm_dist_graph: OUT,
     ) [timed(0) on comm_old] {
-        let sources = read_only(sources, n.into(), ["sources", "n"])?;
-        let degrees = read_only(degrees, n.into(), ["degrees", "n"])?;
         let edges = sum(degrees)?;
-        let destinations = read_only(destinations, edges.into(), ["destinations", "degrees"])?;
+        let destinations = read_only(destinations, edges, ["destinations", "degrees"])?;
         let weights = read_weights(weights, edges, "weights")?;
         info::check(info)?;
         comm_dist_graph.set(distributed::create(comm_old, sources, degrees, destinations, weights)?)
     }
     MPI_Dist_graph_create_adjacent(
-        comm_old, indegree, sources, sourceweights, outdegree, destinations, destweights, info, _reorder,
-        comm_dist_graph: OUT,
+        comm_old, indegree, sources: [indegree], sourceweights, outdegree, destinations: [outdegree], destweights,
+        info, _reorder, comm_dist_graph: OUT,
     ) [timed(0) on comm_old] {
-        let sources = read_only(sources, indegree.into(), ["sources", "indegree"])?;
-        let destinations = read_only(destinations, outdegree.into(), ["destinations", "outdegree"])?;
         let from = (sources, read_weights(sourceweights, indegree, "sourceweights")?);
         let to = (destinations, read_weights(destweights, outdegree, "destweights")?);
         info::check(info)?;

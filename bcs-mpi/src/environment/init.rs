@@ -77,12 +77,15 @@ fn resume() {
     }
 }
 
+fn failed(error: impl ToString) -> MpiError {
+    MpiError::new(Problem::Launch(error.to_string()))
+}
+
 fn start(call: Primitive, level: c_int, entered_ns: u64) -> MpiResult {
-    let failed = |text: String| MpiError::new(Problem::Launch(text));
-    let mds = MdsConfig::from_env().map_err(|error| failed(error.to_string()))?;
-    let check = launch::type_check().map_err(|error| failed(error.to_string()))?;
-    let wanted = launch::wanted().map_err(|error| failed(error.to_string()))?;
-    let (mut port, place) = launch::open().map_err(|error| failed(error.to_string()))?;
+    let mds = MdsConfig::from_env().map_err(failed)?;
+    let check = launch::type_check().map_err(failed)?;
+    let wanted = launch::wanted().map_err(failed)?;
+    let (mut port, place) = launch::open().map_err(failed)?;
     let concurrent = level == MPI_THREAD_MULTIPLE;
     if concurrent {
         port.set_concurrent();
@@ -96,8 +99,8 @@ fn start(call: Primitive, level: c_int, entered_ns: u64) -> MpiResult {
         launched: place.launched,
     });
     monitor::start(&mds, &place, concurrent, &port, call, entered_ns);
-    let communicators = Communicators::of_job(place.rank, place.size, port.memory(), wanted)
-        .map_err(|error| failed(error.to_string()))?;
+    let communicators =
+        Communicators::of_job(place.rank, place.size, port.memory(), wanted).map_err(failed)?;
     let process = Process {
         communicators,
         datatypes: Datatypes::comparing(check),

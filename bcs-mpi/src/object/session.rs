@@ -24,18 +24,3 @@ pub(crate) static SESSIONS: Lasting<Table<Session>> = Lasting::new(Table::new(Ki
 pub(crate) fn check(handle: MPI_Session) -> MpiResult {
     SESSIONS.lock().named("session", handle.0).map(drop)
 }
-
-/// The error handler of a session.
-///
-/// # Errors
-/// No such session.
-pub(crate) fn handler(handle: MPI_Session) -> MpiResult<MPI_Errhandler> {
-    Ok(SESSIONS.lock().named("session", handle.0)?.error_handler)
-}
-
-/// Gives a session another error handler.
-pub(crate) fn set_handler(handle: MPI_Session, error_handler: MPI_Errhandler) {
-    if let Ok(session) = SESSIONS.lock().get_mut(handle.0) {
-        session.error_handler = error_handler;
-    }
-}

@@ -66,14 +66,10 @@ fn texts(directory: &Path, extension: &str) -> Result<Vec<String>, String> {
 
 /// Functions that stand before an opening parenthesis in these C sources.
 fn called(tables: &Tables, sources: &[String]) -> BTreeSet<String> {
-    let mut words = BTreeSet::new();
-    for source in sources {
-        for (position, _) in source.match_indices('(') {
-            let before = &source[..position];
-            let start = before.rfind(|c: char| !c.is_ascii_alphanumeric() && c != '_').map_or(0, |at| at + 1);
-            words.insert(&before[start..]);
-        }
-    }
+    let before = sources.iter().flat_map(|source| source.split('('));
+    let words: BTreeSet<&str> = before
+        .filter_map(|text| text.rsplit(|c: char| !c.is_ascii_alphanumeric() && c != '_').next())
+        .collect();
     let names = tables.functions.iter().map(|function| &function.name);
     names.filter(|name| words.contains(name.as_str())).cloned().collect()
 }
@@ -134,14 +130,10 @@ pub fn render(tables: &Tables, material: &Material) -> String {
     if lacking.is_empty() {
         lacking.push_str("\nNothing.\n");
     }
-    let mut excluded = String::new();
-    for [because, reason, names] in &material.exclusions {
-        let _ = writeln!(excluded, "| {because} | {names} | {reason} |");
-    }
-    let mut omitted = String::new();
-    for [name, reason] in &material.examples {
-        let _ = writeln!(omitted, "| `{name}` | {reason} |");
-    }
+    let row = |[because, reason, names]: &[String; 3]| format!("| {because} | {names} | {reason} |\n");
+    let excluded: String = material.exclusions.iter().map(row).collect();
+    let row = |[name, reason]: &[String; 2]| format!("| `{name}` | {reason} |\n");
+    let omitted: String = material.examples.iter().map(row).collect();
     format!(
         "# What of MPI-5.0 there is
 

@@ -14,13 +14,13 @@ const LAST_CODE: &str = "MPI_ERR_LASTCODE";
 pub fn render(tables: &Tables) -> String {
     let mut text = String::new();
     for section in tables.sections.iter().filter(|section| section.is_in_rust()) {
-        let form = RustForm::of(section.c_type);
+        let kind = rust_type(tables, section.c_type);
         for constant in &section.constants {
             let value = match constant.value {
                 Value::Alias(name) => name.to_owned(),
-                Value::Number(number) => form.value(number),
+                Value::Number(number) => value(&kind, number),
             };
-            declare(&mut text, constant.meaning, constant.since, constant.name, form.name(), value);
+            declare(&mut text, constant.meaning, constant.since, constant.name, &kind, value);
         }
     }
     error_classes(&mut text, tables);
@@ -70,7 +70,7 @@ fn datatypes(text: &mut String, tables: &Tables) {
             let class = class_variant(class);
             rows.push(format!(
                 "Datatype {{ name: \"{name}\", handle: {name}, class: Class::{class}, size: {size}, \
-                 extent: {extent}, element: \"{element}\" }}"
+                 extent: {extent} }}"
             ));
         }
     }
@@ -123,11 +123,11 @@ pub fn rust_values() -> Vec<(&'static str, i64)> {
 "
     .to_owned();
     for (name, c_type, _) in tables.named_values().filter(|(.., in_rust)| *in_rust) {
-        let value = match RustForm::of(c_type) {
-            RustForm::Int => format!("i64::from({name})"),
-            RustForm::Address => format!("{name} as i64"),
-            RustForm::Handle(_) => format!("{name}.0 as i64"),
-            RustForm::Pointer(_) => format!("{name}.addr() as i64"),
+        let value = match &*rust_type(tables, c_type) {
+            "c_int" => format!("i64::from({name})"),
+            "usize" => format!("{name} as i64"),
+            pointer if pointer.starts_with("*mut ") => format!("{name}.addr() as i64"),
+            _ => format!("{name}.0 as i64"),
         };
         writeln!(text, "        (\"{name}\", {value}),").unwrap();
     }
@@ -135,41 +135,12 @@ pub fn rust_values() -> Vec<(&'static str, i64)> {
     text
 }
 
-/// How a constant of a C type is declared in Rust.
-enum RustForm {
-    Int,
-    Address,
-    Handle(&'static str),
-    Pointer(&'static str),
-}
-
-impl RustForm {
-    fn of(c_type: &'static str) -> Self {
-        match c_type {
-            "int" => Self::Int,
-            "void *" => Self::Pointer("*mut c_void"),
-            "int *" => Self::Pointer("*mut c_int"),
-            "MPI_Status *" => Self::Pointer("*mut MPI_Status"),
-            other if other.starts_with("enum ") => Self::Int,
-            other if other.ends_with('*') => Self::Address,
-            handle => Self::Handle(handle),
-        }
-    }
-
-    fn name(&self) -> &'static str {
-        match self {
-            Self::Int => "c_int",
-            Self::Address => "usize",
-            Self::Handle(name) | Self::Pointer(name) => name,
-        }
-    }
-
-    fn value(&self, number: i64) -> String {
-        match self {
-            Self::Int | Self::Address => number.to_string(),
-            Self::Handle(name) => format!("{name}({number:#x})"),
-            Self::Pointer(_) => format!("std::ptr::without_provenance_mut({number})"),
-        }
+/// A number as a constant of a type.
+fn value(kind: &str, number: i64) -> String {
+    match kind {
+        "c_int" | "usize" => number.to_string(),
+        pointer if pointer.starts_with("*mut ") => format!("std::ptr::without_provenance_mut({number})"),
+        handle => format!("{handle}({number:#x})"),
     }
 }
 

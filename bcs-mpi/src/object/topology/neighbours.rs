@@ -83,17 +83,11 @@ impl Neighbours {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Grid, Neighbourhood};
+    use super::super::Neighbourhood;
+    use super::super::grid::tests::grids;
     use super::*;
     use proptest::prelude::*;
     use std::sync::Arc;
-
-    fn grids() -> impl Strategy<Value = Grid> {
-        proptest::collection::vec((1u32..4, any::<bool>()), 0..4).prop_map(|dims| Grid {
-            dims: dims.iter().map(|(dim, _)| *dim).collect(),
-            periods: dims.iter().map(|(_, ring)| *ring).collect(),
-        })
-    }
 
     proptest! {
         #[test]
