@@ -4,7 +4,7 @@
 //! Callbacks run without the library's lock, as they may call MPI.
 
 use crate::constants::*;
-use crate::error::{MpiError, MpiResult, answered, named};
+use crate::error::{MpiError, MpiResult, answered, named, names};
 use crate::object::attributes::{Attributes, KINDS, Key, Keys};
 use crate::process::{self, Process};
 use std::ffi::{c_int, c_void};
@@ -31,15 +31,9 @@ pub trait Attributed: Copy {
 }
 
 /// Keys that a message names.
-const PREDEFINED: &[(c_int, &str)] = &[
-    (MPI_KEYVAL_INVALID, "MPI_KEYVAL_INVALID"),
-    (MPI_TAG_UB, "MPI_TAG_UB"),
-    (MPI_HOST, "MPI_HOST"),
-    (MPI_IO, "MPI_IO"),
-    (MPI_WTIME_IS_GLOBAL, "MPI_WTIME_IS_GLOBAL"),
-    (MPI_APPNUM, "MPI_APPNUM"),
-    (MPI_LASTUSEDCODE, "MPI_LASTUSEDCODE"),
-    (MPI_UNIVERSE_SIZE, "MPI_UNIVERSE_SIZE"),
+const PREDEFINED: &[(c_int, &str)] = names![
+    MPI_KEYVAL_INVALID MPI_TAG_UB MPI_HOST MPI_IO MPI_WTIME_IS_GLOBAL MPI_APPNUM MPI_LASTUSEDCODE
+    MPI_UNIVERSE_SIZE
 ];
 
 #[cold]

@@ -5,7 +5,9 @@ use bcs_mpi::point_to_point::attached_buffer::{self, Level};
 
 /// A line: whose buffer, the argument that names it, if one does, and the four calls.
 macro_rules! buffers {
-    ($($level:ident$(($owner:ident))? $attach:ident $detach:ident $flush:ident $iflush:ident;)*) => { calls! { $(
+    ($(
+        $level:ident$(($owner:ident))? $attach:ident $detach:ident $flush:ident $iflush:ident;
+    )*) => { calls! { $(
         $attach($($owner,)? buffer, size) [timed(0) $(on $owner)?] {
             attached_buffer::attach(Level::$level$(($owner))?, buffer, wide(size))?
         }
@@ -28,5 +30,6 @@ buffers! {
     Communicator(comm)
         MPI_Comm_attach_buffer MPI_Comm_detach_buffer MPI_Comm_flush_buffer MPI_Comm_iflush_buffer;
     Session(session)
-        MPI_Session_attach_buffer MPI_Session_detach_buffer MPI_Session_flush_buffer MPI_Session_iflush_buffer;
+        MPI_Session_attach_buffer MPI_Session_detach_buffer
+        MPI_Session_flush_buffer MPI_Session_iflush_buffer;
 }

@@ -82,7 +82,8 @@ answers! {
 
 calls! {
     MPI_Type_create_struct(
-        count, array_of_blocklengths: [count], array_of_displacements: [count], array_of_types: [count], newtype: OUT,
+        count, array_of_blocklengths: [count], array_of_displacements: [count], array_of_types: [count],
+        newtype: OUT,
     ) [] {
         let (lengths, displacements) = (numbers(array_of_blocklengths), numbers(array_of_displacements));
         newtype.set(construct::create_struct(is_large::<COUNT>(), lengths, displacements, array_of_types)?)
@@ -110,7 +111,8 @@ calls! {
         combiner.set(contents.combiner)
     }
     MPI_Type_get_envelope_c(
-        datatype, num_integers: OUT, num_addresses: OUT, num_large_counts: OUT, num_datatypes: OUT, combiner: OUT,
+        datatype, num_integers: OUT, num_addresses: OUT, num_large_counts: OUT, num_datatypes: OUT,
+        combiner: OUT,
     ) [] {
         let contents = get_envelope(true, datatype)?;
         num_integers.set(contents.integers.len() as MPI_Count);

@@ -47,7 +47,9 @@ macro_rules! answers {
 
 macro_rules! answer_of {
     ($name:ident($($argument:ident $(: $kind:tt)?),*) [$($result:ident)?] [$($options:tt)*] $answer:expr) => {
-        calls! { $name($($argument $(: $kind)?,)* $($result: OUT)?) [$($options)*] { $($result.store)?($answer?) } }
+        calls! {
+            $name($($argument $(: $kind)?,)* $($result: OUT)?) [$($options)*] { $($result.store)?($answer?) }
+        }
     };
 }
 
@@ -340,26 +342,18 @@ pub trait Number: Copy {
     fn wide(self) -> i64;
 }
 
-impl Number for c_int {
-    #[inline(always)]
-    fn wide(self) -> i64 {
-        self.into()
-    }
+macro_rules! numbers {
+    ($($type:ty)*) => { $(
+        impl Number for $type {
+            #[inline(always)]
+            fn wide(self) -> i64 {
+                self as i64
+            }
+        }
+    )* };
 }
 
-impl Number for MPI_Count {
-    #[inline(always)]
-    fn wide(self) -> i64 {
-        self
-    }
-}
-
-impl Number for MPI_Aint {
-    #[inline(always)]
-    fn wide(self) -> i64 {
-        self as i64
-    }
-}
+numbers! { c_int MPI_Count MPI_Aint }
 
 /// Whether a call with counts of this type is the one with large counts.
 pub const fn is_large<COUNT>() -> bool {

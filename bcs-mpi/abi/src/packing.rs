@@ -10,7 +10,8 @@ calls! {
     }
     MPI_Unpack(inbuf, insize, position: INOUT, outbuf, outcount, datatype, comm) [on comm] {
         let from = Packed { buffer: inbuf.cast_mut(), size: wide(insize), position: wide(*position) };
-        *position = pack::unpack(Representation::Native(comm), from, outbuf, wide(outcount), datatype)? as COUNT
+        let form = Representation::Native(comm);
+        *position = pack::unpack(form, from, outbuf, wide(outcount), datatype)? as COUNT
     }
     MPI_Pack_size(incount, datatype, comm, size: OUT) [on comm] {
         size.set(narrow(Some(pack::size(Representation::Native(comm), wide(incount), datatype)? as u64)))
@@ -21,7 +22,8 @@ calls! {
     }
     MPI_Unpack_external(datarep: STRING, inbuf, insize, position: INOUT, outbuf, outcount, datatype) [] {
         let from = Packed { buffer: inbuf.cast_mut(), size: wide(insize), position: wide(*position) };
-        *position = pack::unpack(Representation::Named(&datarep), from, outbuf, wide(outcount), datatype)? as ADDR
+        let form = Representation::Named(&datarep);
+        *position = pack::unpack(form, from, outbuf, wide(outcount), datatype)? as ADDR
     }
     MPI_Pack_external_size(datarep: STRING, incount, datatype, size: OUT) [] {
         size.set(pack::size(Representation::Named(&datarep), wide(incount), datatype)? as ADDR)

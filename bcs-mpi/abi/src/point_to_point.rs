@@ -35,7 +35,8 @@ sends! {
 /// What receives: the blocking and the non-blocking call. The body, an expression, answers the request.
 macro_rules! receives {
     ($(
-        [$blocking:ident $immediate:ident] $arguments:tt [$($options:tt)*] |$mode:ident, $status:ident| $body:expr;
+        [$blocking:ident $immediate:ident] $arguments:tt [$($options:tt)*]
+        |$mode:ident, $status:ident| $body:expr;
     )*) => { $(
         two_forms! { $blocking $immediate $arguments [$($options)*] |$mode, $status| $body }
     )* };
@@ -43,7 +44,8 @@ macro_rules! receives {
 
 macro_rules! two_forms {
     (
-        $blocking:ident $immediate:ident ($($arguments:tt)*) [$($options:tt)*] |$mode:ident, $status:ident| $body:expr
+        $blocking:ident $immediate:ident ($($arguments:tt)*) [$($options:tt)*]
+        |$mode:ident, $status:ident| $body:expr
     ) => {
         calls! {
             $blocking($($arguments)*, status) [$($options)*] {
@@ -71,8 +73,8 @@ receives! {
     (sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm)
     [timed(moved(sendcount, sendtype)) on comm] |mode, status| {
         let peers = Peers { dest, send_tag: sendtag, source, receive_tag: recvtag };
-        let (outgoing, incoming) = ((sendbuf, wide(sendcount), sendtype), (recvbuf, wide(recvcount), recvtype));
-        p2p::sendrecv(mode, outgoing, incoming, &peers, comm, status)
+        let outgoing = (sendbuf, wide(sendcount), sendtype);
+        p2p::sendrecv(mode, outgoing, (recvbuf, wide(recvcount), recvtype), &peers, comm, status)
     };
     [MPI_Sendrecv_replace MPI_Isendrecv_replace]
     (buf, count, datatype, dest, sendtag, source, recvtag, comm)

@@ -48,7 +48,8 @@ calls! {
         result?
     }
     MPI_Waitsome(
-        incount, array_of_requests: [mut incount], outcount: OUT, array_of_indices: [mut incount], array_of_statuses,
+        incount, array_of_requests: [mut incount], outcount: OUT, array_of_indices: [mut incount],
+        array_of_statuses,
     ) [timed(0)] {
         let (mut completed, statuses) = (None, Statuses::new(array_of_statuses));
         let mode = Mode::Blocking;
@@ -57,7 +58,8 @@ calls! {
         result?
     }
     MPI_Testsome(
-        incount, array_of_requests: [mut incount], outcount: OUT, array_of_indices: [mut incount], array_of_statuses,
+        incount, array_of_requests: [mut incount], outcount: OUT, array_of_indices: [mut incount],
+        array_of_statuses,
     ) [timed(0)] {
         let (mut completed, statuses) = (None, Statuses::new(array_of_statuses));
         let mode = Mode::NonBlocking;
@@ -77,7 +79,8 @@ calls! {
         flag.set(get_status::get_status_all(array_of_requests, Statuses::new(array_of_statuses))?.into())
     }
     MPI_Request_get_status_some(
-        incount, array_of_requests: [incount], outcount: OUT, array_of_indices: [mut incount], array_of_statuses,
+        incount, array_of_requests: [incount], outcount: OUT, array_of_indices: [mut incount],
+        array_of_statuses,
     ) [] {
         let statuses = Statuses::new(array_of_statuses);
         let found = get_status::get_status_some(array_of_requests, array_of_indices, statuses)?;

@@ -87,7 +87,8 @@ calls! {
         newrank.set(cartesian::map(comm, dims, periods)?)
     }
     MPI_Cart_sub(comm, remain_dims, newcomm: OUT) [timed(0) on comm] {
-        let remain = |count| Ok(read(remain_dims, "remain_dims")(count)?.iter().map(|&keep| keep != 0).collect());
+        let remain = read(remain_dims, "remain_dims");
+        let remain = |count| Ok(remain(count)?.iter().map(|&keep| keep != 0).collect());
         newcomm.set(cartesian::sub(comm, remain)?)
     }
     MPI_Cart_get(comm, maxdims, dims, periods, coords) [on comm] {
@@ -101,7 +102,8 @@ calls! {
         rank_source.set(source);
         rank_dest.set(destination)
     }
-    MPI_Graph_create(comm_old, nnodes, indx: [nnodes], edges, _reorder, comm_graph: OUT) [timed(0) on comm_old] {
+    MPI_Graph_create(comm_old, nnodes, indx: [nnodes], edges, _reorder, comm_graph: OUT)
+    [timed(0) on comm_old] {
         comm_graph.set(graph::create(comm_old, indx, read(edges, "edges"))?)
     }
     MPI_Graph_map(comm, nnodes, indx: [nnodes], edges, newrank: OUT) [on comm] {
@@ -134,8 +136,8 @@ calls! {
         comm_dist_graph.set(distributed::create(comm_old, sources, degrees, destinations, weights)?)
     }
     MPI_Dist_graph_create_adjacent(
-        comm_old, indegree, sources: [indegree], sourceweights, outdegree, destinations: [outdegree], destweights,
-        info, _reorder, comm_dist_graph: OUT,
+        comm_old, indegree, sources: [indegree], sourceweights, outdegree, destinations: [outdegree],
+        destweights, info, _reorder, comm_dist_graph: OUT,
     ) [timed(0) on comm_old] {
         let from = (sources, read_weights(sourceweights, indegree, "sourceweights")?);
         let to = (destinations, read_weights(destweights, outdegree, "destweights")?);
