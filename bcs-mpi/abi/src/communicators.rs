@@ -32,6 +32,10 @@ answers! {
     MPI_Comm_free(comm: INOUT) [timed(0)] = free::free(comm).map_err(|error| error.of(*comm));
     MPI_Comm_disconnect(comm: INOUT) [timed(0)] = disconnect(comm).map_err(|error| error.of(*comm));
     MPI_Comm_set_name(comm, comm_name: STRING) [on comm] = communicator::set_name(comm, comm_name);
+    MPI_Comm_get_name(comm, comm_name, resultlen) [on comm] =
+        result_string(comm_name, "comm_name", MPI_MAX_OBJECT_NAME, resultlen, || {
+            communicator::get_name(comm)
+        });
 }
 
 calls! {
@@ -67,9 +71,5 @@ calls! {
             newcomm.set(by_group::create_from_group(group, &stringtag, info, errhandler)?);
             Ok(())
         })?
-    }
-    MPI_Comm_get_name(comm, comm_name, resultlen) [on comm] {
-        let name = || communicator::get_name(comm);
-        result_string(comm_name, "comm_name", MPI_MAX_OBJECT_NAME, resultlen, name)?
     }
 }

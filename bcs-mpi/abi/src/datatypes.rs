@@ -78,6 +78,9 @@ answers! {
     MPI_Type_commit(datatype: INOUT) [] = datatype::commit(*datatype);
     MPI_Type_free(datatype: INOUT) [] = datatype::free(datatype);
     MPI_Type_set_name(datatype, type_name: STRING) [] = datatype::set_name(datatype, type_name);
+    MPI_Type_get_name(datatype, type_name, resultlen) [] =
+        result_string(type_name, "type_name", MPI_MAX_OBJECT_NAME, resultlen, || datatype::name(datatype));
+    MPI_Get_address(location) -> address [] = Ok(location.addr() as MPI_Aint);
 }
 
 calls! {
@@ -151,13 +154,6 @@ calls! {
         store_all(&contents.addresses, array_of_addresses, "array_of_addresses")?;
         store_all(&contents.counts, array_of_large_counts, "array_of_large_counts")?;
         store_all(&types, array_of_datatypes, "array_of_datatypes")?
-    }
-    MPI_Type_get_name(datatype, type_name, resultlen) [] {
-        let name = || datatype::name(datatype);
-        result_string(type_name, "type_name", MPI_MAX_OBJECT_NAME, resultlen, name)?
-    }
-    MPI_Get_address(location, address: OUT) [] {
-        address.set(location.addr() as MPI_Aint)
     }
     MPI_Aint_add(base, disp) [plain] {
         base.wrapping_add(disp)

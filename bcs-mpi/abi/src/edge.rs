@@ -48,7 +48,10 @@ macro_rules! answers {
 macro_rules! answer_of {
     ($name:ident($($argument:ident $(: $kind:tt)?),*) [$($result:ident)?] [$($options:tt)*] $answer:expr) => {
         calls! {
-            $name($($argument $(: $kind)?,)* $($result: OUT)?) [$($options)*] { $($result.store)?($answer?) }
+            $name($($argument $(: $kind)?,)* $($result: OUT)?) [$($options)*] {
+                let answer: ::bcs_mpi::MpiResult<_> = $answer;
+                $($result.store)?(answer?)
+            }
         }
     };
 }

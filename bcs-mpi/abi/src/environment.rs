@@ -1,6 +1,6 @@
 //! Chapters 9, 11 and 20: the environment, errors, the start and the end, versions.
 
-use crate::edge::{install_panic_hook, result_string, store_all, string};
+use crate::edge::{install_panic_hook, result_string, store_all};
 use bcs_mpi::environment::life::{self, World};
 use bcs_mpi::environment::{self, finalize, fortran, init};
 use bcs_mpi::error::codes::codes;
@@ -25,6 +25,18 @@ answers! {
     MPI_Remove_error_code(errorcode) [] = codes().remove(errorcode, false);
     MPI_Remove_error_string(errorcode) [] = codes().set_text(errorcode, None);
     MPI_Errhandler_free(errhandler: INOUT) [] = error_handler::free(errhandler);
+    MPI_Initialized() -> flag [] = Ok(life::world() != World::Before);
+    MPI_Finalized() -> flag [] = Ok(life::world() == World::Finalised);
+    MPI_Abi_get_info() -> info [] = Ok(info::create_abi());
+    MPI_Abi_get_fortran_info() -> info [] = Ok(fortran::create_info());
+    MPI_Add_error_class() -> errorclass [] = Ok(codes().add_class());
+    MPI_Add_error_string(errorcode, string: STRING) [] = codes().set_text(errorcode, Some(string));
+    MPI_Get_library_version(version, resultlen) [] =
+        result_string(version, "version", MPI_MAX_LIBRARY_VERSION_STRING, resultlen, || {
+            Ok(environment::library_version())
+        });
+    MPI_Error_string(errorcode, string, resultlen) [] =
+        result_string(string, "string", MPI_MAX_ERROR_STRING, resultlen, || codes().text(errorcode));
 }
 
 calls! {
@@ -36,19 +48,9 @@ calls! {
         install_panic_hook();
         provided.set(init::init(Primitive::InitThread, required)?)
     }
-    MPI_Initialized(flag: OUT) [] {
-        flag.set((life::world() != World::Before).into())
-    }
-    MPI_Finalized(flag: OUT) [] {
-        flag.set((life::world() == World::Finalised).into())
-    }
     MPI_Get_version(version: OUT, subversion: OUT) [] {
         version.set(MPI_VERSION);
         subversion.set(MPI_SUBVERSION)
-    }
-    MPI_Get_library_version(version, resultlen) [] {
-        let text = || Ok(environment::library_version());
-        result_string(version, "version", MPI_MAX_LIBRARY_VERSION_STRING, resultlen, text)?
     }
     MPI_Get_processor_name(name, resultlen) [] {
         process::enter()?;
@@ -62,12 +64,6 @@ calls! {
     MPI_Abi_get_version(abi_major: OUT, abi_minor: OUT) [] {
         abi_major.set(MPI_ABI_VERSION);
         abi_minor.set(MPI_ABI_SUBVERSION)
-    }
-    MPI_Abi_get_info(info: OUT) [] {
-        info.set(info::create_abi())
-    }
-    MPI_Abi_get_fortran_info(info: OUT) [] {
-        info.set(fortran::create_info())
     }
     MPI_Abi_get_fortran_booleans(logical_size, logical_true, logical_false, is_set: OUT) [] {
         let booleans = fortran::booleans(logical_size)?;
@@ -91,16 +87,5 @@ calls! {
     MPI_Free_mem(base) [] {
         process::enter()?;
         environment::free_mem(base)
-    }
-    MPI_Error_string(errorcode, string, resultlen) [] {
-        let text = || codes().text(errorcode);
-        result_string(string, "string", MPI_MAX_ERROR_STRING, resultlen, text)?
-    }
-    MPI_Add_error_class(errorclass: OUT) [] {
-        errorclass.set(codes().add_class())
-    }
-    MPI_Add_error_string(errorcode, text) [] {
-        let text = string(text, "string", MPI_ERR_ARG)?;
-        codes().set_text(errorcode, Some(text))?
     }
 }

@@ -10,15 +10,11 @@ answers! {
         info::set(info, key, string(value, "value", MPI_ERR_INFO_VALUE)?);
     MPI_Info_delete(info, key: KEY) [] = info::delete(info, &key);
     MPI_Info_get_nkeys(info) -> nkeys [] = info::count(info);
+    MPI_Info_create() -> info [] = Ok(info::create());
+    MPI_Info_create_env(_argc, _argv) -> info [] = Ok(info::create_env());
 }
 
 calls! {
-    MPI_Info_create(info: OUT) [] {
-        info.set(info::create())
-    }
-    MPI_Info_create_env(_argc, _argv, info: OUT) [] {
-        info.set(info::create_env())
-    }
     MPI_Info_get_nthkey(info, n, key: INOUT) [] {
         store_string(&info::nth_key(info, n)?, key, MPI_MAX_INFO_KEY as usize)
     }

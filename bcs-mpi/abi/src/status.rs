@@ -3,18 +3,17 @@
 use crate::edge::{narrow, wide};
 use bcs_mpi::request::status;
 
+answers! {
+    MPI_Test_cancelled(status: IN) -> flag [] = Ok(status::is_cancelled(status));
+    MPI_Get_count(status: IN, datatype) -> count [] = status::count(status, datatype).map(narrow::<COUNT>);
+}
+
 calls! {
-    MPI_Get_count(status: IN, datatype, count: OUT) [] {
-        count.set(narrow(status::count(status, datatype)?))
-    }
     MPI_Get_elements MPI_Get_elements_x(status: IN, datatype, count: OUT) [] {
         count.set(narrow(status::elements(status, datatype)?))
     }
     MPI_Status_set_elements MPI_Status_set_elements_x(status: INOUT, datatype, count) [] {
         status::set_elements(status, datatype, wide(count))?
-    }
-    MPI_Test_cancelled(status: IN, flag: OUT) [] {
-        flag.set(status::is_cancelled(status).into())
     }
     MPI_Status_set_cancelled(status: INOUT, flag) [] {
         status::set_cancelled(status, flag != 0)

@@ -71,6 +71,8 @@ answers! {
     MPI_Cart_coords(comm, rank, maxdims, coords) [on comm] =
         store_all(&cartesian::coords(comm, rank, maxdims)?, coords, "coords");
     MPI_Cart_rank(comm, coords) -> rank [on comm] = cartesian::rank(comm, read(coords, "coords"));
+    MPI_Graph_neighbors_count(comm, rank) -> nneighbors [on comm] =
+        graph::neighbours(comm, rank).map(|all| all.len() as c_int);
 }
 
 calls! {
@@ -118,9 +120,6 @@ calls! {
         let graph = graph::get(comm)?;
         store_all(graph::fitting("maxindex", maxindex, &as_ints(&graph.ends))?, indx, "indx")?;
         store_all(graph::fitting("maxedges", maxedges, &as_ints(&graph.edges))?, edges, "edges")?
-    }
-    MPI_Graph_neighbors_count(comm, rank, nneighbors: OUT) [on comm] {
-        nneighbors.set(graph::neighbours(comm, rank)?.len() as c_int)
     }
     MPI_Graph_neighbors(comm, rank, maxneighbors, neighbors) [on comm] {
         let all = graph::neighbours(comm, rank)?;
