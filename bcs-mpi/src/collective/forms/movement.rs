@@ -57,7 +57,7 @@ pub unsafe fn bcast(
         // SAFETY: the caller's promise.
         return unsafe { inter::bcast(&mut process, call, buffer, count, datatype, root) };
     }
-    let root = communicator.root(root)?;
+    let root = communicator.member("root", root)?;
     let action = if communicator.rank == root { "sent" } else { "received" };
     // SAFETY: the caller's promise.
     let block = unsafe { Block::new(&process, &NAMES, buffer, count, datatype, action)? };
@@ -118,7 +118,8 @@ pub unsafe fn rooted<P: Buffer, Q: Buffer>(
         // SAFETY: the caller's promise.
         return unsafe { inter::rooted(&mut process, call, own, all, root) };
     }
-    let (root, rank, size) = (communicator.root(root)?, communicator.rank, communicator.size as usize);
+    let (root, rank, size) =
+        (communicator.member("root", root)?, communicator.rank, communicator.size as usize);
     // SAFETY: as above.
     let (own, all, is_in_place, agreed) =
         unsafe { blocks(&process, own, (all, rank == root), (rank, size))? };
