@@ -16,7 +16,7 @@ fn shape(period_ns: u64) -> impl Strategy<Value = ClusterShape> {
         if period_ns != 0 {
             network.jitter = network.jitter.min(Duration::from_micros(30));
         }
-        ClusterShape { program, places, network, seed, link_bytes: 16_384, data_bytes: 16_384 }
+        ClusterShape { program, places, network, seed, link_bytes: 16_384 }
     })
 }
 

@@ -47,7 +47,7 @@ pub trait Machine {
 
 /// Rounds in which nothing changes before the program is taken to be stuck.
 const QUIET_ROUNDS: usize = 40;
-/// The same with fixed slices, of which a round is a small part: a large broadcast goes chunk by chunk, and a
+/// The same with fixed slices, of which a round is a small part: large messages go chunk by chunk, and a
 /// lossy network repeats.
 const QUIET_ROUNDS_FIXED: usize = 320;
 

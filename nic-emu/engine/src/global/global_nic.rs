@@ -7,7 +7,7 @@ use super::link::{ArrivedRecord, Links};
 use super::point_to_point::{Env, PointToPointEngine, payload_bytes};
 use super::record::Kind;
 use super::strobe_lead::StrobeLead;
-use super::strobe_tree::{StrobeTree, earlier, read_strobe};
+use super::strobe_tree::{StrobeTree, read_strobe};
 use crate::channel::ProcessMemory;
 use crate::memory::NicMemory;
 use crate::memory::token::Holder;
@@ -100,7 +100,7 @@ impl<F: Fabric> GlobalNic<F> {
             pacing,
             links: Links::new(layout, node),
             messages: PointToPointEngine::default(),
-            collectives: Collectives::new(layout, node),
+            collectives: Collectives::new(node),
             tree: StrobeTree::new(layout, node),
             sender: (node == 0).then(|| StrobeLead::new(layout, pacing)),
             issued: None,
@@ -246,7 +246,6 @@ impl<F: Fabric> GlobalNic<F> {
             && self.tally_ns().is_none()
             && !PointToPointEngine::has_posted(memory)
             && self.messages.is_idle()
-            && self.collectives.is_quiet()
             && self.links.is_quiet();
         if !is_quiet {
             remote.rest.set(0);
@@ -312,7 +311,7 @@ impl<F: Fabric> GlobalNic<F> {
             self.collectives.notice_breaches(env)?;
             match record.kind {
                 Kind::Up => self.collectives.handle_up(env, from, &record, slice)?,
-                Kind::Down => self.collectives.handle_down(env, from, record, slice)?,
+                Kind::Down => self.collectives.handle_down(env, from, &record, slice)?,
                 Kind::Left => handle_left(env, from, &record)?,
                 Kind::Broken => self.collectives.handle_broken(env, &record)?,
                 Kind::Data => self.messages.take_data(
@@ -340,24 +339,13 @@ impl<F: Fabric> GlobalNic<F> {
             self.messages.transmit(env)?;
         }
         moved |= self.messages.advance_staged(env)?;
-        self.collectives.poll(env, &self.fabric, slice)?;
-        let mut done = true;
-        if let (_, Some(now @ (Microphase::BarrierAndBroadcast | Microphase::Reduce))) =
-            read_strobe(self.strobe)
-        {
-            // Who learns of a collective only now contributes all the same: others wait for that, and the
-            // microphase for them.
-            self.collectives.begin(env, now)?;
-            let is_over = self.working.is_none();
-            done = self.collectives.advance(env, &mut self.fabric, now, (slice, is_over))?;
-        }
-        env.links.confirm = self.working.is_some_and(has_to_be_there);
+        self.collectives.poll(env, slice)?;
+        env.links.confirm = self.working == Some(Microphase::DescriptorExchange);
         moved |= env.links.flush(&mut self.fabric, now_ns)?;
         if let Some(working) = self.working
-            && done
             && has_left(env.links, working, self.pacing)
         {
-            self.complete(working, slice, now_ns);
+            self.complete(working, now_ns);
             moved = true;
         }
         moved |= self.report_and_ring(env, arrived, now_ns)?;
@@ -402,17 +390,15 @@ impl<F: Fabric> GlobalNic<F> {
                 self.collectives.schedule(env, slice)?;
             }
             Microphase::PointToPoint => self.messages.transmit(env)?,
-            // Begun with what else there is to do.
+            // Collectives are over with message scheduling.
             Microphase::BarrierAndBroadcast | Microphase::Reduce => {}
         }
         Ok(())
     }
 
     /// A microphase is complete here: says what this node needs next.
-    fn complete(&mut self, done: Microphase, slice: u64, now_ns: u64) {
-        let transmission = (done < Microphase::PointToPoint).then(|| self.wants_transmission()).flatten();
-        let collective = self.collectives.needs(Some(done), slice, false);
-        self.tree.complete(earlier(transmission, collective));
+    fn complete(&mut self, done: Microphase, now_ns: u64) {
+        self.tree.complete((done < Microphase::PointToPoint).then(|| self.wants_transmission()).flatten());
         self.working = None;
         let elapsed = now_ns.saturating_sub(self.phase_ns);
         match done {
@@ -437,10 +423,12 @@ impl<F: Fabric> GlobalNic<F> {
             true => self.messages.wants_scheduling(memory, slice),
             false => self.tally_ns().is_some_and(|due| self.polled_ns >= due),
         };
-        if messages_want || self.collectives.wants_to_publish(memory) {
-            return Some(Microphase::MessageScheduling);
+        let collectives_want =
+            self.collectives.wants_to_publish(memory) || self.collectives.wants_scheduling();
+        match messages_want || collectives_want {
+            true => Some(Microphase::MessageScheduling),
+            false => self.wants_transmission(),
         }
-        earlier(self.wants_transmission(), self.collectives.needs(None, slice, true))
     }
 
     /// The microphase of the DHs, if they have something to move that waits for it: with elastic slices
@@ -510,22 +498,14 @@ impl<F: Fabric> GlobalNic<F> {
     }
 }
 
-/// Whether what is sent in a microphase has to be there at its end: in DEM, as it is to be scheduled in the
-/// next microphase; and chunks of collectives, as their place is used again in the next slice. Else it has to
-/// have left, and receipts travel with what follows.
-fn has_to_be_there(microphase: Microphase) -> bool {
-    match microphase {
-        Microphase::DescriptorExchange | Microphase::BarrierAndBroadcast | Microphase::Reduce => true,
-        Microphase::MessageScheduling | Microphase::PointToPoint => false,
-    }
-}
-
-/// Whether this node is done with what it sends in a microphase.
+/// Whether this node is done with what it sends in a microphase: in DEM it has to be there at the end, as it
+/// is to be scheduled in the next microphase. Else it has to have left, and receipts travel with what
+/// follows.
 fn has_left(links: &Links, microphase: Microphase, pacing: Pacing) -> bool {
-    match has_to_be_there(microphase) {
-        true => links.is_delivered(),
-        false if pacing.strobes_all() => links.has_left(),
+    match microphase {
+        Microphase::DescriptorExchange => links.is_delivered(),
+        _ if pacing.strobes_all() => links.has_left(),
         // Data goes on beside the slices.
-        false => links.has_left_but_data(),
+        _ => links.has_left_but_data(),
     }
 }

@@ -35,7 +35,7 @@ mod pull;
 
 use self::ahead::Ahead;
 use self::late::Late;
-use super::error::GlobalError;
+use super::error::{GlobalError, strange};
 use super::link::Links;
 use super::rank_memory;
 use super::record::{HEADER_BYTES, Kind, PAYLOAD_LIMIT, PostingSlice, Record};
@@ -740,8 +740,4 @@ fn place(payload: Payload) -> (u64, u64) {
 
 fn local(memory: &NicMemory, rank: u32) -> Result<u32, Corrupt> {
     memory.local_index(rank)?.ok_or(Corrupt { what: "rank of this node", value: rank as u64, limit: 0 })
-}
-
-fn strange(from: u32, what: &'static str, value: u64) -> GlobalError {
-    GlobalError::Record { node: bcs_core::NodeId(from), what, value }
 }

@@ -25,8 +25,7 @@ pub const LOOK_PERIOD: Duration = Duration::from_millis(100);
 /// 2. What a node tells the others of its messages and collectives, it tells in records, which it counts when
 ///    it sends them and when it takes them. All nodes together have sent at `T` what they had sent before
 ///    both their states, and so with taken (by 1): the sums are those of the second round. They are equal, so
-///    no record was in flight at `T`. Chunks of collectives are no records; but a collective whose bytes have
-///    not all come is under way on its nodes.
+///    no record was in flight at `T`.
 /// 3. What is left are microstrobes, reports and bells. None of them makes something happen that no node
 ///    wants; and at `T` nobody had anything to send, to match, to grant or to start: a node that has wants a
 ///    slice, and is not quiet.
