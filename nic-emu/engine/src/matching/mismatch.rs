@@ -187,8 +187,8 @@ impl fmt::Display for Called {
         if op == OF_PROGRAM && combines(name) {
             f.write_str(", an operation of the program")?;
         } else if (reduces || op & OF_REDUCTION != 0 && combines(name))
-            && let (Ok(op), Ok(element)) =
-                (ReduceOp::try_from(op & !OF_REDUCTION), ElementType::try_from(element))
+            && let (Some(op), Some(element)) =
+                (ReduceOp::numbered(op & !OF_REDUCTION), ElementType::numbered(element))
         {
             write!(f, ", {} of {}", op.name(), element.name())?;
         }

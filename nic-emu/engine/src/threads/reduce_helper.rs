@@ -29,8 +29,8 @@ impl Reduction {
         let corrupt = |what| Corrupt { what, value: operation as u64, limit: 0 };
         let software = memory.header().arithmetic.get() == 1;
         Ok(Self {
-            op: ReduceOp::try_from(operation as u8).map_err(|_| corrupt("reduction"))?,
-            element: ElementType::try_from((operation >> 8) as u8).map_err(|_| corrupt("element type"))?,
+            op: ReduceOp::numbered(operation as u8).ok_or_else(|| corrupt("reduction"))?,
+            element: ElementType::numbered((operation >> 8) as u8).ok_or_else(|| corrupt("element type"))?,
             arithmetic: if software { Arithmetic::SoftFloat } else { Arithmetic::Native },
         })
     }
