@@ -207,7 +207,7 @@ impl NicHost {
 
     /// What every rank does and waits for, now.
     pub fn report(&self) -> HangReport {
-        HangReport::new(JobState::read(&self.memory))
+        HangReport(JobState::read(&self.memory))
     }
 
     /// Where a rank of this node is in its life.

@@ -24,13 +24,6 @@ pub enum Arithmetic {
 /// Bytes of an operand that a block holds: two AVX2 registers.
 const BLOCK_BYTES: usize = 64;
 
-/// A loop of integer instructions.
-macro_rules! integer {
-    ($operation:ident, $type:ty) => {
-        vectors::<integer::$operation<$type>, { BLOCK_BYTES / size_of::<$type>() }>
-    };
-}
-
 /// A floating-point operation that native code carries out with integer instructions.
 macro_rules! ordered {
     ($operation:ident, $type:ty, $arithmetic:ident) => {
@@ -155,17 +148,13 @@ unsafe fn copy(element: E, operand: *const u8, Operands { out, count, .. }: Oper
 
 macro_rules! integer_kernel {
     ($op:ident, $type:ty) => {
+        integer_kernel!($op, $type: Max, Min, Sum, Prod, Land, Band, Lor, Bor, Lxor, Bxor)
+    };
+    ($op:ident, $type:ty: $($operation:ident),*) => {
         match $op {
-            R::Max => integer!(Max, $type),
-            R::Min => integer!(Min, $type),
-            R::Sum => integer!(Sum, $type),
-            R::Prod => integer!(Prod, $type),
-            R::Land => integer!(Land, $type),
-            R::Band => integer!(Band, $type),
-            R::Lor => integer!(Lor, $type),
-            R::Bor => integer!(Bor, $type),
-            R::Lxor => integer!(Lxor, $type),
-            R::Bxor => integer!(Bxor, $type),
+            $(R::$operation => {
+                vectors::<integer::$operation<$type>, { BLOCK_BYTES / size_of::<$type>() }>
+            })*
             _ => return None,
         }
     };
@@ -230,12 +219,7 @@ const fn kernel(op: R, element: E, arithmetic: Arithmetic) -> Option<Kernel> {
         E::F64 => float_kernel!(op, F64, arithmetic),
         E::ComplexF32 => complex_kernel!(op, F32, arithmetic),
         E::ComplexF64 => complex_kernel!(op, F64, arithmetic),
-        E::Byte => match op {
-            R::Band => integer!(Band, u8),
-            R::Bor => integer!(Bor, u8),
-            R::Bxor => integer!(Bxor, u8),
-            _ => return None,
-        },
+        E::Byte => integer_kernel!(op, u8: Band, Bor, Bxor),
         E::F32I32 => pair_kernel!(op, float F32, integer i32, arithmetic),
         E::F64I32 => pair_kernel!(op, float F64, integer i32, arithmetic),
         E::I64I32 => pair_kernel!(op, integer i64, integer i32, arithmetic),

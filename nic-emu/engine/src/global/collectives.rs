@@ -62,11 +62,11 @@ impl Collectives {
         Self { node: NodeId(node), ..Self::default() }
     }
 
-    /// Looks which collectives all local members have reached since the last look, as posted in this slice.
+    /// Looks which collectives all local members have reached since the last look.
     ///
     /// # Errors
     /// A communicator was not registered.
-    pub fn publish(&mut self, env: &mut Env<'_, '_>, posted: u64) -> Result<(), GlobalError> {
+    pub fn publish(&mut self, env: &mut Env<'_, '_>) -> Result<(), GlobalError> {
         let arrived = env.memory.header().remote.arrived.get();
         if arrived == self.published {
             return Ok(());
@@ -84,7 +84,7 @@ impl Collectives {
             walk.follow(instance.next_stacked.load(Ordering::Relaxed));
         }
         for (context, sequence, index) in in_order(new) {
-            self.publish_one(env, context, sequence, index, posted)?;
+            self.publish_one(env, context, sequence, index)?;
         }
         self.published = arrived;
         Ok(())
@@ -96,7 +96,6 @@ impl Collectives {
         context: u32,
         sequence: u32,
         index: u32,
-        posted: u64,
     ) -> Result<(), GlobalError> {
         let instance = env.memory.instance(index)?;
         let group = match self.groups.entry(context) {
@@ -111,7 +110,7 @@ impl Collectives {
         let collective = unwrapped(sequence, group.last);
         instance.state.set(InstanceState::Announced as u32);
         group.last = collective;
-        group.ready.insert(collective, Ready { instance: index, posted });
+        group.ready.insert(collective, Ready { instance: index, posted: env.posting_slice() });
         group.changed.insert(collective);
         self.moves += 1;
         Ok(())
@@ -149,14 +148,14 @@ impl Collectives {
 
     /// Message scheduling microphase of a slice: starts, as lead, what all nodes of a group have reached
     /// before it.
-    pub fn schedule(&mut self, env: &mut Env<'_, '_>, slice: u64) -> Result<(), GlobalError> {
+    pub fn schedule(&mut self, env: &mut Env<'_, '_>) -> Result<(), GlobalError> {
         let due: Vec<(u32, u64, Ready)> = self
             .groups
             .iter()
-            .filter(|(_, group)| group.completed < slice)
+            .filter(|(_, group)| group.completed < env.slice)
             .filter_map(|(context, group)| {
                 let mut complete = self.complete_gathers(*context, group);
-                let (collective, ready, _) = complete.find(|(_, _, gather)| gather.posted < slice)?;
+                let (collective, ready, _) = complete.find(|(_, _, gather)| gather.posted < env.slice)?;
                 Some((*context, collective, ready))
             })
             .collect();
@@ -173,7 +172,7 @@ impl Collectives {
             let down = Record::new(Kind::Down, 0, &[context.into(), collective]);
             in_pieces(down, &result, env.payload_bytes)
                 .for_each(|piece| self.hand_down(env, context, &piece));
-            self.finish(env, (context, collective), &result, slice)?;
+            self.finish(env, (context, collective), &result)?;
         }
         Ok(())
     }
@@ -190,13 +189,12 @@ impl Collectives {
         env: &mut Env<'_, '_>,
         (context, collective): (u32, u64),
         result: &[u8],
-        slice: u64,
     ) -> Result<(), GlobalError> {
         let Some(group) = self.groups.get_mut(&context) else { return Ok(()) };
         let Some(Ready { instance: index, .. }) = group.ready.remove(&collective) else { return Ok(()) };
         group.told.remove(&collective);
         group.reached.remove(&collective);
-        group.completed = slice;
+        group.completed = env.slice;
         self.scheduled += 1;
         self.moves += 1;
         let instance = env.memory.instance(index)?;
@@ -223,7 +221,7 @@ impl Collectives {
         }
     }
 
-    /// A record on its way up the tree has come, in this slice.
+    /// A record on its way up the tree has come.
     ///
     /// # Errors
     /// It does not fit what came before.
@@ -232,7 +230,6 @@ impl Collectives {
         env: &mut Env<'_, '_>,
         from: u32,
         record: &Record,
-        slice: u64,
     ) -> Result<(), GlobalError> {
         let (context, collective) = (record.words[0] as u32, record.words[1]);
         if self.broken.contains(&context) {
@@ -244,7 +241,7 @@ impl Collectives {
         {
             return self.tell_mismatch(env, context, [other, (NodeId(from), called)]);
         }
-        gather.handle_record(from, record, slice)?;
+        gather.handle_record(from, record, env.slice)?;
         if let Some(group) = self.groups.get_mut(&context) {
             group.changed.insert(collective);
             group.note(collective, gather);
@@ -252,7 +249,7 @@ impl Collectives {
         Ok(())
     }
 
-    /// A record on its way down the tree has come, in this slice: all nodes have reached a collective, and
+    /// A record on its way down the tree has come: all nodes have reached a collective, and
     /// this is a piece of its result.
     ///
     /// # Errors
@@ -262,7 +259,6 @@ impl Collectives {
         env: &mut Env<'_, '_>,
         from: u32,
         record: &Record,
-        slice: u64,
     ) -> Result<(), GlobalError> {
         let (context, collective) = (record.words[0] as u32, record.words[1]);
         if self.broken.contains(&context) {
@@ -275,11 +271,11 @@ impl Collectives {
         let is_whole = record.append_to(from, &mut group.result)?;
         let result = if is_whole { std::mem::take(&mut group.result) } else { Vec::new() };
         self.hand_down(env, context, record);
-        if is_whole { self.finish(env, (context, collective), &result, slice) } else { Ok(()) }
+        if is_whole { self.finish(env, (context, collective), &result) } else { Ok(()) }
     }
 
     /// Sees to everything that does not need a microstrobe: arrivals, departures.
-    pub fn poll(&mut self, env: &mut Env<'_, '_>, slice: u64) -> Result<(), GlobalError> {
+    pub fn poll(&mut self, env: &mut Env<'_, '_>) -> Result<(), GlobalError> {
         let changed: Vec<(u32, u64)> = self
             .groups
             .iter_mut()
@@ -287,17 +283,12 @@ impl Collectives {
                 std::mem::take(&mut group.changed).into_iter().map(|c| (*context, c))
             })
             .collect();
-        changed.into_iter().try_for_each(|key| self.climb(env, key, slice))?;
+        changed.into_iter().try_for_each(|key| self.climb(env, key))?;
         self.deliveries.free_departed(env)
     }
 
     /// Tells the parent that this node and all below it have reached this collective, if they have.
-    fn climb(
-        &mut self,
-        env: &mut Env<'_, '_>,
-        (context, collective): (u32, u64),
-        slice: u64,
-    ) -> Result<(), GlobalError> {
+    fn climb(&mut self, env: &mut Env<'_, '_>, (context, collective): (u32, u64)) -> Result<(), GlobalError> {
         let Some(group) = self.groups.get_mut(&context) else { return Ok(()) };
         let Some(&ready) = group.ready.get(&collective).filter(|_| !group.told.contains(&collective)) else {
             return Ok(());
@@ -324,7 +315,7 @@ impl Collectives {
         group.told.insert(collective);
         let Some(gather) = self.gathers.remove(&(context, collective)) else { return Ok(()) };
         let called = gather.called().unwrap_or(called);
-        for record in gather.records((context, collective), &called, env.payload_bytes, slice) {
+        for record in gather.records((context, collective), &called, env.payload_bytes, env.slice) {
             env.links.send(parent.0, &record);
         }
         Ok(())
@@ -382,6 +373,7 @@ mod tests {
             payload_bytes: 1024,
             pacing: Pacing::default(),
             now_ns: 0,
+            slice: 1,
         };
         let mut collectives = Collectives::new(1);
         for collective in 0..2u64 {
@@ -389,10 +381,10 @@ mod tests {
             CollectiveList::new(&memory)
                 .arrive(0, &CollectiveDescriptor::of_two(CONTEXT, 1, 1, collective as u32))
                 .unwrap();
-            collectives.publish(&mut env, 1).unwrap();
-            collectives.poll(&mut env, 1).unwrap();
-            collectives.handle_down(&mut env, 0, &down, 2).unwrap();
-            let again = collectives.handle_down(&mut env, 0, &down, 2).unwrap_err();
+            collectives.publish(&mut env).unwrap();
+            collectives.poll(&mut env).unwrap();
+            collectives.handle_down(&mut env, 0, &down).unwrap();
+            let again = collectives.handle_down(&mut env, 0, &down).unwrap_err();
             assert!(
                 matches!(again, GlobalError::Record { node: NodeId(0), what: "collective", value } if value == collective),
                 "{again}"

@@ -30,18 +30,16 @@
 //! themselves, and take from there what has come (`staged`).
 
 mod ahead;
-mod late;
 mod pull;
 
 use self::ahead::Ahead;
-use self::late::Late;
 use super::error::{GlobalError, strange};
 use super::link::Links;
 use super::rank_memory;
 use super::record::{HEADER_BYTES, Kind, PAYLOAD_LIMIT, PostingSlice, Record};
 use super::staged::{self, AHEAD_BYTES, Staged};
 use crate::channel::ProcessMemory;
-use crate::matching::message::{Message, message_of_words};
+use crate::matching::{Message, message_of_words};
 use crate::memory::descriptor::{self, NO_REQUEST, Payload, PointToPoint, SendDescriptor};
 use crate::memory::request::Delivery;
 use crate::memory::ring::CELL_WORDS;
@@ -49,7 +47,7 @@ use crate::memory::slab::SLAB_BYTES;
 use crate::memory::unexpected::{ForWhom, UnexpectedPool};
 use crate::memory::{Corrupt, ENTRIES, NicMemory};
 use crate::policy::Pacing;
-use crate::threads::buffer_receiver::{BufferReceiver, Taken};
+use crate::threads::buffer_receiver::BufferReceiver;
 use crate::threads::completer::Completer;
 use crate::threads::dma_helper::DmaHelper;
 use bcs_core::GlobalAddress;
@@ -123,6 +121,17 @@ impl Incoming {
     }
 }
 
+/// A message without a receive whose bytes are on its sender's node.
+#[derive(Debug)]
+struct Late {
+    /// When it has waited so long that its bytes are taken here.
+    due_ns: u64,
+    receiver: u32,
+    /// Its entry in the receiver's unexpected queue, if that still has its number.
+    entry: u32,
+    number: u64,
+}
+
 /// A descriptor of another node.
 #[derive(Debug)]
 struct Posting {
@@ -174,10 +183,19 @@ pub struct Env<'a, 'm> {
     pub links: &'a mut Links,
     /// The time.
     pub now_ns: u64,
+    /// The slice that this node is in.
+    pub slice: u64,
     /// Bytes of a record's payload at most.
     pub payload_bytes: u64,
     /// Whether messages go by the slices.
     pub pacing: Pacing,
+}
+
+impl Env<'_, '_> {
+    /// The slice in which was posted what is taken now: of fixed slices, before this one began.
+    pub fn posting_slice(&self) -> u64 {
+        self.slice.saturating_sub(self.pacing.strobes_all().into())
+    }
 }
 
 impl PointToPointEngine {
@@ -224,7 +242,7 @@ impl PointToPointEngine {
         self.late.front().map(|late| late.due_ns)
     }
 
-    /// A record has arrived, in this slice.
+    /// A record has arrived.
     ///
     /// # Errors
     /// It cannot be.
@@ -233,11 +251,10 @@ impl PointToPointEngine {
         env: &mut Env<'_, '_>,
         from: u32,
         record: Record,
-        slice: u64,
     ) -> Result<(), GlobalError> {
         match record.kind {
             Kind::Send => {
-                let posted = record.posted.near(slice);
+                let posted = record.posted.near(env.slice);
                 self.inbox.push_back(Posting { from, posted, record });
             }
             Kind::Grant => self.grants.push_back((from, record)),
@@ -254,15 +271,15 @@ impl PointToPointEngine {
         Ok(())
     }
 
-    /// Sends outbound descriptors, in this slice, as posted in that.
-    pub fn exchange(&mut self, env: &mut Env<'_, '_>, slice: u64, posted: u64) -> Result<(), GlobalError> {
-        let posted = PostingSlice::in_slice(posted, slice);
+    /// Sends outbound descriptors.
+    pub fn exchange(&mut self, env: &mut Env<'_, '_>) -> Result<(), GlobalError> {
+        let posted = PostingSlice::in_slice(env.posting_slice(), env.slice);
         let remote = &env.memory.header().remote;
         let (_, nodes) = env.memory.node();
         let most_ahead = BUDGET_BYTES / u64::from(nodes.max(1));
         let (last, sent) = &mut self.exchanged;
-        if *last != slice {
-            *last = slice;
+        if *last != env.slice {
+            *last = env.slice;
             sent.clear();
         }
         for index in 0..env.memory.layout().local_ranks {
@@ -316,12 +333,12 @@ impl PointToPointEngine {
     ///
     /// # Errors
     /// NIC memory is corrupt, or a descriptor makes no sense.
-    pub fn schedule(&mut self, env: &mut Env<'_, '_>, slice: u64) -> Result<(), GlobalError> {
+    pub fn schedule(&mut self, env: &mut Env<'_, '_>) -> Result<(), GlobalError> {
         self.granted_in_slice = false;
         let mut dma = DmaHelper::new(env.memory);
         // Of one sender they stand in the order of posting: those that are left stay in it.
         let (due, early): (VecDeque<_>, VecDeque<_>) =
-            self.inbox.drain(..).partition(|posting| !env.pacing.strobes_all() || posting.posted < slice);
+            self.inbox.drain(..).partition(|posting| !env.pacing.strobes_all() || posting.posted < env.slice);
         self.inbox = due;
         while let Some(mut posting) = self.inbox.pop_front() {
             let Posting { from, ref mut record, .. } = posting;
@@ -349,7 +366,7 @@ impl PointToPointEngine {
                         words = send.encode();
                     }
                     let mut receiver = BufferReceiver::new(env.memory, env.completer, &mut dma);
-                    if receiver.handle_message(record.rank, &words)? == Taken::NoRoom {
+                    if !receiver.handle_message(record.rank, &words)? {
                         block.map_or(Ok(()), |block| pool.free(block))?;
                         record.payload = payload;
                         self.inbox.push_front(posting);
@@ -649,27 +666,22 @@ impl PointToPointEngine {
         if offset.checked_add(bytes).is_none_or(|end| end > transfer.granted) {
             return Err(strange(from, "offset of data", offset));
         }
-        let (destination, address) =
-            (transfer.destination, transfer.destination_address.wrapping_add(offset));
+        let before = transfer.moved;
+        transfer.moved += bytes;
+        self.outstanding = self.outstanding.saturating_sub(bytes);
+        let Incoming { destination, status, granted, bytes: total, .. } = *transfer;
+        let (request, is_whole) = (transfer.destination_request, transfer.moved == total);
+        let address = transfer.destination_address.wrapping_add(offset);
         if let Some((block, _)) = transfer.pooled {
-            let to = UnexpectedPool::of(env.memory, destination)?.bytes(block, transfer.bytes)?;
+            let to = UnexpectedPool::of(env.memory, destination)?.bytes(block, total)?;
             // SAFETY: the block holds the whole message, of which this is a part, and nobody reads it before
             // all of it is there.
             let to =
                 unsafe { std::slice::from_raw_parts_mut(to.as_ptr().add(offset as usize), bytes as usize) };
             fabric.read(at, to)?;
-            transfer.moved += bytes;
-            self.outstanding = self.outstanding.saturating_sub(bytes);
-            if transfer.moved == transfer.bytes {
-                self.finish_pooled(env, id)?;
-            }
-            return Ok(());
+            return if is_whole { Ok(self.finish_pooled(env, id)?) } else { Ok(()) };
         }
-        let (request, status) = (transfer.destination_request, transfer.status);
-        let (total, before, granted) = (transfer.bytes, transfer.moved, transfer.granted);
-        transfer.moved += bytes;
-        self.outstanding = self.outstanding.saturating_sub(bytes);
-        if transfer.moved == transfer.bytes {
+        if is_whole {
             self.incoming.remove(&id);
         }
         let mut payload = Vec::new();

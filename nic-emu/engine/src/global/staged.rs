@@ -24,6 +24,17 @@ use std::collections::{BTreeMap, VecDeque};
 /// Bytes for a rank that it has not taken, from which on no more are granted for it.
 pub const AHEAD_BYTES: u64 = 1 << 20;
 
+/// A transfer with both ends on other nodes.
+const ELSEWHERE_PAIR: Pair = Pair {
+    source: ELSEWHERE,
+    destination: ELSEWHERE,
+    source_request: NO_REQUEST,
+    destination_request: NO_REQUEST,
+    source_address: 0,
+    destination_address: 0,
+    bytes: 0,
+};
+
 /// Whether messages go this way.
 pub fn applies(memory: &NicMemory) -> bool {
     memory.header().cross_memory.get() == 0
@@ -222,14 +233,7 @@ impl Outgoing {
             memory.transfer(transfer)?.granted.store(self.granted, Ordering::Release);
             return Ok(self.transfer);
         }
-        let pair = Pair {
-            source: rank,
-            destination: ELSEWHERE,
-            source_request: request,
-            destination_request: NO_REQUEST,
-            bytes: self.bytes,
-            ..Pair::default()
-        };
+        let pair = Pair { source: rank, source_request: request, bytes: self.bytes, ..ELSEWHERE_PAIR };
         let (window, moved) = (dma_helper::window_of(rank), (self.sent, self.granted));
         self.transfer = DmaHelper::new(memory).start(&pair, window, moved, completer)?;
         Ok(self.transfer)
@@ -273,14 +277,8 @@ impl Landing {
         completer: &mut Completer<'m>,
     ) -> Result<Option<u32>, Corrupt> {
         if self.transfer.is_none() {
-            let pair = Pair {
-                source: ELSEWHERE,
-                destination: self.rank,
-                source_request: NO_REQUEST,
-                destination_request: self.request,
-                bytes: self.bytes,
-                ..Pair::default()
-            };
+            let (destination, destination_request) = (self.rank, self.request);
+            let pair = Pair { destination, destination_request, bytes: self.bytes, ..ELSEWHERE_PAIR };
             let (window, moved) = (dma_helper::landing_window_of(self.rank), (self.first, self.bytes));
             self.transfer = DmaHelper::new(memory).start(&pair, window, moved, completer)?;
         }

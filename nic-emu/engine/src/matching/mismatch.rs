@@ -14,9 +14,9 @@
 //! Here is what is said; what becomes of the communicator is in `crate::matching::breach`.
 
 use crate::arithmetic::{ElementType, ReduceOp};
+use crate::matching::Message;
 use crate::matching::both_ways::BothLengths;
 use crate::matching::called::{Called, combines_on_nic};
-use crate::matching::message::Message;
 use crate::matching::naming::{communicator, counted, is_rooted, ranks_text};
 use crate::memory::descriptor::{
     Check, CollectiveDescriptor, CollectiveKind, OF_LIBRARY, OF_PROGRAM, OF_REDUCTION, ReceiveDescriptor,

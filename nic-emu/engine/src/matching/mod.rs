@@ -3,8 +3,7 @@
 //!
 //! | file | holds |
 //! |---|---|
-//! | `envelope` | the predicate: which receive takes which message |
-//! | `message` | a message, as it is matched |
+//! | `envelope` | a message, as it is matched, and the predicate: which receive takes it |
 //! | `called`, `both_ways` | what members of a communicator have to say alike |
 //! | `mismatch` | the reports of collective calls that do not fit each other |
 //! | `breach` | how a communicator is broken by a mismatch |
@@ -16,8 +15,8 @@ pub mod breach;
 pub(crate) mod called;
 mod envelope;
 pub mod hang;
-pub mod message;
 pub mod mismatch;
 mod naming;
 
-pub use envelope::Envelope;
+pub(crate) use envelope::message_of_words;
+pub use envelope::{Envelope, Message};

@@ -4,14 +4,14 @@ use crate::memory::abort_record::AbortRecord;
 use crate::memory::breaches::Breaches;
 use crate::memory::contexts::{ContextCounters, SLOTS};
 use crate::memory::descriptor::INLINE_BYTES;
-use crate::memory::doorbell::COUNTER_BITS;
+use crate::memory::doorbell::{COUNTER_BITS, RingKind};
 use crate::memory::edge::{EDGES, Edge};
 use crate::memory::instance::{INSTANCE_BYTES, MEMBER_BYTES};
 use crate::memory::lane::LANE_BYTES;
 use crate::memory::pool::FreeList;
 use crate::memory::queue::{ChainLinks, MatchChains, MatchQueues, Queue};
 use crate::memory::request::RequestSlot;
-use crate::memory::ring::Cell;
+use crate::memory::ring::{Cell, Ring};
 use crate::memory::slab::{Filled, ReturnedSlabs, SLAB_BYTES, SLABS};
 use crate::memory::status::RankStatus;
 use crate::memory::sync::{AtomicU32, AtomicU64};
@@ -299,6 +299,18 @@ pub struct RankBlock {
     pub slabs: [[AtomicU64; SLAB_BYTES / 8]; SLABS],
     /// Request slots.
     pub requests: [RequestSlot; REQUESTS],
+}
+
+impl RankBlock {
+    /// One of the rank's rings.
+    #[inline]
+    pub fn ring(&self, kind: RingKind) -> Ring<'_> {
+        Ring::new(match kind {
+            RingKind::Send => &self.send,
+            RingKind::Receive => &self.receive,
+            RingKind::Collective => &self.collective,
+        })
+    }
 }
 
 /// Why a layout cannot be made.

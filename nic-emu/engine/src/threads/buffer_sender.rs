@@ -6,10 +6,10 @@
 
 use smallvec::SmallVec;
 
-use crate::memory::NicMemory;
 use crate::memory::doorbell::{Heads, HeadsWord, RingKind};
 use crate::memory::prefetch;
-use crate::memory::ring::Ring;
+use crate::memory::ring::Cell;
+use crate::memory::{Corrupt, NicMemory, RankBlock};
 use crate::policy::RANKS_A_SLICE;
 
 /// Ranks of a node whose next cells a rank that waits fetches ahead, at most.
@@ -30,6 +30,35 @@ pub struct Eligible {
     pub sent: u32,
     /// Arrivals at collectives that the Collective List has dealt with.
     pub reached: u32,
+}
+
+impl Eligible {
+    /// How many entries of a ring are eligible.
+    #[inline]
+    pub fn count(&self, kind: RingKind) -> u32 {
+        self.heads.ahead_of(self.taken, kind)
+    }
+
+    /// The eligible entries of one of the rank's rings. More than a ring has cells is corruption.
+    #[inline]
+    pub(crate) fn cells<'m>(
+        &self,
+        block: &'m RankBlock,
+        kind: RingKind,
+    ) -> Result<impl Iterator<Item = &'m Cell> + use<'m>, Corrupt> {
+        let (ring, count, first) = (block.ring(kind), self.count(kind), self.taken.get(kind));
+        if count > ring.capacity() {
+            let limit = ring.capacity() as u64 + 1;
+            return Err(Corrupt { what: "entries of a ring", value: count as u64, limit });
+        }
+        Ok((0..count).map(move |i| ring.cell(first.wrapping_add(i))))
+    }
+}
+
+/// Fetches the cell of a rank's next send or receive.
+#[inline(always)]
+fn fetch(block: &RankBlock, taken: Heads, kind: RingKind) {
+    prefetch::to_read(block.ring(kind).cell(taken.get(kind)));
 }
 
 /// What a slice has to schedule: the ranks that posted before it began, `RANKS_A_SLICE` at most.
@@ -81,10 +110,8 @@ impl BufferSender {
                 let (heads, taken) = (doorbell.read(), taken.peek());
                 if heads != taken {
                     Self::fetch(memory, i as u32, taken, heads);
-                    let eligible =
-                        Eligible { local_index: i as u32, taken, heads, received: 0, sent: 0, reached: 0 };
                     // There is room for all ranks.
-                    exchange.push(eligible);
+                    exchange.push(Eligible { local_index: i as u32, taken, heads, ..Eligible::default() });
                 }
             }
             return;
@@ -96,11 +123,10 @@ impl BufferSender {
     #[inline]
     fn fetch(memory: &NicMemory, local_index: u32, taken: Heads, heads: Heads) {
         let Ok(block) = memory.rank(local_index) else { return };
-        if heads.ahead_of(taken, RingKind::Receive) != 0 {
-            prefetch::to_read(Ring::new(&block.receive).cell(taken.get(RingKind::Receive)));
-        }
-        if heads.ahead_of(taken, RingKind::Send) != 0 {
-            prefetch::to_read(Ring::new(&block.send).cell(taken.get(RingKind::Send)));
+        for kind in [RingKind::Receive, RingKind::Send] {
+            if heads.ahead_of(taken, kind) != 0 {
+                fetch(block, taken, kind);
+            }
         }
     }
 
@@ -114,8 +140,8 @@ impl BufferSender {
         }
         for (rank, taken) in (0..).zip(all).filter(|(rank, _)| *rank != own) {
             let (Ok(block), taken) = (memory.rank(rank), taken.peek()) else { return };
-            prefetch::to_read(Ring::new(&block.receive).cell(taken.get(RingKind::Receive)));
-            prefetch::to_read(Ring::new(&block.send).cell(taken.get(RingKind::Send)));
+            fetch(block, taken, RingKind::Receive);
+            fetch(block, taken, RingKind::Send);
         }
     }
 
@@ -127,12 +153,10 @@ impl BufferSender {
             let Ok(doorbell) = memory.doorbell(i as u32) else { return };
             let (heads, taken) = (doorbell.read(), memory.taken()[i].peek());
             if heads != taken {
-                let eligible =
-                    Eligible { local_index: i as u32, taken, heads, received: 0, sent: 0, reached: 0 };
                 if exchange.len() == RANKS_A_SLICE {
                     break;
                 }
-                exchange.push(eligible);
+                exchange.push(Eligible { local_index: i as u32, taken, heads, ..Eligible::default() });
             }
         }
     }

@@ -12,19 +12,17 @@
 
 use smallvec::SmallVec;
 
-use crate::arithmetic::reduction_tree::ReductionTree;
 use crate::matching::called::operation;
 use crate::memory::descriptor::{
     CollectiveDescriptor, CollectiveKind, INLINE_BYTES, NO_REQUEST, Payload, is_of_same_collective,
 };
 use crate::memory::doorbell::RingKind;
 use crate::memory::request::SLOT_PAYLOAD_BYTES;
-use crate::memory::ring::{CELL_WORDS, Cell, Ring};
+use crate::memory::ring::{CELL_WORDS, Cell};
 use crate::memory::{Corrupt, NicMemory};
 use crate::threads::buffer_sender::{Eligible, Exchange};
 use crate::threads::completer::Completer;
 use crate::threads::reduce_helper::Reduction;
-use std::num::NonZeroU32;
 
 /// Members of all collectives that one slice finds complete, at most; a larger communicator meets in an
 /// instance.
@@ -66,11 +64,10 @@ pub(crate) struct AtOnce {
 /// The oldest collective descriptor of a rank that no slice has taken.
 #[inline]
 fn oldest<'m>(memory: &'m NicMemory, rank: &Eligible) -> Result<Option<&'m Cell>, Corrupt> {
-    if rank.heads.ahead_of(rank.taken, RingKind::Collective) == 0 {
-        return Ok(None);
+    match rank.count(RingKind::Collective) {
+        0 => Ok(None),
+        _ => Ok(rank.cells(memory.rank(rank.local_index)?, RingKind::Collective)?.next()),
     }
-    let ring = Ring::new(&memory.rank(rank.local_index)?.collective);
-    Ok(Some(ring.cell(rank.taken.get(RingKind::Collective))))
 }
 
 impl AtOnce {
@@ -98,14 +95,8 @@ impl AtOnce {
 
     #[inline]
     fn take_one(&mut self, memory: &NicMemory, exchange: &mut Exchange) -> Result<Option<u32>, Corrupt> {
-        let mut first = None;
-        for rank in exchange.iter() {
-            if let Some(cell) = oldest(memory, rank)? {
-                first = Some(cell.read());
-                break;
-            }
-        }
-        let Some(words) = first else { return Ok(None) };
+        let first = exchange.iter().find_map(|rank| oldest(memory, rank).transpose()).transpose()?;
+        let Some(words) = first.map(Cell::read) else { return Ok(None) };
         let Some(descriptor) = CollectiveDescriptor::decode(&words) else { return Ok(None) };
         let size = descriptor.local_size as usize;
         if size > exchange.len()
@@ -262,17 +253,11 @@ fn combine_all(
     collective: &Complete,
     members: &mut [PresentMember],
 ) -> Result<(), Corrupt> {
-    let operation = collective.operation;
-    let corrupt = |what| Corrupt { what, value: operation as u64, limit: 0 };
-    let reduction = Reduction::of(memory, operation)?;
-    let count = NonZeroU32::new(members.len() as u32).ok_or_else(|| corrupt("empty collective"))?;
-    let bytes = collective.bytes as usize;
-    for step in ReductionTree::new(count).steps() {
+    let (reduction, bytes) = (Reduction::of(memory, collective.operation)?, collective.bytes as usize);
+    for step in Reduction::steps(members.len())? {
         let (left, right) = members.split_at_mut(step.right as usize);
         let (left, right) = (&left[step.left as usize].payload, &mut right[0].payload);
-        reduction
-            .combine(&left[..bytes], &mut right[..bytes])
-            .map_err(|_| corrupt("reduction of this type"))?;
+        reduction.combine(&left[..bytes], &mut right[..bytes])?;
     }
     Ok(())
 }

@@ -83,14 +83,7 @@ impl<'a, 'm> CollectiveHelper<'a, 'm> {
     /// Gives the root's bytes to every member that has come and not yet got them.
     pub(crate) fn broadcast(&mut self, index: u32, instance: &Instance) -> Result<(), Corrupt> {
         let members = members(self.list.memory, index, instance)?;
-        let root = instance.root_member.get() - 1;
-        let Some(from) = members.get(root as usize) else {
-            return Err(Corrupt {
-                what: "root of a broadcast",
-                value: root as u64,
-                limit: members.len() as u64,
-            });
-        };
+        let from = root_of(members, instance)?;
         let inline = match contribution(self.list.memory, from)? {
             Contribution::Inline(bytes, _) => Some(Delivery::in_slot(&bytes)),
             Contribution::Slab(..) => {
@@ -101,13 +94,13 @@ impl<'a, 'm> CollectiveHelper<'a, 'm> {
             }
         };
         let mut is_over = inline.is_some();
-        for (i, member) in members.iter().enumerate() {
+        for member in members {
             // 1: here and not served; 2: served.
             if member.arrived.get() != 1 {
                 continue;
             }
             member.arrived.set(2);
-            let has_to_read = i as u32 != root;
+            let has_to_read = !std::ptr::eq(member, from);
             match &inline {
                 None if member.request.get() == NO_REQUEST || !has_to_read => {
                     is_over = departure::is_last(instance);
@@ -159,4 +152,11 @@ impl<'a, 'm> CollectiveHelper<'a, 'm> {
         let status = (instance.root.get(), 0, instance.bytes.get());
         self.completer.complete(member.local_index.get(), member.request.get(), status, delivery)
     }
+}
+
+/// The member of an instance that is the root.
+#[inline]
+pub(crate) fn root_of<'m>(members: &'m [Member], instance: &Instance) -> Result<&'m Member, Corrupt> {
+    let (root, limit) = ((instance.root_member.get() as u64).wrapping_sub(1), members.len() as u64);
+    members.get(root as usize).ok_or(Corrupt { what: "root of a collective", value: root, limit })
 }

@@ -15,7 +15,7 @@ use crate::memory::{Corrupt, NicMemory, TRANSFERS, WINDOWS};
 use crate::policy::Pacing;
 use crate::threads::completer::Completer;
 
-use crate::matching::message::Message;
+use crate::matching::Message;
 
 /// Active transfers that an elastic slice looks at to reap finished ones.
 const REAPED_A_SLICE: u32 = 16;

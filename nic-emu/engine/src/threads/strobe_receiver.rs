@@ -9,13 +9,12 @@ use smallvec::SmallVec;
 use crate::matching::breach;
 use crate::matching::mismatch;
 use crate::memory::descriptor::CollectiveDescriptor;
-use crate::memory::doorbell::{Heads, RingKind};
+use crate::memory::doorbell::RingKind;
 use crate::memory::instance::InstanceState;
-use crate::memory::ring::Ring;
 use crate::memory::{Corrupt, NicMemory};
 use crate::policy::Pacing;
-use crate::threads::buffer_receiver::{BufferReceiver, check_count};
-use crate::threads::buffer_sender::{BufferSender, Exchange};
+use crate::threads::buffer_receiver::BufferReceiver;
+use crate::threads::buffer_sender::{BufferSender, Eligible, Exchange};
 use crate::threads::collective_at_once::AtOnce;
 use crate::threads::collective_helper::CollectiveHelper;
 use crate::threads::collective_list::{Arrival, CollectiveList};
@@ -128,8 +127,7 @@ impl<'m> StrobeReceiver<'m> {
             self.list.free_departed()?;
         }
         for i in 0..self.exchange.len() {
-            let rank = self.exchange[i];
-            self.exchange[i].reached = self.take_collectives(rank.local_index, rank.taken, rank.heads)?;
+            self.exchange[i].reached = self.take_collectives(self.exchange[i])?;
         }
         let mut receiver = BufferReceiver::new(self.memory, &mut self.completer, &mut self.dma);
         for rank in &mut self.exchange {
@@ -178,15 +176,13 @@ impl<'m> StrobeReceiver<'m> {
     }
 
     #[inline]
-    fn take_collectives(&mut self, local_index: u32, taken: Heads, heads: Heads) -> Result<u32, Corrupt> {
-        let count = heads.ahead_of(taken, RingKind::Collective);
+    fn take_collectives(&mut self, rank: Eligible) -> Result<u32, Corrupt> {
+        let (local_index, count) = (rank.local_index, rank.count(RingKind::Collective));
         if count == 0 {
             return Ok(0);
         }
-        let ring = Ring::new(&self.memory.rank(local_index)?.collective);
-        check_count(count, &ring)?;
-        for i in 0..count {
-            let words = ring.cell(taken.get(RingKind::Collective).wrapping_add(i)).read();
+        for (i, cell) in (0..).zip(rank.cells(self.memory.rank(local_index)?, RingKind::Collective)?) {
+            let words = cell.read();
             let Some(descriptor) = CollectiveDescriptor::decode(&words) else {
                 return Err(Corrupt { what: "collective descriptor", value: words[0], limit: 0 });
             };

@@ -38,7 +38,7 @@ pub(super) struct Ticker<'a> {
 impl<'a> Ticker<'a> {
     pub(super) fn new(shared: &'a Shared, polls: bool) -> Self {
         let memory = &*shared.memory;
-        Self { shared, memory, polls, mover: Mover::new(shared), hang: HangDetector::new() }
+        Self { shared, memory, polls, mover: Mover::new(shared), hang: HangDetector::default() }
     }
 
     /// Ticks until the job is over, or it finds something that ends it.

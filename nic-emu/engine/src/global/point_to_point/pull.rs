@@ -4,10 +4,9 @@
 //! [`LATE_NS`], with fixed ones it lasts to the next slice. At the receiver's limit a message stays with its
 //! sender, until there is room or a receive.
 
-use super::late::Late;
-use super::{Env, Incoming, PointToPointEngine};
+use super::{Env, Incoming, Late, PointToPointEngine};
 use crate::global::error::GlobalError;
-use crate::matching::message::message_of_words;
+use crate::matching::message_of_words;
 use crate::memory::descriptor::{self, NO_REQUEST, Payload, SendDescriptor};
 use crate::memory::queue::UnexpectedMessages;
 use crate::memory::request::Delivery;

@@ -42,7 +42,7 @@ pub fn is_deadlock(first: &[JobState], second: &[JobState]) -> Option<HangReport
             .zip(second)
             .all(|(before, after)| after.is_as_before(before, after.global.runs_idle_slices, WHOLE_LOOK));
     let job = merge(second);
-    (is_still && job.global.sent == job.global.taken && job.is_quiet()).then(|| HangReport::new(job))
+    (is_still && job.global.sent == job.global.taken && job.is_quiet()).then_some(HangReport(job))
 }
 
 /// A rank counts its looks as they end, so of two that ended since one began since.
@@ -59,11 +59,6 @@ pub struct HangDetector {
 const LOOKS: u32 = 3;
 
 impl HangDetector {
-    /// A detector that has not looked yet.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
     /// Looks; answers the report if it is a deadlock. For one node of several it answers when all its ranks
     /// wait and nothing of it is under way: blocked *here*, which is no deadlock as long as another node goes
     /// on. A node on which no rank is left never answers.
@@ -78,6 +73,6 @@ impl HangDetector {
         }
         self.quiet = Some(state.clone());
         self.looks += 1;
-        (self.looks >= LOOKS).then(|| HangReport::new(state))
+        (self.looks >= LOOKS).then_some(HangReport(state))
     }
 }

@@ -9,34 +9,21 @@ use crate::memory::{COLLECTIVE_RING, MESSAGE_ENTRIES, RECEIVE_RING, SEND_RING, T
 use crate::threads::collective_list::COMMON_INSTANCES;
 use bcs_core::ByteCount;
 use mds::Primitive;
-use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt;
 
 /// Who waits for what, as people read it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct HangReport {
-    state: JobState,
-}
+pub struct HangReport(pub JobState);
 
 impl HangReport {
-    /// The report of a job's state.
-    pub fn new(state: JobState) -> Self {
-        Self { state }
-    }
-
-    /// What it is about.
-    pub fn state(&self) -> &JobState {
-        &self.state
-    }
-
     /// Tells of ranks whose pools have no room for what others send them.
     fn tell_full_receivers(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut senders = BTreeMap::<u32, Vec<&RankState>>::new();
-        for rank in self.state.ranks.iter().filter(|rank| rank.waits_in_mpi() && rank.waits_for.sends) {
+        for rank in self.0.ranks.iter().filter(|rank| rank.waits_in_mpi() && rank.waits_for.sends) {
             senders.entry(rank.waits_for.peer_in_job).or_default().push(rank);
         }
-        for receiver in self.state.ranks.iter() {
+        for receiver in self.0.ranks.iter() {
             let Some(senders) = senders.get(&receiver.rank) else { continue };
             let Unreceived { bytes, room_bytes, limit_bytes } = receiver.unreceived;
             let too_long = room_bytes.saturating_add(1)..=BUFFERED_BYTES as u64;
@@ -62,7 +49,7 @@ impl HangReport {
     /// Ranks that wait for each other in a circle, each for the next: of several circles the one with the
     /// lowest rank, from that on. Looks at every rank once.
     pub fn cycle(&self) -> Option<Vec<u32>> {
-        let waiting = self.state.ranks.iter().filter(|rank| rank.waits_in_mpi());
+        let waiting = self.0.ranks.iter().filter(|rank| rank.waits_in_mpi());
         let next: HashMap<u32, u32> = waiting
             .map(|rank| (rank, rank.waits_for.peer_in_job))
             // A root waits for the others, and not for itself.
@@ -93,7 +80,7 @@ impl HangReport {
 }
 
 /// What a rank, or several, are doing.
-#[derive(Clone, PartialEq, Eq, Hash)]
+#[derive(PartialEq, Eq, Hash)]
 enum Doing {
     Is(&'static str),
     Waits(String),
@@ -185,18 +172,12 @@ impl RankState {
 
 /// Ranks that do the same, in one group each: the smallest group, where the odd one out is, first.
 fn groups(ranks: &[RankState], together: bool) -> Vec<(Doing, Vec<u32>)> {
-    let (mut groups, mut places) = (Vec::<(Doing, Vec<u32>)>::new(), HashMap::<Doing, usize>::new());
+    let mut groups = HashMap::<Doing, Vec<u32>>::new();
     for rank in ranks {
-        let doing = rank.doing(together);
-        match places.entry(doing.clone()) {
-            Entry::Occupied(place) => groups[*place.get()].1.push(rank.rank),
-            Entry::Vacant(place) => {
-                place.insert(groups.len());
-                groups.push((doing, vec![rank.rank]));
-            }
-        }
+        groups.entry(rank.doing(together)).or_default().push(rank.rank);
     }
-    groups.sort_by_key(|(_, ranks)| ranks.len());
+    let mut groups: Vec<_> = groups.into_iter().collect();
+    groups.sort_by_key(|(_, ranks)| (ranks.len(), ranks[0]));
     groups
 }
 
@@ -205,9 +186,9 @@ const MOST_LINES: usize = 32;
 
 impl fmt::Display for HangReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut lines = groups(&self.state.ranks, false);
+        let mut lines = groups(&self.0.ranks, false);
         if lines.len() > MOST_LINES {
-            lines = groups(&self.state.ranks, true);
+            lines = groups(&self.0.ranks, true);
         }
         for (doing, ranks) in lines.iter().take(MOST_LINES) {
             let (noun, ending) = if ranks.len() == 1 { ("rank", "s") } else { ("ranks", "") };
@@ -233,19 +214,19 @@ impl fmt::Display for HangReport {
                 _ => writeln!(f, "  cycle: {} -> {gap}{last} (each waits for the next)", path.join(" -> "))?,
             }
         }
-        if self.state.unexpected > 0 || self.state.posted > 0 {
+        if self.0.unexpected > 0 || self.0.posted > 0 {
             writeln!(
                 f,
                 "  pending: {} without a message, {} without a receive",
-                counted(self.state.posted.into(), "receive"),
-                counted(self.state.unexpected.into(), "message")
+                counted(self.0.posted.into(), "receive"),
+                counted(self.0.unexpected.into(), "message")
             )?;
         }
-        for pool in full_pools(self.state.full) {
+        for pool in full_pools(self.0.full) {
             writeln!(f, "  no room: a node holds no more than {pool}")?;
         }
         self.tell_full_receivers(f)?;
-        write!(f, "  at slice {}", self.state.slice)
+        write!(f, "  at slice {}", self.0.slice)
     }
 }
 
@@ -283,7 +264,7 @@ mod tests {
     }
 
     fn report(ranks: Vec<RankState>) -> HangReport {
-        HangReport::new(JobState { ranks, slice: 12, posted: 1, ..JobState::default() })
+        HangReport(JobState { ranks, slice: 12, posted: 1, ..JobState::default() })
     }
 
     #[test]
@@ -325,8 +306,8 @@ mod tests {
         let mut single = rank(0, Primitive::Recv, 1, 7);
         single.waits_for.bytes = 1;
         let busy = |rank| RankState { rank, activity: Activity::Computing, ..single };
-        let mut state = report(vec![single, busy(1)]).state().clone();
-        let text = HangReport::new(state.clone()).to_string();
+        let mut state = report(vec![single, busy(1)]).0;
+        let text = HangReport(state.clone()).to_string();
         for line in [
             "  rank 0: waits in MPI_Recv from 1, tag 7, 1 byte, MPI_COMM_WORLD\n",
             "  rank 1: computes\n",
@@ -336,7 +317,7 @@ mod tests {
         }
         state.ranks = vec![single, RankState { rank: 3, ..single }, busy(1), busy(2)];
         (state.posted, state.unexpected) = (2, 1);
-        let text = HangReport::new(state).to_string();
+        let text = HangReport(state).to_string();
         for line in [
             "  ranks 0, 3: wait in MPI_Recv from 1, tag 7, 1 byte, MPI_COMM_WORLD\n",
             "  ranks 1, 2: compute\n",
@@ -384,9 +365,9 @@ mod tests {
     fn a_rank_that_waits_for_room_says_in_which_call_and_for_what_room() {
         let mut root = rank(0, Primitive::Bcast, NOBODY, 0);
         root.waits_for.room = Room::Slab;
-        let mut state = report(vec![root]).state().clone();
+        let mut state = report(vec![root]).0;
         state.full.instances = true;
-        let text = HangReport::new(state).to_string();
+        let text = HangReport(state).to_string();
         for line in [
             "  rank 0: waits in MPI_Bcast, MPI_COMM_WORLD, for room: its 256 slabs hold what others have not taken\n",
             "  no room: a node holds no more than 2048 collectives that members have still to come to\n",
@@ -416,10 +397,10 @@ mod tests {
     fn states_that_cannot_be_are_merged_and_read_all_the_same() {
         let most = u32::MAX;
         let ranks = vec![rank(most, Primitive::Recv, most, -1), rank(most, Primitive::Send, 0, 0)];
-        let mut state = report(ranks).state().clone();
+        let mut state = report(ranks).0;
         (state.posted, state.unexpected, state.global.sent) = (most, most, u64::MAX);
         let whole = merge(&[state.clone(), state]);
         assert_eq!((whole.posted, whole.unexpected, whole.ranks.len()), (most, most, 4));
-        assert!(HangReport::new(whole).to_string().contains("4294967295"));
+        assert!(HangReport(whole).to_string().contains("4294967295"));
     }
 }
