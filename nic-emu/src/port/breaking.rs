@@ -35,7 +35,7 @@ impl Port {
     pub fn break_context(&mut self, context: u32, report: &str) -> Result<(), PortError> {
         let touched = self.as_processor(|memory| {
             let mut completer = Completer::new(memory, self.pacing);
-            break_context(memory, &mut completer, context, report).map(|()| completer.touched)
+            break_context(&mut completer, context, report).map(|()| completer.touched)
         })??;
         self.wake(&touched);
         if self.wake_pipe.is_some() {

@@ -15,7 +15,7 @@
 //!  Down   context, collective, 0, total bytes of the result, offset of this piece   payload: the piece
 //! ```
 
-use super::communicator::{Group, Ready, in_order, unwrapped};
+use super::communicator::{Group, Ready, unwrapped};
 use super::contribution::{self, contribute};
 use super::delivery::{Deliveries, is_barrier};
 use super::error::{GlobalError, strange};
@@ -33,6 +33,7 @@ use crate::memory::root;
 use crate::memory::sync::Ordering;
 use crate::memory::{INSTANCES, NicMemory};
 use bcs_core::NodeId;
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// All collectives across nodes, on one node.
@@ -71,48 +72,34 @@ impl Collectives {
         if arrived == self.published {
             return Ok(());
         }
-        let mut new = Vec::new();
         let reached = &env.memory.header().pools.reached_instances;
         let mut walk = Walk::new(reached.get(), INSTANCES);
         reached.set(NONE);
         while let Some(index) = walk.next_entry()? {
             let instance = env.memory.instance(index)?;
-            let complete = instance.arrived.get() == instance.expected.get();
-            if instance.spans_nodes() && complete && instance.state.get() == InstanceState::Gathering as u32 {
-                new.push((instance.context.get(), instance.sequence.get(), index));
-            }
             walk.follow(instance.next_stacked.load(Ordering::Relaxed));
-        }
-        for (context, sequence, index) in in_order(new) {
-            self.publish_one(env, context, sequence, index)?;
+            let is_complete = instance.arrived.get() == instance.expected.get() && instance.spans_nodes();
+            if !is_complete || instance.state.get() != InstanceState::Gathering as u32 {
+                continue;
+            }
+            let context = instance.context.get();
+            let group = match self.groups.entry(context) {
+                Entry::Occupied(entry) => entry.into_mut(),
+                Entry::Vacant(entry) => {
+                    let tree = groups::nodes(env.memory, context)
+                        .and_then(|nodes| Tree::new(&nodes, self.node))
+                        .ok_or(GlobalError::UnknownGroup { context })?;
+                    entry.insert(Group { tree, ..Group::default() })
+                }
+            };
+            let collective = unwrapped(instance.sequence.get(), group.last);
+            instance.state.set(InstanceState::Announced as u32);
+            group.last = collective;
+            group.ready.insert(collective, Ready { instance: index, posted: env.posting_slice() });
+            group.changed.insert(collective);
+            self.moves += 1;
         }
         self.published = arrived;
-        Ok(())
-    }
-
-    fn publish_one(
-        &mut self,
-        env: &mut Env<'_, '_>,
-        context: u32,
-        sequence: u32,
-        index: u32,
-    ) -> Result<(), GlobalError> {
-        let instance = env.memory.instance(index)?;
-        let group = match self.groups.entry(context) {
-            std::collections::btree_map::Entry::Occupied(entry) => entry.into_mut(),
-            std::collections::btree_map::Entry::Vacant(entry) => {
-                let nodes =
-                    groups::nodes(env.memory, context).ok_or(GlobalError::UnknownGroup { context })?;
-                let tree = Tree::new(&nodes, self.node).ok_or(GlobalError::UnknownGroup { context })?;
-                entry.insert(Group { tree, ..Group::default() })
-            }
-        };
-        let collective = unwrapped(sequence, group.last);
-        instance.state.set(InstanceState::Announced as u32);
-        group.last = collective;
-        group.ready.insert(collective, Ready { instance: index, posted: env.posting_slice() });
-        group.changed.insert(collective);
-        self.moves += 1;
         Ok(())
     }
 
@@ -130,41 +117,32 @@ impl Collectives {
 
     /// True when this node, as the lead of some group, can start a collective of it in the next slice.
     pub fn wants_scheduling(&self) -> bool {
-        self.groups.iter().any(|(context, group)| self.complete_gathers(*context, group).next().is_some())
+        self.groups.iter().any(|(context, group)| self.due(*context, group, u64::MAX).is_some())
     }
 
-    /// The collectives that all nodes of a group have reached, if this is its lead, with what has come of
-    /// them.
-    fn complete_gathers<'a>(
-        &'a self,
-        context: u32,
-        group: &'a Group,
-    ) -> impl Iterator<Item = (u64, Ready, &'a Gather)> {
-        group.reached.iter().filter_map(move |&collective| {
-            let ready = *group.ready.get(&collective)?;
-            self.gathers.get(&(context, collective)).map(|gather| (collective, ready, gather))
+    /// A collective that all nodes of a group have reached before this slice, if this is its lead, and its
+    /// instance here.
+    fn due(&self, context: u32, group: &Group, slice: u64) -> Option<(u64, u32)> {
+        group.reached.iter().find_map(|&collective| {
+            let instance = group.ready.get(&collective)?.instance;
+            let gather = self.gathers.get(&(context, collective))?;
+            (gather.posted < slice).then_some((collective, instance))
         })
     }
 
     /// Message scheduling microphase of a slice: starts, as lead, what all nodes of a group have reached
     /// before it.
     pub fn schedule(&mut self, env: &mut Env<'_, '_>) -> Result<(), GlobalError> {
-        let due: Vec<(u32, u64, Ready)> = self
-            .groups
-            .iter()
-            .filter(|(_, group)| group.completed < env.slice)
-            .filter_map(|(context, group)| {
-                let mut complete = self.complete_gathers(*context, group);
-                let (collective, ready, _) = complete.find(|(_, _, gather)| gather.posted < env.slice)?;
-                Some((*context, collective, ready))
-            })
+        let groups = self.groups.iter().filter(|(_, group)| group.completed < env.slice);
+        let due: Vec<(u32, (u64, u32))> = groups
+            .filter_map(|(context, group)| Some((*context, self.due(*context, group, env.slice)?)))
             .collect();
-        for (context, collective, ready) in due {
+        for (context, (collective, index)) in due {
             let Some(mut gather) = self.gathers.remove(&(context, collective)) else { continue };
-            let instance = env.memory.instance(ready.instance)?;
+            let instance = env.memory.instance(index)?;
             let agreed = gather.called().unwrap_or(Called::of(instance));
             if gather.root_node == 0 && root::is_said_by_itself(agreed.root) {
-                break_context(env.memory, env.completer, context, &report_of_no_root(context, agreed))?;
+                break_context(env.completer, context, &report_of_no_root(context, agreed))?;
                 self.notice_breaches(env)?;
                 continue;
             }

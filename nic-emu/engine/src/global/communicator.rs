@@ -44,12 +44,6 @@ impl Group {
     }
 }
 
-/// By context, then by sequence number, which may have wrapped around.
-pub fn in_order(mut new: Vec<(u32, u32, u32)>) -> Vec<(u32, u32, u32)> {
-    new.sort_by(|a, b| a.0.cmp(&b.0).then((a.1.wrapping_sub(b.1) as i32).cmp(&0)));
-    new
-}
-
 /// The number of a collective from its 32 bits, as it is not far from the last one.
 pub fn unwrapped(sequence: u32, last: u64) -> u64 {
     last.wrapping_add_signed((sequence.wrapping_sub(last as u32) as i32) as i64)

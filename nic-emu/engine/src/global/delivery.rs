@@ -33,7 +33,7 @@ impl Deliveries {
     pub fn end(&mut self, env: &mut Env<'_, '_>, index: u32, bytes: &[u8]) -> Result<(), GlobalError> {
         let instance = env.memory.instance(index)?;
         let members = members(env.memory, index, instance)?;
-        let mut helper = CollectiveHelper::new(env.memory, env.completer);
+        let mut helper = CollectiveHelper::new(env.completer);
         let has_root = instance.root_member.get() != 0;
         if is_barrier(instance) {
             helper.barrier(index, instance)?;

@@ -48,7 +48,7 @@ use crate::memory::unexpected::{ForWhom, UnexpectedPool};
 use crate::memory::{Corrupt, ENTRIES, NicMemory};
 use crate::policy::Pacing;
 use crate::threads::buffer_receiver::BufferReceiver;
-use crate::threads::completer::Completer;
+use crate::threads::completer::{Completer, RankRequest, Status};
 use crate::threads::dma_helper::DmaHelper;
 use bcs_core::GlobalAddress;
 use bcs_fabric::Fabric;
@@ -91,8 +91,7 @@ struct Incoming {
     /// The receive's request; none of an unmatched one.
     destination_request: u32,
     destination_address: u64,
-    /// Source, tag, and the word of the length.
-    status: (u32, i32, u64),
+    status: Status,
     bytes: u64,
     granted: u64,
     moved: u64,
@@ -262,7 +261,7 @@ impl PointToPointEngine {
             Kind::Cancelled => {
                 let local = local(env.memory, record.rank)?;
                 self.give_back(env, record.rank, record.words[1])?;
-                env.completer.complete_cancelled(local, record.words[0] as u32)?;
+                env.completer.complete_cancelled((local, record.words[0] as u32))?;
             }
             Kind::Data | Kind::Pad | Kind::Up | Kind::Down | Kind::Left | Kind::Broken => {
                 return Err(strange(from, "kind", record.kind as u64));
@@ -365,7 +364,7 @@ impl PointToPointEngine {
                         // Without what another process may have written where this node's numbers stand.
                         words = send.encode();
                     }
-                    let mut receiver = BufferReceiver::new(env.memory, env.completer, &mut dma);
+                    let mut receiver = BufferReceiver::new(env.completer, &mut dma);
                     if !receiver.handle_message(record.rank, &words)? {
                         block.map_or(Ok(()), |block| pool.free(block))?;
                         record.payload = payload;
@@ -384,7 +383,7 @@ impl PointToPointEngine {
                     }
                 }
                 Some(PointToPoint::Cancel { request, destination }) => {
-                    let mut receiver = BufferReceiver::new(env.memory, env.completer, &mut dma);
+                    let mut receiver = BufferReceiver::new(env.completer, &mut dma);
                     if let Some(send) = receiver.take_back(record.rank, request, destination)? {
                         let words = [request as u64, place(send.payload).0];
                         env.links.send(from, &Record::new(Kind::Cancelled, record.rank, &words));
@@ -402,7 +401,7 @@ impl PointToPointEngine {
 
     /// Tells a message's sender that nothing of it has to move any more: it is matched, or its bytes are in
     /// the receiver's pool.
-    fn tell_matched(env: &mut Env<'_, '_>, node: u32, (rank, request): (u32, u32), place: u64) {
+    fn tell_matched(env: &mut Env<'_, '_>, node: u32, (rank, request): RankRequest, place: u64) {
         let matched = Record::new(Kind::Matched, rank, &[request as u64, place]);
         if request != NO_REQUEST || place != 0 && env.pacing.strobes_all() {
             // With fixed slices it travels with all else of its microphase.
@@ -447,7 +446,7 @@ impl PointToPointEngine {
             if is_here || bytes == 0 {
                 Self::tell_matched(env, node, (message.origin, send.request), place(send.payload).0);
                 if !is_here {
-                    env.completer.complete(destination, posted.request, status, &Delivery::InPlace)?;
+                    env.completer.complete((destination, posted.request), status, &Delivery::InPlace)?;
                 }
                 continue;
             }
@@ -473,8 +472,8 @@ impl PointToPointEngine {
         &mut self,
         env: &Env<'_, '_>,
         id: u64,
-        (rank, request): (u32, u32),
-        (source, tag, length): (u32, i32, u64),
+        (rank, request): RankRequest,
+        (source, tag, length): Status,
         bytes: (u64, u64),
     ) -> Result<(), Corrupt> {
         env.memory.request(rank, request)?.write_status(source, tag, length);
@@ -486,7 +485,7 @@ impl PointToPointEngine {
     pub fn advance_staged(&mut self, env: &mut Env<'_, '_>) -> Result<bool, GlobalError> {
         let mut moved = false;
         if !self.staged.is_empty() {
-            moved = self.staged.land(env.memory, env.completer)?;
+            moved = self.staged.land(env.completer)?;
             if !env.pacing.strobes_all() {
                 moved |= self.send_staged(env, STEP_BYTES)?;
             }
@@ -498,7 +497,7 @@ impl PointToPointEngine {
     fn send_staged(&mut self, env: &mut Env<'_, '_>, budget: u64) -> Result<bool, GlobalError> {
         let most_waiting = if env.pacing.has_budget() { u64::MAX } else { STEP_BYTES };
         let limits = (budget, most_waiting, env.payload_bytes);
-        self.staged.send(env.memory, env.completer, env.links, limits)
+        self.staged.send(env.completer, env.links, limits)
     }
 
     /// Grants chunks, oldest message first, one chunk of each in turn, until the budget is spent. Where ranks
@@ -635,7 +634,7 @@ impl PointToPointEngine {
         let index = local(env.memory, rank)?;
         self.give_back(env, rank, place)?;
         if request != NO_REQUEST {
-            env.completer.complete(index, request, (0, 0, 0), &Delivery::InPlace)?;
+            env.completer.complete((index, request), (0, 0, 0), &Delivery::InPlace)?;
         }
         Ok(())
     }
@@ -700,7 +699,7 @@ impl PointToPointEngine {
                 unsafe { rank_memory::write(env.processes, env.memory, destination, address, from, length) };
             if staged::is_done(env.memory, written)? {
                 if before + bytes == total {
-                    env.completer.complete(destination, request, status, &Delivery::InPlace)?;
+                    env.completer.complete((destination, request), status, &Delivery::InPlace)?;
                 }
                 return Ok(());
             }

@@ -17,7 +17,7 @@ use crate::memory::descriptor::NO_REQUEST;
 use crate::memory::sync::Ordering;
 use crate::memory::transfer::{ELSEWHERE, MOVING, Pair, Range};
 use crate::memory::{Corrupt, NicMemory};
-use crate::threads::completer::Completer;
+use crate::threads::completer::{Completer, RankRequest};
 use crate::threads::dma_helper::{self, DmaHelper};
 use std::collections::{BTreeMap, VecDeque};
 
@@ -86,8 +86,7 @@ struct Landing {
 /// All of them on a node.
 #[derive(Debug, Default)]
 pub struct Staged {
-    /// By rank and request.
-    outgoing: BTreeMap<(u32, u32), Outgoing>,
+    outgoing: BTreeMap<RankRequest, Outgoing>,
     /// By the number that names it.
     landing: BTreeMap<u64, Landing>,
     /// How windows are filled.
@@ -120,7 +119,7 @@ impl Staged {
 
     /// A message is on its way to a request of this rank: so many bytes in all, of which those before `first`
     /// are in place.
-    pub fn expect(&mut self, id: u64, (rank, request): (u32, u32), (bytes, first): (u64, u64)) {
+    pub fn expect(&mut self, id: u64, (rank, request): RankRequest, (bytes, first): (u64, u64)) {
         let (put, granted) = (first, first);
         let come = VecDeque::new();
         self.landing.insert(id, Landing { rank, request, bytes, first, granted, put, come, transfer: None });
@@ -155,15 +154,12 @@ impl Staged {
     }
 
     /// Lets the ranks of this node have what has come for them. True if something was done.
-    pub fn land<'m>(
-        &mut self,
-        memory: &'m NicMemory,
-        completer: &mut Completer<'m>,
-    ) -> Result<bool, GlobalError> {
+    pub fn land(&mut self, completer: &mut Completer<'_>) -> Result<bool, GlobalError> {
+        let memory = completer.memory;
         let policy = self.policy.get_or_insert_with(|| Policy { learn: false, ..Policy::for_node(memory) });
         let (mut moved, mut over) = (false, Vec::new());
         for (&id, landing) in &mut self.landing {
-            let Some(transfer) = landing.start(memory, completer)? else { continue };
+            let Some(transfer) = landing.start(completer)? else { continue };
             while let Some(bytes) = landing.come.front_mut() {
                 let range = Range { offset: landing.put, bytes: bytes.len() as u64 };
                 // SAFETY: the bytes are there.
@@ -189,16 +185,16 @@ impl Staged {
 
     /// Sends what the ranks of this node have put into their windows: so many bytes at most, and to no node
     /// more than it takes.
-    pub fn send<'m>(
+    pub fn send(
         &mut self,
-        memory: &'m NicMemory,
-        completer: &mut Completer<'m>,
+        completer: &mut Completer<'_>,
         links: &mut Links,
         (mut budget, most_waiting, payload_bytes): (u64, u64, u64),
     ) -> Result<bool, GlobalError> {
+        let memory = completer.memory;
         let (mut moved, mut over) = (false, Vec::new());
         for (&(rank, request), outgoing) in &mut self.outgoing {
-            let Some(transfer) = outgoing.start(memory, completer, rank, request)? else { continue };
+            let Some(transfer) = outgoing.start(completer, (rank, request))? else { continue };
             while budget > 0 && links.waiting_data_bytes(outgoing.to) < most_waiting {
                 let before = outgoing.sent;
                 let take = |range, from| outgoing.send_chunk(links, payload_bytes, range, from);
@@ -222,13 +218,12 @@ impl Staged {
 
 impl Outgoing {
     /// The transfer by which its rank sends it, up to what is granted; none while all are in use.
-    fn start<'m>(
+    fn start(
         &mut self,
-        memory: &'m NicMemory,
-        completer: &mut Completer<'m>,
-        rank: u32,
-        request: u32,
+        completer: &mut Completer<'_>,
+        (rank, request): RankRequest,
     ) -> Result<Option<u32>, Corrupt> {
+        let memory = completer.memory;
         if let Some(transfer) = self.transfer {
             memory.transfer(transfer)?.granted.store(self.granted, Ordering::Release);
             return Ok(self.transfer);
@@ -271,16 +266,12 @@ impl Outgoing {
 
 impl Landing {
     /// The transfer by which its rank gets it; none while all are in use.
-    fn start<'m>(
-        &mut self,
-        memory: &'m NicMemory,
-        completer: &mut Completer<'m>,
-    ) -> Result<Option<u32>, Corrupt> {
+    fn start(&mut self, completer: &mut Completer<'_>) -> Result<Option<u32>, Corrupt> {
         if self.transfer.is_none() {
             let (destination, destination_request) = (self.rank, self.request);
             let pair = Pair { destination, destination_request, bytes: self.bytes, ..ELSEWHERE_PAIR };
             let (window, moved) = (dma_helper::landing_window_of(self.rank), (self.first, self.bytes));
-            self.transfer = DmaHelper::new(memory).start(&pair, window, moved, completer)?;
+            self.transfer = DmaHelper::new(completer.memory).start(&pair, window, moved, completer)?;
         }
         Ok(self.transfer)
     }

@@ -5,7 +5,7 @@
 
 use crate::memory::Corrupt;
 use crate::memory::descriptor::{ANY_SOURCE, ANY_TAG, PointToPoint, SendDescriptor};
-use crate::memory::ring::CELL_WORDS;
+use crate::memory::ring::Words;
 
 /// What a message or a receive is matched by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,7 +51,7 @@ pub struct Message {
 }
 
 /// The message that an unexpected-queue entry holds.
-pub(crate) fn message_of_words(words: &[u64; CELL_WORDS]) -> Result<Message, Corrupt> {
+pub(crate) fn message_of_words(words: &Words) -> Result<Message, Corrupt> {
     match PointToPoint::decode(words) {
         Some(PointToPoint::Send(send)) => Ok(Message { send, origin: send.destination }),
         _ => Err(Corrupt { what: "unexpected message", value: words[0], limit: 0 }),

@@ -15,6 +15,9 @@ use crate::memory::sync::{AtomicU64, Ordering};
 /// 64-bit words of a cell.
 pub const CELL_WORDS: usize = 8;
 
+/// What a cell holds.
+pub type Words = [u64; CELL_WORDS];
+
 /// One entry: a descriptor as eight words.
 #[repr(C, align(64))]
 pub struct Cell([AtomicU64; CELL_WORDS]);

@@ -17,7 +17,7 @@ use crate::memory::descriptor::{
 use crate::memory::doorbell::RingKind;
 use crate::memory::queue::{PostedReceives, UnexpectedMessages};
 use crate::memory::request::Delivery;
-use crate::memory::ring::CELL_WORDS;
+use crate::memory::ring::Words;
 use crate::memory::unexpected::UnexpectedPool;
 use crate::memory::{Corrupt, FIRST_MATCHED_CONTEXT, MESSAGE_ENTRIES, NicMemory, RankBlock};
 use crate::threads::buffer_sender::Eligible;
@@ -36,8 +36,8 @@ pub struct BufferReceiver<'a, 'm> {
 impl<'a, 'm> BufferReceiver<'a, 'm> {
     /// A Buffer Receiver that completes through `completer` and hands transfers to `dma`.
     #[inline]
-    pub fn new(memory: &'m NicMemory, completer: &'a mut Completer<'m>, dma: &'a mut DmaHelper<'m>) -> Self {
-        Self { memory, completer, dma, matched: 0 }
+    pub fn new(completer: &'a mut Completer<'m>, dma: &'a mut DmaHelper<'m>) -> Self {
+        Self { memory: completer.memory, completer, dma, matched: 0 }
     }
 
     /// Takes a rank's eligible receives. Answers how many cells are free again.
@@ -65,7 +65,7 @@ impl<'a, 'm> BufferReceiver<'a, 'm> {
         &mut self,
         rank: &Eligible,
         kind: RingKind,
-        mut handle: impl FnMut(&mut Self, &'m RankBlock, &[u64; CELL_WORDS]) -> Result<bool, Corrupt>,
+        mut handle: impl FnMut(&mut Self, &'m RankBlock, &Words) -> Result<bool, Corrupt>,
     ) -> Result<u32, Corrupt> {
         if rank.count(kind) == 0 {
             return Ok(0);
@@ -81,12 +81,7 @@ impl<'a, 'm> BufferReceiver<'a, 'm> {
 
     /// An entry that is neither a send nor a receive.
     #[cold]
-    fn handle_other(
-        &mut self,
-        local_index: u32,
-        ring: RingKind,
-        words: &[u64; CELL_WORDS],
-    ) -> Result<bool, Corrupt> {
+    fn handle_other(&mut self, local_index: u32, ring: RingKind, words: &Words) -> Result<bool, Corrupt> {
         match (PointToPoint::decode(words), ring) {
             (Some(PointToPoint::Cancel { request, .. }), RingKind::Receive) => {
                 self.cancel_receive(local_index, request)?;
@@ -110,7 +105,7 @@ impl<'a, 'm> BufferReceiver<'a, 'm> {
         &mut self,
         local_index: u32,
         block: &RankBlock,
-        words: &[u64; CELL_WORDS],
+        words: &Words,
     ) -> Result<bool, Corrupt> {
         let unexpected = UnexpectedMessages::of(self.memory, block);
         if !unexpected.is_empty() {
@@ -134,7 +129,7 @@ impl<'a, 'm> BufferReceiver<'a, 'm> {
     /// A message for a rank of this node: matches it with the oldest receive that waits, or keeps it until
     /// its receive is posted.
     #[inline]
-    pub(crate) fn handle_message(&mut self, origin: u32, words: &[u64; CELL_WORDS]) -> Result<bool, Corrupt> {
+    pub(crate) fn handle_message(&mut self, origin: u32, words: &Words) -> Result<bool, Corrupt> {
         let destination = words[3] as u32;
         let Some(local_index) = self.memory.local_index(destination)? else {
             return self.send_out(origin, words);
@@ -163,13 +158,13 @@ impl<'a, 'm> BufferReceiver<'a, 'm> {
     fn schedule(
         &mut self,
         local_index: u32,
-        receive: &[u64; CELL_WORDS],
-        send: &[u64; CELL_WORDS],
+        receive: &Words,
+        send: &Words,
         origin: u32,
     ) -> Result<(), Corrupt> {
         self.matched += 1;
         if is_buffered_inline(send) {
-            return self.completer.complete_inline(local_index, (receive[3] >> 32) as u32, send);
+            return self.completer.complete_inline((local_index, (receive[3] >> 32) as u32), send);
         }
         self.schedule_other(local_index, receive, send, origin)
     }
@@ -177,8 +172,8 @@ impl<'a, 'm> BufferReceiver<'a, 'm> {
     fn schedule_other(
         &mut self,
         local_index: u32,
-        receive: &[u64; CELL_WORDS],
-        words: &[u64; CELL_WORDS],
+        receive: &Words,
+        words: &Words,
         origin: u32,
     ) -> Result<(), Corrupt> {
         let Some(PointToPoint::Receive(receive)) = PointToPoint::decode(receive) else {
@@ -190,7 +185,7 @@ impl<'a, 'm> BufferReceiver<'a, 'm> {
         {
             // Both ends complete as they would, with what there is room for, and find that their communicator
             // is broken.
-            breach::break_context(self.memory, self.completer, receive.context, &report)?;
+            breach::break_context(self.completer, receive.context, &report)?;
         }
         let sender = self.memory.local_index(origin)?;
         let send = &message.send;
@@ -206,10 +201,10 @@ impl<'a, 'm> BufferReceiver<'a, 'm> {
                 return self.dma.schedule(source, local_index, &receive, &message, address, self.completer);
             }
         };
-        self.completer.complete(local_index, receive.request, status, &delivery)?;
+        self.completer.complete((local_index, receive.request), status, &delivery)?;
         match (send.request, sender) {
             (NO_REQUEST, _) => Ok(()),
-            (request, Some(sender)) => self.completer.complete(sender, request, status, &Delivery::InPlace),
+            (request, Some(sender)) => self.completer.complete((sender, request), status, &Delivery::InPlace),
             (_, None) => self.leave_match(local_index, &receive, words, origin),
         }
     }
@@ -221,7 +216,7 @@ impl<'a, 'm> BufferReceiver<'a, 'm> {
         &mut self,
         local_index: u32,
         receive: &ReceiveDescriptor,
-        message: &[u64; CELL_WORDS],
+        message: &Words,
         origin: u32,
     ) -> Result<(), Corrupt> {
         // With the number that it may have: see `global::point_to_point`.
@@ -242,7 +237,7 @@ impl<'a, 'm> BufferReceiver<'a, 'm> {
         let posted = PostedReceives::of(self.memory, self.memory.rank(local_index)?);
         let Some(at) = posted.find_request(request)? else { return Ok(()) };
         posted.remove(at)?;
-        self.completer.complete_cancelled(local_index, request)
+        self.completer.complete_cancelled((local_index, request))
     }
 
     /// Takes back a send, or asks the destination's node to do so.
@@ -251,7 +246,7 @@ impl<'a, 'm> BufferReceiver<'a, 'm> {
             self.take_back(self.memory.job_rank(sender), request, destination)?
         } else {
             let outbound = &self.memory.rank(sender)?.outbound;
-            let is_it = |words: &[u64; CELL_WORDS]| matches!(PointToPoint::decode(words), Some(PointToPoint::Send(send)) if send.request == request);
+            let is_it = |words: &Words| matches!(PointToPoint::decode(words), Some(PointToPoint::Send(send)) if send.request == request);
             let Some((entry, found)) = outbound.find(self.memory, is_it)? else {
                 return self.push_outbound(sender, &PointToPoint::Cancel { request, destination }.encode());
             };
@@ -264,14 +259,14 @@ impl<'a, 'm> BufferReceiver<'a, 'm> {
             if let Payload::Slab(slab) = send.payload {
                 self.memory.rank(sender)?.returned.give_back(slab, send.bytes);
             }
-            self.completer.complete_cancelled(sender, send.request)?;
+            self.completer.complete_cancelled((sender, send.request))?;
         }
         Ok(true)
     }
 
     /// A message for a rank of another node: it waits for a global slice, in the order of posting.
     #[cold]
-    fn send_out(&mut self, origin: u32, words: &[u64; CELL_WORDS]) -> Result<bool, Corrupt> {
+    fn send_out(&mut self, origin: u32, words: &Words) -> Result<bool, Corrupt> {
         let Some(sender) = self.memory.local_index(origin)? else {
             let what = "destination of a message from another node";
             return Err(Corrupt { what, value: words[3] & 0xffff_ffff, limit: 0 });
@@ -279,7 +274,7 @@ impl<'a, 'm> BufferReceiver<'a, 'm> {
         self.push_outbound(sender, words)
     }
 
-    fn push_outbound(&mut self, sender: u32, words: &[u64; CELL_WORDS]) -> Result<bool, Corrupt> {
+    fn push_outbound(&mut self, sender: u32, words: &Words) -> Result<bool, Corrupt> {
         let has_room = self.memory.rank(sender)?.outbound.push(self.memory, words)?;
         let outbound = &self.memory.header().remote.outbound;
         outbound.set(outbound.get() + u32::from(has_room));
@@ -287,7 +282,7 @@ impl<'a, 'm> BufferReceiver<'a, 'm> {
     }
 
     #[inline]
-    fn has_room_for(&mut self, message: &[u64; CELL_WORDS], origin: u32) -> Result<bool, Corrupt> {
+    fn has_room_for(&mut self, message: &Words, origin: u32) -> Result<bool, Corrupt> {
         if self.memory.local_index(origin)?.is_none() {
             return Ok(self.memory.control().entries.used() as usize + 2 <= MESSAGE_ENTRIES);
         }
@@ -303,7 +298,7 @@ impl<'a, 'm> BufferReceiver<'a, 'm> {
     ) -> Result<Option<SendDescriptor>, Corrupt> {
         let Some(at) = self.memory.local_index(destination)? else { return Ok(None) };
         let unexpected = UnexpectedMessages::of(self.memory, self.memory.rank(at)?);
-        let is_it = |words: &[u64; CELL_WORDS]| is_unmatched(words, origin, request);
+        let is_it = |words: &Words| is_unmatched(words, origin, request);
         let Some((entry, found)) = unexpected.find_words(is_it)? else { return Ok(None) };
         unexpected.remove(entry)?;
         let send = message_of_words(&found)?.send;
@@ -315,7 +310,7 @@ impl<'a, 'm> BufferReceiver<'a, 'm> {
 }
 
 /// Whether this is the message of that send, and no matched probe has taken it: then it cannot be taken back.
-fn is_unmatched(words: &[u64; CELL_WORDS], origin: u32, request: u32) -> bool {
+fn is_unmatched(words: &Words, origin: u32, request: u32) -> bool {
     words[3] == origin as u64 | (request as u64) << 32
         && Envelope::of_words(words[0], words[1]).context < FIRST_MATCHED_CONTEXT
 }

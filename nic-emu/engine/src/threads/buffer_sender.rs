@@ -104,19 +104,23 @@ impl BufferSender {
     /// with, so that with very many ranks none is always last.
     #[inline]
     pub fn exchange(memory: &NicMemory, first: u32, exchange: &mut Exchange) {
-        let ranks = memory.layout().local_ranks as usize;
-        if ranks <= RANKS_A_SLICE {
-            for (i, (doorbell, taken)) in memory.doorbells().zip(memory.taken()).enumerate() {
-                let (heads, taken) = (doorbell.read(), taken.peek());
-                if heads != taken {
-                    Self::fetch(memory, i as u32, taken, heads);
-                    // There is room for all ranks.
-                    exchange.push(Eligible { local_index: i as u32, taken, heads, ..Eligible::default() });
-                }
+        let all = || (0..).zip(memory.doorbells().zip(memory.taken()));
+        // False when there is no room for more ranks.
+        let take = |(local_index, (doorbell, taken)): (u32, (&HeadsWord, &HeadsWord))| {
+            let (heads, taken) = (doorbell.read(), taken.peek());
+            if heads != taken {
+                Self::fetch(memory, local_index, taken, heads);
+                exchange.push(Eligible { local_index, taken, heads, ..Eligible::default() });
             }
-            return;
-        }
-        Self::exchange_some(memory, first as usize % ranks, exchange);
+            exchange.len() < RANKS_A_SLICE
+        };
+        let ranks = memory.layout().local_ranks;
+        let _ = if ranks as usize <= RANKS_A_SLICE {
+            all().all(take)
+        } else {
+            let first = (first % ranks) as usize;
+            all().skip(first).chain(all().take(first)).all(take)
+        };
     }
 
     /// Fetches the first cells that a slice is about to read: those of several rings come in the time of one.
@@ -142,22 +146,6 @@ impl BufferSender {
             let (Ok(block), taken) = (memory.rank(rank), taken.peek()) else { return };
             fetch(block, taken, RingKind::Receive);
             fetch(block, taken, RingKind::Send);
-        }
-    }
-
-    /// [`Self::exchange`] with more ranks than one slice takes.
-    #[cold]
-    fn exchange_some(memory: &NicMemory, first: usize, exchange: &mut Exchange) {
-        let ranks = memory.layout().local_ranks as usize;
-        for i in (first..ranks).chain(0..first) {
-            let Ok(doorbell) = memory.doorbell(i as u32) else { return };
-            let (heads, taken) = (doorbell.read(), memory.taken()[i].peek());
-            if heads != taken {
-                if exchange.len() == RANKS_A_SLICE {
-                    break;
-                }
-                exchange.push(Eligible { local_index: i as u32, taken, heads, ..Eligible::default() });
-            }
         }
     }
 }

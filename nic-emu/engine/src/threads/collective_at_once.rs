@@ -18,7 +18,7 @@ use crate::memory::descriptor::{
 };
 use crate::memory::doorbell::RingKind;
 use crate::memory::request::SLOT_PAYLOAD_BYTES;
-use crate::memory::ring::{CELL_WORDS, Cell};
+use crate::memory::ring::{Cell, Words};
 use crate::memory::{Corrupt, NicMemory};
 use crate::threads::buffer_sender::{Eligible, Exchange};
 use crate::threads::completer::Completer;
@@ -140,7 +140,7 @@ impl AtOnce {
         &mut self,
         memory: &NicMemory,
         exchange: &Exchange,
-        words: &[u64; CELL_WORDS],
+        words: &Words,
         first: usize,
         size: usize,
     ) -> Result<Option<usize>, Corrupt> {
@@ -214,17 +214,13 @@ impl AtOnce {
 
     /// Reduce microphase: the Reduce Helper's part.
     #[inline]
-    pub(crate) fn reduce(
-        &mut self,
-        memory: &NicMemory,
-        completer: &mut Completer<'_>,
-    ) -> Result<(), Corrupt> {
+    pub(crate) fn reduce(&mut self, completer: &mut Completer<'_>) -> Result<(), Corrupt> {
         for collective in &self.collectives {
             if !matches!(collective.kind, CollectiveKind::Reduce | CollectiveKind::Allreduce) {
                 continue;
             }
             let members = &mut self.members[collective.first..][..collective.members];
-            combine_all(memory, collective, members)?;
+            combine_all(completer.memory, collective, members)?;
             let mut result = [0; SLOT_PAYLOAD_BYTES];
             result[..INLINE_BYTES].copy_from_slice(&members[members.len() - 1].payload);
             complete_all(completer, members, &result)?;
@@ -241,7 +237,7 @@ fn complete_all(
     result: &[u8; SLOT_PAYLOAD_BYTES],
 ) -> Result<(), Corrupt> {
     for member in members.iter().filter(|member| member.request != NO_REQUEST) {
-        completer.complete_collective(member.local_index, member.request, result)?;
+        completer.complete_collective((member.local_index, member.request), result)?;
     }
     Ok(())
 }

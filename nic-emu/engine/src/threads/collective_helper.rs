@@ -5,12 +5,12 @@
 //! broadcast releases each member as soon as it and the root are there; nobody waits for members that it has
 //! nothing to get from.
 
+use crate::memory::Corrupt;
 use crate::memory::departure;
 use crate::memory::descriptor::{CollectiveKind, NO_REQUEST};
 use crate::memory::instance::{Instance, InstanceState, Member};
 use crate::memory::members::{Contribution, contribution, members};
 use crate::memory::request::{Delivery, SlotState};
-use crate::memory::{Corrupt, NicMemory};
 use crate::threads::collective_list::CollectiveList;
 use crate::threads::completer::Completer;
 
@@ -24,8 +24,8 @@ pub struct CollectiveHelper<'a, 'm> {
 impl<'a, 'm> CollectiveHelper<'a, 'm> {
     /// A Collective Helper that completes through `completer`.
     #[inline]
-    pub fn new(memory: &'m NicMemory, completer: &'a mut Completer<'m>) -> Self {
-        Self { list: CollectiveList::new(memory), completer }
+    pub fn new(completer: &'a mut Completer<'m>) -> Self {
+        Self { list: CollectiveList::new(completer.memory), completer }
     }
 
     /// Acts on an instance at which somebody has arrived in this slice.
@@ -125,7 +125,7 @@ impl<'a, 'm> CollectiveHelper<'a, 'm> {
     #[inline]
     pub(crate) fn refer(&mut self, member: &Member, index: u32) -> Result<(), Corrupt> {
         let (rank, request) = (member.local_index.get(), member.request.get());
-        self.completer.refer(rank, request, index, SlotState::Released)
+        self.completer.refer((rank, request), index, SlotState::Released)
     }
 
     #[inline]
@@ -150,7 +150,7 @@ impl<'a, 'm> CollectiveHelper<'a, 'm> {
             return Ok(());
         }
         let status = (instance.root.get(), 0, instance.bytes.get());
-        self.completer.complete(member.local_index.get(), member.request.get(), status, delivery)
+        self.completer.complete((member.local_index.get(), member.request.get()), status, delivery)
     }
 }
 

@@ -80,12 +80,12 @@ impl<'m> StrobeReceiver<'m> {
             Microphase::PointToPoint => self.dma.run(&mut self.completer),
             Microphase::BarrierAndBroadcast => {
                 self.at_once.release(&mut self.completer)?;
-                let mut helper = CollectiveHelper::new(self.memory, &mut self.completer);
+                let mut helper = CollectiveHelper::new(&mut self.completer);
                 self.arrivals.iter().try_for_each(|&instance| helper.run(instance))
             }
             Microphase::Reduce => {
-                self.at_once.reduce(self.memory, &mut self.completer)?;
-                let mut helper = CollectiveHelper::new(self.memory, &mut self.completer);
+                self.at_once.reduce(&mut self.completer)?;
+                let mut helper = CollectiveHelper::new(&mut self.completer);
                 self.arrivals.iter().try_for_each(|&instance| helper.reduce(instance))
             }
         }
@@ -129,7 +129,7 @@ impl<'m> StrobeReceiver<'m> {
         for i in 0..self.exchange.len() {
             self.exchange[i].reached = self.take_collectives(self.exchange[i])?;
         }
-        let mut receiver = BufferReceiver::new(self.memory, &mut self.completer, &mut self.dma);
+        let mut receiver = BufferReceiver::new(&mut self.completer, &mut self.dma);
         for rank in &mut self.exchange {
             rank.received = receiver.take_receives(rank)?;
         }
@@ -189,26 +189,26 @@ impl<'m> StrobeReceiver<'m> {
             if self.arrivals.len() == COLLECTIVES_A_SLICE {
                 return Ok(i);
             }
-            match self.list.arrive(local_index, &descriptor)? {
+            let breach = match self.list.arrive(local_index, &descriptor)? {
                 Arrival::At(instance) => {
                     if !self.arrivals.contains(&instance) {
                         self.arrivals.push(instance);
                     }
+                    continue;
                 }
-                Arrival::Left => {}
+                Arrival::Left => continue,
                 Arrival::NoRoom => return Ok(i),
                 Arrival::Mismatch(instance) => {
                     let report = mismatch::report(self.memory, local_index, &descriptor, instance)?;
                     let context = descriptor.context;
-                    breach::break_context(self.memory, &mut self.completer, context, &report)?;
-                    // Not where there was no room to note it: then the job is over.
-                    if let Some(breach) = self.memory.breaches().find(context) {
-                        breach::refuse(self.memory, &mut self.completer, local_index, &descriptor, breach)?;
-                    }
+                    breach::break_context(&mut self.completer, context, &report)?;
+                    // None where there was no room to note it: then the job is over.
+                    self.memory.breaches().find(context)
                 }
-                Arrival::Refused(breach) => {
-                    breach::refuse(self.memory, &mut self.completer, local_index, &descriptor, breach)?;
-                }
+                Arrival::Refused(breach) => Some(breach),
+            };
+            if let Some(breach) = breach {
+                breach::refuse(&mut self.completer, local_index, &descriptor, breach)?;
             }
         }
         Ok(count)

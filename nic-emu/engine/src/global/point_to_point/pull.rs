@@ -10,7 +10,7 @@ use crate::matching::message_of_words;
 use crate::memory::descriptor::{self, NO_REQUEST, Payload, SendDescriptor};
 use crate::memory::queue::UnexpectedMessages;
 use crate::memory::request::Delivery;
-use crate::memory::ring::CELL_WORDS;
+use crate::memory::ring::Words;
 use crate::memory::slab::BUFFERED_BYTES;
 use crate::memory::unexpected::{ForWhom, UnexpectedPool};
 use crate::memory::{Corrupt, NicMemory};
@@ -96,12 +96,11 @@ impl PointToPointEngine {
         let (destination, request) = (transfer.destination, transfer.destination_request);
         if request != NO_REQUEST {
             let delivery = Delivery::InPool(block);
-            env.completer.complete(destination, request, transfer.status, &delivery)?;
+            env.completer.complete((destination, request), transfer.status, &delivery)?;
         } else {
             // One that a local slice has matched has left its entry: its receive comes with the pair.
             let matches = &env.memory.header().remote.matches;
-            let is_it =
-                |words: &[u64; CELL_WORDS]| descriptor::is_send(words) && descriptor::number_of(words) == id;
+            let is_it = |words: &Words| descriptor::is_send(words) && descriptor::number_of(words) == id;
             if matches.find(env.memory, is_it)?.is_some() {
                 return Ok(());
             }

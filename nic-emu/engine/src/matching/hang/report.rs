@@ -267,23 +267,28 @@ mod tests {
         HangReport(JobState { ranks, slice: 12, posted: 1, ..JobState::default() })
     }
 
+    fn assert_says(report: &HangReport, expected: &[&str], absent: &[&str]) {
+        let text = report.to_string();
+        expected.iter().for_each(|line| assert!(text.contains(line), "{line} is not in:\n{text}"));
+        absent.iter().for_each(|line| assert!(!text.contains(line), "{line} is in:\n{text}"));
+    }
+
     #[test]
     fn a_cycle_of_receives_is_named() {
         let report = report((0..3).map(|i| rank(i, Primitive::Recv, (i + 1) % 3, 7)).collect());
         assert_eq!(report.cycle(), Some(vec![0, 1, 2]));
-        let text = report.to_string();
-        assert!(text.contains("rank 0: waits in MPI_Recv from 1, tag 7, 8 bytes, MPI_COMM_WORLD"), "{text}");
-        assert!(text.contains("cycle: 0 -> 1 -> 2 -> 0"), "{text}");
+        let first = "rank 0: waits in MPI_Recv from 1, tag 7, 8 bytes, MPI_COMM_WORLD";
+        assert_says(&report, &[first, "cycle: 0 -> 1 -> 2 -> 0"], &[]);
     }
 
     #[test]
     fn who_waits_for_itself_is_told_so_and_a_root_does_not() {
-        let text = report(vec![rank(0, Primitive::Recv, 0, 7), rank(1, Primitive::Barrier, NOBODY, 0)]);
-        assert!(text.to_string().contains("\n  rank 0 waits for itself\n"), "{text}");
+        let alone = report(vec![rank(0, Primitive::Recv, 0, 7), rank(1, Primitive::Barrier, NOBODY, 0)]);
+        assert_says(&alone, &["\n  rank 0 waits for itself\n"], &[]);
         for call in [Primitive::Reduce, Primitive::Ibcast, Primitive::GatherInit] {
-            let text = report((0..2).map(|i| rank(i, call, 0, 0)).collect()).to_string();
+            let report = report((0..2).map(|i| rank(i, call, 0, 0)).collect());
             let line = format!("  ranks 0, 1: wait in {}, root 0, 8 bytes, MPI_COMM_WORLD\n", call.name());
-            assert!(text.contains(&line) && !text.contains("itself") && !text.contains("cycle"), "{text}");
+            assert_says(&report, &[&line], &["itself", "cycle"]);
         }
     }
 
@@ -292,13 +297,14 @@ mod tests {
         let mut sender = rank(0, Primitive::Send, 1, 7);
         sender.waits_for.sends = true;
         let mut receiver = rank(1, Primitive::Barrier, NOBODY, 0);
-        assert!(!report(vec![sender, receiver]).to_string().contains("no room"), "there is room");
+        // There is room.
+        assert_says(&report(vec![sender, receiver]), &[], &["no room"]);
         receiver.unreceived = Unreceived { bytes: 1 << 20, room_bytes: 0, limit_bytes: 1 << 20 };
-        let text = report(vec![sender, receiver]).to_string();
         let expected = "no room: rank 1 has not received 1MiB of messages, of at most 1MiB (--unexpected-limit); rank 0 waits until";
-        assert!(text.contains(expected), "{text}");
+        assert_says(&report(vec![sender, receiver]), &[expected], &[]);
+        // It would wait anyway.
         sender.waits_for.bytes = BUFFERED_BYTES as u64 + 1;
-        assert!(!report(vec![sender, receiver]).to_string().contains("no room"), "it would wait anyway");
+        assert_says(&report(vec![sender, receiver]), &[], &["no room"]);
     }
 
     #[test]
@@ -306,35 +312,30 @@ mod tests {
         let mut single = rank(0, Primitive::Recv, 1, 7);
         single.waits_for.bytes = 1;
         let busy = |rank| RankState { rank, activity: Activity::Computing, ..single };
-        let mut state = report(vec![single, busy(1)]).0;
-        let text = HangReport(state.clone()).to_string();
-        for line in [
+        let mut report = report(vec![single, busy(1)]);
+        let lines = [
             "  rank 0: waits in MPI_Recv from 1, tag 7, 1 byte, MPI_COMM_WORLD\n",
             "  rank 1: computes\n",
             "  pending: 1 receive without a message, 0 messages without a receive\n",
-        ] {
-            assert!(text.contains(line), "{text}");
-        }
-        state.ranks = vec![single, RankState { rank: 3, ..single }, busy(1), busy(2)];
-        (state.posted, state.unexpected) = (2, 1);
-        let text = HangReport(state).to_string();
-        for line in [
+        ];
+        assert_says(&report, &lines, &[]);
+        report.0.ranks = vec![single, RankState { rank: 3, ..single }, busy(1), busy(2)];
+        (report.0.posted, report.0.unexpected) = (2, 1);
+        let lines = [
             "  ranks 0, 3: wait in MPI_Recv from 1, tag 7, 1 byte, MPI_COMM_WORLD\n",
             "  ranks 1, 2: compute\n",
             "  pending: 2 receives without a message, 1 message without a receive\n",
-        ] {
-            assert!(text.contains(line), "{text}");
-        }
+        ];
+        assert_says(&report, &lines, &[]);
     }
 
     #[test]
     fn the_odd_one_out_stands_first_and_the_others_are_one_line() {
         let mut ranks: Vec<_> = [0, 2, 3].map(|i| rank(i, Primitive::Barrier, NOBODY, 0)).into();
         ranks.push(rank(1, Primitive::Recv, 0, 7));
-        let text = report(ranks).to_string();
-        let first = text.lines().next().unwrap();
-        assert!(first.contains("rank 1: waits in MPI_Recv from 0"), "{text}");
-        assert!(text.contains("ranks 0, 2, 3: wait in MPI_Barrier, MPI_COMM_WORLD"), "{text}");
+        let report = report(ranks);
+        assert!(report.to_string().starts_with("  rank 1: waits in MPI_Recv from 0"), "{report}");
+        assert_says(&report, &["ranks 0, 2, 3: wait in MPI_Barrier, MPI_COMM_WORLD"], &[]);
     }
 
     #[test]
@@ -342,11 +343,8 @@ mod tests {
         let mut odd = rank(3, Primitive::Recv, 0, 7);
         odd.waits_for.context = 18;
         odd.waits_for.peer_in_job = 2;
-        let text = report(vec![odd]).to_string();
-        assert!(
-            text.contains("waits in MPI_Recv from 0 (rank 2 of the job), tag 7, 8 bytes, communicator 18"),
-            "{text}"
-        );
+        let line = "waits in MPI_Recv from 0 (rank 2 of the job), tag 7, 8 bytes, communicator 18";
+        assert_says(&report(vec![odd]), &[line], &[]);
     }
 
     #[test]
@@ -365,15 +363,13 @@ mod tests {
     fn a_rank_that_waits_for_room_says_in_which_call_and_for_what_room() {
         let mut root = rank(0, Primitive::Bcast, NOBODY, 0);
         root.waits_for.room = Room::Slab;
-        let mut state = report(vec![root]).0;
-        state.full.instances = true;
-        let text = HangReport(state).to_string();
-        for line in [
+        let mut report = report(vec![root]);
+        report.0.full.instances = true;
+        let lines = [
             "  rank 0: waits in MPI_Bcast, MPI_COMM_WORLD, for room: its 256 slabs hold what others have not taken\n",
             "  no room: a node holds no more than 2048 collectives that members have still to come to\n",
-        ] {
-            assert!(text.contains(line), "{text}");
-        }
+        ];
+        assert_says(&report, &lines, &[]);
     }
 
     #[test]
