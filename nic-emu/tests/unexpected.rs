@@ -4,8 +4,8 @@
 mod ports;
 
 use bcs_core::SliceLength;
+use nic_emu::hang::{HangReport, JobState};
 use nic_emu::matching::Envelope;
-use nic_emu::matching::hang::{HangReport, JobState};
 use nic_emu::memory::slab::{BUFFERED_BYTES, SLAB_BYTES};
 use nic_emu::memory::status::{Activity, Room, WaitingFor};
 use nic_emu::memory::unexpected::{DEFAULT_LIMIT_BYTES, UnexpectedPool};

@@ -6,11 +6,11 @@
 
 use crate::arithmetic::Arithmetic;
 use crate::channel::CrossMemory;
+use crate::hang::{HangReport, JobState};
 use crate::host::mapping::{self, MapError};
 use crate::host::nic_thread::{Finding, Network, NicThread};
 use crate::host::process::pid_namespace;
 use crate::host::wake_pipe::WakePipe;
-use crate::matching::hang::{HangReport, JobState};
 use crate::memory::abort;
 use crate::memory::status::Phase;
 use crate::memory::{Layout, NicMemory};

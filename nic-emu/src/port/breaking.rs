@@ -1,8 +1,8 @@
-//! Broken communicators, as a rank sees them ([`crate::matching::breach`]).
+//! Broken communicators, as a rank sees them ([`crate::threads::breach`]).
 
 use super::error::PortError;
 use super::rank_port::Port;
-use crate::matching::breach::break_context;
+use crate::threads::breach::break_context;
 use crate::threads::completer::Completer;
 
 impl Port {

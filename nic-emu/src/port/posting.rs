@@ -211,7 +211,7 @@ impl Port {
     /// [`Outstanding::about`](crate::port::outstanding::Outstanding::about).
     ///
     /// With a check it takes a message about which its sender has to say the same, and that has to be as long
-    /// as there is room. What does not fit breaks the communicator (`crate::matching::breach`).
+    /// as there is room. What does not fit breaks the communicator (`crate::threads::breach`).
     ///
     /// # Safety
     /// As [`Self::post_receive`].

@@ -29,7 +29,7 @@ fn is_told_exactly_when_it_is_one(shape: &ClusterShape, all_meet: bool, slow: Op
         return run.complete();
     };
     assert!(all_meet && program.loop_lacks_room(), "of no deadlock it is stated that it is one:\n{report}");
-    let lacks_slab = |rank: &nic_emu::matching::hang::RankState| rank.waits_for.room == Room::Slab;
+    let lacks_slab = |rank: &nic_emu::hang::RankState| rank.waits_for.room == Room::Slab;
     assert!(report.0.ranks.iter().any(lacks_slab), "who is ahead waits for room:\n{report}");
 }
 

@@ -1,4 +1,4 @@
-//! Broken communicators across nodes ([`crate::matching::breach`]).
+//! Broken communicators across nodes ([`crate::threads::breach`]).
 //!
 //! The node that finds a mismatch tells all others of the communicator, each by a record of its own; it may
 //! find one before its own members have made the communicator, and then waits for them, as it does not know
@@ -11,12 +11,12 @@
 
 use super::collectives::Collectives;
 use super::error::GlobalError;
-use super::groups;
 use super::point_to_point::Env;
 use super::record::{Kind, Record};
-use crate::matching::breach::break_context;
 use crate::matching::called::Called;
 use crate::matching::mismatch::report_of_nodes;
+use crate::memory::groups;
+use crate::threads::breach::break_context;
 use bcs_core::NodeId;
 
 impl Collectives {

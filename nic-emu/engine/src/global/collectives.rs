@@ -17,21 +17,24 @@
 
 use super::communicator::{Group, Ready, unwrapped};
 use super::contribution::{self, contribute};
-use super::delivery::{Deliveries, is_barrier};
+use super::delivery;
 use super::error::{GlobalError, strange};
 use super::gather::{self, Gather};
-use super::groups::{self, Tree};
 use super::point_to_point::Env;
 use super::record::{Kind, Record, in_pieces};
-use crate::matching::breach::break_context;
+use super::tree::Tree;
 use crate::matching::called::Called;
 use crate::matching::mismatch::report_of_no_root;
 use crate::memory::contexts;
+use crate::memory::descriptor::CollectiveKind;
+use crate::memory::groups;
 use crate::memory::instance::InstanceState;
 use crate::memory::pool::{NONE, Walk};
 use crate::memory::root;
 use crate::memory::sync::Ordering;
 use crate::memory::{INSTANCES, NicMemory};
+use crate::threads::breach::break_context;
+use crate::threads::collective_list::CollectiveList;
 use bcs_core::NodeId;
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
@@ -42,7 +45,6 @@ pub struct Collectives {
     pub(super) node: NodeId,
     pub(super) groups: BTreeMap<u32, Group>,
     pub(super) gathers: BTreeMap<(u32, u64), Gather>,
-    pub(super) deliveries: Deliveries,
     /// `arrived` of NIC memory, as far as it is published.
     pub published: u32,
     /// Breaches that have been noticed, of those that there have been here.
@@ -110,9 +112,7 @@ impl Collectives {
 
     /// True when nothing is under way.
     pub fn is_idle(&self) -> bool {
-        self.deliveries.is_idle()
-            && self.gathers.is_empty()
-            && self.groups.values().all(|group| group.ready.is_empty())
+        self.gathers.is_empty() && self.groups.values().all(|group| group.ready.is_empty())
     }
 
     /// True when this node, as the lead of some group, can start a collective of it in the next slice.
@@ -176,8 +176,8 @@ impl Collectives {
         self.scheduled += 1;
         self.moves += 1;
         let instance = env.memory.instance(index)?;
-        let is_leave = is_barrier(instance) && contexts::is_leave(instance.call.get());
-        self.deliveries.end(env, index, result)?;
+        let is_leave = instance.is(CollectiveKind::Barrier) && contexts::is_leave(instance.call.get());
+        delivery::end(env, index, result)?;
         if is_leave { self.forget(env, context) } else { Ok(()) }
     }
 
@@ -262,7 +262,7 @@ impl Collectives {
             })
             .collect();
         changed.into_iter().try_for_each(|key| self.climb(env, key))?;
-        self.deliveries.free_departed(env)
+        Ok(CollectiveList::new(env.memory).free_departed()?)
     }
 
     /// Tells the parent that this node and all below it have reached this collective, if they have.
@@ -322,7 +322,6 @@ mod tests {
     use crate::memory::Layout;
     use crate::memory::descriptor::CollectiveDescriptor;
     use crate::policy::Pacing;
-    use crate::threads::collective_list::CollectiveList;
     use crate::threads::completer::Completer;
 
     const CONTEXT: u32 = 3;

@@ -2,7 +2,7 @@
 //! reached, and which all other nodes have.
 
 use super::gather::Gather;
-use super::groups::Tree;
+use super::tree::Tree;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A communicator that spans nodes.

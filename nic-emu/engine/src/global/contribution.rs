@@ -1,10 +1,11 @@
 //! What the members of a node give to a collective across nodes, and what comes of all contributions.
 
-use super::delivery::{bytes_of, is_barrier, is_broadcast};
+use super::delivery::bytes_of;
 use super::error::{GlobalError, strange};
 use super::gather::Gather;
 use super::image::image;
 use crate::arithmetic::reduction_tree::ReductionTree;
+use crate::memory::descriptor::CollectiveKind;
 use crate::memory::instance::Instance;
 use crate::memory::members::members;
 use crate::memory::{Corrupt, NicMemory};
@@ -24,13 +25,13 @@ pub fn contribute(
     if root != 0 {
         gather.root_node = node.0 + 1;
     }
-    if is_barrier(instance) {
+    if instance.is(CollectiveKind::Barrier) {
         return Ok(());
     }
     let tree = tree_of(instance)?;
     for (place, member) in (1..).zip(members(memory, index, instance)?) {
         // Of a broadcast only the root has something to give.
-        if !is_broadcast(instance) || place == root {
+        if !instance.is(CollectiveKind::Broadcast) || place == root {
             let rank = member.comm_rank.get();
             let leaf = tree.leaf(rank).filter(|_| instance.reduces());
             gather.add(rank, leaf.map_or(0, |leaf| leaf.log2_size()), bytes_of(memory, member)?);
@@ -51,9 +52,9 @@ pub fn result(memory: &NicMemory, gather: &mut Gather, instance: &Instance) -> R
         return result.ok_or_else(|| strange(node, "contributions to a reduction", sequence.into()));
     }
     let mut all = gather.take_all();
-    Ok(match is_broadcast(instance) {
+    Ok(match instance.is(CollectiveKind::Broadcast) {
         true => all.pop().unwrap_or_default(),
-        false if is_barrier(instance) => Vec::new(),
+        false if instance.is(CollectiveKind::Barrier) => Vec::new(),
         false => image(&all),
     })
 }

@@ -235,7 +235,7 @@ impl<F: Fabric> GlobalNic<F> {
     }
 
     /// Says in NIC memory whether anything of this node is under way between nodes, for who looks for a
-    /// deadlock ([`crate::matching::hang::is_deadlock`]). Only a poll that did nothing says that nothing is:
+    /// deadlock ([`crate::hang::is_deadlock`]). Only a poll that did nothing says that nothing is:
     /// those whom the one before it completed something for have been woken by then.
     fn tell_rest(&self, memory: &NicMemory, moves_before: u64) {
         let remote = &memory.header().remote;

@@ -11,7 +11,7 @@
 //!
 //! It is sparse: what no pair of nodes uses is never touched.
 
-use super::groups::FANOUT;
+use super::tree::FANOUT;
 use bcs_core::{EventId, GlobalAddress, GlobalVariable};
 
 /// Nodes that ring at one of them.

@@ -30,7 +30,7 @@
 //! | `global_nic` | a node: what is due, and what has come |
 //! | `layout` | what is where in global memory |
 //! | `record`, `link`, `record_buffers` | records between two nodes, with flow control |
-//! | `groups` | the nodes of a communicator |
+//! | `tree` | a node's place in a tree of nodes |
 //! | `strobe_lead` | SS on the lead node: which microphase is next |
 //! | `strobe_tree` | SR: microstrobes go down, reports come up, bells |
 //! | `point_to_point` | BS, BR, DH |
@@ -49,7 +49,6 @@ mod delivery;
 mod error;
 mod gather;
 mod global_nic;
-pub mod groups;
 mod image;
 pub mod layout;
 mod link;
@@ -60,6 +59,7 @@ mod record_buffers;
 mod staged;
 mod strobe_lead;
 mod strobe_tree;
+mod tree;
 
 pub use error::GlobalError;
 pub use global_nic::{GlobalNic, Polled};

@@ -11,7 +11,7 @@
 //! on size and type signature (§8.6). They are found where the receiver's end meets the sender's: at the
 //! match of a message, or in the edge itself ([`crate::memory::edge`]).
 //!
-//! Here is what is said; what becomes of the communicator is in `crate::matching::breach`.
+//! Here is what is said; what becomes of the communicator is in `crate::threads::breach`.
 
 use crate::arithmetic::{ElementType, ReduceOp};
 use crate::matching::Message;

@@ -178,10 +178,6 @@ pub struct RemoteState {
     pub sent: Word64,
     /// Records of others that this node has taken, since the start.
     pub taken: Word64,
-    /// Collectives that span nodes and that all readers here have departed from, so far.
-    pub handed_back: AtomicU32,
-    /// Those of `handed_back` that the driver of global slices has freed.
-    pub freed: Word,
 }
 
 /// Who sleeps: one line, as posters look at both words.

@@ -7,7 +7,6 @@
 //! becomes a transfer.
 
 use crate::matching::Envelope;
-use crate::matching::breach;
 use crate::matching::mismatch;
 use crate::matching::{Message, message_of_words};
 use crate::memory::descriptor::{
@@ -20,6 +19,7 @@ use crate::memory::request::Delivery;
 use crate::memory::ring::Words;
 use crate::memory::unexpected::UnexpectedPool;
 use crate::memory::{Corrupt, FIRST_MATCHED_CONTEXT, MESSAGE_ENTRIES, NicMemory, RankBlock};
+use crate::threads::breach;
 use crate::threads::buffer_sender::Eligible;
 use crate::threads::completer::Completer;
 use crate::threads::dma_helper::DmaHelper;

@@ -37,20 +37,16 @@ impl<'a, 'm> CollectiveHelper<'a, 'm> {
             return Ok(());
         }
         let complete = instance.arrived.get() == instance.expected.get();
-        match instance.kind.get() {
-            kind if kind == CollectiveKind::Barrier as u32 && complete => self.barrier(index, instance),
-            kind if kind == CollectiveKind::Board as u32 && complete => self.release_all(index, instance),
-            kind if kind == CollectiveKind::Broadcast as u32 && instance.root_member.get() != 0 => {
-                self.broadcast(index, instance)
-            }
-            _ => Ok(()),
+        if complete && instance.is(CollectiveKind::Barrier) {
+            self.complete_all(members(self.list.memory, index, instance)?, &Delivery::InPlace, instance)?;
+            self.list.free(index, instance)
+        } else if complete && instance.is(CollectiveKind::Board) {
+            self.release_all(index, instance)
+        } else if instance.is(CollectiveKind::Broadcast) && instance.root_member.get() != 0 {
+            self.broadcast(index, instance)
+        } else {
+            Ok(())
         }
-    }
-
-    #[inline]
-    pub(crate) fn barrier(&mut self, index: u32, instance: &Instance) -> Result<(), Corrupt> {
-        self.complete_all(members(self.list.memory, index, instance)?, &Delivery::InPlace, instance)?;
-        self.list.free(index, instance)
     }
 
     /// Lets all members go, with nothing.
@@ -61,23 +57,15 @@ impl<'a, 'm> CollectiveHelper<'a, 'm> {
 
     /// Lets all members read all contributions; those without a request do not.
     pub fn release_all(&mut self, index: u32, instance: &Instance) -> Result<(), Corrupt> {
-        match self.refer_all(index, instance)? {
-            0 => self.list.hand_back(index, instance),
-            _ => Ok(()),
-        }
-    }
-
-    /// Has the members with a request read from the instance. Answers how many these are.
-    pub(crate) fn refer_all(&mut self, index: u32, instance: &Instance) -> Result<u32, Corrupt> {
         let members = members(self.list.memory, index, instance)?;
-        let readers = members.iter().filter(|member| member.request.get() != NO_REQUEST);
+        let mut readers = members.iter().filter(|member| member.request.get() != NO_REQUEST);
         let count = readers.clone().count() as u32;
         instance.readers.set(count);
         instance.state.set(InstanceState::Released as u32);
-        for member in readers {
-            self.refer(member, index)?;
+        match count {
+            0 => self.list.hand_back(index, instance),
+            _ => readers.try_for_each(|member| self.refer(member, index)),
         }
-        Ok(count)
     }
 
     /// Gives the root's bytes to every member that has come and not yet got them.

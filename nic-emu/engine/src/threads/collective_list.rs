@@ -169,7 +169,6 @@ impl<'m> CollectiveList<'m> {
         instance.readers.set(0);
         instance.begun_by.set(local_index);
         instance.left.set(0);
-        instance.handed_back.store(0, Ordering::Relaxed);
         instance.departed.store(0, Ordering::Relaxed);
         for member in self.memory.members(index)?.iter().take(descriptor.local_size as usize) {
             member.arrived.set(0);
@@ -222,7 +221,7 @@ impl<'m> CollectiveList<'m> {
             let instance = self.memory.instance(at - 1)?;
             let next = instance.next_stacked.load(Ordering::Relaxed);
             // One that is freed is over no more, so a stack that leads back into itself ends here.
-            if instance.state.get() != InstanceState::Released as u32 || instance.spans_nodes() {
+            if instance.state.get() != InstanceState::Released as u32 {
                 return Err(Corrupt {
                     what: "departed collective",
                     value: (at - 1) as u64,

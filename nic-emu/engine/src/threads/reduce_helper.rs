@@ -111,7 +111,7 @@ impl CollectiveHelper<'_, '_> {
                 None
             }
         };
-        if instance.kind.get() == CollectiveKind::Allreduce as u32 {
+        if instance.is(CollectiveKind::Allreduce) {
             if let Some(delivery) = inline {
                 self.complete_all(members, &delivery, instance)?;
                 return self.list.free(index, instance);

@@ -6,13 +6,13 @@
 
 use smallvec::SmallVec;
 
-use crate::matching::breach;
 use crate::matching::mismatch;
 use crate::memory::descriptor::CollectiveDescriptor;
 use crate::memory::doorbell::RingKind;
 use crate::memory::instance::InstanceState;
 use crate::memory::{Corrupt, NicMemory};
 use crate::policy::Pacing;
+use crate::threads::breach;
 use crate::threads::buffer_receiver::BufferReceiver;
 use crate::threads::buffer_sender::{BufferSender, Eligible, Exchange};
 use crate::threads::collective_at_once::AtOnce;

@@ -7,9 +7,9 @@
 use super::finding::Finding;
 use super::mover::Mover;
 use super::shared::{IDLE_SLEEP, Shared};
+use crate::hang::HangDetector;
 use crate::host::clock::now_ns;
 use crate::host::waiting;
-use crate::matching::hang::HangDetector;
 use crate::memory::NicMemory;
 use crate::memory::status::Activity;
 use crate::policy::Pacing;

@@ -15,13 +15,13 @@
 //!
 //! Invariant: only the holder of the run token adds a breach.
 
-use crate::global::groups;
 use crate::matching::called::{ANY_SIGNATURE, operation};
 use crate::memory::abort;
 use crate::memory::breaches::BREACHES;
 use crate::memory::contexts;
 use crate::memory::departure;
 use crate::memory::descriptor::{CollectiveDescriptor, NO_REQUEST, Payload};
+use crate::memory::groups;
 use crate::memory::instance::{Instance, InstanceState};
 use crate::memory::members::members;
 use crate::memory::pool::{NONE, Walk};

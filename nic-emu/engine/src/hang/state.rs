@@ -205,7 +205,6 @@ fn read_global(memory: &NicMemory) -> (GlobalState, bool) {
     let left = remote.outbound.get() != 0
         || !remote.matches.is_empty()
         || remote.arrived.get() != remote.published.get()
-        || remote.handed_back.load(Ordering::Relaxed) != remote.freed.get()
         || memory.header().room.came() != memory.header().room.driver_saw.get();
     fence(Ordering::Acquire);
     let under_way = left || rest == 0 || remote.rest.get() != rest;
