@@ -30,7 +30,7 @@ pub fn end(env: &mut Env<'_, '_>, index: u32, bytes: &[u8]) -> Result<(), Global
         put_result(env.memory, last, bytes)?;
         helper.give_result(index, instance)?;
     } else if is_broadcast && bytes.len() <= INLINE_BYTES {
-        helper.complete_all(members, &Delivery::in_slot(bytes), instance)?;
+        helper.complete_all(members, &Delivery::in_slot(bytes))?;
         helper.list.free(index, instance)?;
     } else {
         match is_broadcast {

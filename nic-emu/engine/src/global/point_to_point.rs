@@ -81,43 +81,16 @@ struct Incoming {
     /// The block that it goes to, and the entry of the unexpected queue that stands for it until it is
     /// matched.
     pooled: Option<(u64, u32)>,
-    origin: u32,
+    message: Message,
+    /// The sender's node.
     node: u32,
-    request: u32,
-    /// The sender's slab plus one, or 0 when its bytes are at `source_address`.
-    place: u64,
-    source_address: u64,
-    destination: u32,
-    /// The receive's request; none of an unmatched one.
-    destination_request: u32,
-    destination_address: u64,
-    status: Status,
+    /// The receive; no request of an unmatched one.
+    to: RankRequest,
+    /// Where it goes in the receiver's memory.
+    address: u64,
     bytes: u64,
     granted: u64,
     moved: u64,
-}
-
-impl Incoming {
-    /// A message of a rank of `node`, of which so many bytes go to this rank here: into no place yet.
-    fn new(node: u32, message: &Message, destination: u32, bytes: u64) -> Self {
-        let Message { send, origin } = message;
-        let (place, source_address) = place(send.payload);
-        Self {
-            pooled: None,
-            origin: *origin,
-            node,
-            request: send.request,
-            place,
-            source_address,
-            destination,
-            destination_request: NO_REQUEST,
-            destination_address: 0,
-            status: (send.source, send.tag, send.length().word()),
-            bytes,
-            granted: 0,
-            moved: 0,
-        }
-    }
 }
 
 /// A message without a receive whose bytes are on its sender's node.
@@ -429,14 +402,13 @@ impl PointToPointEngine {
                 return Err(Corrupt { what: "matched receive", value: receive[0], limit: 0 }.into());
             };
             let (node, _) = env.memory.place(message.origin)?;
-            let send = &message.send;
-            let status = (send.source, send.tag, send.length().word());
+            let (send, status) = (&message.send, status_of(&message));
             let bytes = send.bytes.min(posted.capacity);
             let destination = receive[3] as u32;
             let id = descriptor::number_of(&words);
             if let Some(transfer) = self.incoming.get_mut(&id) {
                 // On its way to the receiver's pool: the receive is complete when it is there.
-                transfer.destination_request = posted.request;
+                transfer.to.1 = posted.request;
                 if transfer.moved == transfer.bytes {
                     self.finish_pooled(env, id)?;
                 }
@@ -456,11 +428,8 @@ impl PointToPointEngine {
                 self.stage(env, id, (destination, posted.request), status, (bytes, 0))?;
             }
             self.to_grant.push_back(self.last_transfer);
-            let transfer = Incoming {
-                destination_request: posted.request,
-                destination_address: posted.address,
-                ..Incoming::new(node, &message, destination, bytes)
-            };
+            let (to, address) = ((destination, posted.request), posted.address);
+            let transfer = Incoming { pooled: None, message, node, to, address, bytes, granted: 0, moved: 0 };
             self.incoming.insert(self.last_transfer, transfer);
         }
         Err(Corrupt { what: "length of a list", value: ENTRIES as u64 + 1, limit: ENTRIES as u64 }.into())
@@ -514,7 +483,7 @@ impl PointToPointEngine {
         let mut ahead = self.staged.ahead(env.memory)?;
         while let Some(id) = self.to_grant.pop_front() {
             let Some(transfer) = self.incoming.get_mut(&id) else { continue };
-            let ahead = ahead.get_mut(&transfer.destination).filter(|_| self.staged.expects(id));
+            let ahead = ahead.get_mut(&transfer.to.0).filter(|_| self.staged.expects(id));
             if ahead.as_ref().is_some_and(|ahead| **ahead >= AHEAD_BYTES) {
                 again.push_back(id);
                 continue;
@@ -526,16 +495,11 @@ impl PointToPointEngine {
                 break;
             }
             let last = transfer.granted + bytes == transfer.bytes;
-            let words = [
-                transfer.request as u64,
-                transfer.place | if last { LAST } else { 0 },
-                transfer.source_address,
-                transfer.granted,
-                bytes,
-                id,
-                transfer.bytes,
-            ];
-            env.links.send(transfer.node, &Record::new(Kind::Grant, transfer.origin, &words));
+            let Message { send, origin } = transfer.message;
+            let (place, address) = place(send.payload);
+            let place = place | if last { LAST } else { 0 };
+            let words = [send.request as u64, place, address, transfer.granted, bytes, id, transfer.bytes];
+            env.links.send(transfer.node, &Record::new(Kind::Grant, origin, &words));
             transfer.granted += bytes;
             self.staged.note_granted(id, transfer.granted);
             if let Some(ahead) = ahead {
@@ -668,11 +632,11 @@ impl PointToPointEngine {
         let before = transfer.moved;
         transfer.moved += bytes;
         self.outstanding = self.outstanding.saturating_sub(bytes);
-        let Incoming { destination, status, granted, bytes: total, .. } = *transfer;
-        let (request, is_whole) = (transfer.destination_request, transfer.moved == total);
-        let address = transfer.destination_address.wrapping_add(offset);
+        let Incoming { to, granted, bytes: total, .. } = *transfer;
+        let (status, is_whole) = (status_of(&transfer.message), transfer.moved == total);
+        let address = transfer.address.wrapping_add(offset);
         if let Some((block, _)) = transfer.pooled {
-            let to = UnexpectedPool::of(env.memory, destination)?.bytes(block, total)?;
+            let to = UnexpectedPool::of(env.memory, to.0)?.bytes(block, total)?;
             // SAFETY: the block holds the whole message, of which this is a part, and nobody reads it before
             // all of it is there.
             let to =
@@ -696,14 +660,14 @@ impl PointToPointEngine {
             };
             // SAFETY: the bytes are those of the view or of the payload, and both live on.
             let written =
-                unsafe { rank_memory::write(env.processes, env.memory, destination, address, from, length) };
+                unsafe { rank_memory::write(env.processes, env.memory, to.0, address, from, length) };
             if staged::is_done(env.memory, written)? {
                 if before + bytes == total {
-                    env.completer.complete((destination, request), status, &Delivery::InPlace)?;
+                    env.completer.complete(to, status, &Delivery::InPlace)?;
                 }
                 return Ok(());
             }
-            self.stage(env, id, (destination, request), status, (total, before))?;
+            self.stage(env, id, to, status, (total, before))?;
             self.staged.note_granted(id, granted);
         }
         if offset != before {
@@ -738,6 +702,11 @@ fn append_slab(
     // SAFETY: the range lies in the slab, checked.
     unsafe { rank_memory::append_copy(from.as_ptr().add(offset as usize), bytes as usize, to) };
     Ok(())
+}
+
+/// What the receive of a message is told of it.
+fn status_of(Message { send, .. }: &Message) -> Status {
+    (send.source, send.tag, send.length().word())
 }
 
 /// Where a payload is: slab plus one or 0, and its address in the sender's memory.

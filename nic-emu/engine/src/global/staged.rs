@@ -70,8 +70,7 @@ struct Outgoing {
 /// A message for a rank of this node.
 #[derive(Debug)]
 struct Landing {
-    rank: u32,
-    request: u32,
+    to: RankRequest,
     bytes: u64,
     /// Where the bytes begin that go this way.
     first: u64,
@@ -119,10 +118,9 @@ impl Staged {
 
     /// A message is on its way to a request of this rank: so many bytes in all, of which those before `first`
     /// are in place.
-    pub fn expect(&mut self, id: u64, (rank, request): RankRequest, (bytes, first): (u64, u64)) {
-        let (put, granted) = (first, first);
-        let come = VecDeque::new();
-        self.landing.insert(id, Landing { rank, request, bytes, first, granted, put, come, transfer: None });
+    pub fn expect(&mut self, id: u64, to: RankRequest, (bytes, first): (u64, u64)) {
+        let (put, granted, come) = (first, first, VecDeque::new());
+        self.landing.insert(id, Landing { to, bytes, first, granted, put, come, transfer: None });
     }
 
     /// Whether [`Self::expect`] was told of it.
@@ -148,7 +146,7 @@ impl Staged {
     pub fn ahead(&self, memory: &NicMemory) -> Result<BTreeMap<u32, u64>, Corrupt> {
         let mut ahead = BTreeMap::new();
         for landing in self.landing.values() {
-            *ahead.entry(landing.rank).or_default() += landing.granted - landing.taken(memory)?;
+            *ahead.entry(landing.to.0).or_default() += landing.granted - landing.taken(memory)?;
         }
         Ok(ahead)
     }
@@ -268,9 +266,9 @@ impl Landing {
     /// The transfer by which its rank gets it; none while all are in use.
     fn start(&mut self, completer: &mut Completer<'_>) -> Result<Option<u32>, Corrupt> {
         if self.transfer.is_none() {
-            let (destination, destination_request) = (self.rank, self.request);
+            let (destination, destination_request) = self.to;
             let pair = Pair { destination, destination_request, bytes: self.bytes, ..ELSEWHERE_PAIR };
-            let (window, moved) = (dma_helper::landing_window_of(self.rank), (self.first, self.bytes));
+            let (window, moved) = (dma_helper::landing_window_of(destination), (self.first, self.bytes));
             self.transfer = DmaHelper::new(completer.memory).start(&pair, window, moved, completer)?;
         }
         Ok(self.transfer)

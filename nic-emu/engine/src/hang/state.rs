@@ -43,12 +43,8 @@ pub struct Unreceived {
 }
 
 impl RankState {
-    fn is_in_mpi(&self) -> bool {
-        self.phase == Phase::Attached
-    }
-
     pub(super) fn waits_in_mpi(&self) -> bool {
-        self.is_in_mpi() && self.activity != Activity::Computing
+        self.phase == Phase::Attached && self.activity != Activity::Computing
     }
 }
 
@@ -86,17 +82,6 @@ pub struct Full {
     pub transfers: bool,
     /// Of messages without a receive, and receives without a message.
     pub entries: bool,
-}
-
-impl Full {
-    fn read(memory: &NicMemory) -> Self {
-        let pools = &memory.header().pools;
-        Self {
-            instances: pools.instances.used() as usize >= COMMON_INSTANCES,
-            transfers: pools.transfers.used() as usize >= TRANSFERS,
-            entries: memory.control().entries.used() as usize >= MESSAGE_ENTRIES,
-        }
-    }
 }
 
 /// How far a node is in the global slices (`crate::global`).
@@ -148,7 +133,11 @@ impl JobState {
             unexpected: waiting(memory, |block| UnexpectedMessages::of(memory, block).count()),
             unscheduled: unscheduled(memory),
             in_vain: header.slice.in_vain.get(),
-            full: Full::read(memory),
+            full: Full {
+                instances: header.pools.instances.used() as usize >= COMMON_INSTANCES,
+                transfers: header.pools.transfers.used() as usize >= TRANSFERS,
+                entries: memory.control().entries.used() as usize >= MESSAGE_ENTRIES,
+            },
             room_news,
             under_way: global_under_way || transfers_move(memory) || !header.slice.held.is_empty(),
             global,

@@ -29,6 +29,8 @@ pub struct BufferReceiver<'a, 'm> {
     memory: &'m NicMemory,
     completer: &'a mut Completer<'m>,
     dma: &'a mut DmaHelper<'m>,
+    /// Descriptors taken in this slice.
+    pub descriptors: u64,
     /// Matched pairs in this slice.
     pub matched: u64,
 }
@@ -37,25 +39,29 @@ impl<'a, 'm> BufferReceiver<'a, 'm> {
     /// A Buffer Receiver that completes through `completer` and hands transfers to `dma`.
     #[inline]
     pub fn new(completer: &'a mut Completer<'m>, dma: &'a mut DmaHelper<'m>) -> Self {
-        Self { memory: completer.memory, completer, dma, matched: 0 }
+        Self { memory: completer.memory, completer, dma, descriptors: 0, matched: 0 }
     }
 
-    /// Takes a rank's eligible receives. Answers how many cells are free again.
+    /// Takes a rank's eligible receives.
     #[inline]
-    pub fn take_receives(&mut self, rank: &Eligible) -> Result<u32, Corrupt> {
+    pub fn take_receives(&mut self, rank: &mut Eligible) -> Result<(), Corrupt> {
+        let local_index = rank.local_index;
         self.take(rank, RingKind::Receive, |receiver, block, words| match is_receive(words) {
-            true => receiver.handle_receive(rank.local_index, block, words),
-            false => receiver.handle_other(rank.local_index, RingKind::Receive, words),
+            true => receiver.handle_receive(local_index, block, words),
+            false => receiver.handle_other(local_index, RingKind::Receive, words),
         })
     }
 
-    /// Takes a rank's eligible sends. Answers how many cells are free again.
+    /// Takes a rank's eligible sends.
     #[inline]
-    pub fn take_sends(&mut self, rank: &Eligible) -> Result<u32, Corrupt> {
-        let origin = self.memory.job_rank(rank.local_index);
+    pub fn take_sends(&mut self, rank: &mut Eligible) -> Result<(), Corrupt> {
+        if rank.count(RingKind::Send) == 0 {
+            return Ok(());
+        }
+        let (local_index, origin) = (rank.local_index, self.memory.job_rank(rank.local_index));
         self.take(rank, RingKind::Send, |receiver, _, words| match is_send(words) {
             true => receiver.handle_message(origin, words),
-            false => receiver.handle_other(rank.local_index, RingKind::Send, words),
+            false => receiver.handle_other(local_index, RingKind::Send, words),
         })
     }
 
@@ -63,20 +69,24 @@ impl<'a, 'm> BufferReceiver<'a, 'm> {
     #[inline(always)]
     fn take(
         &mut self,
-        rank: &Eligible,
+        rank: &mut Eligible,
         kind: RingKind,
         mut handle: impl FnMut(&mut Self, &'m RankBlock, &Words) -> Result<bool, Corrupt>,
-    ) -> Result<u32, Corrupt> {
+    ) -> Result<(), Corrupt> {
         if rank.count(kind) == 0 {
-            return Ok(0);
+            return Ok(());
         }
         let block = self.memory.rank(rank.local_index)?;
-        for (i, cell) in (0..).zip(rank.cells(block, kind)?) {
+        let mut taken = 0;
+        for cell in rank.cells(block, kind)? {
             if !handle(self, block, &cell.read())? {
-                return Ok(i);
+                break;
             }
+            taken += 1;
         }
-        Ok(rank.count(kind))
+        rank.taken = rank.taken.advanced_by(kind, taken);
+        self.descriptors += taken as u64;
+        Ok(())
     }
 
     /// An entry that is neither a send nor a receive.

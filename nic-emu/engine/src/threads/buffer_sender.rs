@@ -16,20 +16,14 @@ use crate::policy::RANKS_A_SLICE;
 const RANKS_AHEAD: usize = 4;
 
 /// One rank's eligible descriptors: those between `taken` and `heads`.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub struct Eligible {
     /// The rank's local index.
     pub local_index: u32,
-    /// What was taken before this slice.
+    /// What was taken before this slice, and has been in it so far.
     pub taken: Heads,
     /// What was posted before this slice.
     pub heads: Heads,
-    /// Receives that the Buffer Receiver has dealt with.
-    pub received: u32,
-    /// Sends that the Buffer Receiver has dealt with.
-    pub sent: u32,
-    /// Arrivals at collectives that the Collective List has dealt with.
-    pub reached: u32,
 }
 
 impl Eligible {
@@ -110,7 +104,7 @@ impl BufferSender {
             let (heads, taken) = (doorbell.read(), taken.peek());
             if heads != taken {
                 Self::fetch(memory, local_index, taken, heads);
-                exchange.push(Eligible { local_index, taken, heads, ..Eligible::default() });
+                exchange.push(Eligible { local_index, taken, heads });
             }
             exchange.len() < RANKS_A_SLICE
         };

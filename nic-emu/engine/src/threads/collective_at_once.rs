@@ -17,7 +17,7 @@ use crate::memory::descriptor::{
     CollectiveDescriptor, CollectiveKind, INLINE_BYTES, NO_REQUEST, Payload, is_of_same_collective,
 };
 use crate::memory::doorbell::RingKind;
-use crate::memory::request::SLOT_PAYLOAD_BYTES;
+use crate::memory::request::{Delivery, SLOT_PAYLOAD_BYTES};
 use crate::memory::ring::{Cell, Words};
 use crate::memory::{Corrupt, NicMemory};
 use crate::threads::buffer_sender::{Eligible, Exchange};
@@ -48,8 +48,8 @@ struct Complete {
     /// As [`crate::memory::instance::Instance::operation`].
     operation: u32,
     bytes: u64,
-    /// Position of the root among its members; none where there is none.
-    root: Option<usize>,
+    /// Position of the root among its members; their number where there is none.
+    root: usize,
     first: usize,
     members: usize,
 }
@@ -112,8 +112,7 @@ impl AtOnce {
             return Ok(None);
         }
         let first = self.members.len();
-        let root = self.find_members(memory, exchange, &words, first, size)?;
-        let Some(root) = root else {
+        let Some(root) = self.find_members(memory, exchange, &words, first, size)? else {
             self.members.truncate(first);
             return Ok(None);
         };
@@ -126,7 +125,7 @@ impl AtOnce {
             kind: descriptor.kind,
             operation: operation(&descriptor),
             bytes: descriptor.bytes,
-            root: Some(root).filter(|&root| root < size),
+            root,
             first,
             members: size,
         });
@@ -144,9 +143,7 @@ impl AtOnce {
         first: usize,
         size: usize,
     ) -> Result<Option<usize>, Corrupt> {
-        for _ in 0..size {
-            self.members.push(ABSENT);
-        }
+        self.members.resize(first + size, ABSENT);
         let members = &mut self.members[first..];
         let (mut missing, mut root) = (size, size);
         for rank in exchange {
@@ -192,13 +189,12 @@ impl AtOnce {
             let mut result = [0; SLOT_PAYLOAD_BYTES];
             match collective.kind {
                 CollectiveKind::Barrier => {}
-                CollectiveKind::Broadcast => match collective.root {
-                    Some(root) => result[..INLINE_BYTES].copy_from_slice(&members[root].payload),
-                    None => {
-                        let limit = members.len() as u64;
-                        return Err(Corrupt { what: "root of a broadcast", value: limit, limit });
-                    }
-                },
+                CollectiveKind::Broadcast => {
+                    let limit = members.len() as u64;
+                    let none = Corrupt { what: "root of a broadcast", value: limit, limit };
+                    let root = members.get(collective.root).ok_or(none)?;
+                    result[..INLINE_BYTES].copy_from_slice(&root.payload);
+                }
                 CollectiveKind::Board => {
                     let bytes = collective.bytes as usize;
                     for (i, member) in members.iter().enumerate() {
@@ -207,7 +203,7 @@ impl AtOnce {
                 }
                 CollectiveKind::Reduce | CollectiveKind::Allreduce => continue,
             }
-            complete_all(completer, members, &result)?;
+            complete_all(completer, members, &Delivery::InSlot(result))?;
         }
         Ok(())
     }
@@ -221,8 +217,7 @@ impl AtOnce {
             }
             let members = &mut self.members[collective.first..][..collective.members];
             combine_all(completer.memory, collective, members)?;
-            let mut result = [0; SLOT_PAYLOAD_BYTES];
-            result[..INLINE_BYTES].copy_from_slice(&members[members.len() - 1].payload);
+            let result = Delivery::in_slot(&members[members.len() - 1].payload);
             complete_all(completer, members, &result)?;
         }
         Ok(())
@@ -234,7 +229,7 @@ impl AtOnce {
 fn complete_all(
     completer: &mut Completer<'_>,
     members: &[PresentMember],
-    result: &[u8; SLOT_PAYLOAD_BYTES],
+    result: &Delivery,
 ) -> Result<(), Corrupt> {
     for member in members.iter().filter(|member| member.request != NO_REQUEST) {
         completer.complete_collective((member.local_index, member.request), result)?;

@@ -38,7 +38,7 @@ impl<'a, 'm> CollectiveHelper<'a, 'm> {
         }
         let complete = instance.arrived.get() == instance.expected.get();
         if complete && instance.is(CollectiveKind::Barrier) {
-            self.complete_all(members(self.list.memory, index, instance)?, &Delivery::InPlace, instance)?;
+            self.complete_all(members(self.list.memory, index, instance)?, &Delivery::InPlace)?;
             self.list.free(index, instance)
         } else if complete && instance.is(CollectiveKind::Board) {
             self.release_all(index, instance)
@@ -51,7 +51,7 @@ impl<'a, 'm> CollectiveHelper<'a, 'm> {
 
     /// Lets all members go, with nothing.
     pub(crate) fn let_go(&mut self, index: u32, instance: &Instance) -> Result<(), Corrupt> {
-        self.complete_all(members(self.list.memory, index, instance)?, &Delivery::InPlace, instance)?;
+        self.complete_all(members(self.list.memory, index, instance)?, &Delivery::InPlace)?;
         self.list.hand_back(index, instance)
     }
 
@@ -92,10 +92,10 @@ impl<'a, 'm> CollectiveHelper<'a, 'm> {
             match &inline {
                 None if member.request.get() == NO_REQUEST || !has_to_read => {
                     is_over = departure::is_last(instance);
-                    self.complete(member, &Delivery::InPlace, instance)?;
+                    self.complete(member, &Delivery::InPlace)?;
                 }
-                _ if !has_to_read => self.complete(member, &Delivery::InPlace, instance)?,
-                Some(delivery) => self.complete(member, delivery, instance)?,
+                _ if !has_to_read => self.complete(member, &Delivery::InPlace)?,
+                Some(delivery) => self.complete(member, delivery)?,
                 None => self.refer(member, index)?,
             }
         }
@@ -117,28 +117,17 @@ impl<'a, 'm> CollectiveHelper<'a, 'm> {
     }
 
     #[inline]
-    pub(crate) fn complete_all(
-        &mut self,
-        members: &[Member],
-        delivery: &Delivery,
-        instance: &Instance,
-    ) -> Result<(), Corrupt> {
-        members.iter().try_for_each(|member| self.complete(member, delivery, instance))
+    pub(crate) fn complete_all(&mut self, members: &[Member], delivery: &Delivery) -> Result<(), Corrupt> {
+        members.iter().try_for_each(|member| self.complete(member, delivery))
     }
 
     /// Completes a member's part, if it waits.
     #[inline]
-    pub(crate) fn complete(
-        &mut self,
-        member: &Member,
-        delivery: &Delivery,
-        instance: &Instance,
-    ) -> Result<(), Corrupt> {
-        if member.request.get() == NO_REQUEST {
-            return Ok(());
+    pub(crate) fn complete(&mut self, member: &Member, delivery: &Delivery) -> Result<(), Corrupt> {
+        match member.request.get() {
+            NO_REQUEST => Ok(()),
+            request => self.completer.complete_collective((member.local_index.get(), request), delivery),
         }
-        let status = (instance.root.get(), 0, instance.bytes.get());
-        self.completer.complete((member.local_index.get(), member.request.get()), status, delivery)
     }
 }
 

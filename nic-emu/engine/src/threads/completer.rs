@@ -100,15 +100,10 @@ impl<'m> Completer<'m> {
         self.publish(to, SlotState::Done, kind)
     }
 
-    /// Completes a member's part of a collective with a result that fits in its slot.
+    /// Completes a member's part of a collective, with its result.
     #[inline]
-    pub(crate) fn complete_collective(
-        &mut self,
-        to: RankRequest,
-        result: &[u8; SLOT_PAYLOAD_BYTES],
-    ) -> Result<(), Corrupt> {
-        let slot = self.slot(to)?;
-        let kind = slot.write_delivery(&Delivery::InSlot(*result));
+    pub(crate) fn complete_collective(&mut self, to: RankRequest, result: &Delivery) -> Result<(), Corrupt> {
+        let kind = self.slot(to)?.write_delivery(result);
         self.publish(to, SlotState::Done, kind)
     }
 

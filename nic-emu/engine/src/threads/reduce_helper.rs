@@ -113,7 +113,7 @@ impl CollectiveHelper<'_, '_> {
         };
         if instance.is(CollectiveKind::Allreduce) {
             if let Some(delivery) = inline {
-                self.complete_all(members, &delivery, instance)?;
+                self.complete_all(members, &delivery)?;
                 return self.list.free(index, instance);
             }
             // Who gets nothing of the result has not waited for it.
@@ -121,10 +121,10 @@ impl CollectiveHelper<'_, '_> {
         }
         let member = root_of(members, instance)?;
         if let Some(delivery) = &inline {
-            self.complete(member, delivery, instance)?;
+            self.complete(member, delivery)?;
         }
         for other in members.iter().filter(|other| !std::ptr::eq(*other, member)) {
-            self.complete(other, &Delivery::InPlace, instance)?;
+            self.complete(other, &Delivery::InPlace)?;
         }
         if inline.is_some() {
             return self.list.free(index, instance);

@@ -127,28 +127,20 @@ impl<'m> StrobeReceiver<'m> {
             self.list.free_departed()?;
         }
         for i in 0..self.exchange.len() {
-            self.exchange[i].reached = self.take_collectives(self.exchange[i])?;
+            let reached = self.take_collectives(self.exchange[i])?;
+            self.exchange[i].taken = self.exchange[i].taken.advanced_by(RingKind::Collective, reached);
+            self.counts.collective_descriptors += reached as u64;
         }
         let mut receiver = BufferReceiver::new(&mut self.completer, &mut self.dma);
-        for rank in &mut self.exchange {
-            rank.received = receiver.take_receives(rank)?;
-        }
-        for rank in &mut self.exchange {
-            rank.sent = receiver.take_sends(rank)?;
-        }
+        self.exchange.iter_mut().try_for_each(|rank| receiver.take_receives(rank))?;
+        self.exchange.iter_mut().try_for_each(|rank| receiver.take_sends(rank))?;
+        self.counts.descriptors += receiver.descriptors;
         self.counts.matched += receiver.matched;
         if self.memory.breaches().ever() != breaches {
             self.forget_failed();
         }
         for rank in &self.exchange {
-            self.counts.descriptors += (rank.received + rank.sent) as u64;
-            self.counts.collective_descriptors += rank.reached as u64;
-            let taken = rank
-                .taken
-                .advanced_by(RingKind::Receive, rank.received)
-                .advanced_by(RingKind::Send, rank.sent)
-                .advanced_by(RingKind::Collective, rank.reached);
-            self.memory.taken()[rank.local_index as usize].publish(taken);
+            self.memory.taken()[rank.local_index as usize].publish(rank.taken);
         }
         self.counts.collectives = (self.arrivals.len() + self.at_once.len()) as u64;
         if self.counts == SliceCounts::default() {
