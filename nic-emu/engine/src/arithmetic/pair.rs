@@ -18,21 +18,17 @@ struct IndexedValue<V, I> {
     index: I,
 }
 
+/// Bytes of a pair, and where its index is.
+const fn layout<V, I>() -> (usize, usize) {
+    (size_of::<IndexedValue<V, I>>(), offset_of!(IndexedValue<V, I>, index))
+}
+
 // The layouts that `ElementType` documents.
 const _: () = {
-    assert!(
-        size_of::<IndexedValue<float::F32, i32>>() == 8
-            && offset_of!(IndexedValue<float::F32, i32>, index) == 4
-    );
-    assert!(
-        size_of::<IndexedValue<float::F64, i32>>() == 16
-            && offset_of!(IndexedValue<float::F64, i32>, index) == 8
-    );
-    assert!(size_of::<IndexedValue<i64, i32>>() == 16 && offset_of!(IndexedValue<i64, i32>, index) == 8);
-    assert!(size_of::<IndexedValue<i32, i32>>() == 8 && offset_of!(IndexedValue<i32, i32>, index) == 4);
-    assert!(size_of::<IndexedValue<i16, i32>>() == 8 && offset_of!(IndexedValue<i16, i32>, index) == 4);
-    assert!(size_of::<IndexedValue<float::F32, float::F32>>() == 8);
-    assert!(size_of::<IndexedValue<float::F64, float::F64>>() == 16);
+    assert!(matches!(layout::<float::F32, i32>(), (8, 4)) && matches!(layout::<float::F64, i32>(), (16, 8)));
+    assert!(matches!(layout::<i64, i32>(), (16, 8)) && matches!(layout::<i32, i32>(), (8, 4)));
+    assert!(matches!(layout::<i16, i32>(), (8, 4)) && matches!(layout::<float::F32, float::F32>(), (8, 4)));
+    assert!(matches!(layout::<float::F64, float::F64>(), (16, 8)));
 };
 
 /// A maximum or a minimum.

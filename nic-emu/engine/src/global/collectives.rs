@@ -34,7 +34,7 @@ use crate::memory::root;
 use crate::memory::sync::Ordering;
 use crate::memory::{INSTANCES, NicMemory};
 use crate::threads::breach::break_context;
-use crate::threads::collective_list::CollectiveList;
+use crate::threads::collective_list;
 use bcs_core::NodeId;
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
@@ -262,7 +262,7 @@ impl Collectives {
             })
             .collect();
         changed.into_iter().try_for_each(|key| self.climb(env, key))?;
-        Ok(CollectiveList::new(env.memory).free_departed()?)
+        Ok(collective_list::free_departed(env.memory)?)
     }
 
     /// Tells the parent that this node and all below it have reached this collective, if they have.
@@ -355,9 +355,12 @@ mod tests {
         let mut collectives = Collectives::new(1);
         for collective in 0..2u64 {
             let down = Record::new(Kind::Down, 0, &[CONTEXT.into(), collective, 0, 0]);
-            CollectiveList::new(&memory)
-                .arrive(0, &CollectiveDescriptor::of_two(CONTEXT, 1, 1, collective as u32))
-                .unwrap();
+            collective_list::arrive(
+                &memory,
+                0,
+                &CollectiveDescriptor::of_two(CONTEXT, 1, 1, collective as u32),
+            )
+            .unwrap();
             collectives.publish(&mut env).unwrap();
             collectives.poll(&mut env).unwrap();
             collectives.handle_down(&mut env, 0, &down).unwrap();

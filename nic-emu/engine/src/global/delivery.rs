@@ -10,6 +10,7 @@ use crate::memory::members::{Contribution, contribution, members};
 use crate::memory::request::Delivery;
 use crate::memory::{Corrupt, NicMemory};
 use crate::threads::collective_helper::CollectiveHelper;
+use crate::threads::collective_list;
 
 /// Ends a collective here, of which these are the bytes for all members: the local ones get what is
 /// theirs.
@@ -31,7 +32,7 @@ pub fn end(env: &mut Env<'_, '_>, index: u32, bytes: &[u8]) -> Result<(), Global
         helper.give_result(index, instance)?;
     } else if is_broadcast && bytes.len() <= INLINE_BYTES {
         helper.complete_all(members, &Delivery::in_slot(bytes))?;
-        helper.list.free(index, instance)?;
+        collective_list::free(env.memory, index, instance)?;
     } else {
         match is_broadcast {
             true => write(env.memory, index, &image(&[bytes.to_vec()]))?,

@@ -104,14 +104,6 @@ impl StrobeTree {
         Self { layout, node, tree, strobed: FANOUT, reported: true, ..Self::default() }
     }
 
-    /// The nodes to which this one has something to say in every job: its parent, its children, where it
-    /// rings and who rings here.
-    pub fn neighbours(&self) -> NodeSet {
-        let ringers = self.layout.ringers(self.node).chain([self.layout.rings_at(self.node)]);
-        let all = self.tree.children.iter().copied().chain(self.tree.parent).chain(ringers.map(NodeId));
-        all.filter(|node| node.0 != self.node).collect()
-    }
-
     /// A microstrobe has come: it goes on to the children.
     ///
     /// # Errors
@@ -272,10 +264,13 @@ fn put(
     }
 }
 
-/// The nodes of a job to which one of them has links from the start: others come up when ranks talk to each
-/// other.
-pub fn neighbours(layout: GlobalLayout, node: NodeId) -> bcs_core::NodeSet {
-    StrobeTree::new(layout, node.0).neighbours()
+/// The nodes of a job to which one of them has links from the start, as it has something to say to them in
+/// every job: its parent, its children, where it rings and who rings there. Others come up when ranks talk to
+/// each other.
+pub fn neighbours(layout: GlobalLayout, node: NodeId) -> NodeSet {
+    let tree = StrobeTree::new(layout, node.0).tree;
+    let ringers = layout.ringers(node.0).chain([layout.rings_at(node.0)]).map(NodeId);
+    tree.children.into_iter().chain(tree.parent).chain(ringers).filter(|other| *other != node).collect()
 }
 
 #[cfg(all(test, not(loom)))]
@@ -297,13 +292,13 @@ mod tests {
         #[test]
         fn neighbours_are_neighbours_of_each_other_and_reach_everybody(nodes in 1u32..300) {
             let layout = GlobalLayout::new(nodes);
-            let neighbours: Vec<NodeSet> = (0..nodes).map(|node| StrobeTree::new(layout, node).neighbours()).collect();
+            let of_all: Vec<NodeSet> = (0..nodes).map(|node| neighbours(layout, NodeId(node))).collect();
             let mut reached = NodeSet::single(NodeId(0));
-            for (node, those) in (0..).map(NodeId).zip(&neighbours) {
+            for (node, those) in (0..).map(NodeId).zip(&of_all) {
                 prop_assert!(reached.contains(node) && !those.contains(node));
                 those.iter().for_each(|other| _ = reached.insert(other));
                 for other in those {
-                    prop_assert!(neighbours[other.index()].contains(node));
+                    prop_assert!(of_all[other.index()].contains(node));
                 }
             }
         }

@@ -68,9 +68,8 @@ impl HangReport {
             // A path ends where nobody waits, where an earlier one has been, or in a circle.
             let Some(begin) = path.iter().position(|rank| *rank == at) else { continue };
             let mut cycle = path.split_off(begin);
-            let lowest =
-                cycle.iter().enumerate().min_by_key(|(_, rank)| **rank).map_or(0, |(place, _)| place);
-            cycle.rotate_left(lowest);
+            let lowest = (0..cycle.len()).min_by_key(|&place| cycle[place]);
+            cycle.rotate_left(lowest.unwrap_or_default());
             if found.as_ref().is_none_or(|other| cycle[0] < other[0]) {
                 found = Some(cycle);
             }
@@ -148,16 +147,6 @@ fn lacking(room: Room) -> Option<String> {
     })
 }
 
-/// The pools of which all is in use.
-fn full_pools(full: Full) -> Vec<String> {
-    let pools = [
-        (full.instances, format!("{COMMON_INSTANCES} collectives that members have still to come to")),
-        (full.transfers, format!("{TRANSFERS} messages from memory to memory")),
-        (full.entries, format!("{MESSAGE_ENTRIES} messages and receives that wait for each other")),
-    ];
-    pools.into_iter().filter(|(is_full, _)| *is_full).map(|(_, pool)| pool).collect()
-}
-
 impl RankState {
     fn doing(&self, together: bool) -> Doing {
         match self.phase {
@@ -204,14 +193,12 @@ impl fmt::Display for HangReport {
             writeln!(f, "  and {more} ranks more, each in a call of its own")?;
         }
         if let Some(cycle) = self.cycle() {
-            let path: Vec<String> =
-                cycle.iter().take(MOST_LINES).chain(&cycle[..1]).map(u32::to_string).collect();
-            let (last, path) =
-                path.split_last().map_or(("", &path[..]), |(last, path)| (last.as_str(), path));
+            let path: Vec<String> = cycle.iter().take(MOST_LINES).map(u32::to_string).collect();
             let gap = if cycle.len() > MOST_LINES { "... -> " } else { "" };
+            let (path, first) = (path.join(" -> "), cycle[0]);
             match cycle[..] {
                 [alone] => writeln!(f, "  rank {alone} waits for itself")?,
-                _ => writeln!(f, "  cycle: {} -> {gap}{last} (each waits for the next)", path.join(" -> "))?,
+                _ => writeln!(f, "  cycle: {path} -> {gap}{first} (each waits for the next)")?,
             }
         }
         if self.0.unexpected > 0 || self.0.posted > 0 {
@@ -222,8 +209,15 @@ impl fmt::Display for HangReport {
                 counted(self.0.unexpected.into(), "message")
             )?;
         }
-        for pool in full_pools(self.0.full) {
-            writeln!(f, "  no room: a node holds no more than {pool}")?;
+        let Full { instances, transfers, entries } = self.0.full;
+        for (is_full, most, what) in [
+            (instances, COMMON_INSTANCES, "collectives that members have still to come to"),
+            (transfers, TRANSFERS, "messages from memory to memory"),
+            (entries, MESSAGE_ENTRIES, "messages and receives that wait for each other"),
+        ] {
+            if is_full {
+                writeln!(f, "  no room: a node holds no more than {most} {what}")?;
+            }
         }
         self.tell_full_receivers(f)?;
         write!(f, "  at slice {}", self.0.slice)

@@ -29,7 +29,7 @@ use crate::memory::request::SlotState;
 use crate::memory::slab::SLAB_BYTES;
 use crate::memory::sync::Ordering;
 use crate::memory::{Corrupt, INSTANCES, NicMemory};
-use crate::threads::collective_list::CollectiveList;
+use crate::threads::collective_list;
 use crate::threads::completer::Completer;
 
 /// Notes that a communicator is broken, and fails its collectives. The caller holds the run token.
@@ -93,7 +93,6 @@ fn forget_reached(memory: &NicMemory, context: u32) -> Result<(), Corrupt> {
 /// Fails a collective for those of its members that have reached it and that were not let go.
 fn fail(completer: &mut Completer<'_>, index: u32, instance: &Instance, breach: u32) -> Result<(), Corrupt> {
     let memory = completer.memory;
-    let list = CollectiveList::new(memory);
     if instance.arrived.get() != instance.expected.get() {
         let gathering = &memory.control().gathering;
         gathering.set(gathering.get().wrapping_sub(1));
@@ -115,13 +114,13 @@ fn fail(completer: &mut Completer<'_>, index: u32, instance: &Instance, breach: 
         }
     }
     if instance.readers.get() == 0 {
-        return list.hand_back(index, instance);
+        return collective_list::hand_back(memory, index, instance);
     }
     // Some read what the root has given: those that never will depart here.
     instance.state.set(InstanceState::Released as u32);
     for _ in 0..unserved {
         if departure::is_last(instance) {
-            return list.hand_back(index, instance);
+            return collective_list::hand_back(memory, index, instance);
         }
     }
     Ok(())

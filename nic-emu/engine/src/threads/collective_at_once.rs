@@ -216,7 +216,14 @@ impl AtOnce {
                 continue;
             }
             let members = &mut self.members[collective.first..][..collective.members];
-            combine_all(completer.memory, collective, members)?;
+            let reduction = Reduction::of(completer.memory, collective.operation)?;
+            let bytes = collective.bytes as usize;
+            // The result is at the last member's place.
+            for step in Reduction::steps(members.len())? {
+                let (left, right) = members.split_at_mut(step.right as usize);
+                let (left, right) = (&left[step.left as usize].payload, &mut right[0].payload);
+                reduction.combine(&left[..bytes], &mut right[..bytes])?;
+            }
             let result = Delivery::in_slot(&members[members.len() - 1].payload);
             complete_all(completer, members, &result)?;
         }
@@ -233,22 +240,6 @@ fn complete_all(
 ) -> Result<(), Corrupt> {
     for member in members.iter().filter(|member| member.request != NO_REQUEST) {
         completer.complete_collective((member.local_index, member.request), result)?;
-    }
-    Ok(())
-}
-
-/// Combines all contributions; the result is at the last member's place.
-#[inline]
-fn combine_all(
-    memory: &NicMemory,
-    collective: &Complete,
-    members: &mut [PresentMember],
-) -> Result<(), Corrupt> {
-    let (reduction, bytes) = (Reduction::of(memory, collective.operation)?, collective.bytes as usize);
-    for step in Reduction::steps(members.len())? {
-        let (left, right) = members.split_at_mut(step.right as usize);
-        let (left, right) = (&left[step.left as usize].payload, &mut right[0].payload);
-        reduction.combine(&left[..bytes], &mut right[..bytes])?;
     }
     Ok(())
 }

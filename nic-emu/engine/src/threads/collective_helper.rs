@@ -11,13 +11,12 @@ use crate::memory::descriptor::{CollectiveKind, NO_REQUEST};
 use crate::memory::instance::{Instance, InstanceState, Member};
 use crate::memory::members::{Contribution, contribution, members};
 use crate::memory::request::{Delivery, SlotState};
-use crate::threads::collective_list::CollectiveList;
+use crate::threads::collective_list;
 use crate::threads::completer::Completer;
 
 /// The Collective Helper, for one slice. What it does as the Reduce Helper is in
 /// [`crate::threads::reduce_helper`].
 pub struct CollectiveHelper<'a, 'm> {
-    pub(crate) list: CollectiveList<'m>,
     pub(crate) completer: &'a mut Completer<'m>,
 }
 
@@ -25,21 +24,21 @@ impl<'a, 'm> CollectiveHelper<'a, 'm> {
     /// A Collective Helper that completes through `completer`.
     #[inline]
     pub fn new(completer: &'a mut Completer<'m>) -> Self {
-        Self { list: CollectiveList::new(completer.memory), completer }
+        Self { completer }
     }
 
     /// Acts on an instance at which somebody has arrived in this slice.
     #[inline]
     pub fn run(&mut self, index: u32) -> Result<(), Corrupt> {
-        let instance = self.list.memory.instance(index)?;
+        let instance = self.completer.memory.instance(index)?;
         if instance.spans_nodes() {
             // Global slices see to it.
             return Ok(());
         }
         let complete = instance.arrived.get() == instance.expected.get();
         if complete && instance.is(CollectiveKind::Barrier) {
-            self.complete_all(members(self.list.memory, index, instance)?, &Delivery::InPlace)?;
-            self.list.free(index, instance)
+            self.complete_all(members(self.completer.memory, index, instance)?, &Delivery::InPlace)?;
+            collective_list::free(self.completer.memory, index, instance)
         } else if complete && instance.is(CollectiveKind::Board) {
             self.release_all(index, instance)
         } else if instance.is(CollectiveKind::Broadcast) && instance.root_member.get() != 0 {
@@ -51,28 +50,28 @@ impl<'a, 'm> CollectiveHelper<'a, 'm> {
 
     /// Lets all members go, with nothing.
     pub(crate) fn let_go(&mut self, index: u32, instance: &Instance) -> Result<(), Corrupt> {
-        self.complete_all(members(self.list.memory, index, instance)?, &Delivery::InPlace)?;
-        self.list.hand_back(index, instance)
+        self.complete_all(members(self.completer.memory, index, instance)?, &Delivery::InPlace)?;
+        collective_list::hand_back(self.completer.memory, index, instance)
     }
 
     /// Lets all members read all contributions; those without a request do not.
     pub fn release_all(&mut self, index: u32, instance: &Instance) -> Result<(), Corrupt> {
-        let members = members(self.list.memory, index, instance)?;
+        let members = members(self.completer.memory, index, instance)?;
         let mut readers = members.iter().filter(|member| member.request.get() != NO_REQUEST);
         let count = readers.clone().count() as u32;
         instance.readers.set(count);
         instance.state.set(InstanceState::Released as u32);
         match count {
-            0 => self.list.hand_back(index, instance),
+            0 => collective_list::hand_back(self.completer.memory, index, instance),
             _ => readers.try_for_each(|member| self.refer(member, index)),
         }
     }
 
     /// Gives the root's bytes to every member that has come and not yet got them.
     pub(crate) fn broadcast(&mut self, index: u32, instance: &Instance) -> Result<(), Corrupt> {
-        let members = members(self.list.memory, index, instance)?;
+        let members = members(self.completer.memory, index, instance)?;
         let from = root_of(members, instance)?;
-        let inline = match contribution(self.list.memory, from)? {
+        let inline = match contribution(self.completer.memory, from)? {
             Contribution::Inline(bytes, _) => Some(Delivery::in_slot(&bytes)),
             Contribution::Slab(..) => {
                 // Every member departs, whether it reads or not: the root's slab is not given back before
@@ -103,7 +102,7 @@ impl<'a, 'm> CollectiveHelper<'a, 'm> {
             instance.state.set(InstanceState::Released as u32);
             // Otherwise the last member to depart hands it back, and may have done so by now.
             if is_over {
-                return self.list.hand_back(index, instance);
+                return collective_list::hand_back(self.completer.memory, index, instance);
             }
         }
         Ok(())

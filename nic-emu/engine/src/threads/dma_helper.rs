@@ -69,12 +69,9 @@ impl<'m> DmaHelper<'m> {
             destination_address: receive.address,
             bytes,
         };
-        match self.start(&pair, window_of(source), (0, granted), completer)? {
-            Some(_) => Ok(()),
-            None => {
-                Err(Corrupt { what: "transfers in use", value: TRANSFERS as u64, limit: TRANSFERS as u64 })
-            }
-        }
+        let (started, limit) =
+            (self.start(&pair, window_of(source), (0, granted), completer)?, TRANSFERS as u64);
+        started.map(drop).ok_or(Corrupt { what: "transfers in use", value: limit, limit })
     }
 
     /// Makes a transfer of a pair, of which the first bytes are in place, and so many are granted; none when

@@ -12,6 +12,7 @@ use crate::memory::members::{Contribution, contribution, members};
 use crate::memory::request::Delivery;
 use crate::memory::{Corrupt, NicMemory};
 use crate::threads::collective_helper::{CollectiveHelper, root_of};
+use crate::threads::collective_list;
 use std::num::NonZeroU32;
 
 /// How contributions are combined.
@@ -61,18 +62,18 @@ impl CollectiveHelper<'_, '_> {
     /// all are there.
     #[inline]
     pub fn reduce(&mut self, index: u32) -> Result<(), Corrupt> {
-        let instance = self.list.memory.instance(index)?;
+        let instance = self.completer.memory.instance(index)?;
         if instance.arrived.get() != instance.expected.get() || !instance.reduces() || instance.spans_nodes()
         {
             return Ok(());
         }
-        self.combine_all(instance, members(self.list.memory, index, instance)?)?;
+        self.combine_all(instance, members(self.completer.memory, index, instance)?)?;
         self.give_result(index, instance)
     }
 
     /// Combines all contributions; the result is at the last member's place.
     fn combine_all(&self, instance: &Instance, members: &[Member]) -> Result<(), Corrupt> {
-        let memory = self.list.memory;
+        let memory = self.completer.memory;
         let operation = instance.operation.get();
         let reduction = Reduction::of(memory, operation)?;
         for step in Reduction::steps(members.len())? {
@@ -100,11 +101,11 @@ impl CollectiveHelper<'_, '_> {
 
     /// Gives the result, which is at the last member's place, to the root or to all.
     pub(crate) fn give_result(&mut self, index: u32, instance: &Instance) -> Result<(), Corrupt> {
-        let members = members(self.list.memory, index, instance)?;
+        let members = members(self.completer.memory, index, instance)?;
         let Some(last) = members.last() else {
             return Err(Corrupt { what: "members of a reduction", value: 0, limit: 0 });
         };
-        let inline = match contribution(self.list.memory, last)? {
+        let inline = match contribution(self.completer.memory, last)? {
             Contribution::Inline(bytes, _) => Some(Delivery::in_slot(&bytes)),
             Contribution::Slab(..) => {
                 instance.result_member.set(members.len() as u32);
@@ -114,7 +115,7 @@ impl CollectiveHelper<'_, '_> {
         if instance.is(CollectiveKind::Allreduce) {
             if let Some(delivery) = inline {
                 self.complete_all(members, &delivery)?;
-                return self.list.free(index, instance);
+                return collective_list::free(self.completer.memory, index, instance);
             }
             // Who gets nothing of the result has not waited for it.
             return self.release_all(index, instance);
@@ -127,7 +128,7 @@ impl CollectiveHelper<'_, '_> {
             self.complete(other, &Delivery::InPlace)?;
         }
         if inline.is_some() {
-            return self.list.free(index, instance);
+            return collective_list::free(self.completer.memory, index, instance);
         }
         instance.readers.set(1);
         instance.state.set(InstanceState::Released as u32);

@@ -17,7 +17,7 @@ use crate::threads::buffer_receiver::BufferReceiver;
 use crate::threads::buffer_sender::{BufferSender, Eligible, Exchange};
 use crate::threads::collective_at_once::AtOnce;
 use crate::threads::collective_helper::CollectiveHelper;
-use crate::threads::collective_list::{Arrival, CollectiveList};
+use crate::threads::collective_list::{self, Arrival};
 use crate::threads::completer::Completer;
 use crate::threads::dma_helper::DmaHelper;
 use crate::threads::microphase::Microphase;
@@ -46,7 +46,6 @@ pub struct StrobeReceiver<'m> {
     /// Publishes completions.
     pub completer: Completer<'m>,
     dma: DmaHelper<'m>,
-    list: CollectiveList<'m>,
     at_once: AtOnce,
     arrivals: SmallVec<[u32; COLLECTIVES_A_SLICE]>,
     /// What has been done so far.
@@ -64,7 +63,6 @@ impl<'m> StrobeReceiver<'m> {
             exchange: Exchange::new(),
             completer: Completer::new(memory, pacing),
             dma: DmaHelper::new(memory),
-            list: CollectiveList::new(memory),
             at_once: AtOnce::default(),
             arrivals: SmallVec::new(),
             counts: SliceCounts::default(),
@@ -124,7 +122,7 @@ impl<'m> StrobeReceiver<'m> {
         if at_once != 0 {
             self.counts.collective_descriptors += at_once as u64;
             // The list does so itself when somebody arrives at it, which here nobody did.
-            self.list.free_departed()?;
+            collective_list::free_departed(self.memory)?;
         }
         for i in 0..self.exchange.len() {
             let reached = self.take_collectives(self.exchange[i])?;
@@ -181,7 +179,7 @@ impl<'m> StrobeReceiver<'m> {
             if self.arrivals.len() == COLLECTIVES_A_SLICE {
                 return Ok(i);
             }
-            let breach = match self.list.arrive(local_index, &descriptor)? {
+            let breach = match collective_list::arrive(self.memory, local_index, &descriptor)? {
                 Arrival::At(instance) => {
                     if !self.arrivals.contains(&instance) {
                         self.arrivals.push(instance);
