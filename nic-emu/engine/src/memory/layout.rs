@@ -206,10 +206,7 @@ pub struct SliceState {
     _pad1: [u32; 2],
     /// Transfers under way.
     pub transfers: Word,
-    /// Collectives under way.
-    pub collectives: Word,
-    /// Ranks blocked when the slice ran.
-    pub blocked: Word,
+    _pad2: [u32; 2],
     /// Slices that found descriptors and took none, for want of room.
     pub in_vain: Word,
     /// Completions held back until the next fixed slice.

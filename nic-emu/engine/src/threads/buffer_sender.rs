@@ -49,10 +49,13 @@ impl Eligible {
     }
 }
 
-/// Fetches the cell of a rank's next send or receive.
+/// Fetches the cells of a rank's next receive and send, where they are wanted.
 #[inline(always)]
-fn fetch(block: &RankBlock, taken: Heads, kind: RingKind) {
-    prefetch::to_read(block.ring(kind).cell(taken.get(kind)));
+fn fetch(memory: &NicMemory, local_index: u32, taken: Heads, is_wanted: impl Fn(RingKind) -> bool) {
+    let Ok(block) = memory.rank(local_index) else { return };
+    for kind in [RingKind::Receive, RingKind::Send].into_iter().filter(|kind| is_wanted(*kind)) {
+        prefetch::to_read(block.ring(kind).cell(taken.get(kind)));
+    }
 }
 
 /// What a slice has to schedule: the ranks that posted before it began, `RANKS_A_SLICE` at most.
@@ -103,7 +106,8 @@ impl BufferSender {
         let take = |(local_index, (doorbell, taken)): (u32, (&HeadsWord, &HeadsWord))| {
             let (heads, taken) = (doorbell.read(), taken.peek());
             if heads != taken {
-                Self::fetch(memory, local_index, taken, heads);
+                // The cells that the slice is about to read: those of several rings come in the time of one.
+                fetch(memory, local_index, taken, |kind| heads.ahead_of(taken, kind) != 0);
                 exchange.push(Eligible { local_index, taken, heads });
             }
             exchange.len() < RANKS_A_SLICE
@@ -117,17 +121,6 @@ impl BufferSender {
         };
     }
 
-    /// Fetches the first cells that a slice is about to read: those of several rings come in the time of one.
-    #[inline]
-    fn fetch(memory: &NicMemory, local_index: u32, taken: Heads, heads: Heads) {
-        let Ok(block) = memory.rank(local_index) else { return };
-        for kind in [RingKind::Receive, RingKind::Send] {
-            if heads.ahead_of(taken, kind) != 0 {
-                fetch(block, taken, kind);
-            }
-        }
-    }
-
     /// Fetches the cells that other ranks will post in next, while there is nothing to do: a doorbell and its
     /// cell then come in the time of one. Only of few ranks, since that is done at every look.
     #[inline]
@@ -137,9 +130,7 @@ impl BufferSender {
             return;
         }
         for (rank, taken) in (0..).zip(all).filter(|(rank, _)| *rank != own) {
-            let (Ok(block), taken) = (memory.rank(rank), taken.peek()) else { return };
-            fetch(block, taken, RingKind::Receive);
-            fetch(block, taken, RingKind::Send);
+            fetch(memory, rank, taken.peek(), |_| true);
         }
     }
 }

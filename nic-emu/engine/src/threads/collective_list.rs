@@ -1,6 +1,6 @@
 //! The Collective List (paper, §4.4 and figure 4.6): which members of a collective have reached it. Only the
-//! processor works on it. It is kept in chains, by a hash of context and number, so that finding a collective costs the same however many
-//! others members have gone on to.
+//! processor works on it. It is kept in chains, by a hash of context and number, so that finding a
+//! collective costs the same however many others members have gone on to.
 //!
 //! A flag per node says "all local members are here"; it is set by the arrival that makes it so. Members
 //! are told apart by their position among the communicator's local members, and an arrival that does not
@@ -59,13 +59,9 @@ pub fn arrive(
     let called = begun
         .joined(Called::by(descriptor))
         .filter(|_| instance.expected.get() == descriptor.local_size as u32);
-    let Some(member) = members.get(descriptor.local_index as usize) else {
-        return Err(Corrupt {
-            what: "member of a collective",
-            value: descriptor.local_index as u64,
-            limit: members.len() as u64,
-        });
-    };
+    let (value, limit) = (descriptor.local_index as u64, members.len() as u64);
+    let member =
+        members.get(value as usize).ok_or(Corrupt { what: "member of a collective", value, limit })?;
     let Some(called) = called.filter(|_| member.arrived.get() == 0) else {
         return Ok(Arrival::Mismatch(index));
     };
@@ -171,7 +167,6 @@ fn find_or_make(
         memory.instance(first.get() - 1)?.previous.set(index + 1);
     }
     first.set(index + 1);
-    header.slice.collectives.set(header.slice.collectives.get() + 1);
     let gathering = &memory.control().gathering;
     gathering.set(gathering.get().wrapping_add(1));
     Ok(Some(index))
@@ -209,11 +204,8 @@ pub fn free_departed(memory: &NicMemory) -> Result<(), Corrupt> {
         let next = instance.next_stacked.load(Ordering::Relaxed);
         // One that is freed is over no more, so a stack that leads back into itself ends here.
         if instance.state.get() != InstanceState::Released as u32 {
-            return Err(Corrupt {
-                what: "departed collective",
-                value: (at - 1) as u64,
-                limit: INSTANCES as u64,
-            });
+            let (value, limit) = ((at - 1) as u64, INSTANCES as u64);
+            return Err(Corrupt { what: "departed collective", value, limit });
         }
         free(memory, at - 1, instance)?;
         at = next;
@@ -229,7 +221,6 @@ pub fn hand_back(memory: &NicMemory, index: u32, instance: &Instance) -> Result<
 
 /// Takes an instance off the list, whose slabs are their owners' again: nobody reads it any more.
 pub fn free(memory: &NicMemory, index: u32, instance: &Instance) -> Result<(), Corrupt> {
-    let header = memory.header();
     let (next, previous) = (instance.next.get(), instance.previous.get());
     if previous == NONE {
         memory.instance_chain(instance.context.get(), instance.sequence.get()).set(next);
@@ -242,8 +233,7 @@ pub fn free(memory: &NicMemory, index: u32, instance: &Instance) -> Result<(), C
     let begun = &memory.rank(instance.begun_by.get())?.begun;
     begun.set(begun.get().wrapping_sub(1));
     instance.state.set(InstanceState::Free as u32);
-    header.slice.collectives.set(header.slice.collectives.get().wrapping_sub(1));
-    header.pools.instances.give_back(index, |link| {
+    memory.header().pools.instances.give_back(index, |link| {
         instance.next.set(link);
         Ok(())
     })

@@ -7,7 +7,7 @@
 use crate::arithmetic::reduction_tree::{ReductionTree, Steps};
 use crate::arithmetic::{Arithmetic, ElementType, ReduceOp, combine, combine_at};
 use crate::memory::descriptor::CollectiveKind;
-use crate::memory::instance::{Instance, InstanceState, Member};
+use crate::memory::instance::{Instance, InstanceState};
 use crate::memory::members::{Contribution, contribution, members};
 use crate::memory::request::Delivery;
 use crate::memory::{Corrupt, NicMemory};
@@ -67,15 +67,9 @@ impl CollectiveHelper<'_, '_> {
         {
             return Ok(());
         }
-        self.combine_all(instance, members(self.completer.memory, index, instance)?)?;
-        self.give_result(index, instance)
-    }
-
-    /// Combines all contributions; the result is at the last member's place.
-    fn combine_all(&self, instance: &Instance, members: &[Member]) -> Result<(), Corrupt> {
-        let memory = self.completer.memory;
-        let operation = instance.operation.get();
-        let reduction = Reduction::of(memory, operation)?;
+        let (memory, operation) = (self.completer.memory, instance.operation.get());
+        let (members, reduction) = (members(memory, index, instance)?, Reduction::of(memory, operation)?);
+        // The result is at the last member's place.
         for step in Reduction::steps(members.len())? {
             let (left, right) = (&members[step.left as usize], &members[step.right as usize]);
             match (contribution(memory, left)?, contribution(memory, right)?) {
@@ -96,7 +90,7 @@ impl CollectiveHelper<'_, '_> {
                 _ => return Err(Corrupt { what: "contribution", value: operation as u64, limit: 0 }),
             }
         }
-        Ok(())
+        self.give_result(index, instance)
     }
 
     /// Gives the result, which is at the last member's place, to the root or to all.
