@@ -261,7 +261,7 @@ struct Watch {
 
 impl Watch {
     fn new(hosts: &[NicHost]) -> Self {
-        let detectors = hosts.iter().map(|_| HangDetector::new()).collect();
+        let detectors = hosts.iter().map(|_| HangDetector::default()).collect();
         Self { detectors, blocked: vec![false; hosts.len()], before: Vec::new(), due: now() }
     }
 

@@ -225,7 +225,8 @@ mod tests {
                 let made = Operand::new(&types, operation.handle, datatype.handle);
                 assert_eq!(made.is_ok(), allowed, "{} on {}", operation.name, datatype.name);
                 if let Ok(Operand { op, element: Element::Nic(element), .. }) = made {
-                    assert!(arith::supports(op, element), "{} on {}", operation.name, datatype.name);
+                    let combined = arith::combine(op, element, &[], &mut [], Arithmetic::Native);
+                    assert!(combined.is_ok(), "{} on {}", operation.name, datatype.name);
                 }
             }
         }

@@ -10,9 +10,9 @@ use crate::handle::Table;
 use crate::kind::{Kind, Stale};
 use crate::object::error_handler::{release, retain};
 use nic_emu::contexts;
-use nic_emu::global::groups;
 use nic_emu::hang::{WORLD_CONTEXT, self_context};
 use nic_emu::memory::NicMemory;
+use nic_emu::memory::groups;
 use nic_emu::port::PortError;
 
 /// The communicators of this process.

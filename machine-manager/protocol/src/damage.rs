@@ -279,7 +279,7 @@ fn read_notice(notice: &Notice) {
         Notice::Failed(verdict) | Notice::RanksGone(verdict) | Notice::Over(verdict) => read_verdict(verdict),
         Notice::Report { state, .. } => {
             let states = [state.clone(), state.clone()];
-            assert!(!HangReport::new(hang::merge(&states)).to_string().is_empty());
+            assert!(!HangReport(hang::merge(&states)).to_string().is_empty());
             let _ = hang::is_deadlock(&states, &states);
         }
         _ => {}

@@ -64,7 +64,7 @@ impl JobNic {
             Some(_) => format!("{error}; a limit on file sizes is set, lift it with: ulimit -f unlimited"),
             None => error.to_string(),
         })?;
-        let hang = HangDetector::new();
+        let hang = HangDetector::default();
         let placement = config.placement;
         Ok(Self { host, placement, node, cross_memory_refusal, hang, was_blocked: false })
     }
@@ -106,7 +106,7 @@ impl JobNic {
 
     /// What each rank of this node is doing now, and what the NIC has pending.
     pub fn state(&self) -> JobState {
-        self.host.report().state().clone()
+        self.host.report().0
     }
 
     /// Looks whether all ranks here are blocked for some time, to be asked every [`LOOK_PERIOD`]. True once

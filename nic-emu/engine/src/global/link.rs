@@ -10,7 +10,7 @@
 //! Invariant: a record is never longer than a quarter of the ring, and a receiver says what it has read at
 //! the latest after a quarter: so a record that waits gets its room.
 
-use super::error::GlobalError;
+use super::error::{GlobalError, strange};
 use super::layout::{ARRIVED, GlobalLayout, LINKED, SENT};
 use super::record::{self, HEADER_BYTES, Kind, Record};
 use super::record_buffers::RecordBuffers;
@@ -121,8 +121,6 @@ pub struct Links {
     pub sent: u64,
     /// As `sent`.
     pub taken: u64,
-    /// Puts beside the records, since the start.
-    puts: u64,
 }
 
 impl Links {
@@ -189,26 +187,9 @@ impl Links {
         Ok(())
     }
 
-    /// Puts something to a set of nodes and counts it as in flight.
-    ///
-    /// # Errors
-    /// The fabric refuses.
-    pub fn put(
-        &mut self,
-        fabric: &mut impl Fabric,
-        bytes: &[u8],
-        to: &NodeSet,
-        at: GlobalAddress,
-    ) -> Result<(), FabricError> {
-        fabric.xfer_and_signal(Source::Bytes(bytes), to, at, Some(SENT), Some(ARRIVED))?;
-        self.in_flight += 1;
-        self.puts += 1;
-        Ok(())
-    }
-
     /// Changes with everything that is sent or taken.
     pub fn moves(&self) -> u64 {
-        self.sent.wrapping_add(self.taken).wrapping_add(self.puts)
+        self.sent.wrapping_add(self.taken)
     }
 
     /// Records that wait to be sent to a node, but for those of data.
@@ -397,7 +378,7 @@ fn read_record(
     position: u64,
     records: &mut Vec<ArrivedRecord>,
 ) -> Result<u64, GlobalError> {
-    let corrupt = |value| GlobalError::Record { node: NodeId(from), what: "record", value };
+    let corrupt = |value| strange(from, "record", value);
     let at = position % layout.link_bytes;
     let address = GlobalAddress(layout.ring(from).0 + at);
     let mut first = [0; 8];
@@ -430,7 +411,7 @@ mod tests {
     use bcs_fabric::sim::{SimCluster, SimFabric, SimOptions};
 
     fn first_of_two() -> (Links, SimFabric) {
-        let layout = GlobalLayout::sized(2, 16_384, 64);
+        let layout = GlobalLayout::sized(2, 16_384);
         let options =
             SimOptions { memory_bytes: layout.memory_bytes(), events: EVENTS, ..SimOptions::new(2, 1) };
         (Links::new(layout, 0), SimCluster::new(options).fabric(NodeId(0)))

@@ -37,7 +37,7 @@
 //! | `slab`, `unexpected` | payloads: on their way, and without a receive |
 //! | `pool`, `queue` | entries in use and free, and the queues that they are in |
 //! | `transfer` | messages under way by rendezvous |
-//! | `contexts`, `root` | numbers that tell communicators apart, and roots of collectives |
+//! | `contexts`, `groups`, `root` | numbers that tell communicators apart, their nodes, and roots of collectives |
 //! | `instance`, `members`, `departure` | collectives under way |
 //! | `lane`, `edge` | bytes that ranks of a node give each other without the NIC |
 //! | `abort_record`, `abort`, `breaches` | who ended the job; which communicators are broken |
@@ -65,6 +65,7 @@ mod with_token {
     pub mod departure;
     pub mod descriptor;
     pub mod edge;
+    pub mod groups;
     pub mod instance;
     pub mod lane;
     mod layout;

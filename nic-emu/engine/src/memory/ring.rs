@@ -17,6 +17,9 @@ pub const CELL_WORDS: usize = 8;
 /// The word of a cell of a send ring that holds the entry's label: 1 + the entries posted before it.
 pub const LABEL: usize = 7;
 
+/// What a cell holds.
+pub type Words = [u64; CELL_WORDS];
+
 /// One entry: a descriptor as eight words.
 #[repr(C, align(64))]
 pub struct Cell([AtomicU64; CELL_WORDS]);
