@@ -17,11 +17,7 @@
 use bcs_core::wire::{self, WireError, WireMessage};
 use bcs_fabric::tree::{FRAGMENT_BYTES, INLINE_BYTES, Message};
 use bytes::{Bytes, BytesMut};
-use rkyv::api::high::{HighDeserializer, HighSerializer, HighValidator};
-use rkyv::bytecheck::CheckBytes;
-use rkyv::ser::allocator::ArenaHandle;
 use rkyv::util::AlignedVec;
-use rkyv::{Deserialize, Serialize, rancor};
 use std::collections::VecDeque;
 
 /// The bytes before the message.
@@ -66,10 +62,12 @@ impl FrameBatch {
     ///
     /// # Errors
     /// The message is too long to travel.
-    pub fn push_head<T>(&mut self, stamp: u64, head: &T, payload_bytes: usize) -> Result<(), WireError>
-    where
-        T: WireMessage + for<'a> Serialize<HighSerializer<AlignedVec, ArenaHandle<'a>, rancor::Error>>,
-    {
+    pub fn push_head<T: WireMessage>(
+        &mut self,
+        stamp: u64,
+        head: &T,
+        payload_bytes: usize,
+    ) -> Result<(), WireError> {
         self.scratch = wire::encode_in(head, std::mem::take(&mut self.scratch))?;
         self.open.reserve(HEADER_BYTES + self.scratch.len() + payload_bytes.min(COPIED_BYTES));
         self.open.extend_from_slice(&(self.scratch.len() as u32).to_le_bytes());
@@ -201,12 +199,7 @@ impl FrameReader {
     ///
     /// # Errors
     /// The frame is longer than any message, or none.
-    pub fn take_plain<T>(&mut self, input: &mut Bytes) -> Result<Option<(u64, T)>, WireError>
-    where
-        T: WireMessage,
-        T::Archived: for<'a> CheckBytes<HighValidator<'a, rancor::Error>>
-            + Deserialize<T, HighDeserializer<rancor::Error>>,
-    {
+    pub fn take_plain<T: WireMessage>(&mut self, input: &mut Bytes) -> Result<Option<(u64, T)>, WireError> {
         let Some((stamp, payload, message)) = self.take_head(input)? else { return Ok(None) };
         match payload {
             0 => Ok(Some((stamp, message))),
@@ -215,12 +208,7 @@ impl FrameReader {
     }
 
     /// Takes a header and a head: the stamp, the length of the payload, the message.
-    fn take_head<T>(&mut self, input: &mut Bytes) -> Result<Option<(u64, usize, T)>, WireError>
-    where
-        T: WireMessage,
-        T::Archived: for<'a> CheckBytes<HighValidator<'a, rancor::Error>>
-            + Deserialize<T, HighDeserializer<rancor::Error>>,
-    {
+    fn take_head<T: WireMessage>(&mut self, input: &mut Bytes) -> Result<Option<(u64, usize, T)>, WireError> {
         if self.header_filled < HEADER_BYTES {
             let part = input.split_to(input.len().min(HEADER_BYTES - self.header_filled));
             self.header[self.header_filled..][..part.len()].copy_from_slice(&part);

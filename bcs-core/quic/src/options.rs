@@ -19,7 +19,7 @@ impl fmt::Display for NetworkId {
 }
 
 /// A node of a network, as all nodes of it know it. Its number is its place in the roster.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, rkyv::Archive, rkyv::Serialize, rkyv::Deserialize)]
 pub struct Member {
     /// Its name: the one that its certificate is for.
     pub name: String,

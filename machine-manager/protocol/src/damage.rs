@@ -10,15 +10,10 @@ use bcs_stream::damage::check_receiver;
 use mds::EmdsConfig;
 use nic_emu::hang::{self, HangReport};
 use program_launcher::control::{Channel, Command, Notice, Received};
-use program_launcher::job::{Application, Job, Recording, StdinTo};
+use program_launcher::job::{Application, Description, Job, Recording, StdinTo};
 use program_launcher::launch::{JobNetwork, Launch, Member, Surroundings};
 use program_launcher::nic::JobNic;
 use program_launcher::verdict::{Exit, RankName, Verdict};
-use rkyv::api::high::{HighDeserializer, HighSerializer, HighValidator};
-use rkyv::bytecheck::CheckBytes;
-use rkyv::rancor;
-use rkyv::ser::allocator::ArenaHandle;
-use rkyv::util::AlignedVec;
 use std::fmt::Debug;
 use std::io::Write;
 use std::os::unix::net::UnixStream;
@@ -50,17 +45,16 @@ fn job() -> Job {
         slices: Some(EmdsConfig::default()),
         trace_directory: Some("/work/trace".into()),
     };
-    Job {
-        id: JobId(17),
-        run: "run-17".into(),
-        placement: Placement::by_rank(&[0, 1, 0]).unwrap(),
+    let description = Description {
         stdin: StdinTo::All,
         timeout: Some(Duration::from_millis(1500)),
         type_check: Some(TypeCheck::Kinds),
         recording,
         library_directory: Some("/lib".into()),
-        ..Job::new(vec![program, Application::new(1, "b")])
-    }
+        ..Job::new(vec![program, Application::new(1, "b")]).description
+    };
+    let placement = Placement::by_rank(&[0, 1, 0]).unwrap();
+    Job { id: JobId(17), run: "run-17".into(), placement, description }
 }
 
 fn launch() -> Launch {
@@ -76,7 +70,7 @@ fn launch() -> Launch {
         network: Some(JobNetwork {
             id: 7,
             credential: "a key".into(),
-            listen: "10.0.0.7".into(),
+            listen: [10, 0, 0, 7].into(),
             ports: PortRange::ANY,
         }),
     }
@@ -88,7 +82,7 @@ fn common() -> CommonPart {
 }
 
 fn members() -> Vec<Member> {
-    let member = |node| Member { name: format!("c{node}"), address: format!("10.0.0.{node}:40112") };
+    let member = |node| Member { name: format!("c{node}"), address: ([10, 0, 0, node], 40112).into() };
     (0..3).map(member).collect()
 }
 
@@ -149,11 +143,11 @@ fn commands() -> Vec<Command> {
 }
 
 fn notices() -> Vec<Notice> {
-    let plain = Job { placement: Placement::one_node(3), ..Job::new(job().applications) };
+    let plain = Job { placement: Placement::one_node(3), ..Job::new(job().description.applications) };
     let state = JobNic::create(&plain, NodeId(0)).unwrap().state();
     let mut notices = vec![
         Notice::Remark("one\ntwo".into()),
-        Notice::Listening("10.0.0.7:40112".into()),
+        Notice::Listening(([10, 0, 0, 7], 40112).into()),
         Notice::Prepared,
         Notice::Started(vec![101, 102]),
         Notice::Failed(Verdict::Success),
@@ -216,7 +210,7 @@ fn from_nodes() -> Vec<FromNode> {
     let job = JobId(17);
     let mut messages = vec![
         FromNode::Hello { version: VERSION, release: "0.1.0".into(), cores: 2, memory: 1 << 34 },
-        FromNode::Bound { view: 4, address: "10.0.0.7:40112".into() },
+        FromNode::Bound { view: 4, address: ([10, 0, 0, 7], 40112).into() },
         FromNode::Output { job, is_error: true, bytes: b"line\n".repeat(20) },
         FromNode::InputTaken { job, bytes: 4096, closed: true },
     ];
@@ -235,11 +229,8 @@ fn from_nodes() -> Vec<FromNode> {
 /// Receives a stream through the channel of a launcher, in parts of any size.
 fn check_channel<S, R>(stream: &DamagedStream<R>, random: &mut Rng)
 where
-    S: WireMessage + for<'a> rkyv::Serialize<HighSerializer<AlignedVec, ArenaHandle<'a>, rancor::Error>>,
+    S: WireMessage,
     R: WireMessage + Clone + Debug + PartialEq,
-    R: for<'a> rkyv::Serialize<HighSerializer<AlignedVec, ArenaHandle<'a>, rancor::Error>>,
-    R::Archived: for<'a> CheckBytes<HighValidator<'a, rancor::Error>>
-        + rkyv::Deserialize<R, HighDeserializer<rancor::Error>>,
 {
     let (mut far, near) = UnixStream::pair().unwrap();
     let mut channel = Channel::<S, R>::new(near.into());

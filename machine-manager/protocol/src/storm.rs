@@ -7,15 +7,12 @@
 
 #![allow(missing_docs, reason = "the resolvers that rkyv derives for enums have none; everything here has")]
 
-use bcs_core::wire::{PathBufDef, WireMessage};
-use bcs_core::{JobId, Placement, TypeCheck};
-use program_launcher::binding::Binding;
+use bcs_core::JobId;
+use bcs_core::wire::WireMessage;
 use program_launcher::launch::Surroundings;
 use program_launcher::signals::Signal;
-use program_launcher::{Application, Job, NicSettings, Recording, StdinTo, Verdict};
-use rkyv::with::Map;
+use program_launcher::{Description, Verdict};
 use rkyv::{Archive, Deserialize, Serialize};
-use std::path::PathBuf;
 use std::time::Duration;
 
 /// The protocol's name and version in the TLS handshake, of managers and of `storm`.
@@ -103,71 +100,6 @@ pub struct Submission {
     pub surroundings: Surroundings,
 }
 
-/// A job as its user describes it: a [`Job`] without what is the manager's to give, which is its number, the
-/// name of its run, and its placement.
-#[derive(Clone, Debug, PartialEq, Eq, Archive, Serialize, Deserialize)]
-pub struct Description {
-    /// What runs, in the order of the ranks.
-    pub applications: Vec<Application>,
-    /// Whether each line of output starts with the rank that wrote it.
-    pub labels: bool,
-    /// Who reads the standard input.
-    pub stdin: StdinTo,
-    /// After how long the job is ended with a report.
-    pub timeout: Option<Duration>,
-    /// What the job asks of its NIC.
-    pub nic: NicSettings,
-    /// What of the types of messages the ranks compare.
-    pub type_check: Option<TypeCheck>,
-    /// Which processors the ranks may run on.
-    pub binding: Binding,
-    /// What MDS records.
-    pub recording: Recording,
-    /// The directory that holds our MPI library.
-    #[rkyv(with = Map<PathBufDef>)]
-    pub library_directory: Option<PathBuf>,
-}
-
-impl Description {
-    /// What a user says of a job.
-    pub fn of(job: Job) -> Self {
-        let Job {
-            id: _, run: _, placement: _, applications, labels, stdin, timeout, nic, type_check, ..
-        } = job;
-        let Job { binding, recording, library_directory, .. } = job;
-        Self { applications, labels, stdin, timeout, nic, type_check, binding, recording, library_directory }
-    }
-
-    /// The job, with what the manager gives it.
-    pub fn placed(self, id: JobId, run: String, placement: Placement) -> Job {
-        let Self {
-            applications,
-            labels,
-            stdin,
-            timeout,
-            nic,
-            type_check,
-            binding,
-            recording,
-            library_directory,
-        } = self;
-        Job {
-            id,
-            run,
-            applications,
-            placement,
-            labels,
-            stdin,
-            timeout,
-            nic,
-            type_check,
-            binding,
-            recording,
-            library_directory,
-        }
-    }
-}
-
 /// Where the ranks of a job are to run, as far as the user says it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Archive, Serialize, Deserialize)]
 pub struct Wish {
@@ -251,6 +183,7 @@ impl WireMessage for Reply {
 #[cfg(any(test, feature = "damage"))]
 pub mod examples {
     use super::*;
+    use program_launcher::{Application, Job};
     use std::collections::BTreeSet;
 
     /// Requests of every kind.
@@ -270,9 +203,10 @@ pub mod examples {
             umask: 0o022,
         };
         let program = Application { arguments: vec!["-x".into()], ..Application::new(3, "./a") };
-        let job = Job { timeout: Some(std::time::Duration::from_secs(9)), ..Job::new(vec![program]) };
+        let description =
+            Description { timeout: Some(Duration::from_secs(9)), ..Job::new(vec![program]).description };
         let requests = vec![
-            Request::Run(Box::new(Submission { job: Description::of(job), wish, surroundings })),
+            Request::Run(Box::new(Submission { job: description, wish, surroundings })),
             Request::Nodes,
             Request::Status { job: JobId(17) },
             Request::Forward(libc::SIGINT),

@@ -15,11 +15,10 @@ use bcs_fabric::{Assignment, Comparison, Condition, Fabric, FabricError, Source,
 use bcs_protocol::commit;
 use bcs_protocol::node::ToNode;
 use bcs_quic::{Member, NetworkId, QuicFabric, QuicOptions, QuicPort};
-use program_launcher::launch;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::Duration;
 use tokio::io::Interest;
@@ -139,7 +138,7 @@ impl Control {
     }
 
     /// A node has bound its end of a view.
-    pub fn handle_bound(&mut self, host: HostId, view: u64, address: String) {
+    pub fn handle_bound(&mut self, host: HostId, view: u64, address: SocketAddr) {
         self.views.handle_bound(host, view, address);
     }
 
@@ -293,53 +292,26 @@ impl Control {
         self.events.extend(bind);
     }
 
-    fn open(&mut self, view: u64, roster: Vec<(HostId, String)>) -> Result<(), ControlError> {
+    fn open(&mut self, view: u64, listening: Vec<(HostId, SocketAddr)>) -> Result<(), ControlError> {
         self.leave();
         let Some((_, port)) = self.bound.take_if(|(bound, _)| *bound == view) else { return Ok(()) };
-        let own = (MANAGER.to_owned(), port.local_address());
-        let mut members = vec![Member { name: own.0.clone(), address: own.1 }];
-        let mut hosts = Vec::new();
-        let mut wrong = None;
-        for (host, address) in &roster {
-            let name = self.names.get(host.0 as usize).cloned().unwrap_or_default();
-            match address.parse() {
-                Ok(address) => members.push(Member { name, address }),
-                Err(_) => wrong = Some((*host, format!("says that it listens at '{address}'"))),
-            }
-            hosts.push(*host);
-        }
-        let travelling = members
-            .iter()
-            .map(|member| launch::Member { name: member.name.clone(), address: member.address.to_string() })
-            .collect::<Vec<_>>();
-        if let Some((host, reason)) = wrong {
-            self.views.handle_gone(host);
-            self.events.push_back(Event::Lost(host, reason));
-            // The others join again, without it.
-            hosts.retain(|other| *other != host);
-            let now = Duration::ZERO;
-            hosts.into_iter().for_each(|host| self.views.handle_joined(host, now));
-            return Ok(());
-        }
+        let name = |host: HostId| self.names.get(host.0 as usize).cloned().unwrap_or_default();
+        let mut roster = vec![Member { name: MANAGER.to_owned(), address: port.local_address() }];
+        roster.extend(listening.iter().map(|&(host, address)| Member { name: name(host), address }));
         let memory = SparseMemory::new(commit::MEMORY_BYTES);
-        let mut fabric = match port.connect(members, memory, EventTable::new(commit::EVENTS)) {
-            Ok(fabric) => fabric,
-            Err(error) => {
-                return Err(ControlError::Fabric(FabricError::Network {
-                    node: NodeId(0),
-                    reason: error.to_string(),
-                }));
-            }
-        };
+        let connected = port.connect(roster.clone(), memory, EventTable::new(commit::EVENTS));
+        let mut fabric =
+            connected.map_err(|error| FabricError::Network { node: NodeId(0), reason: error.to_string() })?;
         fabric.begin_connect_all();
         let socket = fabric.as_fd().try_clone_to_owned()?;
         // SAFETY: what is registered owns its descriptor, which stays open and the same for as long as it is
         // registered.
         let readiness = unsafe { AsyncFd::register_with_interest(socket, Interest::READABLE) };
         let readiness = readiness.map_err(io::Error::from)?;
-        let heard = vec![0; hosts.len()];
+        let heard = vec![0; listening.len()];
+        let hosts: Vec<HostId> = listening.into_iter().map(|(host, _)| host).collect();
         for host in &hosts {
-            let roster = travelling.clone();
+            let roster = roster.clone();
             self.events.push_back(Event::Tell(*host, ToNode::View { view, roster }));
         }
         tracing::info!(view, nodes = hosts.len(), "a view is open");

@@ -15,7 +15,7 @@ use bcs_core::JobId;
 use nic_emu::priority::{self, Level};
 use std::collections::BTreeMap;
 use std::io;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::JoinHandle;
@@ -33,7 +33,7 @@ pub enum Order {
     /// A node has gone.
     Gone(HostId),
     /// A node has bound its end of a view.
-    Bound(HostId, u64, String),
+    Bound(HostId, u64, SocketAddr),
     /// Start a job as soon as it is prepared on all its nodes.
     Start(JobId, u32, Vec<HostId>),
     /// Do not start a job, if it is not started yet.

@@ -519,9 +519,8 @@ fn mint(run: &str, members: &[String]) -> Result<Vec<JobNetwork>, String> {
     let keys =
         credentials::mint(run, members.iter().map(String::as_str)).map_err(|error| error.to_string())?;
     // Where each node listens is for its node manager to say.
-    let (listen, ports) = (String::new(), PortRange::ANY);
-    let network =
-        |key: Credential| JobNetwork { id, credential: key.to_pem(), listen: listen.clone(), ports };
+    let (listen, ports) = ([0; 4].into(), PortRange::ANY);
+    let network = |key: Credential| JobNetwork { id, credential: key.to_pem(), listen, ports };
     Ok(keys.into_iter().map(network).collect())
 }
 

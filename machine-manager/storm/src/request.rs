@@ -6,7 +6,7 @@ use crate::spelling;
 use crate::value::{CrossMemory, MOST_RANKS};
 use bcs_config::Config;
 use bcs_core::{JobId, Placement, SliceLength, TypeCheck};
-use bcs_protocol::storm::{Description, HostSlots, Mapping, Submission, Wish};
+use bcs_protocol::storm::{HostSlots, Mapping, Submission, Wish};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, FromArgMatches};
 use mds::MdsConfig;
@@ -14,7 +14,7 @@ use program_launcher::binding::Binding;
 use program_launcher::environment::COLLECTIVE;
 use program_launcher::job::MAX_RANKS_PER_NODE;
 use program_launcher::launch::Surroundings;
-use program_launcher::{Application, Job, NicSettings, Recording, StdinTo};
+use program_launcher::{Application, Description, Job, NicSettings, Recording, StdinTo};
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -165,7 +165,7 @@ impl Requested {
     pub fn on_cluster(self, config: &Config, surroundings: Surroundings) -> Submission {
         let mut job = self.job;
         job.nic.slice = self.slice.unwrap_or(config.slices.length);
-        Submission { job: Description::of(job), wish: self.wish, surroundings }
+        Submission { job: job.description, wish: self.wish, surroundings }
     }
 
     /// The job, if it can run on this machine alone, which is so because of `alone`.
@@ -241,11 +241,8 @@ pub fn read(called: &str, arguments: &[OsString], place: Place<'_>) -> Result<Re
     {
         return Err(RequestError::StdinRank { rank: rank.0, last: ranks as u32 - 1 });
     }
-    let job = Job {
-        id: place.job,
-        run: place.run,
+    let description = Description {
         applications,
-        placement: Placement::one_node(ranks as u32),
         labels: options.label,
         stdin: options.stdin,
         timeout: options.timeout,
@@ -261,6 +258,8 @@ pub fn read(called: &str, arguments: &[OsString], place: Place<'_>) -> Result<Re
         recording: recording(options.mmds, options.emds, options.trace_dir, ranks as u32)?,
         library_directory: place.library_directory,
     };
+    let placement = Placement::one_node(ranks as u32);
+    let job = Job { id: place.job, run: place.run, placement, description };
     Ok(Requested { job, wish: nodes.wish(), is_local: options.local, slice: options.slice })
 }
 

@@ -41,7 +41,7 @@ pub mod spawn;
 pub mod verdict;
 pub mod watch;
 
-pub use job::{Application, Job, NicSettings, Recording, StdinTo};
+pub use job::{Application, Description, Job, NicSettings, Recording, StdinTo};
 pub use launch_error::LaunchError;
 pub use node_manager::{Launched, NodeManager};
 pub use verdict::Verdict;

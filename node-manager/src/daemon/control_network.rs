@@ -13,7 +13,6 @@ use bcs_credentials::Credential;
 use bcs_fabric::{Fabric, FabricError};
 use bcs_protocol::commit;
 use bcs_quic::{BindError, Member, NetworkId, QuicFabric, QuicOptions, QuicPort, RosterError};
-use program_launcher::launch;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -43,16 +42,6 @@ pub enum ControlError {
     /// The roster cannot be.
     #[error("cannot join the control network: {0}")]
     Roster(#[from] RosterError),
-    /// A member's address is none.
-    #[error(
-        "cannot join the control network: '{address}' of {name} is no address; the managers are of different releases"
-    )]
-    Address {
-        /// The member.
-        name: String,
-        /// What was said to be its address.
-        address: String,
-    },
     /// A view was announced for which no end is bound.
     #[error("view {view} was announced without having been bound; the managers are of different releases")]
     NotBound {
@@ -140,17 +129,12 @@ impl ControlNetwork {
     ///
     /// # Errors
     /// The view was not bound, or its roster cannot be. The node is on no view then.
-    pub fn connect(&mut self, view: u64, roster: Vec<launch::Member>) -> Result<(), ControlError> {
+    pub fn connect(&mut self, view: u64, roster: Vec<Member>) -> Result<(), ControlError> {
         drop(self.leave());
         let (port, kept) = match self.bound.take() {
             Some((bound, port, kept)) if bound == view => (port, kept),
             _ => return Err(ControlError::NotBound { view }),
         };
-        let member = |launch::Member { name, address }| match address.parse() {
-            Ok(address) => Ok(Member { name, address }),
-            Err(_) => Err(ControlError::Address { name, address }),
-        };
-        let roster = roster.into_iter().map(member).collect::<Result<Vec<_>, _>>()?;
         let memory = SparseMemory::new(commit::MEMORY_BYTES);
         let fabric = port.connect(roster, memory, EventTable::new(commit::EVENTS))?;
         let socket = fabric.as_fd().try_clone_to_owned()?;

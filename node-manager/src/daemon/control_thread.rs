@@ -10,8 +10,8 @@
 //! that view, and what is told after [`NetworkEvent::Joined`] is of that view.
 
 use super::control_network::{ControlNetwork, ControlSettings, sleep_until};
+use bcs_quic::Member;
 use nic_emu::priority::{self, Level};
-use program_launcher::launch::Member;
 use std::collections::BTreeMap;
 use std::io;
 use std::net::SocketAddr;

@@ -96,7 +96,7 @@ async fn begin(node: &Rc<Node>, order: LaunchOrder, listen: IpAddr, ends: Ends) 
     let (user, slot, job) = (order.user.clone(), order.slot, order.job);
     let mut launch = order.into_launch()?;
     let listen = launch.network.as_mut().map(|network| {
-        network.listen = listen.to_string();
+        network.listen = listen;
         network.ports = node.ports;
         listen
     });

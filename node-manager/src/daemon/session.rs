@@ -361,7 +361,7 @@ impl Session {
     fn handle_control(&mut self, event: Option<NetworkEvent>) -> Result<(), String> {
         match event.ok_or("the thread of the control network has ended")? {
             NetworkEvent::Bound(view, address) => {
-                self.say(FromNode::Bound { view, address: address.to_string() });
+                self.say(FromNode::Bound { view, address });
             }
             NetworkEvent::Joined(view, members) => {
                 tracing::info!(view, members, "view");

@@ -32,7 +32,6 @@ use program_launcher::signals::{self, Signal};
 use program_launcher::verdict::{STATUS_RUNTIME, STATUS_SIGNAL};
 use program_launcher::{StdinTo, Verdict};
 use std::collections::{BTreeSet, VecDeque};
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -331,18 +330,14 @@ impl Job {
                     self.tell(Reply::Remark(text), out);
                 }
             }
-            Notice::Listening(address) => match address.parse::<SocketAddr>() {
-                Ok(_) if part.step == Step::Ordered => {
-                    part.address = Some(address);
-                    part.reach(Step::Listening);
-                }
-                _ => {
-                    let mut message =
-                        format!("the launcher on {} listens on {address:?}, which is no address", part.name);
-                    clip(&mut message, TEXT_BYTES);
-                    self.fail(Verdict::NotStarted { message, status: STATUS_RUNTIME }, None, now, out);
-                }
-            },
+            Notice::Listening(address) if part.step == Step::Ordered => {
+                part.address = Some(address);
+                part.reach(Step::Listening);
+            }
+            Notice::Listening(_) => {
+                let message = format!("the launcher on {} says out of turn where it listens", part.name);
+                self.fail(Verdict::NotStarted { message, status: STATUS_RUNTIME }, None, now, out);
+            }
             Notice::Prepared => part.reach(Step::Prepared),
             Notice::Started(_) => part.reach(Step::Started),
             Notice::Failed(verdict) => {
@@ -754,7 +749,7 @@ impl Job {
     }
 
     fn send_roster(&mut self, out: &mut Actions) {
-        let member = |part: &Part| Some(Member { name: part.name.clone(), address: part.address.clone()? });
+        let member = |part: &Part| Some(Member { name: part.name.clone(), address: part.address? });
         let roster: Vec<Member> = self.parts.iter().filter_map(member).collect();
         self.parts.iter_mut().for_each(|part| part.reach(Step::Linking));
         self.tell_launchers(&Command::Roster(roster), out);

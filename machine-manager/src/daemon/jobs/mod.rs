@@ -247,11 +247,12 @@ impl Jobs {
             .collect();
         self.last_job += 1;
         let id = JobId(self.last_job);
-        let description = description.placed(id, format!("{}-{}", self.stamp, id.0), mapped.placement);
+        let run = format!("{}-{}", self.stamp, id.0);
+        let job = program_launcher::Job { id, run, placement: mapped.placement, description };
         let hosts = parts.iter().map(|part| part.name.clone()).collect();
         self.actions.push_back(Action::Client(client, Reply::Accepted { job: id, hosts }));
         self.queue.push(owner.uid, id);
-        self.jobs.insert(id, Job::new(description, surroundings, owner, client, parts, held, now));
+        self.jobs.insert(id, Job::new(job, surroundings, owner, client, parts, held, now));
         self.by_client.insert(client, id);
         self.settle([id], now);
         Ok(())
