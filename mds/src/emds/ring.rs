@@ -19,8 +19,7 @@
 //! ranks of the job can write to this memory too, so nothing read from it is an index before it is checked;
 //! the worst that a stray rank does is to spoil its own job's trace.
 
-use super::metric::MetricSet;
-use super::record::EmdsRecord;
+use super::metric::{EmdsRecord, MetricSet};
 use super::scope::Scope;
 use super::table::EmdsTable;
 use crate::config::{EmdsConfig, SliceRange};

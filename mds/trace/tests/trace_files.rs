@@ -6,8 +6,8 @@ use mds::emds::EmdsTable;
 use mds::mmds::ProcessReport;
 use mds::trace::{self, FORMAT_VERSION, Process, Run};
 use mds::{
-    Clock, EmdsConfig, EmdsRecord, EmdsRing, GlobalRecord, LocalRecord, MmdsConfig, Primitive,
-    ProcessRecorder, TraceError,
+    EmdsConfig, EmdsRecord, EmdsRing, GlobalRecord, LocalRecord, MmdsConfig, Primitive, ProcessRecorder,
+    TraceError,
 };
 use mds_trace::{Node, Trace, prepare, write_emds};
 use proptest::prelude::*;
@@ -40,7 +40,7 @@ fn report(seed: u64) -> ProcessReport {
         size: [Primitive::Send].into_iter().collect(),
         ..MmdsConfig::default()
     };
-    let process = ProcessRecorder::new(&config, Clock::nanoseconds(), seed);
+    let process = ProcessRecorder::new(&config, seed);
     for i in 0..20 {
         let now = seed + 1 + i * 1000;
         let primitive = Primitive::ALL[((seed + i) % 7 + 3) as usize];
