@@ -217,6 +217,11 @@ pub enum Verdict {
 }
 
 impl Verdict {
+    /// The job was ended by this signal, with the exit status that a shell gives for it.
+    pub fn interrupted(signal: Signal) -> Self {
+        Self::Interrupted { signal, status: STATUS_SIGNAL + signal as u8 }
+    }
+
     /// All texts in it, to be cut where somebody says it who is not believed.
     pub fn texts(&mut self) -> Vec<&mut String> {
         fn of_rank(rank: &mut RankName) -> impl Iterator<Item = &mut String> {

@@ -14,7 +14,7 @@
 
 use super::limits::{EXECUTION, PATIENCE, REPORT_BYTES, TEXT_BYTES, clip};
 use program_launcher::control::{Command, Notice};
-use program_launcher::verdict::{Exit, STATUS_SIGNAL, STATUS_USAGE, Verdict};
+use program_launcher::verdict::{Exit, STATUS_USAGE, Verdict};
 use std::net::IpAddr;
 use std::time::Duration;
 
@@ -161,8 +161,7 @@ impl Life {
         if ending == Ending::Shutdown && !self.has_failed && !self.ranks_gone && self.verdict.is_none() {
             self.has_failed = true;
             let remark = format!("the node manager of {} is shut down, and ends its jobs", self.host);
-            let verdict =
-                Verdict::Interrupted { signal: libc::SIGTERM, status: STATUS_SIGNAL + libc::SIGTERM as u8 };
+            let verdict = Verdict::interrupted(libc::SIGTERM);
             actions.extend([Action::Say(Notice::Remark(remark)), Action::Say(Notice::Failed(verdict))]);
         }
         actions.push(Action::Tell(Command::End));

@@ -29,7 +29,7 @@ use program_launcher::control::{Command, Notice};
 use program_launcher::launch::{JobNetwork, Member, Surroundings};
 use program_launcher::lifecycle::GRACE;
 use program_launcher::signals::{self, Signal};
-use program_launcher::verdict::{STATUS_RUNTIME, STATUS_SIGNAL};
+use program_launcher::verdict::STATUS_RUNTIME;
 use program_launcher::{StdinTo, Verdict};
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -435,9 +435,7 @@ impl Job {
                 out.push_back(Action::Node(part.host, ToNode::OutputTaken { job, bytes }));
             }
         }
-        let verdict =
-            Verdict::Interrupted { signal: libc::SIGHUP, status: STATUS_SIGNAL + libc::SIGHUP as u8 };
-        self.fail(verdict, None, now, out);
+        self.fail(Verdict::interrupted(libc::SIGHUP), None, now, out);
         self.advance(now, out);
     }
 
@@ -446,9 +444,7 @@ impl Job {
         if self.verdict.is_none() {
             self.tell(Reply::Remark("the machine manager is being shut down".into()), out);
         }
-        let verdict =
-            Verdict::Interrupted { signal: libc::SIGTERM, status: STATUS_SIGNAL + libc::SIGTERM as u8 };
-        self.fail(verdict, None, now, out);
+        self.fail(Verdict::interrupted(libc::SIGTERM), None, now, out);
         self.advance(now, out);
     }
 
@@ -459,8 +455,7 @@ impl Job {
             Phase::Queued | Phase::Minting | Phase::Ready | Phase::Preparing | Phase::Committing
                 if signals::asks_to_end(signal) =>
             {
-                let verdict = Verdict::Interrupted { signal, status: STATUS_SIGNAL + signal as u8 };
-                self.fail(verdict, None, now, out);
+                self.fail(Verdict::interrupted(signal), None, now, out);
                 self.advance(now, out);
             }
             _ => {}

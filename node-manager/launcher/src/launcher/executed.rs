@@ -15,7 +15,7 @@ use crate::launch::{JobNetwork, Launch, Surroundings};
 use crate::lifecycle::EXPLANATION;
 use crate::nic::JobNic;
 use crate::signals::{self, Signal, SignalSet};
-use crate::verdict::{STATUS_SIGNAL, STATUS_USAGE, Verdict};
+use crate::verdict::{STATUS_USAGE, Verdict};
 use bcs_core::{EventTable, NodeId, NodeSet};
 use bcs_credentials::Credential;
 use bcs_fabric::{Driven, Fabric};
@@ -140,9 +140,7 @@ impl Waiting {
     fn give_up(mut self, stop: Stop, launch: Option<&Launch>) -> bool {
         let verdict = match stop {
             Stop::Orphaned => return launch.is_some(),
-            Stop::Ended => {
-                Verdict::Interrupted { signal: libc::SIGTERM, status: STATUS_SIGNAL + libc::SIGTERM as u8 }
-            }
+            Stop::Ended => Verdict::interrupted(libc::SIGTERM),
             Stop::Failed { message, status } => {
                 let several = launch.filter(|launch| launch.hosts.len() > 1);
                 let host = several.and_then(|launch| launch.hosts.get(launch.node.index()));

@@ -177,7 +177,7 @@ impl<'a> Launcher<'a> {
         }
         std::mem::take(&mut self.early).into_iter().for_each(|ready| self.handle(ready));
         signals.iter().for_each(|signal| self.act(Event::Forwarded(*signal)));
-        while !matches!(self.lifecycle.state(), State::Over { .. }) && !self.has_waited_enough() {
+        while self.lifecycle.state() != State::Over && !self.has_waited_enough() {
             match self.watch.wait(self.time_to_wait()) {
                 Ok(ready) => ready.into_iter().for_each(|ready| self.handle(ready)),
                 Err(error) => {
@@ -211,7 +211,7 @@ impl<'a> Launcher<'a> {
     fn look_at_clock(&mut self) {
         if let Some(limit) = self.time_limit.filter(|limit| self.now() >= *limit) {
             self.time_limit = None;
-            if matches!(self.lifecycle.state(), State::Running) {
+            if self.lifecycle.state() == State::Running {
                 self.act(Event::Struck(Verdict::TimedOut { limit, report: self.nic.report() }));
             }
         }
@@ -219,7 +219,7 @@ impl<'a> Launcher<'a> {
             self.act(Event::Tick);
         }
         if self.look_at.is_some_and(|at| self.now() >= at) {
-            let is_running = matches!(self.lifecycle.state(), State::Running);
+            let is_running = self.lifecycle.state() == State::Running;
             self.look_at = is_running.then(|| self.now() + LOOK_PERIOD);
             if is_running && self.nic.has_blocked() {
                 self.control.send(&Notice::Blocked);
@@ -281,7 +281,7 @@ impl<'a> Launcher<'a> {
             // All ranks here are gone. Others may have been told to finish first, and have left the network;
             // who has ranks and cannot do without them says so.
             Finding::Unreachable { .. }
-                if matches!(self.lifecycle.state(), State::Serving { .. } | State::Over { .. }) => {}
+                if matches!(self.lifecycle.state(), State::Serving { .. } | State::Over) => {}
             Finding::Unreachable { node, reason } => {
                 self.control.send(&Notice::Unreachable { node: node.0, reason: reason.clone() });
                 let host = self.prepared.host_of(node).to_owned();
@@ -321,7 +321,8 @@ impl<'a> Launcher<'a> {
             self.control.send(&Notice::Failed(verdict.clone()));
         }
         if !told.ranks_gone
-            && let State::Serving { verdict, .. } | State::Over { verdict } = self.lifecycle.state()
+            && matches!(self.lifecycle.state(), State::Serving { .. } | State::Over)
+            && let Some(verdict) = self.lifecycle.verdict()
         {
             told.ranks_gone = true;
             self.control.send(&Notice::RanksGone(verdict.clone()));
