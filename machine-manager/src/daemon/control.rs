@@ -15,7 +15,8 @@ use bcs_fabric::{Assignment, Comparison, Condition, Fabric, FabricError, Source,
 use bcs_protocol::commit;
 use bcs_protocol::node::ToNode;
 use bcs_quic::{Member, NetworkId, QuicFabric, QuicOptions, QuicPort};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use program_launcher::output::is_ready;
+use rustix::event::PollFlags;
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -434,10 +435,7 @@ impl Joined {
     /// Lets the runtime wake us again only for what arrives from now on, unless there is more already.
     fn look_again(&self) {
         let _ = self.readiness.try_io(Interest::READABLE, |socket| {
-            match poll(&mut [PollFd::new(socket, PollFlags::IN)], Some(&Timespec::default())) {
-                Ok(1..) => Ok(()),
-                _ => Err(io::ErrorKind::WouldBlock.into()),
-            }
+            is_ready(socket, PollFlags::IN).then_some(()).ok_or(io::ErrorKind::WouldBlock.into())
         });
     }
 }

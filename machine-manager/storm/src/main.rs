@@ -4,9 +4,9 @@ use bcs_config::Config;
 use bcs_core::JobId;
 use clap::Parser;
 use clap::error::ErrorKind;
-use program_launcher::LaunchError;
 use program_launcher::launch::Surroundings;
 use program_launcher::verdict::STATUS_USAGE;
+use program_launcher::{LaunchError, node_manager};
 use rustix::fs::Mode;
 use std::ffi::OsString;
 use std::fmt::Display;
@@ -17,7 +17,7 @@ use storm::cli::{ClusterVerb, Storm, Verb};
 use storm::client::{self, ClientError};
 use storm::installation::LIBRARY_DIRECTORY;
 use storm::request::{self, Place, RequestError};
-use storm::{MachineManager, cluster_init, configuration, installation, manual};
+use storm::{cluster_init, configuration, installation, manual};
 
 fn main() -> ExitCode {
     // In the launcher too, which is forked from here: what went wrong is one line, not a trace of calls.
@@ -102,7 +102,7 @@ fn try_to_run(name: &str, called: &str, arguments: &[OsString]) -> Result<u8, Fa
             };
             let job = requested.on_one_node(&host, alone).map_err(Failure::usage)?;
             let failed = |error: LaunchError| Failure::new(&error, error.status());
-            MachineManager::new().and_then(|machine| machine.run(&job, remark)).map_err(failed)?
+            node_manager::run(&job, remark).map_err(failed)?
         }
     };
     if let Some(message) = verdict.message() {

@@ -13,7 +13,8 @@ use bcs_credentials::Credential;
 use bcs_fabric::{Fabric, FabricError};
 use bcs_protocol::commit;
 use bcs_quic::{BindError, Member, NetworkId, QuicFabric, QuicOptions, QuicPort, RosterError};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use program_launcher::output::is_ready;
+use rustix::event::PollFlags;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, OwnedFd};
@@ -225,7 +226,7 @@ impl ControlNetwork {
             self.joined = None;
             return Err(error);
         }
-        joined.is_readable = is_readable(&joined.fabric);
+        joined.is_readable = is_ready(&joined.fabric, PollFlags::IN);
         let beat = self.load(commit::BEAT);
         if let Some(joined) = &mut self.joined
             && joined.beat != beat
@@ -234,10 +235,6 @@ impl ControlNetwork {
         }
         Ok(())
     }
-}
-
-fn is_readable(fabric: &QuicFabric) -> bool {
-    matches!(poll(&mut [PollFd::new(fabric, PollFlags::IN)], Some(&Timespec::default())), Ok(1..))
 }
 
 /// Waits until a time, for ever if there is none.
