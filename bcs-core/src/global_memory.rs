@@ -69,7 +69,7 @@ impl GlobalVariable {
         if address.0.is_multiple_of(Self::BYTES) {
             Ok(Self(address))
         } else {
-            Err(MemoryError::Misaligned { at: address })
+            Err(MemoryError::Misaligned(address))
         }
     }
 
@@ -112,12 +112,9 @@ pub enum MemoryError {
         /// The size of the memory.
         size_bytes: u64,
     },
-    /// A variable that is not at an 8-byte boundary.
-    #[error("a global variable lies at a multiple of 8, which {at} is not")]
-    Misaligned {
-        /// The address that was given.
-        at: GlobalAddress,
-    },
+    /// A variable's address that is not at an 8-byte boundary.
+    #[error("a global variable lies at a multiple of 8, which {0} is not")]
+    Misaligned(GlobalAddress),
 }
 
 /// One node's global memory, as a backend sees it. It is registered once, with the backend's constructor.
@@ -391,7 +388,7 @@ mod tests {
                         model[*at as usize..][..8].copy_from_slice(&value.to_le_bytes());
                     }
                 }
-                Err(error) => assert_eq!(error, MemoryError::Misaligned { at: GlobalAddress(*at) }),
+                Err(error) => assert_eq!(error, MemoryError::Misaligned(GlobalAddress(*at))),
             },
             Access::Read(at, bytes) => {
                 let view = memory.view(GlobalAddress(*at), *bytes as u64);

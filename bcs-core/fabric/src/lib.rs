@@ -268,7 +268,7 @@ pub(crate) fn check_nodes(
     dead: &NodeSet,
 ) -> Result<(), FabricError> {
     if nodes.is_empty() {
-        return Err(FabricError::NoNodes { operation });
+        return Err(FabricError::NoNodes(operation));
     }
     if !nodes.is_subset(members) {
         let node = nodes.difference(members).first().unwrap_or_default();

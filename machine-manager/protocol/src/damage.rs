@@ -95,8 +95,8 @@ fn verdicts() -> Vec<Verdict> {
         Verdict::RankFailed { rank: rank.clone(), exit: Exit::Code(3), output_gone: false },
         Verdict::RankFailed { rank: rank.clone(), exit, output_gone: false },
         Verdict::Aborted { rank: rank.clone(), code: 7, message: "no mesh".into() },
-        Verdict::NotFinalized { rank },
-        Verdict::Stuck { report: report.clone() },
+        Verdict::NotFinalized(rank),
+        Verdict::Stuck(report.clone()),
         Verdict::TimedOut { limit: Duration::from_secs(9), report },
         Verdict::Interrupted { signal: libc::SIGINT, status: 130 },
         Verdict::NotStarted { message: "not found".into(), status: 127 },
@@ -108,8 +108,8 @@ fn verdicts() -> Vec<Verdict> {
         Verdict::Success,
         Verdict::RankFailed { .. },
         Verdict::Aborted { .. },
-        Verdict::NotFinalized { .. },
-        Verdict::Stuck { .. },
+        Verdict::NotFinalized(_),
+        Verdict::Stuck(_),
         Verdict::TimedOut { .. },
         Verdict::Interrupted { .. },
         Verdict::NotStarted { .. },
@@ -177,7 +177,7 @@ fn to_nodes() -> Vec<ToNode> {
     let job = JobId(17);
     let mut messages = vec![
         ToNode::Welcome { heartbeat_ms: 100, missed: 3 },
-        ToNode::Refused { reason: "unknown".into() },
+        ToNode::Refused("unknown".into()),
         ToNode::Bind { view: 4, network: 9 },
         ToNode::View { view: 4, roster: members() },
         ToNode::Launch(Box::new(LaunchOrder {
@@ -195,7 +195,7 @@ fn to_nodes() -> Vec<ToNode> {
     every_variant!(
         messages,
         ToNode::Welcome { .. },
-        ToNode::Refused { .. },
+        ToNode::Refused(_),
         ToNode::Bind { .. },
         ToNode::View { .. },
         ToNode::Launch(_),

@@ -42,11 +42,8 @@ pub enum ToNode {
         /// How many of them may be missed before a node counts as dead.
         missed: u32,
     },
-    /// The node is refused; the stream closes after this.
-    Refused {
-        /// Why, and what to do.
-        reason: String,
-    },
+    /// The node is refused: why, and what to do. The stream closes after this.
+    Refused(String),
     /// Bind an end of the control network of this view, and say where it listens.
     Bind {
         /// The view.

@@ -159,11 +159,8 @@ pub enum NodeState {
     Up,
     /// It has connected, and is not yet on the control network.
     Joining,
-    /// It is configured, and has not connected, or has left.
-    Down {
-        /// Why, as far as it is known.
-        reason: String,
-    },
+    /// It is configured, and has not connected, or has left; why, as far as it is known.
+    Down(String),
 }
 
 /// A submission holds an environment; a reply, a report of thousands of ranks.
@@ -257,7 +254,7 @@ mod tests {
             Reply::Nodes(vec![
                 row("c0", NodeState::Up),
                 row("c1", NodeState::Joining),
-                row("c2", NodeState::Down { reason: "it has left".into() }),
+                row("c2", NodeState::Down("it has left".into())),
             ]),
             Reply::Status("rank 0 waits".into()),
         ];

@@ -231,7 +231,7 @@ impl Reception {
                     "host '{name}' is not in the configuration of the machine manager: add it to [[nodes]] and start the manager again"
                 );
                 tracing::warn!("{reason}");
-                refuse(stream, &ToNode::Refused { reason }).await
+                refuse(stream, &ToNode::Refused(reason)).await
             }
         }
     }

@@ -375,7 +375,7 @@ impl Manager {
     fn refuse(&self, host: HostId, outbox: Outbox, reason: String) {
         tracing::warn!(host = self.nodes.name(host), "refused: {reason}");
         // It is closed when that is written; who does not take it needs no reason.
-        let _ = outbox.send(&ToNode::Refused { reason });
+        let _ = outbox.send(&ToNode::Refused(reason));
     }
 
     /// A node is gone: everybody gets to know it, and its connection is closed.

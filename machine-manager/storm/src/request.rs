@@ -35,11 +35,8 @@ pub enum RequestError {
         called: String,
     },
     /// An option of the whole job stands after a ":".
-    #[error("{option} is for the whole job and stands before the first program")]
-    Misplaced {
-        /// Which.
-        option: String,
-    },
+    #[error("{0} is for the whole job and stands before the first program")]
+    Misplaced(String),
     /// Programs of one job want other algorithms of collectives.
     #[error(
         "{COLLECTIVE}: the programs want {one} and {other}, but all ranks have to use the same algorithms of collectives; use --collective before the first program"
@@ -90,14 +87,9 @@ pub enum RequestError {
         /// What is wrong.
         reason: String,
     },
-    /// Two programs of one job, or two spellings of one wish, want different nodes.
-    #[error(
-        "{option} is given twice, and differently: the programs of a job share its nodes, so give it once"
-    )]
-    Contradiction {
-        /// Which option.
-        option: &'static str,
-    },
+    /// Two programs of one job, or two spellings of one wish, want different nodes with this option.
+    #[error("{0} is given twice, and differently: the programs of a job share its nodes, so give it once")]
+    Contradiction(&'static str),
     /// None of the ranks that are to be recorded exists.
     #[error("--mmds {ranks}: the job has ranks 0 to {last}, of which that names none")]
     MmdsRanks {
@@ -352,7 +344,7 @@ fn agreed<T: PartialEq>(
     second: Option<T>,
 ) -> Result<Option<T>, RequestError> {
     match (&first, &second) {
-        (Some(one), Some(other)) if one != other => Err(RequestError::Contradiction { option }),
+        (Some(one), Some(other)) if one != other => Err(RequestError::Contradiction(option)),
         _ => Ok(first.or(second)),
     }
 }
@@ -412,7 +404,7 @@ fn misplaced(section: &[OsString]) -> Option<RequestError> {
                 || argument.get_short().is_some_and(|short| name.starts_with(short))
         })
     })?;
-    Some(RequestError::Misplaced { option: option.to_string_lossy().into_owned() })
+    Some(RequestError::Misplaced(option.to_string_lossy().into_owned()))
 }
 
 fn application(section: Section, default_ranks: u32, for_all: &[(OsString, OsString)]) -> Application {

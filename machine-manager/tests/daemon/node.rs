@@ -116,7 +116,7 @@ impl Node {
 
     pub fn refusal(&self) -> String {
         self.wait_for("a refusal", |seen| match seen {
-            Seen::Message(ToNode::Refused { reason }) => Some(reason),
+            Seen::Message(ToNode::Refused(reason)) => Some(reason),
             _ => None,
         })
     }

@@ -55,11 +55,8 @@ pub enum RingError {
         needed: usize,
     },
     /// The memory was never formatted, by this version at least.
-    #[error("EMDS ring: word 0 is {found:#018x}, not the mark of a ring; format the memory first")]
-    NotARing {
-        /// What word 0 holds.
-        found: u64,
-    },
+    #[error("EMDS ring: word 0 is {0:#018x}, not the mark of a ring; format the memory first")]
+    NotARing(u64),
     /// A ring of the other scope.
     #[error("EMDS ring: the ring holds records of scope {found}, not {expected:?}")]
     OtherScope {
@@ -153,7 +150,7 @@ impl<'a, R: EmdsRecord> EmdsRing<'a, R> {
         }
         let mark = words[0].load(Acquire);
         if mark != MARK {
-            return Err(RingError::NotARing { found: mark });
+            return Err(RingError::NotARing(mark));
         }
         let get = |word: usize| words[word].load(Relaxed);
         if get(SCOPE) != R::SCOPE as u64 {

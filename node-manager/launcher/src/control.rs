@@ -175,7 +175,7 @@ mod tests {
         let (mut storm, mut launcher) = pair().unwrap();
         assert_eq!(storm.receive(), Received::Nothing);
         let report = "rank 0 waits\nrank 1 waits\n".repeat(5000);
-        let notices = [Notice::Remark("one\ntwo".into()), Notice::Over(Verdict::Stuck { report })];
+        let notices = [Notice::Remark("one\ntwo".into()), Notice::Over(Verdict::Stuck(report))];
         let sender = std::thread::spawn({
             let notices = notices.clone();
             move || notices.iter().for_each(|notice| launcher.send(notice))

@@ -508,7 +508,7 @@ mod tests {
         prop_oneof![
             2 => Just(Event::Departed(Verdict::Success)),
             4 => (0u32..64, exit).prop_map(|(rank, exit)| Event::Departed(failed(rank, exit))),
-            1 => Just(Event::Struck(Verdict::Stuck { report: String::new() })),
+            1 => Just(Event::Struck(Verdict::Stuck(String::new()))),
             2 => prop_oneof![Just(libc::SIGINT), Just(libc::SIGTERM), Just(libc::SIGUSR1)].prop_map(Event::Forwarded),
             1 => Just(Event::Orphaned),
             1 => Just(Event::Ended),

@@ -165,16 +165,11 @@ pub enum Verdict {
         /// What it gave as the reason; may be empty.
         message: String,
     },
-    /// A rank left with code 0 after `MPI_Init`, without `MPI_Finalize`, while others still ran.
-    NotFinalized {
-        /// Which.
-        rank: RankName,
-    },
-    /// The NIC found that nothing pending can ever complete, or that its memory is damaged.
-    Stuck {
-        /// What it saw, in lines.
-        report: String,
-    },
+    /// This rank left with code 0 after `MPI_Init`, without `MPI_Finalize`, while others still ran.
+    NotFinalized(RankName),
+    /// The NIC found that nothing pending can ever complete, or that its memory is damaged; what it saw, in
+    /// lines.
+    Stuck(String),
     /// The time limit struck.
     TimedOut {
         /// The limit.
@@ -229,9 +224,9 @@ impl Verdict {
         }
         match self {
             Verdict::Success | Verdict::Interrupted { .. } => vec![],
-            Verdict::RankFailed { rank, .. } | Verdict::NotFinalized { rank } => of_rank(rank).collect(),
+            Verdict::RankFailed { rank, .. } | Verdict::NotFinalized(rank) => of_rank(rank).collect(),
             Verdict::Aborted { rank, message, .. } => of_rank(rank).chain([message]).collect(),
-            Verdict::Stuck { report } | Verdict::TimedOut { report, .. } => vec![report],
+            Verdict::Stuck(report) | Verdict::TimedOut { report, .. } => vec![report],
             Verdict::NotStarted { message, .. } => vec![message],
             Verdict::NodeLost { host, seen_from, reason } => vec![host, seen_from, reason],
             Verdict::LauncherLost { host, .. } => vec![host],
@@ -247,7 +242,7 @@ impl Verdict {
                 0 => 1,
                 code => code,
             },
-            Verdict::NotFinalized { .. } | Verdict::Stuck { .. } | Verdict::NodeLost { .. } => STATUS_RUNTIME,
+            Verdict::NotFinalized(_) | Verdict::Stuck(_) | Verdict::NodeLost { .. } => STATUS_RUNTIME,
             Verdict::TimedOut { .. } => STATUS_TIMEOUT,
             Verdict::Interrupted { status, .. } | Verdict::NotStarted { status, .. } => *status,
             Verdict::LauncherLost { exit, .. } => match exit.status() {
@@ -270,11 +265,11 @@ impl Verdict {
             Verdict::Aborted { rank, code, message } => {
                 format!("{rank} aborted the job with code {code}: {message}")
             }
-            Verdict::NotFinalized { rank } => format!(
+            Verdict::NotFinalized(rank) => format!(
                 "{rank} exited with code 0 after MPI_Init but without MPI_Finalize, while other ranks still \
                  ran; call MPI_Finalize before the program ends, or MPI_Abort to end all ranks"
             ),
-            Verdict::Stuck { report } => report.trim_end().to_owned(),
+            Verdict::Stuck(report) => report.trim_end().to_owned(),
             Verdict::TimedOut { limit, report } => {
                 let head = format!("the job was ended by its time limit of {} s", limit.as_secs_f64());
                 match report.trim_end() {
@@ -318,7 +313,7 @@ mod tests {
             (Verdict::Aborted { rank: rank(), code: 0, message: String::new() }, 1),
             (Verdict::Aborted { rank: rank(), code: 512, message: String::new() }, 1),
             (Verdict::Aborted { rank: rank(), code: -1, message: String::new() }, 255),
-            (Verdict::Stuck { report: String::new() }, 125),
+            (Verdict::Stuck(String::new()), 125),
             (Verdict::TimedOut { limit: Duration::from_secs(1), report: String::new() }, 124),
             (Verdict::Interrupted { signal: libc::SIGINT, status: 130 }, 130),
             (

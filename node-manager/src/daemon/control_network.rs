@@ -43,12 +43,9 @@ pub enum ControlError {
     /// The roster cannot be.
     #[error("cannot join the control network: {0}")]
     Roster(#[from] RosterError),
-    /// A view was announced for which no end is bound.
-    #[error("view {view} was announced without having been bound; the managers are of different releases")]
-    NotBound {
-        /// The view.
-        view: u64,
-    },
+    /// This view was announced, for which no end is bound.
+    #[error("view {0} was announced without having been bound; the managers are of different releases")]
+    NotBound(u64),
     /// The system does not let us wait for the network, or has no descriptor for it.
     #[error("cannot wait for the control network: {0}")]
     Wait(#[from] io::Error),
@@ -134,7 +131,7 @@ impl ControlNetwork {
         drop(self.leave());
         let (port, kept) = match self.bound.take() {
             Some((bound, port, kept)) if bound == view => (port, kept),
-            _ => return Err(ControlError::NotBound { view }),
+            _ => return Err(ControlError::NotBound(view)),
         };
         let memory = SparseMemory::new(commit::MEMORY_BYTES);
         let fabric = port.connect(roster, memory, EventTable::new(commit::EVENTS))?;

@@ -332,7 +332,7 @@ mod tests {
     #[test]
     fn prepared_and_failed_are_said_once() {
         let mut life = life();
-        let failed = Notice::Failed(Verdict::Stuck { report: String::new() });
+        let failed = Notice::Failed(Verdict::Stuck(String::new()));
         assert_eq!(
             life.handle_notice(Notice::Prepared, MS),
             [Action::Say(Notice::Prepared), Action::Prepared]

@@ -144,7 +144,7 @@ async fn greet(node: &Node) -> Result<Greeted, String> {
             let heartbeat = Duration::from_millis(heartbeat_ms.max(1).into());
             Ok(Greeted { receiver, writer, listen, heartbeat, missed: missed.max(1) })
         }
-        Some(ToNode::Refused { reason }) => Err(format!("the machine manager refuses this node: {reason}")),
+        Some(ToNode::Refused(reason)) => Err(format!("the machine manager refuses this node: {reason}")),
         Some(_) => Err(format!("cannot {greet}: it says something else first; it is of a different release")),
         None => Err(format!("cannot {greet}: it closed the connection; its log says why")),
     }
@@ -337,7 +337,7 @@ impl Session {
     fn handle(&mut self, message: ToNode) -> Result<(), String> {
         match message {
             ToNode::Welcome { .. } => {}
-            ToNode::Refused { reason } => {
+            ToNode::Refused(reason) => {
                 return Err(format!("the machine manager refuses this node: {reason}"));
             }
             ToNode::Bind { view, network } => self.control.order(NetworkOrder::Bind(view, network)),

@@ -515,7 +515,7 @@ fn node_that_is_refused_says_why_and_tries_again() {
     play(|| async {
         let cluster = Cluster::new().await;
         let daemon = cluster.start();
-        cluster.welcome().await.send(ToNode::Refused { reason: "it is to be repaired".into() }).await;
+        cluster.welcome().await.send(ToNode::Refused("it is to be repaired".into())).await;
         daemon.logs("refuses this node: it is to be repaired").await;
         cluster.welcome().await.make_view(1).await;
     });

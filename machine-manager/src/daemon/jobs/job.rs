@@ -577,7 +577,7 @@ impl Job {
             Purpose::Status(_) => {}
             Purpose::Hang => {
                 let report = format!("deadlock: no rank of the job can go on\n{report}");
-                self.fail(Verdict::Stuck { report }, None, now, out);
+                self.fail(Verdict::Stuck(report), None, now, out);
             }
             Purpose::TimeLimit => {
                 let limit = self.description.timeout.unwrap_or_default();

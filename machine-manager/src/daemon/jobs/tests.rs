@@ -239,7 +239,7 @@ impl World {
 }
 
 fn failure() -> Verdict {
-    Verdict::Stuck { report: "first".into() }
+    Verdict::Stuck("first".into())
 }
 
 proptest! {
@@ -430,9 +430,9 @@ fn texts_of_launchers_are_cut_and_forgotten_and_answers_of_too_many_ranks_are_no
         world.step(0);
     }
     let report = "rank 0 waits\n".repeat(1 << 20);
-    say(&mut world, Notice::Failed(Verdict::Stuck { report }));
+    say(&mut world, Notice::Failed(Verdict::Stuck(report)));
     while world.step(0) {}
-    let Some(Verdict::Stuck { report }) = world.verdict() else { panic!("{:?}", world.verdict()) };
+    let Some(Verdict::Stuck(report)) = world.verdict() else { panic!("{:?}", world.verdict()) };
     assert!(report.len() < REPORT_BYTES + 8, "{}", report.len());
 }
 

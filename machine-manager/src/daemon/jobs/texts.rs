@@ -22,12 +22,12 @@ pub fn clip_texts(verdict: &mut Verdict) {
     };
     match verdict {
         Verdict::Success | Verdict::Interrupted { .. } => {}
-        Verdict::RankFailed { rank, .. } | Verdict::NotFinalized { rank } => of_rank(rank),
+        Verdict::RankFailed { rank, .. } | Verdict::NotFinalized(rank) => of_rank(rank),
         Verdict::Aborted { rank, message, .. } => {
             of_rank(rank);
             clip(message, TEXT_BYTES);
         }
-        Verdict::Stuck { report } | Verdict::TimedOut { report, .. } => clip(report, REPORT_BYTES),
+        Verdict::Stuck(report) | Verdict::TimedOut { report, .. } => clip(report, REPORT_BYTES),
         Verdict::NotStarted { message, .. } => clip(message, TEXT_BYTES),
         Verdict::NodeLost { host, seen_from, reason } => {
             [host, seen_from, reason].into_iter().for_each(|text| clip(text, TEXT_BYTES));

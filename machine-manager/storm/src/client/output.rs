@@ -122,7 +122,7 @@ impl Sink {
                     Ok(length) => chunk.written += length,
                     Err(Errno::INTR | Errno::AGAIN) => break,
                     Err(Errno::PIPE) => return Err(ClientError::OutputGone),
-                    Err(error) => return Err(ClientError::Output { error: error.into() }),
+                    Err(error) => return Err(ClientError::Output(error.into())),
                 }
             }
             if chunk.written == chunk.bytes.len() {

@@ -293,7 +293,7 @@ impl<'a> Launcher<'a> {
                 let seen_from = self.prepared.host().to_owned();
                 self.act(Event::Severed(Verdict::NodeLost { host, seen_from, reason }));
             }
-            finding => self.act(Event::Struck(Verdict::Stuck { report: finding.to_string() })),
+            finding => self.act(Event::Struck(Verdict::Stuck(finding.to_string()))),
         }
     }
 

@@ -41,7 +41,7 @@ impl Launcher<'_> {
         match self.nic.host.finding() {
             // A consequence, for which no rank leaves.
             None | Some(Finding::Unreachable { .. }) => {}
-            Some(finding) => return Verdict::Stuck { report: finding.to_string() },
+            Some(finding) => return Verdict::Stuck(finding.to_string()),
         }
         if let Some((rank, code, message)) = self.nic.abort() {
             return Verdict::Aborted { rank: self.rank_name(rank), code, message };
@@ -52,7 +52,7 @@ impl Launcher<'_> {
                 if (self.lifecycle.live() > 1 || self.prepared.spans_nodes())
                     && self.nic.is_in_mpi(ended) =>
             {
-                Verdict::NotFinalized { rank: self.rank_name(ended) }
+                Verdict::NotFinalized(self.rank_name(ended))
             }
             Exit::Code(0) => Verdict::Success,
             exit => {
