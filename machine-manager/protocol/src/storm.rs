@@ -181,7 +181,6 @@ impl WireMessage for Reply {
 pub mod examples {
     use super::*;
     use program_launcher::{Application, Job};
-    use std::collections::BTreeSet;
 
     /// Requests of every kind.
     pub fn requests() -> Vec<Request> {
@@ -202,24 +201,14 @@ pub mod examples {
         let program = Application { arguments: vec!["-x".into()], ..Application::new(3, "./a") };
         let description =
             Description { timeout: Some(Duration::from_secs(9)), ..Job::new(vec![program]).description };
-        let requests = vec![
-            Request::Run(Box::new(Submission { job: description, wish, surroundings })),
-            Request::Nodes,
-            Request::Status { job: JobId(17) },
-            Request::Forward(libc::SIGINT),
-            Request::Input(b"line\n".repeat(20)),
-            Request::OutputTaken { node: 1, bytes: 4096 },
-        ];
-        let kinds = requests.iter().map(|request| match request {
-            Request::Run(_) => 0,
-            Request::Nodes => 1,
-            Request::Status { .. } => 2,
-            Request::Forward(_) => 3,
-            Request::Input(_) => 4,
-            Request::OutputTaken { .. } => 5,
-        });
-        assert!(kinds.collect::<BTreeSet<_>>().into_iter().eq(0..6));
-        requests
+        every_variant! {
+            Request::Run(_) => Request::Run(Box::new(Submission { job: description, wish, surroundings })),
+            Request::Nodes => Request::Nodes,
+            Request::Status { .. } => Request::Status { job: JobId(17) },
+            Request::Forward(_) => Request::Forward(libc::SIGINT),
+            Request::Input(_) => Request::Input(b"line\n".repeat(20)),
+            Request::OutputTaken { .. } => Request::OutputTaken { node: 1, bytes: 4096 },
+        }
     }
 }
 
@@ -228,7 +217,6 @@ mod tests {
     use super::*;
     use bcs_core::damage::{DamagedStream, run};
     use bcs_stream::damage::check_receiver;
-    use std::collections::BTreeSet;
 
     /// Replies of every kind.
     fn replies() -> Vec<Reply> {
@@ -240,36 +228,23 @@ mod tests {
             ranks: 3,
             jobs: vec![JobId(17), JobId(18)],
         };
-        let replies = vec![
-            Reply::Refused { reason: "no nodes".into(), status: 1 },
-            Reply::Accepted { job: JobId(17), hosts: vec!["c0".into(), "c1".into()] },
-            Reply::Remark("one\ntwo".into()),
-            Reply::Output { node: 1, is_error: true, bytes: b"line\n".repeat(20) },
-            Reply::InputTaken { bytes: 4096, closed: false },
-            Reply::Over(Verdict::NodeLost {
-                host: "c7".into(),
-                seen_from: "c1".into(),
-                reason: "timed out".into(),
-            }),
-            Reply::Nodes(vec![
-                row("c0", NodeState::Up),
-                row("c1", NodeState::Joining),
-                row("c2", NodeState::Down("it has left".into())),
-            ]),
-            Reply::Status("rank 0 waits".into()),
+        let host = || String::from("c7");
+        let rows = vec![
+            row("c0", NodeState::Up),
+            row("c1", NodeState::Joining),
+            row("c2", NodeState::Down("it has left".into())),
         ];
-        let kinds = replies.iter().map(|reply| match reply {
-            Reply::Refused { .. } => 0,
-            Reply::Accepted { .. } => 1,
-            Reply::Remark(_) => 2,
-            Reply::Output { .. } => 3,
-            Reply::InputTaken { .. } => 4,
-            Reply::Over(_) => 5,
-            Reply::Nodes(_) => 6,
-            Reply::Status(_) => 7,
-        });
-        assert!(kinds.collect::<BTreeSet<_>>().into_iter().eq(0..8));
-        replies
+        let lost = Verdict::NodeLost { host: host(), seen_from: host(), reason: "timed out".into() };
+        every_variant! {
+            Reply::Refused { .. } => Reply::Refused { reason: "no nodes".into(), status: 1 },
+            Reply::Accepted { .. } => Reply::Accepted { job: JobId(17), hosts: vec![host(), host()] },
+            Reply::Remark(_) => Reply::Remark("one\ntwo".into()),
+            Reply::Output { .. } => Reply::Output { node: 1, is_error: true, bytes: b"line\n".repeat(20) },
+            Reply::InputTaken { .. } => Reply::InputTaken { bytes: 4096, closed: false },
+            Reply::Over(_) => Reply::Over(lost),
+            Reply::Nodes(_) => Reply::Nodes(rows),
+            Reply::Status(_) => Reply::Status("rank 0 waits".into()),
+        }
     }
 
     #[test]

@@ -11,6 +11,7 @@ use bcs_config::NetworkConfig;
 use bcs_core::{EventTable, JobId, NodeId, NodeSet, SparseMemory};
 use bcs_credentials::Credential;
 use bcs_credentials::MANAGER;
+use bcs_daemon::wait::watch;
 use bcs_fabric::{Assignment, Comparison, Condition, Fabric, FabricError, Source, Ticket};
 use bcs_protocol::commit;
 use bcs_protocol::node::ToNode;
@@ -305,10 +306,7 @@ impl Control {
             connected.map_err(|error| FabricError::Network { node: NodeId(0), reason: error.to_string() })?;
         fabric.begin_connect_all();
         let socket = fabric.as_fd().try_clone_to_owned()?;
-        // SAFETY: what is registered owns its descriptor, which stays open and the same for as long as it is
-        // registered.
-        let readiness = unsafe { AsyncFd::register_with_interest(socket, Interest::READABLE) };
-        let readiness = readiness.map_err(io::Error::from)?;
+        let readiness = watch(socket)?;
         let heard = vec![0; listening.len()];
         let hosts: Vec<HostId> = listening.into_iter().map(|(host, _)| host).collect();
         for host in &hosts {

@@ -8,10 +8,11 @@
 //! the event is looked at.
 
 use super::HostId;
-use super::clock::{Clock, sleep};
+use super::clock::Clock;
 use super::control::{Control, Event};
 use super::nodes::LinkId;
 use bcs_core::JobId;
+use bcs_daemon::wait::or_never;
 use nic_emu::priority::{self, Level};
 use std::collections::BTreeMap;
 use std::io;
@@ -154,7 +155,7 @@ impl Driver {
                     }
                 }
                 () = self.control.arrived() => {}
-                () = sleep(wait) => {}
+                () = or_never(wait.map(tokio::time::sleep)) => {}
             }
             self.progress();
         }

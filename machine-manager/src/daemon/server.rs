@@ -1,7 +1,7 @@
 //! The task of the machine manager: it takes what comes in, has it decided, and carries out what was decided.
 
 use super::HostId;
-use super::clock::{Clock, sleep};
+use super::clock::Clock;
 use super::control::{Control, Event};
 use super::control_thread::{ControlThread, Order};
 use super::doors::{self, DoorError, LocalDoor};
@@ -23,6 +23,7 @@ use bcs_credentials::MANAGER;
 use bcs_credentials::{Credential, CredentialError};
 use bcs_daemon::notify;
 use bcs_daemon::secrecy;
+use bcs_daemon::wait::or_never;
 use bcs_protocol::node::{FromNode, ToNode, VERSION};
 use bcs_protocol::storm::{ALPN, NodeRow, Reply, Request};
 use bcs_stream::{SecureEnds, StreamError};
@@ -218,7 +219,7 @@ impl Manager {
                     Some((link, event)) => self.handle_control(link, event),
                     None => return Err(DaemonError::ControlEnded),
                 },
-                () = sleep(wait) => {}
+                () = or_never(wait.map(tokio::time::sleep)) => {}
                 _ = signals.terminate.recv(), if end_by.is_none() => end_by = Some(self.end("SIGTERM")),
                 _ = signals.interrupt.recv(), if end_by.is_none() => end_by = Some(self.end("SIGINT")),
                 _ = signals.hangup.recv() => self.read_refused(file),

@@ -6,10 +6,10 @@
 //! others.
 
 use super::control_sockets::{ControlSockets, KeptSocket};
-use super::readiness;
 use bcs_core::PortRange;
 use bcs_core::{EventTable, GlobalVariable, SparseMemory};
 use bcs_credentials::Credential;
+use bcs_daemon::wait::{or_never, watch};
 use bcs_fabric::{Fabric, FabricError};
 use bcs_protocol::commit;
 use bcs_quic::{BindError, Member, NetworkId, QuicFabric, QuicOptions, QuicPort, RosterError};
@@ -22,7 +22,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::unix::AsyncFd;
 use tokio::task::JoinHandle;
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep_until};
 
 /// How long leaving a view may take.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -136,7 +136,7 @@ impl ControlNetwork {
         let memory = SparseMemory::new(commit::MEMORY_BYTES);
         let fabric = port.connect(roster, memory, EventTable::new(commit::EVENTS))?;
         let socket = fabric.as_fd().try_clone_to_owned()?;
-        let readiness = readiness::watch(socket)?;
+        let readiness = watch(socket)?;
         let beat_at = Instant::now();
         // What has arrived before it was watched is looked for first.
         self.joined = Some(Joined { fabric, readiness, is_readable: true, beat: 0, beat_at, kept });
@@ -176,7 +176,7 @@ impl ControlNetwork {
                         ready.clear_ready();
                     }
                 }
-                () = sleep_until(due.map(Instant::from_std)) => {}
+                () = or_never(due.map(|due| sleep_until(due.into()))) => {}
             }
         }
         self.progress()
@@ -231,13 +231,5 @@ impl ControlNetwork {
             (joined.beat, joined.beat_at) = (beat, Instant::now());
         }
         Ok(())
-    }
-}
-
-/// Waits until a time, for ever if there is none.
-pub async fn sleep_until(at: Option<Instant>) {
-    match at {
-        Some(at) => tokio::time::sleep_until(at).await,
-        None => std::future::pending().await,
     }
 }

@@ -5,7 +5,7 @@
 //! The invariant: when a session is over, for whatever reason, no job is left.
 
 use super::address::listen_address;
-use super::control_network::{ControlSettings, sleep_until};
+use super::control_network::ControlSettings;
 use super::control_thread::{ControlThread, NetworkEvent, NetworkOrder};
 use super::jobs::{Jobs, Refusal};
 use super::launched::{self, Ends, Event, Order};
@@ -15,6 +15,7 @@ use super::node::Node;
 use super::outgoing::{Outgoing, Writing, outgoing};
 use bcs_core::JobId;
 use bcs_credentials::MANAGER;
+use bcs_daemon::wait::or_never;
 use bcs_protocol::node::{FromNode, LaunchOrder, ToNode, VERSION};
 use bcs_stream as stream;
 use bcs_stream::Receiver;
@@ -267,7 +268,7 @@ impl Session {
                     self.ends_at = Some(Instant::now() + ENDING);
                     self.end_all(Ending::Shutdown);
                 }
-                () = sleep_until(self.ends_at) => {}
+                () = or_never(self.ends_at.map(tokio::time::sleep_until)) => {}
             }
         };
         match lost {
