@@ -47,7 +47,8 @@ fn a_node_whose_run_token_is_held_for_long_is_not_taken_for_dead() {
     }
     let mut other = fabrics.pop().unwrap();
     let memory = Arc::new(create_private(Layout::new(1, 2, [0; 2]).unwrap(), 0, 2).unwrap());
-    let mut nic = GlobalNic::new(memory.clone(), fabrics.pop().unwrap(), GlobalLayout::new(2), &OwnProcess);
+    let mut nic =
+        GlobalNic::new(memory.clone(), Box::new(fabrics.pop().unwrap()), GlobalLayout::new(2), &OwnProcess);
     assert!(memory.token().try_take(Holder::rank(0)));
     let begun = Instant::now();
     while begun.elapsed() < HELD {

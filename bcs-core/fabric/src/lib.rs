@@ -14,7 +14,6 @@
 //! - **Complete means there.** When the local event is signalled, every node of the set has the data and
 //!   its remote event.
 
-mod boxed;
 #[cfg(any(test, feature = "conformance"))]
 pub mod conformance;
 mod driven;

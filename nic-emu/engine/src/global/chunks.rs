@@ -52,7 +52,7 @@ impl Collectives {
     pub fn advance(
         &mut self,
         env: &mut Env<'_, '_>,
-        fabric: &mut impl Fabric,
+        fabric: &mut (impl Fabric + ?Sized),
         microphase: Microphase,
         (slice, is_over): (u64, bool),
     ) -> Result<bool, GlobalError> {
@@ -127,7 +127,7 @@ impl Collectives {
     fn send_chunk(
         &mut self,
         env: &mut Env<'_, '_>,
-        fabric: &mut impl Fabric,
+        fabric: &mut (impl Fabric + ?Sized),
         context: u32,
         slice: u64,
     ) -> Result<bool, GlobalError> {
@@ -175,7 +175,7 @@ impl Collectives {
     pub(super) fn receive(
         &mut self,
         env: &mut Env<'_, '_>,
-        fabric: &impl Fabric,
+        fabric: &(impl Fabric + ?Sized),
         context: u32,
         slice: u64,
     ) -> Result<(), GlobalError> {

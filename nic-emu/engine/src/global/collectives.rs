@@ -385,7 +385,7 @@ impl Collectives {
     pub fn poll(
         &mut self,
         env: &mut Env<'_, '_>,
-        fabric: &impl Fabric,
+        fabric: &(impl Fabric + ?Sized),
         slice: u64,
     ) -> Result<(), GlobalError> {
         let busy = |group: &Group| group.active.is_some() || !group.ready.is_empty();
