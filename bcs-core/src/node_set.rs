@@ -6,7 +6,6 @@
 //! Sets that span at most 128 nodes allocate nothing.
 
 use crate::ids::NodeId;
-use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 use std::{fmt, ops::Range, str::FromStr};
 
@@ -364,19 +363,6 @@ impl FromStr for NodeSet {
             set = set.union(&Self::range(first..last + 1));
         }
         Ok(set)
-    }
-}
-
-impl Serialize for NodeSet {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
-impl<'de> Deserialize<'de> for NodeSet {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = std::borrow::Cow::<'de, str>::deserialize(deserializer)?;
-        text.parse().map_err(serde::de::Error::custom)
     }
 }
 

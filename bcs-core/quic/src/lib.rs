@@ -39,7 +39,7 @@ mod transport;
 
 pub use driver::QuicFabric;
 pub use link::LinkStatistics;
-pub use mapped_memory::{MapError, MappedMemory};
+pub use mapped_memory::{MapError, MappedMemory, Mapping, map_memory};
 pub use options::{BindError, LinkError, Member, NetworkId, QuicOptions, RosterError};
 pub use socket::SocketStatistics;
 

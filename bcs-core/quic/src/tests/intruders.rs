@@ -201,7 +201,7 @@ fn who_answers_with_another_name_than_the_one_that_was_dialled_is_not_talked_to(
     let own = QuicPort::bind(options(NETWORK, authority.issue("node-0").unwrap())).unwrap();
     let member = |name: &str, port: &QuicPort| Member { name: name.into(), address: port.local_address() };
     let roster = |other| vec![member("node-0", &own), member(other, &impostor)];
-    let (rosters, memory) = ([roster("node-1"), roster("node-7")], || MappedMemory::new(4096).unwrap());
+    let (rosters, memory) = ([roster("node-1"), roster("node-7")], || map_memory(4096).unwrap());
     let [right, wrong] = rosters;
     let mut ports = vec![
         own.connect(right, memory(), EventTable::new(2)).unwrap(),

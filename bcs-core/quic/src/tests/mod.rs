@@ -64,7 +64,7 @@ fn start_with(
     let addresses: Vec<SocketAddr> = ports.iter().map(QuicPort::local_address).collect();
     let members = names.into_iter().zip(seen_at(&addresses));
     let roster: Vec<Member> = members.map(|(name, address)| Member { name, address }).collect();
-    let memory = || MappedMemory::new(MEMORY_BYTES).unwrap();
+    let memory = || map_memory(MEMORY_BYTES).unwrap();
     let join = |port: QuicPort| port.connect(roster.clone(), memory(), EventTable::new(EVENTS)).unwrap();
     ports.into_iter().map(join).collect()
 }

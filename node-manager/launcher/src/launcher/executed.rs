@@ -19,7 +19,7 @@ use crate::verdict::{STATUS_USAGE, Verdict};
 use bcs_core::{EventTable, NodeId, NodeSet};
 use bcs_credentials::Credential;
 use bcs_fabric::{Driven, Fabric};
-use bcs_quic::{MappedMemory, NetworkId, QuicOptions, QuicPort};
+use bcs_quic::{NetworkId, QuicOptions, QuicPort, map_memory};
 use nic_emu::global::layout::EVENTS;
 use nic_emu::global::{self, GlobalLayout};
 use nic_emu::hang;
@@ -212,7 +212,7 @@ impl Waiting {
         if roster.len() != nodes as usize {
             return Err(broken("its roster", &format!("{} members for {nodes} nodes", roster.len())));
         }
-        let memory = MappedMemory::new(GlobalLayout::new(nodes).memory_bytes())
+        let memory = map_memory(GlobalLayout::new(nodes).memory_bytes())
             .map_err(|error| broken("its memory", &error))?;
         let mut fabric = port
             .connect(roster, memory, EventTable::new(EVENTS))
