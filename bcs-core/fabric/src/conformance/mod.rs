@@ -11,6 +11,7 @@ mod deaths;
 mod histories;
 mod litmus;
 mod messages;
+mod program;
 mod queries;
 mod test_bed;
 mod transfers;
