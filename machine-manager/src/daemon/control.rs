@@ -6,6 +6,7 @@
 //! rely on it; so a job that is withdrawn while it is being started is answered when the network has.
 
 use super::HostId;
+use super::jobs::StartOrder;
 use super::view::{Heartbeat, ViewAction, Views};
 use bcs_config::NetworkConfig;
 use bcs_core::{EventTable, JobId, NodeId, NodeSet, SparseMemory};
@@ -57,7 +58,7 @@ pub enum ControlError {
 }
 
 /// The start of a job.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Start {
     slot: u32,
     hosts: Vec<HostId>,
@@ -149,23 +150,15 @@ impl Control {
         self.views.heard_of(host)
     }
 
-    /// Starts a job as soon as it is prepared on all its nodes.
-    pub fn start(&mut self, job: JobId, slot: u32, hosts: Vec<HostId>) {
-        let not_before = Duration::ZERO;
-        let start = Start { slot, hosts, asked: None, not_before, withdrawn: false, started_in: None };
-        self.starts.insert(job, start);
-    }
-
-    /// Does not start a job, if it is not started yet.
-    pub fn withdraw(&mut self, job: JobId) {
-        if let Some(start) = self.starts.get_mut(&job) {
-            start.withdrawn = true;
+    /// Something is to be done about the start of a job.
+    pub fn handle_start(&mut self, job: JobId, order: StartOrder) {
+        match order {
+            StartOrder::Commit(slot, hosts) => {
+                self.starts.insert(job, Start { slot, hosts, ..Start::default() });
+            }
+            StartOrder::Withdraw => drop(self.starts.entry(job).and_modify(|start| start.withdrawn = true)),
+            StartOrder::Forget => drop(self.starts.remove(&job)),
         }
-    }
-
-    /// All nodes know that the job is started, or it is over.
-    pub fn forget_start(&mut self, job: JobId) {
-        self.starts.remove(&job);
     }
 
     /// Waits until something has arrived, for ever when there is no network. Cancel safe.

@@ -456,9 +456,7 @@ impl Manager {
                 None => {}
             },
             Action::Mint { job, run, members } => self.mint(job, run, members),
-            Action::Commit { job, slot, hosts } => self.control.order(Order::Start(job, slot, hosts)),
-            Action::Withdraw { job } => self.control.order(Order::Withdraw(job)),
-            Action::Launched { job } => self.control.order(Order::Forget(job)),
+            Action::Start(job, order) => self.control.order(Order::Start(job, order)),
             Action::CloseClient(client, fault) => self.close_client(client, fault, now),
             Action::CloseNode(host, fault) => self.lose(host, &format!("was disconnected: {fault}"), now),
         }

@@ -17,7 +17,7 @@ use super::part::{Part, Step};
 use super::reports::{Purpose, Reports};
 use super::streams::{BeyondCredit, Input, Output};
 use super::texts::{clip_texts, hosts_text, number_of};
-use super::{Action, ClientId, Owner};
+use super::{Action, ClientId, Owner, StartOrder};
 use crate::daemon::HostId;
 use crate::daemon::ledger::Held;
 use crate::daemon::limits::{REMARKS, TEXT_BYTES, clip};
@@ -698,7 +698,7 @@ impl Job {
             }
             // Whether its ranks have started is known when the control network has answered: then they are
             // told.
-            Phase::Committing => out.push_back(Action::Withdraw { job: self.id() }),
+            Phase::Committing => out.push_back(Action::Start(self.id(), StartOrder::Withdraw)),
             Phase::Ending { .. } | Phase::Finishing { .. } | Phase::Over => {}
         }
     }
@@ -728,7 +728,7 @@ impl Job {
                 self.phase = Phase::Committing;
                 let hosts = self.parts.iter().map(|part| part.host).collect();
                 let slot = self.slot.unwrap_or_default();
-                out.push_back(Action::Commit { job: self.id(), slot, hosts });
+                out.push_back(Action::Start(self.id(), StartOrder::Commit(slot, hosts)));
             }
         }
         let may_finish = matches!(self.phase, Phase::Running | Phase::Ending { .. });

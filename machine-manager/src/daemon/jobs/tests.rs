@@ -117,15 +117,15 @@ impl World {
                     self.replies.push(reply);
                 }
                 Action::Mint { job, members, .. } => self.minting.push((job, members.len())),
-                Action::Commit { job, hosts, .. } => {
+                Action::Start(job, StartOrder::Commit(_, hosts)) => {
                     assert!(self.committing.insert(job, hosts).is_none(), "a job is started once");
                 }
-                Action::Withdraw { job } => {
+                Action::Start(job, StartOrder::Withdraw) => {
                     if self.committing.remove(&job).is_some() {
                         self.jobs.handle_commit(job, false, self.now);
                     }
                 }
-                Action::Launched { .. } => {}
+                Action::Start(_, StartOrder::Forget) => {}
                 other => panic!("everybody keeps the protocol: {other:?}"),
             }
         }
