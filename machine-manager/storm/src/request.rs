@@ -3,7 +3,7 @@
 use crate::cli::{self, LaterSection, NodeOptions, Run, Section};
 use crate::hostfile;
 use crate::spelling;
-use crate::value::{CrossMemory, MOST_RANKS};
+use crate::value::MOST_RANKS;
 use bcs_config::Config;
 use bcs_core::{JobId, Placement, SliceLength, TypeCheck};
 use bcs_protocol::storm::{HostSlots, Mapping, Submission, Wish};
@@ -241,7 +241,7 @@ pub fn read(called: &str, arguments: &[OsString], place: Place<'_>) -> Result<Re
         nic: NicSettings {
             slice: options.slice.unwrap_or_default(),
             arithmetic: options.nic_arith,
-            cross_memory: options.cross_memory == CrossMemory::Auto,
+            cross_memory: options.cross_memory,
             core: options.nic_core,
             unexpected_bytes: options.unexpected_limit.0,
         },

@@ -217,8 +217,15 @@ impl Verdict {
         Self::Interrupted { signal, status: STATUS_SIGNAL + signal as u8 }
     }
 
-    /// All texts in it, to be cut where somebody says it who is not believed.
-    pub fn texts(&mut self) -> Vec<&mut String> {
+    /// Cuts all texts in it, where somebody says it who is not believed: reports to so many bytes, others to
+    /// fewer.
+    pub fn clip_texts(&mut self, bytes: usize, report_bytes: usize) {
+        let is_report = matches!(self, Verdict::Stuck(_) | Verdict::TimedOut { .. });
+        let bytes = if is_report { report_bytes } else { bytes };
+        self.texts().into_iter().for_each(|text| clip(text, bytes));
+    }
+
+    fn texts(&mut self) -> Vec<&mut String> {
         fn of_rank(rank: &mut RankName) -> impl Iterator<Item = &mut String> {
             iter::once(&mut rank.host).chain(&mut rank.program)
         }
@@ -292,12 +299,41 @@ impl Verdict {
     }
 }
 
+/// Cuts a text that is longer than so many bytes, between two characters, and says so.
+pub fn clip(text: &mut String, bytes: usize) {
+    const CUT: &str = " ... (cut)";
+    if text.len() > bytes {
+        let mut end = bytes - CUT.len();
+        while !text.is_char_boundary(end) {
+            end -= 1;
+        }
+        text.truncate(end);
+        // What was cut off is not to be kept.
+        text.shrink_to_fit();
+        text.push_str(CUT);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn rank() -> RankName {
         RankName { rank: 3, host: "n7".into(), program: None }
+    }
+
+    #[test]
+    fn text_is_cut_between_characters_to_no_more_than_the_limit_and_says_so() {
+        for (text, expected) in [
+            ("short".to_owned(), "short".to_owned()),
+            ("x".repeat(20), "x".repeat(20)),
+            ("x".repeat(21), "xxxxxxxxxx ... (cut)".into()),
+            (format!("x{}", "\u{e4}".repeat(20)), "x\u{e4}\u{e4}\u{e4}\u{e4} ... (cut)".into()),
+        ] {
+            let mut clipped = text;
+            clip(&mut clipped, 20);
+            assert_eq!(clipped, expected);
+        }
     }
 
     #[test]

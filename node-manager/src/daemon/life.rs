@@ -12,9 +12,9 @@
 //! are cut ([`super::limits`]). The invariant: one [`Notice::Over`] is said of every job, the last, after the
 //! launcher's process has ended: the launcher's own, or that it was lost.
 
-use super::limits::{EXECUTION, PATIENCE, REPORT_BYTES, TEXT_BYTES, clip};
+use super::limits::{EXECUTION, PATIENCE, REPORT_BYTES, TEXT_BYTES};
 use program_launcher::control::{Command, Notice};
-use program_launcher::verdict::{Exit, STATUS_USAGE, Verdict};
+use program_launcher::verdict::{Exit, STATUS_USAGE, Verdict, clip};
 use std::net::IpAddr;
 use std::time::Duration;
 
@@ -214,9 +214,7 @@ fn cut(notice: &mut Notice) {
     match notice {
         Notice::Remark(text) | Notice::Unreachable { reason: text, .. } => clip(text, TEXT_BYTES),
         Notice::Failed(verdict) | Notice::RanksGone(verdict) | Notice::Over(verdict) => {
-            for text in verdict.texts() {
-                clip(text, REPORT_BYTES);
-            }
+            verdict.clip_texts(REPORT_BYTES, REPORT_BYTES);
         }
         Notice::Listening(_)
         | Notice::Prepared

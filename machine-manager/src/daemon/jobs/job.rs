@@ -16,11 +16,11 @@
 use super::part::{Part, Step};
 use super::reports::{Purpose, Reports};
 use super::streams::{BeyondCredit, Input, Output};
-use super::texts::{clip_texts, hosts_text, number_of};
+use super::texts::{hosts_text, number_of};
 use super::{Action, ClientId, Owner, StartOrder};
 use crate::daemon::HostId;
 use crate::daemon::ledger::Held;
-use crate::daemon::limits::{REMARKS, TEXT_BYTES, clip};
+use crate::daemon::limits::{REMARKS, REPORT_BYTES, TEXT_BYTES};
 use bcs_core::wire::WireError;
 use bcs_core::{JobId, NodeId};
 use bcs_protocol::node::{CommonPart, LaunchOrder, ToNode, User};
@@ -29,7 +29,7 @@ use program_launcher::control::{Command, Notice};
 use program_launcher::launch::{JobNetwork, Member, Surroundings};
 use program_launcher::lifecycle::GRACE;
 use program_launcher::signals::{self, Signal};
-use program_launcher::verdict::STATUS_RUNTIME;
+use program_launcher::verdict::{STATUS_RUNTIME, clip};
 use program_launcher::{StdinTo, Verdict};
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -685,7 +685,7 @@ impl Job {
 
     /// The job has failed, unless it has before. The node that said so, if one did, ends its own ranks.
     fn fail(&mut self, mut verdict: Verdict, at: Option<usize>, now: Duration, out: &mut Actions) {
-        clip_texts(&mut verdict);
+        verdict.clip_texts(TEXT_BYTES, REPORT_BYTES);
         if let Some(part) = at.and_then(|at| self.parts.get_mut(at)) {
             part.is_ending = true;
         }
