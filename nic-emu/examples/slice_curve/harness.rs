@@ -102,7 +102,7 @@ impl Cluster {
         for node in 0..nodes {
             let memory = Arc::new(memory(node, nodes));
             ports.push(Port::open(memory.clone(), 0).expect("a fresh NIC has a port for its rank"));
-            nics.push(GlobalNic::new(memory, sim.fabric(NodeId(node)), layout, &OwnProcess));
+            nics.push(GlobalNic::new(memory, Box::new(sim.fabric(NodeId(node))), layout, &OwnProcess));
         }
         let mut cluster = Self { sim, nics, ports, barriers: 0 };
         (0..nodes as usize).for_each(|node| cluster.poll(node));

@@ -77,7 +77,12 @@ impl Cluster {
         let memories: Vec<_> = (0..nodes).map(|node| nic_memory(shape, node, nodes, emds)).collect();
         let nics = (0..nodes)
             .map(|node| {
-                GlobalNic::new(memories[node as usize].clone(), sim.fabric(NodeId(node)), layout, &OwnProcess)
+                GlobalNic::new(
+                    memories[node as usize].clone(),
+                    Box::new(sim.fabric(NodeId(node))),
+                    layout,
+                    &OwnProcess,
+                )
             })
             .collect();
         Self {

@@ -48,11 +48,11 @@ pub enum Polled {
 }
 
 /// A node's part in the job's global slices. See the module.
-pub struct GlobalNic<F> {
+pub struct GlobalNic<F: ?Sized> {
     memory: Arc<NicMemory>,
     processes: &'static dyn ProcessMemory,
     /// The network.
-    pub fabric: F,
+    pub fabric: Box<F>,
     layout: GlobalLayout,
     node: u32,
     pacing: Pacing,
@@ -83,13 +83,13 @@ pub struct GlobalNic<F> {
     record: LocalRecord,
 }
 
-impl<F: Fabric> GlobalNic<F> {
+impl<F: Fabric + ?Sized> GlobalNic<F> {
     /// This node's part. The fabric's members are the job's nodes, numbered as the job numbers them, and its
     /// memory and events are as large as `layout` says. The memory of the ranks' processes it reads and
     /// writes by `processes`.
     pub fn new(
         memory: Arc<NicMemory>,
-        fabric: F,
+        fabric: Box<F>,
         layout: GlobalLayout,
         processes: &'static dyn ProcessMemory,
     ) -> Self {
@@ -302,7 +302,7 @@ impl<F: Fabric> GlobalNic<F> {
     /// The NIC threads of this node. True if something was done.
     fn run(&mut self, env: &mut Env<'_, '_>, strobe: u64) -> Result<bool, GlobalError> {
         let arrived = self.fabric.test_event(ARRIVED)? > 0;
-        let records = env.links.poll(&mut self.fabric)?;
+        let records = env.links.poll(&mut *self.fabric)?;
         let mut moved = arrived || !records.is_empty();
         for arrived in records {
             let ArrivedRecord { from, record, .. } = arrived;
@@ -315,7 +315,7 @@ impl<F: Fabric> GlobalNic<F> {
                 Kind::Broken => self.collectives.handle_broken(env, &record)?,
                 Kind::Data => self.messages.take_data(
                     env,
-                    &self.fabric,
+                    &*self.fabric,
                     from,
                     record.words,
                     (arrived.at, arrived.bytes),
@@ -323,7 +323,7 @@ impl<F: Fabric> GlobalNic<F> {
                 _ => self.messages.handle_record(env, from, record)?,
             }
         }
-        env.links.acknowledge(&mut self.fabric)?;
+        env.links.acknowledge(&mut *self.fabric)?;
         self.collectives.notice_breaches(env)?;
         if strobe != self.strobe {
             self.handle_microstrobe(env, strobe)?;
@@ -339,7 +339,7 @@ impl<F: Fabric> GlobalNic<F> {
         moved |= self.messages.advance_staged(env)?;
         self.collectives.poll(env)?;
         env.links.confirm = self.working == Some(Microphase::DescriptorExchange);
-        moved |= env.links.flush(&mut self.fabric, env.now_ns)?;
+        moved |= env.links.flush(&mut *self.fabric, env.now_ns)?;
         if let Some(working) = self.working
             && has_left(env.links, working, self.pacing)
         {
@@ -356,7 +356,7 @@ impl<F: Fabric> GlobalNic<F> {
         let (slice, microphase) = read_strobe(strobe);
         (self.strobe, env.slice) = (strobe, slice);
         self.working = microphase;
-        self.tree.strobe(&mut self.fabric, strobe)?;
+        self.tree.strobe(&mut *self.fabric, strobe)?;
         let Some(microphase) = microphase else { return Ok(()) };
         if slice != before {
             // What was before the first slice is told with it.
@@ -425,7 +425,7 @@ impl<F: Fabric> GlobalNic<F> {
     /// Says what has to be said of the microphase and of the next slice; on the lead node, drives the Strobe
     /// Sender.
     fn report_and_ring(&mut self, env: &Env<'_, '_>, arrived: bool) -> Result<bool, GlobalError> {
-        self.tree.flush(&mut self.fabric)?;
+        self.tree.flush(&mut *self.fabric)?;
         let wish = self.wish(env.memory);
         let (_, microphase) = read_strobe(self.strobe);
         let is_done = self.tree.is_done()
@@ -434,8 +434,8 @@ impl<F: Fabric> GlobalNic<F> {
             if self.issued.is_some() {
                 return Ok(true);
             }
-            let report = if is_done { self.tree.report(&self.fabric, wish)? } else { None };
-            self.issued = sender.poll(&mut self.fabric, env.now_ns, report, wish, arrived)?;
+            let report = if is_done { self.tree.report(&*self.fabric, wish)? } else { None };
+            self.issued = sender.poll(&mut *self.fabric, env.now_ns, report, wish, arrived)?;
             if let Some(record) = sender.finished.take()
                 && let Ok(ring) = EmdsRing::<GlobalRecord>::open(env.memory.emds_global())
             {
@@ -443,10 +443,10 @@ impl<F: Fabric> GlobalNic<F> {
             }
             return Ok(self.issued.is_some());
         }
-        let mut moved = is_done && self.tree.send_report(&mut self.fabric, wish)?;
+        let mut moved = is_done && self.tree.send_report(&mut *self.fabric, wish)?;
         let rung = self.fabric.test_event(RUNG)? > 0;
         if self.pacing.starts_on_work() {
-            moved |= self.tree.ring(&mut self.fabric, wish, rung)?;
+            moved |= self.tree.ring(&mut *self.fabric, wish, rung)?;
         }
         Ok(moved)
     }

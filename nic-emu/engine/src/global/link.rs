@@ -227,7 +227,7 @@ impl Links {
     ///
     /// # Errors
     /// A transfer failed: a node died.
-    pub fn flush(&mut self, fabric: &mut impl Fabric, now_ns: u64) -> Result<bool, GlobalError> {
+    pub fn flush(&mut self, fabric: &mut (impl Fabric + ?Sized), now_ns: u64) -> Result<bool, GlobalError> {
         self.in_flight -= u64::from(fabric.test_event(SENT)?).min(self.in_flight);
         let nodes: Vec<u32> =
             self.outgoing.iter().filter(|(_, link)| link.is_due(now_ns)).map(|(node, _)| *node).collect();
@@ -242,7 +242,7 @@ impl Links {
         Ok(flushed)
     }
 
-    fn flush_one(&mut self, fabric: &mut impl Fabric, to: u32) -> Result<bool, FabricError> {
+    fn flush_one(&mut self, fabric: &mut (impl Fabric + ?Sized), to: u32) -> Result<bool, FabricError> {
         let read = fabric.load(self.layout.consumed(to))?;
         let Some(link) = self.outgoing.get_mut(&to) else { return Ok(false) };
         let before = link.written;
@@ -276,7 +276,7 @@ impl Links {
     ///
     /// # Errors
     /// What is in a ring is no record.
-    pub fn poll(&mut self, fabric: &mut impl Fabric) -> Result<Vec<ArrivedRecord>, GlobalError> {
+    pub fn poll(&mut self, fabric: &mut (impl Fabric + ?Sized)) -> Result<Vec<ArrivedRecord>, GlobalError> {
         let mut records = Vec::new();
         if fabric.test_event(LINKED)? == 0 {
             return Ok(records);
@@ -302,7 +302,7 @@ impl Links {
     ///
     /// # Errors
     /// A node has died.
-    pub fn acknowledge(&mut self, fabric: &mut impl Fabric) -> Result<(), GlobalError> {
+    pub fn acknowledge(&mut self, fabric: &mut (impl Fabric + ?Sized)) -> Result<(), GlobalError> {
         if !std::mem::take(&mut self.acknowledgement_due) {
             return Ok(());
         }
@@ -373,7 +373,7 @@ impl Outbound {
 /// Reads the record at a position; answers how many bytes to go on.
 fn read_record(
     layout: &GlobalLayout,
-    fabric: &impl Fabric,
+    fabric: &(impl Fabric + ?Sized),
     from: u32,
     position: u64,
     records: &mut Vec<ArrivedRecord>,

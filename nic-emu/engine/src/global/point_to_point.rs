@@ -621,7 +621,7 @@ impl PointToPointEngine {
     pub fn take_data(
         &mut self,
         env: &mut Env<'_, '_>,
-        fabric: &impl Fabric,
+        fabric: &(impl Fabric + ?Sized),
         from: u32,
         [id, offset, ..]: [u64; 7],
         (at, bytes): (GlobalAddress, u64),

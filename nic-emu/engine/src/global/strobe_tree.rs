@@ -108,7 +108,7 @@ impl StrobeTree {
     ///
     /// # Errors
     /// A child is dead.
-    pub fn strobe(&mut self, fabric: &mut impl Fabric, word: u64) -> Result<(), FabricError> {
+    pub fn strobe(&mut self, fabric: &mut (impl Fabric + ?Sized), word: u64) -> Result<(), FabricError> {
         if read_strobe(word).0 != read_strobe(self.strobe).0 {
             self.rung = None;
             self.told = None;
@@ -134,7 +134,7 @@ impl StrobeTree {
     ///
     /// # Errors
     /// A child is dead.
-    pub fn flush(&mut self, fabric: &mut impl Fabric) -> Result<(), FabricError> {
+    pub fn flush(&mut self, fabric: &mut (impl Fabric + ?Sized)) -> Result<(), FabricError> {
         while let Some(child) = self.tree.children.get(self.strobed) {
             if !put(fabric, child.0, self.layout.strobe(), self.strobe, ARRIVED)? {
                 break;
@@ -151,7 +151,7 @@ impl StrobeTree {
     /// What a child wrote is no report.
     pub fn report(
         &self,
-        fabric: &impl Fabric,
+        fabric: &(impl Fabric + ?Sized),
         wants: Option<Microphase>,
     ) -> Result<Option<Report>, FabricError> {
         let (slice, Some(done)) = read_strobe(self.strobe) else { return Ok(None) };
@@ -175,7 +175,7 @@ impl StrobeTree {
     /// The parent is dead.
     pub fn send_report(
         &mut self,
-        fabric: &mut impl Fabric,
+        fabric: &mut (impl Fabric + ?Sized),
         wants: Option<Microphase>,
     ) -> Result<bool, FabricError> {
         let Some(parent) = self.tree.parent.filter(|_| !self.reported) else { return Ok(false) };
@@ -195,7 +195,7 @@ impl StrobeTree {
     /// The node where it rings is dead.
     pub fn ring(
         &mut self,
-        fabric: &mut impl Fabric,
+        fabric: &mut (impl Fabric + ?Sized),
         wants: Option<Microphase>,
         rung: bool,
     ) -> Result<bool, FabricError> {
@@ -230,7 +230,7 @@ fn latest(one: Option<(u64, Microphase)>, other: Option<(u64, Microphase)>) -> O
 /// wanted of the next.
 pub fn read_bells(
     layout: &GlobalLayout,
-    fabric: &impl Fabric,
+    fabric: &(impl Fabric + ?Sized),
     here: u32,
 ) -> Result<Option<(u64, Microphase)>, FabricError> {
     let mut best = None;
@@ -244,7 +244,7 @@ pub fn read_bells(
 
 /// Puts a word to one node. False when too much is under way: to be tried again at the next poll.
 fn put(
-    fabric: &mut impl Fabric,
+    fabric: &mut (impl Fabric + ?Sized),
     to: u32,
     variable: GlobalVariable,
     value: u64,
