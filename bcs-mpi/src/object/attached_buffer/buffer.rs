@@ -135,7 +135,8 @@ impl AttachedBuffer {
                 (position, to.cast_const(), Segment { offset, bytes: wanted, nic: 0, number, _own: None })
             }
         };
-        // SAFETY: the place, or the copy that the segment keeps, is this message's until the send is complete.
+        // SAFETY: the place, or the copy that the segment keeps, is this message's until the send is
+        // complete.
         if let Posted::Request(nic) = unsafe { port.post_send(send, from, bytes)? } {
             self.segments.insert(position, Segment { nic, ..segment });
         }
