@@ -53,9 +53,13 @@ impl Eligible {
 #[inline(always)]
 fn fetch(memory: &NicMemory, local_index: u32, taken: Heads, is_wanted: impl Fn(RingKind) -> bool) {
     let Ok(block) = memory.rank(local_index) else { return };
-    for kind in [RingKind::Receive, RingKind::Send].into_iter().filter(|kind| is_wanted(*kind)) {
-        prefetch::to_read(block.ring(kind).cell(taken.get(kind)));
-    }
+    let fetch = |kind| {
+        if is_wanted(kind) {
+            prefetch::to_read(block.ring(kind).cell(taken.get(kind)));
+        }
+    };
+    fetch(RingKind::Receive);
+    fetch(RingKind::Send);
 }
 
 /// What a slice has to schedule: the ranks that posted before it began, `RANKS_A_SLICE` at most.
@@ -102,23 +106,29 @@ impl BufferSender {
     #[inline]
     pub fn exchange(memory: &NicMemory, first: u32, exchange: &mut Exchange) {
         let all = || (0..).zip(memory.doorbells().zip(memory.taken()));
-        // False when there is no room for more ranks.
-        let take = |(local_index, (doorbell, taken)): (u32, (&HeadsWord, &HeadsWord))| {
+        let mut take = |local_index: u32, doorbell: &HeadsWord, taken: &HeadsWord| {
             let (heads, taken) = (doorbell.read(), taken.peek());
             if heads != taken {
                 // The cells that the slice is about to read: those of several rings come in the time of one.
                 fetch(memory, local_index, taken, |kind| heads.ahead_of(taken, kind) != 0);
                 exchange.push(Eligible { local_index, taken, heads });
             }
-            exchange.len() < RANKS_A_SLICE
+            exchange.len()
         };
         let ranks = memory.layout().local_ranks;
-        let _ = if ranks as usize <= RANKS_A_SLICE {
-            all().all(take)
-        } else {
-            let first = (first % ranks) as usize;
-            all().skip(first).chain(all().take(first)).all(take)
-        };
+        if ranks as usize <= RANKS_A_SLICE {
+            // There is room for all ranks.
+            for (rank, (doorbell, taken)) in all() {
+                take(rank, doorbell, taken);
+            }
+            return;
+        }
+        let first = (first % ranks) as usize;
+        for (rank, (doorbell, taken)) in all().skip(first).chain(all().take(first)) {
+            if take(rank, doorbell, taken) == RANKS_A_SLICE {
+                break;
+            }
+        }
     }
 
     /// Fetches the cells that other ranks will post in next, while there is nothing to do: a doorbell and its
