@@ -29,6 +29,7 @@ use bcs_core::units::{SliceLength, TimeSpan};
 use host_list::HostListError;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -282,50 +283,31 @@ impl Config {
 
     /// What types cannot say.
     fn check(&self) -> Result<(), ConfigError> {
-        let refuse = |key, value: String, why| Err(ConfigError::Value { key, value, why });
+        let require = |holds: bool, key, value: &dyn fmt::Display, why| match holds {
+            true => Ok(()),
+            false => Err(ConfigError::Value { key, value: value.to_string(), why }),
+        };
         self.expand()?;
-        if self.cluster.name.trim().is_empty() {
-            return refuse("cluster.name", "\"\"".into(), "give the cluster a name");
-        }
-        if self.cluster.manager.trim().is_empty() {
-            return refuse("cluster.manager", "\"\"".into(), "name the host of the machine manager");
-        }
-        if self.cluster.port == 0 {
-            return refuse("cluster.port", "0".into(), "give a port from 1 to 65535");
-        }
-        if !(1..=64).contains(&self.network.fanout) {
-            return refuse("network.fanout", self.network.fanout.to_string(), "give a number from 1 to 64");
-        }
-        if self.groups.iter().any(|group| group.cores == Some(0)) {
-            return refuse(
-                "nodes.cores",
-                "0".into(),
-                "a node has at least 1 core; leave it out to let it count",
-            );
-        }
-        if self.heartbeat.period.0 < Duration::from_millis(1) {
-            return refuse("heartbeat.period", self.heartbeat.period.to_string(), "give at least 1ms");
-        }
-        if self.heartbeat.missed == 0 {
-            return refuse("heartbeat.missed", "0".into(), "give at least 1");
-        }
-        let users = &self.users;
-        if users.connections == 0 {
-            return refuse("users.connections", "0".into(), "give at least 1");
-        }
-        if !REQUEST_BYTES.contains(&users.request_bytes) {
-            let value = users.request_bytes.to_string();
-            return refuse("users.request_bytes", value, "give a number from 65536 to 33554432");
-        }
-        if users.held_bytes < u64::from(users.request_bytes) {
-            let value = users.held_bytes.to_string();
-            return refuse("users.held_bytes", value, "give at least as many as users.request_bytes");
-        }
-        let paths = &self.paths;
+        let Self { cluster, network: NetworkConfig { fanout, .. }, heartbeat, users, paths, .. } = self;
+        let is_named = |name: &str| !name.trim().is_empty();
+        require(is_named(&cluster.name), "cluster.name", &"\"\"", "give the cluster a name")?;
+        let why = "name the host of the machine manager";
+        require(is_named(&cluster.manager), "cluster.manager", &"\"\"", why)?;
+        require(cluster.port > 0, "cluster.port", &0, "give a port from 1 to 65535")?;
+        require((1..=64).contains(fanout), "network.fanout", fanout, "give a number from 1 to 64")?;
+        let why = "a node has at least 1 core; leave it out to let it count";
+        require(self.groups.iter().all(|group| group.cores != Some(0)), "nodes.cores", &0, why)?;
+        let period = heartbeat.period;
+        require(period.0 >= Duration::from_millis(1), "heartbeat.period", &period, "give at least 1ms")?;
+        require(heartbeat.missed > 0, "heartbeat.missed", &0, "give at least 1")?;
+        require(users.connections > 0, "users.connections", &0, "give at least 1")?;
+        let UserConfig { request_bytes, held_bytes, .. } = *users;
+        let why = "give a number from 65536 to 33554432";
+        require(REQUEST_BYTES.contains(&request_bytes), "users.request_bytes", &request_bytes, why)?;
+        let why = "give at least as many as users.request_bytes";
+        require(held_bytes >= request_bytes.into(), "users.held_bytes", &held_bytes, why)?;
         for (key, path) in [("paths.run", &paths.run), ("paths.keys", &paths.keys)] {
-            if !path.is_absolute() {
-                return refuse(key, format!("\"{}\"", path.display()), "give an absolute path");
-            }
+            require(path.is_absolute(), key, &format!("\"{}\"", path.display()), "give an absolute path")?;
         }
         Ok(())
     }

@@ -44,9 +44,10 @@ pub const EXPLANATION: Duration = Duration::from_secs(2);
 pub const FAREWELL: Duration = Duration::from_secs(2);
 
 /// Where a job is in its life.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum State {
     /// Its ranks run.
+    #[default]
     Running,
     /// Another node of it is lost, so its ranks cannot go on; whoever knows why will say so.
     Severed {
@@ -105,7 +106,7 @@ pub enum Action {
 }
 
 /// A job's state, how many of its ranks live, and what the user has asked for.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Lifecycle {
     state: State,
     /// Set when it runs no more.
@@ -124,17 +125,7 @@ pub struct Lifecycle {
 impl Lifecycle {
     /// A running job of so many ranks, at least one, which is over with the last.
     pub fn new(ranks: u32) -> Self {
-        Self {
-            state: State::Running,
-            verdict: None,
-            live: ranks,
-            serves: false,
-            is_released: false,
-            was_told_to_end: false,
-            has_failed_here: false,
-            asked_to_end: None,
-            interrupted_at: None,
-        }
+        Self { live: ranks, ..Self::default() }
     }
 
     /// The same, of a job whose NIC goes on after the last rank, until it is told to finish.

@@ -41,7 +41,7 @@ pub enum Ending {
 }
 
 /// Where a launcher is in its life.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Life {
     host: String,
     /// Where the launcher was told to listen.
@@ -62,19 +62,7 @@ impl Life {
     /// Of a launcher on this host that is being executed, and is to listen at this address if its job has a
     /// network.
     pub fn new(host: String, listen: Option<IpAddr>, ranks: usize) -> Self {
-        Self {
-            host,
-            listen,
-            ranks,
-            is_executed: false,
-            is_prepared: false,
-            has_failed: false,
-            ranks_gone: false,
-            is_ending: false,
-            is_killed: false,
-            kill_at: Some(EXECUTION),
-            verdict: None,
-        }
+        Self { host, listen, ranks, kill_at: Some(EXECUTION), ..Self::default() }
     }
 
     /// The launcher is executed, or cannot be: why, in words for the user.

@@ -117,7 +117,7 @@ pub enum StartOrder {
 }
 
 /// The jobs.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Jobs {
     jobs: BTreeMap<JobId, Job>,
     queue: Queue,
@@ -136,17 +136,7 @@ impl Jobs {
     /// No jobs. The stamp is a text that no other run of any machine manager has: it is part of the names of
     /// runs.
     pub fn new(stamp: impl Into<String>) -> Self {
-        Self {
-            jobs: BTreeMap::new(),
-            queue: Queue::new(),
-            ready: BTreeSet::new(),
-            by_client: BTreeMap::new(),
-            last_job: 0,
-            last_round: 0,
-            stamp: stamp.into(),
-            actions: VecDeque::new(),
-            is_shutting_down: false,
-        }
+        Self { stamp: stamp.into(), ..Self::default() }
     }
 
     /// The next thing to do.

@@ -21,12 +21,14 @@ pub struct Queue {
     last: u32,
 }
 
-impl Queue {
+impl Default for Queue {
     /// All slots are free.
-    pub fn new() -> Self {
+    fn default() -> Self {
         Self { free: (0..SLOTS).collect(), held: BTreeMap::new(), waiting: BTreeMap::new(), last: 0 }
     }
+}
 
+impl Queue {
     /// A job of a user waits.
     pub fn push(&mut self, uid: u32, job: JobId) {
         self.waiting.entry(uid).or_default().push_back(job);
@@ -83,7 +85,7 @@ mod tests {
 
     #[test]
     fn one_user_holds_half_of_the_slots_and_others_are_launched_at_once_and_in_turn() {
-        let mut queue = Queue::new();
+        let mut queue = Queue::default();
         (0..1000).for_each(|job| queue.push(7, JobId(job)));
         let mut held: Vec<u32> = std::iter::from_fn(|| queue.pop()).map(|(_, slot)| slot).collect();
         assert_eq!(held.len(), SLOTS as usize / 2);
