@@ -2,9 +2,9 @@
 
 use crate::edge::{handle, moved, wide};
 use crate::forms::{Array, everyone, everyone_v, everyone_w, own, vectors};
+use bcs_mpi::collective::combination::ScanKind;
 use bcs_mpi::collective::forms::{self, Call};
 use bcs_mpi::collective::reduce_scatter::Shares;
-use bcs_mpi::collective::scan::ScanKind;
 use bcs_mpi::constants::*;
 use bcs_mpi::info;
 use std::ffi::{c_int, c_void};

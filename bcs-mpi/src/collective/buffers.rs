@@ -147,7 +147,8 @@ impl Vectors {
         if self.send == MPI_IN_PLACE.cast_const() { self.receive.cast_const() } else { self.send }
     }
 
-    pub(super) fn operands(&self, from: *const c_void) -> Operands {
-        Operands { from: from.cast(), to: self.receive.cast(), count: self.count as usize }
+    /// So many elements at `from`, and where their result goes.
+    pub(super) fn operands(&self, from: *const c_void, count: i64) -> Operands {
+        (from.cast(), self.receive.cast(), count as usize)
     }
 }

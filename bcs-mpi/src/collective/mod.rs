@@ -7,7 +7,6 @@
 
 pub mod algorithm;
 pub mod block;
-pub mod broadcast;
 pub mod buffers;
 mod coherence;
 pub mod combination;
@@ -24,7 +23,6 @@ pub mod places;
 pub mod policy;
 pub mod reduce_scatter;
 pub mod reduction;
-pub mod scan;
 pub mod side;
 pub mod vector;
 mod wiring;

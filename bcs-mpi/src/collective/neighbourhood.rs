@@ -5,17 +5,17 @@
 //! Every block is put before any is taken, and what is lent is read without its owner, so members do not
 //! wait for each other in a circle.
 
-use super::algorithm::{AlongEdges, neighbour_exchange};
+use super::algorithm::{AlongEdges, misfit, neighbour_exchange};
 use super::side;
 use super::wiring::wire;
 use crate::error::{MpiError, MpiResult};
 use crate::object::topology::wiring::{EdgeEnds, Wiring};
 use crate::process::steps::drive;
 use crate::process::{Guard, Process};
-use crate::progress::party::{Joins, Party};
-use nic_emu::edge::{Arrived, EdgeReader, EdgeWriter};
-use nic_emu::mismatch::{EdgeEnd, report_of_edge};
-use nic_emu::port::{PortError, Put, Take};
+use crate::progress::{Joins, Memory, Party};
+use nic_emu::edge::{EdgeReader, EdgeWriter};
+use nic_emu::mismatch::EdgeEnd;
+use nic_emu::port::{Put, Take};
 use nic_emu::status::{Room, WaitingFor};
 use std::mem::replace;
 use std::rc::Rc;
@@ -54,9 +54,7 @@ fn along(
     let AlongEdges { neighbours, send, receive } = exchange;
     let (outgoing, landings) = (send.wires()?, receive.landings()?);
     let mut requests = Vec::new();
-    // SAFETY: both live until all requests are complete.
-    let moved =
-        unsafe { put_and_take(process, party, what, exchange, wires, (&outgoing, &landings), &mut requests) };
+    let moved = put_and_take(process, party, what, exchange, wires, (&outgoing, &landings), &mut requests);
     // Also where that has failed.
     complete(process, party, requests)?;
     moved?;
@@ -82,11 +80,9 @@ fn complete(process: &mut Guard, party: &Party, requests: Vec<u32>) -> MpiResult
     Ok(process.port.check_whole(party.context())?)
 }
 
-/// Puts every block on its edge, and takes those of others; answers what goes by messages in `requests`.
-///
-/// # Safety
-/// Wires and landings must live until all requests are complete.
-unsafe fn put_and_take(
+/// Puts every block on its edge, and takes those of others; answers what goes by messages in `requests`. What
+/// goes, and where it does, has to live until these are complete.
+fn put_and_take(
     process: &mut Guard,
     party: &Party,
     what: &WaitingFor,
@@ -96,39 +92,30 @@ unsafe fn put_and_take(
     requests: &mut Vec<u32>,
 ) -> MpiResult {
     let AlongEdges { neighbours, send, receive } = exchange;
+    let sent = |block: u32| (outgoing.at(block), send.signature(block));
+    let wanted = |block: u32| (landings.at(block), receive.signature(block));
     let mut lent = Vec::new();
     for (edge, _) in neighbours.incoming.iter().zip(&wires.incoming).filter(|(_, wire)| wire.is_none()) {
-        let (signature, bytes) = (receive.signature(edge.block), receive.bytes(edge.block));
-        let to = landings.at(edge.block);
-        // SAFETY: the promise of `Side::new`; all requests are complete when this call returns.
-        requests.push(unsafe { party.receive_along(process, edge.peer, signature, to, bytes)? });
+        requests.push(party.receive_along(process, edge.peer, wanted(edge.block))?);
     }
     for (i, (edge, wire)) in neighbours.outgoing.iter().zip(&mut wires.outgoing).enumerate() {
-        let (signature, bytes) = (send.signature(edge.block), send.bytes(edge.block));
-        let from = outgoing.at(edge.block).cast_const();
+        let block = sent(edge.block);
         let put = match wire {
-            // SAFETY: the promise of `Side::new`; what is lent was read when this call returns.
-            Some(wire) => unsafe { put(process, party, what, wire, signature, (from, bytes))? },
+            Some(wire) => put(process, party, what, wire, block)?,
             None => Put::AsMessage,
         };
         match put {
             Put::Lent => lent.push(i),
-            Put::AsMessage => {
-                // SAFETY: as above; all requests are complete when this call returns.
-                requests.extend(unsafe { party.send_along(process, edge.peer, signature, from, bytes)? });
-            }
+            Put::AsMessage => requests.extend(party.send_along(process, edge.peer, block)?),
             Put::Buffered | Put::Full => {}
         }
     }
     exchange.copy_own(party, process)?;
     for (edge, wire) in neighbours.incoming.iter().zip(&mut wires.incoming) {
         let Some(wire) = wire else { continue };
-        let (signature, bytes) = (receive.signature(edge.block), receive.bytes(edge.block));
-        let to = landings.at(edge.block);
-        // SAFETY: the promise of `Side::new`.
-        if !unsafe { take(process, party, what, wire, edge.peer, signature, (to, bytes))? } {
-            // SAFETY: as above.
-            requests.push(unsafe { party.receive_along(process, edge.peer, signature, to, bytes)? });
+        let block = wanted(edge.block);
+        if !take(process, party, what, wire, edge.peer, block)? {
+            requests.push(party.receive_along(process, edge.peer, block)?);
         }
     }
     for i in lent {
@@ -140,10 +127,7 @@ unsafe fn put_and_take(
             found(process, party, was_read)
         })?;
         if !was_read {
-            let (signature, bytes) = (send.signature(edge.block), send.bytes(edge.block));
-            let from = outgoing.at(edge.block).cast_const();
-            // SAFETY: as above.
-            requests.extend(unsafe { party.send_along(process, edge.peer, signature, from, bytes)? });
+            requests.extend(party.send_along(process, edge.peer, sent(edge.block))?);
         }
     }
     Ok(())
@@ -157,18 +141,18 @@ fn found<T>(process: &Process, party: &Party, found: Option<T>) -> MpiResult<Opt
     Ok(found)
 }
 
-/// Puts a block on an edge.
-unsafe fn put(
+/// Puts a block, which has this signature, on an edge.
+fn put(
     process: &mut Guard,
     party: &Party,
     what: &WaitingFor,
     edge: &mut EdgeWriter,
-    signature: u16,
-    (data, bytes): (*const u8, usize),
+    (data, signature): (Memory, u16),
 ) -> MpiResult<Put> {
     loop {
-        // SAFETY: the caller's promise.
-        match unsafe { process.port.put_along(edge, party.check(signature), data, bytes)? } {
+        let check = party.check(signature);
+        // SAFETY: the promise of `Memory::new`; what is lent was read when the call returns.
+        match unsafe { process.port.put_along(edge, check, data.first(), data.bytes())? } {
             Put::Full => {
                 let what = WaitingFor { room: Room::Edge, ..*what };
                 process.wait(&what, |process| {
@@ -182,14 +166,13 @@ unsafe fn put(
 }
 
 /// Takes a block from an edge; false when it comes as a message.
-unsafe fn take(
+fn take(
     process: &mut Guard,
     party: &Party,
     what: &WaitingFor,
     edge: &mut EdgeReader,
     peer: u32,
-    signature: u16,
-    (to, bytes): (*mut u8, usize),
+    (to, signature): (Memory, u16),
 ) -> MpiResult<bool> {
     let arrived = match process.port.arrived_along(edge)? {
         Some(arrived) => arrived,
@@ -202,42 +185,25 @@ unsafe fn take(
             })?
         }
     };
-    if arrived.bytes != bytes as u64 || !arrived.check.fits(party.check(signature)) {
-        return Err(misfit(process, party, &arrived, peer, signature, bytes));
+    let sender = EdgeEnd { rank: party.job_rank(peer), check: arrived.check, bytes: arrived.bytes };
+    let check = party.check(signature);
+    let receiver = EdgeEnd { rank: process.place.rank, check, bytes: to.bytes() as u64 };
+    if !sender.fits(&receiver) {
+        return Err(misfit(process, party, &sender, &receiver));
     }
-    // SAFETY: the caller's promise; the message has as many bytes.
-    let mut look = |process: &mut Process| match unsafe { process.port.take_along(edge, &arrived, to) } {
-        Ok(take) => Ok(take),
-        // Who lent it may have left, with an error.
-        Err(error) => {
-            process.port.check_whole(party.context())?;
-            Err(MpiError::from(error))
-        }
-    };
+    // SAFETY: the promise of `Memory::new`; the message has as many bytes.
+    let mut look =
+        |process: &mut Process| match unsafe { process.port.take_along(edge, &arrived, to.first()) } {
+            Ok(take) => Ok(take),
+            // Who lent it may have left, with an error.
+            Err(error) => {
+                process.port.check_whole(party.context())?;
+                Err(MpiError::from(error))
+            }
+        };
     let mut take = look(process)?;
     if take == Take::Partly {
         take = process.wait(what, |process| Ok(Some(look(process)?).filter(|take| *take != Take::Partly)))?;
     }
     Ok(take == Take::Whole)
-}
-
-#[cold]
-fn misfit(
-    process: &mut Guard,
-    party: &Party,
-    arrived: &Arrived,
-    peer: u32,
-    signature: u16,
-    bytes: usize,
-) -> MpiError {
-    let sender = EdgeEnd { rank: party.job_rank(peer), check: arrived.check, bytes: arrived.bytes };
-    let check = party.check(signature);
-    let receiver = EdgeEnd { rank: process.place.rank, check, bytes: bytes as u64 };
-    let report = report_of_edge(party.context(), &sender, &receiver);
-    let broken = process.port.break_context(party.context(), &report);
-    match broken.and_then(|()| process.port.check_whole(party.context())) {
-        Err(error) => error.into(),
-        // There was no room to note it: the job is over.
-        Ok(()) => PortError::Aborted.into(),
-    }
 }

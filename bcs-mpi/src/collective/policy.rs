@@ -7,17 +7,13 @@
 //! COLLECTIVE=ALGORITHM microbench` measures one beside another.
 
 use super::algorithm;
-use super::broadcast::Broadcast;
 use super::combination::Combination;
-use super::movement::Movement;
+use super::movement::{Broadcast, Movement};
 use super::reduction::Reduction;
 use crate::error::{MpiError, MpiResult, Problem};
 use crate::object::collective::Collective;
 use crate::process::monitor::note_algorithm;
-use crate::progress::meeting::Arrival;
-use crate::progress::members::{Members, Membership};
-use crate::progress::nodes::Nodes;
-use crate::progress::party::Party;
+use crate::progress::{Arrival, Members, Membership, Nodes, Party};
 use nic_emu::descriptor::INLINE_BYTES;
 use nic_emu::lane::LANE_MEMBERS;
 use nic_emu::memory::BROUGHT_BYTES;

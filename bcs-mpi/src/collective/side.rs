@@ -10,6 +10,7 @@ use super::vector::Vector;
 use crate::error::MpiResult;
 use crate::object::datatype::buffer::{Names, check_not_in_place, contiguous_bytes};
 use crate::process::Process;
+use crate::progress::Memory;
 use std::ffi::c_void;
 
 /// Blocks of a side, one for each member or edge.
@@ -81,10 +82,9 @@ impl Side {
         }
     }
 
-    /// Where the first block is, and how far from one to the next, if each has so many bytes that lie
-    /// together.
+    /// The first block, and how far it is from one to the next, if each has so many bytes that lie together.
     #[inline]
-    pub fn row(&self, bytes: usize) -> Option<(*mut u8, usize)> {
+    pub fn row(&self, bytes: usize) -> Option<(Memory, usize)> {
         match self {
             Side::Alike { first, apart } if first.bytes == bytes => Some((first.together()?, *apart)),
             _ => None,
@@ -201,12 +201,16 @@ impl Wires {
         Ok(Wires::Alike(Wire::of(packed), bytes))
     }
 
-    /// The first byte of a block.
+    /// A block's bytes, or the room for them.
     #[inline]
-    pub fn at(&self, block: u32) -> *mut u8 {
+    pub fn at(&self, block: u32) -> Memory {
         match self {
-            Wires::Alike(first, apart) => first.data.wrapping_add(block as usize * apart),
-            Wires::Each(each) => each[block as usize].data,
+            Wires::Alike(all, 0) => all.memory(),
+            // SAFETY: the promise of `Side::new`: as many blocks as are asked for lie there.
+            Wires::Alike(first, apart) => unsafe {
+                Memory::new(first.memory().first().wrapping_add(block as usize * apart), *apart)
+            },
+            Wires::Each(each) => each[block as usize].memory(),
         }
     }
 }

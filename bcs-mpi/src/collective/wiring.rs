@@ -9,9 +9,7 @@ use crate::object::topology::Neighbours;
 use crate::object::topology::wiring::EdgeEnds;
 use crate::process::Process;
 use crate::process::task::with;
-use crate::progress::members::Members;
-use crate::progress::message::Join;
-use crate::progress::party::Party;
+use crate::progress::{Join, Party};
 use nic_emu::edge::{EdgeReader, EdgeWriter};
 use nic_emu::port::PortError;
 use std::sync::Arc;
@@ -39,12 +37,10 @@ pub async fn wire(party: Party, neighbours: Arc<Neighbours>) -> MpiResult<Box<Ed
     let mut heard = vec![[0u8; 8]; neighbours.outgoing.len()];
     let mut join = Join::new();
     for (edge, number) in neighbours.outgoing.iter().zip(&mut heard) {
-        // SAFETY: the numbers live until the join is complete.
-        join.add(unsafe { party.post_receive(edge.peer, number.as_mut_ptr(), number.len())? });
+        join.receive(&party, edge.peer, number)?;
     }
     for (edge, number) in neighbours.incoming.iter().zip(&told) {
-        // SAFETY: as above.
-        join.add(unsafe { party.post_send(edge.peer, number.as_ptr(), number.len())? });
+        join.send(&party, edge.peer, number)?;
     }
     join.all().await?;
     let mut outgoing = Vec::with_capacity(heard.len());

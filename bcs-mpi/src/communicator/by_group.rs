@@ -16,7 +16,7 @@ use crate::object::{Communicator, Group};
 use crate::point_to_point::send_tag;
 use crate::process::steps::drive;
 use crate::process::{self, Guard};
-use crate::progress::party::{Joins, Party};
+use crate::progress::{Joins, Party};
 use mds::Primitive;
 use std::ffi::c_int;
 use std::hash::{DefaultHasher, Hash, Hasher};

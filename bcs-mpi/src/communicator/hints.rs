@@ -5,8 +5,7 @@ use crate::error::MpiResult;
 use crate::info;
 use crate::object::wanted::{HINT, Wanted};
 use crate::process::{self, Guard};
-use crate::progress::meeting::Arrival;
-use crate::progress::party::{Joins, Party};
+use crate::progress::{Arrival, Joins, Party};
 use mds::Primitive;
 use nic_emu::root::NO_ROOT;
 

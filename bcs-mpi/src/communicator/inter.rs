@@ -24,7 +24,7 @@ use crate::process::steps::drive;
 use crate::process::task::with;
 use crate::process::{self, Guard, Process};
 use crate::progress::meeting::gather_all;
-use crate::progress::party::{Joins, Party};
+use crate::progress::{Joins, Party};
 use mds::Primitive;
 use nic_emu::contexts::{self, Reach};
 use nic_emu::root::{NO_ROOT, Side};

@@ -4,6 +4,7 @@
 //! All collectives go through [`arrive`], which counts them: members that call the same collectives in
 //! the same order meet in the same ones.
 
+use super::memory::Memory;
 use super::released::take_board;
 use crate::constants::MPI_Comm;
 use crate::error::MpiResult;
@@ -33,6 +34,27 @@ impl Arrival {
     /// What the library makes members agree on by itself: neither `root` nor bytes are the program's.
     pub fn of_library(kind: CollectiveKind, root: u32) -> Self {
         Self { kind, operation: (OF_LIBRARY, 0), root, most_bytes: 0 }
+    }
+
+    /// The root, if who waits waits for that alone.
+    #[inline]
+    pub(super) fn awaited(&self) -> Option<u32> {
+        (self.kind == CollectiveKind::Broadcast).then_some(self.root)
+    }
+
+    /// What the NIC is told of it: the collective with this number in a context, of members of which this one
+    /// is the first number's, of as many as the second one says; and the same among those on its node.
+    #[inline]
+    pub(super) fn collective(
+        &self,
+        sequence: u32,
+        call: Primitive,
+        context: u32,
+        (comm, local): ((u32, u32), (u16, u16)),
+    ) -> Collective {
+        let &Self { kind, operation, root, most_bytes } = self;
+        let (call, most_bytes) = (call.index() as u8, most_bytes as u64);
+        Collective { kind, operation, context, comm, root, call, most_bytes, sequence, local }
     }
 
     /// The algorithms that a member wants: members with others would not understand each other.
@@ -69,8 +91,7 @@ pub unsafe fn arrive(
 ) -> MpiResult<Option<Waiter>> {
     let communicator = process.communicator_mut(comm)?;
     let collective = collective_of(communicator, call, arrival);
-    let is_broadcast = arrival.kind == CollectiveKind::Broadcast;
-    let root = if is_broadcast { communicator.job_rank(arrival.root) } else { 0 };
+    let root = arrival.awaited().map_or(0, |root| communicator.job_rank(root));
     let awaits = awaits(process, &collective, root)?;
     // SAFETY: the caller's promise.
     unsafe { post(process, &collective, awaits, data, bytes, wanted) }
@@ -83,19 +104,8 @@ pub(crate) fn collective_of(
     call: Primitive,
     arrival: &Arrival,
 ) -> Collective {
-    let sequence = communicator.sequence;
-    communicator.sequence = sequence.wrapping_add(1);
-    Collective {
-        kind: arrival.kind,
-        operation: arrival.operation,
-        context: communicator.context + 1,
-        comm: communicator.on_nic,
-        root: arrival.root,
-        call: call.index() as u8,
-        most_bytes: arrival.most_bytes as u64,
-        sequence,
-        local: communicator.local,
-    }
+    let members = (communicator.on_nic, communicator.local);
+    arrival.collective(communicator.next_sequence(), call, communicator.context + 1, members)
 }
 
 /// Posts this rank's arrival at a collective; see [`arrive`].
@@ -115,17 +125,36 @@ pub(crate) unsafe fn post(
     wanted: bool,
 ) -> MpiResult<Option<Waiter>> {
     process.port.check_whole(collective.context)?;
-    let what = || collective.waiting(bytes);
-    process.make_room(what, |port| port.lacks_for_collective(collective, bytes))?;
     // SAFETY: the caller's promise.
-    let request = unsafe { process.port.post_collective(collective, data, bytes, wanted)? };
-    match request {
+    match unsafe { tell(process, collective, data, bytes, wanted)? } {
         Some(request) => Ok(Some(Waiter { request, awaits })),
         None => {
             process.port.pass(awaits)?;
             Ok(None)
         }
     }
+}
+
+/// Tells the NIC that this rank has reached a collective, once there is room; answers its request, if it is
+/// `wanted`.
+///
+/// # Safety
+/// As [`arrive`].
+///
+/// # Errors
+/// The NIC fails.
+#[inline]
+pub(super) unsafe fn tell(
+    process: &mut Guard,
+    collective: &Collective,
+    data: *const u8,
+    bytes: usize,
+    wanted: bool,
+) -> MpiResult<Option<u32>> {
+    let what = || collective.waiting(bytes);
+    process.make_room(what, |port| port.lacks_for_collective(collective, bytes))?;
+    // SAFETY: the caller's promise.
+    Ok(unsafe { process.port.post_collective(collective, data, bytes, wanted)? })
 }
 
 /// What a member waits for: of a broadcast the root, which has this rank in the job.
@@ -178,6 +207,29 @@ pub fn released(process: &mut Guard, what: &WaitingFor, waiter: Waiter) -> MpiRe
     process.wait_for_some(what, |process| Ok(process.port.test_collective(request)?))
 }
 
+/// Arrives, and waits for the release if it is `wanted`: `what` says a hang report of that.
+///
+/// # Safety
+/// As [`arrive`].
+///
+/// # Errors
+/// No such communicator, or the NIC fails.
+#[inline]
+pub unsafe fn attend(
+    process: &mut Guard,
+    what: &WaitingFor,
+    (call, comm): (Primitive, MPI_Comm),
+    arrival: &Arrival,
+    (data, bytes): (*const u8, usize),
+    wanted: bool,
+) -> MpiResult<Option<Release>> {
+    // SAFETY: the caller's promise.
+    match unsafe { arrive(process, call, comm, arrival, data, bytes, wanted)? } {
+        Some(waiter) => released(process, what, waiter).map(Some),
+        None => Ok(None),
+    }
+}
+
 /// Arrives with a small contribution and waits for the release: members of an intercommunicator's hidden
 /// one also until that is broken, in which others may call what does not fit.
 ///
@@ -226,9 +278,10 @@ pub fn gather_all<const BYTES: usize>(
     if all.len() > 1
         && let Some(release) = meet(process, call, comm, &board, &own)?
     {
-        let places = (0..).zip(&mut all).map(|(member, place)| (member, 0..BYTES, place.as_mut_ptr()));
         // SAFETY: each element has BYTES.
-        unsafe { take_board(process, release, BYTES, places)? };
+        let place = |place: &mut [u8; BYTES]| unsafe { Memory::new(place.as_mut_ptr(), BYTES) };
+        let places = (0..).zip(&mut all).map(|(member, of)| (member, 0, place(of)));
+        take_board(process, release, BYTES, places)?;
     }
     Ok(all)
 }

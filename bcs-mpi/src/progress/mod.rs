@@ -2,8 +2,8 @@
 //! their meetings on the NIC. Each is a future, or makes one, which the process advances
 //! ([`crate::process`]).
 //!
-//! - [`message`]: messages that are under way, as algorithms see them;
-//! - [`members`]: what algorithms by messages see of a communicator;
+//! - [`memory`]: what operations give, and room for what they take;
+//! - [`members`]: what algorithms by messages see of a communicator, and messages that are under way;
 //! - [`subgroup`]: some of the members;
 //! - [`nodes`]: which members share a node;
 //! - [`pending`]: messages that the NIC has;
@@ -15,9 +15,16 @@
 pub mod exchange;
 pub mod meeting;
 pub mod members;
-pub mod message;
+pub mod memory;
 pub mod nodes;
 pub mod party;
 pub mod pending;
 pub mod released;
 pub mod subgroup;
+
+pub use exchange::Exchange;
+pub use meeting::Arrival;
+pub use members::{Join, Members, Membership, Message};
+pub use memory::Memory;
+pub use nodes::Nodes;
+pub use party::{Joins, Party};

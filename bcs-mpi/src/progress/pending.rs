@@ -1,7 +1,7 @@
 //! Messages of a collective operation that are under way: futures that are ready when the NIC has moved
 //! the bytes.
 
-use super::message::Message;
+use super::members::Message;
 use crate::error::{MpiError, MpiResult, Problem};
 use crate::object::contexts::Contexts;
 use crate::process::Process;

@@ -2,19 +2,17 @@
 //! nodes of n members. A block crosses the network once for a node; the root sends it log2 N + log2 n times.
 //! (Thakur, Rabenseifner, Gropp, "Optimization of Collective Communication Operations in MPICH", 2005.)
 
-use super::super::broadcast::Broadcast;
+use super::super::movement::Broadcast;
 use crate::error::MpiResult;
-use crate::progress::members::Members;
-use crate::progress::message::Join;
-use crate::progress::message::Message;
 use crate::progress::nodes::binomial;
+use crate::progress::{Join, Members, Message};
 
 /// Brings a block to all.
 ///
 /// # Errors
 /// The root's is longer or shorter; the NIC fails.
 pub async fn binomial_broadcast(members: &impl Members, broadcast: &Broadcast) -> MpiResult {
-    let &Broadcast { root, bytes, .. } = broadcast;
+    let &Broadcast { root, memory, .. } = broadcast;
     let (nodes, rank) = (members.nodes()?, members.rank());
     // The first of a node, or the root, takes it from another node, and the others of the node from that one.
     let (root_node, _) = nodes.place(root);
@@ -37,13 +35,11 @@ pub async fn binomial_broadcast(members: &impl Members, broadcast: &Broadcast) -
     let mut received = Ok(());
     if let Some(parent) = parent {
         // Others wait for it whatever has come.
-        // SAFETY: the promise of `Broadcast::new`.
-        received = unsafe { members.post_receive(parent, broadcast.place(), bytes)? }.exactly().await;
+        received = members.post_receive(parent, memory)?.exactly().await;
     }
     let mut join = Join::new();
     for child in children {
-        // SAFETY: as above.
-        join.add(unsafe { members.post_send(child, broadcast.place().cast_const(), bytes)? });
+        join.add(members.post_send(child, memory)?);
     }
     received.and(join.all().await)
 }

@@ -6,7 +6,7 @@ use crate::constants::{MPI_REQUEST_NULL, MPI_Request};
 use crate::error::MpiResult;
 use crate::process::Guard;
 use crate::process::steps::drive;
-use crate::progress::party::Joins;
+use crate::progress::Joins;
 use crate::request::persistent::create;
 
 impl Call {

@@ -61,8 +61,7 @@ pub unsafe fn bcast(
     let action = if communicator.rank == root { "sent" } else { "received" };
     // SAFETY: the caller's promise.
     let block = unsafe { Block::new(&process, &NAMES, buffer, count, datatype, action)? };
-    // SAFETY: as above.
-    if unsafe { at_once::broadcast(&mut process, call, &block, root)? } {
+    if at_once::broadcast(&mut process, call, &block, root)? {
         return Ok(MPI_REQUEST_NULL);
     }
     call.launch(&mut process, move |party| broadcast(party, block.clone(), root))
@@ -196,8 +195,7 @@ fn bring(
     is_in_place: bool,
     agreed: Agreed,
 ) -> MpiResult<MPI_Request> {
-    // SAFETY: the sides are of this call's arguments.
-    if unsafe { at_once::bring(process, call, pattern, &sides, is_in_place, agreed)? } {
+    if at_once::bring(process, call, pattern, &sides, is_in_place, agreed)? {
         return Ok(MPI_REQUEST_NULL);
     }
     call.launch(process, move |party| futures::bring(party, pattern, sides.clone(), is_in_place, agreed))

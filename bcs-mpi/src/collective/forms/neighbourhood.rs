@@ -8,7 +8,7 @@ use super::call::{Call, Form};
 use crate::constants::*;
 use crate::error::MpiResult;
 use crate::process::{self, Guard};
-use crate::progress::party::{Joins, Party};
+use crate::progress::{Joins, Party};
 use std::ffi::c_void;
 use std::rc::Rc;
 

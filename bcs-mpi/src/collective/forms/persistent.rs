@@ -19,7 +19,7 @@ use crate::error::{MpiError, MpiResult, Problem};
 use crate::object::request::{Begun, Parts, Starter, Steps};
 use crate::process::Guard;
 use crate::process::task::with;
-use crate::progress::party::Joins;
+use crate::progress::Joins;
 use nic_emu::status::WaitingFor;
 use std::cell::RefCell;
 use std::future::poll_fn;

@@ -2,12 +2,11 @@
 
 use super::super::buffers::Vectors;
 use super::super::coherence::check_vectors;
-use super::super::combination::{Operands, Results};
+use super::super::combination::{Combination, Operands, Results, ScanKind};
 use super::super::futures::combine;
 use super::super::inter;
 use super::super::reduce_scatter::{RECEIVE, SEND, Shares, shares_of};
 use super::super::reduction::Reduction;
-use super::super::scan::ScanKind;
 use super::at_once;
 use super::call::Call;
 use crate::constants::*;
@@ -42,13 +41,13 @@ pub unsafe fn reduce(call: Call, vectors: &Vectors, root: c_int) -> MpiResult<MP
         check_vectors(vectors.send, vectors.receive, bytes)?;
     }
     let receive = if rank == root { vectors.receive } else { std::ptr::null_mut() };
-    let operands = Vectors { receive, ..*vectors }.operands(from);
-    let members = (size, Some(root));
+    let (operands, members) = ((from.cast(), receive.cast(), bytes), (size, Some(root)));
     // SAFETY: the caller's promise.
-    if unsafe { at_once::combine(&mut process, call, members, &reduction, &operands, bytes)? } {
+    if unsafe { at_once::combine(&mut process, call, members, &reduction, operands)? } {
         return Ok(MPI_REQUEST_NULL);
     }
-    launch(&mut process, call, reduction, operands, Results::Root(root))
+    let operands = Vectors { receive, ..*vectors }.operands(from, vectors.count);
+    launch(&mut process, call, reduction, Results::Root(root), operands)
 }
 
 /// MPI_Allreduce and its kin.
@@ -73,12 +72,12 @@ pub unsafe fn allreduce(call: Call, vectors: &Vectors) -> MpiResult<MPI_Request>
     reduction.check(&RECEIVE_NAMES, vectors.receive, vectors.count)?;
     let bytes = reduction.check(&SEND_NAMES, from, vectors.count)?;
     check_vectors(vectors.send, vectors.receive, bytes)?;
-    let operands = vectors.operands(from);
+    let operands = (from.cast(), vectors.receive.cast(), bytes);
     // SAFETY: the caller's promise.
-    if unsafe { at_once::combine(&mut process, call, (size, None), &reduction, &operands, bytes)? } {
+    if unsafe { at_once::combine(&mut process, call, (size, None), &reduction, operands)? } {
         return Ok(MPI_REQUEST_NULL);
     }
-    launch(&mut process, call, reduction, operands, Results::All)
+    launch(&mut process, call, reduction, Results::All, vectors.operands(from, vectors.count))
 }
 
 /// MPI_Iscan, MPI_Iexscan and their kin.
@@ -98,8 +97,8 @@ pub unsafe fn scan(call: Call, kind: ScanKind, vectors: &Vectors) -> MpiResult<M
     if kind.gives(rank) {
         check_vectors(vectors.send, vectors.receive, bytes)?;
     }
-    let operands = vectors.operands(from);
-    launch(&mut process, call, reduction, operands, Results::Prefix(kind))
+    let operands = vectors.operands(from, vectors.count);
+    launch(&mut process, call, reduction, Results::Prefix(kind), operands)
 }
 
 /// MPI_Ireduce_scatter, MPI_Ireduce_scatter_block and their kin; `vectors.count` does not matter.
@@ -126,8 +125,8 @@ pub unsafe fn reduce_scatter(call: Call, vectors: &Vectors, shares: &Shares) -> 
     reduction.check(&SEND, from, total)?;
     let bytes = reduction.check(&RECEIVE, vectors.receive, shares[rank].len() as i64)?;
     check_vectors(vectors.send, vectors.receive, bytes)?;
-    let operands = Vectors { count: total, ..*vectors }.operands(from);
-    launch(&mut process, call, reduction, operands, Results::Shares(shares))
+    let operands = vectors.operands(from, total);
+    launch(&mut process, call, reduction, Results::Shares(shares), operands)
 }
 
 /// Starts the combination of all members' operands.
@@ -135,10 +134,12 @@ fn launch(
     process: &mut Guard,
     call: Call,
     reduction: Reduction,
-    operands: Operands,
     results: Results,
+    operands: Operands,
 ) -> MpiResult<MPI_Request> {
-    call.launch(process, move |party| combine(party, reduction.clone(), operands.clone(), results.clone()))
+    // SAFETY: the call has checked them, and the program keeps them.
+    let combination = unsafe { Combination::new(reduction, results, operands) };
+    call.launch(process, move |party| combine(party, combination.clone()))
 }
 
 /// MPI_Reduce_local: combines two vectors of this process, `inbuf` on the left.

@@ -6,7 +6,7 @@ use super::super::buffers::{Buffer, Everyone, Own};
 use super::super::forms::Call;
 use super::super::side::Side;
 use super::algorithm::{self, Alike, Ends};
-use super::sides::{Role, refuse_in_place};
+use super::sides::{Role, Sides, refuse_in_place};
 use crate::constants::*;
 use crate::error::MpiResult;
 use crate::object::datatype::buffer::NAMES;
@@ -50,7 +50,7 @@ pub unsafe fn bcast(
 ) -> MpiResult<MPI_Request> {
     let role = Role::of(process.communicator(call.comm)?, root)?;
     let action = match role {
-        Role::Idle => return call.launch(process, algorithm::idle),
+        Role::Idle => return call.launch(process, Sides::idle),
         Role::Root => "sent",
         Role::Of(_) => "received",
     };
@@ -78,7 +78,7 @@ pub unsafe fn rooted<P: Buffer, Q: Buffer>(
     let communicator = process.communicator(call.comm)?;
     let (role, peers) = (Role::of(communicator, root)?, communicator.peer_count);
     let (ends, sends) = match role {
-        Role::Idle => return call.launch(process, algorithm::idle),
+        Role::Idle => return call.launch(process, Sides::idle),
         // SAFETY: the caller's promise.
         Role::Root => (unsafe { all_blocks(process, all, peers)? }, Q::SENDS),
         Role::Of(root) => {

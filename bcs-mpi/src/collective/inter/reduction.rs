@@ -1,11 +1,12 @@
 //! Calls that combine operands of one group for the other: their arguments, checked (MPI-5.0, §6.9, §6.10).
 
 use super::super::buffers::Vectors;
+use super::super::combination::{Combination, Results};
 use super::super::forms::Call;
 use super::super::reduce_scatter::{RECEIVE, SEND, Shares, shares_of};
 use super::super::reduction::Reduction;
 use super::algorithm;
-use super::sides::{Role, refuse_in_place};
+use super::sides::{Role, Sides, refuse_in_place};
 use crate::constants::*;
 use crate::error::MpiResult;
 use crate::object::datatype::buffer::{Names, RECEIVE_NAMES, SEND_NAMES};
@@ -15,6 +16,15 @@ use std::ffi::{c_int, c_void};
 fn check(reduction: &Reduction, names: &Names, buffer: *const c_void, count: i64) -> MpiResult {
     refuse_in_place(names[0], buffer)?;
     reduction.check(names, buffer, count).map(drop)
+}
+
+/// So many elements of the vectors of a call, combined.
+///
+/// # Safety
+/// As [`Combination::new`].
+unsafe fn combined(vectors: &Vectors, reduction: Reduction, results: Results, count: i64) -> Combination {
+    // SAFETY: the caller's promise.
+    unsafe { Combination::new(reduction, results, vectors.operands(vectors.send, count)) }
 }
 
 /// MPI_Reduce and its kin.
@@ -34,15 +44,16 @@ pub unsafe fn reduce(
     let role = Role::of(process.communicator(call.comm)?, root)?;
     if role == Role::Idle {
         // No other argument matters.
-        return call.launch(process, algorithm::idle);
+        return call.launch(process, Sides::idle);
     }
     let reduction = Reduction::new(process, vectors.op, vectors.datatype)?;
     match role {
         Role::Root => check(&reduction, &RECEIVE_NAMES, vectors.receive, vectors.count)?,
         _ => check(&reduction, &SEND_NAMES, vectors.send, vectors.count)?,
     }
-    let operands = vectors.operands(vectors.send);
-    call.launch(process, move |sides| algorithm::reduce(sides, reduction.clone(), operands.clone(), role))
+    // SAFETY: the caller's promise.
+    let combination = unsafe { combined(vectors, reduction, Results::All, vectors.count) };
+    call.launch(process, move |sides| algorithm::reduce(sides, combination.clone(), role))
 }
 
 /// MPI_Allreduce and its kin.
@@ -56,8 +67,9 @@ pub unsafe fn allreduce(process: &mut Guard, call: Call, vectors: &Vectors) -> M
     let reduction = Reduction::new(process, vectors.op, vectors.datatype)?;
     check(&reduction, &RECEIVE_NAMES, vectors.receive, vectors.count)?;
     check(&reduction, &SEND_NAMES, vectors.send, vectors.count)?;
-    let operands = vectors.operands(vectors.send);
-    call.launch(process, move |sides| algorithm::allreduce(sides, reduction.clone(), operands.clone()))
+    // SAFETY: the caller's promise.
+    let combination = unsafe { combined(vectors, reduction, Results::All, vectors.count) };
+    call.launch(process, move |sides| algorithm::combine(sides, combination.clone()))
 }
 
 /// MPI_Reduce_scatter, MPI_Reduce_scatter_block and their kin; `vectors.count` does not matter.
@@ -81,8 +93,7 @@ pub unsafe fn reduce_scatter(
     let (shares, total) = unsafe { shares_of(shares, size)? };
     check(&reduction, &SEND, vectors.send, total)?;
     check(&reduction, &RECEIVE, vectors.receive, shares[rank].len() as i64)?;
-    let operands = Vectors { count: total, ..*vectors }.operands(vectors.send);
-    call.launch(process, move |sides| {
-        algorithm::reduce_scatter(sides, reduction.clone(), operands.clone(), shares.clone())
-    })
+    // SAFETY: as above.
+    let combination = unsafe { combined(vectors, reduction, Results::Shares(shares), total) };
+    call.launch(process, move |sides| algorithm::combine(sides, combination.clone()))
 }

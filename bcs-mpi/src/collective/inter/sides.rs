@@ -4,7 +4,7 @@ use crate::constants::*;
 use crate::error::{MpiError, MpiResult, Problem};
 use crate::object::Communicator;
 use crate::object::communicators::Communicators;
-use crate::progress::party::{Joins, Party};
+use crate::progress::{Joins, Party};
 use mds::Primitive;
 use nic_emu::both_ways::BothWays;
 use nic_emu::root::{BOTH_WAYS, NO_ROOT, Side};
@@ -47,6 +47,14 @@ impl Joins for Sides {
 }
 
 impl Sides {
+    /// What a member of the root's group does that is not the root: it says that another one is, and is done.
+    ///
+    /// # Errors
+    /// The NIC fails.
+    pub async fn idle(self) -> MpiResult {
+        self.announce_rooted(Role::Idle, (0, 0), 0)
+    }
+
     /// Tells the NIC of the operation, so that members of both groups who call what does not fit are
     /// found: with the operation or the signature of the datatype, and the bytes about which all have to
     /// say the same.

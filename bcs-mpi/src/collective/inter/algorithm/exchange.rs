@@ -6,9 +6,7 @@ use crate::collective::block::Agreed;
 use crate::collective::buffers::Everyone;
 use crate::collective::side::Side;
 use crate::error::MpiResult;
-use crate::progress::members::Members;
-use crate::progress::message::Join;
-use crate::progress::message::Message;
+use crate::progress::{Join, Members, Message};
 use std::ops::Range;
 
 /// Blocks that go to members of the other group, or come from them.
@@ -67,14 +65,10 @@ pub async fn exchange(sides: Sides, alike: Alike, outgoing: Ends, incoming: Ends
     let mut join = Join::new();
     let (landings, wires) = (incoming.side.landings()?, outgoing.side.wires()?);
     for (peer, block) in incoming.each(remote.rank, agreed) {
-        let (to, room) = (landings.at(block), incoming.side.bytes(block));
-        // SAFETY: the landings live until the join is complete.
-        join.add(unsafe { remote.post_receive(peer, to, room)? }.exactly());
+        join.add(remote.post_receive(peer, landings.at(block))?.exactly());
     }
     for (peer, block) in outgoing.each(remote.rank, agreed) {
-        let (from, bytes) = (wires.at(block), outgoing.side.bytes(block));
-        // SAFETY: the wires live until the join is complete.
-        join.add(unsafe { remote.post_send(peer, from, bytes)? });
+        join.add(remote.post_send(peer, wires.at(block))?);
     }
     join.all().await?;
     for block in 0..incoming.peers.len() as u32 {

@@ -1,15 +1,9 @@
-//! The algorithms of collectives on intercommunicators, as futures: one a file.
+//! The algorithms of collectives on intercommunicators, as futures.
 
-mod allreduce;
 mod broadcast;
+mod combine;
 mod exchange;
-mod idle;
-mod reduce;
-mod reduce_scatter;
 
-pub use allreduce::allreduce;
 pub use broadcast::broadcast;
+pub use combine::{combine, reduce};
 pub use exchange::{Alike, Ends, exchange};
-pub use idle::idle;
-pub use reduce::reduce;
-pub use reduce_scatter::reduce_scatter;
