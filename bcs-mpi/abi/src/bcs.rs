@@ -1,11 +1,11 @@
 //! The BCS API for C (`bcs.h`; paper, table 4.1): sizes in bytes, and a flag where MPI has two calls.
 
 use crate::edge::{array, object, place};
-use crate::forms::own;
+use crate::forms::{own, vectors};
 use bcs_mpi::api::Mode;
-use bcs_mpi::collective::buffers::{Everyone, Vectors};
+use bcs_mpi::collective::buffers::Everyone;
 use bcs_mpi::collective::forms::{self, Call};
-use bcs_mpi::collective::places::{Blocks, Numbers};
+use bcs_mpi::collective::places::{Numbers, Places};
 use bcs_mpi::constants::*;
 use bcs_mpi::point_to_point::{self as p2p, SendMode};
 use bcs_mpi::request::{Statuses, complete};
@@ -34,13 +34,16 @@ macro_rules! bcs {
 }
 
 /// The vectorial form where there are counts, else the other.
-fn all<P>(buffer: P, counts: *const i64, displacements: *const i64, bytes: i64) -> Everyone<P> {
-    let blocks = if counts.is_null() {
-        Blocks::Equal(bytes)
-    } else {
-        Blocks::Vector(Numbers::Large(counts), Numbers::Large(displacements))
+///
+/// # Safety
+/// As [`Everyone::new`].
+unsafe fn all<P>(buffer: P, counts: *const i64, displacements: *const i64, bytes: i64) -> Everyone<P> {
+    let places = match counts.is_null() {
+        true => Places::Equal(bytes, MPI_BYTE),
+        false => Places::Vector(Numbers::Large(counts), Numbers::Large(displacements), MPI_BYTE),
     };
-    Everyone::of(buffer, blocks, MPI_BYTE)
+    // SAFETY: the caller's promise.
+    unsafe { Everyone::new(buffer, places) }
 }
 
 bcs! {
@@ -118,7 +121,7 @@ bcs! {
         data: *const c_void, result: *mut c_void, count: i64, element: MPI_Datatype, operation: MPI_Op, root: c_int,
         comm: MPI_Comm,
     ) [comm] {
-        let vectors = Vectors { send: data, receive: result, count, datatype: element, op: operation };
+        let vectors = vectors(data, result, count, element, operation);
         if root == ALL {
             forms::allreduce(Call::blocking(Primitive::Allreduce, comm), &vectors).map(drop)?
         } else {

@@ -211,7 +211,7 @@ impl Block {
             // SAFETY: the promise of `new`, and the caller's.
             Some(layout) => _ = unsafe { layout.cursor().pack(self.at, to, bytes) },
             // SAFETY: as above.
-            None => unsafe { put(self.at, to, bytes) },
+            None => unsafe { Memory::new(self.at, bytes).copy_to(Memory::new(to, bytes)) },
         }
     }
 
@@ -234,16 +234,5 @@ impl Block {
             (Some(from), Some(layout)) => _ = unsafe { copy(from, self.at, layout, to.at) },
         }
         Ok(())
-    }
-}
-
-/// Copies bytes of the program; places that overlap do no harm to others.
-///
-/// # Safety
-/// Both must be valid for so many.
-unsafe fn put(from: *const u8, to: *mut u8, bytes: usize) {
-    if bytes > 0 && from != to.cast_const() {
-        // SAFETY: the caller's promise.
-        unsafe { std::ptr::copy(from, to, bytes) };
     }
 }

@@ -180,7 +180,7 @@ impl Combination {
             Results::Shares(shares) => hash_of_counts(shares),
             _ => self.root(),
         };
-        Arrival { operation: self.reduction.said(), root, most_bytes: self.bytes(), ..Arrival::default() }
+        Arrival::board(root, self.reduction.said(), self.bytes())
     }
 }
 

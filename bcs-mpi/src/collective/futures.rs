@@ -8,7 +8,7 @@ use super::policy::{self, Situation, Transport};
 use super::side::{Side, Wires};
 use crate::error::MpiResult;
 use crate::object::collective::Collective;
-use crate::progress::{Members, Party};
+use crate::progress::{Arrival, Members, Party};
 
 /// Brings the blocks that this member gives, as the pattern says, to where others take them, and theirs to
 /// where it does. In place, what it would give itself is there, and what it gives may lie where it takes
@@ -62,7 +62,7 @@ pub async fn broadcast(party: Party, block: Block, root: u32) -> MpiResult {
         return Ok(());
     }
     if block.bytes == 0 {
-        return party.announce(root, (0, 0), 0);
+        return party.announce(&Arrival::board(root, (0, 0), 0));
     }
     let is_root = party.rank == root;
     let wire = if is_root { block.wire()? } else { block.landing()? };
@@ -84,7 +84,7 @@ pub async fn combine(party: Party, combination: Combination) -> MpiResult {
     let Combination { reduction, results, count, .. } = &combination;
     if combination.bytes() == 0 {
         let operation = if matches!(results, Results::Shares(_)) { reduction.said() } else { (0, 0) };
-        return party.announce(combination.root(), operation, 0);
+        return party.announce(&Arrival::board(combination.root(), operation, 0));
     }
     if party.size == 1 && combination.gets_all(party.rank) {
         combination.store(&combination.load(0, *count)?, 0);

@@ -114,9 +114,7 @@ impl<'a> Movement<'a> {
 
     /// What members say when they meet.
     pub fn arrival(&self) -> Arrival {
-        let Agreed { signature, bytes, .. } = self.agreed;
-        let root = self.pattern.root();
-        Arrival { operation: signature, root, most_bytes: bytes, ..Arrival::default() }
+        Arrival::board(self.pattern.root(), self.agreed.signature, self.agreed.bytes)
     }
 }
 
@@ -133,7 +131,6 @@ pub struct Broadcast {
 impl Broadcast {
     /// What members say when they meet.
     pub fn arrival(&self) -> Arrival {
-        let &Self { root, signature: operation, memory } = self;
-        Arrival { operation, root, most_bytes: memory.bytes(), ..Arrival::default() }
+        Arrival::board(self.root, self.signature, self.memory.bytes())
     }
 }

@@ -13,7 +13,7 @@ use super::reduction::Reduction;
 use crate::error::{MpiError, MpiResult, Problem};
 use crate::object::collective::Collective;
 use crate::process::monitor::note_algorithm;
-use crate::progress::{Arrival, Members, Membership, Nodes, Party};
+use crate::progress::{Members, Membership, Nodes, Party};
 use nic_emu::descriptor::INLINE_BYTES;
 use nic_emu::lane::LANE_MEMBERS;
 use nic_emu::memory::BROUGHT_BYTES;
@@ -301,8 +301,7 @@ macro_rules! algorithms_of {
         pub async fn run(number: usize, party: &Party, call: $call) -> MpiResult {
             note_algorithm(Collective::$collective, number);
             if ALGORITHMS[number].transport == Transport::Messages {
-                let Arrival { root, operation, most_bytes, .. } = call.arrival();
-                party.announce(root, operation, most_bytes)?;
+                party.announce(&call.arrival())?;
             }
             let mut numbers = 0..;
             $(if numbers.next() == Some(number) {

@@ -5,7 +5,7 @@
 //! together is packed when the operation starts, the same block once for all.
 
 use super::block::{Agreed, Block, Wire};
-use super::places::{Blocks, Places};
+use super::places::Places;
 use super::vector::Vector;
 use crate::error::MpiResult;
 use crate::object::datatype::buffer::{Names, check_not_in_place, contiguous_bytes};
@@ -47,7 +47,7 @@ impl Side {
         action: &'static str,
     ) -> MpiResult<Self> {
         check_not_in_place(names[0], buffer)?;
-        if let Places::Of(Blocks::Equal(count), datatype) = *places
+        if let Places::Equal(count, datatype) = *places
             && edges > 0
             && contiguous_bytes(datatype).is_some()
         {

@@ -19,7 +19,6 @@ use crate::progress::Arrival;
 use crate::progress::meeting::{awaits_all, collective_of, post, waiting_in};
 use mds::Primitive;
 use nic_emu::contexts::{self, ERRORS_ARE_FATAL};
-use nic_emu::descriptor::CollectiveKind;
 use std::future::poll_fn;
 use std::task::Poll;
 
@@ -98,7 +97,7 @@ fn leave(process: &mut Guard, communicator: &mut Communicator) -> MpiResult {
         return Ok(());
     }
     let operation = if communicator.errors_are_fatal() { ERRORS_ARE_FATAL } else { (0, 0) };
-    let arrival = Arrival { kind: CollectiveKind::Barrier, operation, ..Arrival::default() };
+    let arrival = Arrival { operation, ..Arrival::BARRIER };
     let collective = collective_of(communicator, Primitive::CommFree, &arrival);
     // SAFETY: nothing is contributed.
     match unsafe { post(process, &collective, awaits_all(&collective), std::ptr::null(), 0, false) } {

@@ -45,9 +45,8 @@ pub(super) fn tell_of_new(process: &mut Guard, call: Primitive, new: MPI_Comm) -
 fn tell(process: &mut Guard, call: Primitive, comm: MPI_Comm) -> MpiResult {
     let communicator = process.communicator(comm)?;
     let no_root = if communicator.is_inter() { NO_ROOT } else { 0 };
-    let Arrival { operation, root, most_bytes, .. } = Arrival::of_wanted(&communicator.hints.wanted, no_root);
-    Party::join(&mut process.communicators, comm, call, false)?
-        .announce_in(process, root, operation, most_bytes)
+    let arrival = Arrival::of_wanted(&communicator.hints.wanted, no_root);
+    Party::join(&mut process.communicators, comm, call, false)?.announce_in(process, &arrival)
 }
 
 /// MPI_Comm_get_info: a new info object with all hints of the communicator, defaults too.

@@ -91,6 +91,5 @@ pub unsafe fn mrecv(
     let comm = matched.map_or(MPI_COMM_SELF, |matched| matched.comm);
     let from = matched.map(|matched| (matched.envelope, matched.peer_in_job));
     let call = if mode == Mode::Blocking { Primitive::Mrecv } else { Primitive::Imrecv };
-    // SAFETY: the caller's promise.
-    unsafe { receive(&mut process, (call, mode), from, comm, (buffer, told), status) }
+    receive(&mut process, (call, mode), from, comm, (buffer, told), status)
 }

@@ -4,12 +4,12 @@
 //! The datatype's layout and the communicator's context are kept, so both may be freed while the request
 //! lives.
 
-use super::send::SendMode;
-use super::{receive, send};
+use super::receive;
+use super::send::{self, PEER_NAMES, SendMode};
 use crate::constants::*;
 use crate::error::MpiResult;
 use crate::object::datatype::Outgoing;
-use crate::object::datatype::buffer::Staged;
+use crate::object::datatype::buffer::{Elements, NAMES, Staged};
 use crate::object::request::{Begun, Finished, Parts, Starter, State, Status};
 use crate::process;
 use crate::request::persistent;
@@ -69,8 +69,9 @@ pub unsafe fn send_init(
 ) -> MpiResult<MPI_Request> {
     let mut process = process::enter()?;
     // SAFETY: the caller's promise; nothing is read before the request is started.
-    let (message, to) =
-        unsafe { send::check::<true>(&process, (buf, count, datatype), (dest, tag, comm), mode)? };
+    let buffer = unsafe { Elements::new(buf, count, datatype) };
+    let names = (&NAMES, &PEER_NAMES);
+    let (message, to) = send::check::<true>(&process, buffer, (dest, tag, comm), mode, names)?;
     let starter = Box::new(PersistentSend { mode, message, to, comm });
     Ok(persistent::create(&mut process, starter, comm))
 }
@@ -123,8 +124,9 @@ pub unsafe fn recv_init(
 ) -> MpiResult<MPI_Request> {
     let mut process = process::enter()?;
     // SAFETY: the caller's promise.
+    let buffer = unsafe { Elements::new(buf, count, datatype) };
     let (buffer, told, from) =
-        unsafe { receive::check::<true>(&process, (buf, count, datatype), (source, tag, comm))? };
+        receive::check::<true>(&process, buffer, (source, tag, comm), (&NAMES, "tag"))?;
     let starter = PersistentReceive { place: buffer.place(told), staged: buffer.staged, from, comm };
     Ok(persistent::create(&mut process, Box::new(starter), comm))
 }

@@ -48,4 +48,17 @@ impl Guard {
         self.port.progress()?;
         self.advance()
     }
+
+    /// Looks, and, where nothing is found, again after some progress: what a call does that does not wait.
+    #[inline]
+    pub(crate) fn look_twice<T>(
+        &mut self,
+        mut look: impl FnMut(&mut Guard) -> MpiResult<Option<T>>,
+    ) -> MpiResult<Option<T>> {
+        if let Some(found) = look(self)? {
+            return Ok(Some(found));
+        }
+        self.make_progress()?;
+        look(self)
+    }
 }

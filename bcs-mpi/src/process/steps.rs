@@ -60,10 +60,7 @@ pub fn drive<T>(
     future: impl Future<Output = MpiResult<T>>,
 ) -> MpiResult<T> {
     let mut future = pin!(future);
-    if let Poll::Ready(result) = poll(guard, future.as_mut()) {
-        return result;
-    }
-    guard.wait_while(what, |guard| match poll(guard, future.as_mut()) {
+    guard.wait_for_some(what, |guard| match poll(guard, future.as_mut()) {
         Poll::Ready(result) => result.map(Some),
         Poll::Pending => Ok(None),
     })

@@ -19,8 +19,8 @@ static SLEEPS: Mutex<bool> = Mutex::new(false);
 static WOKEN: Condvar = Condvar::new();
 
 impl Guard {
-    /// Waits until `ready` answers something, which may be anything; `what` is what a hang report says of
-    /// this wait.
+    /// Waits until `ready`, which may let go of the lock itself, answers something, which may be anything;
+    /// `what` is what a hang report says of this wait.
     ///
     /// # Errors
     /// What `ready` fails with, and what the NIC does.
@@ -28,9 +28,9 @@ impl Guard {
     pub fn wait<T>(
         &mut self,
         what: &WaitingFor,
-        ready: impl FnMut(&mut Process) -> MpiResult<Option<T>>,
+        ready: impl FnMut(&mut Guard) -> MpiResult<Option<T>>,
     ) -> MpiResult<T> {
-        self.wait_unless_ready(None, |_| *what, ready)
+        self.wait_until(None, |_| *what, ready)
     }
 
     /// Waits as [`Self::wait`] for what requests of this rank bring: the NIC wakes it.
@@ -41,22 +41,9 @@ impl Guard {
     pub fn wait_for_some<T>(
         &mut self,
         what: &WaitingFor,
-        ready: impl FnMut(&mut Process) -> MpiResult<Option<T>>,
-    ) -> MpiResult<T> {
-        self.wait_unless_ready(Some(SOME_REQUESTS), |_| *what, ready)
-    }
-
-    /// Waits as [`Self::wait_for_some`] until `ready`, which may let go of the lock itself, answers
-    /// something.
-    ///
-    /// # Errors
-    /// As [`Self::wait`].
-    pub fn wait_while<T>(
-        &mut self,
-        what: &WaitingFor,
         ready: impl FnMut(&mut Guard) -> MpiResult<Option<T>>,
     ) -> MpiResult<T> {
-        self.wait_watching(Some(SOME_REQUESTS), |_| *what, ready)
+        self.wait_until(Some(SOME_REQUESTS), |_| *what, ready)
     }
 
     /// Waits until the port lacks nothing for what is to be posted next; `what` is what a hang report says of
@@ -108,32 +95,22 @@ impl Guard {
         &mut self,
         request: u32,
         (call, requests): (Primitive, usize),
-        ready: impl FnMut(&mut Process) -> MpiResult<Option<T>>,
+        ready: impl FnMut(&mut Guard) -> MpiResult<Option<T>>,
     ) -> MpiResult<T> {
         let what = |port: &Port| port.waiting_for(request, call.index() as u32, requests as u32);
-        self.wait_unless_ready(Some(request), what, ready)
+        self.wait_until(Some(request), what, ready)
     }
 
     #[inline]
-    fn wait_unless_ready<T>(
-        &mut self,
-        request: Option<u32>,
-        what: impl Fn(&Port) -> WaitingFor,
-        mut ready: impl FnMut(&mut Process) -> MpiResult<Option<T>>,
-    ) -> MpiResult<T> {
-        if let Some(done) = ready(self)? {
-            return Ok(done);
-        }
-        self.wait_watching(request, what, |guard| ready(guard))
-    }
-
-    #[inline]
-    fn wait_watching<T>(
+    fn wait_until<T>(
         &mut self,
         request: Option<u32>,
         what: impl Fn(&Port) -> WaitingFor,
         mut ready: impl FnMut(&mut Guard) -> MpiResult<Option<T>>,
     ) -> MpiResult<T> {
+        if let Some(done) = ready(self)? {
+            return Ok(done);
+        }
         let is_for_some = request.is_none_or(|request| request == SOME_REQUESTS);
         // An operation may reach one collective after the other: its rank is patient once with each.
         let mut last = None;

@@ -9,6 +9,7 @@ use super::released::take_board;
 use crate::constants::MPI_Comm;
 use crate::error::MpiResult;
 use crate::object::Communicator;
+use crate::object::contexts::Contexts;
 use crate::object::wanted::Wanted;
 use crate::process::progress::Waiter;
 use crate::process::{Guard, Process};
@@ -31,9 +32,17 @@ pub struct Arrival {
 }
 
 impl Arrival {
+    /// A barrier.
+    pub const BARRIER: Self = Self { kind: CollectiveKind::Barrier, ..Self::board(0, (0, 0), 0) };
+
+    /// A board, or an announcement.
+    pub const fn board(root: u32, operation: (u8, u8), most_bytes: usize) -> Self {
+        Self { kind: CollectiveKind::Board, operation, root, most_bytes }
+    }
+
     /// What the library makes members agree on by itself: neither `root` nor bytes are the program's.
     pub fn of_library(kind: CollectiveKind, root: u32) -> Self {
-        Self { kind, operation: (OF_LIBRARY, 0), root, most_bytes: 0 }
+        Self { kind, ..Self::board(root, (OF_LIBRARY, 0), 0) }
     }
 
     /// The root, if who waits waits for that alone.
@@ -59,14 +68,7 @@ impl Arrival {
 
     /// The algorithms that a member wants: members with others would not understand each other.
     pub fn of_wanted(wanted: &Wanted, root: u32) -> Self {
-        let kind = CollectiveKind::Board;
-        Self { kind, operation: (OF_LIBRARY, 1), root, most_bytes: wanted.hash() as usize }
-    }
-}
-
-impl Default for Arrival {
-    fn default() -> Self {
-        Self { kind: CollectiveKind::Board, operation: (0, 0), root: 0, most_bytes: 0 }
+        Self::board(root, (OF_LIBRARY, 1), wanted.hash() as usize)
     }
 }
 
@@ -193,21 +195,8 @@ pub fn waiting_in(
     }
 }
 
-/// Waits until the NIC lets the member go.
-///
-/// # Errors
-/// The NIC fails.
-#[inline]
-pub fn released(process: &mut Guard, what: &WaitingFor, waiter: Waiter) -> MpiResult<Release> {
-    let Waiter { request, awaits } = waiter;
-    let shared = process.is_shared();
-    if let Some(release) = process.port.meet(request, awaits, shared)? {
-        return Ok(release);
-    }
-    process.wait_for_some(what, |process| Ok(process.port.test_collective(request)?))
-}
-
-/// Arrives, and waits for the release if it is `wanted`: `what` says a hang report of that.
+/// Arrives, and waits for the release if it is `wanted`: `what` says a hang report of that. In `hidden` contexts
+/// others may call what does not fit, so it waits also until these are broken.
 ///
 /// # Safety
 /// As [`arrive`].
@@ -215,23 +204,36 @@ pub fn released(process: &mut Guard, what: &WaitingFor, waiter: Waiter) -> MpiRe
 /// # Errors
 /// No such communicator, or the NIC fails.
 #[inline]
-pub unsafe fn attend(
+pub(crate) unsafe fn attend(
     process: &mut Guard,
-    what: &WaitingFor,
+    (what, hidden): (&WaitingFor, Option<Contexts>),
     (call, comm): (Primitive, MPI_Comm),
     arrival: &Arrival,
     (data, bytes): (*const u8, usize),
     wanted: bool,
 ) -> MpiResult<Option<Release>> {
     // SAFETY: the caller's promise.
-    match unsafe { arrive(process, call, comm, arrival, data, bytes, wanted)? } {
-        Some(waiter) => released(process, what, waiter).map(Some),
-        None => Ok(None),
+    let waiter = unsafe { arrive(process, call, comm, arrival, data, bytes, wanted)? };
+    let Some(Waiter { request, awaits }) = waiter else { return Ok(None) };
+    let shared = process.is_shared();
+    if hidden.is_none()
+        && let Some(release) = process.port.meet(request, awaits, shared)?
+    {
+        return Ok(Some(release));
     }
+    let released = process.wait_for_some(what, |process| {
+        let released = process.port.test_collective(request)?;
+        if let Some(contexts) = hidden.as_ref().filter(|_| released.is_none()) {
+            // The NIC refuses what waits in it.
+            let _ = contexts.check_whole(&mut process.port);
+        }
+        Ok(released)
+    });
+    released.map(Some)
 }
 
 /// Arrives with a small contribution and waits for the release: members of an intercommunicator's hidden
-/// one also until that is broken, in which others may call what does not fit.
+/// one also until that is broken.
 ///
 /// # Errors
 /// No such communicator, or the NIC fails.
@@ -242,25 +244,12 @@ pub fn meet(
     arrival: &Arrival,
     data: &[u8],
 ) -> MpiResult<Option<Release>> {
-    let what = waiting_in(process.communicator(comm)?, call, None, data.len());
-    // SAFETY: a slice is readable, and borrowed until the release.
-    let waiter = unsafe { arrive(process, call, comm, arrival, data.as_ptr(), data.len(), true)? };
-    let Some(waiter) = waiter else { return Ok(None) };
     let communicator = process.communicator(comm)?;
-    if communicator.made_in.is_none() {
-        return released(process, &what, waiter).map(Some);
-    }
-    let contexts = communicator.contexts();
-    process
-        .wait_for_some(&what, |process| {
-            let released = process.port.test_collective(waiter.request)?;
-            if released.is_none() {
-                // The NIC refuses what waits in it.
-                let _ = contexts.check_whole(&mut process.port);
-            }
-            Ok(released)
-        })
-        .map(Some)
+    let what = waiting_in(communicator, call, None, data.len());
+    let hidden = communicator.made_in.map(|_| communicator.contexts());
+    let data = (data.as_ptr(), data.len());
+    // SAFETY: a slice is readable, and borrowed until the release.
+    unsafe { attend(process, (&what, hidden), (call, comm), arrival, data, true) }
 }
 
 /// The small contributions of all members, by rank: what communicators are made by.

@@ -355,26 +355,19 @@ impl Party {
     ///
     /// # Errors
     /// The NIC fails.
-    pub fn announce(&self, root: u32, operation: (u8, u8), bytes: usize) -> MpiResult {
-        with(|process| self.announce_in(process, root, operation, bytes))
+    pub fn announce(&self, arrival: &Arrival) -> MpiResult {
+        with(|process| self.announce_in(process, arrival))
     }
 
     /// [`Self::announce`] in a call that has the process.
     ///
     /// # Errors
     /// The NIC fails.
-    pub fn announce_in(
-        &self,
-        process: &mut Guard,
-        root: u32,
-        operation: (u8, u8),
-        bytes: usize,
-    ) -> MpiResult {
+    pub fn announce_in(&self, process: &mut Guard, arrival: &Arrival) -> MpiResult {
         if self.is_alone() {
             return Ok(());
         }
-        let arrival = Arrival { operation, root, most_bytes: bytes, ..Arrival::default() };
-        let collective = self.collective(process, &arrival)?;
+        let collective = self.collective(process, arrival)?;
         // SAFETY: nothing is given.
         unsafe { tell(process, &collective, std::ptr::null(), 0, false)? };
         process.progress.has_posted = true;

@@ -32,14 +32,11 @@ pub fn get_status(handle: MPI_Request, status: Statuses) -> MpiResult<bool> {
         status.set_empty(0);
         return Ok(true);
     }
-    let mut found = status_of(&mut process, handle)?;
-    if found.is_none() {
-        process.make_progress()?;
-        found = status_of(&mut process, handle)?;
+    let found = process.look_twice(|process| status_of(process, handle))?;
+    if let Some(found) = &found {
+        status.set(0, found);
     }
-    let Some(found) = found else { return Ok(false) };
-    status.set(0, &found);
-    Ok(true)
+    Ok(found.is_some())
 }
 
 /// MPI_Request_get_status_any: whether one is complete, its index, and its status stored. With none that has

@@ -283,7 +283,7 @@ pub fn complete_abandoned(process: &mut Guard, call: Primitive) -> MpiResult {
     let what = WaitingFor { call: call.index() as u32, ..WaitingFor::SOMETHING };
     process.wait_for_some(&what, |process| {
         let all = reap(process)?;
-        let Process { port, attached, .. } = process;
+        let Process { port, attached, .. } = &mut **process;
         Ok((attached.reap(port)? && all).then_some(()))
     })
 }

@@ -2,7 +2,6 @@
 
 use crate::error::MpiResult;
 use crate::progress::{Arrival, Party};
-use nic_emu::descriptor::CollectiveKind;
 use std::ptr::null;
 
 /// Complete when all members have called it, of an intercommunicator those of both groups.
@@ -13,7 +12,6 @@ pub async fn barrier(party: Party) -> MpiResult {
     if party.is_alone() {
         return Ok(());
     }
-    let arrival = Arrival { kind: CollectiveKind::Barrier, ..Arrival::default() };
     // SAFETY: nothing is given.
-    unsafe { party.meet(&arrival, null(), 0, true) }.await.map(drop)
+    unsafe { party.meet(&Arrival::BARRIER, null(), 0, true) }.await.map(drop)
 }

@@ -65,7 +65,7 @@ async fn gather_shares(
     let others = party.others().filter(|_| takes);
     let (data, bytes) = (result.first().cast_const(), result.bytes());
     if longest <= SLAB_BYTES {
-        let arrival = Arrival { most_bytes: longest, ..Arrival::default() };
+        let arrival = Arrival::board(0, (0, 0), longest);
         // SAFETY: the promise of `Memory::new`; at most a slab is buffered when it is posted.
         let release = unsafe { party.meet(&arrival, data, bytes, takes) }.await?;
         let Some(release) = release.filter(|_| takes) else { return Ok(()) };

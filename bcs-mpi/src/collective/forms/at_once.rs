@@ -30,8 +30,7 @@ use std::ptr::null;
 #[inline]
 pub(super) fn barrier(process: &mut Guard, call: Call, members: u32) -> MpiResult {
     if members > 1 {
-        let arrival = Arrival { kind: CollectiveKind::Barrier, ..Arrival::default() };
-        meet(process, call.primitive, call.comm, &arrival, &[])?;
+        meet(process, call.primitive, call.comm, &Arrival::BARRIER, &[])?;
     }
     Ok(())
 }
@@ -101,7 +100,7 @@ pub(super) fn broadcast(
     let what = waiting_in(process.communicator(comm)?, primitive, Some(root), bytes);
     let data = (if is_root { memory.first().cast_const() } else { null() }, bytes);
     // SAFETY: the block is readable; up to a slab nothing is read after this.
-    match unsafe { attend(process, &what, (primitive, comm), &arrival, data, !is_root)? } {
+    match unsafe { attend(process, (&what, None), (primitive, comm), &arrival, data, !is_root)? } {
         Some(release) => take_result(process, release, 0, memory)?,
         None => {}
     }
@@ -152,8 +151,8 @@ pub(super) fn bring(
     let (operation, root, is_row) =
         (agreed.signature, pattern.root(), matches!(pattern, Pattern::Scatter(_)));
     let arrival = match is_row {
-        true => Arrival { kind: CollectiveKind::Broadcast, operation, root, most_bytes: bytes },
-        false => Arrival { operation, root, most_bytes: each, ..Arrival::default() },
+        true => Arrival { kind: CollectiveKind::Broadcast, ..Arrival::board(root, operation, bytes) },
+        false => Arrival::board(root, operation, each),
     };
     let what = waiting_in(process.communicator(comm)?, primitive, None, bytes);
     let data = match gives {
@@ -161,7 +160,7 @@ pub(super) fn bring(
         false => (null(), if is_row { bytes } else { 0 }),
     };
     // SAFETY: the blocks are readable; up to a slab nothing is read after this.
-    let release = unsafe { attend(process, &what, (primitive, comm), &arrival, data, takes)? };
+    let release = unsafe { attend(process, (&what, None), (primitive, comm), &arrival, data, takes)? };
     let Some(release) = release else { return Ok(true) };
     let (skip, gives_all) = (rank as usize * each, pattern.gives_the_same());
     match is_row {
@@ -193,10 +192,12 @@ unsafe fn on_nic(
     (from, to, bytes): (*const u8, *mut u8, usize),
 ) -> MpiResult {
     let kind = if root.is_some() { CollectiveKind::Reduce } else { CollectiveKind::Allreduce };
-    let arrival = Arrival { kind, operation, root: root.unwrap_or(0), ..Arrival::default() };
+    let arrival = Arrival { kind, ..Arrival::board(root.unwrap_or(0), operation, 0) };
     let what = waiting_in(process.communicator(comm)?, primitive, root, bytes);
     // SAFETY: the caller's promise; up to a slab nothing is read after this.
-    match unsafe { attend(process, &what, (primitive, comm), &arrival, (from, bytes), !to.is_null())? } {
+    match unsafe {
+        attend(process, (&what, None), (primitive, comm), &arrival, (from, bytes), !to.is_null())?
+    } {
         // SAFETY: as above; who waits has a place for the result.
         Some(release) => take_result(process, release, 0, unsafe { Memory::new(to, bytes) }),
         None => Ok(()),

@@ -2,7 +2,7 @@
 
 use super::super::algorithm;
 use super::super::block::{Agreed, Block};
-use super::super::buffers::{Buffer, Everyone, Own};
+use super::super::buffers::{Buffer, Everyone};
 use super::super::coherence::{check, check_kinds};
 use super::super::futures::{self, broadcast};
 use super::super::inter;
@@ -12,7 +12,7 @@ use super::at_once;
 use super::call::{Call, Form};
 use crate::constants::*;
 use crate::error::MpiResult;
-use crate::object::datatype::buffer::NAMES;
+use crate::object::datatype::buffer::{Elements, NAMES};
 use crate::process::{self, Guard, Process};
 use std::ffi::{c_int, c_void};
 
@@ -69,24 +69,18 @@ pub unsafe fn bcast(
 
 /// A member's own block, nothing where it is in place, and those of all, if the argument matters; whether it
 /// is in place, and what members have to say alike.
-///
-/// # Safety
-/// As [`rooted`].
-unsafe fn blocks<P: Buffer, Q: Buffer>(
+fn blocks<P: Buffer, Q: Buffer>(
     process: &Process,
-    own: &Own<P>,
+    own: &Elements<P>,
     (all, matters): (&Everyone<Q>, bool),
     (rank, size): (u32, usize),
 ) -> MpiResult<(Side, Side, bool, Agreed)> {
     let is_in_place = matters && own.is_in_place();
-    // SAFETY: the caller's promise.
-    let (side, block) = unsafe {
-        let side = if matters { all.side(process, size)? } else { Side::NOTHING };
-        if matters && !is_in_place {
-            check(&process.datatypes, (&own.alone(), 1), (all, size))?;
-        }
-        (side, if is_in_place { None } else { Some(own.block(process)?) })
-    };
+    let side = if matters { all.side(process, size)? } else { Side::NOTHING };
+    if matters && !is_in_place {
+        check(&process.datatypes, (&own.alone(), 1), (all, size))?;
+    }
+    let block = if is_in_place { None } else { Some(own.block(process)?) };
     let (own, kind) = (block.as_ref().map(Block::agreed), side.kind_of_elements());
     let agreed = all.agreed(own.unwrap_or_else(|| side.agreed(rank)));
     if let Some(own) = own.filter(|_| agreed.differs && kind != (0, 0)) {
@@ -99,28 +93,21 @@ unsafe fn blocks<P: Buffer, Q: Buffer>(
 
 /// MPI_Igather, MPI_Iscatter, their v forms and their kin: which way the blocks go, their buffers say.
 ///
-/// # Safety
-/// Buffers must be valid for what their counts say until the operation is complete; `all` matters at the
-/// root only.
-///
 /// # Errors
 /// Wrong arguments, or the NIC fails.
-pub unsafe fn rooted<P: Buffer, Q: Buffer>(
+pub fn rooted<P: Buffer, Q: Buffer>(
     call: Call,
-    own: &Own<P>,
+    own: &Elements<P>,
     all: &Everyone<Q>,
     root: c_int,
 ) -> MpiResult<MPI_Request> {
     let mut process = process::enter()?;
     let communicator = process.communicator(call.comm)?;
     if communicator.is_inter() {
-        // SAFETY: the caller's promise.
-        return unsafe { inter::rooted(&mut process, call, own, all, root) };
+        return inter::rooted(&mut process, call, own, all, root);
     }
     let (root, rank, size) = (communicator.root(root)?, communicator.rank, communicator.size as usize);
-    // SAFETY: as above.
-    let (own, all, is_in_place, agreed) =
-        unsafe { blocks(&process, own, (all, rank == root), (rank, size))? };
+    let (own, all, is_in_place, agreed) = blocks(&process, own, (all, rank == root), (rank, size))?;
     let (pattern, sides) =
         if Q::SENDS { (Pattern::Scatter(root), (all, own)) } else { (Pattern::Gather(root), (own, all)) };
     bring(&mut process, call, pattern, sides, is_in_place, agreed)
@@ -128,37 +115,29 @@ pub unsafe fn rooted<P: Buffer, Q: Buffer>(
 
 /// MPI_Iallgather, MPI_Iallgatherv and their kin.
 ///
-/// # Safety
-/// Buffers must be valid for what their counts say until the operation is complete.
-///
 /// # Errors
 /// Wrong arguments, or the NIC fails.
-pub unsafe fn allgather(
+pub fn allgather(
     call: Call,
-    own: &Own<*const c_void>,
+    own: &Elements<*const c_void>,
     all: &Everyone<*mut c_void>,
 ) -> MpiResult<MPI_Request> {
     let mut process = process::enter()?;
     let communicator = process.communicator(call.comm)?;
     if communicator.is_inter() {
-        // SAFETY: the caller's promise.
-        return unsafe { inter::allgather(&mut process, call, own, all) };
+        return inter::allgather(&mut process, call, own, all);
     }
     let (rank, size) = (communicator.rank, communicator.size as usize);
-    // SAFETY: as above.
-    let (own, all, is_in_place, agreed) = unsafe { blocks(&process, own, (all, true), (rank, size))? };
+    let (own, all, is_in_place, agreed) = blocks(&process, own, (all, true), (rank, size))?;
     let own = if is_in_place { Side::same(all.block(rank)) } else { own };
     bring(&mut process, call, Pattern::Allgather, (own, all), is_in_place, agreed)
 }
 
 /// MPI_Ialltoall, MPI_Ialltoallv, MPI_Alltoallw and their kin.
 ///
-/// # Safety
-/// Buffers must be valid for what their counts say until the operation is complete.
-///
 /// # Errors
 /// Wrong arguments, or the NIC fails.
-pub unsafe fn alltoall(
+pub fn alltoall(
     call: Call,
     send: &Everyone<*const c_void>,
     receive: &Everyone<*mut c_void>,
@@ -166,20 +145,16 @@ pub unsafe fn alltoall(
     let mut process = process::enter()?;
     let communicator = process.communicator(call.comm)?;
     if communicator.is_inter() {
-        // SAFETY: the caller's promise.
-        return unsafe { inter::alltoall(&mut process, call, send, receive) };
+        return inter::alltoall(&mut process, call, send, receive);
     }
     let size = communicator.size as usize;
     let is_in_place = send.buffer == MPI_IN_PLACE.cast_const();
-    // SAFETY: as above.
-    let (outgoing, incoming) = unsafe {
-        let incoming = receive.side(&process, size)?;
-        if is_in_place {
-            (incoming.clone(), incoming)
-        } else {
-            check(&process.datatypes, (send, size), (receive, size))?;
-            (send.side(&process, size)?, incoming)
-        }
+    let incoming = receive.side(&process, size)?;
+    let outgoing = if is_in_place {
+        incoming.clone()
+    } else {
+        check(&process.datatypes, (send, size), (receive, size))?;
+        send.side(&process, size)?
     };
     // What goes one way between two members may be of another type than what goes the other way.
     let agreed = if receive.each().is_some() { incoming.agreed(0) } else { Agreed::EACH_ITS_OWN };

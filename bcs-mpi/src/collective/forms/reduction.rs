@@ -17,20 +17,15 @@ use std::ffi::{c_int, c_void};
 
 /// MPI_Reduce and its kin.
 ///
-/// # Safety
-/// The vectors must be valid for their elements until the operation is complete; the result's matters at
-/// the root only.
-///
 /// # Errors
 /// Wrong arguments, or the NIC fails.
 // Inlined, so that the form is a constant: the call takes less than a microsecond.
 #[inline(always)]
-pub unsafe fn reduce(call: Call, vectors: &Vectors, root: c_int) -> MpiResult<MPI_Request> {
+pub fn reduce(call: Call, vectors: &Vectors, root: c_int) -> MpiResult<MPI_Request> {
     let mut process = process::enter()?;
     let communicator = process.communicator(call.comm)?;
     if communicator.is_inter() {
-        // SAFETY: the caller's promise.
-        return unsafe { inter::reduce(&mut process, call, vectors, root) };
+        return inter::reduce(&mut process, call, vectors, root);
     }
     let (root, rank, size) = (communicator.root(root)?, communicator.rank, communicator.size);
     let reduction = Reduction::new(&process, vectors.op, vectors.datatype)?;
@@ -42,7 +37,7 @@ pub unsafe fn reduce(call: Call, vectors: &Vectors, root: c_int) -> MpiResult<MP
     }
     let receive = if rank == root { vectors.receive } else { std::ptr::null_mut() };
     let (operands, members) = ((from.cast(), receive.cast(), bytes), (size, Some(root)));
-    // SAFETY: the caller's promise.
+    // SAFETY: the promise of `Vectors::new`.
     if unsafe { at_once::combine(&mut process, call, members, &reduction, operands)? } {
         return Ok(MPI_REQUEST_NULL);
     }
@@ -52,19 +47,15 @@ pub unsafe fn reduce(call: Call, vectors: &Vectors, root: c_int) -> MpiResult<MP
 
 /// MPI_Allreduce and its kin.
 ///
-/// # Safety
-/// The vectors must be valid for their elements until the operation is complete.
-///
 /// # Errors
 /// Wrong arguments, or the NIC fails.
 // Inlined, so that the form is a constant: the call takes less than a microsecond.
 #[inline(always)]
-pub unsafe fn allreduce(call: Call, vectors: &Vectors) -> MpiResult<MPI_Request> {
+pub fn allreduce(call: Call, vectors: &Vectors) -> MpiResult<MPI_Request> {
     let mut process = process::enter()?;
     let communicator = process.communicator(call.comm)?;
     if communicator.is_inter() {
-        // SAFETY: the caller's promise.
-        return unsafe { inter::allreduce(&mut process, call, vectors) };
+        return inter::allreduce(&mut process, call, vectors);
     }
     let size = communicator.size;
     let reduction = Reduction::new(&process, vectors.op, vectors.datatype)?;
@@ -73,7 +64,7 @@ pub unsafe fn allreduce(call: Call, vectors: &Vectors) -> MpiResult<MPI_Request>
     let bytes = reduction.check(&SEND_NAMES, from, vectors.count)?;
     check_vectors(vectors.send, vectors.receive, bytes)?;
     let operands = (from.cast(), vectors.receive.cast(), bytes);
-    // SAFETY: the caller's promise.
+    // SAFETY: the promise of `Vectors::new`.
     if unsafe { at_once::combine(&mut process, call, (size, None), &reduction, operands)? } {
         return Ok(MPI_REQUEST_NULL);
     }
@@ -82,12 +73,9 @@ pub unsafe fn allreduce(call: Call, vectors: &Vectors) -> MpiResult<MPI_Request>
 
 /// MPI_Iscan, MPI_Iexscan and their kin.
 ///
-/// # Safety
-/// The vectors must be valid for their elements until the operation is complete.
-///
 /// # Errors
 /// Wrong arguments, or the NIC fails.
-pub unsafe fn scan(call: Call, kind: ScanKind, vectors: &Vectors) -> MpiResult<MPI_Request> {
+pub fn scan(call: Call, kind: ScanKind, vectors: &Vectors) -> MpiResult<MPI_Request> {
     let mut process = process::enter()?;
     let rank = process.intracommunicator("comm", call.comm)?.rank;
     let reduction = Reduction::new(&process, vectors.op, vectors.datatype)?;
@@ -104,9 +92,7 @@ pub unsafe fn scan(call: Call, kind: ScanKind, vectors: &Vectors) -> MpiResult<M
 /// MPI_Ireduce_scatter, MPI_Ireduce_scatter_block and their kin; `vectors.count` does not matter.
 ///
 /// # Safety
-/// The operands must be readable for all shares (in place, where the result goes), the result's place
-/// writable for this member's, until the operation is complete; an array of shares must have a number per
-/// member.
+/// An array of shares must be null or have a number per member.
 ///
 /// # Errors
 /// Wrong arguments, or the NIC fails.
@@ -119,7 +105,7 @@ pub unsafe fn reduce_scatter(call: Call, vectors: &Vectors, shares: &Shares) -> 
     }
     let (rank, size) = (communicator.rank as usize, communicator.size as usize);
     let reduction = Reduction::new(&process, vectors.op, vectors.datatype)?;
-    // SAFETY: the caller's promise.
+    // SAFETY: as above.
     let (shares, total) = unsafe { shares_of(shares, size)? };
     let from = vectors.source();
     reduction.check(&SEND, from, total)?;
@@ -137,7 +123,7 @@ fn launch(
     results: Results,
     operands: Operands,
 ) -> MpiResult<MPI_Request> {
-    // SAFETY: the call has checked them, and the program keeps them.
+    // SAFETY: the promise of `Vectors::new`.
     let combination = unsafe { Combination::new(reduction, results, operands) };
     call.launch(process, move |party| combine(party, combination.clone()))
 }

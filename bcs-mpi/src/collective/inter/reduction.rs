@@ -19,28 +19,16 @@ fn check(reduction: &Reduction, names: &Names, buffer: *const c_void, count: i64
 }
 
 /// So many elements of the vectors of a call, combined.
-///
-/// # Safety
-/// As [`Combination::new`].
-unsafe fn combined(vectors: &Vectors, reduction: Reduction, results: Results, count: i64) -> Combination {
-    // SAFETY: the caller's promise.
+fn combined(vectors: &Vectors, reduction: Reduction, results: Results, count: i64) -> Combination {
+    // SAFETY: the promise of `Vectors::new`.
     unsafe { Combination::new(reduction, results, vectors.operands(vectors.send, count)) }
 }
 
 /// MPI_Reduce and its kin.
 ///
-/// # Safety
-/// Vectors must be valid for their elements until the operation is complete: the result's at the root,
-/// the operands in the other group.
-///
 /// # Errors
 /// Wrong arguments, or the NIC fails.
-pub unsafe fn reduce(
-    process: &mut Guard,
-    call: Call,
-    vectors: &Vectors,
-    root: c_int,
-) -> MpiResult<MPI_Request> {
+pub fn reduce(process: &mut Guard, call: Call, vectors: &Vectors, root: c_int) -> MpiResult<MPI_Request> {
     let role = Role::of(process.communicator(call.comm)?, root)?;
     if role == Role::Idle {
         // No other argument matters.
@@ -51,32 +39,26 @@ pub unsafe fn reduce(
         Role::Root => check(&reduction, &RECEIVE_NAMES, vectors.receive, vectors.count)?,
         _ => check(&reduction, &SEND_NAMES, vectors.send, vectors.count)?,
     }
-    // SAFETY: the caller's promise.
-    let combination = unsafe { combined(vectors, reduction, Results::All, vectors.count) };
+    let combination = combined(vectors, reduction, Results::All, vectors.count);
     call.launch(process, move |sides| algorithm::reduce(sides, combination.clone(), role))
 }
 
 /// MPI_Allreduce and its kin.
 ///
-/// # Safety
-/// Vectors must be valid for their elements until the operation is complete.
-///
 /// # Errors
 /// Wrong arguments, or the NIC fails.
-pub unsafe fn allreduce(process: &mut Guard, call: Call, vectors: &Vectors) -> MpiResult<MPI_Request> {
+pub fn allreduce(process: &mut Guard, call: Call, vectors: &Vectors) -> MpiResult<MPI_Request> {
     let reduction = Reduction::new(process, vectors.op, vectors.datatype)?;
     check(&reduction, &RECEIVE_NAMES, vectors.receive, vectors.count)?;
     check(&reduction, &SEND_NAMES, vectors.send, vectors.count)?;
-    // SAFETY: the caller's promise.
-    let combination = unsafe { combined(vectors, reduction, Results::All, vectors.count) };
+    let combination = combined(vectors, reduction, Results::All, vectors.count);
     call.launch(process, move |sides| algorithm::combine(sides, combination.clone()))
 }
 
 /// MPI_Reduce_scatter, MPI_Reduce_scatter_block and their kin; `vectors.count` does not matter.
 ///
 /// # Safety
-/// The operands must be readable for all shares, the result's place writable for this member's, until the
-/// operation is complete; an array of shares must have a number per member of the local group.
+/// An array of shares must be null or have a number per member of the local group.
 ///
 /// # Errors
 /// Wrong arguments, or the NIC fails.
@@ -93,7 +75,6 @@ pub unsafe fn reduce_scatter(
     let (shares, total) = unsafe { shares_of(shares, size)? };
     check(&reduction, &SEND, vectors.send, total)?;
     check(&reduction, &RECEIVE, vectors.receive, shares[rank].len() as i64)?;
-    // SAFETY: as above.
-    let combination = unsafe { combined(vectors, reduction, Results::Shares(shares), total) };
+    let combination = combined(vectors, reduction, Results::Shares(shares), total);
     call.launch(process, move |sides| algorithm::combine(sides, combination.clone()))
 }

@@ -4,7 +4,7 @@ use crate::constants::*;
 use crate::error::{MpiError, MpiResult, Problem};
 use crate::object::Communicator;
 use crate::object::communicators::Communicators;
-use crate::progress::{Joins, Party};
+use crate::progress::{Arrival, Joins, Party};
 use mds::Primitive;
 use nic_emu::both_ways::BothWays;
 use nic_emu::root::{BOTH_WAYS, NO_ROOT, Side};
@@ -62,7 +62,7 @@ impl Sides {
     /// # Errors
     /// The NIC fails.
     pub fn announce(&self, operation: (u8, u8), bytes: usize) -> MpiResult {
-        self.remote.announce(NO_ROOT, operation, bytes)
+        self.remote.announce(&Arrival::board(NO_ROOT, operation, bytes))
     }
 
     /// The same of an operation in which each group gives to the other: bytes and tag of a block that this
@@ -77,7 +77,7 @@ impl Sides {
         };
         let both = BothWays { bytes: [first.0 as u64, second.0 as u64], tags: [first.1, second.1] };
         let (signature, bytes) = both.said();
-        self.remote.announce(BOTH_WAYS, signature, bytes as usize)
+        self.remote.announce(&Arrival::board(BOTH_WAYS, signature, bytes as usize))
     }
 
     /// The same of a rooted operation, in which an idle member knows neither.
@@ -90,7 +90,7 @@ impl Sides {
             Role::Idle => self.side.unknown(),
             Role::Of(root) => self.side.other().member(root),
         };
-        self.remote.announce(root, operation, bytes)
+        self.remote.announce(&Arrival::board(root, operation, bytes))
     }
 }
 
