@@ -115,7 +115,7 @@ bcs! {
         forms::barrier(Call::blocking(Primitive::Barrier, comm)).map(drop)?
     }
     bcs_bcast(data: *mut c_void, bytes: i64, root: c_int, comm: MPI_Comm) [comm] {
-        forms::bcast(Call::blocking(Primitive::Bcast, comm), data, bytes, MPI_BYTE, root).map(drop)?
+        forms::bcast(Call::blocking(Primitive::Bcast, comm), &own(data, bytes, MPI_BYTE), root).map(drop)?
     }
     bcs_reduce(
         data: *const c_void, result: *mut c_void, count: i64, element: MPI_Datatype, operation: MPI_Op, root: c_int,

@@ -13,7 +13,7 @@ collectives! {
     forms [MPI_Barrier MPI_Ibarrier MPI_Barrier_init]() [moves 0] |call| forms::barrier(call);
     twins [MPI_Bcast MPI_Ibcast MPI_Bcast_init](
         buffer: *mut c_void, count: COUNT, datatype: MPI_Datatype, root: c_int,
-    ) [moves moved(count, datatype)] |call| forms::bcast(call, buffer, wide(count), datatype, root);
+    ) [moves moved(count, datatype)] |call| forms::bcast(call, &own(buffer, count, datatype), root);
     twins [MPI_Reduce MPI_Ireduce MPI_Reduce_init](
         sendbuf: *const c_void, recvbuf: *mut c_void, count: COUNT, datatype: MPI_Datatype, op: MPI_Op,
         root: c_int,

@@ -11,8 +11,7 @@ use crate::object::datatype::buffer::{Names, bytes_together, layout_of};
 use crate::object::datatype::cursor::copy;
 use crate::object::datatype::{Layout, is_of_one_kind};
 use crate::process::Process;
-use crate::progress::Memory;
-use crate::progress::pending::misfit;
+use crate::progress::{Memory, misfit};
 use std::ffi::c_void;
 use std::sync::Arc;
 

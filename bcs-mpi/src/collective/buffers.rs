@@ -1,10 +1,8 @@
 //! Buffers of collectives, as calls describe them: an address, a count and a datatype for each block
 //! (MPI-5.0, §6.2).
 
-use super::block::{Agreed, Block};
-use super::combination::Operands;
 use super::places::Places;
-use super::side::Side;
+use crate::collective::{Agreed, Block, Combination, Reduction, Results, Side};
 use crate::constants::*;
 use crate::error::MpiResult;
 use crate::object::datatype::buffer::{Elements, Names, RECEIVE_NAMES, SEND_NAMES};
@@ -42,7 +40,8 @@ impl Buffer for *mut c_void {
     }
 }
 
-/// A member's own buffer in a gather, an allgather, a scatter or a broadcast; its address may be MPI_IN_PLACE.
+/// A member's own buffer in a gather, an allgather, a scatter or a broadcast; its address may be
+/// MPI_IN_PLACE.
 impl<P: Buffer> Elements<P> {
     /// Whether it is MPI_IN_PLACE.
     pub fn is_in_place(&self) -> bool {
@@ -54,14 +53,14 @@ impl<P: Buffer> Elements<P> {
         Everyone { buffer: self.buffer, places: Places::Equal(self.count, self.datatype) }
     }
 
-    /// The block.
+    /// The block, of arguments with these names; `action` is what is to be done with it.
     ///
     /// # Errors
     /// As [`Block::new`].
-    pub fn block(&self, process: &Process) -> MpiResult<Block> {
+    pub(super) fn block(&self, process: &Process, names: &Names, action: &'static str) -> MpiResult<Block> {
         let buffer = self.buffer.address();
         // SAFETY: the promise of `Elements::new`.
-        unsafe { Block::new(process, &P::NAMES, buffer, self.count, self.datatype, P::ACTION) }
+        unsafe { Block::new(process, names, buffer, self.count, self.datatype, action) }
     }
 }
 
@@ -78,8 +77,8 @@ impl<P> Everyone<P> {
     /// Blocks that lie there.
     ///
     /// # Safety
-    /// If they matter to this member, the address must be valid, as [`Elements::new`] says, for a block of each that
-    /// the call has one for, and arrays be null or have as many elements.
+    /// If they matter to this member, the address must be valid, as [`Elements::new`] says, for a block of
+    /// each that the call has one for, and arrays be null or have as many elements.
     pub unsafe fn new(buffer: P, places: Places) -> Self {
         Self { buffer, places }
     }
@@ -132,8 +131,8 @@ impl Vectors {
     /// So many elements of this type, with which that is done.
     ///
     /// # Safety
-    /// The operands must be readable, and the result's place writable for what this member gets, as far as they
-    /// matter to it, until the operation of the call, and every later start of it, is over.
+    /// The operands must be readable, and the result's place writable for what this member gets, as far as
+    /// they matter to it, until the operation of the call, and every later start of it, is over.
     #[inline(always)]
     pub unsafe fn new(
         send: *const c_void,
@@ -149,8 +148,15 @@ impl Vectors {
         if self.send == MPI_IN_PLACE.cast_const() { self.receive.cast_const() } else { self.send }
     }
 
-    /// So many elements at `from`, and where their result goes.
-    pub(super) fn operands(&self, from: *const c_void, count: i64) -> Operands {
-        (from.cast(), self.receive.cast(), count as usize)
+    /// So many elements at `from`, with which that is done, and who gets what of it.
+    pub(super) fn combined(
+        &self,
+        reduction: Reduction,
+        results: Results,
+        (from, count): (*const c_void, i64),
+    ) -> Combination {
+        let places = (from.cast(), self.receive.cast());
+        // SAFETY: the promise of `new`.
+        unsafe { Combination::new(reduction, results, places, count as usize) }
     }
 }

@@ -12,9 +12,8 @@
 //! Between groups, in place, where nothing is sent or received, or where the argument does not matter to
 //! this member, nobody asks.
 
-use super::block::Agreed;
-use super::buffers::{Buffer, Everyone};
 use super::places::Places;
+use crate::collective::{Agreed, Buffer, Everyone};
 use crate::constants::*;
 use crate::error::{MpiError, MpiResult, Problem};
 use crate::object::datatype::Datatypes;

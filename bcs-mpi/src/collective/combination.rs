@@ -2,8 +2,7 @@
 //! §6.9 to §6.11), in the order of the reduction tree, so that the bits are the same whatever the way.
 
 use super::algorithm::Cut;
-use super::reduction::Reduction;
-use super::vector::Vector;
+use crate::collective::{Reduction, Vector};
 use crate::error::MpiResult;
 use crate::object::collective::Collective;
 use crate::progress::{Arrival, Memory};
@@ -51,9 +50,6 @@ impl Results {
     }
 }
 
-/// Where a vector of the program's is, where what its member gets of the result goes, and its elements.
-pub type Operands = (*const u8, *mut u8, usize);
-
 /// A vector of the program's that is combined with other members', and what becomes of it.
 #[derive(Clone, Debug)]
 pub struct Combination {
@@ -68,12 +64,17 @@ pub struct Combination {
 }
 
 impl Combination {
-    /// These operands are combined so.
+    /// So many elements are combined; `from` is where they are, `to` where what this member gets goes.
     ///
     /// # Safety
     /// They must be readable, and the place of what this member gets of the result writable, for as long as
     /// the operation is under way; nobody else uses them.
-    pub unsafe fn new(reduction: Reduction, results: Results, (from, to, count): Operands) -> Self {
+    pub unsafe fn new(
+        reduction: Reduction,
+        results: Results,
+        (from, to): (*const u8, *mut u8),
+        count: usize,
+    ) -> Self {
         Self { reduction, results, count, from, to }
     }
 

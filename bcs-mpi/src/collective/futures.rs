@@ -1,11 +1,8 @@
 //! The operations of an intracommunicator, as the futures that calls launch: each takes the algorithm that
 //! [`policy`] says.
 
-use super::block::{Agreed, Block};
-use super::combination::{Combination, Results};
-use super::movement::{Broadcast, Movement, Pattern};
 use super::policy::{self, Situation, Transport};
-use super::side::{Side, Wires};
+use crate::collective::{Agreed, Block, Broadcast, Combination, Movement, Pattern, Results, Side, Wires};
 use crate::error::MpiResult;
 use crate::object::collective::Collective;
 use crate::progress::{Arrival, Members, Party};

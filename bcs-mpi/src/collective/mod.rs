@@ -25,4 +25,11 @@ pub mod reduce_scatter;
 pub mod reduction;
 pub mod side;
 pub mod vector;
-mod wiring;
+
+pub use block::{Agreed, Block};
+pub use buffers::{Buffer, Everyone, Vectors};
+pub use combination::{Combination, Results, ScanKind};
+pub use movement::{Broadcast, Movement, Pattern};
+pub use reduction::Reduction;
+pub use side::{Side, Wires};
+pub use vector::Vector;

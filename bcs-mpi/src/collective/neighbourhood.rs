@@ -4,21 +4,25 @@
 //!
 //! Every block is put before any is taken, and what is lent is read without its owner, so members do not
 //! wait for each other in a circle.
+//!
+//! The wiring ([`crate::object::topology::wiring`]) is made when a communicator has its first such call:
+//! every member opens an edge for each of those that it receives along, and tells the sender which. It goes
+//! with the communicator.
 
 use super::algorithm::{AlongEdges, misfit, neighbour_exchange};
 use super::side;
-use super::wiring::wire;
 use crate::error::{MpiError, MpiResult};
+use crate::object::topology::Neighbours;
 use crate::object::topology::wiring::{EdgeEnds, Wiring};
-use crate::process::steps::drive;
-use crate::process::{Guard, Process};
-use crate::progress::{Joins, Memory, Party};
+use crate::process::{Guard, Process, drive, with};
+use crate::progress::{Join, Joins, Memory, Party};
 use nic_emu::edge::{EdgeReader, EdgeWriter};
 use nic_emu::mismatch::EdgeEnd;
-use nic_emu::port::{Put, Take};
+use nic_emu::port::{PortError, Put, Take};
 use nic_emu::status::{Room, WaitingFor};
 use std::mem::replace;
 use std::rc::Rc;
+use std::sync::Arc;
 
 /// Sends block j to destination j, and receives block i from source i.
 ///
@@ -206,4 +210,48 @@ fn take(
         take = process.wait(what, |process| Ok(Some(look(process)?).filter(|take| *take != Take::Partly)))?;
     }
     Ok(take == Take::Whole)
+}
+
+/// Opens the edges to a process and tells their senders; learns of those from it. All members do so in the
+/// same call.
+///
+/// # Errors
+/// The NIC fails.
+async fn wire(party: Party, neighbours: Arc<Neighbours>) -> MpiResult<Box<EdgeEnds>> {
+    let party = party.for_wiring();
+    let local = |process: &Process, peer: u32| -> MpiResult<Option<u32>> {
+        let rank = party.job_rank(peer);
+        Ok(process.port.memory().local_index(rank).map_err(PortError::from)?)
+    };
+    let mut incoming = Vec::with_capacity(neighbours.incoming.len());
+    for edge in &neighbours.incoming {
+        incoming.push(with(|process| match local(process, edge.peer)? {
+            Some(sender) => Ok(process.port.open_edge(sender)?),
+            None => Ok(None),
+        })?);
+    }
+    // 1 + the number of the edge, or 0; and how many messages have gone along it before.
+    let told: Vec<[u8; 8]> = incoming.iter().map(|edge| told(edge.as_ref()).to_ne_bytes()).collect();
+    let mut heard = vec![[0u8; 8]; neighbours.outgoing.len()];
+    let mut join = Join::new();
+    for (edge, number) in neighbours.outgoing.iter().zip(&mut heard) {
+        join.receive(&party, edge.peer, number)?;
+    }
+    for (edge, number) in neighbours.incoming.iter().zip(&told) {
+        join.send(&party, edge.peer, number)?;
+    }
+    join.all().await?;
+    let mut outgoing = Vec::with_capacity(heard.len());
+    for (edge, number) in neighbours.outgoing.iter().zip(heard) {
+        let receiver = with(|process| local(process, edge.peer))?;
+        let heard = u64::from_ne_bytes(number);
+        let number = (heard as u32).checked_sub(1);
+        let writer = |(receiver, number)| EdgeWriter::new(receiver, number, (heard >> 32) as u32);
+        outgoing.push(receiver.zip(number).map(writer));
+    }
+    Ok(Box::new(EdgeEnds { incoming: incoming.into(), outgoing: outgoing.into() }))
+}
+
+fn told(edge: Option<&EdgeReader>) -> u64 {
+    edge.map_or(0, |edge| (edge.edge as u64 + 1) | (edge.taken as u64) << 32)
 }

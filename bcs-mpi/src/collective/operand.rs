@@ -44,16 +44,12 @@ fn element_of(datatype: &Datatype) -> Option<Element> {
     use ElementType as E;
     let nic = match (datatype.class, datatype.size) {
         (Class::CInteger, size) if datatype.name.contains("UNSIGNED") || datatype.name.contains("UINT") => {
-            unsigned(size)?
+            sized(size, UNSIGNED)?
         }
-        (Class::CInteger | Class::FortranInteger | Class::MultiLanguage, size) => match size {
-            1 => E::I8,
-            2 => E::I16,
-            4 => E::I32,
-            8 => E::I64,
-            _ => return None,
-        },
-        (Class::Logical, size) => unsigned(size)?,
+        (Class::CInteger | Class::FortranInteger | Class::MultiLanguage, size) => {
+            sized(size, [E::I8, E::I16, E::I32, E::I64])?
+        }
+        (Class::Logical, size) => sized(size, UNSIGNED)?,
         (Class::Byte, _) => E::Byte,
         (Class::Floating, 2) => E::F16,
         (Class::Floating, 4) => E::F32,
@@ -84,14 +80,12 @@ fn element_of(datatype: &Datatype) -> Option<Element> {
     Some(Element::Nic(nic))
 }
 
-const fn unsigned(size: usize) -> Option<ElementType> {
-    match size {
-        1 => Some(ElementType::U8),
-        2 => Some(ElementType::U16),
-        4 => Some(ElementType::U32),
-        8 => Some(ElementType::U64),
-        _ => None,
-    }
+const UNSIGNED: [ElementType; 4] = [ElementType::U8, ElementType::U16, ElementType::U32, ElementType::U64];
+
+/// The integer of so many bytes, of those of 1, 2, 4 and 8.
+fn sized(bytes: usize, integers: [ElementType; 4]) -> Option<ElementType> {
+    let number = bytes.is_power_of_two().then(|| bytes.trailing_zeros())?;
+    integers.get(number as usize).copied()
 }
 
 const fn reduce_op(op: MPI_Op) -> Option<ReduceOp> {

@@ -7,9 +7,7 @@
 //! COLLECTIVE=ALGORITHM microbench` measures one beside another.
 
 use super::algorithm;
-use super::combination::Combination;
-use super::movement::{Broadcast, Movement};
-use super::reduction::Reduction;
+use crate::collective::{Broadcast, Combination, Movement, Reduction};
 use crate::error::{MpiError, MpiResult, Problem};
 use crate::object::collective::Collective;
 use crate::process::monitor::note_algorithm;

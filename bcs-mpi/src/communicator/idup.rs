@@ -12,10 +12,8 @@ use super::new::{Duplication, Kin, kin_of, make, store, take_context, taken};
 use crate::constants::*;
 use crate::error::MpiResult;
 use crate::object::communicator::NO_CONTEXT;
-use crate::process::task::with;
-use crate::process::{self, Guard};
-use crate::progress::released::take_result;
-use crate::progress::{Arrival, Joins, Memory, Party};
+use crate::process::{self, Guard, with};
+use crate::progress::{Arrival, Joins, Memory, Party, take_result};
 use mds::Primitive;
 use nic_emu::descriptor::CollectiveKind;
 

@@ -20,9 +20,7 @@ use crate::object::error_handler::{release, retain_for};
 use crate::object::hints::Hints;
 use crate::object::{Communicator, Group};
 use crate::point_to_point::send_tag;
-use crate::process::steps::drive;
-use crate::process::task::with;
-use crate::process::{self, Guard, Process};
+use crate::process::{self, Guard, Process, drive, with};
 use crate::progress::meeting::gather_all;
 use crate::progress::{Arrival, Joins, Party};
 use mds::Primitive;
@@ -177,9 +175,9 @@ fn leading(process: &Process, bridge: Party, peer: u32, takes: bool, own: &Group
     Ok(Leading { bridge, peer, word: taken.word(&bytes_of(&own.ranks())) })
 }
 
-/// Tells two groups that have no communicator of both yet what the other one is, and the contexts that
-/// both share and that of the own group's hidden intracommunicator; of the former one is given back. `leading`
-/// is none at all but the leader; what is wrong there is told too.
+/// Tells two groups that have no communicator of both yet what the other one is, and the contexts that both
+/// share and that of the own group's hidden intracommunicator; of the former one is given back. `leading` is
+/// none at all but the leader; what is wrong there is told too.
 async fn introduce(
     assembly: Assembly,
     own: Group,

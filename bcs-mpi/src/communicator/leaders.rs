@@ -9,9 +9,7 @@
 
 use crate::error::{MpiError, MpiResult, Problem};
 use crate::object::Group;
-use crate::progress::nodes::Branch;
-use crate::progress::pending::Pending;
-use crate::progress::{Join, Members, Party};
+use crate::progress::{Branch, Join, Members, Party, Pending};
 use std::ffi::c_int;
 
 /// A group whose members reach each other by messages.

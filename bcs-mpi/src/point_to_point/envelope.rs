@@ -16,8 +16,8 @@ fn wrong_tag(argument: &'static str, value: c_int, also: &'static str) -> MpiErr
 }
 
 impl<P> Elements<P> {
-    /// Whether a wrong buffer does no harm: to and from nobody nothing goes, so programs name no datatype, and
-    /// other libraries let them.
+    /// Whether a wrong buffer does no harm: to and from nobody nothing goes, so programs name no datatype,
+    /// and other libraries let them.
     ///
     /// # Errors
     /// The one that was found.

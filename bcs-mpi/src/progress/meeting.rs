@@ -1,8 +1,8 @@
 //! Meeting on the NIC: how members of a communicator reach a collective operation and are let go (paper,
 //! §4.4).
 //!
-//! All collectives go through [`arrive`], which counts them: members that call the same collectives in
-//! the same order meet in the same ones.
+//! Each collective has its number in the communicator, so members that call the same collectives in the same
+//! order meet in the same ones.
 
 use super::memory::Memory;
 use super::released::take_board;
@@ -72,33 +72,6 @@ impl Arrival {
     }
 }
 
-/// Posts this rank's arrival at the next collective of the communicator, which it reaches in `call`;
-/// answers what it waits with, or none when it has nothing to wait for
-/// ([`nic_emu::port::Port::post_collective`]).
-///
-/// # Safety
-/// `data` must be readable for `bytes` bytes.
-///
-/// # Errors
-/// No such communicator, or the NIC fails.
-#[inline]
-pub unsafe fn arrive(
-    process: &mut Guard,
-    call: Primitive,
-    comm: MPI_Comm,
-    arrival: &Arrival,
-    data: *const u8,
-    bytes: usize,
-    wanted: bool,
-) -> MpiResult<Option<Waiter>> {
-    let communicator = process.communicator_mut(comm)?;
-    let collective = collective_of(communicator, call, arrival);
-    let root = arrival.awaited().map_or(0, |root| communicator.job_rank(root));
-    let awaits = awaits(process, &collective, root)?;
-    // SAFETY: the caller's promise.
-    unsafe { post(process, &collective, awaits, data, bytes, wanted) }
-}
-
 /// The next collective of a communicator, which is counted with it.
 #[inline]
 pub(crate) fn collective_of(
@@ -110,10 +83,11 @@ pub(crate) fn collective_of(
     arrival.collective(communicator.next_sequence(), call, communicator.context + 1, members)
 }
 
-/// Posts this rank's arrival at a collective; see [`arrive`].
+/// Posts this rank's arrival at a collective; answers what it waits with, or none when it has nothing to wait
+/// for ([`nic_emu::port::Port::post_collective`]).
 ///
 /// # Safety
-/// As there.
+/// `data` must be readable for `bytes` bytes.
 ///
 /// # Errors
 /// The communicator is broken, or the NIC fails.
@@ -141,7 +115,7 @@ pub(crate) unsafe fn post(
 /// `wanted`.
 ///
 /// # Safety
-/// As [`arrive`].
+/// As [`post`].
 ///
 /// # Errors
 /// The NIC fails.
@@ -195,25 +169,32 @@ pub fn waiting_in(
     }
 }
 
-/// Arrives, and waits for the release if it is `wanted`: `what` says a hang report of that. In `hidden` contexts
-/// others may call what does not fit, so it waits also until these are broken.
+/// Arrives at the next collective of the communicator, which this rank reaches in `call`, and waits for the
+/// release if it is `wanted`: for `peer`, a hang report says, and so many bytes. In `hidden` contexts others
+/// may call what does not fit, so it waits also until these are broken.
 ///
 /// # Safety
-/// As [`arrive`].
+/// As [`post`].
 ///
 /// # Errors
 /// No such communicator, or the NIC fails.
-#[inline]
+// Inlined, as what callers say is constant: a small collective takes less than a microsecond.
+#[inline(always)]
 pub(crate) unsafe fn attend(
     process: &mut Guard,
-    (what, hidden): (&WaitingFor, Option<Contexts>),
     (call, comm): (Primitive, MPI_Comm),
+    (peer, awaited, hidden): (Option<u32>, usize, Option<Contexts>),
     arrival: &Arrival,
     (data, bytes): (*const u8, usize),
     wanted: bool,
 ) -> MpiResult<Option<Release>> {
+    let communicator = process.communicator_mut(comm)?;
+    let what = waiting_in(communicator, call, peer, awaited);
+    let collective = collective_of(communicator, call, arrival);
+    let root = arrival.awaited().map_or(0, |root| communicator.job_rank(root));
+    let awaits = awaits(process, &collective, root)?;
     // SAFETY: the caller's promise.
-    let waiter = unsafe { arrive(process, call, comm, arrival, data, bytes, wanted)? };
+    let waiter = unsafe { post(process, &collective, awaits, data, bytes, wanted)? };
     let Some(Waiter { request, awaits }) = waiter else { return Ok(None) };
     let shared = process.is_shared();
     if hidden.is_none()
@@ -221,7 +202,7 @@ pub(crate) unsafe fn attend(
     {
         return Ok(Some(release));
     }
-    let released = process.wait_for_some(what, |process| {
+    let released = process.wait_for_some(&what, |process| {
         let released = process.port.test_collective(request)?;
         if let Some(contexts) = hidden.as_ref().filter(|_| released.is_none()) {
             // The NIC refuses what waits in it.
@@ -245,11 +226,10 @@ pub fn meet(
     data: &[u8],
 ) -> MpiResult<Option<Release>> {
     let communicator = process.communicator(comm)?;
-    let what = waiting_in(communicator, call, None, data.len());
     let hidden = communicator.made_in.map(|_| communicator.contexts());
-    let data = (data.as_ptr(), data.len());
+    let (waits, data) = ((None, data.len(), hidden), (data.as_ptr(), data.len()));
     // SAFETY: a slice is readable, and borrowed until the release.
-    unsafe { attend(process, (&what, hidden), (call, comm), arrival, data, true) }
+    unsafe { attend(process, (call, comm), waits, arrival, data, true) }
 }
 
 /// The small contributions of all members, by rank: what communicators are made by.

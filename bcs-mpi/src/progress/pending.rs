@@ -4,8 +4,7 @@
 use super::members::Message;
 use crate::error::{MpiError, MpiResult, Problem};
 use crate::object::contexts::Contexts;
-use crate::process::Process;
-use crate::process::task::{ready, with};
+use crate::process::{Process, ready, with};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 

@@ -221,7 +221,7 @@ pub fn test_all(requests: &mut [MPI_Request], flag: &mut bool, statuses: Statuse
 }
 
 /// Whether all requests are complete, or null; they stay as they are.
-fn are_complete(process: &mut Process, requests: &[MPI_Request]) -> MpiResult<bool> {
+pub(super) fn are_complete(process: &mut Process, requests: &[MPI_Request]) -> MpiResult<bool> {
     let mut all = true;
     for &request in requests.iter().filter(|request| **request != MPI_REQUEST_NULL) {
         all &= super::is_complete(process, request)?;

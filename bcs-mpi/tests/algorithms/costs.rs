@@ -100,7 +100,7 @@ fn cost_of_combination(nodes: &[u32], name: &str, way: usize) -> Cost {
         let (reduction, shares) = (&reduction, &shares);
         async move {
             let (own, mut taken) = (vec![0f64; count], vec![0f64; count]);
-            let operands = (own.as_ptr().cast(), taken.as_mut_ptr().cast(), count);
+            let operands = (own.as_ptr().cast(), taken.as_mut_ptr().cast());
             let results = match name {
                 "reduce" => Results::Root(0),
                 "allreduce" => Results::All,
@@ -108,7 +108,7 @@ fn cost_of_combination(nodes: &[u32], name: &str, way: usize) -> Cost {
                 _ => Results::Prefix(ScanKind::Inclusive),
             };
             // SAFETY: both live until the operation is over.
-            let combination = unsafe { Combination::new(reduction.clone(), results, operands) };
+            let combination = unsafe { Combination::new(reduction.clone(), results, operands, count) };
             match name {
                 "reduce" => policy::reduce::run_by_messages(way, &member, &combination).await,
                 "allreduce" => policy::allreduce::run_by_messages(way, &member, &combination).await,

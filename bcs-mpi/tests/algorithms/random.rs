@@ -254,7 +254,7 @@ fn reductions_have_the_bits_of_the_tree() {
                 async move {
                     // SAFETY: all live until the run is over.
                     let combination =
-                        unsafe { Combination::new(reduction, results, (from.cast_const(), to, elements)) };
+                        unsafe { Combination::new(reduction, results, (from.cast_const(), to), elements) };
                     combine_by(way, &member, &combination).await
                 }
             });

@@ -8,8 +8,7 @@
 //! With a member a node, or all on one node, that is one step, from each to all others, beginning with the
 //! next one.
 
-use super::super::block::Agreed;
-use super::super::movement::Movement;
+use crate::collective::{Agreed, Movement};
 use crate::error::{MpiError, MpiResult, Problem};
 use crate::progress::{Join, Members, Memory, Message};
 

@@ -2,10 +2,9 @@
 //! nodes of n members. A block crosses the network once for a node; the root sends it log2 N + log2 n times.
 //! (Thakur, Rabenseifner, Gropp, "Optimization of Collective Communication Operations in MPICH", 2005.)
 
-use super::super::movement::Broadcast;
+use crate::collective::Broadcast;
 use crate::error::MpiResult;
-use crate::progress::nodes::binomial;
-use crate::progress::{Join, Members, Message};
+use crate::progress::{Join, Members, Message, binomial};
 
 /// Brings a block to all.
 ///

@@ -2,11 +2,10 @@
 //! has and what its children have sent. log2 p steps for p members; the root receives log2 p messages,
 //! and a block is sent up to log2 p times. (Thakur, Rabenseifner, Gropp, 2005.)
 
-use super::super::movement::Movement;
 use super::scratch::Scratch;
+use crate::collective::Movement;
 use crate::error::MpiResult;
-use crate::progress::nodes::Branch;
-use crate::progress::{Join, Members, Message};
+use crate::progress::{Branch, Join, Members, Message};
 
 /// Brings every member's block, of equal lengths, to the root.
 ///

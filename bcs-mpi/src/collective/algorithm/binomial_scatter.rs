@@ -2,11 +2,10 @@
 //! of all below it from its parent, and sends its children theirs. log2 p steps for p members; the root
 //! sends log2 p messages, and a block is sent up to log2 p times. (Thakur, Rabenseifner, Gropp, 2005.)
 
-use super::super::movement::Movement;
 use super::scratch::Scratch;
+use crate::collective::Movement;
 use crate::error::MpiResult;
-use crate::progress::nodes::Branch;
-use crate::progress::{Join, Members, Message};
+use crate::progress::{Branch, Join, Members, Message};
 
 /// Brings every member its block, of equal lengths, of the root's.
 ///

@@ -1,8 +1,8 @@
 //! Broadcast in an exchange, as all members are on one node: all take from the root's lane at once, part by
 //! part while it lays the next, or from its memory. One step.
 
-use super::super::movement::Broadcast;
 use super::binomial_broadcast::binomial_broadcast;
+use crate::collective::Broadcast;
 use crate::error::MpiResult;
 use crate::progress::Party;
 

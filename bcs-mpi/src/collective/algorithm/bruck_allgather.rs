@@ -2,8 +2,8 @@
 //! Communications in Multiport Message-Passing Systems", 1997): with every step a member has twice as many
 //! blocks, its own and those of the next members. log2 p steps for p members; a member sends p - 1 blocks.
 
-use super::super::movement::Movement;
 use super::scratch::Scratch;
+use crate::collective::Movement;
 use crate::error::MpiResult;
 use crate::progress::Members;
 

@@ -2,8 +2,8 @@
 //! by the powers of two that its way is made of, together with all others that go so far. log2 p steps
 //! for p members; a member sends p / 2 log2 p blocks.
 
-use super::super::movement::Movement;
 use super::scratch::Scratch;
+use crate::collective::Movement;
 use crate::error::MpiResult;
 use crate::progress::Members;
 

@@ -2,13 +2,11 @@
 //! that count for it, in the order of the reduction tree, from where members give them. One step for each
 //! part, which a cache holds of several members; a byte is copied once, or twice through a lane.
 
-use super::super::combination::Combination;
-use super::super::reduction::Reduction;
 use super::scratch::Scratch;
 use super::shares::combine_shares;
+use crate::collective::{Combination, Reduction};
 use crate::error::MpiResult;
-use crate::progress::exchange::{Contribution, Destination};
-use crate::progress::{Exchange, Members, Memory, Party};
+use crate::progress::{Contribution, Destination, Exchange, Members, Memory, Party};
 use nic_emu::lane::LANE_CHUNK_BYTES;
 use nic_emu::port::Giving;
 use std::ops::Range;

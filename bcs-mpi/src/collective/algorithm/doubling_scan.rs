@@ -4,8 +4,7 @@
 //! before a member are its left halves. log2 p steps for p members, in each of which a member sends a
 //! vector at most once.
 
-use super::super::combination::Combination;
-use super::super::vector::Vector;
+use crate::collective::{Combination, Vector};
 use crate::error::MpiResult;
 use crate::progress::{Join, Members};
 

@@ -1,7 +1,7 @@
 //! Blocks as messages from each member that gives to each that takes, beginning with the next one. One step;
 //! no byte goes where it is not wanted, and a member sends and receives up to n - 1 messages.
 
-use super::super::movement::Movement;
+use crate::collective::Movement;
 use crate::error::MpiResult;
 use crate::progress::{Join, Members, Message};
 

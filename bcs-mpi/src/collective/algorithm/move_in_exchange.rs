@@ -2,11 +2,10 @@
 //! and who takes copies its block from there. One step; each byte is copied once, or twice through a
 //! lane.
 
-use super::super::movement::Movement;
 use super::move_directly::move_directly;
+use crate::collective::Movement;
 use crate::error::MpiResult;
-use crate::progress::exchange::{Contribution, Destination};
-use crate::progress::{Exchange, Members, Party};
+use crate::progress::{Contribution, Destination, Exchange, Members, Party};
 use nic_emu::port::Giving;
 
 /// Moves blocks of any length.

@@ -3,11 +3,10 @@
 //!
 //! The calls of both ends, their sizes and signatures are compared where the messages are matched.
 
-use super::super::side::Side;
+use crate::collective::Side;
 use crate::error::{MpiError, MpiResult};
 use crate::object::topology::Neighbours;
-use crate::process::Process;
-use crate::process::task::with;
+use crate::process::{Process, with};
 use crate::progress::{Join, Party};
 use nic_emu::mismatch::{EdgeEnd, report_of_edge};
 use nic_emu::port::PortError;

@@ -2,14 +2,12 @@
 //! reads them from there, and who gets some of a result combines it, in the order of the reduction tree. One
 //! step for a slab of what a member gives; the NIC brings a board to every node once.
 
-use super::super::combination::Combination;
-use super::super::movement::{Movement, Pattern};
 use super::scratch::Scratch;
 use super::slab_by_slab::{Cut, slab_by_slab};
+use crate::collective::{Combination, Movement, Pattern};
 use crate::error::MpiResult;
-use crate::process::task::with;
-use crate::progress::released::take_board;
-use crate::progress::{Members, Party};
+use crate::process::with;
+use crate::progress::{Members, Party, take_board};
 use nic_emu::slab::SLAB_BYTES;
 
 /// Moves blocks of the same length; those that a member gives lie one behind the other.

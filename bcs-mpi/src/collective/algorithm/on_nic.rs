@@ -1,17 +1,15 @@
-//! What the NIC does by itself, a slab at a time: it brings a broadcast or a scatter, which ride in the root's
-//! descriptor or in slabs, and its Reduce Helper combines in the order of the reduction tree. One step for a
-//! slab, along the strobe's tree; whoever gets nothing of a slab, as the root, does not wait for it.
+//! What the NIC does by itself, a slab at a time: it brings a broadcast or a scatter, which ride in the
+//! root's descriptor or in slabs, and its Reduce Helper combines in the order of the reduction tree. One step
+//! for a slab, along the strobe's tree; whoever gets nothing of a slab, as the root, does not wait for it.
 //!
 //! A scatter is a broadcast of as many blocks as a slab holds: more bytes than are wanted, of which there are
 //! few.
 
-use super::super::combination::{Combination, Results};
-use super::super::movement::{Broadcast, Movement};
 use super::slab_by_slab::{Cut, slab_by_slab};
+use crate::collective::{Broadcast, Combination, Movement, Results};
 use crate::error::{MpiError, MpiResult, Problem};
-use crate::process::task::with;
-use crate::progress::released::take_result;
-use crate::progress::{Arrival, Memory, Party};
+use crate::process::with;
+use crate::progress::{Arrival, Memory, Party, take_result};
 use nic_emu::descriptor::CollectiveKind;
 
 /// Brings a block to all: of up to a slab, or in a call that blocks of more.

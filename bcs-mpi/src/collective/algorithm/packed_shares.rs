@@ -1,8 +1,7 @@
 //! Reduce-scatter of operands that have to be packed for their way: every member sends every other its share
 //! whole. One step.
 
-use super::super::combination::{Combination, Results};
-use super::super::vector::Vector;
+use crate::collective::{Combination, Results, Vector};
 use crate::error::MpiResult;
 use crate::progress::{Join, Members};
 use std::ops::Range;

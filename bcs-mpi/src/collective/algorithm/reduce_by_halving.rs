@@ -4,9 +4,8 @@
 //! shares of the result go to the root, or to all the same way back. log2 p steps for p members, a power
 //! of two, and one or as many again; a member sends a vector's bytes, or twice as many.
 
-use super::super::combination::{Combination, Results};
-use super::super::vector::Vector;
 use super::shares::bring_shares;
+use crate::collective::{Combination, Results, Vector};
 use crate::error::MpiResult;
 use crate::progress::{Members, Memory};
 use std::ops::Range;

@@ -2,14 +2,12 @@
 //! combines a share of all vectors ([`super::combine`]), and gives its share of the result to the root, or to
 //! all. Where there are few members, the root combines everything, in one.
 
-use super::super::combination::{Combination, Results};
 use super::combine::{combine_given, combine_results};
 use super::shares::{equal_share_bytes, reduce_by_shares};
+use crate::collective::{Combination, Results};
 use crate::error::MpiResult;
-use crate::process::task::with;
-use crate::progress::exchange::{Contribution, Destination};
-use crate::progress::released::take_board;
-use crate::progress::{Arrival, Exchange, Members, Memory, Party};
+use crate::process::with;
+use crate::progress::{Arrival, Contribution, Destination, Exchange, Members, Memory, Party, take_board};
 use nic_emu::policy;
 use nic_emu::port::Giving;
 use nic_emu::slab::SLAB_BYTES;

@@ -8,12 +8,10 @@
 //! and N - 1 messages for N nodes of n members; a node sends 2 (N - 1) / N of a vector to others for
 //! allreduce.
 
-use super::super::combination::Combination;
-use super::super::vector::Vector;
 use super::shares::{bring_shares, combine_share, equal_share_bytes};
+use crate::collective::{Combination, Vector};
 use crate::error::MpiResult;
-use crate::progress::Members;
-use crate::progress::subgroup::Subgroup;
+use crate::progress::{Members, Subgroup};
 
 /// Combines vectors that travel as they lie.
 ///

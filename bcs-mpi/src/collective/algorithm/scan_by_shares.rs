@@ -8,15 +8,12 @@
 //! with every prefix of the right one. That is the order of the reduction tree over as many members, with
 //! log2 n joins of a share for every second member instead of up to n - 1 of a vector for each.
 
-use super::super::block::Agreed;
-use super::super::combination::Combination;
-use super::super::movement::{Movement, Pattern};
-use super::super::reduction::Reduction;
 use super::combine::combine_results;
 use super::move_directly::move_directly;
 use super::move_in_exchange::move_blocks;
 use super::scratch::Scratch;
 use super::shares::equal_share_bytes;
+use crate::collective::{Agreed, Combination, Movement, Pattern, Reduction};
 use crate::error::MpiResult;
 use crate::progress::{Members, Memory, Party};
 

@@ -2,8 +2,7 @@
 //! the lower ones in the order of the reduction tree over as many. One step, or one for each part of a
 //! vector that is longer than a part; a member sends and receives n - 1 messages together.
 
-use super::super::combination::Combination;
-use super::super::vector::Vector;
+use crate::collective::{Combination, Vector};
 use crate::error::MpiResult;
 use crate::progress::{Join, Members};
 

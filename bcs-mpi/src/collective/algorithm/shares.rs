@@ -5,13 +5,10 @@
 //! (Rabenseifner, "Optimization of Collective Reduction Operations", ICCS 2004, with one step each
 //! instead of log2 n).
 
-use super::super::block::Agreed;
-use super::super::combination::{Combination, Results};
-use super::super::movement::{Movement, Pattern};
-use super::super::reduction::Reduction;
 use super::allgather_by_nodes::to_all;
 use super::move_directly::move_directly;
 use super::scratch::{KEPT_BYTES, Scratch};
+use crate::collective::{Agreed, Combination, Movement, Pattern, Reduction, Results};
 use crate::error::{MpiError, MpiResult};
 use crate::progress::{Join, Members, Memory};
 use std::ops::Range;
@@ -41,8 +38,8 @@ fn part_bytes(members: u32, element: usize) -> usize {
 }
 
 /// Combines this member's share of all contributions, of which this member's is `data`, into `result`, which
-/// may lie where the share lies in that. `share` says which bytes of a contribution are a member's. Long shares
-/// are combined part by part: while one is combined, the next is on its way.
+/// may lie where the share lies in that. `share` says which bytes of a contribution are a member's. Long
+/// shares are combined part by part: while one is combined, the next is on its way.
 ///
 /// # Errors
 /// Another member's share is longer; no memory is left; the NIC fails.

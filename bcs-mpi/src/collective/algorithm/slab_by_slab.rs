@@ -85,8 +85,8 @@ pub async fn slab_by_slab(
         let slab = cut.slab(number);
         let bytes = if says_length { slab.len() } else { 0 };
         let data = given.map_or(null(), |given| given.part(slab).first().cast_const());
-        // SAFETY: the promise of `Memory::new`; of a broadcast nobody reads but what the root gives. At most a
-        // slab is buffered when it is posted, before anything of the result is stored there.
+        // SAFETY: the promise of `Memory::new`; of a broadcast nobody reads but what the root gives. At most
+        // a slab is buffered when it is posted, before anything of the result is stored there.
         unsafe { party.reach(arrival, data, bytes, cut.wanted(number).is_some()) }
     };
     let mut take = async |number, waiter| {

@@ -2,12 +2,9 @@
 //! to the holder of the right one, which combines; log2 n steps. From the last member the result goes to
 //! the root, or along a binomial tree to all: one step, or log2 n. (Thakur, Rabenseifner, Gropp, 2005.)
 
-use super::super::combination::{Combination, Results};
-use super::super::reduction::Reduction;
-use super::super::vector::Vector;
+use crate::collective::{Combination, Reduction, Results, Vector};
 use crate::error::MpiResult;
-use crate::progress::nodes::binomial;
-use crate::progress::{Join, Members};
+use crate::progress::{Join, Members, binomial};
 use nic_emu::arith::reduction_tree::ReductionTree;
 use std::num::NonZeroU32;
 

@@ -5,20 +5,16 @@
 //! The Reduce Helper combines in the order of the reduction tree, and a member that gets no result goes on
 //! at once.
 
-use super::super::block::{Agreed, Block};
-use super::super::movement::Pattern;
 use super::super::policy;
-use super::super::reduction::Reduction;
-use super::super::side::Side;
 use super::call::{Call, Form};
+use crate::collective::{Agreed, Block, Pattern, Reduction, Side};
 use crate::constants::MPI_Comm;
 use crate::error::MpiResult;
 use crate::object::collective::Collective;
 use crate::process::Guard;
 use crate::process::monitor::note_algorithm;
-use crate::progress::meeting::{attend, meet, waiting_in};
-use crate::progress::released::{take_board, take_result};
-use crate::progress::{Arrival, Memory};
+use crate::progress::meeting::{attend, meet};
+use crate::progress::{Arrival, Memory, take_board, take_result};
 use nic_emu::descriptor::CollectiveKind;
 use nic_emu::slab::SLAB_BYTES;
 use std::ptr::null;
@@ -97,10 +93,10 @@ pub(super) fn broadcast(
     note_algorithm(Collective::bcast, policy::ON_NIC);
     let Agreed { signature: operation, .. } = block.agreed();
     let arrival = Arrival { kind: CollectiveKind::Broadcast, operation, root, most_bytes: bytes };
-    let what = waiting_in(process.communicator(comm)?, primitive, Some(root), bytes);
     let data = (if is_root { memory.first().cast_const() } else { null() }, bytes);
     // SAFETY: the block is readable; up to a slab nothing is read after this.
-    match unsafe { attend(process, (&what, None), (primitive, comm), &arrival, data, !is_root)? } {
+    match unsafe { attend(process, (primitive, comm), (Some(root), bytes, None), &arrival, data, !is_root)? }
+    {
         Some(release) => take_result(process, release, 0, memory)?,
         None => {}
     }
@@ -154,13 +150,12 @@ pub(super) fn bring(
         true => Arrival { kind: CollectiveKind::Broadcast, ..Arrival::board(root, operation, bytes) },
         false => Arrival::board(root, operation, each),
     };
-    let what = waiting_in(process.communicator(comm)?, primitive, None, bytes);
     let data = match gives {
         true => (from.0.first().cast_const(), bytes),
         false => (null(), if is_row { bytes } else { 0 }),
     };
     // SAFETY: the blocks are readable; up to a slab nothing is read after this.
-    let release = unsafe { attend(process, (&what, None), (primitive, comm), &arrival, data, takes)? };
+    let release = unsafe { attend(process, (primitive, comm), (None, bytes, None), &arrival, data, takes)? };
     let Some(release) = release else { return Ok(true) };
     let (skip, gives_all) = (rank as usize * each, pattern.gives_the_same());
     match is_row {
@@ -193,11 +188,9 @@ unsafe fn on_nic(
 ) -> MpiResult {
     let kind = if root.is_some() { CollectiveKind::Reduce } else { CollectiveKind::Allreduce };
     let arrival = Arrival { kind, ..Arrival::board(root.unwrap_or(0), operation, 0) };
-    let what = waiting_in(process.communicator(comm)?, primitive, root, bytes);
+    let (data, waits) = ((from, bytes), (root, bytes, None));
     // SAFETY: the caller's promise; up to a slab nothing is read after this.
-    match unsafe {
-        attend(process, (&what, None), (primitive, comm), &arrival, (from, bytes), !to.is_null())?
-    } {
+    match unsafe { attend(process, (primitive, comm), waits, &arrival, data, !to.is_null())? } {
         // SAFETY: as above; who waits has a place for the result.
         Some(release) => take_result(process, release, 0, unsafe { Memory::new(to, bytes) }),
         None => Ok(()),

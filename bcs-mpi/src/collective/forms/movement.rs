@@ -1,15 +1,12 @@
 //! Calls that move data: their arguments, checked and resolved into blocks (MPI-5.0, §6.3 to §6.8).
 
 use super::super::algorithm;
-use super::super::block::{Agreed, Block};
-use super::super::buffers::{Buffer, Everyone};
 use super::super::coherence::{check, check_kinds};
 use super::super::futures::{self, broadcast};
 use super::super::inter;
-use super::super::movement::Pattern;
-use super::super::side::Side;
 use super::at_once;
 use super::call::{Call, Form};
+use crate::collective::{Agreed, Block, Buffer, Everyone, Pattern, Side};
 use crate::constants::*;
 use crate::error::MpiResult;
 use crate::object::datatype::buffer::{Elements, NAMES};
@@ -39,28 +36,17 @@ pub fn barrier(call: Call) -> MpiResult<MPI_Request> {
 
 /// MPI_Ibcast and its kin.
 ///
-/// # Safety
-/// The buffer must be valid for its elements until the operation is complete.
-///
 /// # Errors
 /// Wrong arguments, or the NIC fails.
-pub unsafe fn bcast(
-    call: Call,
-    buffer: *mut c_void,
-    count: i64,
-    datatype: MPI_Datatype,
-    root: c_int,
-) -> MpiResult<MPI_Request> {
+pub fn bcast(call: Call, buffer: &Elements<*mut c_void>, root: c_int) -> MpiResult<MPI_Request> {
     let mut process = process::enter()?;
     let communicator = process.communicator(call.comm)?;
     if communicator.is_inter() {
-        // SAFETY: the caller's promise.
-        return unsafe { inter::bcast(&mut process, call, buffer, count, datatype, root) };
+        return inter::bcast(&mut process, call, buffer, root);
     }
     let root = communicator.root(root)?;
     let action = if communicator.rank == root { "sent" } else { "received" };
-    // SAFETY: the caller's promise.
-    let block = unsafe { Block::new(&process, &NAMES, buffer, count, datatype, action)? };
+    let block = buffer.block(&process, &NAMES, action)?;
     if at_once::broadcast(&mut process, call, &block, root)? {
         return Ok(MPI_REQUEST_NULL);
     }
@@ -80,7 +66,7 @@ fn blocks<P: Buffer, Q: Buffer>(
     if matters && !is_in_place {
         check(&process.datatypes, (&own.alone(), 1), (all, size))?;
     }
-    let block = if is_in_place { None } else { Some(own.block(process)?) };
+    let block = if is_in_place { None } else { Some(own.block(process, &P::NAMES, P::ACTION)?) };
     let (own, kind) = (block.as_ref().map(Block::agreed), side.kind_of_elements());
     let agreed = all.agreed(own.unwrap_or_else(|| side.agreed(rank)));
     if let Some(own) = own.filter(|_| agreed.differs && kind != (0, 0)) {

@@ -1,13 +1,12 @@
 //! Neighbourhood calls: their arguments, checked and resolved into a block an edge (MPI-5.0, §8.6).
 
 use super::super::algorithm::{AlongEdges, neighbour_exchange};
-use super::super::buffers::Everyone;
 use super::super::neighbourhood;
-use super::super::side::Side;
 use super::call::{Call, Form};
+use crate::collective::{Everyone, Side};
 use crate::constants::*;
 use crate::error::MpiResult;
-use crate::object::datatype::buffer::Elements;
+use crate::object::datatype::buffer::{Elements, SEND_NAMES};
 use crate::process::{self, Guard};
 use crate::progress::{Joins, Party};
 use std::ffi::c_void;
@@ -24,8 +23,9 @@ pub fn neighbour_allgather(
 ) -> MpiResult<MPI_Request> {
     let mut process = process::enter()?;
     let neighbours = process.communicator(call.comm)?.neighbours()?;
-    let (receive, own) = (all.side(&process, neighbours.sources)?, own.block(&process)?);
-    launch(&mut process, call, AlongEdges { neighbours, send: Side::same(own), receive })
+    let receive = all.side(&process, neighbours.sources)?;
+    let send = Side::same(own.block(&process, &SEND_NAMES, "sent")?);
+    launch(&mut process, call, AlongEdges { neighbours, send, receive })
 }
 
 /// MPI_Neighbor_alltoall, its v and w forms and their kin: a block of its own to every destination.

@@ -1,14 +1,12 @@
 //! Calls that combine operands: their arguments, checked (MPI-5.0, §6.9 to §6.11).
 
-use super::super::buffers::Vectors;
 use super::super::coherence::check_vectors;
-use super::super::combination::{Combination, Operands, Results, ScanKind};
 use super::super::futures::combine;
 use super::super::inter;
 use super::super::reduce_scatter::{RECEIVE, SEND, Shares, shares_of};
-use super::super::reduction::Reduction;
 use super::at_once;
 use super::call::Call;
+use crate::collective::{Combination, Reduction, Results, ScanKind, Vectors};
 use crate::constants::*;
 use crate::error::{MpiError, MpiResult};
 use crate::object::datatype::buffer::{RECEIVE_NAMES, SEND_NAMES};
@@ -41,8 +39,8 @@ pub fn reduce(call: Call, vectors: &Vectors, root: c_int) -> MpiResult<MPI_Reque
     if unsafe { at_once::combine(&mut process, call, members, &reduction, operands)? } {
         return Ok(MPI_REQUEST_NULL);
     }
-    let operands = Vectors { receive, ..*vectors }.operands(from, vectors.count);
-    launch(&mut process, call, reduction, Results::Root(root), operands)
+    let vectors = Vectors { receive, ..*vectors };
+    launch(&mut process, call, vectors.combined(reduction, Results::Root(root), (from, vectors.count)))
 }
 
 /// MPI_Allreduce and its kin.
@@ -68,7 +66,7 @@ pub fn allreduce(call: Call, vectors: &Vectors) -> MpiResult<MPI_Request> {
     if unsafe { at_once::combine(&mut process, call, (size, None), &reduction, operands)? } {
         return Ok(MPI_REQUEST_NULL);
     }
-    launch(&mut process, call, reduction, Results::All, vectors.operands(from, vectors.count))
+    launch(&mut process, call, vectors.combined(reduction, Results::All, (from, vectors.count)))
 }
 
 /// MPI_Iscan, MPI_Iexscan and their kin.
@@ -85,8 +83,7 @@ pub fn scan(call: Call, kind: ScanKind, vectors: &Vectors) -> MpiResult<MPI_Requ
     if kind.gives(rank) {
         check_vectors(vectors.send, vectors.receive, bytes)?;
     }
-    let operands = vectors.operands(from, vectors.count);
-    launch(&mut process, call, reduction, Results::Prefix(kind), operands)
+    launch(&mut process, call, vectors.combined(reduction, Results::Prefix(kind), (from, vectors.count)))
 }
 
 /// MPI_Ireduce_scatter, MPI_Ireduce_scatter_block and their kin; `vectors.count` does not matter.
@@ -111,20 +108,11 @@ pub unsafe fn reduce_scatter(call: Call, vectors: &Vectors, shares: &Shares) -> 
     reduction.check(&SEND, from, total)?;
     let bytes = reduction.check(&RECEIVE, vectors.receive, shares[rank].len() as i64)?;
     check_vectors(vectors.send, vectors.receive, bytes)?;
-    let operands = vectors.operands(from, total);
-    launch(&mut process, call, reduction, Results::Shares(shares), operands)
+    launch(&mut process, call, vectors.combined(reduction, Results::Shares(shares), (from, total)))
 }
 
 /// Starts the combination of all members' operands.
-fn launch(
-    process: &mut Guard,
-    call: Call,
-    reduction: Reduction,
-    results: Results,
-    operands: Operands,
-) -> MpiResult<MPI_Request> {
-    // SAFETY: the promise of `Vectors::new`.
-    let combination = unsafe { Combination::new(reduction, results, operands) };
+fn launch(process: &mut Guard, call: Call, combination: Combination) -> MpiResult<MPI_Request> {
     call.launch(process, move |party| combine(party, combination.clone()))
 }
 

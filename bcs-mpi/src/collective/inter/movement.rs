@@ -1,12 +1,11 @@
 //! Calls that move data between the groups of an intercommunicator: their arguments, checked and resolved
 //! into blocks (MPI-5.0, §6.3 to §6.8).
 
-use super::super::block::{Agreed, Block};
-use super::super::buffers::{Buffer, Everyone};
 use super::super::forms::Call;
-use super::super::side::Side;
-use super::algorithm::{self, Alike, Ends};
+use super::broadcast::broadcast;
+use super::exchange::{Alike, Ends, exchange};
 use super::sides::{Role, Sides, refuse_in_place};
+use crate::collective::{Agreed, Block, Buffer, Everyone, Side};
 use crate::constants::*;
 use crate::error::MpiResult;
 use crate::object::datatype::buffer::{Elements, NAMES};
@@ -16,7 +15,7 @@ use std::ffi::{c_int, c_void};
 /// A member's own block.
 fn own_block<P: Buffer>(process: &Process, own: &Elements<P>) -> MpiResult<Block> {
     refuse_in_place(P::NAMES[0], own.buffer.address())?;
-    own.block(process)
+    own.block(process, &P::NAMES, P::ACTION)
 }
 
 /// A block for every member of the other group.
@@ -27,17 +26,12 @@ fn all_blocks<P: Buffer>(process: &Process, all: &Everyone<P>, members: u32) -> 
 
 /// MPI_Bcast and its kin.
 ///
-/// # Safety
-/// The buffer must be valid for its elements until the operation is complete.
-///
 /// # Errors
 /// Wrong arguments, or the NIC fails.
-pub unsafe fn bcast(
+pub fn bcast(
     process: &mut Guard,
     call: Call,
-    buffer: *const c_void,
-    count: i64,
-    datatype: MPI_Datatype,
+    buffer: &Elements<*mut c_void>,
     root: c_int,
 ) -> MpiResult<MPI_Request> {
     let role = Role::of(process.communicator(call.comm)?, root)?;
@@ -46,10 +40,9 @@ pub unsafe fn bcast(
         Role::Root => "sent",
         Role::Of(_) => "received",
     };
-    refuse_in_place(NAMES[0], buffer)?;
-    // SAFETY: the caller's promise.
-    let block = unsafe { Block::new(process, &NAMES, buffer, count, datatype, action)? };
-    call.launch(process, move |sides| algorithm::broadcast(sides, block.clone(), role))
+    refuse_in_place(NAMES[0], buffer.buffer.cast_const())?;
+    let block = buffer.block(process, &NAMES, action)?;
+    call.launch(process, move |sides| broadcast(sides, block.clone(), role))
 }
 
 /// MPI_Gather, MPI_Scatter, their v forms and their kin: which way the blocks go, their buffers say.
@@ -117,5 +110,5 @@ fn launch(
     outgoing: Ends,
     incoming: Ends,
 ) -> MpiResult<MPI_Request> {
-    call.launch(process, move |sides| algorithm::exchange(sides, alike, outgoing.clone(), incoming.clone()))
+    call.launch(process, move |sides| exchange(sides, alike, outgoing.clone(), incoming.clone()))
 }

@@ -1,12 +1,10 @@
 //! Calls that combine operands of one group for the other: their arguments, checked (MPI-5.0, §6.9, §6.10).
 
-use super::super::buffers::Vectors;
-use super::super::combination::{Combination, Results};
 use super::super::forms::Call;
 use super::super::reduce_scatter::{RECEIVE, SEND, Shares, shares_of};
-use super::super::reduction::Reduction;
-use super::algorithm;
+use super::combine::{self, combine};
 use super::sides::{Role, Sides, refuse_in_place};
+use crate::collective::{Reduction, Results, Vectors};
 use crate::constants::*;
 use crate::error::MpiResult;
 use crate::object::datatype::buffer::{Names, RECEIVE_NAMES, SEND_NAMES};
@@ -16,12 +14,6 @@ use std::ffi::{c_int, c_void};
 fn check(reduction: &Reduction, names: &Names, buffer: *const c_void, count: i64) -> MpiResult {
     refuse_in_place(names[0], buffer)?;
     reduction.check(names, buffer, count).map(drop)
-}
-
-/// So many elements of the vectors of a call, combined.
-fn combined(vectors: &Vectors, reduction: Reduction, results: Results, count: i64) -> Combination {
-    // SAFETY: the promise of `Vectors::new`.
-    unsafe { Combination::new(reduction, results, vectors.operands(vectors.send, count)) }
 }
 
 /// MPI_Reduce and its kin.
@@ -39,8 +31,8 @@ pub fn reduce(process: &mut Guard, call: Call, vectors: &Vectors, root: c_int) -
         Role::Root => check(&reduction, &RECEIVE_NAMES, vectors.receive, vectors.count)?,
         _ => check(&reduction, &SEND_NAMES, vectors.send, vectors.count)?,
     }
-    let combination = combined(vectors, reduction, Results::All, vectors.count);
-    call.launch(process, move |sides| algorithm::reduce(sides, combination.clone(), role))
+    let combination = vectors.combined(reduction, Results::All, (vectors.send, vectors.count));
+    call.launch(process, move |sides| combine::reduce(sides, combination.clone(), role))
 }
 
 /// MPI_Allreduce and its kin.
@@ -51,8 +43,8 @@ pub fn allreduce(process: &mut Guard, call: Call, vectors: &Vectors) -> MpiResul
     let reduction = Reduction::new(process, vectors.op, vectors.datatype)?;
     check(&reduction, &RECEIVE_NAMES, vectors.receive, vectors.count)?;
     check(&reduction, &SEND_NAMES, vectors.send, vectors.count)?;
-    let combination = combined(vectors, reduction, Results::All, vectors.count);
-    call.launch(process, move |sides| algorithm::combine(sides, combination.clone()))
+    let combination = vectors.combined(reduction, Results::All, (vectors.send, vectors.count));
+    call.launch(process, move |sides| combine(sides, combination.clone()))
 }
 
 /// MPI_Reduce_scatter, MPI_Reduce_scatter_block and their kin; `vectors.count` does not matter.
@@ -75,6 +67,6 @@ pub unsafe fn reduce_scatter(
     let (shares, total) = unsafe { shares_of(shares, size)? };
     check(&reduction, &SEND, vectors.send, total)?;
     check(&reduction, &RECEIVE, vectors.receive, shares[rank].len() as i64)?;
-    let combination = combined(vectors, reduction, Results::Shares(shares), total);
-    call.launch(process, move |sides| algorithm::combine(sides, combination.clone()))
+    let combination = vectors.combined(reduction, Results::Shares(shares), (vectors.send, total));
+    call.launch(process, move |sides| combine(sides, combination.clone()))
 }

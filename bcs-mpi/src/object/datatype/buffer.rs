@@ -212,9 +212,9 @@ impl<P> Elements<P> {
     /// So many elements of this type.
     ///
     /// # Safety
-    /// Unless it is null, or MPI_IN_PLACE, or does not matter to this process, the address must be readable, or
-    /// writable and used by nobody else, for them until the operation of the call, and every later start of
-    /// it, is over.
+    /// Unless it is null, or MPI_IN_PLACE, or does not matter to this process, the address must be readable,
+    /// or writable and used by nobody else, for them until the operation of the call, and every later start
+    /// of it, is over.
     #[inline(always)]
     pub const unsafe fn new(buffer: P, count: i64, datatype: MPI_Datatype) -> Self {
         Self { buffer, count, datatype }

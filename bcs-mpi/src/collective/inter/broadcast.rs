@@ -1,7 +1,7 @@
 //! Broadcast: the root sends to rank 0 of the other group, which broadcasts. One step more than a broadcast
 //! in that group.
 
-use super::super::sides::{Role, Sides};
+use super::sides::{Role, Sides};
 use crate::collective::block::Block;
 use crate::collective::futures::broadcast as broadcast_in_group;
 use crate::error::MpiResult;

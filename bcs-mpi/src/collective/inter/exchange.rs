@@ -1,10 +1,8 @@
 //! Gather, scatter, allgather and alltoall of all kinds: a message from every member that gives to every one
 //! of the other group that takes. One step.
 
-use super::super::sides::{Role, Sides};
-use crate::collective::block::Agreed;
-use crate::collective::buffers::Everyone;
-use crate::collective::side::Side;
+use super::sides::{Role, Sides};
+use crate::collective::{Agreed, Everyone, Side};
 use crate::error::MpiResult;
 use crate::progress::{Join, Members, Message};
 use std::ops::Range;

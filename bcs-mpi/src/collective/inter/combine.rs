@@ -3,10 +3,9 @@
 //! results, and bring them to their groups: all of it along a binomial tree in 2 log2 n + 1 steps, or to each
 //! member its share in log2 n + 2.
 
-use super::super::sides::{Role, Sides};
+use super::sides::{Role, Sides};
 use crate::collective::algorithm::{from_last, to_last};
-use crate::collective::combination::{Combination, Results};
-use crate::collective::vector::Vector;
+use crate::collective::{Combination, Results, Vector};
 use crate::error::MpiResult;
 use crate::progress::{Join, Members};
 
