@@ -10,7 +10,7 @@
 //! form that `call` says. MMDS counts the bytes, except of a persistent form, which only prepares a call.
 
 use crate::edge::Number;
-use bcs_mpi::collective::buffers::{Buffer, Everyone, Vectors};
+use bcs_mpi::collective::buffers::{Everyone, Vectors};
 use bcs_mpi::collective::places::{Numbers, Places};
 use bcs_mpi::constants::*;
 use bcs_mpi::object::datatype::buffer::Elements;
@@ -80,11 +80,12 @@ impl Array for *const isize {
     }
 }
 
-/// A member's own buffer.
+/// Elements of a buffer.
 ///
 /// # Safety
 /// As [`Elements::new`].
-pub unsafe fn own<P: Buffer>(buffer: P, count: impl Number, datatype: MPI_Datatype) -> Elements<P> {
+#[inline(always)]
+pub unsafe fn own<P>(buffer: P, count: impl Number, datatype: MPI_Datatype) -> Elements<P> {
     // SAFETY: the caller's promise.
     unsafe { Elements::new(buffer, count.wide(), datatype) }
 }

@@ -1,6 +1,7 @@
 //! Chapter 6: operations of the program.
 
-use crate::edge::{callback, handle, object, place, wide};
+use crate::edge::{callback, handle, object, place};
+use crate::forms::vectors;
 use bcs_mpi::collective::forms;
 use bcs_mpi::collective::operation::{self, Function};
 use bcs_mpi::constants::*;
@@ -22,6 +23,6 @@ calls! {
     twin MPI_Reduce_local(
         inbuf: *const c_void, inoutbuf: *mut c_void, count: COUNT, datatype: MPI_Datatype, op: MPI_Op,
     ) [] {
-        forms::reduce_local(inbuf, inoutbuf, wide(count), datatype, op)?
+        forms::reduce_local(&vectors(inbuf, inoutbuf, count, datatype, op))?
     }
 }

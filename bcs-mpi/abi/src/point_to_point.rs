@@ -1,6 +1,7 @@
 //! Chapter 3: point-to-point communication.
 
-use crate::edge::{handle, moved, object, place, wide};
+use crate::edge::{handle, moved, object, place};
+use crate::forms::own;
 use bcs_mpi::api::Mode;
 use bcs_mpi::constants::*;
 use bcs_mpi::point_to_point::matched;
@@ -18,7 +19,7 @@ macro_rules! sends {
                 buf: *const c_void, count: COUNT, datatype: MPI_Datatype, dest: c_int, tag: c_int, comm: MPI_Comm,
             ) [time $primitive(moved(count, datatype)) on comm] {
                 let modes = (Mode::Blocking, SendMode::$mode);
-                p2p::send(modes, buf, wide(count), datatype, dest, tag, comm).map(drop)?
+                p2p::send(modes, own(buf, count, datatype), dest, tag, comm).map(drop)?
             }
         }
         sends! { $($rest)* }
@@ -31,7 +32,7 @@ macro_rules! sends {
             ) [time $primitive(moved(count, datatype)) on comm] {
                 let request = handle(request, "request")?;
                 let modes = (Mode::NonBlocking, SendMode::$mode);
-                request.set(p2p::send(modes, buf, wide(count), datatype, dest, tag, comm)?)
+                request.set(p2p::send(modes, own(buf, count, datatype), dest, tag, comm)?)
             }
         }
         sends! { $($rest)* }
@@ -43,7 +44,7 @@ macro_rules! sends {
                 request: *mut MPI_Request,
             ) [on comm] {
                 let request = handle(request, "request")?;
-                request.set(send_init(SendMode::$mode, buf, wide(count), datatype, dest, tag, comm)?)
+                request.set(send_init(SendMode::$mode, own(buf, count, datatype), dest, tag, comm)?)
             }
         }
         sends! { $($rest)* }
@@ -71,20 +72,20 @@ calls! {
         status: *mut MPI_Status,
     ) [time Recv(moved(count, datatype)) on comm] {
         let status = Statuses::new(status);
-        p2p::recv(Mode::Blocking, buf, wide(count), datatype, source, tag, comm, status).map(drop)?
+        p2p::recv(Mode::Blocking, own(buf, count, datatype), source, tag, comm, status).map(drop)?
     }
     twin MPI_Irecv(
         buf: *mut c_void, count: COUNT, datatype: MPI_Datatype, source: c_int, tag: c_int, comm: MPI_Comm,
         request: *mut MPI_Request,
     ) [time Irecv(moved(count, datatype)) on comm] {
         let (request, status) = (handle(request, "request")?, Statuses::IGNORED);
-        request.set(p2p::recv(Mode::NonBlocking, buf, wide(count), datatype, source, tag, comm, status)?)
+        request.set(p2p::recv(Mode::NonBlocking, own(buf, count, datatype), source, tag, comm, status)?)
     }
     twin MPI_Recv_init(
         buf: *mut c_void, count: COUNT, datatype: MPI_Datatype, source: c_int, tag: c_int, comm: MPI_Comm,
         request: *mut MPI_Request,
     ) [on comm] {
-        handle(request, "request")?.set(recv_init(buf, wide(count), datatype, source, tag, comm)?)
+        handle(request, "request")?.set(recv_init(own(buf, count, datatype), source, tag, comm)?)
     }
     twin MPI_Sendrecv(
         sendbuf: *const c_void, sendcount: COUNT, sendtype: MPI_Datatype, dest: c_int, sendtag: c_int,
@@ -92,15 +93,15 @@ calls! {
         comm: MPI_Comm, status: *mut MPI_Status,
     ) [time Sendrecv(moved(sendcount, sendtype)) on comm] {
         let peers = Peers { dest, send_tag: sendtag, source, receive_tag: recvtag };
-        let (outgoing, incoming) = ((sendbuf, wide(sendcount), sendtype), (recvbuf, wide(recvcount), recvtype));
-        p2p::sendrecv(Mode::Blocking, outgoing, incoming, &peers, comm, Statuses::new(status)).map(drop)?
+        let (sent, got) = (own(sendbuf, sendcount, sendtype), own(recvbuf, recvcount, recvtype));
+        p2p::sendrecv(Mode::Blocking, sent, got, &peers, comm, Statuses::new(status)).map(drop)?
     }
     twin MPI_Sendrecv_replace(
         buf: *mut c_void, count: COUNT, datatype: MPI_Datatype, dest: c_int, sendtag: c_int,
         source: c_int, recvtag: c_int, comm: MPI_Comm, status: *mut MPI_Status,
     ) [time SendrecvReplace(moved(count, datatype)) on comm] {
         let peers = Peers { dest, send_tag: sendtag, source, receive_tag: recvtag };
-        let (buffer, status) = ((buf, wide(count), datatype), Statuses::new(status));
+        let (buffer, status) = (own(buf, count, datatype), Statuses::new(status));
         p2p::sendrecv_replace(Mode::Blocking, buffer, &peers, comm, status).map(drop)?
     }
     call MPI_Probe(
@@ -144,14 +145,14 @@ calls! {
         buf: *mut c_void, count: COUNT, datatype: MPI_Datatype, message: *mut MPI_Message, status: *mut MPI_Status,
     ) [time Mrecv(moved(count, datatype))] {
         let (message, status) = (object(message, "message")?, Statuses::new(status));
-        matched::mrecv(Mode::Blocking, buf, wide(count), datatype, message, status).map(drop)?
+        matched::mrecv(Mode::Blocking, own(buf, count, datatype), message, status).map(drop)?
     }
     twin MPI_Imrecv(
         buf: *mut c_void, count: COUNT, datatype: MPI_Datatype, message: *mut MPI_Message, request: *mut MPI_Request,
     ) [time Imrecv(moved(count, datatype))] {
         let (request, message) = (handle(request, "request")?, object(message, "message")?);
         let status = Statuses::IGNORED;
-        request.set(matched::mrecv(Mode::NonBlocking, buf, wide(count), datatype, message, status)?)
+        request.set(matched::mrecv(Mode::NonBlocking, own(buf, count, datatype), message, status)?)
     }
     twin MPI_Isendrecv(
         sendbuf: *const c_void, sendcount: COUNT, sendtype: MPI_Datatype, dest: c_int, sendtag: c_int,
@@ -160,8 +161,8 @@ calls! {
     ) [time Isendrecv(moved(sendcount, sendtype)) on comm] {
         let request = handle(request, "request")?;
         let peers = Peers { dest, send_tag: sendtag, source, receive_tag: recvtag };
-        let (outgoing, incoming) = ((sendbuf, wide(sendcount), sendtype), (recvbuf, wide(recvcount), recvtype));
-        request.set(p2p::sendrecv(Mode::NonBlocking, outgoing, incoming, &peers, comm, Statuses::IGNORED)?)
+        let (sent, got) = (own(sendbuf, sendcount, sendtype), own(recvbuf, recvcount, recvtype));
+        request.set(p2p::sendrecv(Mode::NonBlocking, sent, got, &peers, comm, Statuses::IGNORED)?)
     }
     twin MPI_Isendrecv_replace(
         buf: *mut c_void, count: COUNT, datatype: MPI_Datatype, dest: c_int, sendtag: c_int,
@@ -169,7 +170,7 @@ calls! {
     ) [time IsendrecvReplace(moved(count, datatype)) on comm] {
         let request = handle(request, "request")?;
         let peers = Peers { dest, send_tag: sendtag, source, receive_tag: recvtag };
-        let buffer = (buf, wide(count), datatype);
+        let buffer = own(buf, count, datatype);
         request.set(p2p::sendrecv_replace(Mode::NonBlocking, buffer, &peers, comm, Statuses::IGNORED)?)
     }
     call MPI_Cancel(request: *mut MPI_Request) [time Cancel(0)] {

@@ -5,7 +5,9 @@ use super::places::Places;
 use crate::collective::{Agreed, Block, Combination, Reduction, Results, Side};
 use crate::constants::*;
 use crate::error::MpiResult;
-use crate::object::datatype::buffer::{Elements, Names, RECEIVE_NAMES, SEND_NAMES};
+use crate::object::datatype::buffer::{
+    Elements, Names, RECEIVE_NAMES, SEND_NAMES, check_not_in_place, contiguous_bytes,
+};
 use crate::process::Process;
 use std::ffi::c_void;
 
@@ -96,11 +98,30 @@ impl<P: Buffer> Everyone<P> {
     /// The blocks, as many as the call has.
     ///
     /// # Errors
-    /// As [`Side::new`].
+    /// A null buffer for something, a null array, a count or a datatype that cannot be.
     pub(super) fn side(&self, process: &Process, count: usize) -> MpiResult<Side> {
-        let buffer = self.buffer.address();
+        let (names, buffer) = (&P::NAMES, self.buffer.address());
+        check_not_in_place(names[0], buffer)?;
+        if let Places::Equal(elements, datatype) = self.places
+            && count > 0
+            && contiguous_bytes(datatype).is_some()
+        {
+            // SAFETY: the promise of `new`; the others are as this one.
+            let first = unsafe { Block::new(process, names, buffer, elements, datatype, P::ACTION)? };
+            let apart = first.bytes;
+            return Ok(Side::Alike { first, apart });
+        }
         // SAFETY: the promise of `new`.
-        unsafe { Side::new(process, &P::NAMES, buffer, &self.places, count, P::ACTION) }
+        let list = unsafe { self.places.read(&process.datatypes, names, count)? };
+        let names = self.places.names(names);
+        let block = |(elements, at, datatype)| {
+            // With MPI_BOTTOM a type is made of addresses; without a displacement it stays null, and is found
+            // so if it is not.
+            let at = buffer.wrapping_byte_offset(at);
+            // SAFETY: as above.
+            unsafe { Block::displaced(process, &names, at, elements, datatype, P::ACTION) }
+        };
+        Ok(Side::Each(list.into_iter().map(block).collect::<MpiResult<_>>()?))
     }
 
     /// What members have to say alike of these blocks, of which this process gives or takes this one: in the

@@ -26,7 +26,7 @@ pub async fn bring(
         false => Ok(()),
     };
     let bytes = agreed.of_all(if pattern.gives_the_same() { 1 } else { party.size });
-    let number = policy::choice(pattern.collective(), &Situation::of_blocks(&party, bytes));
+    let number = policy::choice(pattern.collective(), &Situation::of(&party, bytes, None));
     let by_slabs = policy::algorithms(pattern.collective())[number].transport == Transport::Slab;
     let wires = match &given {
         _ if !pattern.gives(rank) => Side::NOTHING.wires()?,
@@ -64,7 +64,7 @@ pub async fn broadcast(party: Party, block: Block, root: u32) -> MpiResult {
     let is_root = party.rank == root;
     let wire = if is_root { block.wire()? } else { block.landing()? };
     let broadcast = Broadcast { root, signature: block.agreed().signature, memory: wire.memory() };
-    let number = policy::choice(Collective::bcast, &Situation::of_blocks(&party, Some(block.bytes)));
+    let number = policy::choice(Collective::bcast, &Situation::of(&party, Some(block.bytes), None));
     policy::bcast::run(number, &party, &broadcast).await?;
     if !is_root {
         block.land(&wire);
@@ -87,7 +87,7 @@ pub async fn combine(party: Party, combination: Combination) -> MpiResult {
         combination.store(&combination.load(0, *count)?, 0);
         return Ok(());
     }
-    let situation = Situation::of_vectors(&party, reduction, combination.bytes());
+    let situation = Situation::of(&party, Some(combination.bytes()), Some(reduction));
     let number = policy::choice(results.collective(), &situation);
     match results {
         Results::All => policy::allreduce::run(number, &party, &combination).await,

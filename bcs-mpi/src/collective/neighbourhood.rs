@@ -16,9 +16,10 @@ use crate::object::topology::Neighbours;
 use crate::object::topology::wiring::{EdgeEnds, Wiring};
 use crate::process::{Guard, Process, drive, with};
 use crate::progress::{Join, Joins, Memory, Party};
+use mds::Primitive;
 use nic_emu::edge::{EdgeReader, EdgeWriter};
 use nic_emu::mismatch::EdgeEnd;
-use nic_emu::port::{PortError, Put, Take};
+use nic_emu::port::{Put, Take};
 use nic_emu::status::{Room, WaitingFor};
 use std::mem::replace;
 use std::rc::Rc;
@@ -29,7 +30,7 @@ use std::sync::Arc;
 /// # Errors
 /// The two ends of an edge do not fit; the NIC fails.
 pub fn exchange(process: &mut Guard, party: Party, exchange: AlongEdges) -> MpiResult {
-    let party = party.in_neighbourhood();
+    let party = party.tagged_as(Primitive::NeighborAlltoall);
     let what = party.waiting();
     if !party.is_on_one_node() || party.size == 1 || !process.port.uses_edges() {
         return drive(process, &what, neighbour_exchange(party, Rc::new(exchange)));
@@ -218,10 +219,10 @@ fn take(
 /// # Errors
 /// The NIC fails.
 async fn wire(party: Party, neighbours: Arc<Neighbours>) -> MpiResult<Box<EdgeEnds>> {
-    let party = party.for_wiring();
+    let party = party.tagged_as(Primitive::NeighborAllgather);
     let local = |process: &Process, peer: u32| -> MpiResult<Option<u32>> {
         let rank = party.job_rank(peer);
-        Ok(process.port.memory().local_index(rank).map_err(PortError::from)?)
+        Ok(process.port.memory().local_index(rank)?)
     };
     let mut incoming = Vec::with_capacity(neighbours.incoming.len());
     for edge in &neighbours.incoming {

@@ -64,17 +64,13 @@ pub struct Situation<'a> {
 }
 
 impl<'a> Situation<'a> {
-    /// Members give so many bytes each at most, or blocks that nobody else knows of (none).
-    pub fn of_blocks(party: &'a Party, bytes: Option<usize>) -> Self {
-        Self { party: Some(party), ..Self::apart(party, bytes, None) }
+    /// Members give so many bytes each at most, or blocks that nobody else knows of (none), which are combined
+    /// by a reduction, if there is one.
+    pub fn of(party: &'a Party, bytes: Option<usize>, reduction: Option<&'a Reduction>) -> Self {
+        Self { party: Some(party), ..Self::apart(party, bytes, reduction) }
     }
 
-    /// Members combine vectors of so many bytes.
-    pub fn of_vectors(party: &'a Party, reduction: &'a Reduction, bytes: usize) -> Self {
-        Self { reduction: Some(reduction), ..Self::of_blocks(party, Some(bytes)) }
-    }
-
-    /// Members have nothing but messages.
+    /// The same of members that have nothing but messages.
     pub fn apart(
         members: &'a dyn Membership,
         bytes: Option<usize>,
@@ -232,16 +228,9 @@ pub struct Algorithm {
     /// What carries its bytes.
     pub transport: Transport,
     /// Whether it can be used.
-    can: fn(&Situation<'_>) -> bool,
+    pub can: fn(&Situation<'_>) -> bool,
     /// Whether it is to be used, if none before it is.
     suits: fn(&Situation<'_>) -> bool,
-}
-
-impl Algorithm {
-    /// Whether it can be used.
-    pub fn can(&self, situation: &Situation<'_>) -> bool {
-        (self.can)(situation)
-    }
 }
 
 /// The algorithms of a collective, in the order in which they are asked.
@@ -252,8 +241,8 @@ pub fn algorithms(collective: Collective) -> &'static [Algorithm] {
 /// The number of the algorithm that an operation takes.
 pub fn choice(collective: Collective, situation: &Situation<'_>) -> usize {
     let algorithms = algorithms(collective);
-    let can = |number: &usize| algorithms.get(*number).is_some_and(|algorithm| algorithm.can(situation));
-    let suits = |algorithm: &Algorithm| algorithm.can(situation) && (algorithm.suits)(situation);
+    let can = |number: &usize| algorithms.get(*number).is_some_and(|algorithm| (algorithm.can)(situation));
+    let suits = |algorithm: &Algorithm| (algorithm.can)(situation) && (algorithm.suits)(situation);
     let wanted = situation.party.and_then(|party| party.wanted.algorithm(collective));
     // The last one can always be used.
     wanted.filter(can).or_else(|| algorithms.iter().position(suits)).unwrap_or(algorithms.len() - 1)

@@ -5,13 +5,9 @@
 //! together is packed when the operation starts, the same block once for all.
 
 use super::block::{Agreed, Block, Wire};
-use super::places::Places;
 use super::vector::Vector;
 use crate::error::MpiResult;
-use crate::object::datatype::buffer::{Names, check_not_in_place, contiguous_bytes};
-use crate::process::Process;
 use crate::progress::Memory;
-use std::ffi::c_void;
 
 /// Blocks of a side, one for each member or edge.
 #[derive(Clone, Debug)]
@@ -30,44 +26,6 @@ pub enum Side {
 impl Side {
     /// None, where the argument does not matter.
     pub const NOTHING: Self = Side::Each(Vec::new());
-
-    /// The blocks that a call's arguments describe, so many.
-    ///
-    /// # Safety
-    /// The address as [`Block::new`] says, for every block; arrays must be null or have so many elements.
-    ///
-    /// # Errors
-    /// A null buffer for something, a null array, a count or a datatype that cannot be.
-    pub unsafe fn new(
-        process: &Process,
-        names: &Names,
-        buffer: *const c_void,
-        places: &Places,
-        edges: usize,
-        action: &'static str,
-    ) -> MpiResult<Self> {
-        check_not_in_place(names[0], buffer)?;
-        if let Places::Equal(count, datatype) = *places
-            && edges > 0
-            && contiguous_bytes(datatype).is_some()
-        {
-            // SAFETY: the caller's promise; the others are as this one.
-            let first = unsafe { Block::new(process, names, buffer, count, datatype, action)? };
-            let apart = first.bytes;
-            return Ok(Side::Alike { first, apart });
-        }
-        // SAFETY: the caller's promise.
-        let list = unsafe { places.read(&process.datatypes, names, edges)? };
-        let names = places.names(names);
-        let block = |(count, at, datatype)| {
-            // With MPI_BOTTOM a type is made of addresses; without a displacement it stays null, and is found
-            // so if it is not.
-            let at = buffer.wrapping_byte_offset(at);
-            // SAFETY: as above.
-            unsafe { Block::displaced(process, &names, at, count, datatype, action) }
-        };
-        Ok(Side::Each(list.into_iter().map(block).collect::<MpiResult<_>>()?))
-    }
 
     /// The same block for all.
     pub fn same(first: Block) -> Self {
@@ -206,7 +164,7 @@ impl Wires {
     pub fn at(&self, block: u32) -> Memory {
         match self {
             Wires::Alike(all, 0) => all.memory(),
-            // SAFETY: the promise of `Side::new`: as many blocks as are asked for lie there.
+            // SAFETY: the promise of `Everyone::new`: as many blocks as are asked for lie there.
             Wires::Alike(first, apart) => unsafe {
                 Memory::new(first.memory().first().wrapping_add(block as usize * apart), *apart)
             },

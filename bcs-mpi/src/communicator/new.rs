@@ -18,7 +18,6 @@ use crate::process::{self, Guard, Process};
 use crate::progress::meeting::{agree, gather_all};
 use mds::Primitive;
 use nic_emu::contexts::{self, Reach};
-use nic_emu::port::PortError;
 use nic_emu::status::WaitingFor;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -34,7 +33,7 @@ pub(super) fn reach_of(process: &Process, group: &Group) -> MpiResult<Reach> {
     let memory = process.port.memory();
     let here = memory.node().0;
     for rank in group.ranks() {
-        if memory.place(rank).map_err(PortError::from)?.0 != here {
+        if memory.place(rank)?.0 != here {
             return Ok(Reach::Nodes);
         }
     }

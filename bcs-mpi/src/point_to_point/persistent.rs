@@ -53,23 +53,16 @@ impl Starter for PersistentSend {
 
 /// MPI_Send_init, MPI_Bsend_init, MPI_Ssend_init, MPI_Rsend_init.
 ///
-/// # Safety
-/// `buf` must be readable for `count` elements, unless it is null, while the request is active.
-///
 /// # Errors
 /// Wrong arguments.
-pub unsafe fn send_init(
+pub fn send_init(
     mode: SendMode,
-    buf: *const c_void,
-    count: i64,
-    datatype: MPI_Datatype,
+    buffer: Elements<*const c_void>,
     dest: c_int,
     tag: c_int,
     comm: MPI_Comm,
 ) -> MpiResult<MPI_Request> {
     let mut process = process::enter()?;
-    // SAFETY: the caller's promise; nothing is read before the request is started.
-    let buffer = unsafe { Elements::new(buf, count, datatype) };
     let names = (&NAMES, &PEER_NAMES);
     let (message, to) = send::check::<true>(&process, buffer, (dest, tag, comm), mode, names)?;
     let starter = Box::new(PersistentSend { mode, message, to, comm });
@@ -108,23 +101,15 @@ impl Starter for PersistentReceive {
 
 /// MPI_Recv_init.
 ///
-/// # Safety
-/// `buf` must be writable for `count` elements, unless it is null, and used by nobody else, while the request
-/// is active.
-///
 /// # Errors
 /// Wrong arguments.
-pub unsafe fn recv_init(
-    buf: *mut c_void,
-    count: i64,
-    datatype: MPI_Datatype,
+pub fn recv_init(
+    buffer: Elements<*mut c_void>,
     source: c_int,
     tag: c_int,
     comm: MPI_Comm,
 ) -> MpiResult<MPI_Request> {
     let mut process = process::enter()?;
-    // SAFETY: the caller's promise.
-    let buffer = unsafe { Elements::new(buf, count, datatype) };
     let (buffer, told, from) =
         receive::check::<true>(&process, buffer, (source, tag, comm), (&NAMES, "tag"))?;
     let starter = PersistentReceive { place: buffer.place(told), staged: buffer.staged, from, comm };

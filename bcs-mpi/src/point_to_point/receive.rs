@@ -86,26 +86,18 @@ pub(super) fn receive(
 
 /// MPI_Recv, whose request is null; MPI_Irecv, which stores no status.
 ///
-/// # Safety
-/// `buf` must be writable for `count` elements, unless it is null, and used by nobody else, until the request
-/// is complete.
-///
 /// # Errors
 /// Wrong arguments, or a message that was longer than the buffer.
 #[inline(always)]
-pub unsafe fn recv(
+pub fn recv(
     mode: Mode,
-    buf: *mut c_void,
-    count: i64,
-    datatype: MPI_Datatype,
+    buffer: Elements<*mut c_void>,
     source: c_int,
     tag: c_int,
     comm: MPI_Comm,
     status: Statuses,
 ) -> MpiResult<MPI_Request> {
     let mut process = process::enter()?;
-    // SAFETY: the caller's promise.
-    let buffer = unsafe { Elements::new(buf, count, datatype) };
     match process.datatypes.are_compared() {
         true => recv_compared(&mut process, mode, buffer, (source, tag, comm), status),
         false => recv_in::<false>(&mut process, mode, buffer, (source, tag, comm), status),

@@ -126,28 +126,20 @@ fn send_scattered(
 /// MPI_Send, MPI_Bsend, MPI_Ssend, MPI_Rsend, whose request is [`BUFFERED`]; MPI_Isend, MPI_Ibsend,
 /// MPI_Issend, MPI_Irsend.
 ///
-/// # Safety
-/// `buf` must be readable for `count` elements, unless it is null, until the request is complete.
-///
 /// # Errors
 /// Wrong arguments; no room in the attached buffer.
 #[inline(always)]
-pub unsafe fn send(
-    (mode, send_mode): (Mode, SendMode),
-    buf: *const c_void,
-    count: i64,
-    datatype: MPI_Datatype,
+pub fn send(
+    modes: (Mode, SendMode),
+    buffer: Elements<*const c_void>,
     dest: c_int,
     tag: c_int,
     comm: MPI_Comm,
 ) -> MpiResult<MPI_Request> {
     let mut process = process::enter()?;
-    let (modes, to) = ((mode, send_mode), (dest, tag, comm));
-    // SAFETY: the caller's promise.
-    let buffer = unsafe { Elements::new(buf, count, datatype) };
     match process.datatypes.are_compared() {
-        true => send_compared(&mut process, modes, buffer, to),
-        false => send_in::<false>(&mut process, modes, buffer, to),
+        true => send_compared(&mut process, modes, buffer, (dest, tag, comm)),
+        false => send_in::<false>(&mut process, modes, buffer, (dest, tag, comm)),
     }
 }
 

@@ -116,51 +116,38 @@ impl Halves {
 
 /// MPI_Sendrecv, whose request is null; MPI_Isendrecv, which stores no status.
 ///
-/// # Safety
-/// Each buffer (address, count, datatype) must be readable or writable for its elements, unless its address
-/// is null, until the request is complete; the two must not overlap.
-///
 /// # Errors
 /// Wrong arguments, or a message that was longer than the buffer.
-pub unsafe fn sendrecv(
+pub fn sendrecv(
     mode: Mode,
-    outgoing: (*const c_void, i64, MPI_Datatype),
-    incoming: (*mut c_void, i64, MPI_Datatype),
+    sent: Elements<*const c_void>,
+    got: Elements<*mut c_void>,
     peers: &Peers,
     comm: MPI_Comm,
     status: Statuses,
 ) -> MpiResult<MPI_Request> {
     let mut process = process::enter()?;
     let call = if mode == Mode::Blocking { Primitive::Sendrecv } else { Primitive::Isendrecv };
-    let ((sent, sent_count, sent_type), (got, got_count, got_type)) = (outgoing, incoming);
-    // SAFETY: the caller's promise.
-    let (sent, got) =
-        unsafe { (Elements::new(sent, sent_count, sent_type), Elements::new(got, got_count, got_type)) };
     let halves = check(&process, (&SEND_NAMES, sent), (&RECEIVE_NAMES, got), peers, comm)?;
     halves.run(&mut process, (call, mode), comm, status)
 }
 
 /// MPI_Sendrecv_replace and MPI_Isendrecv_replace: what is sent is kept aside while the buffer is written.
 ///
-/// # Safety
-/// `buf` must be readable and writable for `count` elements, unless it is null, until the request is
-/// complete.
-///
 /// # Errors
 /// As [`sendrecv`].
-pub unsafe fn sendrecv_replace(
+pub fn sendrecv_replace(
     mode: Mode,
-    (buf, count, datatype): (*mut c_void, i64, MPI_Datatype),
+    buffer: Elements<*mut c_void>,
     peers: &Peers,
     comm: MPI_Comm,
     status: Statuses,
 ) -> MpiResult<MPI_Request> {
     let mut process = process::enter()?;
-    // SAFETY: the caller's promise.
-    let (sent, got) =
-        unsafe { (Elements::new(buf.cast_const(), count, datatype), Elements::new(buf, count, datatype)) };
+    let Elements { buffer: address, count, datatype } = buffer;
+    let sent = Elements { buffer: address.cast_const(), count, datatype };
     let call = if mode == Mode::Blocking { Primitive::SendrecvReplace } else { Primitive::IsendrecvReplace };
-    let mut halves = check(&process, (&NAMES, sent), (&NAMES, got), peers, comm)?;
+    let mut halves = check(&process, (&NAMES, sent), (&NAMES, buffer), peers, comm)?;
     halves.set_aside();
     halves.run(&mut process, (call, mode), comm, status)
 }

@@ -1,5 +1,5 @@
-//! How operations of several steps start, those that a call leaves under way and those that it drives on its own
-//! stack, and their advance while the rank is in any MPI call (MPI-5.0, §3.7.4, §6.12; design §4).
+//! How operations of several steps start, those that a call leaves under way and those that it drives on its
+//! own stack, and their advance while the rank is in any MPI call (MPI-5.0, §3.7.4, §6.12; design §4).
 //!
 //! An operation is a future. It is polled by whoever is in MPI: every wait and every test advances all that
 //! are under way, so they complete in any order, whatever the program waits for. What the NIC does of an

@@ -134,7 +134,15 @@ impl Guard {
             }
             match self.advance().and_then(|()| ready(self)) {
                 Ok(Some(done)) => break Ok(done),
-                Ok(None) => self.begin_anew(&mut waiting, is_for_some, &mut last)?,
+                Ok(None) => {
+                    // Where something has come in an exchange, what is waited for now is another thing.
+                    if std::mem::take(&mut self.progress.has_flowed) {
+                        waiting.restart();
+                    }
+                    if is_for_some {
+                        self.be_patient(&mut last)?;
+                    }
+                }
                 Err(error) => break Err(error),
             }
         };
@@ -143,19 +151,6 @@ impl Guard {
             self.port.end_wait();
         }
         result
-    }
-
-    /// After a look: where something has come in an exchange, what is waited for now is another thing; and
-    /// where an operation has reached another collective, the rank is patient with that.
-    #[inline]
-    fn begin_anew(&mut self, waiting: &mut Waiting, is_for_some: bool, last: &mut Option<u32>) -> MpiResult {
-        if std::mem::take(&mut self.progress.has_flowed) {
-            waiting.restart();
-        }
-        if is_for_some {
-            self.be_patient(last)?;
-        }
-        Ok(())
     }
 
     /// Waits a little for the collective that the operation has reached; false if it has reached none since

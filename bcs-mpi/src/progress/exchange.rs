@@ -19,15 +19,14 @@ use super::party::Party;
 use super::pending::{Pending, misfit};
 use super::released::take_board;
 use crate::error::{MpiError, MpiResult, Problem};
-use crate::process::{Guard, with};
+use crate::process::{Guard, ready, with};
 use nic_emu::lane::{By, Chunk, LaneKey, LaneReader, Loan, Portion};
 use nic_emu::memory::NicMemory;
 use nic_emu::policy;
-use nic_emu::port::{Giving, PortError};
+use nic_emu::port::Giving;
 use std::cell::Cell;
 use std::future::poll_fn;
 use std::sync::Arc;
-use std::task::Poll;
 
 /// What a member gives in a step.
 pub struct Contribution<'a> {
@@ -160,7 +159,7 @@ impl Exchange {
     }
 
     fn giver(&self, process: &mut Guard, number: usize, member: u32) -> MpiResult<Giver> {
-        let local = self.memory.local_index(self.party.job_rank(member)).map_err(PortError::from)?;
+        let local = self.memory.local_index(self.party.job_rank(member))?;
         let Some(local_index) = local else {
             let problem = format!("rank {member} is on another node, and cannot take part in an exchange");
             return Err(MpiError::new(Problem::Nic(problem)));
@@ -309,8 +308,8 @@ impl Exchange {
         let looks = if self.party.blocks && !self.is_crowded { policy::LANE_POLLS } else { 0 };
         let mut has_waited = false;
         let found = poll_fn(|_| {
-            let looks = if has_waited { 0 } else { looks };
-            let polled = with(|process| {
+            ready(with(|process| {
+                let looks = if has_waited { 0 } else { looks };
                 for number in 0..=looks {
                     let found = look(process, number == looks)?;
                     if found.is_some() {
@@ -324,17 +323,10 @@ impl Exchange {
                 }
                 if !has_waited {
                     process.progress.exchanges += 1;
+                    has_waited = true;
                 }
                 Ok(None)
-            });
-            match polled {
-                Ok(Some(found)) => Poll::Ready(Ok(found)),
-                Ok(None) => {
-                    has_waited = true;
-                    Poll::Pending
-                }
-                Err(error) => Poll::Ready(Err(error)),
-            }
+            }))
         })
         .await;
         if has_waited {
@@ -408,7 +400,7 @@ impl<'a> Offers<'a> {
                 for (place, giver) in givers.iter_mut().enumerate() {
                     let local = giver.local_index;
                     let found = giver.reader.find(&exchange.memory, local, key, rank, may_rest);
-                    if let Some(chunk) = found.map_err(PortError::from)? {
+                    if let Some(chunk) = found? {
                         giver.reader.advance();
                         process.port.note_lane_reader(local, giver.reader);
                         // What is left stays in order: the next members first.
@@ -448,7 +440,7 @@ impl Offer<'_> {
     /// false, and a receive has to be posted.
     fn finish(self, is_here: bool) -> MpiResult<bool> {
         match self.chunk.portion() {
-            Portion::Lent(_) if !is_here => self.chunk.refuse().map_err(PortError::from)?,
+            Portion::Lent(_) if !is_here => self.chunk.refuse()?,
             _ => self.chunk.done(),
         }
         Ok(is_here)

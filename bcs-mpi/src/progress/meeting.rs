@@ -15,7 +15,7 @@ use crate::process::progress::Waiter;
 use crate::process::{Guard, Process};
 use mds::Primitive;
 use nic_emu::descriptor::{CollectiveKind, OF_LIBRARY};
-use nic_emu::port::{Awaits, Collective, PortError, Release};
+use nic_emu::port::{Awaits, Collective, Release};
 use nic_emu::status::{NOBODY, WaitingFor};
 
 /// What a member reaches.
@@ -83,8 +83,9 @@ pub(crate) fn collective_of(
     arrival.collective(communicator.next_sequence(), call, communicator.context + 1, members)
 }
 
-/// Posts this rank's arrival at a collective; answers what it waits with, or none when it has nothing to wait
-/// for ([`nic_emu::port::Port::post_collective`]).
+/// Posts this rank's arrival at a collective, whose root, if it is a broadcast, has this rank in the job;
+/// answers what it waits with, or none when it has nothing to wait for
+/// ([`nic_emu::port::Port::post_collective`]).
 ///
 /// # Safety
 /// `data` must be readable for `bytes` bytes.
@@ -95,11 +96,12 @@ pub(crate) fn collective_of(
 pub(crate) unsafe fn post(
     process: &mut Guard,
     collective: &Collective,
-    awaits: Awaits,
+    root: u32,
     data: *const u8,
     bytes: usize,
     wanted: bool,
 ) -> MpiResult<Option<Waiter>> {
+    let awaits = awaits(process, collective, root)?;
     process.port.check_whole(collective.context)?;
     // SAFETY: the caller's promise.
     match unsafe { tell(process, collective, data, bytes, wanted)? } {
@@ -133,22 +135,16 @@ pub(super) unsafe fn tell(
     Ok(unsafe { process.port.post_collective(collective, data, bytes, wanted)? })
 }
 
-/// What a member waits for: of a broadcast the root, which has this rank in the job.
+/// What a member waits for: of a broadcast the root, which has this rank in the job, else all others.
 #[inline]
-pub(crate) fn awaits(process: &Process, collective: &Collective, root: u32) -> MpiResult<Awaits> {
-    if collective.kind != CollectiveKind::Broadcast || collective.comm.0 == collective.root {
-        return Ok(awaits_all(collective));
+pub(super) fn awaits(process: &Process, collective: &Collective, root: u32) -> MpiResult<Awaits> {
+    if collective.kind == CollectiveKind::Broadcast && collective.comm.0 != collective.root {
+        let root = process.port.memory().local_index(root)?;
+        return Ok(root.map_or(Awaits::Members(0), Awaits::Rank));
     }
-    let root = process.port.memory().local_index(root).map_err(PortError::from)?;
-    Ok(root.map_or(Awaits::Members(0), Awaits::Rank))
-}
-
-/// What a member waits for that needs all others.
-#[inline]
-pub(crate) fn awaits_all(collective: &Collective) -> Awaits {
     let local = collective.local.1 as u32;
     // Where members are on other nodes, nobody here knows when it is worth running a slice.
-    Awaits::Members(if local == collective.comm.1 { local } else { 0 })
+    Ok(Awaits::Members(if local == collective.comm.1 { local } else { 0 }))
 }
 
 /// What a hang report says of a member that waits in a collective.
@@ -192,9 +188,8 @@ pub(crate) unsafe fn attend(
     let what = waiting_in(communicator, call, peer, awaited);
     let collective = collective_of(communicator, call, arrival);
     let root = arrival.awaited().map_or(0, |root| communicator.job_rank(root));
-    let awaits = awaits(process, &collective, root)?;
     // SAFETY: the caller's promise.
-    let waiter = unsafe { post(process, &collective, awaits, data, bytes, wanted)? };
+    let waiter = unsafe { post(process, &collective, root, data, bytes, wanted)? };
     let Some(Waiter { request, awaits }) = waiter else { return Ok(None) };
     let shared = process.is_shared();
     if hidden.is_none()

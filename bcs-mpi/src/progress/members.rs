@@ -45,18 +45,6 @@ pub trait Members: Membership {
     /// The NIC fails.
     fn post_receive(&self, from: u32, place: Memory) -> MpiResult<Self::Message>;
 
-    /// Working memory of earlier operations, to be used again; perhaps none.
-    ///
-    /// # Errors
-    /// Outside of a task.
-    fn kept_memory(&self) -> MpiResult<Vec<u8>>;
-
-    /// Keeps working memory for later operations.
-    ///
-    /// # Errors
-    /// Outside of a task.
-    fn keep_memory(&self, memory: Vec<u8>) -> MpiResult;
-
     /// The other members, from the next one on.
     fn others(&self) -> impl Iterator<Item = u32> + use<Self> {
         let (rank, size) = (self.rank(), self.size());

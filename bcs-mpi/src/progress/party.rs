@@ -28,7 +28,7 @@ use nic_emu::descriptor::Check;
 use nic_emu::doorbell::RingKind;
 use nic_emu::lane::LaneKey;
 use nic_emu::matching::Envelope;
-use nic_emu::port::{Collective, PortError, Posted, Release, Send};
+use nic_emu::port::{Collective, Posted, Release, Send};
 use nic_emu::status::WaitingFor;
 use std::cell::Cell;
 use std::future::poll_fn;
@@ -195,15 +195,11 @@ impl Party {
         Pending::new(nic, room, self.contexts)
     }
 
-    /// The same for messages along the edges of a topology ([`Self::send_along`]): their tag is that
-    /// of the operation whatever the call is, so that they meet, and the calls are compared.
-    pub fn in_neighbourhood(self) -> Self {
-        Self { tag: tag(self.sequence, Primitive::NeighborAlltoall), ..self }
-    }
-
-    /// The same for the messages that tell of edges.
-    pub fn for_wiring(self) -> Self {
-        Self { tag: tag(self.sequence, Primitive::NeighborAllgather), ..self }
+    /// The same with the tag of this call. Messages along the edges of a topology ([`Self::send_along`]) have that
+    /// of one whatever the call is, so that they meet, and the calls are compared; those that tell of edges have
+    /// another one.
+    pub fn tagged_as(self, call: Primitive) -> Self {
+        Self { tag: tag(self.sequence, call), ..self }
     }
 
     /// A member's rank in the job.
@@ -316,11 +312,11 @@ impl Party {
         with(|process| {
             let collective = self.collective(process, arrival)?;
             let root = arrival.awaited().map_or(0, |root| self.job_rank(root));
-            let awaits = awaits(process, &collective, root)?;
             if self.blocks {
                 // SAFETY: the caller's promise.
-                return unsafe { post(process, &collective, awaits, data, bytes, wanted) };
+                return unsafe { post(process, &collective, root, data, bytes, wanted) };
             }
+            let awaits = awaits(process, &collective, root)?;
             // SAFETY: as above.
             let request = unsafe { tell(process, &collective, data, bytes, wanted)? };
             process.port.leave_to_nic(request, awaits)?;
@@ -403,7 +399,7 @@ impl Membership for Party {
             let memory = process.port.memory();
             let node = |member| memory.place(self.job_rank(member)).map(|(node, _)| node);
             let nodes: Result<Vec<u32>, _> = (0..self.size).map(node).collect();
-            Ok(Nodes::of(nodes.map_err(PortError::from)?))
+            Ok(Nodes::of(nodes?))
         })
     }
 }
@@ -434,19 +430,6 @@ impl Members for Party {
                 Received::Complete(_) => None,
             };
             Ok(self.pending(nic, Some(place.bytes() as u64)))
-        })
-    }
-
-    fn kept_memory(&self) -> MpiResult<Vec<u8>> {
-        with(|process| Ok(std::mem::take(&mut process.scratch)))
-    }
-
-    fn keep_memory(&self, memory: Vec<u8>) -> MpiResult {
-        with(|process| {
-            if process.scratch.len() < memory.len() {
-                process.scratch = memory;
-            }
-            Ok(())
         })
     }
 }

@@ -4,7 +4,8 @@ use super::memory::Memory;
 use crate::error::{MpiError, MpiResult, Problem};
 use crate::process::Process;
 use nic_emu::board::Board;
-use nic_emu::port::{PortError, Release};
+use nic_emu::memory::Corrupt;
+use nic_emu::port::Release;
 
 /// Takes what a broadcast or a reduction on the NIC has brought: the bytes from `offset` on, as far as
 /// there is room for them.
@@ -18,17 +19,22 @@ pub(crate) fn take_result(process: &mut Process, release: Release, offset: usize
             // SAFETY: the promise of `Memory::new`; no more is copied than there is.
             unsafe { std::ptr::copy_nonoverlapping(from.as_ptr(), to.first(), to.bytes().min(from.len())) };
         }
-        Release::Instance(instance) => {
-            let memory = process.port.memory().clone();
-            let board = Board::new(&memory, instance).map_err(PortError::from)?;
+        Release::Instance(instance) => read(process, instance, |board| {
             let from = board.result().or(board.root()).unwrap_or(0);
             let there = (board.bytes(from) as usize).saturating_sub(offset).min(to.bytes());
             // SAFETY: as above.
-            unsafe { board.read(from, offset, to.first(), there) }.map_err(PortError::from)?;
-            board.depart().map_err(PortError::from)?;
-        }
+            unsafe { board.read(from, offset, to.first(), there) }
+        })?,
     }
     Ok(())
+}
+
+/// Reads from the board of an instance, and departs from it.
+fn read(process: &Process, instance: u32, read: impl FnOnce(&Board<'_>) -> Result<(), Corrupt>) -> MpiResult {
+    let board = Board::new(process.port.memory(), instance)?;
+    let done = read(&board);
+    board.depart()?;
+    Ok(done?)
 }
 
 /// Takes pieces of what members, `each` bytes a member, have put up on a board: of the member, from which
@@ -53,18 +59,13 @@ pub(crate) fn take_board(
                 unsafe { std::ptr::copy_nonoverlapping(from.as_ptr(), to.first(), from.len()) };
             }
         }
-        Release::Instance(instance) => {
-            let memory = process.port.memory().clone();
-            let board = Board::new(&memory, instance).map_err(PortError::from)?;
-            let mut taken = Ok(());
-            for (member, start, to) in pieces {
-                // SAFETY: as above.
-                let read = unsafe { board.read(member as usize, start, to.first(), to.bytes()) };
-                taken = taken.and(read);
-            }
-            board.depart().map_err(PortError::from)?;
-            taken.map_err(PortError::from)?;
-        }
+        Release::Instance(instance) => read(process, instance, |board| {
+            // SAFETY: as above.
+            let piece = |(member, start, to): (u32, usize, Memory)| unsafe {
+                board.read(member as usize, start, to.first(), to.bytes())
+            };
+            pieces.map(piece).fold(Ok(()), Result::and)
+        })?,
     }
     Ok(())
 }

@@ -44,12 +44,4 @@ impl<M: Members> Members for Subgroup<'_, M> {
     fn post_receive(&self, from: u32, place: Memory) -> MpiResult<Self::Message> {
         self.members.post_receive(self.ranks[from as usize], place)
     }
-
-    fn kept_memory(&self) -> MpiResult<Vec<u8>> {
-        self.members.kept_memory()
-    }
-
-    fn keep_memory(&self, memory: Vec<u8>) -> MpiResult {
-        self.members.keep_memory(memory)
-    }
 }

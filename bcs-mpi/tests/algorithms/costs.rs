@@ -127,7 +127,7 @@ fn cost(name: &str, way: usize, nodes: &[u32]) -> Option<Cost> {
     let placement = members_on(nodes);
     let situation = Situation::apart(&placement, Some(8 * placement.size() as usize), Some(&reduction));
     let ways = TABLE.iter().find(|(_, of, _)| *of == name)?.2;
-    if !ways[way].can(&situation) {
+    if !(ways[way].can)(&situation) {
         return None;
     }
     Some(match name {

@@ -60,7 +60,7 @@ fn block(from: u32, to: u32, bytes: usize) -> Vec<u8> {
 
 /// The algorithms by messages of a collective that can be used, by their numbers.
 fn ways(ways: &[Algorithm], situation: &Situation<'_>) -> Vec<usize> {
-    let can = |way: &Algorithm| way.transport == Transport::Messages && way.can(situation);
+    let can = |way: &Algorithm| way.transport == Transport::Messages && (way.can)(situation);
     (0..ways.len()).filter(|number| can(&ways[*number])).collect()
 }
 

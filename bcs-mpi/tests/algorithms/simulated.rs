@@ -160,14 +160,6 @@ impl Members for Member {
         let number = self.world.borrow_mut().post((from, self.rank), false, posted);
         Ok(Simulated { number, member: self.clone(), is_receive: true, giver: None })
     }
-
-    fn kept_memory(&self) -> MpiResult<Vec<u8>> {
-        Ok(Vec::new())
-    }
-
-    fn keep_memory(&self, _: Vec<u8>) -> MpiResult {
-        Ok(())
-    }
 }
 
 /// The first of members that are on these nodes.

@@ -18,7 +18,7 @@ pub async fn binomial_gather(members: &impl Members, movement: &Movement<'_>) ->
         return Ok(());
     }
     let Branch { parent, children, size: below } = Branch::new(rank, size, root);
-    let mut scratch = Scratch::take(members, below * bytes)?;
+    let mut scratch = Scratch::take(below * bytes)?;
     let row = scratch.memory();
     let mut join = Join::new();
     for (child, first, blocks) in children {

@@ -16,7 +16,7 @@ pub async fn bruck_allgather(members: &impl Members, movement: &Movement<'_>) ->
     if size == 1 || bytes == 0 {
         return Ok(());
     }
-    let mut scratch = Scratch::take(members, size as usize * bytes)?;
+    let mut scratch = Scratch::take(size as usize * bytes)?;
     // The blocks of this member and the next ones, in this order.
     let row = scratch.memory();
     movement.outgoing(rank).copy_to(row);

@@ -16,7 +16,7 @@ pub async fn bruck_alltoall(members: &impl Members, movement: &Movement<'_>) -> 
     if size == 1 || bytes == 0 {
         return Ok(());
     }
-    let mut scratch = Scratch::take(members, 3 * size as usize * bytes)?;
+    let mut scratch = Scratch::take(3 * size as usize * bytes)?;
     let memory = scratch.memory();
     let [row, given, taken] = [0, 1, 2].map(|part| memory.block(part, size as usize * bytes));
     // Blocks by how far they have to go.

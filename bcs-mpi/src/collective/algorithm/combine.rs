@@ -66,7 +66,7 @@ pub async fn combine_given(
     let is_same = (0..size).all(|member| [0, combination.bytes()].contains(&share(member).len()));
     let most = part_bytes(party.is_crowded(), if is_same { 1 } else { size as usize });
     let most = (most - most % element).max(element).min(longest);
-    let mut scratch = Scratch::take(party, operands.len() * most.min(share(rank).len()))?;
+    let mut scratch = Scratch::take(operands.len() * most.min(share(rank).len()))?;
     for first in (0..longest).step_by(most.max(1)) {
         let part = |member: u32| {
             let share = share(member);

@@ -1,7 +1,7 @@
 //! Collective algorithms as futures: one a file, each written once for the blocking, the non-blocking and the
 //! persistent form. [`policy`](super::policy) is their table.
 //!
-//! Those by messages know of a communicator what [`Members`](crate::progress::members::Members) says; the
+//! Those by messages know of a communicator what [`Members`](crate::progress::Members) says; the
 //! others have the NIC do it, or use what members of one node share, in calls that block. Reductions
 //! combine in the order of the reduction tree, so their bits are the same in all of them.
 

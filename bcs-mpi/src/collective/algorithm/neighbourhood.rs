@@ -8,6 +8,7 @@ use crate::error::{MpiError, MpiResult};
 use crate::object::topology::Neighbours;
 use crate::process::{Process, with};
 use crate::progress::{Join, Party};
+use mds::Primitive;
 use nic_emu::mismatch::{EdgeEnd, report_of_edge};
 use nic_emu::port::PortError;
 use std::rc::Rc;
@@ -53,7 +54,7 @@ impl AlongEdges {
 /// # Errors
 /// The two ends of an edge do not fit; the NIC fails.
 pub async fn neighbour_exchange(party: Party, exchange: Rc<AlongEdges>) -> MpiResult {
-    let party = party.in_neighbourhood();
+    let party = party.tagged_as(Primitive::NeighborAlltoall);
     let AlongEdges { neighbours, send, receive } = &*exchange;
     let mut join = Join::new();
     let (landings, wires) = (receive.landings()?, send.wires()?);

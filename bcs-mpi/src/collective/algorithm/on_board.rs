@@ -37,7 +37,7 @@ pub async fn move_on_board(party: &Party, movement: &Movement<'_>) -> MpiResult 
 pub async fn combine_on_board(party: &Party, combination: &Combination) -> MpiResult {
     let (members, to) = (combination.operands_of(party.rank, party.size), combination.wanted(party.rank));
     let room = to.bytes().min(SLAB_BYTES);
-    let mut scratch = Scratch::take(party, members.len() * room)?;
+    let mut scratch = Scratch::take(members.len() * room)?;
     let places = scratch.memory();
     let (arrival, cut) = (combination.arrival(), combination.cut(party.rank));
     slab_by_slab(party, &arrival, &cut, Some(combination.given()), |wanted, release| {

@@ -3,7 +3,7 @@
 //! all. Where there are few members, the root combines everything, in one.
 
 use super::combine::{combine_given, combine_results};
-use super::shares::{equal_share_bytes, reduce_by_shares};
+use super::shares::{equal_share, reduce_by_shares};
 use crate::collective::{Combination, Results};
 use crate::error::MpiResult;
 use crate::process::with;
@@ -33,7 +33,7 @@ pub async fn reduce_in_exchange(party: &Party, combination: &Combination) -> Mpi
     let share = |member| match alone {
         Some(root) if member == root => 0..count * element,
         Some(_) => 0..0,
-        None => equal_share_bytes(member, size, count, element),
+        None => equal_share(member, size, count, element),
     };
     let (_elsewhere, result) = combination.place_of_share(rank, share(rank))?;
     // In place, others read the own share of this member nowhere.

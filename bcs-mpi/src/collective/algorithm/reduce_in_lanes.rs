@@ -8,7 +8,7 @@
 //! and N - 1 messages for N nodes of n members; a node sends 2 (N - 1) / N of a vector to others for
 //! allreduce.
 
-use super::shares::{bring_shares, combine_share, equal_share_bytes};
+use super::shares::{bring_shares, combine_share, equal_share};
 use crate::collective::{Combination, Vector};
 use crate::error::MpiResult;
 use crate::progress::{Members, Subgroup};
@@ -22,10 +22,9 @@ pub async fn reduce_in_lanes(members: &impl Members, combination: &Combination) 
     let (nodes, rank, element) = (members.nodes()?, members.rank(), reduction.element);
     let (node, lane) = nodes.place(rank);
     let lanes = nodes.members(node).len() as u32;
-    let of_lane = |lane: u32| equal_share_bytes(lane, lanes, count, element);
-    let of_node = |lane: u32, node: u32| {
-        equal_share_bytes(node, nodes.len() as u32, of_lane(lane).len() / element, element)
-    };
+    let of_lane = |lane: u32| equal_share(lane, lanes, count, element);
+    let of_node =
+        |lane: u32, node: u32| equal_share(node, nodes.len() as u32, of_lane(lane).len() / element, element);
     let share = |member: u32| {
         let (node, lane) = nodes.place(member);
         let (first, part) = (of_lane(lane as u32).start, of_node(lane as u32, node as u32));

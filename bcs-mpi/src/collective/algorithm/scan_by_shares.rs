@@ -12,7 +12,7 @@ use super::combine::combine_results;
 use super::move_directly::move_directly;
 use super::move_in_exchange::move_blocks;
 use super::scratch::Scratch;
-use super::shares::equal_share_bytes;
+use super::shares::equal_share;
 use crate::collective::{Agreed, Combination, Movement, Pattern, Reduction};
 use crate::error::MpiResult;
 use crate::progress::{Members, Memory, Party};
@@ -58,10 +58,10 @@ async fn scan_sections(
     let agreed = Agreed::default();
     for first in (0..count).step_by(most) {
         let elements = most.min(count - first);
-        let share = |member| equal_share_bytes(member, size, elements, element);
+        let share = |member| equal_share(member, size, elements, element);
         let (bytes, section) = (share(rank).len(), first * element..(first + elements) * element);
         let from = combination.given().part(section.clone());
-        let mut scratch = Scratch::take(members, bytes * size as usize)?;
+        let mut scratch = Scratch::take(bytes * size as usize)?;
         let prefixes = scratch.memory();
         let place = |member: u32| prefixes.block(member as usize, bytes);
         let given = |member| from.part(share(member));

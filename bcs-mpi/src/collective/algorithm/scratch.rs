@@ -1,7 +1,8 @@
 //! Working memory of algorithms that combine.
 
 use crate::error::{MpiError, MpiResult, Problem};
-use crate::progress::{Members, Memory};
+use crate::process::with;
+use crate::progress::Memory;
 use std::mem::take;
 
 /// Bytes of working memory that are kept from operation to operation.
@@ -9,19 +10,19 @@ pub const KEPT_BYTES: usize = 64 << 20;
 
 /// Working memory, kept from operation to operation: large fresh memory costs more in page faults than the
 /// combining.
-pub struct Scratch<'a, M: Members> {
-    members: &'a M,
+pub struct Scratch {
     kept: Vec<u8>,
     bytes: usize,
 }
 
-impl<'a, M: Members> Scratch<'a, M> {
+impl Scratch {
     /// So many bytes.
     ///
     /// # Errors
-    /// There are not so many left; outside of a task.
-    pub fn take(members: &'a M, bytes: usize) -> MpiResult<Self> {
-        let mut kept = members.kept_memory()?;
+    /// There are not so many left.
+    pub fn take(bytes: usize) -> MpiResult<Self> {
+        // Simulated members have no process that keeps any.
+        let mut kept = with(|process| Ok(take(&mut process.scratch))).unwrap_or_default();
         if kept.len() < bytes {
             if kept.try_reserve_exact(bytes - kept.len()).is_err() {
                 let problem = format!("no memory for {bytes} bytes in which contributions are combined");
@@ -29,7 +30,7 @@ impl<'a, M: Members> Scratch<'a, M> {
             }
             kept.resize(bytes, 0);
         }
-        Ok(Self { members, kept, bytes })
+        Ok(Self { kept, bytes })
     }
 
     /// The memory, for as long as the operation has it.
@@ -39,10 +40,14 @@ impl<'a, M: Members> Scratch<'a, M> {
     }
 }
 
-impl<M: Members> Drop for Scratch<'_, M> {
+impl Drop for Scratch {
     fn drop(&mut self) {
         self.kept.truncate(KEPT_BYTES);
-        // Outside of a task nobody uses it again.
-        let _ = self.members.keep_memory(take(&mut self.kept));
+        let _ = with(|process| {
+            if process.scratch.len() < self.kept.len() {
+                process.scratch = take(&mut self.kept);
+            }
+            Ok(())
+        });
     }
 }

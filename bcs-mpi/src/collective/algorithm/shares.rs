@@ -16,18 +16,13 @@ use std::ops::Range;
 /// Bytes of a share that are combined at once at least, where there are more.
 const LEAST_PART_BYTES: usize = 64 << 10;
 
-/// The share of each member where a vector is cut into parts as equal as can be: elements.
-fn equal_share(member: u32, members: u32, elements: usize) -> Range<usize> {
+/// The share of each member where a vector of so many elements, of so many bytes each, is cut into parts as
+/// equal as can be: its bytes.
+pub fn equal_share(member: u32, members: u32, elements: usize, element: usize) -> Range<usize> {
     let (members, member) = (members as usize, member as usize);
     let (each, more) = (elements / members, elements % members);
     let start = member * each + member.min(more);
-    start..start + each + (member < more) as usize
-}
-
-/// The same in bytes, of elements that have so many.
-pub fn equal_share_bytes(member: u32, members: u32, elements: usize, element: usize) -> Range<usize> {
-    let share = equal_share(member, members, elements);
-    share.start * element..share.end * element
+    start * element..(start + each + (member < more) as usize) * element
 }
 
 /// Bytes of a share that are combined at once, a whole number of elements: as many as give all members' two
@@ -60,7 +55,7 @@ pub async fn combine_share(
     };
     let room = most.min(share(rank).len());
     let count = size as usize;
-    let mut scratch = Scratch::take(members, 2 * count * room)?;
+    let mut scratch = Scratch::take(2 * count * room)?;
     let staged = scratch.memory();
     let place = |number: usize, member: usize| {
         staged.block(number % 2 * count + member, room).part(0..part(rank, number).len())
@@ -123,7 +118,7 @@ pub async fn combine_shares(members: &impl Members, combination: &Combination) -
 pub async fn reduce_by_shares(members: &impl Members, combination: &Combination) -> MpiResult {
     let (count, element) = (combination.count, combination.reduction.element);
     let (rank, size) = (members.rank(), members.size());
-    let share = |member: u32| equal_share_bytes(member, size, count, element);
+    let share = |member: u32| equal_share(member, size, count, element);
     let (_elsewhere, result) = combination.place_of_share(rank, share(rank))?;
     // In place, no other share is written before all have been sent.
     combine_share(members, &combination.reduction, combination.given(), share, result).await?;
@@ -163,9 +158,9 @@ mod tests {
         fn equal_shares_are_the_vector_in_order(members in 1u32..70, elements in 0usize..1000) {
             let mut next = 0;
             for member in 0..members {
-                let share = equal_share(member, members, elements);
+                let share = equal_share(member, members, elements, 1);
                 prop_assert_eq!(share.start, next);
-                prop_assert!(share.len() <= equal_share(0, members, elements).len());
+                prop_assert!(share.len() <= equal_share(0, members, elements, 1).len());
                 next = share.end;
             }
             prop_assert_eq!(next, elements);

@@ -94,11 +94,11 @@ pub(super) fn broadcast(
     let Agreed { signature: operation, .. } = block.agreed();
     let arrival = Arrival { kind: CollectiveKind::Broadcast, operation, root, most_bytes: bytes };
     let data = (if is_root { memory.first().cast_const() } else { null() }, bytes);
+    let waits = (Some(root), bytes, None);
     // SAFETY: the block is readable; up to a slab nothing is read after this.
-    match unsafe { attend(process, (primitive, comm), (Some(root), bytes, None), &arrival, data, !is_root)? }
-    {
-        Some(release) => take_result(process, release, 0, memory)?,
-        None => {}
+    let release = unsafe { attend(process, (primitive, comm), waits, &arrival, data, !is_root)? };
+    if let Some(release) = release {
+        take_result(process, release, 0, memory)?;
     }
     Ok(true)
 }

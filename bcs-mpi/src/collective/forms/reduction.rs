@@ -11,7 +11,7 @@ use crate::constants::*;
 use crate::error::{MpiError, MpiResult};
 use crate::object::datatype::buffer::{RECEIVE_NAMES, SEND_NAMES};
 use crate::process::{self, Guard};
-use std::ffi::{c_int, c_void};
+use std::ffi::c_int;
 
 /// MPI_Reduce and its kin.
 ///
@@ -96,17 +96,16 @@ pub fn scan(call: Call, kind: ScanKind, vectors: &Vectors) -> MpiResult<MPI_Requ
 pub unsafe fn reduce_scatter(call: Call, vectors: &Vectors, shares: &Shares) -> MpiResult<MPI_Request> {
     let mut process = process::enter()?;
     let communicator = process.communicator(call.comm)?;
+    // SAFETY: the caller's promise.
+    let (shares, total) = unsafe { shares_of(shares, communicator.size as usize)? };
+    let own = shares[communicator.rank as usize].len() as i64;
     if communicator.is_inter() {
-        // SAFETY: the caller's promise.
-        return unsafe { inter::reduce_scatter(&mut process, call, vectors, shares) };
+        return inter::reduce_scatter(&mut process, call, vectors, shares, (total, own));
     }
-    let (rank, size) = (communicator.rank as usize, communicator.size as usize);
     let reduction = Reduction::new(&process, vectors.op, vectors.datatype)?;
-    // SAFETY: as above.
-    let (shares, total) = unsafe { shares_of(shares, size)? };
     let from = vectors.source();
     reduction.check(&SEND, from, total)?;
-    let bytes = reduction.check(&RECEIVE, vectors.receive, shares[rank].len() as i64)?;
+    let bytes = reduction.check(&RECEIVE, vectors.receive, own)?;
     check_vectors(vectors.send, vectors.receive, bytes)?;
     launch(&mut process, call, vectors.combined(reduction, Results::Shares(shares), (from, total)))
 }
@@ -116,21 +115,13 @@ fn launch(process: &mut Guard, call: Call, combination: Combination) -> MpiResul
     call.launch(process, move |party| combine(party, combination.clone()))
 }
 
-/// MPI_Reduce_local: combines two vectors of this process, `inbuf` on the left.
-///
-/// # Safety
-/// `inbuf` must be readable and `inoutbuf` writable for `count` elements, and they must not overlap.
+/// MPI_Reduce_local: combines two vectors of this process, what would be sent on the left.
 ///
 /// # Errors
 /// Wrong arguments.
-pub unsafe fn reduce_local(
-    inbuf: *const c_void,
-    inoutbuf: *mut c_void,
-    count: i64,
-    datatype: MPI_Datatype,
-    op: MPI_Op,
-) -> MpiResult {
+pub fn reduce_local(vectors: &Vectors) -> MpiResult {
     let mut process = process::enter()?;
+    let &Vectors { send: inbuf, receive: inoutbuf, count, datatype, op } = vectors;
     let reduction = Reduction::new(&process, op, datatype)?;
     reduction.check(&["inbuf", "count", "datatype"], inbuf, count)?;
     let bytes = reduction.check(&["inoutbuf", "count", "datatype"], inoutbuf, count)?;
@@ -138,6 +129,6 @@ pub unsafe fn reduce_local(
         let allowed = "it must be other memory: this call has no MPI_IN_PLACE; copy one operand first";
         return Err(MpiError::argument(MPI_ERR_BUFFER, "inbuf", "the address of 'inoutbuf' too", allowed));
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: the promise of `Vectors::new`.
     unsafe { reduction.combine_in_memory(&mut process, inbuf.cast(), inoutbuf.cast(), count as usize) }
 }

@@ -1,7 +1,7 @@
 //! Calls that combine operands of one group for the other: their arguments, checked (MPI-5.0, §6.9, §6.10).
 
 use super::super::forms::Call;
-use super::super::reduce_scatter::{RECEIVE, SEND, Shares, shares_of};
+use super::super::reduce_scatter::{RECEIVE, SEND};
 use super::combine::{self, combine};
 use super::sides::{Role, Sides, refuse_in_place};
 use crate::collective::{Reduction, Results, Vectors};
@@ -10,6 +10,8 @@ use crate::error::MpiResult;
 use crate::object::datatype::buffer::{Names, RECEIVE_NAMES, SEND_NAMES};
 use crate::process::Guard;
 use std::ffi::{c_int, c_void};
+use std::ops::Range;
+use std::sync::Arc;
 
 fn check(reduction: &Reduction, names: &Names, buffer: *const c_void, count: i64) -> MpiResult {
     refuse_in_place(names[0], buffer)?;
@@ -47,26 +49,21 @@ pub fn allreduce(process: &mut Guard, call: Call, vectors: &Vectors) -> MpiResul
     call.launch(process, move |sides| combine(sides, combination.clone()))
 }
 
-/// MPI_Reduce_scatter, MPI_Reduce_scatter_block and their kin; `vectors.count` does not matter.
-///
-/// # Safety
-/// An array of shares must be null or have a number per member of the local group.
+/// MPI_Reduce_scatter, MPI_Reduce_scatter_block and their kin, of so many elements in all and for this
+/// member.
 ///
 /// # Errors
 /// Wrong arguments, or the NIC fails.
-pub unsafe fn reduce_scatter(
+pub fn reduce_scatter(
     process: &mut Guard,
     call: Call,
     vectors: &Vectors,
-    shares: &Shares,
+    shares: Arc<[Range<usize>]>,
+    (total, own): (i64, i64),
 ) -> MpiResult<MPI_Request> {
-    let communicator = process.communicator(call.comm)?;
-    let (rank, size) = (communicator.rank as usize, communicator.size as usize);
     let reduction = Reduction::new(process, vectors.op, vectors.datatype)?;
-    // SAFETY: the caller's promise.
-    let (shares, total) = unsafe { shares_of(shares, size)? };
     check(&reduction, &SEND, vectors.send, total)?;
-    check(&reduction, &RECEIVE, vectors.receive, shares[rank].len() as i64)?;
+    check(&reduction, &RECEIVE, vectors.receive, own)?;
     let combination = vectors.combined(reduction, Results::Shares(shares), (vectors.send, total));
     call.launch(process, move |sides| combine(sides, combination.clone()))
 }
