@@ -1,4 +1,4 @@
-//! The table of all algorithms of collectives. An algorithm is one line of it, and one file.
+//! The table of all algorithms of collectives. An algorithm is one line of it, and one function.
 //!
 //! A line has the name by which users ask for the algorithm, what carries its bytes, its function (in
 //! `collective/algorithm`), where it can be used at all, and where it is the one to use, if none of the lines

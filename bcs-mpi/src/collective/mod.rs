@@ -1,9 +1,9 @@
 //! Collective communication (MPI-5.0, chapter 6; paper, §4.4).
 //!
 //! A call's arguments are checked and resolved ([`forms`]), into blocks ([`block`], [`side`]) or operands
-//! ([`reduction`]); what comes of it is a future, one algorithm a file ([`algorithm`]), which goes as
-//! [`policy`] says, whatever the form of the call. Blocking calls for what the NIC does at once, as barriers
-//! and reductions of up to a slab, need no future.
+//! ([`reduction`]); what comes of it is a future, which goes by the algorithm ([`algorithm`]) that [`policy`]
+//! says, whatever the form of the call. Blocking calls for what the NIC does at once, as barriers and
+//! reductions of up to a slab, need no future.
 
 pub mod algorithm;
 pub mod block;

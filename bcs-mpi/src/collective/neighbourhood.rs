@@ -232,7 +232,9 @@ async fn wire(party: Party, neighbours: Arc<Neighbours>) -> MpiResult<Box<EdgeEn
         })?);
     }
     // 1 + the number of the edge, or 0; and how many messages have gone along it before.
-    let told: Vec<[u8; 8]> = incoming.iter().map(|edge| told(edge.as_ref()).to_ne_bytes()).collect();
+    let tell = |edge: &EdgeReader| (edge.edge as u64 + 1) | (edge.taken as u64) << 32;
+    let told = incoming.iter().map(|edge| edge.as_ref().map_or(0, tell).to_ne_bytes());
+    let told: Vec<[u8; 8]> = told.collect();
     let mut heard = vec![[0u8; 8]; neighbours.outgoing.len()];
     let mut join = Join::new();
     for (edge, number) in neighbours.outgoing.iter().zip(&mut heard) {
@@ -251,8 +253,4 @@ async fn wire(party: Party, neighbours: Arc<Neighbours>) -> MpiResult<Box<EdgeEn
         outgoing.push(receiver.zip(number).map(writer));
     }
     Ok(Box::new(EdgeEnds { incoming: incoming.into(), outgoing: outgoing.into() }))
-}
-
-fn told(edge: Option<&EdgeReader>) -> u64 {
-    edge.map_or(0, |edge| (edge.edge as u64 + 1) | (edge.taken as u64) << 32)
 }

@@ -3,12 +3,11 @@
 //!
 //! Operands are taken as they lie in memory, elements at their extent, padding included: nothing is packed.
 
-use super::extended::{Extended, ExtendedType};
+use super::extended::ExtendedType;
 use crate::constants::*;
 use crate::error::{MpiError, MpiResult, Problem};
 use crate::object::datatype::Datatypes;
-use nic_emu::arith::{self, Arithmetic, ElementType, ReduceOp};
-use nic_emu::descriptor::OF_REDUCTION;
+use nic_emu::arith::{ElementType, ReduceOp};
 use std::sync::LazyLock;
 
 /// An operation on a type of element.
@@ -151,61 +150,12 @@ impl Operand {
             }
         }
     }
-
-    /// The numbers that a collective descriptor carries; none when the NIC does not compute with the element.
-    #[inline]
-    pub fn on_nic(&self) -> Option<(u8, u8)> {
-        match self.element {
-            Element::Nic(element) => Some((self.op as u8, element as u8)),
-            Element::Host(_) => None,
-        }
-    }
-
-    /// What a board says of it, for members to agree on.
-    pub fn said(&self) -> (u8, u8) {
-        let element = match self.element {
-            Element::Nic(element) => element as u8,
-            Element::Host(element) => u8::MAX - element as u8,
-        };
-        (self.op as u8 | OF_REDUCTION, element)
-    }
-
-    /// Combines operands of so many bytes that others may write, too, as [`arith::combine_at`] does; none
-    /// where the NIC does not compute with the element.
-    ///
-    /// # Safety
-    /// As there.
-    pub unsafe fn combine_at(
-        &self,
-        places: (*const u8, *const u8, *mut u8),
-        bytes: usize,
-        arithmetic: Arithmetic,
-    ) -> Option<MpiResult> {
-        let Element::Nic(element) = self.element else { return None };
-        // SAFETY: the caller's promise.
-        let done = unsafe { arith::combine_at(self.op, element, places, bytes, arithmetic) };
-        Some(done.map_err(|error| MpiError::new(Problem::Nic(error.to_string()))))
-    }
-
-    /// `inout = left op inout`, element by element; `left` is of the lower ranks.
-    ///
-    /// # Errors
-    /// Lengths that are no whole number of elements or differ: not for what [`Operand::new`] has checked.
-    pub fn combine(&self, left: &[u8], inout: &mut [u8], arithmetic: Arithmetic) -> MpiResult<()> {
-        match self.element {
-            Element::Nic(element) => arith::combine(self.op, element, left, inout, arithmetic)
-                .map_err(|error| MpiError::new(Problem::Nic(error.to_string()))),
-            Element::Host(element) => {
-                Extended { op: self.op, element }.combine(left, inout);
-                Ok(())
-            }
-        }
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use nic_emu::arith;
 
     #[test]
     fn every_operation_takes_exactly_the_datatypes_of_its_classes() {

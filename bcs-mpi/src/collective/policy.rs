@@ -64,8 +64,8 @@ pub struct Situation<'a> {
 }
 
 impl<'a> Situation<'a> {
-    /// Members give so many bytes each at most, or blocks that nobody else knows of (none), which are combined
-    /// by a reduction, if there is one.
+    /// Members give so many bytes each at most, or blocks that nobody else knows of (none), which are
+    /// combined by a reduction, if there is one.
     pub fn of(party: &'a Party, bytes: Option<usize>, reduction: Option<&'a Reduction>) -> Self {
         Self { party: Some(party), ..Self::apart(party, bytes, reduction) }
     }
@@ -155,7 +155,7 @@ impl<'a> Situation<'a> {
 
     /// Members share nodes, and those of a node are a whole part of the reduction tree.
     fn has_lanes(&self) -> bool {
-        let each = |nodes: &Nodes| nodes.parts_of_the_tree().filter(|_| nodes.len() > 1);
+        let each = |nodes: &Nodes| nodes.parts_of_the_tree().filter(|_| nodes.count() > 1);
         self.nodes().and_then(each).is_some_and(|each| each > 1) && self.travels_as_it_lies()
     }
 

@@ -60,15 +60,6 @@ pub(crate) fn send_tag(argument: &'static str, tag: c_int) -> MpiResult<c_int> {
     if tag >= 0 { Ok(tag) } else { Err(wrong_tag(argument, tag, "")) }
 }
 
-/// The tag of a receive, as the NIC matches it.
-#[inline(always)]
-fn receive_tag(argument: &'static str, tag: c_int) -> MpiResult<c_int> {
-    if tag >= 0 {
-        return Ok(tag);
-    }
-    if tag == MPI_ANY_TAG { Ok(ANY_TAG) } else { Err(wrong_tag(argument, tag, " (or MPI_ANY_TAG)")) }
-}
-
 /// What a receive or a probe matches, and the source's rank in the job; none for MPI_PROC_NULL.
 #[inline(always)]
 pub(super) fn envelope(
@@ -77,7 +68,11 @@ pub(super) fn envelope(
     argument: &'static str,
     tag: c_int,
 ) -> MpiResult<Option<Source>> {
-    let tag = receive_tag(argument, tag)?;
+    let tag = match tag {
+        0.. => tag,
+        MPI_ANY_TAG => ANY_TAG,
+        _ => return Err(wrong_tag(argument, tag, " (or MPI_ANY_TAG)")),
+    };
     let Some(source) = communicator.source(source)? else { return Ok(None) };
     let peer_in_job = if source == ANY_SOURCE { NOBODY } else { communicator.job_rank(source) };
     Ok(Some((Envelope { context: communicator.context, source, tag }, peer_in_job)))

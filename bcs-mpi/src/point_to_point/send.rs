@@ -48,32 +48,8 @@ impl SendMode {
 /// The names of a send's arguments, beside those of its buffer.
 pub(super) const PEER_NAMES: [&str; 2] = ["dest", "tag"];
 
-/// A send in a mode of a message that tells this of its type, its arguments checked: the descriptor, and the
-/// destination's rank; none for MPI_PROC_NULL.
-#[inline(always)]
-pub(super) fn describe(
-    process: &Process,
-    names: &[&'static str; 2],
-    dest: c_int,
-    tag: c_int,
-    comm: MPI_Comm,
-    (mode, told): (SendMode, u16),
-) -> MpiResult<Option<(Send, u32)>> {
-    let communicator = process.communicator(comm)?;
-    let tag = send_tag(names[1], tag)?;
-    let Some(peer) = communicator.peer(names[0], dest)? else { return Ok(None) };
-    let send = Send {
-        context: communicator.context,
-        source: communicator.rank,
-        tag,
-        destination: communicator.job_rank(peer),
-        synchronous: mode == SendMode::Synchronous,
-        signature: told,
-    };
-    Ok(Some((send, peer)))
-}
-
-/// A send, its arguments checked: the message as it lies, and [`describe`]'s descriptor.
+/// A send, its arguments checked: the message as it lies, its descriptor, and the destination's rank; none of
+/// these for MPI_PROC_NULL.
 ///
 /// # Errors
 /// Wrong arguments.
@@ -86,9 +62,19 @@ pub(super) fn check<const COMPARED: bool>(
     (names, peer_names): (&Names, &[&'static str; 2]),
 ) -> MpiResult<(Outgoing, Option<(Send, u32)>)> {
     let message = buffer.outgoing(&process.datatypes, names, dest)?;
-    let told = process.datatypes.told::<COMPARED>(buffer.count, buffer.datatype);
-    let to = describe(process, peer_names, dest, tag, comm, (mode, told))?;
-    Ok((message, to))
+    let signature = process.datatypes.told::<COMPARED>(buffer.count, buffer.datatype);
+    let communicator = process.communicator(comm)?;
+    let tag = send_tag(peer_names[1], tag)?;
+    let Some(peer) = communicator.peer(peer_names[0], dest)? else { return Ok((message, None)) };
+    let send = Send {
+        context: communicator.context,
+        source: communicator.rank,
+        tag,
+        destination: communicator.job_rank(peer),
+        synchronous: mode == SendMode::Synchronous,
+        signature,
+    };
+    Ok((message, Some((send, peer))))
 }
 
 /// Sends a message through an attached buffer.

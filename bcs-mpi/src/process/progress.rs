@@ -48,10 +48,4 @@ impl Progress {
         self.tasks.push_back(Task { future, end: end.clone() });
         State::Steps(Box::new(UnderWay { end, what }))
     }
-
-    /// The collective that whoever waits now waits for, if there is no other operation under way.
-    #[inline]
-    pub(crate) fn take_awaited(&mut self) -> Option<Waiter> {
-        self.awaited.take().filter(|_| self.tasks.len() <= 1)
-    }
 }

@@ -157,7 +157,9 @@ impl Guard {
     /// `last`.
     #[inline]
     fn be_patient(&mut self, last: &mut Option<u32>) -> MpiResult<bool> {
-        let Some(Waiter { request, awaits }) = self.progress.take_awaited() else { return Ok(false) };
+        // Where there are other operations under way, it is not known whose it is.
+        let awaited = self.progress.awaited.take().filter(|_| self.progress.tasks.len() <= 1);
+        let Some(Waiter { request, awaits }) = awaited else { return Ok(false) };
         if last.replace(request) == Some(request) {
             return Ok(false);
         }

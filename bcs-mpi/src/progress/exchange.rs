@@ -50,7 +50,8 @@ impl Contribution<'_> {
 
 /// An exchange of a party's members, who are on one node.
 pub struct Exchange {
-    party: Party,
+    /// The members.
+    pub party: Party,
     memory: Arc<NicMemory>,
     key: Cell<LaneKey>,
     is_crowded: bool,
@@ -105,11 +106,6 @@ impl Party {
 }
 
 impl Exchange {
-    /// The members.
-    pub fn party(&self) -> &Party {
-        &self.party
-    }
-
     /// Begins the next step.
     fn next_step(&self) {
         let LaneKey(context, sequence, step) = self.key.get();
@@ -152,19 +148,17 @@ impl Exchange {
 
     /// What these members give in this step.
     fn offers(&self, members: impl Iterator<Item = u32>) -> MpiResult<Offers<'_>> {
-        let givers = with(|process| {
-            members.enumerate().map(|(number, member)| self.giver(process, number, member)).collect()
-        })?;
-        Ok(Offers { exchange: self, givers })
-    }
-
-    fn giver(&self, process: &mut Guard, number: usize, member: u32) -> MpiResult<Giver> {
-        let local = self.memory.local_index(self.party.job_rank(member))?;
-        let Some(local_index) = local else {
-            let problem = format!("rank {member} is on another node, and cannot take part in an exchange");
-            return Err(MpiError::new(Problem::Nic(problem)));
+        let giver = |process: &mut Guard, number, member| {
+            let Some(local_index) = self.memory.local_index(self.party.job_rank(member))? else {
+                let problem =
+                    format!("rank {member} is on another node, and cannot take part in an exchange");
+                return Err(MpiError::new(Problem::Nic(problem)));
+            };
+            Ok(Giver { number, member, local_index, reader: process.port.lane_reader(local_index) })
         };
-        Ok(Giver { number, member, local_index, reader: process.port.lane_reader(local_index) })
+        let all = members.enumerate();
+        let givers = with(|process| all.map(|(number, member)| giver(process, number, member)).collect())?;
+        Ok(Offers { exchange: self, givers })
     }
 
     /// Takes a block from each of these members, as they come, and puts it in its place, or posts a receive.

@@ -10,7 +10,6 @@ use crate::constants::MPI_Comm;
 use crate::error::MpiResult;
 use crate::object::Communicator;
 use crate::object::contexts::Contexts;
-use crate::object::wanted::Wanted;
 use crate::process::progress::Waiter;
 use crate::process::{Guard, Process};
 use mds::Primitive;
@@ -64,11 +63,6 @@ impl Arrival {
         let &Self { kind, operation, root, most_bytes } = self;
         let (call, most_bytes) = (call.index() as u8, most_bytes as u64);
         Collective { kind, operation, context, comm, root, call, most_bytes, sequence, local }
-    }
-
-    /// The algorithms that a member wants: members with others would not understand each other.
-    pub fn of_wanted(wanted: &Wanted, root: u32) -> Self {
-        Self::board(root, (OF_LIBRARY, 1), wanted.hash() as usize)
     }
 }
 

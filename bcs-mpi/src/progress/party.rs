@@ -195,9 +195,9 @@ impl Party {
         Pending::new(nic, room, self.contexts)
     }
 
-    /// The same with the tag of this call. Messages along the edges of a topology ([`Self::send_along`]) have that
-    /// of one whatever the call is, so that they meet, and the calls are compared; those that tell of edges have
-    /// another one.
+    /// The same with the tag of this call. Messages along the edges of a topology ([`Self::send_along`]) have
+    /// that of one whatever the call is, so that they meet, and the calls are compared; those that tell of
+    /// edges have another one.
     pub fn tagged_as(self, call: Primitive) -> Self {
         Self { tag: tag(self.sequence, call), ..self }
     }
@@ -369,19 +369,16 @@ impl Party {
         Ok(())
     }
 
+    /// An arrival of this member. The operation's number is that of the first one. A call that blocks may
+    /// arrive more often: nobody calls another collective of the communicator meanwhile, so it takes the next
+    /// numbers.
     fn collective(&self, process: &mut Process, arrival: &Arrival) -> MpiResult<Collective> {
         self.contexts.check_whole(&mut process.port)?;
-        let sequence = self.next_number(process)?;
+        let sequence = match self.arrivals.replace(self.arrivals.get() + 1) {
+            0 => self.sequence,
+            _ => process.communicator_mut(self.comm)?.next_sequence(),
+        };
         Ok(arrival.collective(sequence, self.call, self.contexts.own, (self.on_nic, self.local)))
-    }
-
-    /// The operation's number for its first arrival. A call that blocks may arrive more often: nobody
-    /// calls another collective of the communicator meanwhile, so it takes the next numbers.
-    fn next_number(&self, process: &mut Process) -> MpiResult<u32> {
-        if self.arrivals.replace(self.arrivals.get() + 1) == 0 {
-            return Ok(self.sequence);
-        }
-        Ok(process.communicator_mut(self.comm)?.next_sequence())
     }
 }
 

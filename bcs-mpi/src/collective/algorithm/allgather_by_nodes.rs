@@ -57,7 +57,7 @@ pub async fn to_all(
         to_hand_on.extend(receive(member, member)?.map(|receive| (member, receive)));
     }
     if agreed.is_message(own.bytes()) {
-        let elsewhere = (1..nodes.len()).map(|step| (here + step) % nodes.len());
+        let elsewhere = (1..nodes.count()).map(|step| (here + step) % nodes.count());
         for member in elsewhere.map(|node| nodes.carrier(rank, node)).chain(beside()) {
             join.add(members.post_send(member, own)?);
         }

@@ -20,14 +20,14 @@ pub async fn binomial_broadcast(members: &impl Members, broadcast: &Broadcast) -
     let (head, beside) = (first(node), nodes.members(node));
     // Places are counted from the root's node on, and from the first member of the node.
     let place_of_head = beside.iter().position(|member| *member == head).unwrap_or(0);
-    let of_node = |place: usize| first((root_node + place) % nodes.len());
+    let of_node = |place: usize| first((root_node + place) % nodes.count());
     let of_member = |place: usize| beside[(place_of_head + place) % beside.len()];
     let place = nodes.place(rank).1 + beside.len() - place_of_head;
     let (parent, children) = binomial(place % beside.len(), beside.len());
     let mut parent = parent.map(of_member);
     let mut children: Vec<u32> = children.into_iter().map(of_member).collect();
     if rank == head {
-        let (above, below) = binomial((node + nodes.len() - root_node) % nodes.len(), nodes.len());
+        let (above, below) = binomial((node + nodes.count() - root_node) % nodes.count(), nodes.count());
         parent = above.map(of_node);
         children.splice(0..0, below.into_iter().map(of_node));
     }

@@ -39,7 +39,7 @@ pub async fn combine_in_exchange(party: &Party, combination: &Combination) -> Mp
 /// # Errors
 /// As [`combine_in_exchange`].
 pub async fn combine_results(exchange: &Exchange, combination: &Combination) -> MpiResult {
-    let rank = exchange.party().rank;
+    let rank = exchange.party.rank;
     let (_elsewhere, result) = combination.place_apart(rank)?;
     combine_given(exchange, combination, &|member| combination.result_of(member), result).await?;
     // All have read this member's operands.
@@ -58,7 +58,7 @@ pub async fn combine_given(
     share: &dyn Fn(u32) -> Range<usize>,
     result: Memory,
 ) -> MpiResult {
-    let (party, element, given) = (exchange.party(), combination.reduction.element, combination.given());
+    let (party, element, given) = (&exchange.party, combination.reduction.element, combination.given());
     let (rank, size) = (party.rank, party.size);
     let operands = combination.operands_of(rank, size);
     let longest = (0..size).map(|member| share(member).len()).max().unwrap_or(0);

@@ -1,5 +1,6 @@
-//! Collective algorithms as futures: one a file, each written once for the blocking, the non-blocking and the
-//! persistent form. [`policy`](super::policy) is their table.
+//! Collective algorithms as futures: one a file, or those that differ in what goes the same way; each is
+//! written once for the blocking, the non-blocking and the persistent form. [`policy`](super::policy) is
+//! their table.
 //!
 //! Those by messages know of a communicator what [`Members`](crate::progress::Members) says; the
 //! others have the NIC do it, or use what members of one node share, in calls that block. Reductions

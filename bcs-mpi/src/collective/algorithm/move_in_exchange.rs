@@ -24,7 +24,7 @@ pub async fn move_in_exchange(party: &Party, movement: &Movement<'_>) -> MpiResu
 /// # Errors
 /// As [`move_in_exchange`].
 pub async fn move_blocks(exchange: &Exchange, movement: &Movement<'_>) -> MpiResult {
-    let (party, pattern) = (exchange.party(), movement.pattern);
+    let (party, pattern) = (&exchange.party, movement.pattern);
     let rank = party.rank;
     let readers: Vec<u32> = party.others().filter(|member| pattern.goes(rank, *member)).collect();
     let givers = party.others().filter(|member| pattern.goes(*member, rank));

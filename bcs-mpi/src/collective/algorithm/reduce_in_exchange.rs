@@ -55,7 +55,7 @@ async fn gather_shares(
     share: &dyn Fn(u32) -> Range<usize>,
     result: Memory,
 ) -> MpiResult {
-    let party = exchange.party();
+    let party = &exchange.party;
     let takes = combination.gets_all(party.rank);
     let readers: Vec<u32> = party.others().filter(|member| combination.gets_all(*member)).collect();
     let longest = (0..party.size).map(|member| share(member).len()).max().unwrap_or(0);

@@ -23,8 +23,9 @@ pub async fn reduce_in_lanes(members: &impl Members, combination: &Combination) 
     let (node, lane) = nodes.place(rank);
     let lanes = nodes.members(node).len() as u32;
     let of_lane = |lane: u32| equal_share(lane, lanes, count, element);
-    let of_node =
-        |lane: u32, node: u32| equal_share(node, nodes.len() as u32, of_lane(lane).len() / element, element);
+    let of_node = |lane: u32, node: u32| {
+        equal_share(node, nodes.count() as u32, of_lane(lane).len() / element, element)
+    };
     let share = |member: u32| {
         let (node, lane) = nodes.place(member);
         let (first, part) = (of_lane(lane as u32).start, of_node(lane as u32, node as u32));
@@ -33,7 +34,7 @@ pub async fn reduce_in_lanes(members: &impl Members, combination: &Combination) 
     let beside = Subgroup::new(members, nodes.members(node).to_vec(), lane);
     let (_vector, of_this_node) = Vector::apart(of_lane(lane as u32).len())?;
     combine_share(&beside, reduction, combination.given(), of_lane, of_this_node).await?;
-    let opposite = (0..nodes.len()).map(|node| nodes.members(node)[lane]).collect();
+    let opposite = (0..nodes.count()).map(|node| nodes.members(node)[lane]).collect();
     let across = Subgroup::new(members, opposite, node);
     let (_elsewhere, result) = combination.place_of_share(rank, share(rank))?;
     let share_across = |node: u32| of_node(lane as u32, node);

@@ -7,7 +7,8 @@ use super::sides::{Role, Sides};
 use crate::collective::algorithm::{from_last, to_last};
 use crate::collective::{Combination, Results, Vector};
 use crate::error::MpiResult;
-use crate::progress::{Join, Members};
+use crate::progress::{Arrival, Join, Members};
+use nic_emu::root::NO_ROOT;
 
 /// Combines the vectors of the group that the root is not in; the root gets the result.
 ///
@@ -41,8 +42,8 @@ pub async fn reduce(sides: Sides, combination: Combination, role: Role) -> MpiRe
 /// # Errors
 /// The NIC fails.
 pub async fn combine(sides: Sides, combination: Combination) -> MpiResult {
-    sides.announce(combination.reduction.said(), combination.bytes())?;
     let Sides { remote, before, after, .. } = sides;
+    remote.announce(&Arrival::board(NO_ROOT, combination.reduction.said(), combination.bytes()))?;
     let mut value = combination.load(0, combination.count)?;
     if value.is_empty() {
         return Ok(());

@@ -4,7 +4,8 @@
 use super::sides::{Role, Sides};
 use crate::collective::{Agreed, Everyone, Side};
 use crate::error::MpiResult;
-use crate::progress::{Join, Members, Message};
+use crate::progress::{Arrival, Join, Members, Message};
+use nic_emu::root::NO_ROOT;
 use std::ops::Range;
 
 /// Blocks that go to members of the other group, or come from them.
@@ -57,7 +58,7 @@ pub async fn exchange(sides: Sides, alike: Alike, outgoing: Ends, incoming: Ends
     match alike {
         Alike::Rooted(role, _) => sides.announce_rooted(role, agreed.signature, agreed.bytes)?,
         Alike::EachWay => sides.announce_both_ways(outgoing.side.about(0), incoming.side.about(0))?,
-        Alike::Nothing => sides.announce((0, 0), 0)?,
+        Alike::Nothing => sides.remote.announce(&Arrival::board(NO_ROOT, (0, 0), 0))?,
     }
     let remote = sides.remote;
     let mut join = Join::new();

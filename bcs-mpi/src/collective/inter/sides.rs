@@ -7,7 +7,7 @@ use crate::object::communicators::Communicators;
 use crate::progress::{Arrival, Joins, Party};
 use mds::Primitive;
 use nic_emu::both_ways::BothWays;
-use nic_emu::root::{BOTH_WAYS, NO_ROOT, Side};
+use nic_emu::root::{BOTH_WAYS, Side};
 use nic_emu::status::WaitingFor;
 use std::ffi::{c_int, c_void};
 
@@ -55,18 +55,8 @@ impl Sides {
         self.announce_rooted(Role::Idle, (0, 0), 0)
     }
 
-    /// Tells the NIC of the operation, so that members of both groups who call what does not fit are
-    /// found: with the operation or the signature of the datatype, and the bytes about which all have to
-    /// say the same.
-    ///
-    /// # Errors
-    /// The NIC fails.
-    pub fn announce(&self, operation: (u8, u8), bytes: usize) -> MpiResult {
-        self.remote.announce(&Arrival::board(NO_ROOT, operation, bytes))
-    }
-
-    /// The same of an operation in which each group gives to the other: bytes and tag of a block that this
-    /// one gives to each member there, and of one that each gives to it.
+    /// Tells the NIC of an operation ([`Party::announce`]) in which each group gives to the other: bytes and
+    /// tag of a block that this one gives to each member there, and of one that each gives to it.
     ///
     /// # Errors
     /// The NIC fails.
